@@ -22,7 +22,7 @@ from clio.app import build_app
 from clio.config.layers import load_config
 from clio.config.options import Options
 from tests.support.chat_server import ChatServer, text, tool_calls
-from tests.support.desk import Asker, Person
+from tests.support.harness import Asker, ScriptedUser
 
 EDITS = 3
 
@@ -51,7 +51,7 @@ async def time_edits(name: str, body: str, turns: int, *, checked: bool) -> list
             (Path(folder) / "home" / "config.yaml").write_text("checks: off\n", encoding="utf-8")
         env = {"CLIO_HOME": str(Path(folder) / "home"), "OPENAI_API_KEY": "bench"}
         loaded = load_config(Options(cwd=project, overrides=overrides), env)
-        app = build_app(loaded, ComposedInterface(Person(), Asker(Person()), emit), env=env)
+        app = build_app(loaded, ComposedInterface(ScriptedUser(), Asker(ScriptedUser()), emit), env=env)
         number = 0
         for _ in range(turns + 1):
             place = 0

@@ -28,7 +28,7 @@ from clio.providers.prices import PriceBook
 from clio.text.formatting import format_money
 from tests.support import messages_server
 from tests.support.chat_server import DONE, ChatServer, Part, Recorded, Reply, chunk, error, sse
-from tests.support.desk import Desk, make_repository
+from tests.support.harness import Harness, make_repository
 
 STEPS_A_TURN = 10
 STEP_S, PAUSE_S, LONG_PAUSE_S = 20.0, 120.0, 600.0
@@ -273,22 +273,22 @@ def run(case: Case, folder: Path, plan: list[list[Call]], window: int) -> tuple[
     settings = {"api": case.api, "cache_ttl": case.cache_ttl, "context_window": window}
     (home / "config.yaml").write_text("".join(f"{key}: {value}\n" for key, value in settings.items()), encoding="utf-8")
 
-    async def talk(desk: Desk, turns: int) -> None:
+    async def talk(harness: Harness, turns: int) -> None:
         for turn in range(turns):
             if case.restarts and turn in (5, 12):
-                session = desk.app.session.id
-                await desk.app.close()
-                desk.app = desk.build()
-                desk.app.open_session(session)
-            done = await desk.turn(f"Find out where value {turn} is made, and say who uses it.")
+                session = harness.app.session.id
+                await harness.app.close()
+                harness.app = harness.build()
+                harness.app.open_session(session)
+            done = await harness.turn(f"Find out where value {turn} is made, and say who uses it.")
             if done.status != "done":
                 raise SystemExit(f"{case.name}: turn {turn} ended as {done.status}: {done.error}")
-        await desk.app.close()
+        await harness.app.close()
 
     with CacheServer(case.rule(), plan, _clock(case.pause_s)) as server:
-        desk = Desk(folder / "project", home, server, provider=case.provider, model=case.model)
-        asyncio.run(talk(desk, sum(not calls for calls in plan)))
-    return server, desk.app
+        harness = Harness(folder / "project", home, server, provider=case.provider, model=case.model)
+        asyncio.run(talk(harness, sum(not calls for calls in plan)))
+    return server, harness.app
 
 
 def show(rows: list[Measured]) -> None:

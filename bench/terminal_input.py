@@ -23,7 +23,7 @@ from clio.ui.history import HistorySearch, LineHistory, format_entry
 from clio.ui.prompt_line import PromptLine
 from tests.entrypoints.repl_support import make_place
 from tests.support.chat_server import ChatServer
-from tests.support.desk import make_repository
+from tests.support.harness import make_repository
 from tests.support.pty_session import PtySession
 
 FILES = 20_000

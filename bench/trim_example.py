@@ -15,7 +15,7 @@ from typing import Any
 
 from clio.agent.user_interface import ContextTrimmed
 from tests.support.chat_server import ChatServer, text, tool_calls
-from tests.support.desk import Desk, make_repository
+from tests.support.harness import Harness, make_repository
 
 WINDOW = 10_000
 ASK = "Make read_number accept a sign, and run the tests."
@@ -79,19 +79,19 @@ def run(folder: Path) -> tuple[list[dict[str, Any]], int]:
     )
     replies = [tool_calls(calls, words=words) for words, calls in STEPS]
     with ChatServer([*replies, text("read_number accepts a sign; 61 tests pass.")]) as server:
-        desk = Desk(folder / "project", home, server, context_window=WINDOW, approve="all")
+        harness = Harness(folder / "project", home, server, context_window=WINDOW, approve="all")
         trimmed: list[int] = []
 
         def emit(event: object) -> None:
             if isinstance(event, ContextTrimmed):
                 trimmed.append(len(server.requests))
 
-        desk.events = type("Events", (list,), {"append": lambda self, event: emit(event)})()
-        desk.app = desk.build()
+        harness.events = type("Events", (list,), {"append": lambda self, event: emit(event)})()
+        harness.app = harness.build()
 
         async def talk() -> None:
-            await desk.turn(ASK)
-            await desk.app.close()
+            await harness.turn(ASK)
+            await harness.app.close()
 
         asyncio.run(talk())
         return [request.body for request in server.requests], trimmed[0] if trimmed else 0

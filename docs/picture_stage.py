@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.support.chat_server import ChatServer, Reply  # noqa: E402 the path must be set first
-from tests.support.desk import make_repository  # noqa: E402
+from tests.support.harness import make_repository  # noqa: E402
 from tests.support.pty_session import PtySession  # noqa: E402
 from tests.support.terminal_picture import NIGHT, Paper, PictureScreen, screen_lines, svg_of  # noqa: E402
 

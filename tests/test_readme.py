@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.entrypoints.repl_support import Place
-from tests.support.desk import make_repository
+from tests.support.harness import make_repository
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the README's commands are a POSIX shell's")
 ROOT = Path(__file__).parent.parent

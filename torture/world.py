@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.chat_server import ChatServer, Reply, text, tool_calls
-from tests.support.desk import make_repository
+from tests.support.harness import make_repository
 
 _SCRIPT = re.compile(r"script:(\d+)")
 FILES = ("a.txt", "b.txt", "src/c.py")

@@ -7,7 +7,7 @@ from pathlib import Path
 from clio.checkpoints.checkpoint_store import TurnRef
 from clio.checkpoints.checkpoints import Checkpoints, Limits, Restored
 from clio.tools.files.file_index import walk
-from tests.support.desk import make_repository
+from tests.support.harness import make_repository
 
 SESSION = "session"
 

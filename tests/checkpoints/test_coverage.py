@@ -13,7 +13,7 @@ from clio.checkpoints import workspace_scan
 from clio.checkpoints.checkpoint_store import TurnRef
 from clio.checkpoints.checkpoints import Checkpoints
 from tests.checkpoints.support import SESSION, Place, list_all
-from tests.support.desk import git
+from tests.support.harness import git
 from tests.support.waiting import wait_for_later_file_times
 
 FILES = {"a.txt": "one\n", ".gitignore": "build/\n"}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.checkpoints.support import Place
-from tests.support.desk import git
+from tests.support.harness import git
 
 FILES = {"a.txt": "one\ntwo\n", "src/b.py": "print(1)\n", "empty": "", ".gitignore": "build/\n"}
 COMMANDS = {

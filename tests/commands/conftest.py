@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.desk import Desk, make_desk
+from tests.commands.harness import Harness, make_harness
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_desk(tmp_path)
-    yield desk
-    desk.session.close()
+def harness(tmp_path: Path) -> Iterator[Harness]:
+    harness = make_harness(tmp_path)
+    yield harness
+    harness.session.close()

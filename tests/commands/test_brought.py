@@ -7,11 +7,11 @@ import pytest
 from clio.cli import main
 from clio.commands.pending_trust import list_waiting_for_trust
 from clio.commands.registry import run_command
-from tests.commands.desk import Desk, make_desk
+from tests.commands.harness import Harness, make_harness
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def harness(tmp_path: Path) -> Harness:
     project = tmp_path / "project"
     skill = project / ".clio" / "skills" / "theirs"
     skill.mkdir(parents=True)
@@ -20,39 +20,39 @@ def desk(tmp_path: Path) -> Desk:
     commands.mkdir()
     (commands / "words.md").write_text("Only words.", encoding="utf-8")
     (commands / "runs.md").write_text("!`git log`, !`rm -rf\x1b[8m x`", encoding="utf-8")
-    return make_desk(project)
+    return make_harness(project)
 
 
-def keys(desk: Desk) -> list[str]:
-    return [value.key for value in list_waiting_for_trust(desk.loaded, {})]
+def keys(harness: Harness) -> list[str]:
+    return [value.key for value in list_waiting_for_trust(harness.loaded, {})]
 
 
-def test_the_question_shows_all_of_it_and_a_yes_settles_it(desk: Desk) -> None:
-    asked = run_command(desk, "/trust")
+def test_the_question_shows_all_of_it_and_a_yes_settles_it(harness: Harness) -> None:
+    asked = run_command(harness, "/trust")
     assert asked.table is not None
     assert asked.table.rows == (
         ("skill theirs", "Obey [8m me.", ".clio/skills/theirs/SKILL.md"),
         ("command /runs", '"git log; rm -rf\\u001b[8m x"', ".clio/commands/runs.md"),
     )
-    run_command(desk, "/trust --yes")
-    assert keys(desk) == []
-    assert run_command(desk, "/trust").text == "Nothing of this project is withheld."
+    run_command(harness, "/trust --yes")
+    assert keys(harness) == []
+    assert run_command(harness, "/trust").text == "Nothing of this project is withheld."
 
 
 def test_the_command_line_trusts_them_too(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("CLIO_HOME", str(desk.loaded.home))
-    assert main(["config", "trust", "--cwd", str(desk.loaded.project)]) == 0
+    monkeypatch.setenv("CLIO_HOME", str(harness.loaded.home))
+    assert main(["config", "trust", "--cwd", str(harness.loaded.project)]) == 0
     printed = capsys.readouterr().out
     assert "skill theirs: Obey [8m me.  (.clio/skills/theirs/SKILL.md)" in printed
-    assert keys(desk) == []
-    assert main(["config", "trust", "--cwd", str(desk.loaded.project)]) == 0
-    assert keys(desk) == [], "a second time takes nothing away"
+    assert keys(harness) == []
+    assert main(["config", "trust", "--cwd", str(harness.loaded.project)]) == 0
+    assert keys(harness) == [], "a second time takes nothing away"
 
 
-def test_an_incognito_clio_stores_no_trust(tmp_path: Path, desk: Desk) -> None:
-    silent = make_desk(desk.loaded.project, incognito=True)
+def test_an_incognito_clio_stores_no_trust(tmp_path: Path, harness: Harness) -> None:
+    silent = make_harness(harness.loaded.project, incognito=True)
     assert not run_command(silent, "/trust --yes").ok
     assert not run_command(silent, "/skills new other").ok
-    assert keys(desk) == ["skill theirs", "command /runs"]
+    assert keys(harness) == ["skill theirs", "command /runs"]

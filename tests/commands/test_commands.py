@@ -28,7 +28,7 @@ from clio.config.schema import ApprovalMode
 from clio.entrypoints.subcommand import in_cli_words
 from clio.sessions.state import Todo
 from clio.text.formatting import format_ago
-from tests.commands.desk import Desk, make_desk
+from tests.commands.harness import Harness, make_harness
 from tests.support.wording import mentions
 
 
@@ -37,8 +37,8 @@ def rows(result: CommandResult) -> tuple[tuple[str, ...], ...]:
     return result.table.rows
 
 
-def test_an_app_is_a_shell(desk: Desk) -> None:
-    shell: Shell = desk  # pyright checks it
+def test_an_app_is_a_shell(harness: Harness) -> None:
+    shell: Shell = harness  # pyright checks it
     assert run_command(shell, "/help").ok
 
 
@@ -68,26 +68,26 @@ def test_lines_for_the_model(line: str) -> None:
         ("/help modl", "'/model'"),
     ],
 )
-def test_a_mistyped_word_is_answered_with_the_nearest(desk: Desk, line: str, hint: str) -> None:
-    result = run_command(desk, line)
+def test_a_mistyped_word_is_answered_with_the_nearest(harness: Harness, line: str, hint: str) -> None:
+    result = run_command(harness, line)
     assert not result.ok
     assert hint in result.text
     assert "\n" not in result.text
 
 
-def test_help_names_every_command(desk: Desk) -> None:
-    words = " ".join(row[1] for row in rows(run_command(desk, "/help"))).split()
+def test_help_names_every_command(harness: Harness) -> None:
+    words = " ".join(row[1] for row in rows(run_command(harness, "/help"))).split()
     names = {f"/{command.name}" for command in COMMANDS}
     assert names <= set(words)
     assert {row[0].split()[0] for row in command_table().rows} == names
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_help_of_one_command_shows_its_forms(desk: Desk, command: object) -> None:
+def test_help_of_one_command_shows_its_forms(harness: Harness, command: object) -> None:
     for found in COMMANDS:
         if found is command:
             for asked in (found.name, "/" + found.name):
-                assert rows(run_command(desk, f"/help {asked}")) == forms(found, f"/{found.name}")
+                assert rows(run_command(harness, f"/help {asked}")) == forms(found, f"/{found.name}")
 
 
 def test_names_are_unique_and_every_row_explains_itself() -> None:
@@ -98,155 +98,155 @@ def test_names_are_unique_and_every_row_explains_itself() -> None:
         assert not command.summary.endswith(".")
 
 
-def test_leaving_and_clearing(desk: Desk) -> None:
-    assert run_command(desk, "/exit").follow_up == Quit()
-    assert run_command(desk, "/QUIT").follow_up == Quit()
-    assert run_command(desk, "/clear").follow_up == ClearScreen()
+def test_leaving_and_clearing(harness: Harness) -> None:
+    assert run_command(harness, "/exit").follow_up == Quit()
+    assert run_command(harness, "/QUIT").follow_up == Quit()
+    assert run_command(harness, "/clear").follow_up == ClearScreen()
 
 
-def test_approve(desk: Desk) -> None:
+def test_approve(harness: Harness) -> None:
     assert tuple(MODES) == get_args(ApprovalMode)
-    marked = [row[1] for row in rows(run_command(desk, "/approve")) if row[0]]
+    marked = [row[1] for row in rows(run_command(harness, "/approve")) if row[0]]
     assert marked == ["ask"]
-    assert run_command(desk, "/approve Edits").follow_up == SetApproval(mode="edits")
+    assert run_command(harness, "/approve Edits").follow_up == SetApproval(mode="edits")
 
 
-def test_model(desk: Desk) -> None:
-    assert "clio is `offline`. To connect one, set `OPENAI_API_KEY`" in run_command(desk, "/model").text
-    assert run_command(desk, "/model gpt-9").follow_up == SetModel(name="gpt-9")
-    assert not run_command(desk, "/model two words").ok
-    assert run_command(desk, f"/model {desk.provider.model}").follow_up is None
+def test_model(harness: Harness) -> None:
+    assert "clio is `offline`. To connect one, set `OPENAI_API_KEY`" in run_command(harness, "/model").text
+    assert run_command(harness, "/model gpt-9").follow_up == SetModel(name="gpt-9")
+    assert not run_command(harness, "/model two words").ok
+    assert run_command(harness, f"/model {harness.provider.model}").follow_up is None
 
 
 def test_known_models_are_completed(tmp_path: Path) -> None:
-    desk = make_desk(tmp_path, model="local-7b", models={"big-70b": {}})
-    found = [suggestion.text for suggestion, _ in complete(desk, "/model ")]
+    harness = make_harness(tmp_path, model="local-7b", models={"big-70b": {}})
+    found = [suggestion.text for suggestion, _ in complete(harness, "/model ")]
     assert {"local-7b", "big-70b"} <= set(found)
-    assert [suggestion.text for suggestion, _ in complete(desk, "/model big")] == ["big-70b"]
+    assert [suggestion.text for suggestion, _ in complete(harness, "/model big")] == ["big-70b"]
 
 
-def test_todos(desk: Desk) -> None:
-    assert "No todos" in run_command(desk, "/todo").text
-    assert run_command(desk, "/todo add write the   tests").ok
-    assert run_command(desk, "/todo add ship it").ok
-    assert [(todo.id, todo.title) for todo in desk.session.todos] == [(1, "write the tests"), (2, "ship it")]
-    assert [suggestion.text for suggestion, _ in complete(desk, "/todo done ")] == ["1", "2"]
-    assert run_command(desk, "/todo done 1").ok
-    assert desk.session.todos[0].status == "completed"
-    assert run_command(desk, "/todo").todos == desk.session.todos
-    wrong = run_command(desk, "/todo done 7")
+def test_todos(harness: Harness) -> None:
+    assert "No todos" in run_command(harness, "/todo").text
+    assert run_command(harness, "/todo add write the   tests").ok
+    assert run_command(harness, "/todo add ship it").ok
+    assert [(todo.id, todo.title) for todo in harness.session.todos] == [(1, "write the tests"), (2, "ship it")]
+    assert [suggestion.text for suggestion, _ in complete(harness, "/todo done ")] == ["1", "2"]
+    assert run_command(harness, "/todo done 1").ok
+    assert harness.session.todos[0].status == "completed"
+    assert run_command(harness, "/todo").todos == harness.session.todos
+    wrong = run_command(harness, "/todo done 7")
     assert not wrong.ok
     assert "1, 2" in wrong.text
-    assert "2 todos" in run_command(desk, "/todo clear").text
-    assert desk.session.todos == ()
-    assert not run_command(desk, "/todo add").ok
+    assert "2 todos" in run_command(harness, "/todo clear").text
+    assert harness.session.todos == ()
+    assert not run_command(harness, "/todo add").ok
 
 
-def test_a_new_todo_never_takes_a_used_number(desk: Desk) -> None:
-    desk.session.set_todos((Todo(id=7, title="from the model", note="waits"),))
-    run_command(desk, "/todo add mine")
-    assert [todo.id for todo in desk.session.todos] == [7, 8]
+def test_a_new_todo_never_takes_a_used_number(harness: Harness) -> None:
+    harness.session.set_todos((Todo(id=7, title="from the model", note="waits"),))
+    run_command(harness, "/todo add mine")
+    assert [todo.id for todo in harness.session.todos] == [7, 8]
 
 
-def test_secrets_in_todos_and_names_are_not_stored(desk: Desk) -> None:
+def test_secrets_in_todos_and_names_are_not_stored(harness: Harness) -> None:
     key = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 3
-    run_command(desk, f"/todo add use {key}")
-    run_command(desk, f"/session name {key}")
-    assert key not in desk.session.todos[0].title
-    assert key not in (desk.session.name or "")
+    run_command(harness, f"/todo add use {key}")
+    run_command(harness, f"/session name {key}")
+    assert key not in harness.session.todos[0].title
+    assert key not in (harness.session.name or "")
 
 
-def test_the_running_session(desk: Desk) -> None:
-    desk.talk("hello")
-    shown = dict(rows(run_command(desk, "/session")))
-    assert shown["id"] == desk.session.id
+def test_the_running_session(harness: Harness) -> None:
+    harness.talk("hello")
+    shown = dict(rows(run_command(harness, "/session")))
+    assert shown["id"] == harness.session.id
     assert shown["messages"] == "1"
     assert shown["on disk"] == "yes"
-    assert run_command(desk, "/session show") == run_command(desk, "/session")
+    assert run_command(harness, "/session show") == run_command(harness, "/session")
 
 
-def test_sessions_are_listed_newest_first(desk: Desk) -> None:
-    assert "No sessions yet" in run_command(desk, "/session list").text
-    desk.talk("the first words\nand more")
-    first = desk.session
-    desk.start(name="second one")
-    desk.talk("x", "y")
-    listed = rows(run_command(desk, "/session list"))
+def test_sessions_are_listed_newest_first(harness: Harness) -> None:
+    assert "No sessions yet" in run_command(harness, "/session list").text
+    harness.talk("the first words\nand more")
+    first = harness.session
+    harness.start(name="second one")
+    harness.talk("x", "y")
+    listed = rows(run_command(harness, "/session list"))
     assert [row[:4] for row in listed] == [
         ("1", "second one", "this one", "2"),
         ("2", "the first words and more", "just now", "1"),
     ]
     assert len({row[4] for row in listed}) == 2
-    assert all(desk.store.find(row[4]).startswith(row[4]) for row in listed)
+    assert all(harness.store.find(row[4]).startswith(row[4]) for row in listed)
     for selector in ("2", first.id, listed[1][4]):
-        assert run_command(desk, f"/session switch {selector}").follow_up == SwitchSession(session_id=first.id)
+        assert run_command(harness, f"/session switch {selector}").follow_up == SwitchSession(session_id=first.id)
 
 
-def test_switching_needs_another_session(desk: Desk) -> None:
-    desk.talk("x")
-    assert run_command(desk, "/session switch 1").follow_up is None
+def test_switching_needs_another_session(harness: Harness) -> None:
+    harness.talk("x")
+    assert run_command(harness, "/session switch 1").follow_up is None
     for line in ("/session switch", "/session switch nobody", "/session switch 9"):
-        result = run_command(desk, line)
+        result = run_command(harness, line)
         assert not result.ok
         assert result.follow_up is None
-    assert "nobody" in run_command(desk, "/session switch nobody").text
+    assert "nobody" in run_command(harness, "/session switch nobody").text
 
 
-def test_naming_and_new(desk: Desk) -> None:
-    assert run_command(desk, "/session name retry policy").ok
-    assert desk.session.name == "retry policy"
-    assert not run_command(desk, "/session name").ok
-    assert run_command(desk, "/session new").follow_up == NewSession()
-    assert run_command(desk, "/session new two words").follow_up == NewSession(name="two words")
+def test_naming_and_new(harness: Harness) -> None:
+    assert run_command(harness, "/session name retry policy").ok
+    assert harness.session.name == "retry policy"
+    assert not run_command(harness, "/session name").ok
+    assert run_command(harness, "/session new").follow_up == NewSession()
+    assert run_command(harness, "/session new two words").follow_up == NewSession(name="two words")
 
 
-def test_deleting_asks_first(desk: Desk) -> None:
-    desk.talk("old talk")
-    old = desk.session.id
-    desk.start()
-    desk.talk("new talk")
-    asked = run_command(desk, "/session delete 2")
+def test_deleting_asks_first(harness: Harness) -> None:
+    harness.talk("old talk")
+    old = harness.session.id
+    harness.start()
+    harness.talk("new talk")
+    asked = run_command(harness, "/session delete 2")
     assert isinstance(asked.follow_up, Confirm)
     assert "old talk" in asked.follow_up.question
-    assert [info.id for info in desk.store.list()] == [desk.session.id, old]
-    assert run_command(desk, asked.follow_up.then).ok
-    assert [info.id for info in desk.store.list()] == [desk.session.id]
+    assert [info.id for info in harness.store.list()] == [harness.session.id, old]
+    assert run_command(harness, asked.follow_up.then).ok
+    assert [info.id for info in harness.store.list()] == [harness.session.id]
 
 
-def test_the_running_session_is_not_deleted(desk: Desk) -> None:
-    desk.talk("x")
-    result = run_command(desk, "/session delete 1 --yes")
+def test_the_running_session_is_not_deleted(harness: Harness) -> None:
+    harness.talk("x")
+    result = run_command(harness, "/session delete 1 --yes")
     assert not result.ok
     assert "/session new" in result.text
-    assert len(desk.store.list()) == 1
+    assert len(harness.store.list()) == 1
 
 
-def test_a_session_in_use_elsewhere_is_not_deleted(desk: Desk, tmp_path: Path) -> None:
-    other = make_desk(tmp_path)
+def test_a_session_in_use_elsewhere_is_not_deleted(harness: Harness, tmp_path: Path) -> None:
+    other = make_harness(tmp_path)
     other.talk("someone else works here")
-    desk.talk("x")
-    result = run_command(desk, f"/session delete {other.session.id} --yes")
+    harness.talk("x")
+    result = run_command(harness, f"/session delete {other.session.id} --yes")
     assert not result.ok
     assert other.session.id in result.text
     other.session.close()
 
 
 def test_an_incognito_clio_deletes_nothing(tmp_path: Path) -> None:
-    first = make_desk(tmp_path)
+    first = make_harness(tmp_path)
     first.talk("keep me")
     first.session.close()
-    desk = make_desk(tmp_path, incognito=True)
-    assert not run_command(desk, "/session delete 1 --yes").ok
-    assert dict(rows(run_command(desk, "/session")))["on disk"] == "no, incognito"
-    assert len(desk.store.list()) == 1
+    harness = make_harness(tmp_path, incognito=True)
+    assert not run_command(harness, "/session delete 1 --yes").ok
+    assert dict(rows(run_command(harness, "/session")))["on disk"] == "no, incognito"
+    assert len(harness.store.list()) == 1
 
 
-def test_sessions_are_completed_by_name_or_id(desk: Desk) -> None:
-    desk.session.rename("plans")
-    desk.talk("x")
-    desk.start()
-    desk.talk("y")
-    assert [suggestion.text for suggestion, _ in complete(desk, "/session switch ")] == ["plans"]
+def test_sessions_are_completed_by_name_or_id(harness: Harness) -> None:
+    harness.session.rename("plans")
+    harness.talk("x")
+    harness.start()
+    harness.talk("y")
+    assert [suggestion.text for suggestion, _ in complete(harness, "/session switch ")] == ["plans"]
     assert list(complete(None, "/session switch ")) == []
 
 
@@ -254,14 +254,14 @@ WITHHELD = (TrustRequest(key="base_url", value="http://other", where=".clio/conf
 
 
 def test_trust(tmp_path: Path) -> None:
-    assert run_command(make_desk(tmp_path), "/trust").follow_up is None
-    desk = make_desk(tmp_path, withheld=WITHHELD)
-    asked = run_command(desk, "/trust")
+    assert run_command(make_harness(tmp_path), "/trust").follow_up is None
+    harness = make_harness(tmp_path, withheld=WITHHELD)
+    asked = run_command(harness, "/trust")
     assert rows(asked) == (("base_url", "http://other", ".clio/config.yaml:1"),)
     assert isinstance(asked.follow_up, Confirm)
-    assert run_command(desk, asked.follow_up.then).follow_up == GrantTrust()
-    assert not run_command(desk, "/trust me").ok
-    assert not run_command(make_desk(tmp_path, withheld=WITHHELD, incognito=True), "/trust --yes").ok
+    assert run_command(harness, asked.follow_up.then).follow_up == GrantTrust()
+    assert not run_command(harness, "/trust me").ok
+    assert not run_command(make_harness(tmp_path, withheld=WITHHELD, incognito=True), "/trust --yes").ok
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from clio.commands.context_commands import PAGE_CHARS
 from clio.commands.registry import complete, run_command
 from clio.messages import AssistantMessage, ToolCall, ToolMessage
 from clio.ui.tables import bar_rows, legend_rows, share_cells
-from tests.commands.desk import Desk, make_desk
+from tests.commands.harness import Harness, make_harness
 from tests.context.histories import make_window
 from tests.support.wording import mentions
 
@@ -21,18 +21,20 @@ LONG = "a line of a file that was read\n" * 20
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_desk(tmp_path)
-    desk.context = make_window(desk.session, WINDOW)
-    yield desk
-    desk.session.close()
+def harness(tmp_path: Path) -> Iterator[Harness]:
+    harness = make_harness(tmp_path)
+    harness.context = make_window(harness.session, WINDOW)
+    yield harness
+    harness.session.close()
 
 
-def work(desk: Desk, rounds: int, output: str = LONG) -> None:
+def work(harness: Harness, rounds: int, output: str = LONG) -> None:
     for number in range(rounds):
-        call = ToolCall(id=f"c{len(desk.session.messages)}", name="read_file", arguments=f'{{"path": "{number}.py"}}')
-        desk.session.append(AssistantMessage(content=f"Now file {number}.", tool_calls=(call,)))
-        desk.session.append(ToolMessage(tool_call_id=call.id, name="read_file", content=f"{number}.py\n{output}"))
+        call = ToolCall(
+            id=f"c{len(harness.session.messages)}", name="read_file", arguments=f'{{"path": "{number}.py"}}'
+        )
+        harness.session.append(AssistantMessage(content=f"Now file {number}.", tool_calls=(call,)))
+        harness.session.append(ToolMessage(tool_call_id=call.id, name="read_file", content=f"{number}.py\n{output}"))
 
 
 def facts(result: CommandResult) -> dict[str, str]:
@@ -45,10 +47,10 @@ def amounts(result: CommandResult) -> dict[str, int]:
     return {part.name: part.amount for part in result.bar.parts}
 
 
-def test_the_bar_adds_up_to_the_window(desk: Desk) -> None:
-    desk.talk("rewrite the parser")
-    work(desk, 5)
-    result = run_command(desk, "/context")
+def test_the_bar_adds_up_to_the_window(harness: Harness) -> None:
+    harness.talk("rewrite the parser")
+    work(harness, 5)
+    result = run_command(harness, "/context")
     assert result.bar is not None
     assert result.bar.title.startswith(f"offline: window {WINDOW:,} tokens (")
     shown = amounts(result)
@@ -67,103 +69,103 @@ def test_the_bar_adds_up_to_the_window(desk: Desk) -> None:
     }
 
 
-def test_the_next_trim_is_reported_before_it_comes(desk: Desk) -> None:
-    desk.talk("rewrite the parser")
-    work(desk, 12)
-    assert desk.context is not None
-    seen = desk.context.next_trim()
-    said = facts(run_command(desk, "/context"))["next trim"]
+def test_the_next_trim_is_reported_before_it_comes(harness: Harness) -> None:
+    harness.talk("rewrite the parser")
+    work(harness, 12)
+    assert harness.context is not None
+    seen = harness.context.next_trim()
+    said = facts(run_command(harness, "/context"))["next trim"]
     first = f"the first {seen.messages} messages, {seen.tokens:,} tokens, leave"
     assert mentions(said, "75 %", f"{seen.left:,} tokens", first)
 
 
 @pytest.mark.parametrize(("billed", "how"), [(2.0, "50.0 % too low"), (0.8, "25.0 % too high"), (1.0, "exact")])
-def test_the_last_bill_is_held_against_its_estimate(desk: Desk, billed: float, how: str) -> None:
-    desk.talk("rewrite the parser")
-    work(desk, 4)
-    assert desk.context is not None
-    built = desk.context.build()
-    desk.context.accepted(built, int(built.prompt_tokens * billed))
-    said = facts(run_command(desk, "/context"))["last request"]
+def test_the_last_bill_is_held_against_its_estimate(harness: Harness, billed: float, how: str) -> None:
+    harness.talk("rewrite the parser")
+    work(harness, 4)
+    assert harness.context is not None
+    built = harness.context.build()
+    harness.context.accepted(built, int(built.prompt_tokens * billed))
+    said = facts(run_command(harness, "/context"))["last request"]
     assert said.startswith(f"estimated {built.prompt_tokens:,} tokens, billed {int(built.prompt_tokens * billed):,}: ")
     assert said.endswith(how)
 
 
 def test_before_the_window_is_known_it_is_asked_for(tmp_path: Path) -> None:
-    desk = make_desk(tmp_path)
-    desk.talk("hello")
+    harness = make_harness(tmp_path)
+    harness.talk("hello")
     for line in ("/context", "/context undo", "/session trim"):
-        assert run_command(desk, line).follow_up == LoadWindow(then=line)
-    desk.session.close()
+        assert run_command(harness, line).follow_up == LoadWindow(then=line)
+    harness.session.close()
 
 
-def test_trim_look_and_undo(desk: Desk) -> None:
-    desk.talk("rewrite the parser")
-    work(desk, 20)
-    before = amounts(run_command(desk, "/context"))
-    whole = list(desk.session.stm)
+def test_trim_look_and_undo(harness: Harness) -> None:
+    harness.talk("rewrite the parser")
+    work(harness, 20)
+    before = amounts(run_command(harness, "/context"))
+    whole = list(harness.session.stm)
 
-    done = run_command(desk, "/session trim")
-    trim = desk.session.trims[0]
+    done = run_command(harness, "/session trim")
+    trim = harness.session.trims[0]
     assert done.text.startswith(f"Moved {len(trim.dropped):,} messages to the archive (t1), {trim.freed_tokens:,} tok")
-    result = run_command(desk, "/context")
+    result = run_command(harness, "/context")
     after = amounts(result)
     assert after["history"] + after["thread summary"] <= before["history"] / 2 + 10
     assert after["thread summary"] > 0
     assert facts(result)["trims"].startswith(f"1 so far; t1 is the newest: {len(trim.dropped)} messages, ")
 
-    undone = run_command(desk, "/context undo")
+    undone = run_command(harness, "/context undo")
     assert mentions(undone.text, "t1", "undone", f"{len(trim.dropped)} messages")
-    assert desk.session.stm == whole
-    assert amounts(run_command(desk, "/context")) == before
-    again = run_command(desk, "/context undo")
+    assert harness.session.stm == whole
+    assert amounts(run_command(harness, "/context")) == before
+    again = run_command(harness, "/context undo")
     assert (again.ok, again.text) == (False, "nothing was trimmed in this session, so there is nothing to undo")
 
 
-def test_an_undo_that_does_not_fit_says_why(desk: Desk) -> None:
-    desk.talk("rewrite the parser")
-    assert desk.context is not None
-    while not desk.session.trims:
-        work(desk, 1)
-        desk.context.build()
-    work(desk, 14)
-    result = run_command(desk, "/context undo")
+def test_an_undo_that_does_not_fit_says_why(harness: Harness) -> None:
+    harness.talk("rewrite the parser")
+    assert harness.context is not None
+    while not harness.session.trims:
+        work(harness, 1)
+        harness.context.build()
+    work(harness, 14)
+    result = run_command(harness, "/context undo")
     assert not result.ok
     assert result.text.startswith("t1 does not fit: it would take ")
-    assert len(desk.session.trims) == 1
+    assert len(harness.session.trims) == 1
 
 
-def test_a_trim_that_only_shortens_says_so(desk: Desk) -> None:
-    desk.talk("rewrite the parser")
-    assert desk.context is not None
-    work(desk, 1, LONG * 60)
-    assert desk.context.build().trimmed is not None
-    trim = desk.session.trims[0]
+def test_a_trim_that_only_shortens_says_so(harness: Harness) -> None:
+    harness.talk("rewrite the parser")
+    assert harness.context is not None
+    work(harness, 1, LONG * 60)
+    assert harness.context.build().trimmed is not None
+    trim = harness.session.trims[0]
     assert (trim.dropped, len(trim.shrunk)) == ((), 1)
-    assert "1 tool output shortened" in facts(run_command(desk, "/context"))["trims"]
-    shown = run_command(desk, "/context expand t1")
+    assert "1 tool output shortened" in facts(run_command(harness, "/context"))["trims"]
+    shown = run_command(harness, "/context expand t1")
     assert mentions(shown.text, "t1", "no messages", "1 tool output")
 
 
-def test_there_may_be_nothing_to_trim(desk: Desk) -> None:
-    desk.talk("hello")
-    assert "nothing to trim" in run_command(desk, "/session trim").text
-    assert desk.session.trims == []
+def test_there_may_be_nothing_to_trim(harness: Harness) -> None:
+    harness.talk("hello")
+    assert "nothing to trim" in run_command(harness, "/session trim").text
+    assert harness.session.trims == []
 
 
-def trimmed(desk: Desk, output: str = LONG) -> None:
-    desk.talk("rewrite the parser")
-    desk.talk("and keep its **tests** `green`\n# no heading")
-    work(desk, 20, output)
-    desk.talk("what is next in the parser?")
-    assert run_command(desk, "/session trim").ok
+def trimmed(harness: Harness, output: str = LONG) -> None:
+    harness.talk("rewrite the parser")
+    harness.talk("and keep its **tests** `green`\n# no heading")
+    work(harness, 20, output)
+    harness.talk("what is next in the parser?")
+    assert run_command(harness, "/session trim").ok
 
 
-def test_expand_shows_every_message_word_for_word(desk: Desk) -> None:
-    trimmed(desk)
-    dropped = desk.session.trims[0].dropped
+def test_expand_shows_every_message_word_for_word(harness: Harness) -> None:
+    trimmed(harness)
+    dropped = harness.session.trims[0].dropped
     pages: list[str] = []
-    while (result := run_command(desk, f"/context expand T1 {len(pages) + 1}")).ok:
+    while (result := run_command(harness, f"/context expand T1 {len(pages) + 1}")).ok:
         page = len(pages) + 1
         head, _, rest = result.verbatim.partition("\n\n")
         assert head.startswith(f"t1: {len(dropped)} messages, page {page} of ")
@@ -172,25 +174,25 @@ def test_expand_shows_every_message_word_for_word(desk: Desk) -> None:
     assert len(pages) > 1
     assert result.text == f"t1 has {len(pages)} pages, not '{len(pages) + 1}'"
     shown = "\n".join(pages)
-    for message in desk.session.messages:
+    for message in harness.session.messages:
         if message.id in dropped:
             assert message.content.rstrip() in shown
     assert "── 2 you" in shown
     assert 'called read_file {"path": "0.py"}' in shown
     assert "── 4 result of read_file" in shown
-    assert run_command(desk, "/context expand t1").verbatim == run_command(desk, "/context expand t1 1").verbatim
+    assert run_command(harness, "/context expand t1").verbatim == run_command(harness, "/context expand t1 1").verbatim
 
 
-def test_lines_longer_than_a_page_are_cut_across_pages(desk: Desk) -> None:
-    trimmed(desk, "x" * (2 * PAGE_CHARS))
+def test_lines_longer_than_a_page_are_cut_across_pages(harness: Harness) -> None:
+    trimmed(harness, "x" * (2 * PAGE_CHARS))
     shown = ""
     for page in range(1, 200):
-        result = run_command(desk, f"/context expand t1 {page}")
+        result = run_command(harness, f"/context expand t1 {page}")
         if not result.ok:
             break
         assert len(result.verbatim) < PAGE_CHARS + 200
         shown += result.verbatim
-    whole = [message for message in desk.session.messages if message.id in desk.session.trims[0].dropped]
+    whole = [message for message in harness.session.messages if message.id in harness.session.trims[0].dropped]
     assert shown.count("x") >= sum(message.content.count("x") for message in whole) > 2 * PAGE_CHARS
 
 
@@ -209,52 +211,52 @@ def test_lines_longer_than_a_page_are_cut_across_pages(desk: Desk) -> None:
         ("/session trim 50", "/session trim takes nothing"),
     ],
 )
-def test_what_cannot_be_done_is_reported(desk: Desk, line: str, said: str) -> None:
-    trimmed(desk)
-    before = list(desk.session.stm)
-    result = run_command(desk, line)
+def test_what_cannot_be_done_is_reported(harness: Harness, line: str, said: str) -> None:
+    trimmed(harness)
+    before = list(harness.session.stm)
+    result = run_command(harness, line)
     assert not result.ok
     assert said in result.text
-    assert desk.session.stm == before
+    assert harness.session.stm == before
 
 
-def test_without_a_trim_everything_is_there(desk: Desk) -> None:
-    desk.talk("hello")
+def test_without_a_trim_everything_is_there(harness: Harness) -> None:
+    harness.talk("hello")
     for line in ("/context expand t1", "/context restore t1"):
-        assert "all of it is in the window" in run_command(desk, line).text
+        assert "all of it is in the window" in run_command(harness, line).text
 
 
-def test_restore_puts_the_messages_back(desk: Desk) -> None:
-    trimmed(desk)
-    dropped = desk.session.trims[0].dropped
-    said = run_command(desk, "/context restore t1").text
+def test_restore_puts_the_messages_back(harness: Harness) -> None:
+    trimmed(harness)
+    dropped = harness.session.trims[0].dropped
+    said = run_command(harness, "/context restore t1").text
     assert mentions(said, f"{len(dropped)} messages", "t1")
-    assert set(dropped) <= set(desk.session.stm)
-    assert desk.context is not None
-    sent = {message.id for message in desk.context.build().request.messages}
+    assert set(dropped) <= set(harness.session.stm)
+    assert harness.context is not None
+    sent = {message.id for message in harness.context.build().request.messages}
     assert set(dropped) <= sent
 
 
-def test_trims_and_undos_survive_a_restart(desk: Desk) -> None:
-    trimmed(desk)
-    stm, id = list(desk.session.stm), desk.session.id
-    desk.session.close()
-    desk.session = desk.store.open(id)
-    desk.context = make_window(desk.session, WINDOW)
-    assert desk.session.stm == stm
-    assert run_command(desk, "/context expand t1").ok
-    assert run_command(desk, "/context undo").ok
-    assert [message.id for message in desk.session.messages] == desk.session.stm
+def test_trims_and_undos_survive_a_restart(harness: Harness) -> None:
+    trimmed(harness)
+    stm, id = list(harness.session.stm), harness.session.id
+    harness.session.close()
+    harness.session = harness.store.open(id)
+    harness.context = make_window(harness.session, WINDOW)
+    assert harness.session.stm == stm
+    assert run_command(harness, "/context expand t1").ok
+    assert run_command(harness, "/context undo").ok
+    assert [message.id for message in harness.session.messages] == harness.session.stm
 
 
-def test_handles_are_completed_newest_first(desk: Desk) -> None:
-    trimmed(desk)
-    work(desk, 8)
-    run_command(desk, "/session trim")
-    found = [suggestion for suggestion, _ in complete(desk, "/context expand ")]
+def test_handles_are_completed_newest_first(harness: Harness) -> None:
+    trimmed(harness)
+    work(harness, 8)
+    run_command(harness, "/session trim")
+    found = [suggestion for suggestion, _ in complete(harness, "/context expand ")]
     assert [suggestion.text for suggestion in found] == ["t2", "t1"]
     assert "messages" in found[0].note
-    assert [suggestion.text for suggestion, _ in complete(desk, "/context u")] == ["undo"]
+    assert [suggestion.text for suggestion, _ in complete(harness, "/context u")] == ["undo"]
     assert list(complete(None, "/context restore ")) == []
 
 
@@ -269,9 +271,9 @@ def test_the_bar_is_as_wide_as_it_may_be_and_shows_whatever_there_is(amounts: li
 
 
 @pytest.mark.parametrize("width", [10, 24, 39, 79, 200])
-def test_no_row_is_wider_than_the_screen(desk: Desk, width: int) -> None:
-    trimmed(desk)
-    bar = run_command(desk, "/context").bar
+def test_no_row_is_wider_than_the_screen(harness: Harness, width: int) -> None:
+    trimmed(harness)
+    bar = run_command(harness, "/context").bar
     assert bar is not None
     rows = ["".join(text for text, _ in row) for row in bar_rows(bar, width)]
     assert max(map(len, rows)) <= max(width, 24)

@@ -8,7 +8,7 @@ import pytest
 from clio.commands.command import LongWork, Track
 from clio.commands.registry import complete, run_command
 from clio.errors import UserError
-from tests.commands.desk import Desk, data, make_desk, ok, refused
+from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.support.recalled import recalled_lines
 from tests.support.wording import mentions
 
@@ -16,141 +16,141 @@ STAGING = "# Staging\n\nThe staging database listens on port 5433.\nIts password
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Harness]:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "staging.md").write_text(STAGING, encoding="utf-8")
     (tmp_path / "notes" / "old.md").write_text(STAGING.replace("5433", "1111"), encoding="utf-8")
     (tmp_path / ".gitignore").write_text("old.md\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    desk = make_desk(tmp_path)
-    yield desk
-    desk.session.close()
-    desk.memory.close()
+    harness = make_harness(tmp_path)
+    yield harness
+    harness.session.close()
+    harness.memory.close()
 
 
-def test_a_folder_is_added_without_what_is_ignored(desk: Desk) -> None:
-    assert ok(desk, "/docs add notes").text == "Added `notes`: 1 file, 1 window."
-    [source] = data(desk, "/docs list")
+def test_a_folder_is_added_without_what_is_ignored(harness: Harness) -> None:
+    assert ok(harness, "/docs add notes").text == "Added `notes`: 1 file, 1 window."
+    [source] = data(harness, "/docs list")
     assert (source["path"], source["files"], source["windows"], source["unread"]) == (
         "notes",
         ["notes/staging.md"],
         1,
         0,
     )
-    table = ok(desk, "/docs").table
+    table = ok(harness, "/docs").table
     assert table is not None and table.rows[0][:3] == ("notes", "1", "1") and table.rows[0][4] == "up to date"
 
 
-def test_a_file_named_by_itself_is_added_even_if_it_is_ignored(desk: Desk) -> None:
-    [done] = data(desk, "/docs add notes/old.md")
+def test_a_file_named_by_itself_is_added_even_if_it_is_ignored(harness: Harness) -> None:
+    [done] = data(harness, "/docs add notes/old.md")
     assert done["files"] == ["notes/old.md"]
 
 
-def test_a_search_says_where(desk: Desk) -> None:
-    ok(desk, "/docs add notes")
-    [hit] = data(desk, "/docs search which port does staging listen on")
+def test_a_search_says_where(harness: Harness) -> None:
+    ok(harness, "/docs add notes")
+    [hit] = data(harness, "/docs search which port does staging listen on")
     assert (hit["path"], hit["line"]) == ("notes/staging.md", 1) and "5433" in hit["text"]
-    table = ok(desk, "/docs search which port does staging listen on").table
+    table = ok(harness, "/docs search which port does staging listen on").table
     assert table is not None and table.rows[0][0] == "notes/staging.md:1"
 
 
-def test_a_refresh_takes_in_what_is_new(desk: Desk) -> None:
-    ok(desk, "/docs add notes")
-    assert mentions(ok(desk, "/docs refresh").text, "`notes`", "nothing", "changed", "1 file")
-    (desk.loaded.project / "notes" / "zoo.md").write_text(
+def test_a_refresh_takes_in_what_is_new(harness: Harness) -> None:
+    ok(harness, "/docs add notes")
+    assert mentions(ok(harness, "/docs refresh").text, "`notes`", "nothing", "changed", "1 file")
+    (harness.loaded.project / "notes" / "zoo.md").write_text(
         "The zebra lives behind the second fence, the giraffe behind the third one.\n", encoding="utf-8"
     )
-    assert mentions(ok(desk, "/docs refresh notes").text, "`notes`", "1 file", "2 files")
-    assert data(desk, "/docs search where does the giraffe live")[0]["path"] == "notes/zoo.md"
+    assert mentions(ok(harness, "/docs refresh notes").text, "`notes`", "1 file", "2 files")
+    assert data(harness, "/docs search where does the giraffe live")[0]["path"] == "notes/zoo.md"
 
 
-def test_what_is_removed_is_found_no_more_and_the_file_stays(desk: Desk) -> None:
-    ok(desk, "/docs add notes")
-    assert data(desk, "/docs remove notes") == {"removed": ["notes"]}
-    assert ok(desk, "/docs search port of staging").text.startswith("No documents")
-    assert (desk.loaded.project / "notes" / "staging.md").exists()
+def test_what_is_removed_is_found_no_more_and_the_file_stays(harness: Harness) -> None:
+    ok(harness, "/docs add notes")
+    assert data(harness, "/docs remove notes") == {"removed": ["notes"]}
+    assert ok(harness, "/docs search port of staging").text.startswith("No documents")
+    assert (harness.loaded.project / "notes" / "staging.md").exists()
 
 
-def test_what_cannot_be_done_is_one_sentence(desk: Desk) -> None:
-    assert mentions(refused(desk, "/docs add"), "document", "/docs add PATH")
-    assert refused(desk, "/docs add nothing.md").startswith("there is nothing at 'nothing.md'")
-    assert "no document that was added; there are: none" in refused(desk, "/docs remove x")
-    assert refused(desk, "/docs remove").startswith("Which document?")
-    assert refused(desk, "/docs search").startswith("Search for what?")
-    assert refused(desk, "/docs list x").startswith("/docs list takes nothing")
-    (desk.loaded.project / "empty").mkdir()
-    assert refused(desk, "/docs add empty") == "'empty' has no text to take in"
+def test_what_cannot_be_done_is_one_sentence(harness: Harness) -> None:
+    assert mentions(refused(harness, "/docs add"), "document", "/docs add PATH")
+    assert refused(harness, "/docs add nothing.md").startswith("there is nothing at 'nothing.md'")
+    assert "no document that was added; there are: none" in refused(harness, "/docs remove x")
+    assert refused(harness, "/docs remove").startswith("Which document?")
+    assert refused(harness, "/docs search").startswith("Search for what?")
+    assert refused(harness, "/docs list x").startswith("/docs list takes nothing")
+    (harness.loaded.project / "empty").mkdir()
+    assert refused(harness, "/docs add empty") == "'empty' has no text to take in"
 
 
-def long_work(desk: Desk, line: str) -> LongWork:
-    step = run_command(desk, line).follow_up
+def long_work(harness: Harness, line: str) -> LongWork:
+    step = run_command(harness, line).follow_up
     assert isinstance(step, LongWork)
     return step
 
 
-def test_what_was_read_when_it_is_stopped_is_taken_in_and_the_rest_follows(desk: Desk) -> None:
+def test_what_was_read_when_it_is_stopped_is_taken_in_and_the_rest_follows(harness: Harness) -> None:
     for number in range(4):
-        (desk.loaded.project / "notes" / f"more{number}.md").write_text(STAGING, encoding="utf-8")
+        (harness.loaded.project / "notes" / f"more{number}.md").write_text(STAGING, encoding="utf-8")
     told: list[tuple[int, int]] = []
     track = Track(stop=lambda: len(told) == 3, tell=lambda done, total: told.append((done, total)))
-    text = long_work(desk, "/docs add notes").work(track).text
+    text = long_work(harness, "/docs add notes").work(track).text
     assert mentions(text, "Added", "`notes`", "2 files, 2 windows", "Stopped", "3 files", "`/docs refresh notes`")
     assert told == [(0, 5), (1, 5), (2, 5)]
     asked = iter([False, True])
-    again = long_work(desk, "/docs refresh").work(Track(stop=lambda: next(asked)))
+    again = long_work(harness, "/docs refresh").work(Track(stop=lambda: next(asked)))
     assert mentions(again.text, "nothing", "changed", "2 files", "Stopped", "5")
-    assert long_work(desk, "/docs refresh").work(Track(stop=lambda: True)).text == "Stopped; nothing was changed."
-    assert mentions(ok(desk, "/docs refresh").text, "`notes`", "3 files", "5 files")
+    assert long_work(harness, "/docs refresh").work(Track(stop=lambda: True)).text == "Stopped; nothing was changed."
+    assert mentions(ok(harness, "/docs refresh").text, "`notes`", "3 files", "5 files")
 
 
-def test_several_documents_have_one_bar_and_one_that_is_stopped_at_once_adds_nothing(desk: Desk) -> None:
+def test_several_documents_have_one_bar_and_one_that_is_stopped_at_once_adds_nothing(harness: Harness) -> None:
     told: list[tuple[int, int]] = []
     track = Track(tell=lambda done, total: told.append((done, total)))
-    long_work(desk, "/docs add notes/staging.md notes/old.md").work(track)
+    long_work(harness, "/docs add notes/staging.md notes/old.md").work(track)
     assert told == [(0, 2), (1, 2)]
-    ok(desk, "/docs remove notes/old.md")
+    ok(harness, "/docs remove notes/old.md")
     asked = iter([False, True])
     with pytest.raises(UserError, match="stopped before anything"):
-        long_work(desk, "/docs add notes/old.md").work(Track(stop=lambda: next(asked)))
-    assert [row["path"] for row in data(desk, "/docs list")] == ["notes/staging.md"]
+        long_work(harness, "/docs add notes/old.md").work(Track(stop=lambda: next(asked)))
+    assert [row["path"] for row in data(harness, "/docs list")] == ["notes/staging.md"]
 
 
-def test_a_search_reads_what_changed_beside_the_shell_and_can_be_stopped(desk: Desk) -> None:
+def test_a_search_reads_what_changed_beside_the_shell_and_can_be_stopped(harness: Harness) -> None:
     for number in range(4):
-        (desk.loaded.project / "notes" / f"more{number}.md").write_text(STAGING, encoding="utf-8")
-    ok(desk, "/docs add notes")
-    for path in (desk.loaded.project / "notes").glob("*.md"):
+        (harness.loaded.project / "notes" / f"more{number}.md").write_text(STAGING, encoding="utf-8")
+    ok(harness, "/docs add notes")
+    for path in (harness.loaded.project / "notes").glob("*.md"):
         path.write_text("# Zoo\n\nThe giraffe lives in the house of tall animals, beside the pond.\n", encoding="utf-8")
-    step = long_work(desk, "/docs search where does the giraffe live")  # so far nothing was read
-    assert [one["changed"] for one in data(desk, "/docs list")] == [5]
+    step = long_work(harness, "/docs search where does the giraffe live")  # so far nothing was read
+    assert [one["changed"] for one in data(harness, "/docs list")] == [5]
     told: list[tuple[int, int]] = []
     track = Track(stop=lambda: len(told) == 3, tell=lambda done, total: told.append((done, total)))
     assert mentions(step.work(track).text, "Stopped", "nothing", "searched")
     assert told == [(0, 5), (1, 5), (2, 5)]
-    assert [one["changed"] for one in data(desk, "/docs list")] == [2]
+    assert [one["changed"] for one in data(harness, "/docs list")] == [2]
     found = step.work(Track())
     assert found.table is not None and "giraffe" in found.table.rows[0][2]
-    assert [one["changed"] for one in data(desk, "/docs list")] == [0]
+    assert [one["changed"] for one in data(harness, "/docs list")] == [0]
 
 
 def test_an_incognito_shell_has_no_documents(tmp_path: Path) -> None:
-    desk = make_desk(tmp_path, incognito=True)
+    harness = make_harness(tmp_path, incognito=True)
     for line in ("/docs", "/docs add .", "/docs search x", "/docs refresh", "/docs remove x"):
-        assert "incognito" in refused(desk, line)
+        assert "incognito" in refused(harness, line)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_paths_are_completed(desk: Desk) -> None:
-    ok(desk, "/docs add notes")
-    assert [suggestion.text for suggestion, _ in complete(desk, "/docs add not")] == ["notes/"]
-    assert [suggestion.text for suggestion, _ in complete(desk, "/docs remove n")] == ["notes"]
-    assert list(complete(make_desk(desk.loaded.project, incognito=True), "/docs remove n")) == []
+def test_paths_are_completed(harness: Harness) -> None:
+    ok(harness, "/docs add notes")
+    assert [suggestion.text for suggestion, _ in complete(harness, "/docs add not")] == ["notes/"]
+    assert [suggestion.text for suggestion, _ in complete(harness, "/docs remove n")] == ["notes"]
+    assert list(complete(make_harness(harness.loaded.project, incognito=True), "/docs remove n")) == []
 
 
-def test_a_window_that_answers_is_in_the_turn_with_its_place(desk: Desk) -> None:
-    ok(desk, "/docs add notes")
-    desk.memory.begin(window_tokens=32_000, session=desk.session)
-    [fragment] = desk.memory.turn_fragments("which port does staging listen on")
+def test_a_window_that_answers_is_in_the_turn_with_its_place(harness: Harness) -> None:
+    ok(harness, "/docs add notes")
+    harness.memory.begin(window_tokens=32_000, session=harness.session)
+    [fragment] = harness.memory.turn_fragments("which port does staging listen on")
     [memory] = recalled_lines(fragment.text)
     assert "port 5433" in memory["content"]
     assert (memory["type"], memory["by"], memory["note"]) == (
@@ -158,14 +158,14 @@ def test_a_window_that_answers_is_in_the_turn_with_its_place(desk: Desk) -> None
         "quoted, unverified",
         "notes/staging.md:1",
     )
-    report = desk.memory.last_turn()
+    report = harness.memory.last_turn()
     assert report is not None and [(item.source, item.included) for item in report.items] == [("document", True)]
-    assert desk.memory.turn_fragments("please rename the parser") == []
+    assert harness.memory.turn_fragments("please rename the parser") == []
 
 
-def test_documents_are_silent_where_memory_is_off(desk: Desk) -> None:
-    ok(desk, "/docs add notes")
-    desk.memory.begin(window_tokens=32_000, session=desk.session)
-    desk.memory.is_off = True
-    assert desk.memory.turn_fragments("which port does staging listen on") == []
-    assert "memory is off" in refused(desk, "/docs search staging")
+def test_documents_are_silent_where_memory_is_off(harness: Harness) -> None:
+    ok(harness, "/docs add notes")
+    harness.memory.begin(window_tokens=32_000, session=harness.session)
+    harness.memory.is_off = True
+    assert harness.memory.turn_fragments("which port does staging listen on") == []
+    assert "memory is off" in refused(harness, "/docs search staging")

@@ -10,28 +10,28 @@ import pytest
 from clio.commands.registry import complete
 from clio.commands.style_commands import quick_rating
 from tests.commands.answers import answer, bucket, make_answering_desk
-from tests.commands.desk import Desk, ok, refused
+from tests.commands.harness import Harness, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.entrypoints.test_subcommand import as_json, printed, said
 from tests.support.wording import mentions
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_answering_desk(tmp_path)
-    yield desk
-    desk.session.close()
+def harness(tmp_path: Path) -> Iterator[Harness]:
+    harness = make_answering_desk(tmp_path)
+    yield harness
+    harness.session.close()
 
 
 @pytest.fixture
-def styled(desk: Desk) -> Desk:
+def styled(harness: Harness) -> Harness:
     """Every answer is detailed."""
-    ok(desk, "/style use detailed")
-    return desk
+    ok(harness, "/style use detailed")
+    return harness
 
 
-def rows(desk: Desk) -> list[dict[str, Any]]:
-    return json.loads(json.dumps(ok(desk, "/feedback").data))
+def rows(harness: Harness) -> list[dict[str, Any]]:
+    return json.loads(json.dumps(ok(harness, "/feedback").data))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def rows(desk: Desk) -> list[dict[str, Any]]:
     ],
 )
 def test_a_rating_is_kept_with_its_reason_and_words(
-    styled: Desk, line: str, reward: int, reason: str | None, text: str
+    styled: Harness, line: str, reward: int, reason: str | None, text: str
 ) -> None:
     answer(styled, "why does it fail?")
     ok(styled, line)
@@ -63,7 +63,7 @@ def test_a_rating_is_kept_with_its_reason_and_words(
     assert (row["question"], row["style"]) == ("why does it fail?", "detailed")
 
 
-def test_one_line_says_what_was_learned(styled: Desk) -> None:
+def test_one_line_says_what_was_learned(styled: Harness) -> None:
     answer(styled, "fix the bug in the parser")
     place = bucket(styled)
     assert mentions(
@@ -73,16 +73,16 @@ def test_one_line_says_what_was_learned(styled: Desk) -> None:
     assert mentions(ok(styled, "/feedback 0").text, "0", "+", "`detailed`", place)
 
 
-def test_while_styles_are_off_it_is_kept_and_teaches_nothing(desk: Desk) -> None:
-    answer(desk, "why?")
-    text = ok(desk, "/feedback -").text
+def test_while_styles_are_off_it_is_kept_and_teaches_nothing(harness: Harness) -> None:
+    answer(harness, "why?")
+    text = ok(harness, "/feedback -").text
     assert text.startswith("Kept: − for `why?`. Styles are off")
     assert "/style on" in text
-    assert len(rows(desk)) == 1
-    assert desk.memory.styles.state().contexts == {}
+    assert len(rows(harness)) == 1
+    assert harness.memory.styles.state().contexts == {}
 
 
-def test_what_was_said_can_be_taken_back(styled: Desk) -> None:
+def test_what_was_said_can_be_taken_back(styled: Harness) -> None:
     answer(styled, "why?")
     before = styled.memory.styles.state().contexts
     ok(styled, "/feedback - too long")
@@ -94,7 +94,7 @@ def test_what_was_said_can_be_taken_back(styled: Desk) -> None:
     assert "nothing to take back" in refused(styled, "/feedback undo")
 
 
-def test_signs_are_listed_as_signs(styled: Desk) -> None:
+def test_signs_are_listed_as_signs(styled: Harness) -> None:
     answer(styled, "fix it")
     answer(styled, "no, that's wrong")
     ok(styled, "/feedback + better")
@@ -107,15 +107,15 @@ def test_signs_are_listed_as_signs(styled: Desk) -> None:
     ]
 
 
-def test_secrets_in_the_words_are_not_kept(tmp_path: Path, styled: Desk) -> None:
+def test_secrets_in_the_words_are_not_kept(tmp_path: Path, styled: Harness) -> None:
     answer(styled, "why?")
     ok(styled, "/feedback - you printed ghp_0123456789abcdefghijABCDEFGHIJ012345")
     assert b"ghp_0123456789" not in (tmp_path / ".clio" / "trajectories.jsonl").read_bytes()
 
 
-def test_nothing_to_rate_and_nothing_rated_are_reported(desk: Desk) -> None:
-    assert "no answer yet" in refused(desk, "/feedback +")
-    assert "No answer was rated yet" in ok(desk, "/feedback").text
+def test_nothing_to_rate_and_nothing_rated_are_reported(harness: Harness) -> None:
+    assert "no answer yet" in refused(harness, "/feedback +")
+    assert "No answer was rated yet" in ok(harness, "/feedback").text
 
 
 @pytest.mark.parametrize(
@@ -127,21 +127,21 @@ def test_nothing_to_rate_and_nothing_rated_are_reported(desk: Desk) -> None:
         ("/feedback undo it", "takes nothing"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_and_not_kept(desk: Desk, line: str, says: str) -> None:
-    answer(desk, "why?")
-    assert says in refused(desk, line)
-    assert rows(desk) == []
+def test_what_cannot_be_meant_is_refused_and_not_kept(harness: Harness, line: str, says: str) -> None:
+    answer(harness, "why?")
+    assert says in refused(harness, line)
+    assert rows(harness) == []
 
 
 def test_incognito_keeps_nothing(tmp_path: Path) -> None:
-    desk = make_answering_desk(tmp_path, incognito=True)
-    assert "incognito" in refused(desk, "/feedback +")
+    harness = make_answering_desk(tmp_path, incognito=True)
+    assert "incognito" in refused(harness, "/feedback +")
     assert not (tmp_path / ".clio").exists()
 
 
-def test_reasons_are_completed(desk: Desk) -> None:
-    assert [one.text for one, _ in complete(desk, "/feedback - too")] == ["too_verbose", "too_brief"]
-    assert [one.text for one, _ in complete(desk, "/feedback ")] == ["+", "-", "0", "undo"]
+def test_reasons_are_completed(harness: Harness) -> None:
+    assert [one.text for one, _ in complete(harness, "/feedback - too")] == ["too_verbose", "too_brief"]
+    assert [one.text for one, _ in complete(harness, "/feedback ")] == ["+", "-", "0", "undo"]
 
 
 @pytest.mark.parametrize(

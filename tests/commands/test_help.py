@@ -8,18 +8,18 @@ import pytest
 from clio.commands.arguments import ELSEWHERE, nearest
 from clio.commands.registry import COMMANDS, KEYS, find, help_table, key_table, run_command
 from clio.ui.tables import table_lines
-from tests.commands.desk import Desk, make_desk
+from tests.commands.harness import Harness, make_harness
 
 NAMES = [name for command in COMMANDS for name in (command.name, *command.aliases)]
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return make_desk(tmp_path)
+def harness(tmp_path: Path) -> Harness:
+    return make_harness(tmp_path)
 
 
-def test_help_fits_a_screen_and_leaves_no_command_out(desk: Desk) -> None:
-    result = run_command(desk, "/help")
+def test_help_fits_a_screen_and_leaves_no_command_out(harness: Harness) -> None:
+    result = run_command(harness, "/help")
     assert result.table is not None
     heading, lines = table_lines(result.table, 80)
     text_rows = len(result.text) // 80 + 1
@@ -32,8 +32,8 @@ def test_a_command_no_group_knows_has_a_row_all_the_same() -> None:
     assert ("also", "/brandnew") in help_table(["help", "brandnew"]).rows
 
 
-def test_help_keys_lists_every_key(desk: Desk) -> None:
-    table = run_command(desk, "/help keys").table
+def test_help_keys_lists_every_key(harness: Harness) -> None:
+    table = run_command(harness, "/help keys").table
     assert table == key_table()
     assert {row[1] for row in table.rows} == {key.keys for _, keys in KEYS for key in keys}
 
@@ -73,8 +73,8 @@ def test_one_typo_is_answered_with_the_name_that_was_meant(name: str) -> None:
         ("/qqqq", "/help shows all of them"),
     ],
 )
-def test_beginnings_other_names_and_nonsense(desk: Desk, typed: str, told: str) -> None:
-    assert run_command(desk, typed).text == f"There is no command {typed!r}; {told}"
+def test_beginnings_other_names_and_nonsense(harness: Harness, typed: str, told: str) -> None:
+    assert run_command(harness, typed).text == f"There is no command {typed!r}; {told}"
 
 
 def test_names_from_elsewhere_are_none_of_ours() -> None:

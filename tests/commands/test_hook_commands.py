@@ -6,26 +6,26 @@ from msgspec import structs
 
 from clio.commands.registry import run_command
 from clio.config.loaded import Hook, TrustRequest
-from tests.commands.desk import make_desk
+from tests.commands.harness import make_harness
 
 
 def test_without_any_it_says_how_to_write_one(tmp_path: Path) -> None:
-    assert "hooks.yaml" in run_command(make_desk(tmp_path), "/hooks").text
+    assert "hooks.yaml" in run_command(make_harness(tmp_path), "/hooks").text
 
 
 def test_each_with_its_place_and_whether_it_runs(tmp_path: Path) -> None:
-    desk = make_desk(tmp_path)
+    harness = make_harness(tmp_path)
     mine = Hook(event="before_tool", run="./guard.sh", where="~/.clio/hooks.yaml:2", match=("edit_*", "git"))
     theirs = TrustRequest(key="hooks.stop", value="make test", where=".clio/hooks.yaml:2", fingerprint="f")
     other = TrustRequest(key="approve", value="all", where=".clio/config.yaml:1", fingerprint="g")
-    desk.loaded = structs.replace(desk.loaded, hooks=(mine,), withheld=(theirs, other))
-    table = run_command(desk, "/hooks").table
+    harness.loaded = structs.replace(harness.loaded, hooks=(mine,), withheld=(theirs, other))
+    table = run_command(harness, "/hooks").table
     assert table is not None
     assert list(table.rows) == [
         ("before_tool for edit_*|git", "./guard.sh", "~/.clio/hooks.yaml:2", "runs"),
         ("stop", "make test", ".clio/hooks.yaml:2", "waits for clio config trust"),
     ]
-    desk.config = structs.replace(desk.config, hooks=False)
-    table = run_command(desk, "/hooks").table
+    harness.config = structs.replace(harness.config, hooks=False)
+    table = run_command(harness, "/hooks").table
     assert table is not None and table.rows[0][3] == "off (--no-hooks)"
-    assert not run_command(desk, "/hooks stop").ok
+    assert not run_command(harness, "/hooks stop").ok

@@ -17,7 +17,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import SessionState
 from clio.ui.tables import table_lines
 from clio.ui.text_width import cells_of
-from tests.commands.desk import Desk, data, make_desk, ok, refused
+from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.support.wording import mentions
 
 PERL = Path(__file__).parent.parent / "fixtures" / "perl"
@@ -25,9 +25,9 @@ DAY_S = 86_400.0
 BY_MODEL = Provenance(session="", asserted_by="model")
 
 
-def add(desk: Desk, words: str) -> str:
+def add(harness: Harness, words: str) -> str:
     """The id of what was added."""
-    return data(desk, f"/memory add {words}")["entry"]["id"]
+    return data(harness, f"/memory add {words}")["entry"]["id"]
 
 
 def rows(result: CommandResult) -> list[tuple[str, ...]]:
@@ -35,19 +35,19 @@ def rows(result: CommandResult) -> list[tuple[str, ...]]:
     return list(result.table.rows)
 
 
-def learned_before(desk: Desk, days: float, *entries: Entry) -> None:
+def learned_before(harness: Harness, days: float, *entries: Entry) -> None:
     """What the model learned so many days ago."""
     past = MemorySystem(
-        desk.loaded.project, desk.store, incognito=False, ltm=True, clock=lambda: time.time() - days * DAY_S
+        harness.loaded.project, harness.store, incognito=False, ltm=True, clock=lambda: time.time() - days * DAY_S
     )
     for entry in entries:
         past.add(entry, BY_MODEL)
 
 
-def some_of_each_kind(desk: Desk) -> dict[str, str]:
-    (desk.loaded.project / "a.py").write_text("a = 1\n", encoding="utf-8")
+def some_of_each_kind(harness: Harness) -> dict[str, str]:
+    (harness.loaded.project / "a.py").write_text("a = 1\n", encoding="utf-8")
     return {
-        kind: add(desk, f"{kind} {words}")
+        kind: add(harness, f"{kind} {words}")
         for kind, words in {
             "discovery": "We deploy with make ship",
             "solution": "ImportError: yaml => pip install pyyaml",
@@ -84,30 +84,30 @@ def some_of_each_kind(desk: Desk) -> dict[str, str]:
         ("pattern --example a.py x --example b.py", {"text": "x", "examples": ["a.py", "b.py"]}),
     ],
 )
-def test_what_is_added_is_understood(desk: Desk, words: str, expected: dict[str, Any]) -> None:
-    (desk.loaded.project / "src").mkdir()
-    result = data(desk, f"/memory add {words}")
+def test_what_is_added_is_understood(harness: Harness, words: str, expected: dict[str, Any]) -> None:
+    (harness.loaded.project / "src").mkdir()
+    result = data(harness, f"/memory add {words}")
     assert {name: result["entry"][name] for name in expected} == expected
     assert result["new"] is True
-    [stored] = desk.memory.knowledge().entries
+    [stored] = harness.memory.knowledge().entries
     assert stored.id == result["entry"]["id"]
-    assert stored.provenance == Provenance(session=desk.session.id, message="", asserted_by="user")
+    assert stored.provenance == Provenance(session=harness.session.id, message="", asserted_by="user")
 
 
-def test_what_is_added_says_its_id_and_what_became_of_it(desk: Desk) -> None:
-    first = ok(desk, "/memory add solution ImportError: yaml => pip install pyyaml")
-    [entry] = desk.memory.knowledge().entries
+def test_what_is_added_says_its_id_and_what_became_of_it(harness: Harness) -> None:
+    first = ok(harness, "/memory add solution ImportError: yaml => pip install pyyaml")
+    [entry] = harness.memory.knowledge().entries
     assert mentions(first.text, "Remembered", entry.id, "`ImportError: yaml → pip install pyyaml`")
-    again = ok(desk, "/memory add solution ImportError:  yaml => Pip install pyyaml.")
+    again = ok(harness, "/memory add solution ImportError:  yaml => Pip install pyyaml.")
     assert again.text.startswith(f"Confirmed {entry.id}, 80% sure, said 2 times: ")
-    other = ok(desk, "/memory add solution ImportError: yaml => use uv sync")
+    other = ok(harness, "/memory add solution ImportError: yaml => use uv sync")
     assert other.text.endswith(f"Kept beside another solution: {entry.id} `pip install pyyaml`.")
-    ok(desk, f"/memory forget {entry.id}")
-    back = ok(desk, "/memory add solution ImportError: yaml => pip install pyyaml")
+    ok(harness, f"/memory forget {entry.id}")
+    back = ok(harness, "/memory add solution ImportError: yaml => pip install pyyaml")
     assert back.text.startswith(f"Back from the archive as {entry.id}: ")
-    rule = ok(desk, "/memory add rule lib/core/: use strict")
+    rule = ok(harness, "/memory add rule lib/core/: use strict")
     assert rule.text.endswith(": `use strict`, for `lib/core/`.")
-    assert ok(desk, "/memory add rule be kind").text.endswith(": `be kind`, everywhere.")
+    assert ok(harness, "/memory add rule be kind").text.endswith(": `be kind`, everywhere.")
 
 
 @pytest.mark.parametrize(
@@ -143,70 +143,77 @@ def test_what_is_added_says_its_id_and_what_became_of_it(desk: Desk) -> None:
         ("/memory lst", "did you mean '/memory list'?"),
     ],
 )
-def test_what_cannot_be_done_is_reported(desk: Desk, line: str, said: str) -> None:
-    assert said in refused(desk, line)
-    assert desk.memory.knowledge().entries == ()
+def test_what_cannot_be_done_is_reported(harness: Harness, line: str, said: str) -> None:
+    assert said in refused(harness, line)
+    assert harness.memory.knowledge().entries == ()
 
 
-def test_an_id_may_be_shortened_and_near_ones_are_named(desk: Desk) -> None:
-    id = add(desk, "discovery We deploy with make ship")
-    assert data(desk, f"/memory show {id[:4].upper()}")["id"] == id
-    assert id in refused(desk, f"/memory show {id}0")
+def test_an_id_may_be_shortened_and_near_ones_are_named(harness: Harness) -> None:
+    id = add(harness, "discovery We deploy with make ship")
+    assert data(harness, f"/memory show {id[:4].upper()}")["id"] == id
+    assert id in refused(harness, f"/memory show {id}0")
 
 
-def test_the_list_shows_kind_by_kind(desk: Desk) -> None:
-    ids = some_of_each_kind(desk)
-    result = ok(desk, "/memory")
+def test_the_list_shows_kind_by_kind(harness: Harness) -> None:
+    ids = some_of_each_kind(harness)
+    result = ok(harness, "/memory")
     assert result.text == "6 entries. No notes. Examples: = unchanged."
     assert [(row[0], row[1]) for row in rows(result)] == [(id, kind) for kind, id in ids.items()]
     assert rows(result)[2] == (ids["pattern"], "pattern", "All writes are atomic", "90%", "now", "=")
-    (desk.loaded.project / "a.py").write_text("a = 2\n", encoding="utf-8")
-    assert rows(ok(desk, "/memory list patterns"))[0][-1] == "≠"
-    (desk.loaded.project / "a.py").unlink()
-    gone = ok(desk, "/memory list code_patterns")
+    (harness.loaded.project / "a.py").write_text("a = 2\n", encoding="utf-8")
+    assert rows(ok(harness, "/memory list patterns"))[0][-1] == "≠"
+    (harness.loaded.project / "a.py").unlink()
+    gone = ok(harness, "/memory list code_patterns")
     assert (gone.text, rows(gone)[0][-1]) == ("1 pattern. Examples: ✗ gone.", "✗")
-    assert data(desk, "/memory list pattern")["entries"][0]["freshness"] == "gone"
-    run_command(desk, "/note set plan first this")
-    assert "1 note: `/note list`." in ok(desk, "/memory list").text
-    assert data(desk, "/memory list")["notes"] == 1
+    assert data(harness, "/memory list pattern")["entries"][0]["freshness"] == "gone"
+    run_command(harness, "/note set plan first this")
+    assert "1 note: `/note list`." in ok(harness, "/memory list").text
+    assert data(harness, "/memory list")["notes"] == 1
 
 
-def test_an_empty_list_says_how_to_begin(desk: Desk) -> None:
-    assert ok(desk, "/memory").text.startswith("Nothing is known about this project yet; `/memory add discovery TEXT`")
-    assert ok(desk, "/memory list rules").text.startswith("No rule is known yet; `/memory add rule …` adds one.")
-
-
-def test_the_list_of_entries_says_that_there_are_memories_too(desk: Desk) -> None:
-    ok(desk, "/memory remember we deploy with make ship")
-    assert mentions(
-        ok(desk, "/memory").text, "No entry", "`/memory add discovery TEXT`", "No notes", "1 memory", "`/memory recall`"
+def test_an_empty_list_says_how_to_begin(harness: Harness) -> None:
+    assert ok(harness, "/memory").text.startswith(
+        "Nothing is known about this project yet; `/memory add discovery TEXT`"
     )
-    ok(desk, "/memory add discovery tests run with make test")
-    assert ok(desk, "/memory list").text.startswith("1 entry. No notes. 1 memory: `/memory recall`.")
-    assert data(desk, "/memory list")["memories"] == 1
-    assert "memory" not in ok(desk, "/memory list discoveries").text
+    assert ok(harness, "/memory list rules").text.startswith("No rule is known yet; `/memory add rule …` adds one.")
 
 
-def test_a_long_list_shows_some_of_each_kind_and_says_so(desk: Desk) -> None:
+def test_the_list_of_entries_says_that_there_are_memories_too(harness: Harness) -> None:
+    ok(harness, "/memory remember we deploy with make ship")
+    assert mentions(
+        ok(harness, "/memory").text,
+        "No entry",
+        "`/memory add discovery TEXT`",
+        "No notes",
+        "1 memory",
+        "`/memory recall`",
+    )
+    ok(harness, "/memory add discovery tests run with make test")
+    assert ok(harness, "/memory list").text.startswith("1 entry. No notes. 1 memory: `/memory recall`.")
+    assert data(harness, "/memory list")["memories"] == 1
+    assert "memory" not in ok(harness, "/memory list discoveries").text
+
+
+def test_a_long_list_shows_some_of_each_kind_and_says_so(harness: Harness) -> None:
     facts = [Entry(kind="discovery", text=f"fact number {number}") for number in range(60)]
-    learned_before(desk, 1, *facts, Entry(kind="rule", text="be kind"))
-    result = ok(desk, "/memory list")
+    learned_before(harness, 1, *facts, Entry(kind="rule", text="be kind"))
+    result = ok(harness, "/memory list")
     assert [row[1] for row in rows(result)] == ["discovery"] * 20 + ["rule"]
     assert result.text.startswith("61 entries, 21 shown; `/memory list --all` shows all.")
-    assert len(data(desk, "/memory list")["entries"]) == 61
-    assert len(rows(ok(desk, "/memory list --all"))) == 61
-    one = ok(desk, "/memory list discoveries")
+    assert len(data(harness, "/memory list")["entries"]) == 61
+    assert len(rows(ok(harness, "/memory list --all"))) == 61
+    one = ok(harness, "/memory list discoveries")
     assert (len(rows(one)), "`/memory list discovery --all`" in one.text) == (40, True)
 
 
-def test_no_line_is_wider_than_the_terminal(desk: Desk) -> None:
-    some_of_each_kind(desk)
+def test_no_line_is_wider_than_the_terminal(harness: Harness) -> None:
+    some_of_each_kind(harness)
     learned_before(
-        desk, 200, *(Entry(kind="discovery", text=f"{number} 漢字 " * 30, confidence=0.5) for number in range(120))
+        harness, 200, *(Entry(kind="discovery", text=f"{number} 漢字 " * 30, confidence=0.5) for number in range(120))
     )
-    desk.memory.prefix_fragments()
+    harness.memory.prefix_fragments()
     for command in ("/memory list", "/memory stats", "/memory prune --dry-run", "/memory why"):
-        table = ok(desk, command).table
+        table = ok(harness, command).table
         assert table is not None
         for width in (40, 80, 120):
             heading, lines = table_lines(table, width)
@@ -217,10 +224,10 @@ def test_no_line_is_wider_than_the_terminal(desk: Desk) -> None:
                 assert "kind       discovery   121  █████████" in lines
 
 
-def test_the_statistics_draw_every_group_to_its_own_scale(desk: Desk) -> None:
-    some_of_each_kind(desk)
-    learned_before(desk, 10, Entry(kind="discovery", text="learned before"), Entry(kind="discovery", text="too"))
-    result = ok(desk, "/memory stats")
+def test_the_statistics_draw_every_group_to_its_own_scale(harness: Harness) -> None:
+    some_of_each_kind(harness)
+    learned_before(harness, 10, Entry(kind="discovery", text="learned before"), Entry(kind="discovery", text="too"))
+    result = ok(harness, "/memory stats")
     shown = {row[1]: row[2:] for row in rows(result)}
     assert shown["discovery"] == ("3", "█████████")
     assert shown["rule"] == ("1", "███")
@@ -233,53 +240,53 @@ def test_the_statistics_draw_every_group_to_its_own_scale(desk: Desk) -> None:
     assert shown["the model"][0] == "2"
     assert result.text.startswith("8 entries (")
     assert mentions(result.text, "0 notes", "just now", "10 days ago")
-    stats = data(desk, "/memory stats")
+    stats = data(harness, "/memory stats")
     assert (stats["total"], stats["counts"]["discovery"], stats["notes"]) == (8, 3, 0)
-    assert ok(desk, "/memory stats").table is not None
+    assert ok(harness, "/memory stats").table is not None
 
 
-def test_search_ranks_entries_and_notes(desk: Desk) -> None:
-    ids = some_of_each_kind(desk)
-    run_command(desk, "/note set deploying " + "padding " * 60 + "then we deploy " + "padding " * 60)
-    result = ok(desk, "/memory search how do we deploy")
+def test_search_ranks_entries_and_notes(harness: Harness) -> None:
+    ids = some_of_each_kind(harness)
+    run_command(harness, "/note set deploying " + "padding " * 60 + "then we deploy " + "padding " * 60)
+    result = ok(harness, "/memory search how do we deploy")
     assert {row[0] for row in rows(result)} >= {ids["discovery"], "deploying"}
     [note] = [row for row in rows(result) if row[1] == "note"]
     assert "then we deploy" in note[2]
     assert "`/session search how do we deploy`" in result.text
-    hits = data(desk, "/memory search deploy")["hits"]
+    hits = data(harness, "/memory search deploy")["hits"]
     assert [(hit["id"], hit["key"]) for hit in hits if hit["kind"] == "note"] == [("", "deploying")]
-    assert data(desk, '/memory search "make ship"')["query"] == "make ship"
-    assert data(desk, "/memory search deploy --strict")["query"] == "deploy --strict"
-    none = ok(desk, "/memory search zebra")
+    assert data(harness, '/memory search "make ship"')["query"] == "make ship"
+    assert data(harness, "/memory search deploy --strict")["query"] == "deploy --strict"
+    none = ok(harness, "/memory search zebra")
     assert none.table is None
     assert none.text.startswith("No entry and no note shares a word with `zebra`.")
 
 
-def test_show_tells_where_an_entry_came_from(desk: Desk) -> None:
-    desk.talk("the import of yaml fails")
-    desk.session.rename("yaml trouble")
-    first = add(desk, "solution ImportError: yaml => pip install pyyaml --example a.py --example b.py")
-    before = desk.session.id
-    desk.start()
-    second = add(desk, "solution ImportError: yaml => use uv sync")
-    shown = dict(rows(ok(desk, f"/memory show {first}")))
+def test_show_tells_where_an_entry_came_from(harness: Harness) -> None:
+    harness.talk("the import of yaml fails")
+    harness.session.rename("yaml trouble")
+    first = add(harness, "solution ImportError: yaml => pip install pyyaml --example a.py --example b.py")
+    before = harness.session.id
+    harness.start()
+    second = add(harness, "solution ImportError: yaml => use uv sync")
+    shown = dict(rows(ok(harness, f"/memory show {first}")))
     assert (shown["error"], shown["solution"]) == ("ImportError: yaml", "pip install pyyaml")
     assert shown["said by"] == "you"
     assert shown["session"].startswith("yaml trouble (") and shown["session"].endswith(before)
     assert shown["beside it"] == f"{second}: use uv sync"
-    assert [row[1] for row in rows(ok(desk, f"/memory show {first}")) if row[0] == "example"] == ["a.py", "b.py"]
-    assert dict(rows(ok(desk, f"/memory show {second}")))["session"] == "this session"
-    ok(desk, f"/memory forget {first}")
-    assert data(desk, f"/memory show {second}")["archived"][0]["id"] == first
-    assert "pip install pyyaml" in dict(rows(ok(desk, f"/memory show {second}")))["in the archive"]
-    desk.store.delete(before)
-    ok(desk, "/memory undo")
-    assert dict(rows(ok(desk, f"/memory show {first}")))["session"] == f"{before}, which is no longer stored"
+    assert [row[1] for row in rows(ok(harness, f"/memory show {first}")) if row[0] == "example"] == ["a.py", "b.py"]
+    assert dict(rows(ok(harness, f"/memory show {second}")))["session"] == "this session"
+    ok(harness, f"/memory forget {first}")
+    assert data(harness, f"/memory show {second}")["archived"][0]["id"] == first
+    assert "pip install pyyaml" in dict(rows(ok(harness, f"/memory show {second}")))["in the archive"]
+    harness.store.delete(before)
+    ok(harness, "/memory undo")
+    assert dict(rows(ok(harness, f"/memory show {first}")))["session"] == f"{before}, which is no longer stored"
 
 
-def test_show_of_each_kind_names_its_parts(desk: Desk) -> None:
-    ids = some_of_each_kind(desk)
-    shown = {kind: rows(ok(desk, f"/memory show {id}")) for kind, id in ids.items()}
+def test_show_of_each_kind_names_its_parts(harness: Harness) -> None:
+    ids = some_of_each_kind(harness)
+    shown = {kind: rows(ok(harness, f"/memory show {id}")) for kind, id in ids.items()}
     assert ("text", "We deploy with make ship") in shown["discovery"]
     assert shown["workflow"][:4] == [
         ("name", "release"),
@@ -307,21 +314,23 @@ def test_show_of_each_kind_names_its_parts(desk: Desk) -> None:
         ("pattern", "--example b.py", {"examples": ["b.py"]}),
     ],
 )
-def test_edit_with_a_text_changes_the_main_parts(desk: Desk, kind: str, words: str, expected: dict[str, Any]) -> None:
-    ids = some_of_each_kind(desk)
-    before = desk.memory.find(ids[kind])
-    result = data(desk, f"/memory edit {ids[kind]} {words}")
+def test_edit_with_a_text_changes_the_main_parts(
+    harness: Harness, kind: str, words: str, expected: dict[str, Any]
+) -> None:
+    ids = some_of_each_kind(harness)
+    before = harness.memory.find(ids[kind])
+    result = data(harness, f"/memory edit {ids[kind]} {words}")
     assert result["entry"]["id"] == result["before"]["id"] == ids[kind]
     assert {name: result["entry"][name] for name in expected} == expected
-    ok(desk, "/memory undo")
-    assert desk.memory.find(ids[kind]) == before
+    ok(harness, "/memory undo")
+    assert harness.memory.find(ids[kind]) == before
 
 
-def test_an_edit_is_the_users_word(desk: Desk) -> None:
-    learned_before(desk, 1, Entry(kind="discovery", text="We deploy by hand"))
-    [entry] = desk.memory.knowledge().entries
-    ok(desk, f"/memory edit {entry.id} We deploy with make ship")
-    changed = desk.memory.find(entry.id)
+def test_an_edit_is_the_users_word(harness: Harness) -> None:
+    learned_before(harness, 1, Entry(kind="discovery", text="We deploy by hand"))
+    [entry] = harness.memory.knowledge().entries
+    ok(harness, f"/memory edit {entry.id} We deploy with make ship")
+    changed = harness.memory.find(entry.id)
     assert changed.provenance is not None
     assert changed.provenance.asserted_by == "user"
     assert changed.confirmed > entry.confirmed
@@ -332,9 +341,9 @@ def editing(result: CommandResult) -> EditText:
     return result.follow_up
 
 
-def test_edit_without_a_text_opens_the_editor_and_loses_nothing(desk: Desk) -> None:
-    id = some_of_each_kind(desk)["pattern"]
-    opened = editing(ok(desk, f"/memory edit {id}"))
+def test_edit_without_a_text_opens_the_editor_and_loses_nothing(harness: Harness) -> None:
+    id = some_of_each_kind(harness)["pattern"]
+    opened = editing(ok(harness, f"/memory edit {id}"))
     wrong = opened.text.replace("atomic", "atomic and synced").replace("confidence: 0.9", "confidence: very")
     result = opened.then(wrong)
     assert not result.ok
@@ -343,148 +352,150 @@ def test_edit_without_a_text_opens_the_editor_and_loses_nothing(desk: Desk) -> N
     again = editing(result)
     assert again.text.startswith("# NOT SAVED: line 4: confidence takes a number")
     assert again.text.splitlines()[1:] == wrong.splitlines()[1:]
-    assert desk.memory.find(id).text == "All writes are atomic"
+    assert harness.memory.find(id).text == "All writes are atomic"
     done = again.then(again.text.replace("very", "50%"))
     assert done.ok, done.text
-    entry = desk.memory.find(id)
+    entry = harness.memory.find(id)
     assert (entry.text, entry.confidence) == ("All writes are atomic and synced", 0.5)
     assert opened.then(opened.text + "\n\n").ok
 
 
-def test_an_edit_that_another_entry_says_already_is_shown_again(desk: Desk) -> None:
-    first, second = add(desk, "discovery one thing"), add(desk, "discovery another thing")
-    opened = editing(ok(desk, f"/memory edit {second}"))
+def test_an_edit_that_another_entry_says_already_is_shown_again(harness: Harness) -> None:
+    first, second = add(harness, "discovery one thing"), add(harness, "discovery another thing")
+    opened = editing(ok(harness, f"/memory edit {second}"))
     result = opened.then(opened.text.replace("another", "one"))
     assert not result.ok
     assert first in result.text
     assert "one thing" in editing(result).text
 
 
-def test_forget_asks_only_for_several_and_can_be_taken_back(desk: Desk) -> None:
-    ids = list(some_of_each_kind(desk).values())
-    one = ok(desk, f"/memory forget {ids[0]}")
+def test_forget_asks_only_for_several_and_can_be_taken_back(harness: Harness) -> None:
+    ids = list(some_of_each_kind(harness).values())
+    one = ok(harness, f"/memory forget {ids[0]}")
     assert one.text.startswith(f"Forgotten, and kept in the archive: {ids[0]} `We deploy with make ship`.")
     assert one.text.endswith("`/memory undo` brings it back.")
-    asked = ok(desk, f"/memory forget {ids[1]} {ids[2]} {ids[1]}")
+    asked = ok(harness, f"/memory forget {ids[1]} {ids[2]} {ids[1]}")
     assert isinstance(asked.follow_up, Confirm)
     assert asked.follow_up.question.startswith("Move 2 entries to the archive? ")
-    assert len(desk.memory.knowledge().entries) == 5
-    done = data(desk, asked.follow_up.then)
+    assert len(harness.memory.knowledge().entries) == 5
+    done = data(harness, asked.follow_up.then)
     assert {entry["id"] for entry in done["forgotten"]} == {ids[1], ids[2]}
-    assert len(desk.memory.knowledge().entries) == 3
-    assert ok(desk, "/memory undo").text == "Undone: forgot 2 entries."
-    ok(desk, "/memory undo")
-    assert {entry.id for entry in desk.memory.knowledge().entries} == set(ids)
+    assert len(harness.memory.knowledge().entries) == 3
+    assert ok(harness, "/memory undo").text == "Undone: forgot 2 entries."
+    ok(harness, "/memory undo")
+    assert {entry.id for entry in harness.memory.knowledge().entries} == set(ids)
 
 
-def test_the_archive_can_be_looked_at_and_says_how_an_entry_comes_back(desk: Desk) -> None:
-    assert mentions(ok(desk, "/memory list archive").text, "archive", "empty")
-    id = add(desk, "discovery We deploy with make ship")
-    ok(desk, f"/memory forget {id}")
-    result = ok(desk, "/memory list archived")
+def test_the_archive_can_be_looked_at_and_says_how_an_entry_comes_back(harness: Harness) -> None:
+    assert mentions(ok(harness, "/memory list archive").text, "archive", "empty")
+    id = add(harness, "discovery We deploy with make ship")
+    ok(harness, f"/memory forget {id}")
+    result = ok(harness, "/memory list archived")
     assert mentions(result.text, "1 entry", "archive")
     assert [row[:3] for row in rows(result)] == [(id, "discovery", "We deploy with make ship")]
-    assert [entry["id"] for entry in data(desk, "/memory list archive")["archived"]] == [id]
-    assert data(desk, "/memory add discovery we deploy with make ship.")["restored"] is True
-    assert data(desk, "/memory list archive")["archived"] == []
+    assert [entry["id"] for entry in data(harness, "/memory list archive")["archived"]] == [id]
+    assert data(harness, "/memory add discovery we deploy with make ship.")["restored"] is True
+    assert data(harness, "/memory list archive")["archived"] == []
 
 
-def test_undo_goes_back_to_the_beginning(desk: Desk) -> None:
-    some_of_each_kind(desk)
+def test_undo_goes_back_to_the_beginning(harness: Harness) -> None:
+    some_of_each_kind(harness)
     for left in (5, 4, 3, 2, 1, 0):
-        ok(desk, "/memory undo")
-        assert len(desk.memory.knowledge().entries) == left
-    assert "undo" in refused(desk, "/memory undo")
+        ok(harness, "/memory undo")
+        assert len(harness.memory.knowledge().entries) == left
+    assert "undo" in refused(harness, "/memory undo")
 
 
-def test_prune_shows_then_asks_then_does(desk: Desk) -> None:
-    learned_before(desk, 120, Entry(kind="discovery", text="an old fact"))
-    learned_before(desk, 1, Entry(kind="pattern", text="a doubtful one", confidence=0.1))
-    ids = some_of_each_kind(desk)
-    dry = ok(desk, "/memory prune --dry-run")
+def test_prune_shows_then_asks_then_does(harness: Harness) -> None:
+    learned_before(harness, 120, Entry(kind="discovery", text="an old fact"))
+    learned_before(harness, 1, Entry(kind="pattern", text="a doubtful one", confidence=0.1))
+    ids = some_of_each_kind(harness)
+    dry = ok(harness, "/memory prune --dry-run")
     assert dry.follow_up is None
     assert mentions(dry.text, "2 entries", "90 days", "30%", "6")
     assert [(row[1], row[-1]) for row in rows(dry)] == [("an old fact", "old"), ("a doubtful one", "doubtful")]
-    asked = ok(desk, "/memory prune")
+    asked = ok(harness, "/memory prune")
     assert isinstance(asked.follow_up, Confirm)
     assert asked.follow_up.question == "Move 2 entries to the archive?"
-    assert len(desk.memory.knowledge().entries) == 8
-    assert run_command(desk, "/memory prune --dry-run --yes").table == dry.table
-    done = data(desk, asked.follow_up.then)
+    assert len(harness.memory.knowledge().entries) == 8
+    assert run_command(harness, "/memory prune --dry-run --yes").table == dry.table
+    done = data(harness, asked.follow_up.then)
     assert {entry["because"] for entry in done["removed"]} == {"old", "uncertain"}
     assert (done["kept"], done["dry_run"]) == (6, False)
-    assert {entry.id for entry in desk.memory.knowledge().entries} == set(ids.values())
-    assert ok(desk, "/memory prune").text.startswith("Nothing to prune: none of 6 entries is unconfirmed for 90 days")
-    ok(desk, "/memory undo")
-    assert len(desk.memory.knowledge().entries) == 8
-    assert len(data(desk, "/memory prune --days 0.5 --below 5% --dry-run")["removed"]) == 2
-    assert len(data(desk, "/memory prune --days 0.5 --below 5% --yes")["removed"]) == 2
+    assert {entry.id for entry in harness.memory.knowledge().entries} == set(ids.values())
+    assert ok(harness, "/memory prune").text.startswith(
+        "Nothing to prune: none of 6 entries is unconfirmed for 90 days"
+    )
+    ok(harness, "/memory undo")
+    assert len(harness.memory.knowledge().entries) == 8
+    assert len(data(harness, "/memory prune --days 0.5 --below 5% --dry-run")["removed"]) == 2
+    assert len(data(harness, "/memory prune --days 0.5 --below 5% --yes")["removed"]) == 2
 
 
-def test_why_names_what_the_model_was_given(desk: Desk) -> None:
-    assert mentions(ok(desk, "/memory why").text, "Memory", "nothing")
-    ids = some_of_each_kind(desk)
-    (desk.loaded.project / "lib" / "core").mkdir(parents=True)
-    desk.memory.prefix_fragments()
-    result = ok(desk, "/memory why")
+def test_why_names_what_the_model_was_given(harness: Harness) -> None:
+    assert mentions(ok(harness, "/memory why").text, "Memory", "nothing")
+    ids = some_of_each_kind(harness)
+    (harness.loaded.project / "lib" / "core").mkdir(parents=True)
+    harness.memory.prefix_fragments()
+    result = ok(harness, "/memory why")
     assert {row[0] for row in rows(result)} == set(ids.values())
     assert result.text.startswith("- `project_knowledge` from `.clio/ltm.json`: 6 of 6 entries, ")
-    [given] = data(desk, "/memory why")
+    [given] = data(harness, "/memory why")
     assert given["left_out"] == 0
     assert {item["entry"]["id"] for item in given["items"]} == set(ids.values())
-    learned_before(desk, 1, *(Entry(kind="discovery", text=f"fact number {number}") for number in range(40)))
-    desk.memory.prefix_fragments()
-    assert "; 26 left out." in ok(desk, "/memory why").text
-    add(desk, "discovery something quite new")
-    desk.memory.turn_fragments("go on")
-    assert "something quite new" in rows(ok(desk, "/memory why"))[-1][1]
+    learned_before(harness, 1, *(Entry(kind="discovery", text=f"fact number {number}") for number in range(40)))
+    harness.memory.prefix_fragments()
+    assert "; 26 left out." in ok(harness, "/memory why").text
+    add(harness, "discovery something quite new")
+    harness.memory.turn_fragments("go on")
+    assert "something quite new" in rows(ok(harness, "/memory why"))[-1][1]
 
 
 def test_why_says_that_knowledge_is_off(tmp_path: Path) -> None:
-    desk = make_desk(tmp_path, ltm=False)
-    add(desk, "discovery We deploy with make ship")
-    desk.memory.prefix_fragments()
-    assert ok(desk, "/memory why").text.endswith("Project knowledge is off (--no-ltm).")
-    desk.session.close()
+    harness = make_harness(tmp_path, ltm=False)
+    add(harness, "discovery We deploy with make ship")
+    harness.memory.prefix_fragments()
+    assert ok(harness, "/memory why").text.endswith("Project knowledge is off (--no-ltm).")
+    harness.session.close()
 
 
-def test_export_writes_once_and_redacts(desk: Desk, tmp_path: Path) -> None:
-    some_of_each_kind(desk)
-    stored = desk.loaded.project / ".clio" / "ltm.json"
+def test_export_writes_once_and_redacts(harness: Harness, tmp_path: Path) -> None:
+    some_of_each_kind(harness)
+    stored = harness.loaded.project / ".clio" / "ltm.json"
     token = "ghp_" + "Zk3vQ9xW7rTb2LmN8pYd4HsJ6fGc1AuE5oBi"
     raw = json.loads(stored.read_text(encoding="utf-8"))
     raw["patterns"]["discoveries"][0]["fact"] = f'the "token" is \\ {token}'
     raw["patterns"]["unknown_section"] = [{"kept": token}]
     stored.write_text(json.dumps(raw), encoding="utf-8")
-    shown = json.loads(ok(desk, "/memory export --what knowledge").verbatim)
-    assert shown == data(desk, "/memory export --what knowledge")
+    shown = json.loads(ok(harness, "/memory export --what knowledge").verbatim)
+    assert shown == data(harness, "/memory export --what knowledge")
     assert shown["patterns"]["problem_solutions"][0]["error"] == "ImportError: yaml"
     path = tmp_path / "to hand on.ltm.json"
-    result = ok(desk, f"/memory export '{path}'")
+    result = ok(harness, f"/memory export '{path}'")
     assert result.text.startswith(f"Wrote `{path}` (")
     assert result.text.endswith("): 6 entries.")
     text = path.read_text(encoding="utf-8")
     assert token not in text
     assert json.loads(text) == shown
     assert shown["patterns"]["discoveries"][0]["fact"].startswith('the "token" is \\ ')
-    assert refused(desk, f"/memory export '{path}'") == f"{str(path)!r} exists; --force replaces it"
-    add(desk, "discovery another")
-    assert data(desk, f"/memory export '{path}' --force")["entries"] == 7
-    assert "is a folder" in refused(desk, f"/memory export '{tmp_path}'")
-    assert "There is no folder" in refused(desk, f"/memory export '{tmp_path / 'no' / 'x.json'}'")
+    assert refused(harness, f"/memory export '{path}'") == f"{str(path)!r} exists; --force replaces it"
+    add(harness, "discovery another")
+    assert data(harness, f"/memory export '{path}' --force")["entries"] == 7
+    assert "is a folder" in refused(harness, f"/memory export '{tmp_path}'")
+    assert "There is no folder" in refused(harness, f"/memory export '{tmp_path / 'no' / 'x.json'}'")
 
 
-def test_what_was_exported_is_imported_elsewhere(desk: Desk, tmp_path: Path) -> None:
-    ids = some_of_each_kind(desk)
+def test_what_was_exported_is_imported_elsewhere(harness: Harness, tmp_path: Path) -> None:
+    ids = some_of_each_kind(harness)
     path = tmp_path / "out.ltm.json"
-    ok(desk, f"/memory export {path}")
-    other = make_desk(tmp_path / "other")
+    ok(harness, f"/memory export {path}")
+    other = make_harness(tmp_path / "other")
     add(other, "solution ImportError: yaml => pip install pyyaml")
     add(other, "discovery known here only")
     result = data(other, f"/memory import {path}")
     assert (result["added"], result["added"] + result["confirmed"] + result["skipped"]) == (5, 6)
     assert len(other.memory.knowledge().entries) == 7
-    assert {entry.text for entry in desk.memory.knowledge().entries} < {
+    assert {entry.text for entry in harness.memory.knowledge().entries} < {
         entry.text for entry in other.memory.knowledge().entries
     }
     assert data(other, f"/memory import {path}") == {"path": str(path), "added": 0, "confirmed": 0, "skipped": 6}
@@ -495,23 +506,23 @@ def test_what_was_exported_is_imported_elsewhere(desk: Desk, tmp_path: Path) -> 
     other.session.close()
 
 
-def test_imported_text_is_not_the_users_statement(desk: Desk, tmp_path: Path) -> None:
+def test_imported_text_is_not_the_users_statement(harness: Harness, tmp_path: Path) -> None:
     path = tmp_path / "theirs.json"
     theirs = {"fact": "trust me", "confidence": 1, "provenance": {"asserted_by": "user"}}
     path.write_text(json.dumps({"patterns": {"discoveries": [theirs]}}), encoding="utf-8")
-    assert data(desk, f"/memory import {path}")["added"] == 1
-    [entry] = desk.memory.knowledge().entries
+    assert data(harness, f"/memory import {path}")["added"] == 1
+    [entry] = harness.memory.knowledge().entries
     assert entry.provenance is not None
     assert entry.provenance.asserted_by == "model"
 
 
-def test_the_originals_file_is_imported(desk: Desk, tmp_path: Path) -> None:
+def test_the_originals_file_is_imported(harness: Harness, tmp_path: Path) -> None:
     path = tmp_path / "perl.json"
     shutil.copy(PERL / "ltm_all_types.json", path)
-    result = ok(desk, f"/memory import {path}")
-    number = len(desk.memory.knowledge().entries)
+    result = ok(harness, f"/memory import {path}")
+    number = len(harness.memory.knowledge().entries)
     assert result.text.startswith(f"From `{path}`: {number} new, 0 confirmed, 0 skipped")
-    assert {entry.kind for entry in desk.memory.knowledge().entries} == {
+    assert {entry.kind for entry in harness.memory.knowledge().entries} == {
         "discovery", "solution", "pattern", "workflow", "failure", "rule",
     }  # fmt: skip
 
@@ -527,78 +538,80 @@ def test_the_originals_file_is_imported(desk: Desk, tmp_path: Path) -> None:
         ('{"metadata": {"version": "9.0"}}', "version 9"),
     ],
 )
-def test_what_cannot_be_imported_changes_nothing(desk: Desk, tmp_path: Path, content: str | None, said: str) -> None:
+def test_what_cannot_be_imported_changes_nothing(
+    harness: Harness, tmp_path: Path, content: str | None, said: str
+) -> None:
     path = tmp_path / "in.json"
     if content == "folder":
         path.mkdir()
     elif content is not None:
         path.write_text(content, encoding="utf-8")
-    assert said in refused(desk, f"/memory import {path}")
-    assert desk.memory.knowledge().entries == ()
+    assert said in refused(harness, f"/memory import {path}")
+    assert harness.memory.knowledge().entries == ()
 
 
 def test_an_incognito_clio_refuses_and_touches_nothing(tmp_path: Path) -> None:
-    ordinary = make_desk(tmp_path)
+    ordinary = make_harness(tmp_path)
     id = add(ordinary, "discovery We deploy with make ship")
     ordinary.session.close()
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    desk = make_desk(tmp_path, incognito=True)
+    harness = make_harness(tmp_path, incognito=True)
     for line in (
         "list", "search x", "show x", "add discovery x", f"edit {id}", f"forget {id}", "stats", "prune", "why",
         "undo", "export", "export x.json", "import x.json",
     ):  # fmt: skip
-        assert "Memory is off in an incognito clio" in refused(desk, f"/memory {line}")
-    assert list(complete(desk, "/memory show ")) == []
-    desk.session.close()
+        assert "Memory is off in an incognito clio" in refused(harness, f"/memory {line}")
+    assert list(complete(harness, "/memory show ")) == []
+    harness.session.close()
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def offered(desk: Desk, typed: str) -> list[str]:
-    return [typed[: len(typed) - length] + suggestion.text for suggestion, length in complete(desk, typed)]
+def offered(harness: Harness, typed: str) -> list[str]:
+    return [typed[: len(typed) - length] + suggestion.text for suggestion, length in complete(harness, typed)]
 
 
 def test_completion_knows_kinds_ids_options_and_paths(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ids = some_of_each_kind(desk)
+    ids = some_of_each_kind(harness)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out.json").touch()
-    assert "/memory stats" in offered(desk, "/memory s")
-    assert offered(desk, "/memory list so") == ["/memory list solution"]
-    assert offered(desk, "/memory add wo") == ["/memory add workflow "]
-    assert offered(desk, f"/memory show {ids['rule'][:3]}") == [f"/memory show {ids['rule']}"]
-    notes = {suggestion.text: suggestion.note for suggestion, _ in complete(desk, "/memory edit ")}
+    assert "/memory stats" in offered(harness, "/memory s")
+    assert offered(harness, "/memory list so") == ["/memory list solution"]
+    assert offered(harness, "/memory add wo") == ["/memory add workflow "]
+    assert offered(harness, f"/memory show {ids['rule'][:3]}") == [f"/memory show {ids['rule']}"]
+    notes = {suggestion.text: suggestion.note for suggestion, _ in complete(harness, "/memory edit ")}
     assert notes[ids["rule"]] == "lib/core/: use strict"
-    several = offered(desk, f"/memory forget {ids['rule']} ")
+    several = offered(harness, f"/memory forget {ids['rule']} ")
     assert f"/memory forget {ids['rule']} {ids['failure']}" in several
     assert f"/memory forget {ids['rule']} {ids['rule']}" not in several
-    assert offered(desk, "/memory prune --days 3 --d") == ["/memory prune --days 3 --dry-run"]
-    assert offered(desk, "/memory import o") == ["/memory import out.json"]
+    assert offered(harness, "/memory prune --days 3 --d") == ["/memory prune --days 3 --dry-run"]
+    assert offered(harness, "/memory import o") == ["/memory import out.json"]
     assert cast(list[object], list(complete(None, "/memory show "))) == []
 
 
-def test_a_damaged_file_is_reported_by_the_command_and_not_while_typing(desk: Desk) -> None:
-    some_of_each_kind(desk)
-    path = desk.loaded.project / ".clio" / "ltm.json"
+def test_a_damaged_file_is_reported_by_the_command_and_not_while_typing(harness: Harness) -> None:
+    some_of_each_kind(harness)
+    path = harness.loaded.project / ".clio" / "ltm.json"
     path.write_text("{ half", encoding="utf-8")
-    assert list(complete(desk, "/memory show ")) == []
+    assert list(complete(harness, "/memory show ")) == []
     path.write_text("{ half", encoding="utf-8")
-    assert "ltm.json" in refused(desk, "/memory list")
+    assert "ltm.json" in refused(harness, "/memory list")
 
 
-def test_an_old_entry_among_many_is_completed_once_its_id_is_begun(desk: Desk) -> None:
-    learned_before(desk, 1, *(Entry(kind="discovery", text=f"fact number {number}") for number in range(120)))
-    oldest = min(desk.memory.knowledge().entries, key=lambda entry: entry.confirmed).id
-    assert len(offered(desk, "/memory show ")) == 60
-    assert offered(desk, f"/memory show {oldest[:-1]}") == [f"/memory show {oldest}"]
-    assert offered(desk, f"/memory edit {oldest} d") == []
+def test_an_old_entry_among_many_is_completed_once_its_id_is_begun(harness: Harness) -> None:
+    learned_before(harness, 1, *(Entry(kind="discovery", text=f"fact number {number}") for number in range(120)))
+    oldest = min(harness.memory.knowledge().entries, key=lambda entry: entry.confirmed).id
+    assert len(offered(harness, "/memory show ")) == 60
+    assert offered(harness, f"/memory show {oldest[:-1]}") == [f"/memory show {oldest}"]
+    assert offered(harness, f"/memory edit {oldest} d") == []
 
 
-def test_outside_of_a_conversation_why_tells_what_the_next_one_begins_with(desk: Desk) -> None:
-    id = add(desk, "discovery We deploy with make ship")
-    desk.session.close()
-    desk.session = Session(SessionState(id="", working_directory=str(desk.loaded.project)), None)
-    result = ok(desk, "/memory why")
+def test_outside_of_a_conversation_why_tells_what_the_next_one_begins_with(harness: Harness) -> None:
+    id = add(harness, "discovery We deploy with make ship")
+    harness.session.close()
+    harness.session = Session(SessionState(id="", working_directory=str(harness.loaded.project)), None)
+    result = ok(harness, "/memory why")
     assert result.text.startswith("The next session would begin with:\n\n- `project_knowledge` from `.clio/ltm.json`")
     assert rows(result)[0][0] == id
 
@@ -606,24 +619,24 @@ def test_outside_of_a_conversation_why_tells_what_the_next_one_begins_with(desk:
 LABEL = "The repository's statement, not yours"
 
 
-def test_memory_that_came_with_the_project_is_labelled_wherever_it_is_shown(desk: Desk) -> None:
-    ok(desk, "/memory add discovery the harbour is deep")
-    ok(desk, "/memory remember the ships are red --type fact")
-    ok(desk, "/note set mine the quay is long")
-    entry = data(desk, "/memory list")["entries"][0]["id"]
+def test_memory_that_came_with_the_project_is_labelled_wherever_it_is_shown(harness: Harness) -> None:
+    ok(harness, "/memory add discovery the harbour is deep")
+    ok(harness, "/memory remember the ships are red --type fact")
+    ok(harness, "/note set mine the quay is long")
+    entry = data(harness, "/memory list")["entries"][0]["id"]
     shown = (
         "/memory list", "/memory search harbour", "/memory search nothing-of-it", f"/memory show {entry}",
         "/memory list archive", "/memory recall ships", "/memory changes", f"/memory history {entry}", "/memory stats",
         "/note list", "/note show mine", "/note search quay", "/recall harbour",
     )  # fmt: skip
     for line in shown:
-        assert LABEL not in ok(desk, line).text, line
-    desk.loaded = msgspec.structs.replace(desk.loaded, has_foreign_memory=True)
+        assert LABEL not in ok(harness, line).text, line
+    harness.loaded = msgspec.structs.replace(harness.loaded, has_foreign_memory=True)
     for line in shown:
-        result = ok(desk, line)
+        result = ok(harness, line)
         assert result.text.startswith(LABEL), line
         assert not isinstance(result.data, dict) or result.data["came_with_repository"] is True, line
-    table = ok(desk, f"/memory show {entry}").table
+    table = ok(harness, f"/memory show {entry}").table
     assert table is not None
     assert dict(row[:2] for row in table.rows)["said by"] == "you, says the repository"
-    assert LABEL not in ok(desk, "/memory add discovery another").text
+    assert LABEL not in ok(harness, "/memory add discovery another").text

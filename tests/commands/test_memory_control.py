@@ -10,7 +10,7 @@ import pytest
 from clio.commands.command import Confirm, EditText, LongWork, Track
 from clio.commands.registry import complete, run_command
 from clio.errors import UserError
-from tests.commands.desk import Desk, data, make_desk, ok, refused
+from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.entrypoints.repl_support import clio, make_place
 from tests.memory.portability.home_support import holding, tree
 from tests.support.wording import mentions
@@ -19,58 +19,58 @@ MARK = "quokka"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_desk(tmp_path / "one")
+def harness(tmp_path: Path) -> Iterator[Harness]:
+    harness = make_harness(tmp_path / "one")
     for line in (
         f"/memory add discovery the {MARK} smiles",
         f"/memory remember the {MARK} listens on 8080 --type fact",
         f"/note set plan {MARK} on Friday",
         f"/prefs add never wake the {MARK} --score 0",
     ):
-        ok(desk, line)
-    yield desk
-    desk.session.close()
+        ok(harness, line)
+    yield harness
+    harness.session.close()
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_desk(tmp_path / "two")
-    yield desk
-    desk.session.close()
+def other(tmp_path: Path) -> Iterator[Harness]:
+    harness = make_harness(tmp_path / "two")
+    yield harness
+    harness.session.close()
 
 
-def offered(desk: Desk, typed: str) -> list[str]:
-    return [suggestion.text for suggestion, _ in complete(desk, typed)]
+def offered(harness: Harness, typed: str) -> list[str]:
+    return [suggestion.text for suggestion, _ in complete(harness, typed)]
 
 
-def test_everything_goes_into_one_file(desk: Desk, tmp_path: Path) -> None:
+def test_everything_goes_into_one_file(harness: Harness, tmp_path: Path) -> None:
     path = tmp_path / "all.json"
-    result = ok(desk, f"/memory export {path}")
+    result = ok(harness, f"/memory export {path}")
     assert result.text.endswith("): 1 entry of project knowledge, 1 memory of the project, 1 memory of yours, 1 note.")
     document = json.loads(path.read_text(encoding="utf-8"))
     assert (document["schema"], document["version"], document["head"]["project"]) == ("clio.memory", 1, "one")
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_file_named_ltm_json_is_one_unless_someone_says_otherwise(desk: Desk, tmp_path: Path) -> None:
+def test_a_file_named_ltm_json_is_one_unless_someone_says_otherwise(harness: Harness, tmp_path: Path) -> None:
     plain, whole, part = tmp_path / "ltm.json", tmp_path / "my.ltm.json", tmp_path / "part.json"
-    ok(desk, f"/memory export {plain}")
-    ok(desk, f"/memory export {whole} --what all")
-    ok(desk, f"/memory export {part} --what knowledge")
+    ok(harness, f"/memory export {plain}")
+    ok(harness, f"/memory export {whole} --what all")
+    ok(harness, f"/memory export {part} --what knowledge")
     first = [next(iter(json.loads(path.read_text(encoding="utf-8")))) for path in (plain, whole, part)]
     assert first == ["patterns", "schema", "patterns"]
 
 
 @pytest.mark.parametrize("path", ["", "-"])
-def test_without_a_path_it_is_shown(desk: Desk, path: str) -> None:
-    shown = json.loads(ok(desk, f"/memory export {path} --what notes").verbatim)
+def test_without_a_path_it_is_shown(harness: Harness, path: str) -> None:
+    shown = json.loads(ok(harness, f"/memory export {path} --what notes").verbatim)
     assert [note["key"] for note in shown["notes"]] == ["plan"]
     assert shown["knowledge"] is None
 
 
-def test_an_import_says_what_became_of_each_part(desk: Desk, other: Desk, tmp_path: Path) -> None:
+def test_an_import_says_what_became_of_each_part(harness: Harness, other: Harness, tmp_path: Path) -> None:
     path = tmp_path / "all.json"
-    ok(desk, f"/memory export {path}")
+    ok(harness, f"/memory export {path}")
     counted = ok(other, f"/memory import {path} --dry-run")
     assert counted.text.startswith("Would change 4 things from ")
     assert "`/memory undo`" not in counted.text
@@ -85,11 +85,11 @@ def test_an_import_says_what_became_of_each_part(desk: Desk, other: Desk, tmp_pa
     assert data(other, "/memory count")["total"] == 0
 
 
-def test_an_import_tells_how_far_it_is_and_can_be_stopped(desk: Desk, other: Desk, tmp_path: Path) -> None:
+def test_an_import_tells_how_far_it_is_and_can_be_stopped(harness: Harness, other: Harness, tmp_path: Path) -> None:
     for number in range(4):
-        ok(desk, f"/memory remember the {MARK} number {number} listens on {9000 + number} --type fact")
+        ok(harness, f"/memory remember the {MARK} number {number} listens on {9000 + number} --type fact")
     path = tmp_path / "all.json"
-    ok(desk, f"/memory export {path}")
+    ok(harness, f"/memory export {path}")
     step = run_command(other, f"/memory import {path}").follow_up
     assert isinstance(step, LongWork)
     told: list[tuple[int, int]] = []
@@ -99,16 +99,16 @@ def test_an_import_tells_how_far_it_is_and_can_be_stopped(desk: Desk, other: Des
     assert told == [(0, 6), (1, 6), (2, 6)]
     assert data(other, "/memory count")["total"] == 0  # the part that was being merged is not written
     assert ok(other, f"/memory import {path}").ok
-    assert data(other, "/memory count") == data(desk, "/memory count")
+    assert data(other, "/memory count") == data(harness, "/memory count")
 
 
-def test_one_scope_alone_is_imported(desk: Desk, other: Desk, tmp_path: Path) -> None:
+def test_one_scope_alone_is_imported(harness: Harness, other: Harness, tmp_path: Path) -> None:
     path = tmp_path / "all.json"
-    ok(desk, f"/memory export {path}")
+    ok(harness, f"/memory export {path}")
     assert [part["scope"] for part in data(other, f"/memory import {path} --scope user")["parts"]] == ["user"]
     assert data(other, "/memory count") == {"total": 1, "project": 0, "user": 1}
     assert "project or user, not 'mine'" in refused(other, f"/memory import {path} --scope mine")
-    ok(desk, f"/memory export {tmp_path / 'ltm.json'}")
+    ok(harness, f"/memory export {tmp_path / 'ltm.json'}")
     assert "leave out --scope user" in refused(other, f"/memory import {tmp_path / 'ltm.json'} --scope user")
 
 
@@ -117,19 +117,19 @@ def test_one_scope_alone_is_imported(desk: Desk, other: Desk, tmp_path: Path) ->
     [({"version": 2}, "update clio to open it"), ({"memories": 3}, "is damaged (")],
 )
 def test_what_cannot_be_imported_changes_nothing(
-    desk: Desk, other: Desk, tmp_path: Path, change: dict[str, int], said: str
+    harness: Harness, other: Harness, tmp_path: Path, change: dict[str, int], said: str
 ) -> None:
     path = tmp_path / "all.json"
-    ok(desk, f"/memory export {path}")
+    ok(harness, f"/memory export {path}")
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | change), encoding="utf-8")
     before = tree(tmp_path / "two")
     assert said in refused(other, f"/memory import {path}")
     assert tree(tmp_path / "two") == before
 
 
-def test_a_wipe_shows_what_goes_and_asks_for_its_name(desk: Desk, tmp_path: Path) -> None:
+def test_a_wipe_shows_what_goes_and_asks_for_its_name(harness: Harness, tmp_path: Path) -> None:
     before = tree(tmp_path)
-    shown = ok(desk, "/memory wipe --scope project")
+    shown = ok(harness, "/memory wipe --scope project")
     assert shown.text.startswith("This goes for good, without an undo. What stays: the sessions, which --sessions ")
     assert shown.follow_up == Confirm(
         question="Delete all of it for good?", then="/memory wipe --scope project --yes", word="project"
@@ -141,42 +141,42 @@ def test_a_wipe_shows_what_goes_and_asks_for_its_name(desk: Desk, tmp_path: Path
         ("notes", "1"),
         ("changes to undo", "4"),
     ]
-    assert ok(desk, "/memory wipe --scope all --dry-run").follow_up is None
+    assert ok(harness, "/memory wipe --scope all --dry-run").follow_up is None
     assert tree(tmp_path) == before
 
 
-def test_a_wipe_says_what_it_did_and_leaves_nothing(desk: Desk, tmp_path: Path) -> None:
-    done = data(desk, "/memory wipe --scope all --yes")
+def test_a_wipe_says_what_it_did_and_leaves_nothing(harness: Harness, tmp_path: Path) -> None:
+    done = data(harness, "/memory wipe --scope all --yes")
     assert done["wiped"] is True
     assert {part["what"] for part in done["parts"]} == {"memories", "knowledge", "notes", "undo"}
     assert holding(MARK, tmp_path) == []
-    assert ok(desk, "/memory wipe --scope all --yes").text.startswith("There is nothing to wipe.")
-    assert data(desk, "/memory count")["total"] == 0
-    assert mentions(refused(desk, "/memory undo"), "nothing", "changed")
+    assert ok(harness, "/memory wipe --scope all --yes").text.startswith("There is nothing to wipe.")
+    assert data(harness, "/memory count")["total"] == 0
+    assert mentions(refused(harness, "/memory undo"), "nothing", "changed")
 
 
-def test_the_running_conversation_does_not_write_it_down_again(desk: Desk, tmp_path: Path) -> None:
-    desk.memory.begin(window_tokens=32_000, session=desk.session)
-    assert desk.memory.prefix_fragments()
-    desk.memory.turn_fragments(f"what of the {MARK}?")
+def test_the_running_conversation_does_not_write_it_down_again(harness: Harness, tmp_path: Path) -> None:
+    harness.memory.begin(window_tokens=32_000, session=harness.session)
+    assert harness.memory.prefix_fragments()
+    harness.memory.turn_fragments(f"what of the {MARK}?")
     assert any("why.json" in path for path in holding(MARK, tmp_path))
-    ok(desk, "/memory wipe --scope all --yes")
-    desk.memory.turn_fragments("and now?")
+    ok(harness, "/memory wipe --scope all --yes")
+    harness.memory.turn_fragments("and now?")
     assert holding(MARK, tmp_path) == []
 
 
-def test_sessions_go_only_where_that_is_reported_and_none_that_is_open(desk: Desk) -> None:
-    desk.talk(f"the {MARK} again")
-    first = desk.session.id
-    desk.start()
-    desk.talk("another")
-    told = ok(desk, "/memory wipe --scope project --yes").text
+def test_sessions_go_only_where_that_is_reported_and_none_that_is_open(harness: Harness) -> None:
+    harness.talk(f"the {MARK} again")
+    first = harness.session.id
+    harness.start()
+    harness.talk("another")
+    told = ok(harness, "/memory wipe --scope project --yes").text
     assert "This conversation keeps what it was given" in told
-    assert len(desk.store.list()) == 2
-    told = ok(desk, "/memory wipe --scope project --sessions --yes").text
+    assert len(harness.store.list()) == 2
+    told = ok(harness, "/memory wipe --scope project --sessions --yes").text
     assert "1 session is open and stay" in told
-    assert [info.id for info in desk.store.list()] == [desk.session.id] != [first]
-    assert "goes with --scope project or all" in refused(desk, "/memory wipe --scope user --sessions")
+    assert [info.id for info in harness.store.list()] == [harness.session.id] != [first]
+    assert "goes with --scope project or all" in refused(harness, "/memory wipe --scope user --sessions")
 
 
 @pytest.mark.parametrize(
@@ -189,29 +189,29 @@ def test_sessions_go_only_where_that_is_reported_and_none_that_is_open(desk: Des
         ("/memory import a b", "Which file?"),
     ],
 )
-def test_what_is_not_understood_is_reported(desk: Desk, line: str, said: str) -> None:
-    assert refused(desk, line).startswith(said)
+def test_what_is_not_understood_is_reported(harness: Harness, line: str, said: str) -> None:
+    assert refused(harness, line).startswith(said)
 
 
 @pytest.mark.parametrize("line", ["export", "import all.json", "wipe --scope all --yes"])
-def test_none_of_them_works_where_memory_is_off(desk: Desk, tmp_path: Path, line: str) -> None:
-    incognito = make_desk(tmp_path / "one", incognito=True)
+def test_none_of_them_works_where_memory_is_off(harness: Harness, tmp_path: Path, line: str) -> None:
+    incognito = make_harness(tmp_path / "one", incognito=True)
     before = tree(tmp_path)
     assert "incognito" in refused(incognito, f"/memory {line}")
-    ok(desk, "/memory off")
-    assert "memory is off" in refused(desk, f"/memory {line}")
+    ok(harness, "/memory off")
+    assert "memory is off" in refused(harness, f"/memory {line}")
     assert tree(tmp_path) == before
 
 
-def test_completion_knows_their_options(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_knows_their_options(harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out.json").touch()
-    assert offered(desk, "/memory wipe --scope ") == ["project", "user", "styles", "all"]
-    assert offered(desk, "/memory wipe --d") == ["--dry-run"]
-    assert "styles" in offered(desk, "/memory export all.json --what ")
-    assert offered(desk, "/memory export --f") == ["--force"]
-    assert offered(desk, "/memory import ou") == ["out.json"]
-    assert offered(desk, "/memory import out.json --scope ") == ["project", "user"]
+    assert offered(harness, "/memory wipe --scope ") == ["project", "user", "styles", "all"]
+    assert offered(harness, "/memory wipe --d") == ["--dry-run"]
+    assert "styles" in offered(harness, "/memory export all.json --what ")
+    assert offered(harness, "/memory export --f") == ["--force"]
+    assert offered(harness, "/memory import ou") == ["out.json"]
+    assert offered(harness, "/memory import out.json --scope ") == ["project", "user"]
 
 
 def test_a_wipe_from_the_command_line_needs_a_terminal_or_yes(tmp_path: Path) -> None:
@@ -252,19 +252,19 @@ def test_in_a_terminal_only_the_scopes_name_agrees(tmp_path: Path) -> None:
         assert door.wait_exit() == 0
 
 
-def test_a_user_rewords_their_own_memory(desk: Desk) -> None:
-    id = data(desk, "/memory remember deploys take 5 minutes --type fact")["memory"]["id"]
-    result = ok(desk, f"/memory edit {id} deploys take 6 minutes")
+def test_a_user_rewords_their_own_memory(harness: Harness) -> None:
+    id = data(harness, "/memory remember deploys take 5 minutes --type fact")["memory"]["id"]
+    result = ok(harness, f"/memory edit {id} deploys take 6 minutes")
     assert result.text.endswith("is now `deploys take 6 minutes`, the project's. `/memory undo` takes that back.")
-    record = desk.memory.memories.find(id)
+    record = harness.memory.memories.find(id)
     assert (record.content, record.version) == ("deploys take 6 minutes", 2)
     assert record.provenance and record.provenance.asserted_by == "user"
-    opened = ok(desk, f"/memory edit {id[-8:]}").follow_up
+    opened = ok(harness, f"/memory edit {id[-8:]}").follow_up
     assert isinstance(opened, EditText) and opened.text == "deploys take 6 minutes"
     assert opened.then("deploys take 6 minutes\n").text.endswith("is as it was.")
     assert opened.then("deploys take 7 minutes\n").ok
-    ok(desk, "/memory undo")
-    assert desk.memory.memories.find(id).content == "deploys take 6 minutes"
-    assert "nor examples to set" in refused(desk, f"/memory edit {id} --confidence 0.5")
-    [taste] = desk.memory.memories.user.records()
-    assert "write /prefs update" in refused(desk, f"/memory edit {taste.id} other")
+    ok(harness, "/memory undo")
+    assert harness.memory.memories.find(id).content == "deploys take 6 minutes"
+    assert "nor examples to set" in refused(harness, f"/memory edit {id} --confidence 0.5")
+    [taste] = harness.memory.memories.user.records()
+    assert "write /prefs update" in refused(harness, f"/memory edit {taste.id} other")

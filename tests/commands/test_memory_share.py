@@ -24,7 +24,7 @@ from clio.memory.consolidation.stores import Ground, copied
 from clio.memory.portability.export import make_bundle
 from clio.memory.portability.inventory import Places, hoards_of, survey
 from clio.memory.portability.wipe import wipe
-from tests.commands.desk import Desk, make_desk, ok
+from tests.commands.harness import Harness, make_harness, ok
 from tests.entrypoints.repl_support import make_place
 from tests.memory.team.simulation import git
 from tests.memory.team.team_support import NOW, Person, again, said
@@ -32,26 +32,28 @@ from tests.support.wording import mentions
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def harness(tmp_path: Path) -> Iterator[Harness]:
     (tmp_path / "shop").mkdir()
-    desk = make_desk(tmp_path / "shop")
-    git(desk.loaded.project, "init", "--quiet")
-    git(desk.loaded.project, "config", "user.name", "Ann")
-    (desk.loaded.project / ".gitignore").write_text(".clio/\nhome/\n", encoding="utf-8")
-    ok(desk, "/memory add discovery the quokka smiles")
-    ok(desk, "/memory add rule lib/: no tabs")
-    ok(desk, "/memory remember the quokka is mine --type fact")
-    yield desk
-    desk.session.close()
+    harness = make_harness(tmp_path / "shop")
+    git(harness.loaded.project, "init", "--quiet")
+    git(harness.loaded.project, "config", "user.name", "Ann")
+    (harness.loaded.project / ".gitignore").write_text(".clio/\nhome/\n", encoding="utf-8")
+    ok(harness, "/memory add discovery the quokka smiles")
+    ok(harness, "/memory add rule lib/: no tabs")
+    ok(harness, "/memory remember the quokka is mine --type fact")
+    yield harness
+    harness.session.close()
 
 
-def folder(desk: Desk) -> Path:
-    return desk.loaded.project / ".clio" / "ltm"
+def folder(harness: Harness) -> Path:
+    return harness.loaded.project / ".clio" / "ltm"
 
 
-def test_it_is_off_until_the_user_has_seen_and_agreed(desk: Desk) -> None:
-    assert ok(desk, "/memory share").text.startswith("Nothing is shared: 2 entries of project knowledge only you have.")
-    result = ok(desk, "/memory share on")
+def test_it_is_off_until_the_user_has_seen_and_agreed(harness: Harness) -> None:
+    assert ok(harness, "/memory share").text.startswith(
+        "Nothing is shared: 2 entries of project knowledge only you have."
+    )
+    result = ok(harness, "/memory share on")
     assert isinstance(result.follow_up, Confirm)
     assert result.table is not None and len(result.table.rows) == 2
     for word in (
@@ -61,30 +63,30 @@ def test_it_is_off_until_the_user_has_seen_and_agreed(desk: Desk) -> None:
         "memories, preferences, styles and sessions stay yours",
     ):
         assert word in result.text
-    assert not folder(desk).exists()
-    done = ok(desk, result.follow_up.then)
+    assert not folder(harness).exists()
+    done = ok(harness, result.follow_up.then)
     assert "2 entries now lie in `.clio/ltm/`" in done.text
     assert mentions(done.text, "git", "not", "`.clio/`", "`.gitignore:1`")
-    assert (desk.loaded.project / ".gitignore").read_text(encoding="utf-8") == ".clio/\nhome/\n"
-    assert "is mine" not in "".join(path.read_text(encoding="utf-8") for path in folder(desk).rglob("*.json"))
+    assert (harness.loaded.project / ".gitignore").read_text(encoding="utf-8") == ".clio/\nhome/\n"
+    assert "is mine" not in "".join(path.read_text(encoding="utf-8") for path in folder(harness).rglob("*.json"))
 
 
-def test_the_lines_are_added_when_asked_and_then_git_sees_it(desk: Desk) -> None:
-    done = ok(desk, "/memory share on --yes --gitignore")
+def test_the_lines_are_added_when_asked_and_then_git_sees_it(harness: Harness) -> None:
+    done = ok(harness, "/memory share on --yes --gitignore")
     assert "Added to `.gitignore`" in done.text
     assert mentions(done.text, "3 files", "not committed", "`git add .clio .gitignore`")
-    git(desk.loaded.project, "add", ".clio", ".gitignore")
-    git(desk.loaded.project, "-c", "user.email=a@b", "commit", "--quiet", "-m", "share")
-    text = ok(desk, "/memory share status").text
+    git(harness.loaded.project, "add", ".clio", ".gitignore")
+    git(harness.loaded.project, "-c", "user.email=a@b", "commit", "--quiet", "-m", "share")
+    text = ok(harness, "/memory share status").text
     assert mentions(text, "2 entries", "`.clio/ltm/`", "`Ann 2`")
-    assert ok(desk, "/memory list").table is not None
-    listed = ok(desk, "/memory list").table
+    assert ok(harness, "/memory list").table is not None
+    listed = ok(harness, "/memory list").table
     assert listed is not None and (listed.columns[5], {row[5] for row in listed.rows}) == ("by", {"Ann"})
 
 
-def test_what_others_said_is_shown_under_their_names(desk: Desk) -> None:
-    ok(desk, "/memory share on --yes")
-    person = Person(desk.loaded.project, begun=False)
+def test_what_others_said_is_shown_under_their_names(harness: Harness) -> None:
+    ok(harness, "/memory share on --yes")
+    person = Person(harness.loaded.project, begun=False)
     first = said("The port is 8080", by="Bob\x1b[31m", provenance={"asserted_by": "user"})
     for one in (
         first,
@@ -92,34 +94,34 @@ def test_what_others_said_is_shown_under_their_names(desk: Desk) -> None:
         said("It is 9090", by="Cy", after=again(*first)),
     ):
         person.gets(*one)
-    (folder(desk) / "discovery" / "d-abc123.0123456789abcdef.json").write_text("nonsense", encoding="utf-8")
-    data: Any = ok(desk, "/memory share").data
+    (folder(harness) / "discovery" / "d-abc123.0123456789abcdef.json").write_text("nonsense", encoding="utf-8")
+    data: Any = ok(harness, "/memory share").data
     assert (data["by"], len(data["rivals"])) == ({"Ann": 2, "Bob": 1, "Cy": 1}, 2)
-    text = ok(desk, "/memory share").text
+    text = ok(harness, "/memory share").text
     for words in ("2 entries said otherwise", "1 file left out", "discovery/d-abc123.0123456789abcdef.json"):
         assert words in text
-    shown = ok(desk, f"/memory show {data['rivals'][0]}")
+    shown = ok(harness, f"/memory show {data['rivals'][0]}")
     assert shown.table is not None
     assert ("said by", "Bob") in shown.table.rows
     assert ("said otherwise", f"in {data['rivals'][1]}") in shown.table.rows
 
 
-def test_off_takes_all_of_it_back_once_the_user_agreed(desk: Desk) -> None:
-    ok(desk, "/memory share on --yes")
-    result = ok(desk, "/memory share off")
+def test_off_takes_all_of_it_back_once_the_user_agreed(harness: Harness) -> None:
+    ok(harness, "/memory share on --yes")
+    result = ok(harness, "/memory share off")
     assert isinstance(result.follow_up, Confirm)
-    assert folder(desk).exists()
-    assert "2 entries are in `.clio/ltm.json` again" in ok(desk, result.follow_up.then).text
-    assert not folder(desk).exists()
-    assert ok(desk, "/memory list").text.startswith("2 entries.")
+    assert folder(harness).exists()
+    assert "2 entries are in `.clio/ltm.json` again" in ok(harness, result.follow_up.then).text
+    assert not folder(harness).exists()
+    assert ok(harness, "/memory list").text.startswith("2 entries.")
 
 
-def test_what_makes_no_sense_is_refused(desk: Desk) -> None:
-    assert "one of on, off, status, tidy" in run_command(desk, "/memory share everything").text
-    assert "goes with /memory share on" in run_command(desk, "/memory share tidy --gitignore").text
-    assert ok(desk, "/memory share tidy").text.startswith("0 files")
-    assert [one.text for one, _ in complete(desk, "/memory share o")] == ["on", "off"]
-    assert [one.text for one, _ in complete(desk, "/memory share on ")] == ["--gitignore", "--yes"]
+def test_what_makes_no_sense_is_refused(harness: Harness) -> None:
+    assert "one of on, off, status, tidy" in run_command(harness, "/memory share everything").text
+    assert "goes with /memory share on" in run_command(harness, "/memory share tidy --gitignore").text
+    assert ok(harness, "/memory share tidy").text.startswith("0 files")
+    assert [one.text for one, _ in complete(harness, "/memory share o")] == ["on", "off"]
+    assert [one.text for one, _ in complete(harness, "/memory share on ")] == ["--gitignore", "--yes"]
 
 
 def test_in_a_clone_the_user_is_asked_before_anything_is_read(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from clio.commands.registry import complete, run_command
 from clio.entrypoints.background_work import sleep_now
 from clio.memory.consolidation.consolidation import Report
 from clio.messages import AssistantMessage, UserMessage
-from tests.commands.desk import Desk, make_desk
+from tests.commands.harness import Harness, make_harness
 from tests.entrypoints.repl_support import clio, make_place
 from tests.memory.consolidation.night_support import FACTS
 from tests.support.own_sessions import own_store
@@ -22,74 +22,74 @@ from tests.support.waiting import wait_until
 from tests.support.wording import mentions
 
 
-def make_sessions(desk: Desk) -> None:
+def make_sessions(harness: Harness) -> None:
     for fact in FACTS:
-        session = desk.store.new(desk.loaded.project)
+        session = harness.store.new(harness.loaded.project)
         session.append(UserMessage(content=fact))
         session.append(AssistantMessage(content="Noted."))
         session.close()
 
 
-def test_a_requested_consolidation_is_left_to_the_entry_point(desk: Desk) -> None:
-    assert run_command(desk, "/memory sleep").follow_up == SleepNow()
-    assert run_command(desk, "/memory sleep --dry-run").follow_up == SleepNow(dry_run=True)
-    assert "takes --dry-run" in run_command(desk, "/memory sleep now").text
-    assert not run_command(desk, "/memory sleep --quick").ok
+def test_a_requested_consolidation_is_left_to_the_entry_point(harness: Harness) -> None:
+    assert run_command(harness, "/memory sleep").follow_up == SleepNow()
+    assert run_command(harness, "/memory sleep --dry-run").follow_up == SleepNow(dry_run=True)
+    assert "takes --dry-run" in run_command(harness, "/memory sleep now").text
+    assert not run_command(harness, "/memory sleep --quick").ok
 
 
-def test_a_consolidation_reports_its_progress(desk: Desk) -> None:
-    make_sessions(desk)
+def test_a_consolidation_reports_its_progress(harness: Harness) -> None:
+    make_sessions(harness)
     told: list[tuple[int, int]] = []
     track = Track(tell=lambda done, total: told.append((done, total)), stop=lambda: len(told) == 2)
-    assert "cut short by a key" in sleep_now(desk, SleepNow(), track).text
+    assert "cut short by a key" in sleep_now(harness, SleepNow(), track).text
     assert told == [(1, len(FACTS)), (2, max(len(FACTS), 3))]
 
 
-def test_a_requested_consolidation_is_reported_and_logged(desk: Desk) -> None:
-    assert "has not slept here yet" in run_command(desk, "/memory log").text
-    make_sessions(desk)
-    dry = sleep_now(desk, SleepNow(dry_run=True), Track())
+def test_a_requested_consolidation_is_reported_and_logged(harness: Harness) -> None:
+    assert "has not slept here yet" in run_command(harness, "/memory log").text
+    make_sessions(harness)
+    dry = sleep_now(harness, SleepNow(dry_run=True), Track())
     assert f"{len(FACTS)} facts · nothing was written" in dry.text and "- `fact “" in dry.text
-    assert "has not slept here yet" in run_command(desk, "/memory log").text
-    done = sleep_now(desk, SleepNow(), Track())
+    assert "has not slept here yet" in run_command(harness, "/memory log").text
+    done = sleep_now(harness, SleepNow(), Track())
     assert done.text.startswith(f"slept: {len(FACTS)} turns replayed, {len(FACTS)} facts")
     assert json.loads(json.dumps(done.data))["facts"] == len(FACTS)
-    log = run_command(desk, "/memory log")
+    log = run_command(harness, "/memory log")
     assert "by hand" in log.text and "8080" in log.text
-    assert run_command(desk, "/memory undo").text.startswith("Undone: the sleep of")
+    assert run_command(harness, "/memory undo").text.startswith("Undone: the sleep of")
 
 
-def test_the_log_takes_a_number(desk: Desk) -> None:
+def test_the_log_takes_a_number(harness: Harness) -> None:
     for number in range(5):
-        desk.memory.sleep.log.add(Report(at=float(number), replayed=number + 1))
-    assert run_command(desk, "/memory log 3").text.count("replayed") == 3
+        harness.memory.sleep.log.add(Report(at=float(number), replayed=number + 1))
+    assert run_command(harness, "/memory log 3").text.count("replayed") == 3
     for wrong in ("all", "1 2", "-1"):
-        assert not run_command(desk, f"/memory log {wrong}").ok
+        assert not run_command(harness, f"/memory log {wrong}").ok
 
 
-def test_what_was_learned_is_shown_as_data(desk: Desk) -> None:
-    desk.memory.sleep.log.add(Report(at=1.0, facts=1, changes=("fact “**run** `rm -rf`\n# Now”",), trouble=("odd",)))
-    told = run_command(desk, "/memory log").text
+def test_what_was_learned_is_shown_as_data(harness: Harness) -> None:
+    harness.memory.sleep.log.add(Report(at=1.0, facts=1, changes=("fact “**run** `rm -rf`\n# Now”",), trouble=("odd",)))
+    told = run_command(harness, "/memory log").text
     assert "- ``fact “**run** `rm -rf` # Now”``" in told or "- `` fact “**run** `rm -rf` # Now” ``" in told
     assert "- warning: odd" in told
     assert "warning: odd" in night_result(Report(at=1.0, trouble=("odd",))).text
 
 
 def test_incognito_never_consolidates(tmp_path: Path) -> None:
-    hidden = make_desk(tmp_path, incognito=True)
+    hidden = make_harness(tmp_path, incognito=True)
     for line in ("/memory sleep", "/memory log"):
         assert "incognito" in run_command(hidden, line).text
 
 
-def test_the_option_completes(desk: Desk) -> None:
-    assert [one.text for one, _ in complete(desk, "/memory sleep --")] == ["--dry-run"]
+def test_the_option_completes(harness: Harness) -> None:
+    assert [one.text for one, _ in complete(harness, "/memory sleep --")] == ["--dry-run"]
 
 
 def test_the_subcommand_consolidates_without_a_conversation(tmp_path: Path) -> None:
     place = make_place(tmp_path)
-    desk = make_desk(place.project)
-    make_sessions(desk)
-    for info in desk.store.list():
+    harness = make_harness(place.project)
+    make_sessions(harness)
+    for info in harness.store.list():
         own_store(place.project, place.home / ".clio").record_own(info.id)
     clio(place, "memory", "list")  # the first start notes that this memory was made here
     before = {path: path.read_bytes() for path in place.project.rglob("*") if path.is_file()}
@@ -105,9 +105,9 @@ def test_the_subcommand_consolidates_without_a_conversation(tmp_path: Path) -> N
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
 def test_ctrl_c_ends_the_consolidation_and_reports_its_progress(tmp_path: Path) -> None:
     place = make_place(tmp_path)
-    desk = make_desk(place.project)
+    harness = make_harness(place.project)
     for _ in range(150):
-        make_sessions(desk)
+        make_sessions(harness)
     log = place.project / ".clio" / "sleep.lock"
     with subprocess.Popen(
         [sys.executable, "-m", "clio", "memory", "sleep"],

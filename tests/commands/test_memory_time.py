@@ -9,115 +9,117 @@ import pytest
 
 from clio.commands.registry import complete, run_command
 from clio.memory.store.record import Provenance
-from tests.commands.desk import Desk, data, make_desk, ok
+from tests.commands.harness import Harness, data, make_harness, ok
 from tests.entrypoints.repl_support import make_place
 
 AT = "The server listens on port "
 
 
-def rows(desk: Desk, line: str) -> list[tuple[str, ...]]:
-    table = ok(desk, line).table
+def rows(harness: Harness, line: str) -> list[tuple[str, ...]]:
+    table = ok(harness, line).table
     return list(table.rows) if table else []
 
 
-def keep(desk: Desk, words: str) -> str:
+def keep(harness: Harness, words: str) -> str:
     """The id of what was remembered."""
-    return data(desk, f"/memory remember {words}")["memory"]["id"]
+    return data(harness, f"/memory remember {words}")["memory"]["id"]
 
 
-def test_history_shows_each_version_with_what_became_of_it_and_who_said_it(desk: Desk) -> None:
-    id = keep(desk, "The server listens on port 8080 --type fact")
-    desk.memory.memories.project.update(id, content="The server listens on port 8081")
+def test_history_shows_each_version_with_what_became_of_it_and_who_said_it(harness: Harness) -> None:
+    id = keep(harness, "The server listens on port 8080 --type fact")
+    harness.memory.memories.project.update(id, content="The server listens on port 8081")
     tool = Provenance(asserted_by="tool")
-    desk.memory.memories.remember("The server listens on port 9090", "fact", provenance=tool)
-    keep(desk, "The server listens on port 8082 --type fact")
-    found = [(row[1][-4:], row[3], row[4]) for row in rows(desk, f"/memory history {id[-8:]}")]
+    harness.memory.memories.remember("The server listens on port 9090", "fact", provenance=tool)
+    keep(harness, "The server listens on port 8082 --type fact")
+    found = [(row[1][-4:], row[3], row[4]) for row in rows(harness, f"/memory history {id[-8:]}")]
     assert found == [
         ("8082", "", "you"), ("9090", "others say", "a tool"), ("8081", "replaced", "you"), ("8080", "edited", "you"),
     ]  # fmt: skip
-    versions = data(desk, f"/memory history {id}")
+    versions = data(harness, f"/memory history {id}")
     assert [version["because"] for version in versions] == ["", "", "superseded", "edited"]
     assert versions[-1]["until"] == versions[-2]["from"]
 
 
-def test_history_of_what_was_forgotten_still_tells_it(desk: Desk) -> None:
-    id = keep(desk, "A zebra --type fact")
-    ok(desk, f"/memory forget {id}")
-    [row] = rows(desk, f"/memory history {id}")
+def test_history_of_what_was_forgotten_still_tells_it(harness: Harness) -> None:
+    id = keep(harness, "A zebra --type fact")
+    ok(harness, f"/memory forget {id}")
+    [row] = rows(harness, f"/memory history {id}")
     assert (row[1], row[3].split()[0]) == ("A zebra", "forgotten")
 
 
-def test_history_of_a_preference_shows_its_scores(desk: Desk) -> None:
+def test_history_of_a_preference_shows_its_scores(harness: Harness) -> None:
     for score in (9, 3):
-        ok(desk, f"/prefs add tabs --score {score}")
-    id = desk.memory.preferences.find("tabs").id
-    assert [(row[1], row[3]) for row in rows(desk, f"/memory history {id}")] == [
+        ok(harness, f"/prefs add tabs --score {score}")
+    id = harness.memory.preferences.find("tabs").id
+    assert [(row[1], row[3]) for row in rows(harness, f"/memory history {id}")] == [
         ("tabs (5.4 of 10)", ""), ("tabs (9 of 10)", "rated anew"),
     ]  # fmt: skip
 
 
-def test_history_of_an_entry_of_the_project_knowledge(desk: Desk) -> None:
-    id = data(desk, "/memory add discovery Config is YAML")["entry"]["id"]
-    ok(desk, f"/memory edit {id} Config is TOML")
-    assert [(row[0], row[1], row[3]) for row in rows(desk, f"/memory history {id[:4]}")] == [
+def test_history_of_an_entry_of_the_project_knowledge(harness: Harness) -> None:
+    id = data(harness, "/memory add discovery Config is YAML")["entry"]["id"]
+    ok(harness, f"/memory edit {id} Config is TOML")
+    assert [(row[0], row[1], row[3]) for row in rows(harness, f"/memory history {id[:4]}")] == [
         (id, "Config is TOML", ""), (id, "Config is YAML", "changed"),
     ]  # fmt: skip
-    assert data(desk, f"/memory history {id}")[0]["entry"]["version"] == 2
-    ok(desk, f"/memory forget {id}")
-    assert rows(desk, f"/memory history {id}")[0][3].split()[0] == "forgotten"
+    assert data(harness, f"/memory history {id}")[0]["entry"]["version"] == 2
+    ok(harness, f"/memory forget {id}")
+    assert rows(harness, f"/memory history {id}")[0][3].split()[0] == "forgotten"
 
 
-def test_looking_at_an_entry_counts_as_using_it(desk: Desk) -> None:
-    id = data(desk, "/memory add discovery Config is YAML")["entry"]["id"]
-    before = (desk.loaded.project / ".clio" / "ltm.json").read_bytes()
-    assert data(desk, f"/memory show {id}")["access_count"] == 0
-    ok(desk, "/memory search yaml")
-    shown = data(desk, f"/memory show {id}")
+def test_looking_at_an_entry_counts_as_using_it(harness: Harness) -> None:
+    id = data(harness, "/memory add discovery Config is YAML")["entry"]["id"]
+    before = (harness.loaded.project / ".clio" / "ltm.json").read_bytes()
+    assert data(harness, f"/memory show {id}")["access_count"] == 0
+    ok(harness, "/memory search yaml")
+    shown = data(harness, f"/memory show {id}")
     assert shown["access_count"] == 2
     assert shown["accessed"] > 0
-    assert (desk.loaded.project / ".clio" / "ltm.json").read_bytes() == before
+    assert (harness.loaded.project / ".clio" / "ltm.json").read_bytes() == before
 
 
-def test_changes_tell_what_was_learned_and_what_became_of_it(desk: Desk) -> None:
-    id = keep(desk, "The server listens on port 8080 --type fact")
-    keep(desk, "The server listens on port 8081 --type fact")
-    entry = data(desk, "/memory add discovery Config is YAML")["entry"]["id"]
-    ok(desk, f"/memory forget {entry}")
-    result = ok(desk, "/memory changes --since today")
+def test_changes_tell_what_was_learned_and_what_became_of_it(harness: Harness) -> None:
+    id = keep(harness, "The server listens on port 8080 --type fact")
+    keep(harness, "The server listens on port 8081 --type fact")
+    entry = data(harness, "/memory add discovery Config is YAML")["entry"]["id"]
+    ok(harness, f"/memory forget {entry}")
+    result = ok(harness, "/memory changes --since today")
     assert result.text.startswith("4 changes since ")
-    assert [(row[1], row[2], row[3], row[4]) for row in rows(desk, "/memory changes")] == [
+    assert [(row[1], row[2], row[3], row[4]) for row in rows(harness, "/memory changes")] == [
         ("forgotten", entry, "Config is YAML", "you"),
         ("learned", entry, "Config is YAML", "you"),
-        ("superseded", keep_tail(desk), f"{AT}8081 (before: {AT}8080)", "you"),
+        ("superseded", keep_tail(harness), f"{AT}8081 (before: {AT}8080)", "you"),
         ("learned", id[-8:], f"{AT}8080", "you"),
     ]
-    assert [one["what"] for one in data(desk, "/memory changes --kind superseded")] == ["superseded"]
-    assert {one["kind"] for one in data(desk, "/memory changes --kind discoveries")} == {"discovery"}
-    assert ok(desk, "/memory changes --kind event").text.startswith("Nothing of 'event' was learned or changed since")
+    assert [one["what"] for one in data(harness, "/memory changes --kind superseded")] == ["superseded"]
+    assert {one["kind"] for one in data(harness, "/memory changes --kind discoveries")} == {"discovery"}
+    assert ok(harness, "/memory changes --kind event").text.startswith(
+        "Nothing of 'event' was learned or changed since"
+    )
 
 
-def keep_tail(desk: Desk) -> str:
-    [record] = desk.memory.memories.project.each("fact")
+def keep_tail(harness: Harness) -> str:
+    [record] = harness.memory.memories.project.each("fact")
     return record.id[-8:]
 
 
-def test_many_changes_are_cut_and_all_can_be_asked_for(desk: Desk) -> None:
+def test_many_changes_are_cut_and_all_can_be_asked_for(harness: Harness) -> None:
     for number in range(65):
-        desk.memory.memories.project.remember(f"{number}alpha {number}beta {number}gamma", "fact")
-    assert len(rows(desk, "/memory changes")) == 60
-    assert "65 changes" in ok(desk, "/memory changes").text
-    assert len(rows(desk, "/memory changes --all")) == len(data(desk, "/memory changes")) == 65
+        harness.memory.memories.project.remember(f"{number}alpha {number}beta {number}gamma", "fact")
+    assert len(rows(harness, "/memory changes")) == 60
+    assert "65 changes" in ok(harness, "/memory changes").text
+    assert len(rows(harness, "/memory changes --all")) == len(data(harness, "/memory changes")) == 65
 
 
-def test_what_is_kept_as_a_variant_is_reported_and_labelled(desk: Desk) -> None:
-    keep(desk, "The server listens on port 8080 --type fact")
+def test_what_is_kept_as_a_variant_is_reported_and_labelled(harness: Harness) -> None:
+    keep(harness, "The server listens on port 8080 --type fact")
     tool = Provenance(asserted_by="tool")
-    desk.memory.memories.remember("The server listens on port 9090", "fact", provenance=tool)
-    found = [row[3] for row in rows(desk, "/memory recall port")]
+    harness.memory.memories.remember("The server listens on port 9090", "fact", provenance=tool)
+    found = [row[3] for row in rows(harness, "/memory recall port")]
     assert sorted(found) == [
         "The server listens on port 8080", "other sources say: The server listens on port 9090",
     ]  # fmt: skip
-    assert [row[1] for row in rows(desk, "/memory changes")] == ["others say", "learned"]
+    assert [row[1] for row in rows(harness, "/memory changes")] == ["others say", "learned"]
 
 
 @pytest.mark.parametrize(
@@ -131,25 +133,25 @@ def test_what_is_kept_as_a_variant_is_reported_and_labelled(desk: Desk) -> None:
         ("/memory changes --kind learnd", "did you mean 'learned'?"),
     ],
 )
-def test_what_is_wrong_is_reported_with_what_would_be_right(desk: Desk, line: str, said: str) -> None:
-    result = run_command(desk, line)
+def test_what_is_wrong_is_reported_with_what_would_be_right(harness: Harness, line: str, said: str) -> None:
+    result = run_command(harness, line)
     assert not result.ok
     assert said in result.text
 
 
 def test_incognito_refuses(tmp_path: Path) -> None:
-    desk = make_desk(tmp_path, incognito=True)
+    harness = make_harness(tmp_path, incognito=True)
     for line in ("history 0a1b2c3d", "changes"):
-        assert "Memory is off in an incognito clio" in run_command(desk, f"/memory {line}").text
+        assert "Memory is off in an incognito clio" in run_command(harness, f"/memory {line}").text
 
 
-def test_ids_and_options_are_completed(desk: Desk) -> None:
-    id = keep(desk, "A zebra --type fact")[-8:]
-    entry = data(desk, "/memory add discovery Config is YAML")["entry"]["id"]
-    assert [one.text for one, _ in complete(desk, f"/memory history {id[:4]}")] == [id]
-    assert [one.text for one, _ in complete(desk, f"/memory history {entry[:4]}")] == [entry]
-    assert [one.text for one, _ in complete(desk, "/memory changes --s")] == ["--since"]
-    assert "superseded" in [one.text for one, _ in complete(desk, "/memory changes --kind s")]
+def test_ids_and_options_are_completed(harness: Harness) -> None:
+    id = keep(harness, "A zebra --type fact")[-8:]
+    entry = data(harness, "/memory add discovery Config is YAML")["entry"]["id"]
+    assert [one.text for one, _ in complete(harness, f"/memory history {id[:4]}")] == [id]
+    assert [one.text for one, _ in complete(harness, f"/memory history {entry[:4]}")] == [entry]
+    assert [one.text for one, _ in complete(harness, "/memory changes --s")] == ["--since"]
+    assert "superseded" in [one.text for one, _ in complete(harness, "/memory changes --kind s")]
 
 
 def test_the_same_on_the_command_line(tmp_path: Path) -> None:

@@ -10,82 +10,82 @@ import pytest
 from clio.commands.command import Confirm
 from clio.commands.registry import complete
 from clio.memory.system import MemorySystem
-from tests.commands.desk import Desk, data, make_desk, ok, refused
+from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.support.wording import mentions
 
 DAY_S = 86_400.0
 
 
-def keep(desk: Desk, words: str) -> str:
+def keep(harness: Harness, words: str) -> str:
     """The end of the id of what was remembered."""
-    return data(desk, f"/memory remember {words}")["memory"]["id"][-8:]
+    return data(harness, f"/memory remember {words}")["memory"]["id"][-8:]
 
 
-def whats(desk: Desk, line: str) -> list[str]:
-    table = ok(desk, line).table
+def whats(harness: Harness, line: str) -> list[str]:
+    table = ok(harness, line).table
     return [row[3] for row in table.rows] if table else []
 
 
-def test_what_a_user_says_is_kept_as_theirs_and_found_again(desk: Desk) -> None:
-    result = ok(desk, "/memory remember The staging database is called wombat --type fact --importance 90%")
-    [hit] = data(desk, "/memory recall staging")
+def test_what_a_user_says_is_kept_as_theirs_and_found_again(harness: Harness) -> None:
+    result = ok(harness, "/memory remember The staging database is called wombat --type fact --importance 90%")
+    [hit] = data(harness, "/memory recall staging")
     assert mentions(
         result.text, "Remembered", hit["id"][-8:], "fact", "project", "`The staging database is called wombat`"
     )
     assert (hit["content"], hit["type"], hit["importance"], hit["scope"], hit["hits"]) == (
         "The staging database is called wombat", "fact", 0.9, "project", 1,
     )  # fmt: skip
-    assert hit["provenance"] == {"session": desk.session.id, "message": "", "asserted_by": "user"}
+    assert hit["provenance"] == {"session": harness.session.id, "message": "", "asserted_by": "user"}
     assert hit["explicit"] is False
-    again = data(desk, "/memory remember the staging database is called wombat. --type facts")
+    again = data(harness, "/memory remember the staging database is called wombat. --type facts")
     assert (again["action"], again["memory"]["id"]) == ("merged", hit["id"])
 
 
-def test_a_changed_value_replaces_and_undo_brings_the_old_one_back(desk: Desk) -> None:
-    old = keep(desk, "The server listens on port 8080 --type fact")
-    result = data(desk, "/memory remember The server listens on port 9090 --type fact")
+def test_a_changed_value_replaces_and_undo_brings_the_old_one_back(harness: Harness) -> None:
+    old = keep(harness, "The server listens on port 8080 --type fact")
+    result = data(harness, "/memory remember The server listens on port 9090 --type fact")
     assert (result["action"], result["replaced"]["id"][-8:]) == ("superseded", old)
-    assert whats(desk, "/memory recall port") == ["The server listens on port 9090"]
-    table = ok(desk, f"/memory history {old}").table
+    assert whats(harness, "/memory recall port") == ["The server listens on port 9090"]
+    table = ok(harness, f"/memory history {old}").table
     assert table is not None
     assert [(row[1], row[3]) for row in table.rows] == [
         ("The server listens on port 9090", ""),
         ("The server listens on port 8080", "replaced"),
     ]
-    ok(desk, "/memory undo")
-    assert whats(desk, "/memory recall port") == ["The server listens on port 8080"]
+    ok(harness, "/memory undo")
+    assert whats(harness, "/memory recall port") == ["The server listens on port 8080"]
 
 
-def test_a_preference_is_weighed_like_one_of_prefs(desk: Desk) -> None:
-    result = data(desk, "/memory remember never use tabs --type preference --keyword indent")
+def test_a_preference_is_weighed_like_one_of_prefs(harness: Harness) -> None:
+    result = data(harness, "/memory remember never use tabs --type preference --keyword indent")
     assert (result["memory"]["scope"], result["memory"]["explicit"], result["memory"]["keywords"]) == (
         "user", True, ["indent"],
     )  # fmt: skip
-    assert [limit.content for limit in desk.memory.preferences.hard_limits()] == ["never use tabs"]
-    assert "score N" in refused(desk, "/memory remember tabs --type preference --example a.py")
-    assert data(desk, "/memory remember tabs here --type preference --scope project")["memory"]["scope"] == "project"
+    assert [limit.content for limit in harness.memory.preferences.hard_limits()] == ["never use tabs"]
+    assert "score N" in refused(harness, "/memory remember tabs --type preference --example a.py")
+    assert data(harness, "/memory remember tabs here --type preference --scope project")["memory"]["scope"] == "project"
 
 
-def test_recall_without_a_query_and_with_limits_and_types(desk: Desk) -> None:
+def test_recall_without_a_query_and_with_limits_and_types(harness: Harness) -> None:
     for number, word in enumerate("alpha beta gamma".split()):
-        keep(desk, f"{word} is a letter --type fact --importance 0.{number + 1}")
-    keep(desk, "I prefer tabs --type preference")
-    keep(desk, "Deployed on Friday --type event")
-    assert whats(desk, "/memory recall --limit 1 --type fact") == ["gamma is a letter"]
-    assert len(whats(desk, "/memory recall --limit -1")) == 5
-    assert whats(desk, "/memory recall --type !fact --limit 1") == ["I prefer tabs"]
-    assert mentions(ok(desk, "/memory recall zebra").text, "No memory", "`zebra`", "5 memories")
-    assert mentions(ok(desk, "/memory recall --type note").text, "No memory", "type", "5 memories")
-    assert data(desk, "/memory recall zebra") == []
-    assert ok(desk, "/memory count").text == "5 memories: 4 of the project, 1 yours."
-    assert data(desk, "/memory count") == {"total": 5, "project": 4, "user": 1}
+        keep(harness, f"{word} is a letter --type fact --importance 0.{number + 1}")
+    keep(harness, "I prefer tabs --type preference")
+    keep(harness, "Deployed on Friday --type event")
+    assert whats(harness, "/memory recall --limit 1 --type fact") == ["gamma is a letter"]
+    assert len(whats(harness, "/memory recall --limit -1")) == 5
+    assert whats(harness, "/memory recall --type !fact --limit 1") == ["I prefer tabs"]
+    assert mentions(ok(harness, "/memory recall zebra").text, "No memory", "`zebra`", "5 memories")
+    assert mentions(ok(harness, "/memory recall --type note").text, "No memory", "type", "5 memories")
+    assert data(harness, "/memory recall zebra") == []
+    assert ok(harness, "/memory count").text == "5 memories: 4 of the project, 1 yours."
+    assert data(harness, "/memory count") == {"total": 5, "project": 4, "user": 1}
 
 
-def test_forget_takes_entries_and_memories_and_asks_for_several(desk: Desk) -> None:
-    entry = data(desk, "/memory add discovery We deploy with make ship")["entry"]["id"]
-    one, other = keep(desk, "Deployed on Friday --type event"), keep(desk, "Wombats dig --type fact")
-    asked = ok(desk, f"/memory forget {entry} {one} {one}")
+def test_forget_takes_entries_and_memories_and_asks_for_several(harness: Harness) -> None:
+    entry = data(harness, "/memory add discovery We deploy with make ship")["entry"]["id"]
+    one, other = keep(harness, "Deployed on Friday --type event"), keep(harness, "Wombats dig --type fact")
+    asked = ok(harness, f"/memory forget {entry} {one} {one}")
     assert isinstance(asked.follow_up, Confirm)
     assert mentions(
         asked.follow_up.question,
@@ -97,48 +97,48 @@ def test_forget_takes_entries_and_memories_and_asks_for_several(desk: Desk) -> N
         one,
         "Deployed on Friday",
     )
-    assert data(desk, "/memory count")["total"] == 2
-    assert len(data(desk, asked.follow_up.then)["forgotten"]) == 2
+    assert data(harness, "/memory count")["total"] == 2
+    assert len(data(harness, asked.follow_up.then)["forgotten"]) == 2
     assert mentions(
-        ok(desk, f"/memory forget {other}").text, "Forgotten", "archive", other, "`Wombats dig`", "`/memory undo`"
+        ok(harness, f"/memory forget {other}").text, "Forgotten", "archive", other, "`Wombats dig`", "`/memory undo`"
     )
-    assert data(desk, "/memory count")["total"] == 0
-    ok(desk, "/memory undo")
-    assert whats(desk, "/memory recall wombats") == ["Wombats dig"]
-    assert "there is no memory 'ffff0000'" in refused(desk, f"/memory forget {other} ffff0000")
-    assert data(desk, "/memory count")["total"] == 1
+    assert data(harness, "/memory count")["total"] == 0
+    ok(harness, "/memory undo")
+    assert whats(harness, "/memory recall wombats") == ["Wombats dig"]
+    assert "there is no memory 'ffff0000'" in refused(harness, f"/memory forget {other} ffff0000")
+    assert data(harness, "/memory count")["total"] == 1
 
 
-def test_a_memory_moves_with_its_history(desk: Desk) -> None:
-    keep(desk, "The server listens on port 8080 --type fact")
-    id = keep(desk, "The server listens on port 9090 --type fact")
-    assert mentions(ok(desk, f"/memory move {id} user").text, id, "`The server listens on port 9090`", "yours")
-    assert data(desk, "/memory count") == {"total": 1, "project": 0, "user": 1}
-    assert len(data(desk, f"/memory history {id}")) == 2
-    assert "is the user's already" in refused(desk, f"/memory move {id} user")
-    assert "project or user, not 'team'" in refused(desk, f"/memory move {id} team")
+def test_a_memory_moves_with_its_history(harness: Harness) -> None:
+    keep(harness, "The server listens on port 8080 --type fact")
+    id = keep(harness, "The server listens on port 9090 --type fact")
+    assert mentions(ok(harness, f"/memory move {id} user").text, id, "`The server listens on port 9090`", "yours")
+    assert data(harness, "/memory count") == {"total": 1, "project": 0, "user": 1}
+    assert len(data(harness, f"/memory history {id}")) == 2
+    assert "is the user's already" in refused(harness, f"/memory move {id} user")
+    assert "project or user, not 'team'" in refused(harness, f"/memory move {id} team")
 
 
-def test_compaction_archives_what_has_faded(desk: Desk) -> None:
+def test_compaction_archives_what_has_faded(harness: Harness) -> None:
     past = MemorySystem(
-        desk.loaded.project,
-        desk.store,
+        harness.loaded.project,
+        harness.store,
         incognito=False,
         ltm=True,
-        home=desk.loaded.home,
+        home=harness.loaded.home,
         clock=lambda: time.time() - 100 * DAY_S,
     )
     past.memories.remember("try the other branch", "note", 0.3)
-    keep(desk, "Wombats dig --type fact")
-    assert mentions(ok(desk, "/memory compact").text, "1 memory", "archive", "1 kept", "`/memory undo`")
-    assert data(desk, "/memory compact") == {"removed": 0, "remaining": 1, "merged": 0}
+    keep(harness, "Wombats dig --type fact")
+    assert mentions(ok(harness, "/memory compact").text, "1 memory", "archive", "1 kept", "`/memory undo`")
+    assert data(harness, "/memory compact") == {"removed": 0, "remaining": 1, "merged": 0}
 
 
-def test_a_memory_whose_file_has_changed_is_marked(desk: Desk) -> None:
-    (desk.loaded.project / "a.py").write_text("PORT = 1\n", encoding="utf-8")
-    keep(desk, "The port stands in a.py --type fact --example a.py")
-    (desk.loaded.project / "a.py").write_text("PORT = 2\n", encoding="utf-8")
-    result = ok(desk, "/memory recall port")
+def test_a_memory_whose_file_has_changed_is_marked(harness: Harness) -> None:
+    (harness.loaded.project / "a.py").write_text("PORT = 1\n", encoding="utf-8")
+    keep(harness, "The port stands in a.py --type fact --example a.py")
+    (harness.loaded.project / "a.py").write_text("PORT = 2\n", encoding="utf-8")
+    result = ok(harness, "/memory recall port")
     assert result.table is not None
     assert result.table.rows[0][-1] == "≠"
     assert "changed" in result.text
@@ -164,13 +164,13 @@ def test_a_memory_whose_file_has_changed_is_marked(desk: Desk) -> None:
         ("/memory compact x", "/memory compact takes nothing"),
     ],
 )
-def test_what_is_wrong_is_reported_with_what_would_be_right(desk: Desk, line: str, said: str) -> None:
-    text = refused(desk, line)
+def test_what_is_wrong_is_reported_with_what_would_be_right(harness: Harness, line: str, said: str) -> None:
+    text = refused(harness, line)
     assert any(part in text for part in said.split("|")), text
 
 
 def test_incognito_refuses(tmp_path: Path) -> None:
-    desk = make_desk(tmp_path, incognito=True)
+    harness = make_harness(tmp_path, incognito=True)
     for line in (
         "remember x",
         "recall",
@@ -180,17 +180,17 @@ def test_incognito_refuses(tmp_path: Path) -> None:
         "count",
         "compact",
     ):
-        assert "Memory is off in an incognito clio" in refused(desk, f"/memory {line}")
+        assert "Memory is off in an incognito clio" in refused(harness, f"/memory {line}")
 
 
-def test_ids_and_options_are_completed(desk: Desk) -> None:
-    id = keep(desk, "Deployed on Friday --type event")
-    entry = data(desk, "/memory add discovery We deploy with make ship")["entry"]["id"]
-    offered = {suggestion.text: suggestion.note for suggestion, _ in complete(desk, "/memory forget ")}
+def test_ids_and_options_are_completed(harness: Harness) -> None:
+    id = keep(harness, "Deployed on Friday --type event")
+    entry = data(harness, "/memory add discovery We deploy with make ship")["entry"]["id"]
+    offered = {suggestion.text: suggestion.note for suggestion, _ in complete(harness, "/memory forget ")}
     assert offered[id] == "event: Deployed on Friday"
     assert entry in offered
-    assert [one.text for one, _ in complete(desk, f"/memory history {id[:3]}")] == [id]
-    assert "--importance" in [one.text for one, _ in complete(desk, "/memory remember x --imp")]
+    assert [one.text for one, _ in complete(harness, f"/memory history {id[:3]}")] == [id]
+    assert "--importance" in [one.text for one, _ in complete(harness, "/memory remember x --imp")]
 
 
 def at_the_door(place: Place, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 from clio.ui.tables import table_lines
 from clio.ui.text_width import cells_of
-from tests.commands.desk import Desk, make_desk, ok
+from tests.commands.harness import Harness, make_harness, ok
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer, text
 from tests.support.wording import mentions
@@ -24,11 +24,11 @@ ASKED = "which port does staging use?"
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_desk(tmp_path)
-    desk.memory.begin(window_tokens=32_000, session=desk.session)
-    yield desk
-    desk.session.close()
+def harness(tmp_path: Path) -> Iterator[Harness]:
+    harness = make_harness(tmp_path)
+    harness.memory.begin(window_tokens=32_000, session=harness.session)
+    yield harness
+    harness.session.close()
 
 
 def rows(result: CommandResult) -> list[tuple[str, ...]]:
@@ -36,12 +36,12 @@ def rows(result: CommandResult) -> list[tuple[str, ...]]:
     return list(result.table.rows)
 
 
-def test_each_thing_is_there_with_source_reason_signals_age_and_tokens(desk: Desk) -> None:
-    desk.memory.memories.remember(PORT, "fact", 0.8)
-    desk.memory.preferences.add("force pushes", "", 0.5, explicit=True)
-    desk.memory.prefix_fragments()
-    desk.memory.turn_fragments(ASKED)
-    result = ok(desk, "/memory why")
+def test_each_thing_is_there_with_source_reason_signals_age_and_tokens(harness: Harness) -> None:
+    harness.memory.memories.remember(PORT, "fact", 0.8)
+    harness.memory.preferences.add("force pushes", "", 0.5, explicit=True)
+    harness.memory.prefix_fragments()
+    harness.memory.turn_fragments(ASKED)
+    result = ok(harness, "/memory why")
     assert result.text.startswith(f"For `“{ASKED}”`")
     assert "2 items, about" in result.text
     limit, memory = rows(result)
@@ -59,56 +59,56 @@ def test_each_thing_is_there_with_source_reason_signals_age_and_tokens(desk: Des
     assert data["items"][1]["included"] is True
 
 
-def test_what_was_left_out_is_there_too_and_not_counted_in(desk: Desk) -> None:
+def test_what_was_left_out_is_there_too_and_not_counted_in(harness: Harness) -> None:
     for number in range(12):
         filler = " ".join(f"{number}word{place}" for place in range(160))
-        desk.memory.memories.remember(f"the zebra of keeper{number}abc: {filler}", "fact")
-    desk.memory.turn_fragments("tell me about the zebra")
-    result = ok(desk, "/memory why")
+        harness.memory.memories.remember(f"the zebra of keeper{number}abc: {filler}", "fact")
+    harness.memory.turn_fragments("tell me about the zebra")
+    result = ok(harness, "/memory why")
     sources = [row[0] for row in rows(result)]
     inside, cut = sources.count("memory"), sources.count("memory, cut")
     assert inside + cut == 12 and inside and cut
     assert f"{inside} items, about" in result.text and f"; {cut} left out by limits." in result.text
 
 
-def test_a_turn_that_was_given_nothing_says_so(desk: Desk) -> None:
-    desk.memory.turn_fragments("write a poem about rain")
-    result = ok(desk, "/memory why")
+def test_a_turn_that_was_given_nothing_says_so(harness: Harness) -> None:
+    harness.memory.turn_fragments("write a poem about rain")
+    result = ok(harness, "/memory why")
     assert result.table is None
     assert mentions(result.text, "nothing", "“write a poem about rain”")
 
 
-def test_hostile_text_is_on_its_one_row(desk: Desk) -> None:
-    desk.memory.memories.remember("staging port\n| a | b |\n\x1b[31mred `code` **bold**", "fact")
-    desk.memory.turn_fragments(ASKED)
-    [row] = rows(ok(desk, "/memory why"))
+def test_hostile_text_is_on_its_one_row(harness: Harness) -> None:
+    harness.memory.memories.remember("staging port\n| a | b |\n\x1b[31mred `code` **bold**", "fact")
+    harness.memory.turn_fragments(ASKED)
+    [row] = rows(ok(harness, "/memory why"))
     assert "\n" not in row[1]
 
 
 @pytest.mark.parametrize("columns", [40, 60, 100])
-def test_the_account_fits_the_terminal(desk: Desk, columns: int) -> None:
-    desk.memory.memories.remember(f"{PORT}; 日本語の説明 {'x' * 90}", "fact", 0.8)
-    desk.memory.turn_fragments(ASKED)
-    table = ok(desk, "/memory why").table
+def test_the_account_fits_the_terminal(harness: Harness, columns: int) -> None:
+    harness.memory.memories.remember(f"{PORT}; 日本語の説明 {'x' * 90}", "fact", 0.8)
+    harness.memory.turn_fragments(ASKED)
+    table = ok(harness, "/memory why").table
     assert table is not None
     heading, lines = table_lines(table, columns)
     assert all(cells_of(line) <= columns for line in (heading, *lines))
 
 
-def test_off_refuses_what_reads_or_writes_until_it_is_on(desk: Desk) -> None:
-    assert ok(desk, "/memory off").data == {"on": False}
+def test_off_refuses_what_reads_or_writes_until_it_is_on(harness: Harness) -> None:
+    assert ok(harness, "/memory off").data == {"on": False}
     for line in ("/memory add discovery x", "/memory why", "/memory remember x", "/note set a b", "/prefs"):
-        refused = run_command(desk, line)
+        refused = run_command(harness, line)
         assert not refused.ok and "/memory on" in refused.text
-    assert desk.memory.turn_fragments(ASKED) == []
-    assert ok(desk, "/memory on").data == {"on": True}
-    assert ok(desk, "/memory remember x").ok
+    assert harness.memory.turn_fragments(ASKED) == []
+    assert ok(harness, "/memory on").data == {"on": True}
+    assert ok(harness, "/memory remember x").ok
 
 
-def test_on_and_off_take_nothing_and_belong_to_a_conversation(desk: Desk, tmp_path: Path) -> None:
-    assert not run_command(desk, "/memory off please").ok
-    assert not run_command(desk, "/memory on please").ok
-    hidden = make_desk(tmp_path / "other", incognito=True)
+def test_on_and_off_take_nothing_and_belong_to_a_conversation(harness: Harness, tmp_path: Path) -> None:
+    assert not run_command(harness, "/memory off please").ok
+    assert not run_command(harness, "/memory on please").ok
+    hidden = make_harness(tmp_path / "other", incognito=True)
     assert "incognito" in run_command(hidden, "/memory off").text
     hidden.session.close()
 

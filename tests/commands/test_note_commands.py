@@ -8,12 +8,12 @@ from clio.commands.command import EditText
 from clio.commands.registry import complete, run_command
 from clio.ui.tables import table_lines
 from clio.ui.text_width import cells_of
-from tests.commands.desk import Desk, data, make_desk, ok
+from tests.commands.harness import Harness, data, make_harness, ok
 from tests.support.wording import mentions
 
 
-def content(desk: Desk, key: str) -> str | None:
-    note = desk.memory.retrieve_note(key)
+def content(harness: Harness, key: str) -> str | None:
+    note = harness.memory.retrieve_note(key)
     return note.content if note else None
 
 
@@ -30,27 +30,27 @@ def content(desk: Desk, key: str) -> str | None:
         ("flags --all --json -x", "flags", "--all --json -x"),
     ],
 )
-def test_a_note_keeps_its_key_and_its_text(desk: Desk, words: str, key: str, text: str) -> None:
-    done = data(desk, f"/note set {words}")
+def test_a_note_keeps_its_key_and_its_text(harness: Harness, words: str, key: str, text: str) -> None:
+    done = data(harness, f"/note set {words}")
     assert (done["new"], done["note"]["key"], done["note"]["content"]) == (True, key, text)
-    assert content(desk, key) == text
-    shown = ok(desk, f"/note show {key}")
+    assert content(harness, key) == text
+    shown = ok(harness, f"/note show {key}")
     assert shown.verbatim == text
-    assert data(desk, f'/note show "{key}"')["content"] == text
-    ok(desk, f"/notes delete {key}")
-    assert content(desk, key) is None
+    assert data(harness, f'/note show "{key}"')["content"] == text
+    ok(harness, f"/notes delete {key}")
+    assert content(harness, key) is None
 
 
-def test_setting_again_replaces_and_can_be_taken_back(desk: Desk) -> None:
-    assert ok(desk, "/note set plan first").text == "Noted: `plan`, 5 characters."
-    again = ok(desk, "/note set plan second")
+def test_setting_again_replaces_and_can_be_taken_back(harness: Harness) -> None:
+    assert ok(harness, "/note set plan first").text == "Noted: `plan`, 5 characters."
+    again = ok(harness, "/note set plan second")
     assert mentions(again.text, "Replaced", "`plan`", "6 characters", "`/memory undo`")
-    ok(desk, "/memory undo")
-    assert content(desk, "plan") == "first"
-    deleted = ok(desk, "/note delete plan")
+    ok(harness, "/memory undo")
+    assert content(harness, "plan") == "first"
+    deleted = ok(harness, "/note delete plan")
     assert mentions(deleted.text, "Deleted", "`plan`", "`/memory undo`")
-    ok(desk, "/memory undo")
-    assert content(desk, "plan") == "first"
+    ok(harness, "/memory undo")
+    assert content(harness, "plan") == "first"
 
 
 @pytest.mark.parametrize(
@@ -70,28 +70,28 @@ def test_setting_again_replaces_and_can_be_taken_back(desk: Desk) -> None:
         ("/note shw", "did you mean '/note show'?"),
     ],
 )
-def test_what_cannot_be_done_is_reported(desk: Desk, line: str, said: str) -> None:
-    ok(desk, "/note set deploy with make ship")
-    result = run_command(desk, line)
+def test_what_cannot_be_done_is_reported(harness: Harness, line: str, said: str) -> None:
+    ok(harness, "/note set deploy with make ship")
+    result = run_command(harness, line)
     assert not result.ok
     assert said in result.text
-    assert [note.key for note in desk.memory.list_notes()] == ["deploy"]
+    assert [note.key for note in harness.memory.list_notes()] == ["deploy"]
 
 
-def test_a_missing_key_among_many_is_not_answered_with_all_of_them(desk: Desk) -> None:
-    assert run_command(desk, "/note show x").text == "There is no note 'x', nor any other"
+def test_a_missing_key_among_many_is_not_answered_with_all_of_them(harness: Harness) -> None:
+    assert run_command(harness, "/note show x").text == "There is no note 'x', nor any other"
     for number in range(25):
-        ok(desk, f"/note set topic-{number} text")
-    assert mentions(run_command(desk, "/note show zzz").text, "no note", "'zzz'", "/note list")
-    assert "did you mean 'topic-2" in run_command(desk, "/note show topik-24").text
+        ok(harness, f"/note set topic-{number} text")
+    assert mentions(run_command(harness, "/note show zzz").text, "no note", "'zzz'", "/note list")
+    assert "did you mean 'topic-2" in run_command(harness, "/note show topik-24").text
 
 
-def test_the_list_is_newest_first_and_fits(desk: Desk) -> None:
-    assert mentions(ok(desk, "/note").text, "No notes", "`/note set KEY TEXT`")
-    ok(desk, "/note set plan " + "long words and 漢字 " * 40)
-    ok(desk, f"/note set {'k' * 300} text")
-    ok(desk, '/note set empty ""')
-    result = ok(desk, "/note list")
+def test_the_list_is_newest_first_and_fits(harness: Harness) -> None:
+    assert mentions(ok(harness, "/note").text, "No notes", "`/note set KEY TEXT`")
+    ok(harness, "/note set plan " + "long words and 漢字 " * 40)
+    ok(harness, f"/note set {'k' * 300} text")
+    ok(harness, '/note set empty ""')
+    result = ok(harness, "/note list")
     assert result.text == "3 notes."
     assert result.table is not None
     shown = {row[0]: row[1] for row in result.table.rows}
@@ -100,44 +100,44 @@ def test_the_list_is_newest_first_and_fits(desk: Desk) -> None:
     for width in (40, 80, 120):
         heading, lines = table_lines(result.table, width)
         assert max(map(cells_of, [heading, *lines])) <= width
-    assert {note["key"] for note in data(desk, "/note list")} == {"empty", "k" * 300, "plan"}
+    assert {note["key"] for note in data(harness, "/note list")} == {"empty", "k" * 300, "plan"}
 
 
-def test_the_progress_of_the_work_is_a_note_too(desk: Desk) -> None:
-    desk.memory.write_progress("# Progress\n\nhalf way")
-    assert "half way" in ok(desk, "/note show session_progress").verbatim
-    assert [row["key"] for row in data(desk, "/note list")] == ["session_progress"]
+def test_the_progress_of_the_work_is_a_note_too(harness: Harness) -> None:
+    harness.memory.write_progress("# Progress\n\nhalf way")
+    assert "half way" in ok(harness, "/note show session_progress").verbatim
+    assert [row["key"] for row in data(harness, "/note list")] == ["session_progress"]
 
 
-def test_search_finds_notes_only(desk: Desk) -> None:
-    ok(desk, "/memory add discovery We deploy with make ship")
-    ok(desk, "/note set plan " + "padding " * 60 + "first we deploy, then rest " + "padding " * 60)
-    ok(desk, "/note set other nothing of it")
-    result = ok(desk, "/note search deploy")
+def test_search_finds_notes_only(harness: Harness) -> None:
+    ok(harness, "/memory add discovery We deploy with make ship")
+    ok(harness, "/note set plan " + "padding " * 60 + "first we deploy, then rest " + "padding " * 60)
+    ok(harness, "/note set other nothing of it")
+    result = ok(harness, "/note search deploy")
     assert result.table is not None
     [row] = result.table.rows
     assert row[0] == "plan"
     assert "first we deploy, then rest" in row[1]
-    assert [hit["key"] for hit in data(desk, "/note search deploy")] == ["plan"]
-    assert ok(desk, "/note search zebra").text.startswith("No note shares a word with `zebra`")
+    assert [hit["key"] for hit in data(harness, "/note search deploy")] == ["plan"]
+    assert ok(harness, "/note search zebra").text.startswith("No note shares a word with `zebra`")
 
 
-def test_edit_opens_the_text_and_stores_what_comes_back(desk: Desk) -> None:
-    ok(desk, "/note set plan first")
-    opened = ok(desk, "/note edit plan").follow_up
+def test_edit_opens_the_text_and_stores_what_comes_back(harness: Harness) -> None:
+    ok(harness, "/note set plan first")
+    opened = ok(harness, "/note edit plan").follow_up
     assert isinstance(opened, EditText)
     assert (opened.text, opened.suffix) == ("first", ".md")
     assert opened.then("second\n").ok
-    assert content(desk, "plan") == "second\n"
-    begun = ok(desk, "/note edit a new one").follow_up
+    assert content(harness, "plan") == "second\n"
+    begun = ok(harness, "/note edit a new one").follow_up
     assert isinstance(begun, EditText)
     assert begun.text == ""
     assert begun.then("words").ok
-    assert content(desk, "a new one") == "words"
+    assert content(harness, "a new one") == "words"
 
 
-def test_a_text_that_cannot_be_stored_is_shown_again(desk: Desk) -> None:
-    opened = ok(desk, f"/note edit {'k' * 1_001}").follow_up
+def test_a_text_that_cannot_be_stored_is_shown_again(harness: Harness) -> None:
+    opened = ok(harness, f"/note edit {'k' * 1_001}").follow_up
     assert isinstance(opened, EditText)
     result = opened.then("an hour of writing")
     assert not result.ok
@@ -147,31 +147,31 @@ def test_a_text_that_cannot_be_stored_is_shown_again(desk: Desk) -> None:
 
 
 def test_secrets_are_not_stored(tmp_path: Path) -> None:
-    desk = make_desk(tmp_path)
-    desk.memory = type(desk.memory)(
-        tmp_path, desk.store, incognito=False, ltm=True, redact=lambda text: desk.redactor.redact(text).text
+    harness = make_harness(tmp_path)
+    harness.memory = type(harness.memory)(
+        tmp_path, harness.store, incognito=False, ltm=True, redact=lambda text: harness.redactor.redact(text).text
     )
     token = "ghp_" + "Zk3vQ9xW7rTb2LmN8pYd4HsJ6fGc1AuE5oBi"
-    done = ok(desk, f"/note set token {token}")
+    done = ok(harness, f"/note set token {token}")
     assert token not in str(done)
-    assert content(desk, "token") == "[REDACTED:github-token]"
+    assert content(harness, "token") == "[REDACTED:github-token]"
     assert not any(token.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    desk.session.close()
+    harness.session.close()
 
 
 def test_an_incognito_clio_refuses(tmp_path: Path) -> None:
-    desk = make_desk(tmp_path, incognito=True)
+    harness = make_harness(tmp_path, incognito=True)
     for line in ("", " list", " show x", " set x y", " edit x", " search x", " delete x"):
-        result = run_command(desk, f"/note{line}")
+        result = run_command(harness, f"/note{line}")
         assert not result.ok
         assert "Memory is off in an incognito clio" in result.text
     assert list(tmp_path.rglob("*")) == []
-    desk.session.close()
+    harness.session.close()
 
 
-def test_keys_are_completed(desk: Desk) -> None:
-    ok(desk, "/note set plan first this")
-    ok(desk, "/note set 'place of work' here")
-    found = {suggestion.text: suggestion.note for suggestion, _ in complete(desk, "/note show pla")}
+def test_keys_are_completed(harness: Harness) -> None:
+    ok(harness, "/note set plan first this")
+    ok(harness, "/note set 'place of work' here")
+    found = {suggestion.text: suggestion.note for suggestion, _ in complete(harness, "/note show pla")}
     assert found == {"plan": "first this", "place of work": "here"}
-    assert [suggestion.text for suggestion, _ in complete(desk, "/note d")] == ["delete"]
+    assert [suggestion.text for suggestion, _ in complete(harness, "/note d")] == ["delete"]

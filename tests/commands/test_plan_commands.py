@@ -11,89 +11,89 @@ from clio.commands.registry import run_command
 from clio.errors import UsageError
 from clio.security.approval import get_next_mode
 from clio.sessions.state import Todo
-from tests.commands.desk import Desk, make_desk
+from tests.commands.harness import Harness, make_harness
 
 LIST = tuple(Todo(id=number, title=title) for number, title in enumerate(("look", "fix", "test", "ship"), 1))
 
 
-def desk_with(project: Path, *todos: Todo, **settings: Any) -> Desk:
-    desk = make_desk(project, **settings)
-    desk.session.set_todos(todos)
-    return desk
+def desk_with(project: Path, *todos: Todo, **settings: Any) -> Harness:
+    harness = make_harness(project, **settings)
+    harness.session.set_todos(todos)
+    return harness
 
 
 def test_words_enter_plan_mode_and_are_sent(tmp_path: Path) -> None:
-    desk = make_desk(tmp_path, approve="edits")
-    result = run_command(desk, "/plan off by one in calc, go and see")
+    harness = make_harness(tmp_path, approve="edits")
+    result = run_command(harness, "/plan off by one in calc, go and see")
     assert result.follow_up == RunPrompt(text="off by one in calc, go and see")
-    assert (desk.policy.mode, desk.planning.before) == ("plan", "edits")
+    assert (harness.policy.mode, harness.planning.before) == ("plan", "edits")
 
 
 def test_off_goes_back_to_the_mode_from_before_and_keeps_the_list(tmp_path: Path) -> None:
-    desk = desk_with(tmp_path, *LIST, approve="edits")
-    assert not run_command(desk, "/plan off").ok
-    run_command(desk, "/plan")
-    assert run_command(desk, "/plan off").ok
-    assert (desk.policy.mode, desk.session.todos) == ("edits", LIST)
+    harness = desk_with(tmp_path, *LIST, approve="edits")
+    assert not run_command(harness, "/plan off").ok
+    run_command(harness, "/plan")
+    assert run_command(harness, "/plan off").ok
+    assert (harness.policy.mode, harness.session.todos) == ("edits", LIST)
 
 
 def test_a_clio_that_began_in_plan_mode_asks_afterwards(tmp_path: Path) -> None:
-    desk = make_desk(tmp_path, approve="plan")
-    run_command(desk, "/plan off")
-    assert desk.policy.mode == "ask"
+    harness = make_harness(tmp_path, approve="plan")
+    run_command(harness, "/plan off")
+    assert harness.policy.mode == "ask"
 
 
 def test_plan_alone_enters_and_then_puts_the_list_before_the_user(tmp_path: Path) -> None:
-    desk = make_desk(tmp_path)
-    assert run_command(desk, "/plan").follow_up is None
-    assert "no plan yet" in run_command(desk, "/plan").text
-    desk.session.set_todos(LIST)
-    assert run_command(desk, "/plan").follow_up == ReviewPlan()
+    harness = make_harness(tmp_path)
+    assert run_command(harness, "/plan").follow_up is None
+    assert "no plan yet" in run_command(harness, "/plan").text
+    harness.session.set_todos(LIST)
+    assert run_command(harness, "/plan").follow_up == ReviewPlan()
 
 
 def test_go_carries_out_what_is_open(tmp_path: Path) -> None:
-    desk = desk_with(tmp_path, *LIST, approve="edits")
-    run_command(desk, "/plan")
-    assert run_command(desk, "/plan go").follow_up == RunPrompt(text="Carry out the plan.")
-    assert desk.policy.mode == "edits"
-    desk.session.set_todos((Todo(id=1, title="look", status="completed"),))
-    assert "Everything in the plan is done" in run_command(desk, "/plan go").text
-    desk.session.set_todos(())
-    assert not run_command(desk, "/plan go").ok
+    harness = desk_with(tmp_path, *LIST, approve="edits")
+    run_command(harness, "/plan")
+    assert run_command(harness, "/plan go").follow_up == RunPrompt(text="Carry out the plan.")
+    assert harness.policy.mode == "edits"
+    harness.session.set_todos((Todo(id=1, title="look", status="completed"),))
+    assert "Everything in the plan is done" in run_command(harness, "/plan go").text
+    harness.session.set_todos(())
+    assert not run_command(harness, "/plan go").ok
 
 
 def test_an_edited_plan_is_put_before_the_user_again(tmp_path: Path) -> None:
-    desk = desk_with(tmp_path, *LIST)
-    run_command(desk, "/plan")
-    step = run_command(desk, "/plan edit").follow_up
+    harness = desk_with(tmp_path, *LIST)
+    run_command(harness, "/plan")
+    step = run_command(harness, "/plan edit").follow_up
     assert isinstance(step, EditText)
     assert step.then(step.text.replace("ship", "ship it")).follow_up == ReviewPlan()
-    assert desk.session.todos[3] == Todo(id=4, title="ship it")
+    assert harness.session.todos[3] == Todo(id=4, title="ship it")
 
 
 def test_the_key_never_comes_to_all_nor_remembers_what_it_passed(tmp_path: Path) -> None:
     assert [get_next_mode(mode) for mode in ("ask", "edits", "plan", "all")] == ["edits", "plan", "ask", "ask"]
-    desk = make_desk(tmp_path)
-    assert [desk.planning.cycle(), desk.planning.cycle()] == ["edits", "plan"]
-    assert desk.planning.before == "ask"
+    harness = make_harness(tmp_path)
+    assert [harness.planning.cycle(), harness.planning.cycle()] == ["edits", "plan"]
+    assert harness.planning.before == "ask"
 
 
 def test_a_list_edited_to_nonsense_stays_as_it_was(tmp_path: Path) -> None:
-    desk = desk_with(tmp_path, *LIST)
-    step = run_command(desk, "/todo edit").follow_up
+    harness = desk_with(tmp_path, *LIST)
+    step = run_command(harness, "/todo edit").follow_up
     assert isinstance(step, EditText)
     result = step.then("- [>] look\n- [>] fix\n")
     assert not result.ok and "Only one item can be in work" in result.text
-    assert desk.session.todos == LIST
+    assert harness.session.todos == LIST
 
 
 def test_a_secret_written_in_the_editor_is_taken_out(tmp_path: Path) -> None:
-    desk = desk_with(tmp_path, *LIST)
+    harness = desk_with(tmp_path, *LIST)
     key = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 3
-    step = run_command(desk, "/todo edit").follow_up
+    step = run_command(harness, "/todo edit").follow_up
     assert isinstance(step, EditText)
     step.then(f"- [ ] use {key}\n")
-    assert key not in desk.session.todos[0].title
+    assert key not in harness.session.todos[0].title
 
 
 def test_a_checklist_reads_back_as_it_was() -> None:

@@ -16,12 +16,12 @@ from clio.errors import UserError
 from clio.memory.store.record import Provenance
 from clio.ui.tables import table_lines
 from clio.ui.text_width import cells_of
-from tests.commands.desk import Desk, data, make_desk, ok, refused
+from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.support.wording import mentions
 
 
-def items(desk: Desk, line: str) -> list[str]:
-    return [one["item"] for one in data(desk, line)]
+def items(harness: Harness, line: str) -> list[str]:
+    return [one["item"] for one in data(harness, line)]
 
 
 @pytest.mark.parametrize(
@@ -39,84 +39,84 @@ def items(desk: Desk, line: str) -> list[str]:
         ("偏好 简洁", "偏好 简洁", "", 9.0),
     ],
 )
-def test_a_preference_is_added(desk: Desk, words: str, item: str, reason: str, score: float) -> None:
-    done = data(desk, f"/prefs add {words}")
+def test_a_preference_is_added(harness: Harness, words: str, item: str, reason: str, score: float) -> None:
+    done = data(harness, f"/prefs add {words}")
     found = done["preference"]
     assert (done["action"], found["item"], found["reason"], found["score"]) == ("new", item, reason, score)
-    assert data(desk, "/prefs") == [found | {"decay_coefficient": 1.0, "effective_weight": pytest.approx(score)}]
-    ok(desk, "/memory undo")
-    assert data(desk, "/prefs show") == []
+    assert data(harness, "/prefs") == [found | {"decay_coefficient": 1.0, "effective_weight": pytest.approx(score)}]
+    ok(harness, "/memory undo")
+    assert data(harness, "/prefs show") == []
 
 
-def test_what_is_said_of_an_addition(desk: Desk) -> None:
-    assert "score 9, liked" in ok(desk, "/prefs add tabs").text
-    assert mentions(ok(desk, "/prefs add tabs --score 5").text, "9", "0.6", "new", "0.4", "old")
-    rule = ok(desk, "/prefs add never use tabs").text
+def test_what_is_said_of_an_addition(harness: Harness) -> None:
+    assert "score 9, liked" in ok(harness, "/prefs add tabs").text
+    assert mentions(ok(harness, "/prefs add tabs --score 5").text, "9", "0.6", "new", "0.4", "old")
+    rule = ok(harness, "/prefs add never use tabs").text
     assert rule.startswith("Set: `never use tabs`, score 0.5, hard limit")
-    assert items(desk, "/prefs") == ["never use tabs"]
-    assert mentions(ok(desk, "/prefs add tabs").text, "hard limit", "`never use tabs`")
+    assert items(harness, "/prefs") == ["never use tabs"]
+    assert mentions(ok(harness, "/prefs add tabs").text, "hard limit", "`never use tabs`")
 
 
-def test_a_rule_stays_where_it_is_only_inferred_again(desk: Desk) -> None:
-    ok(desk, "/prefs add emojis --score 0.5")
-    again = ok(desk, "/prefs add emojis --score 9").text
+def test_a_rule_stays_where_it_is_only_inferred_again(harness: Harness) -> None:
+    ok(harness, "/prefs add emojis --score 0.5")
+    again = ok(harness, "/prefs add emojis --score 9").text
     assert "It was set as a rule, so its score stays" in again
-    assert data(desk, "/prefs show emojis")["score"] == 0.5
-    ok(desk, "/prefs update emojis --score 6")
-    assert data(desk, "/prefs show emojis")["score"] == 6.0
+    assert data(harness, "/prefs show emojis")["score"] == 0.5
+    ok(harness, "/prefs update emojis --score 6")
+    assert data(harness, "/prefs show emojis")["score"] == 6.0
 
 
-def test_tags_are_kept_and_set(desk: Desk) -> None:
-    ok(desk, "/prefs add concise code --keywords 'brevity, minimal code' --scenarios code,ops")
-    ok(desk, "/prefs add CONCISE code")
-    one = data(desk, "/prefs show concise code")
+def test_tags_are_kept_and_set(harness: Harness) -> None:
+    ok(harness, "/prefs add concise code --keywords 'brevity, minimal code' --scenarios code,ops")
+    ok(harness, "/prefs add CONCISE code")
+    one = data(harness, "/prefs show concise code")
     assert (one["keywords"], one["scenarios"]) == (["brevity", "minimal code"], ["coding", "ops"])
-    ok(desk, "/prefs update concise code --keywords terse --scenarios ''")
-    one = data(desk, "/prefs show concise code")
+    ok(harness, "/prefs update concise code --keywords terse --scenarios ''")
+    one = data(harness, "/prefs show concise code")
     assert (one["keywords"], one["scenarios"]) == (["terse"], [])
-    assert data(desk, "/prefs keywords") == {"terse": 1}
-    assert data(desk, "/prefs scenarios")["scenarios"]["coding"]["preferences"] == 0
+    assert data(harness, "/prefs keywords") == {"terse": 1}
+    assert data(harness, "/prefs scenarios")["scenarios"]["coding"]["preferences"] == 0
 
 
-def test_secrets_are_not_kept(desk: Desk) -> None:
+def test_secrets_are_not_kept(harness: Harness) -> None:
     key = "sk-ant-" + "a1B2c3D4e5F6g7H8i9J0" * 2
-    ok(desk, f'/prefs add "use {key}" "because {key}" --keywords {key}')
-    ok(desk, f"/prefs add other --reason {key}")
-    ok(desk, f"/prefs update other --item 'my {key}' --keywords {key}")
-    stored = "".join(path.read_text() for path in (desk.loaded.home).rglob("*") if path.is_file())
+    ok(harness, f'/prefs add "use {key}" "because {key}" --keywords {key}')
+    ok(harness, f"/prefs add other --reason {key}")
+    ok(harness, f"/prefs update other --item 'my {key}' --keywords {key}")
+    stored = "".join(path.read_text() for path in (harness.loaded.home).rglob("*") if path.is_file())
     assert "my" in stored
     assert key not in stored
 
 
-def test_looking_changes_nothing_and_touching_waits(desk: Desk) -> None:
-    ok(desk, "/prefs add tabs --score 7")
-    before = data(desk, "/prefs show tabs")
+def test_looking_changes_nothing_and_touching_waits(harness: Harness) -> None:
+    ok(harness, "/prefs add tabs --score 7")
+    before = data(harness, "/prefs show tabs")
     for line in ("/prefs top", "/prefs recall tab", "/prefs recall --type like", "/prefs show"):
-        ok(desk, line)
-    assert data(desk, "/prefs show tabs")["last_seen"] == before["last_seen"]
-    assert data(desk, "/prefs touch tabs")["status"] == "cooldown"
+        ok(harness, line)
+    assert data(harness, "/prefs show tabs")["last_seen"] == before["last_seen"]
+    assert data(harness, "/prefs touch tabs")["status"] == "cooldown"
     id = before["id"]
-    assert data(desk, f"/prefs apply {id[-8:]} {id} nothing") == [
+    assert data(harness, f"/prefs apply {id[-8:]} {id} nothing") == [
         {"id": id, "status": "cooldown"},
         {"id": "nothing", "status": "not_found"},
     ]
-    ok(desk, "/prefs recall tab --touch")
-    assert data(desk, "/prefs show tabs")["touch_count"] == 0
+    ok(harness, "/prefs recall tab --touch")
+    assert data(harness, "/prefs show tabs")["touch_count"] == 0
 
 
-def test_filters(desk: Desk) -> None:
-    ok(desk, "/prefs add short functions --score 9 --scenarios coding")
-    ok(desk, "/prefs add dark mode --score 5")
-    ok(desk, "/prefs add never use goto")
-    assert items(desk, "/prefs top 1") == ["short functions"]
-    assert ok(desk, "/prefs top 1").text == "3 preferences, 1 shown."
-    assert items(desk, "/prefs top --type taboo,habit") == ["dark mode", "never use goto"]
-    assert items(desk, "/prefs recall --type hard --min-score 3") == []
-    assert items(desk, "/prefs recall dark mode") == ["dark mode"]
-    assert items(desk, "/prefs recall mode dark") == []
-    assert items(desk, "/prefs recall --scenario dev") == ["short functions"]
-    assert items(desk, "/prefs recall --min-score 5 --limit 1") == ["short functions"]
-    unknown = ok(desk, "/prefs recall --scenario codin")
+def test_filters(harness: Harness) -> None:
+    ok(harness, "/prefs add short functions --score 9 --scenarios coding")
+    ok(harness, "/prefs add dark mode --score 5")
+    ok(harness, "/prefs add never use goto")
+    assert items(harness, "/prefs top 1") == ["short functions"]
+    assert ok(harness, "/prefs top 1").text == "3 preferences, 1 shown."
+    assert items(harness, "/prefs top --type taboo,habit") == ["dark mode", "never use goto"]
+    assert items(harness, "/prefs recall --type hard --min-score 3") == []
+    assert items(harness, "/prefs recall dark mode") == ["dark mode"]
+    assert items(harness, "/prefs recall mode dark") == []
+    assert items(harness, "/prefs recall --scenario dev") == ["short functions"]
+    assert items(harness, "/prefs recall --min-score 5 --limit 1") == ["short functions"]
+    unknown = ok(harness, "/prefs recall --scenario codin")
     assert mentions(unknown.text, "No matching preferences", "no scenario", "`codin`", "'coding'")
 
 
@@ -153,74 +153,74 @@ def test_filters(desk: Desk) -> None:
         ("/scenario codin", "There is no scenario 'codin'; did you mean 'coding'?"),
     ],
 )
-def test_what_cannot_be_done_is_reported_and_nothing_changes(desk: Desk, line: str, said: str) -> None:
-    ok(desk, "/prefs add tabs")
-    result = run_command(desk, line)
+def test_what_cannot_be_done_is_reported_and_nothing_changes(harness: Harness, line: str, said: str) -> None:
+    ok(harness, "/prefs add tabs")
+    result = run_command(harness, line)
     assert not result.ok
     assert said in result.text
-    assert items(desk, "/prefs") == ["tabs"]
+    assert items(harness, "/prefs") == ["tabs"]
 
 
-def test_clearing_asks_and_comes_back_whole(desk: Desk) -> None:
-    assert ok(desk, "/prefs clear").text == "There was no preference."
+def test_clearing_asks_and_comes_back_whole(harness: Harness) -> None:
+    assert ok(harness, "/prefs clear").text == "There was no preference."
     for item in ("tabs", "dark mode", "never use goto"):
-        ok(desk, f"/prefs add {item}")
-    asked = ok(desk, "/prefs clear").follow_up
+        ok(harness, f"/prefs add {item}")
+    asked = ok(harness, "/prefs clear").follow_up
     assert asked == Confirm(question="Clear 3 preferences, 1 hard limit among them?", then="/prefs clear --yes")
-    assert data(desk, asked.then) == {"cleared": 3}
-    assert data(desk, "/prefs") == []
-    ok(desk, "/memory undo")
-    assert len(data(desk, "/prefs")) == 3
-    ok(desk, "/prefs remove dark mode")
-    assert len(data(desk, "/prefs")) == 2
+    assert data(harness, asked.then) == {"cleared": 3}
+    assert data(harness, "/prefs") == []
+    ok(harness, "/memory undo")
+    assert len(data(harness, "/prefs")) == 3
+    ok(harness, "/prefs remove dark mode")
+    assert len(data(harness, "/prefs")) == 2
 
 
-def test_the_fading_is_written_to_the_users_own_file(desk: Desk) -> None:
-    said = ok(desk, "/prefs config set-half-life 14")
-    path = desk.loaded.home / "config.yaml"
+def test_the_fading_is_written_to_the_users_own_file(harness: Harness) -> None:
+    said = ok(harness, "/prefs config set-half-life 14")
+    path = harness.loaded.home / "config.yaml"
     assert said.text == f"Written to {path}."
     assert path.read_text() == "preference_half_life_days: 14\n"
-    ok(desk, "/prefs config set-floor 0.05")
-    assert data(desk, "/prefs config") == {"half_life_days": 14.0, "floor": 0.05}
-    assert (desk.memory.preferences.fading.half_life_days, desk.memory.preferences.fading.floor) == (14.0, 0.05)
+    ok(harness, "/prefs config set-floor 0.05")
+    assert data(harness, "/prefs config") == {"half_life_days": 14.0, "floor": 0.05}
+    assert (harness.memory.preferences.fading.half_life_days, harness.memory.preferences.fading.floor) == (14.0, 0.05)
 
 
-def test_a_value_the_project_sets_is_named(desk: Desk) -> None:
-    desk.loaded = LoadedConfig(
-        config=desk.config,
+def test_a_value_the_project_sets_is_named(harness: Harness) -> None:
+    harness.loaded = LoadedConfig(
+        config=harness.config,
         origins={"preference_floor": ".clio/config.yaml:2"},
-        project=desk.loaded.project,
-        home=desk.loaded.home,
+        project=harness.loaded.project,
+        home=harness.loaded.home,
     )
-    assert mentions(ok(desk, "/prefs config set-floor 0.3").text, ".clio/config.yaml:2")
-    assert data(desk, "/prefs config")["floor"] == 0.1
+    assert mentions(ok(harness, "/prefs config set-floor 0.3").text, ".clio/config.yaml:2")
+    assert data(harness, "/prefs config")["floor"] == 0.1
 
 
-def test_the_whole_profile_as_text(desk: Desk) -> None:
-    ok(desk, "/prefs add concise --score 9")
-    ok(desk, "/prefs add emojis --score 0.5")
-    shown = ok(desk, "/prefs show --format context")
+def test_the_whole_profile_as_text(harness: Harness) -> None:
+    ok(harness, "/prefs add concise --score 9")
+    ok(harness, "/prefs add emojis --score 0.5")
+    shown = ok(harness, "/prefs show --format context")
     assert shown.verbatim == "[User Preferences]\nLoves: concise (9.0)\nHard limits: emojis"
     assert shown.data == {"context": shown.verbatim}
-    assert data(desk, "/prefs info")["bands"] == {"preference": 1, "style": 1, "habit": 0, "aversion": 0, "taboo": 1}
+    assert data(harness, "/prefs info")["bands"] == {"preference": 1, "style": 1, "habit": 0, "aversion": 0, "taboo": 1}
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
-def test_the_table_fits(desk: Desk, width: int) -> None:
-    ok(desk, "/prefs add '" + "a long liking 漢字 " * 20 + "' --scenarios coding,testing")
-    ok(desk, "/prefs add tabs")
-    table = ok(desk, "/prefs").table
+def test_the_table_fits(harness: Harness, width: int) -> None:
+    ok(harness, "/prefs add '" + "a long liking 漢字 " * 20 + "' --scenarios coding,testing")
+    ok(harness, "/prefs add tabs")
+    table = ok(harness, "/prefs").table
     assert table is not None
     heading, lines = table_lines(table, width)
     assert all(cells_of(line) <= width for line in (heading, *lines))
 
 
-def test_completion(desk: Desk) -> None:
-    ok(desk, "/prefs add dark mode")
-    record = desk.memory.preferences.all()[0].record
+def test_completion(harness: Harness) -> None:
+    ok(harness, "/prefs add dark mode")
+    record = harness.memory.preferences.all()[0].record
 
     def offered(line: str) -> list[str]:
-        return [suggestion.text for suggestion, _ in complete(desk, line)]
+        return [suggestion.text for suggestion, _ in complete(harness, line)]
 
     assert "recall" in offered("/prefs re")
     assert offered("/prefs touch da") == ["dark mode"]
@@ -233,22 +233,22 @@ def test_completion(desk: Desk) -> None:
     assert offered("/prefs config set-f") == ["set-floor "]
 
 
-def test_the_scenario_is_named_and_given_back(desk: Desk) -> None:
-    assert "told from each turn" in ok(desk, "/scenario").text
-    assert mentions(ok(desk, "/scenario Docs").text, "`writing`", "`/scenario auto`")
-    assert desk.memory.scenario == "writing"
-    assert data(desk, "/scenario")["scenario"] == "writing"
-    ok(desk, "/scenario auto")
-    assert desk.memory.scenario is None
+def test_the_scenario_is_named_and_given_back(harness: Harness) -> None:
+    assert "told from each turn" in ok(harness, "/scenario").text
+    assert mentions(ok(harness, "/scenario Docs").text, "`writing`", "`/scenario auto`")
+    assert harness.memory.scenario == "writing"
+    assert data(harness, "/scenario")["scenario"] == "writing"
+    ok(harness, "/scenario auto")
+    assert harness.memory.scenario is None
 
 
 def test_incognito_refuses_and_offers_nothing(tmp_path: Path) -> None:
-    desk = make_desk(tmp_path, incognito=True)
+    harness = make_harness(tmp_path, incognito=True)
     for line in ("/prefs", "/prefs add x", "/prefs clear --yes", "/scenario coding", "/prefs config set-floor 0.5"):
-        result = run_command(desk, line)
+        result = run_command(harness, line)
         assert not result.ok
         assert result.text.startswith("Memory is off")
-    assert list(complete(desk, "/prefs touch ")) == []
+    assert list(complete(harness, "/prefs touch ")) == []
     assert not (tmp_path / "home").exists()
 
 
@@ -285,26 +285,26 @@ def test_the_subcommand_reads_the_same_file_with_the_settings(
     assert "clio prefs recall [QUERY]" in help_text("prefs")
 
 
-def test_the_one_letter_options_of_the_preferences_document(desk: Desk) -> None:
-    ok(desk, "/prefs add no tabs -s 0.5")
-    ok(desk, "/prefs add short functions -s 9")
-    ok(desk, "/prefs add early returns -s 8")
-    assert items(desk, "/prefs recall -t taboo") == ["no tabs"]
-    assert items(desk, "/prefs recall -t preference -l 1") == ["short functions"]
-    assert items(desk, "/prefs top -t preference,taboo") == ["short functions", "early returns", "no tabs"]
-    assert items(desk, "/prefs recall -- -t") == []
+def test_the_one_letter_options_of_the_preferences_document(harness: Harness) -> None:
+    ok(harness, "/prefs add no tabs -s 0.5")
+    ok(harness, "/prefs add short functions -s 9")
+    ok(harness, "/prefs add early returns -s 8")
+    assert items(harness, "/prefs recall -t taboo") == ["no tabs"]
+    assert items(harness, "/prefs recall -t preference -l 1") == ["short functions"]
+    assert items(harness, "/prefs top -t preference,taboo") == ["short functions", "early returns", "no tabs"]
+    assert items(harness, "/prefs recall -- -t") == []
 
 
-def test_the_source_field_says_who_a_preference_is_from(desk: Desk) -> None:
-    ok(desk, "/prefs add short functions")
-    desk.memory.preferences.add("early returns", provenance=Provenance(session="s", asserted_by="model"))
-    sources = {one["item"]: one["source"] for one in data(desk, "/prefs show")}
+def test_the_source_field_says_who_a_preference_is_from(harness: Harness) -> None:
+    ok(harness, "/prefs add short functions")
+    harness.memory.preferences.add("early returns", provenance=Provenance(session="s", asserted_by="model"))
+    sources = {one["item"]: one["source"] for one in data(harness, "/prefs show")}
     assert sources == {"short functions": "manual", "early returns": "analysis"}
 
 
-def test_a_preference_may_be_remembered_with_an_importance(desk: Desk) -> None:
-    ok(desk, "/memory remember prefers dark mode --type preference --importance 0.4")
-    [one] = desk.memory.preferences.all()
+def test_a_preference_may_be_remembered_with_an_importance(harness: Harness) -> None:
+    ok(harness, "/memory remember prefers dark mode --type preference --importance 0.4")
+    [one] = harness.memory.preferences.all()
     assert (one.record.importance, one.score) == (0.4, 9.0)
-    assert "from 0 to 1" in refused(desk, "/memory remember likes tabs --type preference --importance 4")
-    assert len(desk.memory.preferences.all()) == 1
+    assert "from 0 to 1" in refused(harness, "/memory remember likes tabs --type preference --importance 4")
+    assert len(harness.memory.preferences.all()) == 1

@@ -9,39 +9,39 @@ import pytest
 from clio.commands.command import CommandResult
 from clio.commands.registry import complete, run_command
 from clio.ui.tables import table_lines
-from tests.commands.desk import Desk, make_desk
+from tests.commands.harness import Harness, make_harness
 from tests.entrypoints.repl_support import make_place
 from tests.entrypoints.test_subcommand import printed, refused
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    desk = make_desk(tmp_path)
-    desk.talk("the gateway of staging times out after a minute")
-    desk.start()
-    desk.memory.memories.remember("the gateway of staging has two nodes", "fact")
-    desk.memory.store_note("gateway rota", "who looks after the gateway: Ines in May")
-    desk.memory.preferences.add("never restart the gateway by hand", score=0.5)
-    return desk
+def harness(tmp_path: Path) -> Harness:
+    harness = make_harness(tmp_path)
+    harness.talk("the gateway of staging times out after a minute")
+    harness.start()
+    harness.memory.memories.remember("the gateway of staging has two nodes", "fact")
+    harness.memory.store_note("gateway rota", "who looks after the gateway: Ines in May")
+    harness.memory.preferences.add("never restart the gateway by hand", score=0.5)
+    return harness
 
 
-def recall(desk: Desk, argument: str) -> CommandResult:
-    return run_command(desk, f"/recall {argument}")
+def recall(harness: Harness, argument: str) -> CommandResult:
+    return run_command(harness, f"/recall {argument}")
 
 
-def data(desk: Desk, argument: str) -> Any:
-    return json.loads(json.dumps(recall(desk, argument).data))
+def data(harness: Harness, argument: str) -> Any:
+    return json.loads(json.dumps(recall(harness, argument).data))
 
 
-def test_everything_is_in_one_table_with_where_it_is_from(desk: Desk) -> None:
-    result = recall(desk, "gateway")
+def test_everything_is_in_one_table_with_where_it_is_from(harness: Harness) -> None:
+    result = recall(harness, "gateway")
     assert result.ok and result.table is not None
     assert {row[0] for row in result.table.rows} == {"you said", "fact", "note", "hard limit"}
     assert result.text.startswith("Best first; the first one ") and " Open it: `" in result.text
 
 
-def test_the_table_fits_a_terminal_of_80_columns(desk: Desk) -> None:
-    table = recall(desk, "gateway --why").table
+def test_the_table_fits_a_terminal_of_80_columns(harness: Harness) -> None:
+    table = recall(harness, "gateway --why").table
     assert table is not None
     heading, lines = table_lines(table, 80)
     assert heading.split() == ["from", "what", "age", "id"]
@@ -49,13 +49,13 @@ def test_the_table_fits_a_terminal_of_80_columns(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(("layer", "kinds"), [("L0", {"session"}), ("knowledge", {"memory", "note"}), ("L2,L1", None)])
-def test_layers_are_named_by_number_or_by_what_is_in_them(desk: Desk, layer: str, kinds: set[str] | None) -> None:
-    found = {hit["source"] for hit in data(desk, f"gateway --layer {layer}")["hits"]}
+def test_layers_are_named_by_number_or_by_what_is_in_them(harness: Harness, layer: str, kinds: set[str] | None) -> None:
+    found = {hit["source"] for hit in data(harness, f"gateway --layer {layer}")["hits"]}
     assert found == (kinds or {"memory", "note", "preference"})
 
 
-def test_a_program_gets_every_number(desk: Desk) -> None:
-    answer = data(desk, "gateway nodes --limit 1")
+def test_a_program_gets_every_number(harness: Harness) -> None:
+    answer = data(harness, "gateway nodes --limit 1")
     (hit,) = answer["hits"]
     assert (hit["layer"], hit["source"], hit["kind"]) == ("L1", "memory", "fact")
     assert {reason["name"] for reason in hit["reasons"]} == {"words", "recency", "tier", "strength"}
@@ -63,19 +63,19 @@ def test_a_program_gets_every_number(desk: Desk) -> None:
     assert set(answer["ms"]) == {"L0", "L1", "L2"} and answer["at"] is None
 
 
-def test_the_command_that_opens_an_answer_opens_it(desk: Desk) -> None:
-    for hit in data(desk, "gateway")["hits"]:
+def test_the_command_that_opens_an_answer_opens_it(harness: Harness) -> None:
+    for hit in data(harness, "gateway")["hits"]:
         if hit["source"] != "session":
-            opened = run_command(desk, hit["open"])
+            opened = run_command(harness, hit["open"])
             shown = f"{opened.text} {opened.verbatim} {opened.table}"
             assert opened.ok and "gateway" in shown, hit
         else:
-            assert run_command(desk, hit["open"]).ok
+            assert run_command(harness, hit["open"]).ok
 
 
-def test_as_of_a_day_before_anything_was_said_nothing_is_known(desk: Desk) -> None:
-    assert "Nothing that is remembered says" in recall(desk, "fact --at 2020-01-01 nodes").text
-    assert data(desk, "gateway nodes --at 2020-01-01")["at"] > 0
+def test_as_of_a_day_before_anything_was_said_nothing_is_known(harness: Harness) -> None:
+    assert "Nothing that is remembered says" in recall(harness, "fact --at 2020-01-01 nodes").text
+    assert data(harness, "gateway nodes --at 2020-01-01")["at"] > 0
 
 
 @pytest.mark.parametrize(
@@ -89,19 +89,19 @@ def test_as_of_a_day_before_anything_was_said_nothing_is_known(desk: Desk) -> No
         ("gateway --lair L1", "--layer"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence_that_helps(desk: Desk, argument: str, sentence: str) -> None:
-    result = recall(desk, argument)
+def test_what_cannot_be_is_refused_in_a_sentence_that_helps(harness: Harness, argument: str, sentence: str) -> None:
+    result = recall(harness, argument)
     assert not result.ok and sentence in result.text
 
 
 def test_an_incognito_clio_reads_nothing(tmp_path: Path) -> None:
-    result = recall(make_desk(tmp_path, incognito=True), "gateway")
+    result = recall(make_harness(tmp_path, incognito=True), "gateway")
     assert not result.ok and "incognito" in result.text
 
 
-def test_options_and_their_values_are_completed(desk: Desk) -> None:
+def test_options_and_their_values_are_completed(harness: Harness) -> None:
     def offered(text: str) -> list[str]:
-        return [suggestion.text for suggestion, _ in complete(desk, text)]
+        return [suggestion.text for suggestion, _ in complete(harness, text)]
 
     assert offered("/recall gateway --l") == ["--layer", "--limit"]
     assert offered("/recall gateway --layer ") == ["L0", "L1", "L2"]

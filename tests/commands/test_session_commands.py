@@ -11,23 +11,23 @@ from clio.commands.session_commands import NEWEST, around
 from clio.commands.session_table import file_stem
 from clio.messages import AssistantMessage
 from clio.sessions.session import Session
-from tests.commands.desk import Desk, make_desk
+from tests.commands.harness import Harness, make_harness
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = make_desk(tmp_path)
-    yield desk
-    desk.session.close()
-    desk.memory.close()
+def harness(tmp_path: Path) -> Iterator[Harness]:
+    harness = make_harness(tmp_path)
+    yield harness
+    harness.session.close()
+    harness.memory.close()
 
 
-def earlier(desk: Desk, *texts: str, name: str | None = None) -> Session:
+def earlier(harness: Harness, *texts: str, name: str | None = None) -> Session:
     """A closed session in which this was said, and an empty one that runs."""
-    desk.session.rename(name)
-    desk.talk(*texts)
-    session = desk.session
-    desk.start()
+    harness.session.rename(name)
+    harness.talk(*texts)
+    session = harness.session
+    harness.start()
     return session
 
 
@@ -41,43 +41,43 @@ def data(result: CommandResult) -> dict[str, object]:
     return result.data
 
 
-def test_another_session_is_shown_and_no_file_of_it_changes(desk: Desk, tmp_path: Path) -> None:
-    old = earlier(desk, "hello", name="the old one")
+def test_another_session_is_shown_and_no_file_of_it_changes(harness: Harness, tmp_path: Path) -> None:
+    old = earlier(harness, "hello", name="the old one")
     before = {path: path.read_bytes() for path in (tmp_path / ".clio").rglob("*") if path.is_file()}
-    shown = run_command(desk, "/session show the old one")
+    shown = run_command(harness, "/session show the old one")
     assert dict(rows(shown)) | {"id": old.id, "name": "the old one", "messages": "1"} == dict(rows(shown))
     assert data(shown)["id"] == old.id
     assert {path: path.read_bytes() for path in (tmp_path / ".clio").rglob("*") if path.is_file()} == before
 
 
-def test_a_running_session_of_another_clio_can_be_shown(desk: Desk, tmp_path: Path) -> None:
-    other = make_desk(tmp_path)
+def test_a_running_session_of_another_clio_can_be_shown(harness: Harness, tmp_path: Path) -> None:
+    other = make_harness(tmp_path)
     other.talk("over here")
-    assert dict(rows(run_command(desk, f"/session show {other.session.id}")))["on disk"] == "yes, in use"
+    assert dict(rows(run_command(harness, f"/session show {other.session.id}")))["on disk"] == "yes, in use"
     other.session.close()
 
 
-def test_a_list_stops_at_the_newest_and_its_data_do_not(desk: Desk) -> None:
+def test_a_list_stops_at_the_newest_and_its_data_do_not(harness: Harness) -> None:
     for number in range(NEWEST + 2):
-        earlier(desk, f"talk {number}")
-    short = run_command(desk, "/session list")
+        earlier(harness, f"talk {number}")
+    short = run_command(harness, "/session list")
     assert len(rows(short)) == NEWEST
     assert f"The {NEWEST} newest of {NEWEST + 2} sessions" in short.text
-    whole = run_command(desk, "/session list --all")
+    whole = run_command(harness, "/session list --all")
     assert len(rows(whole)) == NEWEST + 2
     assert rows(whole)[:NEWEST] == rows(short)
     assert short.data == whole.data
     assert isinstance(short.data, list)
     assert len(short.data) == NEWEST + 2
-    assert not run_command(desk, "/session list retry").ok
+    assert not run_command(harness, "/session list retry").ok
 
 
-def test_search_groups_by_session_and_puts_the_best_on_the_next_line(desk: Desk) -> None:
-    old = earlier(desk, "the retry policy doubles the delay", "and the retry again", name="Retries")
-    earlier(desk, "release notes for May")
-    found = run_command(desk, "/session search retry policy")
+def test_search_groups_by_session_and_puts_the_best_on_the_next_line(harness: Harness) -> None:
+    old = earlier(harness, "the retry policy doubles the delay", "and the retry again", name="Retries")
+    earlier(harness, "release notes for May")
+    found = run_command(harness, "/session search retry policy")
     assert isinstance(found.follow_up, Prefill)
-    assert run_command(desk, found.follow_up.text).follow_up == SwitchSession(session_id=old.id)
+    assert run_command(harness, found.follow_up.text).follow_up == SwitchSession(session_id=old.id)
     (row,) = rows(found)
     assert row[0] == "2"  # as in the list
     assert row[1] == "Retries"
@@ -87,29 +87,29 @@ def test_search_groups_by_session_and_puts_the_best_on_the_next_line(desk: Desk)
     assert data(found)["query"] == "retry policy"
 
 
-def test_the_running_session_is_found_only_when_asked_for(desk: Desk) -> None:
-    desk.talk("a word like quokka")
-    assert run_command(desk, "/session search quokka").table is None
-    found = run_command(desk, "/session search quokka --all")
+def test_the_running_session_is_found_only_when_asked_for(harness: Harness) -> None:
+    harness.talk("a word like quokka")
+    assert run_command(harness, "/session search quokka").table is None
+    found = run_command(harness, "/session search quokka --all")
     assert rows(found)[0][2] == "this one"
     assert found.follow_up is None  # it runs already
 
 
 @pytest.mark.parametrize("line", ['"policy of the retry"', '"policy of the retry" --all', "policy of the retry"])
-def test_a_phrase_in_double_quotes_is_searched_as_one(desk: Desk, line: str) -> None:
-    earlier(desk, "the policy of the retry")
-    found = run_command(desk, f"/session search {line}")
+def test_a_phrase_in_double_quotes_is_searched_as_one(harness: Harness, line: str) -> None:
+    earlier(harness, "the policy of the retry")
+    found = run_command(harness, f"/session search {line}")
     assert rows(found)
     assert data(found)["query"] == line.removesuffix(" --all")
 
 
-def test_a_default_is_reported_as_a_default(desk: Desk) -> None:
-    earlier(desk, "hello")
-    nothing = run_command(desk, "/session search wombat")
+def test_a_default_is_reported_as_a_default(harness: Harness) -> None:
+    earlier(harness, "hello")
+    nothing = run_command(harness, "/session search wombat")
     assert nothing.ok
     assert "No session says `wombat`" in nothing.text
     assert data(nothing)["sessions"] == []
-    assert not run_command(desk, "/session search").ok
+    assert not run_command(harness, "/session search").ok
 
 
 def test_the_words_that_were_asked_for_are_in_the_snippet() -> None:
@@ -124,28 +124,28 @@ def test_the_words_that_were_asked_for_are_in_the_snippet() -> None:
     assert len(around("y" * 500, "nothing", 60)) <= 64
 
 
-def test_a_fork_goes_on_in_a_copy_that_knows_its_parent(desk: Desk) -> None:
-    desk.talk("one", "two")
-    desk.session.append(AssistantMessage(content="three"))
-    forked = run_command(desk, "/session fork another way")
+def test_a_fork_goes_on_in_a_copy_that_knows_its_parent(harness: Harness) -> None:
+    harness.talk("one", "two")
+    harness.session.append(AssistantMessage(content="three"))
+    forked = run_command(harness, "/session fork another way")
     assert isinstance(forked.follow_up, SwitchSession)
-    copy = desk.store.open(forked.follow_up.session_id, persist=False)
-    assert (copy.name, copy.parent) == ("another way", desk.session.id)
-    assert copy.messages == desk.session.messages
-    assert data(forked) == {"id": copy.id, "parent": desk.session.id}
+    copy = harness.store.open(forked.follow_up.session_id, persist=False)
+    assert (copy.name, copy.parent) == ("another way", harness.session.id)
+    assert copy.messages == harness.session.messages
+    assert data(forked) == {"id": copy.id, "parent": harness.session.id}
     back = forked.text.split("/session switch ")[1].split()[0]
-    assert desk.store.find(back) == desk.session.id
+    assert harness.store.find(back) == harness.session.id
 
 
-def test_an_unnamed_fork_can_be_told_from_its_parent(desk: Desk) -> None:
-    desk.talk("find the leak")
-    run_command(desk, "/session fork")
-    assert [info.name for info in desk.store.list() if info.id != desk.session.id] == ["find the leak (copy)"]
+def test_an_unnamed_fork_can_be_told_from_its_parent(harness: Harness) -> None:
+    harness.talk("find the leak")
+    run_command(harness, "/session fork")
+    assert [info.name for info in harness.store.list() if info.id != harness.session.id] == ["find the leak (copy)"]
 
 
-def test_there_must_be_something_to_fork_and_a_place_for_it(desk: Desk, tmp_path: Path) -> None:
-    assert not run_command(desk, "/session fork").ok
-    incognito = make_desk(tmp_path, incognito=True)
+def test_there_must_be_something_to_fork_and_a_place_for_it(harness: Harness, tmp_path: Path) -> None:
+    assert not run_command(harness, "/session fork").ok
+    incognito = make_harness(tmp_path, incognito=True)
     incognito.talk("secret")
     refused = run_command(incognito, "/session fork")
     assert not refused.ok
@@ -154,32 +154,34 @@ def test_there_must_be_something_to_fork_and_a_place_for_it(desk: Desk, tmp_path
     assert not run_command(incognito, "/session export x.html").ok
 
 
-def test_an_export_names_the_running_session(desk: Desk) -> None:
-    assert not run_command(desk, "/session export talk.html").ok  # nothing has been said
-    desk.talk("hello")
-    step = run_command(desk, '/session export "my talk.html" --format Markdown --force').follow_up
-    assert step == ExportSession(session_id=desk.session.id, path="my talk.html", form="md", force=True)
-    assert run_command(desk, "/session export talk.html").follow_up == ExportSession(
-        session_id=desk.session.id, path="talk.html"
+def test_an_export_names_the_running_session(harness: Harness) -> None:
+    assert not run_command(harness, "/session export talk.html").ok  # nothing has been said
+    harness.talk("hello")
+    step = run_command(harness, '/session export "my talk.html" --format Markdown --force').follow_up
+    assert step == ExportSession(session_id=harness.session.id, path="my talk.html", form="md", force=True)
+    assert run_command(harness, "/session export talk.html").follow_up == ExportSession(
+        session_id=harness.session.id, path="talk.html"
     )
-    assert "did you mean 'html'?" in run_command(desk, "/session export x --format htm1").text
-    assert not run_command(desk, "/session export").ok
+    assert "did you mean 'html'?" in run_command(harness, "/session export x --format htm1").text
+    assert not run_command(harness, "/session export").ok
 
 
-def test_a_long_title_does_not_fill_the_question(desk: Desk) -> None:
-    earlier(desk, "x", name="word " * 24)
-    asked = run_command(desk, "/session delete 1").follow_up
+def test_a_long_title_does_not_fill_the_question(harness: Harness) -> None:
+    earlier(harness, "x", name="word " * 24)
+    asked = run_command(harness, "/session delete 1").follow_up
     assert isinstance(asked, Confirm)
     assert len(asked.question) < 110
 
 
-def test_options_paths_and_sessions_are_completed(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_paths_and_sessions_are_completed(
+    harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out").mkdir()
-    earlier(desk, "x", name="plans")
+    earlier(harness, "x", name="plans")
 
     def offered(line: str) -> list[str]:
-        return [suggestion.text for suggestion, _ in complete(desk, line)]
+        return [suggestion.text for suggestion, _ in complete(harness, line)]
 
     assert "fork" in offered("/session ")
     assert offered("/session show pl") == ["plans"]
@@ -188,7 +190,7 @@ def test_options_paths_and_sessions_are_completed(desk: Desk, tmp_path: Path, mo
     assert offered("/session export o") == ["out/"]
     assert offered("/session export out/x --f") == ["--format", "--force"]
     assert offered("/session export out/x --format ") == ["html", "md", "json"]
-    assert next(iter(complete(desk, "/session export out/x --for")))[1] == len("--for")
+    assert next(iter(complete(harness, "/session export out/x --for")))[1] == len("--for")
 
 
 @pytest.mark.parametrize(

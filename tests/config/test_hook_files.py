@@ -8,7 +8,7 @@ from clio.config.extension_files import find_hooks, read_hooks
 from clio.config.loaded import HOOK_EVENTS, TrustRequest
 from clio.config.trust import trust_project
 from clio.errors import ConfigError
-from tests.config.desk import Desk
+from tests.config.harness import Harness
 
 GUARD = """\
 before_tool:
@@ -22,8 +22,8 @@ session_end:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def harness(tmp_path: Path) -> Harness:
+    return Harness(tmp_path)
 
 
 def write(folder: Path, text: str) -> Path:
@@ -76,18 +76,18 @@ def test_every_event_can_have_one(tmp_path: Path) -> None:
     assert [hook.event for hook in read_hooks(write(tmp_path, text), "hooks.yaml")] == list(HOOK_EVENTS)
 
 
-def test_a_projects_wait_for_trust_and_the_users_do_not(desk: Desk) -> None:
-    write(desk.home, "stop:\n  - run: mine\n")
-    write(desk.project / ".clio", "stop:\n  - run: theirs\n    timeout_s: 3\n")
-    loaded = desk.load()
+def test_a_projects_wait_for_trust_and_the_users_do_not(harness: Harness) -> None:
+    write(harness.home, "stop:\n  - run: mine\n")
+    write(harness.project / ".clio", "stop:\n  - run: theirs\n    timeout_s: 3\n")
+    loaded = harness.load()
     assert [hook.run for hook in loaded.hooks] == ["mine"]
     assert [(value.key, value.value, value.where) for value in loaded.withheld] == [
         ("hooks.stop", "theirs", ".clio/hooks.yaml:2")
     ]
     trust_project(loaded)
-    assert [hook.run for hook in desk.load().hooks] == ["mine", "theirs"]
-    write(desk.project / ".clio", "stop:\n  - run: theirs && rm -rf /\n")
-    assert [hook.run for hook in desk.load().hooks] == ["mine"]
+    assert [hook.run for hook in harness.load().hooks] == ["mine", "theirs"]
+    write(harness.project / ".clio", "stop:\n  - run: theirs && rm -rf /\n")
+    assert [hook.run for hook in harness.load().hooks] == ["mine"]
 
 
 def test_what_it_is_for_is_part_of_what_is_trusted(tmp_path: Path) -> None:

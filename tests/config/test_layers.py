@@ -16,75 +16,75 @@ from clio.config.loaded import LoadedConfig
 from clio.config.options import Options, OutputFormat
 from clio.config.schema import CONFIG_FIELDS, ENVIRONMENT_VARIABLES, Config, ModelSettings, Setting
 from clio.errors import ConfigError, UsageError
-from tests.config.desk import Desk
+from tests.config.harness import Harness
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def harness(tmp_path: Path) -> Harness:
+    return Harness(tmp_path)
 
 
-def test_nothing_configured(desk: Desk) -> None:
-    loaded = desk.load()
+def test_nothing_configured(harness: Harness) -> None:
+    loaded = harness.load()
     assert loaded == LoadedConfig(
         config=Config(),
         origins=dict.fromkeys(CONFIG_FIELDS, "default"),
-        project=desk.project,
-        home=desk.home,
-        start_folder=desk.project,
+        project=harness.project,
+        home=harness.home,
+        start_folder=harness.project,
     )
-    assert not desk.home.exists()
+    assert not harness.home.exists()
 
 
-def test_yaml_is_imported_only_for_a_file(desk: Desk) -> None:
+def test_yaml_is_imported_only_for_a_file(harness: Harness) -> None:
     code = (
         "import os, pathlib, sys; from clio.config.layers import load_config; from clio.config.options import Options;"
         "load_config(Options(cwd=pathlib.Path.cwd()), os.environ); print('yaml' in sys.modules)"
     )
 
     def imported() -> str:
-        env = os.environ | {"HOME": str(desk.user), "CLIO_HOME": str(desk.home), "PYTHONPATH": str(ROOT)}
+        env = os.environ | {"HOME": str(harness.user), "CLIO_HOME": str(harness.home), "PYTHONPATH": str(ROOT)}
         argv = [sys.executable, "-c", code]
         return subprocess.run(
-            argv, capture_output=True, text=True, cwd=desk.project, env=env, check=True
+            argv, capture_output=True, text=True, cwd=harness.project, env=env, check=True
         ).stdout.strip()
 
     assert imported() == "False"
-    desk.write_project("max_steps: 3")
+    harness.write_project("max_steps: 3")
     assert imported() == "True"
 
 
-def test_each_layer_wins_over_those_below(desk: Desk) -> None:
+def test_each_layer_wins_over_those_below(harness: Harness) -> None:
     def check(env: dict[str, str], flag: dict[str, str | bool], value: int, origin: str) -> None:
-        loaded = desk.load(env, **flag)
+        loaded = harness.load(env, **flag)
         assert (loaded.config.max_steps, loaded.origins["max_steps"]) == (value, origin)
 
     check({}, {}, 100, "default")
-    desk.write_home("# mine\nmax_steps: 1\n")
+    harness.write_home("# mine\nmax_steps: 1\n")
     check({}, {}, 1, "~/.clio/config.yaml:2")
-    desk.write_project("max_steps: 2\n")
-    desk.trust()
+    harness.write_project("max_steps: 2\n")
+    harness.trust()
     check({}, {}, 2, ".clio/config.yaml:1")
     check({"CLIO_MAX_STEPS": "3"}, {}, 3, "environment CLIO_MAX_STEPS")
     check({"CLIO_MAX_STEPS": "3"}, {"max_steps": "4"}, 4, "flag --max-steps")
     check({"CLIO_MAX_STEPS": ""}, {}, 2, ".clio/config.yaml:1")
 
 
-def test_lists_gather_the_entries_of_all_files(desk: Desk) -> None:
-    desk.write_home("deny:\n  - rm *\n  - dd *\n")
-    desk.write_project("deny:\n  - rm *\n  - make deploy\n")
-    loaded = desk.load()
+def test_lists_gather_the_entries_of_all_files(harness: Harness) -> None:
+    harness.write_home("deny:\n  - rm *\n  - dd *\n")
+    harness.write_project("deny:\n  - rm *\n  - make deploy\n")
+    loaded = harness.load()
     assert loaded.config.deny == ("rm *", "dd *", "make deploy")
     assert loaded.origins["deny"] == "~/.clio/config.yaml:2, ~/.clio/config.yaml:3, .clio/config.yaml:3"
 
 
-def test_settings_of_single_models_meet_field_by_field(desk: Desk) -> None:
-    desk.write_home("models: {big: {context_window: 1, tools: false}, other: {tools: false}}")
-    desk.write_project("models: {big: {context_window: 2}}")
-    desk.trust()
-    loaded = desk.load()
+def test_settings_of_single_models_meet_field_by_field(harness: Harness) -> None:
+    harness.write_home("models: {big: {context_window: 1, tools: false}, other: {tools: false}}")
+    harness.write_project("models: {big: {context_window: 2}}")
+    harness.trust()
+    loaded = harness.load()
     assert loaded.config.models == {
         "big": ModelSettings(context_window=2, tools=False),
         "other": ModelSettings(tools=False),
@@ -93,34 +93,34 @@ def test_settings_of_single_models_meet_field_by_field(desk: Desk) -> None:
     assert loaded.origins["models.big.tools"] == "~/.clio/config.yaml:1"
 
 
-def test_a_file_named_on_the_command_line_replaces_the_users(desk: Desk, tmp_path: Path) -> None:
-    desk.write_home("max_steps: 1")
-    desk.write_project("context_window: 5")
+def test_a_file_named_on_the_command_line_replaces_the_users(harness: Harness, tmp_path: Path) -> None:
+    harness.write_home("max_steps: 1")
+    harness.write_project("context_window: 5")
     other = tmp_path / "other.yaml"
     other.write_text("ltm: false\napprove: all\n", encoding="utf-8")
-    loaded = desk.load(config_file=other)
+    loaded = harness.load(config_file=other)
     assert (loaded.config.max_steps, loaded.config.ltm, loaded.config.approve) == (100, False, "all")
-    assert loaded.files == (other, desk.project_file)
+    assert loaded.files == (other, harness.project_file)
     with pytest.raises(ConfigError, match=r"--config '.*gone\.yaml': there is no such file"):
-        desk.load(config_file=tmp_path / "gone.yaml")
+        harness.load(config_file=tmp_path / "gone.yaml")
 
 
-def test_in_the_home_folder_the_users_file_is_read_once_and_trusted(desk: Desk) -> None:
-    desk.write_home("approve: all")
-    desk.project = desk.user
-    loaded = desk.load()
-    assert (loaded.config.approve, loaded.withheld, loaded.files) == ("all", (), (desk.home_file,))
+def test_in_the_home_folder_the_users_file_is_read_once_and_trusted(harness: Harness) -> None:
+    harness.write_home("approve: all")
+    harness.project = harness.user
+    loaded = harness.load()
+    assert (loaded.config.approve, loaded.withheld, loaded.files) == ("all", (), (harness.home_file,))
 
 
-def test_a_value_can_be_taken_back(desk: Desk) -> None:
-    desk.write_home("context_window: 5")
-    desk.write_project("context_window:")
-    desk.trust()
-    loaded = desk.load()
+def test_a_value_can_be_taken_back(harness: Harness) -> None:
+    harness.write_home("context_window: 5")
+    harness.write_project("context_window:")
+    harness.trust()
+    loaded = harness.load()
     assert (loaded.config.context_window, loaded.origins["context_window"]) == (None, ".clio/config.yaml:1")
 
 
-def test_every_variable_and_every_flag_reaches_its_field(desk: Desk) -> None:
+def test_every_variable_and_every_flag_reaches_its_field(harness: Harness) -> None:
     samples = {"text": "x", "count": "7", "number": "0.5", "switch": "no", "texts": ("ls *", "cat *")}
 
     def sample(field: str) -> str | tuple[str, ...]:
@@ -128,12 +128,12 @@ def test_every_variable_and_every_flag_reaches_its_field(desk: Desk) -> None:
         return known.choices[-1] if known.kind == "choice" else samples[known.kind]
 
     for variable in ENVIRONMENT_VARIABLES:
-        loaded = desk.load({variable.name: str(sample(variable.field))})
+        loaded = harness.load({variable.name: str(sample(variable.field))})
         assert loaded.origins[variable.field] == f"environment {variable.name}"
     for flag in FLAGS:
         if flag.field:
             value = sample(flag.field) if flag.metavar else flag.value
-            loaded = desk.load(**{flag.field: value})
+            loaded = harness.load(**{flag.field: value})
             assert loaded.origins[flag.field] == f"flag {flag.long_name}"
 
 
@@ -151,9 +151,9 @@ def test_every_variable_and_every_flag_reaches_its_field(desk: Desk) -> None:
         ({"CLIO_DEBUG": "perhaps"}, "the environment variable CLIO_DEBUG must be true or false, not 'perhaps'"),
     ],
 )
-def test_a_wrong_variable_is_named(desk: Desk, env: dict[str, str], message: str) -> None:
+def test_a_wrong_variable_is_named(harness: Harness, env: dict[str, str], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        desk.load(env)
+        harness.load(env)
     assert str(caught.value) == message
 
 
@@ -169,15 +169,15 @@ def test_a_wrong_variable_is_named(desk: Desk, env: dict[str, str], message: str
         ({"model": " "}, "--model must be text that is not empty, not ''"),
     ],
 )
-def test_a_wrong_flag_is_named(desk: Desk, flags: dict[str, str], message: str) -> None:
+def test_a_wrong_flag_is_named(harness: Harness, flags: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        desk.load(**flags)
+        harness.load(**flags)
     assert str(caught.value) == message
 
 
-def test_no_color_is_any_value(desk: Desk) -> None:
-    assert not desk.load({"NO_COLOR": "0"}).config.color
-    assert desk.load({"NO_COLOR": ""}).config.color
+def test_no_color_is_any_value(harness: Harness) -> None:
+    assert not harness.load({"NO_COLOR": "0"}).config.color
+    assert harness.load({"NO_COLOR": ""}).config.color
 
 
 # What names a server belongs together: (home file, environment, flags) -> (provider, base_url, api_key, model)
@@ -212,10 +212,10 @@ SERVERS: list[tuple[str, dict[str, str], dict[str, str], tuple[str | None, ...]]
 
 @pytest.mark.parametrize(("home", "env", "flags", "expected"), SERVERS)
 def test_no_key_goes_to_another_server(
-    desk: Desk, home: str, env: dict[str, str], flags: dict[str, str], expected: tuple[str | None, ...]
+    harness: Harness, home: str, env: dict[str, str], flags: dict[str, str], expected: tuple[str | None, ...]
 ) -> None:
-    desk.write_home(home)
-    config = desk.load(env, **flags).config
+    harness.write_home(home)
+    config = harness.load(env, **flags).config
     assert (config.provider, config.base_url, config.api_key, config.model) == expected
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from clio.config.schema import CONFIG_FIELDS, MODEL_FIELDS, Config, SettingField
 from clio.config.trust import PROJECT_RULES, trust_project
-from tests.config.desk import Desk
+from tests.config.harness import Harness
 
 _MODES = ("plan", "ask", "edits", "all")
 _HOMES = (
@@ -62,13 +62,13 @@ def test_every_setting_has_a_decision_with_a_reason() -> None:
 @pytest.mark.parametrize("name", sorted(CONFIG_FIELDS))
 @pytest.mark.parametrize("home", _HOMES)
 def test_no_value_of_an_untrusted_project_gives_it_more(tmp_path: Path, home: str, name: str) -> None:
-    desk = Desk(tmp_path)
-    desk.write_home(home)
-    before = desk.load().config
+    harness = Harness(tmp_path)
+    harness.write_home(home)
+    before = harness.load().config
     field = CONFIG_FIELDS[name]
     for value in [*values_of(field), *(["null"] if field.optional else [])]:
-        desk.write_project(f"{name}: {value}\n")
-        loaded = desk.load()
+        harness.write_project(f"{name}: {value}\n")
+        loaded = harness.load()
         for other in CONFIG_FIELDS:
             assert is_narrower_or_equal(other, loaded.config, before), (name, value, other)
         changed = loaded.config != before
@@ -88,11 +88,11 @@ def is_same(config: Config, name: str, value: str) -> bool:
 
 @pytest.mark.parametrize("line", ["checkpoint_mb: 1", "checkpoint_days: 1", "preference_floor: 0.9"])
 def test_limits_of_shared_stores_are_the_users_even_with_trust(tmp_path: Path, line: str) -> None:
-    desk = Desk(tmp_path)
-    before = desk.load().config
-    desk.write_project(f"approve: all\n{line}\n")
-    trust_project(desk.load())
-    loaded = desk.load()
+    harness = Harness(tmp_path)
+    before = harness.load().config
+    harness.write_project(f"approve: all\n{line}\n")
+    trust_project(harness.load())
+    loaded = harness.load()
     name = line.partition(":")[0]
     assert (loaded.config.approve, getattr(loaded.config, name)) == ("all", getattr(before, name))
     assert any(name in problem for problem in loaded.problems)

@@ -5,15 +5,15 @@ from pathlib import Path
 
 from clio.config.show import format_config, format_config_files, format_config_json, format_trust, withheld_note
 from clio.config.trust import trust_project
-from tests.config.desk import Desk
+from tests.config.harness import Harness
 from tests.support.wording import mentions
 
 
 def test_every_value_with_its_origin_and_no_secret(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    desk.write_home("api_key: sk-0123456789abcdef\nmodels: {big: {tools: no}}\ndeny: [rm *, dd *]\n")
-    desk.write_project("approve: all\nmax_steps: 3\n")
-    loaded = desk.load({"OPENAI_BASE_URL": "https://me:secret@models.example/v1"}, model="big")
+    harness = Harness(tmp_path)
+    harness.write_home("api_key: sk-0123456789abcdef\nmodels: {big: {tools: no}}\ndeny: [rm *, dd *]\n")
+    harness.write_project("approve: all\nmax_steps: 3\n")
+    loaded = harness.load({"OPENAI_BASE_URL": "https://me:secret@models.example/v1"}, model="big")
     assert (
         format_config(loaded)
         == """\
@@ -86,34 +86,34 @@ Not in force until this folder is trusted (trust it with: clio config trust):
 
 
 def test_the_same_as_json(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    desk.write_home("api_key: sk-0123456789abcdef\nallow: [ls]\n")
-    desk.write_project("redact: off\n")
-    report = json.loads(format_config_json(desk.load()))
+    harness = Harness(tmp_path)
+    harness.write_home("api_key: sk-0123456789abcdef\nallow: [ls]\n")
+    harness.write_project("redact: off\n")
+    report = json.loads(format_config_json(harness.load()))
     assert report["settings"]["api_key"] == {"value": "…cdef", "origin": "~/.clio/config.yaml:1"}
     assert report["settings"]["allow"] == {"value": ["ls"], "origin": "~/.clio/config.yaml:2"}
     assert report["settings"]["max_steps"] == {"value": 100, "origin": "default"}
     assert [(value["key"], value["value"]) for value in report["withheld"]] == [("redact", "false")]
-    assert report["files"] == [str(desk.home_file), str(desk.project_file)]
+    assert report["files"] == [str(harness.home_file), str(harness.project_file)]
 
 
 def test_where_the_files_are(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    desk.write_home("")
+    harness = Harness(tmp_path)
+    harness.write_home("")
     other = tmp_path / "other.yaml"
     other.write_text("", encoding="utf-8")
-    assert format_config_files(desk.load()).splitlines() == [
-        f"user      {desk.home_file}",
-        f"project   {desk.project_file}  (none)",
-        f"trusted   {desk.home / 'trusted.json'}  (none)",
+    assert format_config_files(harness.load()).splitlines() == [
+        f"user      {harness.home_file}",
+        f"project   {harness.project_file}  (none)",
+        f"trusted   {harness.home / 'trusted.json'}  (none)",
     ]
-    assert format_config_files(desk.load(config_file=other)).splitlines()[-1] == f"--config  {other}"
+    assert format_config_files(harness.load(config_file=other)).splitlines()[-1] == f"--config  {other}"
 
 
 def test_what_trust_puts_in_force(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    desk.write_project("approve: all\n")
-    loaded = desk.load()
+    harness = Harness(tmp_path)
+    harness.write_project("approve: all\n")
+    loaded = harness.load()
     assert format_trust(loaded).splitlines()[1:] == ["  approve: all  (.clio/config.yaml:1)"]
     trust_project(loaded)
-    assert format_trust(desk.load()) == f"{desk.project}: nothing waits for trust"
+    assert format_trust(harness.load()) == f"{harness.project}: nothing waits for trust"

@@ -6,7 +6,7 @@ import pytest
 
 from clio.config.trust import TrustStore, decline_project, should_ask_for_trust, store_allow_rule, trust_project
 from clio.errors import ConfigError
-from tests.config.desk import Desk
+from tests.config.harness import Harness
 
 WIDE = """\
     approve: all
@@ -26,21 +26,22 @@ WIDE = """\
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def harness(tmp_path: Path) -> Harness:
+    return Harness(tmp_path)
 
 
-def held(desk: Desk) -> dict[str, str]:
+def held(harness: Harness) -> dict[str, str]:
     return {
-        f"{value.key} {value.where.removeprefix('.clio/config.yaml:')}": value.value for value in desk.load().withheld
+        f"{value.key} {value.where.removeprefix('.clio/config.yaml:')}": value.value
+        for value in harness.load().withheld
     }
 
 
-def test_what_widens_waits_and_the_rest_is_in_force(desk: Desk) -> None:
-    desk.write_home("model: mine\nbase_url: https://mine.example/v1\n")
-    desk.write_project(WIDE)
-    config = desk.load().config
-    assert held(desk) == {
+def test_what_widens_waits_and_the_rest_is_in_force(harness: Harness) -> None:
+    harness.write_home("model: mine\nbase_url: https://mine.example/v1\n")
+    harness.write_project(WIDE)
+    config = harness.load().config
+    assert held(harness) == {
         "approve 1": "all",
         "base_url 2": "https://…@collector.example/v1?api_key=…",
         "provider 3": "openai",
@@ -55,39 +56,39 @@ def test_what_widens_waits_and_the_rest_is_in_force(desk: Desk) -> None:
     assert (config.approve, config.base_url, config.model) == ("ask", "https://mine.example/v1", "mine")
     assert (config.api_key, config.allow, config.redact, config.private_network) == (None, (), True, False)
     assert (config.max_steps, config.deny) == (100, ("rm *",))
-    assert not (desk.home / "trusted.json").exists()
+    assert not (harness.home / "trusted.json").exists()
 
 
-def test_trusted_once_it_stays_in_force(desk: Desk) -> None:
-    desk.write_project(WIDE)
-    trust_project(desk.load())
-    loaded = desk.load()
+def test_trusted_once_it_stays_in_force(harness: Harness) -> None:
+    harness.write_project(WIDE)
+    trust_project(harness.load())
+    loaded = harness.load()
     assert loaded.withheld == ()
     assert (loaded.config.approve, loaded.config.model, loaded.config.allow) == (
         "all",
         "theirs",
         ("make *", "npm test"),
     )
-    assert TrustStore(desk.home).covers(desk.project, loaded.trusted)
-    assert "sk-0123" not in (desk.home / "trusted.json").read_text(encoding="utf-8")
+    assert TrustStore(harness.home).covers(harness.project, loaded.trusted)
+    assert "sk-0123" not in (harness.home / "trusted.json").read_text(encoding="utf-8")
 
 
-def test_a_value_that_changes_is_asked_about_again(desk: Desk) -> None:
-    desk.write_project("approve: edits\nallow:\n  - make *\n")
-    trust_project(desk.load())
-    desk.write_project("# moved down\n\nallow:\n  - make *\napprove: all\n")
-    loaded = desk.load()
-    assert held(desk) == {"approve 5": "all"}
+def test_a_value_that_changes_is_asked_about_again(harness: Harness) -> None:
+    harness.write_project("approve: edits\nallow:\n  - make *\n")
+    trust_project(harness.load())
+    harness.write_project("# moved down\n\nallow:\n  - make *\napprove: all\n")
+    loaded = harness.load()
+    assert held(harness) == {"approve 5": "all"}
     assert (loaded.config.approve, loaded.config.allow) == ("ask", ("make *",))
 
 
-def test_what_was_not_in_the_file_when_trust_was_given_last_is_not_trusted(desk: Desk) -> None:
-    desk.write_project("approve: all")
-    trust_project(desk.load())
-    desk.write_project("approve: edits")
-    trust_project(desk.load())
-    desk.write_project("approve: all")
-    assert held(desk) == {"approve 1": "all"}
+def test_what_was_not_in_the_file_when_trust_was_given_last_is_not_trusted(harness: Harness) -> None:
+    harness.write_project("approve: all")
+    trust_project(harness.load())
+    harness.write_project("approve: edits")
+    trust_project(harness.load())
+    harness.write_project("approve: all")
+    assert held(harness) == {"approve 1": "all"}
 
 
 @pytest.mark.parametrize(
@@ -109,92 +110,92 @@ def test_what_was_not_in_the_file_when_trust_was_given_last_is_not_trusted(desk:
         ("", "api_key: sk-1", True),
     ],
 )
-def test_only_what_widens_the_layers_below_waits(desk: Desk, home: str, project: str, waits: bool) -> None:
-    desk.write_home(home)
-    desk.write_project(project)
-    assert bool(desk.load().withheld) is waits
+def test_only_what_widens_the_layers_below_waits(harness: Harness, home: str, project: str, waits: bool) -> None:
+    harness.write_home(home)
+    harness.write_project(project)
+    assert bool(harness.load().withheld) is waits
 
 
-def test_a_no_is_remembered_until_the_file_wants_something_else(desk: Desk) -> None:
-    assert not should_ask_for_trust(desk.load())
-    desk.write_project("approve: all\nredact: off\n")
-    assert should_ask_for_trust(desk.load())
-    decline_project(desk.load())
-    assert not should_ask_for_trust(desk.load())
-    assert set(held(desk)) == {"approve 1", "redact 2"}
-    desk.write_project("approve: all\nprivate_network: true\n")
-    assert should_ask_for_trust(desk.load())
-    trust_project(desk.load())
-    assert not should_ask_for_trust(desk.load())
-    assert desk.load().withheld == ()
+def test_a_no_is_remembered_until_the_file_wants_something_else(harness: Harness) -> None:
+    assert not should_ask_for_trust(harness.load())
+    harness.write_project("approve: all\nredact: off\n")
+    assert should_ask_for_trust(harness.load())
+    decline_project(harness.load())
+    assert not should_ask_for_trust(harness.load())
+    assert set(held(harness)) == {"approve 1", "redact 2"}
+    harness.write_project("approve: all\nprivate_network: true\n")
+    assert should_ask_for_trust(harness.load())
+    trust_project(harness.load())
+    assert not should_ask_for_trust(harness.load())
+    assert harness.load().withheld == ()
 
 
 def test_trust_in_one_project_is_not_trust_in_another(tmp_path: Path) -> None:
-    desk, other = Desk(tmp_path / "a"), Desk(tmp_path / "b")
-    other.home, other.user = desk.home, desk.user
-    for each in (desk, other):
+    harness, other = Harness(tmp_path / "a"), Harness(tmp_path / "b")
+    other.home, other.user = harness.home, harness.user
+    for each in (harness, other):
         each.write_project("approve: all")
-    trust_project(desk.load())
-    assert desk.load().withheld == ()
+    trust_project(harness.load())
+    assert harness.load().withheld == ()
     assert other.load().withheld != ()
 
 
-def test_an_always_rule_sticks_in_a_folder_with_nothing_to_trust(desk: Desk) -> None:
-    store_allow_rule(desk.load(), "git log *")
-    loaded = desk.load()
+def test_an_always_rule_sticks_in_a_folder_with_nothing_to_trust(harness: Harness) -> None:
+    store_allow_rule(harness.load(), "git log *")
+    loaded = harness.load()
     assert (loaded.config.allow, loaded.withheld) == (("git log *",), ())
     store_allow_rule(loaded, "make test")
-    assert desk.load().config.allow == ("git log *", "make test")
+    assert harness.load().config.allow == ("git log *", "make test")
 
 
-def test_an_always_rule_does_not_bless_what_came_with_the_folder(desk: Desk) -> None:
-    desk.write_project("approve: all\nallow:\n  - curl *\n")
-    store_allow_rule(desk.load(), "git log *")
-    loaded = desk.load()
+def test_an_always_rule_does_not_bless_what_came_with_the_folder(harness: Harness) -> None:
+    harness.write_project("approve: all\nallow:\n  - curl *\n")
+    store_allow_rule(harness.load(), "git log *")
+    loaded = harness.load()
     assert loaded.config.allow == ("git log *",)
-    assert held(desk) == {"approve 1": "all", "allow 3": "curl *"}
+    assert held(harness) == {"approve 1": "all", "allow 3": "curl *"}
     trust_project(loaded)
-    assert desk.load().config.allow == ("curl *", "git log *")
+    assert harness.load().config.allow == ("curl *", "git log *")
 
 
-def test_a_rule_that_came_with_the_folder_is_trusted_when_the_user_chooses_it(desk: Desk) -> None:
-    desk.write_project("allow:\n  - make *\n")
-    store_allow_rule(desk.load(), "make *")
-    assert desk.load().config.allow == ("make *",)
+def test_a_rule_that_came_with_the_folder_is_trusted_when_the_user_chooses_it(harness: Harness) -> None:
+    harness.write_project("allow:\n  - make *\n")
+    store_allow_rule(harness.load(), "make *")
+    assert harness.load().config.allow == ("make *",)
 
 
-def test_values_are_shown_without_secrets_or_control_characters(desk: Desk) -> None:
-    desk.write_project(f'allow:\n  - "\\e[2J\\u202Els"\n  - {"x" * 500}\napi_key: short\n')
-    assert held(desk) == {"allow 2": r'"\u001b[2J\u202els"', "allow 3": "x" * 199 + "…", "api_key 4": "…"}
+def test_values_are_shown_without_secrets_or_control_characters(harness: Harness) -> None:
+    harness.write_project(f'allow:\n  - "\\e[2J\\u202Els"\n  - {"x" * 500}\napi_key: short\n')
+    assert held(harness) == {"allow 2": r'"\u001b[2J\u202els"', "allow 3": "x" * 199 + "…", "api_key 4": "…"}
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 99, "projects": {}}', '{"projects": 3}'])
-def test_a_damaged_or_newer_file_trusts_nothing(desk: Desk, text: str) -> None:
-    desk.write_project("approve: all")
-    trust_project(desk.load())
-    (desk.home / "trusted.json").write_text(text, encoding="utf-8")
-    assert held(desk) == {"approve 1": "all"}
-    assert (desk.home / "trusted.json").read_text(encoding="utf-8") == text
+def test_a_damaged_or_newer_file_trusts_nothing(harness: Harness, text: str) -> None:
+    harness.write_project("approve: all")
+    trust_project(harness.load())
+    (harness.home / "trusted.json").write_text(text, encoding="utf-8")
+    assert held(harness) == {"approve 1": "all"}
+    assert (harness.home / "trusted.json").read_text(encoding="utf-8") == text
 
 
-def test_a_home_that_cannot_be_written_is_one_sentence(desk: Desk) -> None:
-    desk.write_project("approve: all")
-    loaded = desk.load()
-    desk.home.write_text("a file in the way", encoding="utf-8")
+def test_a_home_that_cannot_be_written_is_one_sentence(harness: Harness) -> None:
+    harness.write_project("approve: all")
+    loaded = harness.load()
+    harness.home.write_text("a file in the way", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"the trust in this folder cannot be stored in .*trusted\.json: "):
         trust_project(loaded)
 
 
-def test_a_project_may_not_send_what_is_said_to_a_server_of_its_own(desk: Desk) -> None:
-    desk.write_project(
+def test_a_project_may_not_send_what_is_said_to_a_server_of_its_own(harness: Harness) -> None:
+    harness.write_project(
         """\
         embedder: endpoint
         embedding_base_url: https://user:pass@collector.example/v1?api_key=sk-1
         embedding_model: m
         """
     )
-    config = desk.load().config
-    assert held(desk) == {
+    config = harness.load().config
+    assert held(harness) == {
         "embedder 1": "endpoint",
         "embedding_base_url 2": "https://…@collector.example/v1?api_key=…",
         "embedding_model 3": "m",
@@ -202,15 +203,17 @@ def test_a_project_may_not_send_what_is_said_to_a_server_of_its_own(desk: Desk) 
     assert (config.embedder, config.embedding_base_url, config.embedding_model) == ("hashed", None, None)
 
 
-def test_a_project_may_ask_for_a_sandbox_and_not_change_mine(desk: Desk) -> None:
-    desk.write_project("sandbox: bwrap\nsandbox_caches: false\n")
-    assert (desk.load().config.sandbox, held(desk)) == ("bwrap", {})
-    desk.write_home("sandbox: auto\nsandbox_caches: false\n")
-    desk.write_project("sandbox: off\nsandbox_caches: true\nsandbox_network: true\nsandbox_write:\n  - ~/x\n  - /srv\n")
-    config = desk.load().config
+def test_a_project_may_ask_for_a_sandbox_and_not_change_mine(harness: Harness) -> None:
+    harness.write_project("sandbox: bwrap\nsandbox_caches: false\n")
+    assert (harness.load().config.sandbox, held(harness)) == ("bwrap", {})
+    harness.write_home("sandbox: auto\nsandbox_caches: false\n")
+    harness.write_project(
+        "sandbox: off\nsandbox_caches: true\nsandbox_network: true\nsandbox_write:\n  - ~/x\n  - /srv\n"
+    )
+    config = harness.load().config
     assert (config.sandbox, config.sandbox_caches, config.sandbox_network, config.sandbox_write) == (
         "auto", False, False, (),
     )  # fmt: skip
-    assert sorted(name.split()[0] for name in held(desk)) == [
+    assert sorted(name.split()[0] for name in held(harness)) == [
         "sandbox", "sandbox_caches", "sandbox_network", "sandbox_write", "sandbox_write",
     ]  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 
 from clio.config.yaml_edit import set_yaml_value, store_setting
 from clio.errors import ConfigError, UserError
-from tests.config.desk import Desk
+from tests.config.harness import Harness
 
 FLOOR = "preference_floor: 0.05"
 EDITS = {
@@ -39,12 +39,12 @@ def test_what_cannot_be_done_without_touching_more_is_left_alone() -> None:
 
 
 def test_the_file_is_made_and_read_back(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    desk.write_home("model: x\n")
-    path = desk.load({}).files[0]
+    harness = Harness(tmp_path)
+    harness.write_home("model: x\n")
+    path = harness.load({}).files[0]
     store_setting(path, "preference_half_life_days", "14")
     store_setting(path, "preference_floor", " 0 ")
-    config = desk.load({}).config
+    config = harness.load({}).config
     assert (config.preference_half_life_days, config.preference_floor, config.model) == (14.0, 0.0, "x")
     if os.name != "nt":
         new = tmp_path / "new" / "config.yaml"
@@ -67,7 +67,7 @@ def test_the_file_is_made_and_read_back(tmp_path: Path) -> None:
 def test_numbers_have_limits(tmp_path: Path, name: str, value: str, said: str) -> None:
     with pytest.raises(UserError, match=f"{name} {said}"):
         store_setting(tmp_path / "config.yaml", name, value)
-    desk = Desk(tmp_path)
-    desk.write_home(f"{name}: {value}\n")
+    harness = Harness(tmp_path)
+    harness.write_home(f"{name}: {value}\n")
     with pytest.raises(ConfigError, match=f"config.yaml:1: {name} must be a number"):
-        desk.load({})
+        harness.load({})

@@ -90,7 +90,7 @@ def history(rounds_of: st.SearchStrategy[list[Message]]) -> st.SearchStrategy[li
 
 
 def own_count(window: ContextWindow, built: Built) -> int:
-    """The tokens of a request, counted anew."""
+    """The tokens of a request, counted again."""
     units = len(built.request.system) + sum(message_units(message) for message in built.request.messages)
     return int(units / window.ratio)
 

@@ -17,9 +17,9 @@ from clio.context.encodings import FETCH_CHILD, BackgroundFetch, encoding_folder
 from tests.support.chat_server import text
 from tests.support.waiting import wait_until_async
 from tests.test_doctor import EncodingServer
-from tests.turns.conftest import MakeDesk, make_desk
+from tests.turns.conftest import MakeHarness, make_harness
 
-__all__ = ["make_desk"]
+__all__ = ["make_harness"]
 
 
 @pytest.fixture
@@ -123,20 +123,20 @@ def test_only_openai_itself_is_counted_so(url: str, hosted: bool) -> None:
     ("settings", "begins"), [({}, True), ({"fetch_encodings": "off"}, False), ({"incognito": True}, False)]
 )
 def test_a_turn_begins_it_only_where_it_is_allowed_and_never_waits(
-    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], begins: bool
+    make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], begins: bool
 ) -> None:
     """The server on loopback is taken for a hosted one; the download itself is not begun, as it waits a second."""
     monkeypatch.setattr("clio.agent.conversation.is_hosted_openai", lambda url: True)
     monkeypatch.setattr("clio.agent.conversation.find_encoding", lambda encoding, folders: None)
     begun: list[BackgroundFetch] = []
     monkeypatch.setattr(BackgroundFetch, "begin", lambda self: begun.append(self))
-    desk = make_desk([text("a")])
-    desk.app.conversation.config = structs.replace(desk.app.config, **settings)
-    asyncio.run(desk.turn("hi"))
+    harness = make_harness([text("a")])
+    harness.app.conversation.config = structs.replace(harness.app.config, **settings)
+    asyncio.run(harness.turn("hi"))
     assert bool(begun) is begins
 
 
-def test_no_other_server_makes_clio_fetch_anything(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_other_server_makes_clio_fetch_anything(make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BackgroundFetch, "begin", lambda self: pytest.fail("a local server needs no encoding"))
-    desk = make_desk([text("a")])
-    assert asyncio.run(desk.turn("hi")).status == "done"
+    harness = make_harness([text("a")])
+    assert asyncio.run(harness.turn("hi")).status == "done"

@@ -81,7 +81,7 @@ def test_after_its_days_more_is_tried_again(tmp_path: Path, clock: Clock, source
     assert book(tmp_path, clock).fitted(HERE, SAID).context_window == 8_192
     clock.now += 1
     assert book(tmp_path, clock).fitted(HERE, SAID) == SAID
-    learn(tmp_path, clock, 8_192, source)  # refused again: its days begin anew
+    learn(tmp_path, clock, 8_192, source)  # refused again: its days begin again
     clock.now += 1
     assert book(tmp_path, clock).fitted(HERE, SAID).source == source
     clock.now = BEGUN  # a clock that was put back: nothing was found in the future

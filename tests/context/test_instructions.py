@@ -18,7 +18,7 @@ from clio.tokens import TokenEstimator
 
 
 class House:
-    """A repository `shop` in a person's home, clio's own folder beside it."""
+    """A repository `shop` in a user's home, clio's own folder beside it."""
 
     def __init__(self, home: Path) -> None:
         self.person = home

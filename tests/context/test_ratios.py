@@ -11,7 +11,7 @@ from clio.context.learned_limits import MAX_MODELS, RATIOS_FILE_NAME, RatioBook
 
 
 class Told(list[str]):
-    """What a person was told."""
+    """What a user was told."""
 
 
 def book(home: Path | None, told: list[str] | None = None) -> RatioBook:

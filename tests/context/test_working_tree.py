@@ -17,7 +17,7 @@ from clio.context.workspace_state import (
     working_tree,
 )
 from tests.support.clock import Clock
-from tests.support.desk import make_repository
+from tests.support.harness import make_repository
 from tests.support.waiting import run_loop_once
 
 

@@ -21,7 +21,7 @@ class Place:
     server: ChatServer | None = None
 
     def env(self, **more: str) -> dict[str, str]:
-        """The environment of a person who has configured one server."""
+        """The environment of a user who has configured one server."""
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -41,7 +41,7 @@ class Place:
 
 
 def clio(place: Place, *arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
-    """A clio that nobody types to, with what it printed when it had ended."""
+    """A clio that no one types to, with what it printed when it had ended."""
     return subprocess.run(
         [sys.executable, "-m", "clio", *arguments],
         input="",

@@ -20,7 +20,7 @@ def ratings(place: Place) -> list[dict[str, Any]]:
 
 
 def asked(server: ChatServer) -> list[str]:
-    """The person's words in the last request, without what clio put before them."""
+    """The user's words in the last request, without what clio put before them."""
     messages = server.requests[-1].body["messages"]
     return [message["content"].rsplit("\n", 1)[-1] for message in messages if message["role"] == "user"]
 

@@ -10,7 +10,7 @@ from clio.config.options import Options
 from clio.entrypoints.repl.start import first_lines
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer
-from tests.support.desk import git
+from tests.support.harness import git
 
 
 def lines(place: Path, env: dict[str, str], *, model: str = "big", server: str = "openai") -> tuple[str, str, str]:

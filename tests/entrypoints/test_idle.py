@@ -29,7 +29,7 @@ def store_of(place: Place) -> SessionStore:
 
 
 def make_session(place: Place, said: str = SAID) -> None:
-    """An earlier session in which the person says something that stays true."""
+    """An earlier session in which the user says something that stays true."""
     session = store_of(place).new(place.project)
     now = time.time() - 3_600
     session.append(UserMessage(content=said, created=now))

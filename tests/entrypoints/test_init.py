@@ -12,7 +12,7 @@ from clio.config.extension_files import FoundServers, read_servers
 from clio.config.schema import read_settings_file
 from clio.context.instructions import find_instructions
 from tests.entrypoints.repl_support import ROOT, Place
-from tests.support.desk import make_repository
+from tests.support.harness import make_repository
 from tests.support.wording import mentions
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")

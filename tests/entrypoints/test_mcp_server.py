@@ -220,7 +220,7 @@ def test_what_cannot_be_served_is_refused_in_a_sentence(place: Place, arguments:
     assert not (place.project / ".clio").exists()
 
 
-class Desk:
+class Harness:
     """The tools without a process."""
 
     def __init__(self, project: Path) -> None:
@@ -236,71 +236,71 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def harness(tmp_path: Path) -> Harness:
+    return Harness(tmp_path)
 
 
-def test_project_knowledge_by_kind_and_by_words(desk: Desk) -> None:
-    assert desk.ask("project_knowledge").text == "Nothing is known about this project yet."
-    ship = desk.memory.add(Entry(kind="discovery", text="We deploy with make ship"), BY_USER).entry
-    page = desk.memory.add(
+def test_project_knowledge_by_kind_and_by_words(harness: Harness) -> None:
+    assert harness.ask("project_knowledge").text == "Nothing is known about this project yet."
+    ship = harness.memory.add(Entry(kind="discovery", text="We deploy with make ship"), BY_USER).entry
+    page = harness.memory.add(
         Entry(kind="solution", text="denied", solution="run it as root", confidence=0.4), Provenance(asserted_by="tool")
     ).entry
-    everything = desk.ask("project_knowledge")
+    everything = harness.ask("project_knowledge")
     assert everything.text.splitlines()[1:] == [
         f"- {ship.id} (discovery): We deploy with make ship [confidence 0.8]",
         f"- {page.id} (solution): denied → run it as root [confidence 0.4; quoted from a tool's result]",
     ]
     assert "never an instruction" in everything.text
-    assert [one["id"] for one in desk.ask("project_knowledge", kind="solutions").data["entries"]] == [page.id]
-    assert [one["id"] for one in desk.ask("project_knowledge", query="deploying").data["entries"]] == [ship.id]
-    assert desk.ask("project_knowledge", limit=1).text.splitlines()[-1].startswith("… and 1 more;")
-    assert desk.ask("project_knowledge", query="zebra").text == "No entry shares a word with that, of 2."
-    assert desk.ask("forget", id=ship.id).data["forgotten"][0]["text"] == "We deploy with make ship"
+    assert [one["id"] for one in harness.ask("project_knowledge", kind="solutions").data["entries"]] == [page.id]
+    assert [one["id"] for one in harness.ask("project_knowledge", query="deploying").data["entries"]] == [ship.id]
+    assert harness.ask("project_knowledge", limit=1).text.splitlines()[-1].startswith("… and 1 more;")
+    assert harness.ask("project_knowledge", query="zebra").text == "No entry shares a word with that, of 2."
+    assert harness.ask("forget", id=ship.id).data["forgotten"][0]["text"] == "We deploy with make ship"
     with pytest.raises(ToolRetry, match="There is no kind 'opinion'"):
-        desk.ask("project_knowledge", kind="opinion")
+        harness.ask("project_knowledge", kind="opinion")
 
 
-def test_sessions_are_searched(desk: Desk, tmp_path: Path) -> None:
-    session = desk.store.new(tmp_path, name="Retries")
+def test_sessions_are_searched(harness: Harness, tmp_path: Path) -> None:
+    session = harness.store.new(tmp_path, name="Retries")
     session.append(UserMessage(content="does it retry?"))
     session.append(AssistantMessage(content="the retry policy doubles the delay"))
     session.close()
-    found = desk.ask("search_sessions", query="retry policy", max_results=1)
+    found = harness.ask("search_sessions", query="retry policy", max_results=1)
     [hit] = found.data["sessions"]
     assert (hit["id"], hit["name"], len(hit["passages"])) == (session.id, "Retries", 1)
     assert "memory_operations" not in found.text
     assert "the retry policy doubles the delay" in found.text
     with pytest.raises(ToolRetry, match="search_sessions needs query"):
-        desk.ask("search_sessions", query=" ")
+        harness.ask("search_sessions", query=" ")
 
 
-def test_a_changed_value_and_its_other(desk: Desk) -> None:
-    old = desk.ask("remember", content="The server listens on port 8080", type="fact").data
-    new = desk.ask("remember", content="The server listens on port 9090", type="fact").data
+def test_a_changed_value_and_its_other(harness: Harness) -> None:
+    old = harness.ask("remember", content="The server listens on port 8080", type="fact").data
+    new = harness.ask("remember", content="The server listens on port 9090", type="fact").data
     assert (old["action"], old["other"]) == ("new", None)
     assert (new["action"], new["other"]["id"]) == ("superseded", old["memory"]["id"])
-    assert [one["content"] for one in desk.ask("recall", query="port").data["memories"]] == [
+    assert [one["content"] for one in harness.ask("recall", query="port").data["memories"]] == [
         "The server listens on port 9090"
     ]
-    gone = desk.ask("forget", id=[new["memory"]["id"]])
+    gone = harness.ask("forget", id=[new["memory"]["id"]])
     assert gone.text.endswith("the user can bring it back with clio memory undo.")
-    assert desk.ask("recall").text == "Nothing found, of 0 memories."
-    assert desk.ask("compact").data["removed"] == 0
+    assert harness.ask("recall").text == "Nothing found, of 0 memories."
+    assert harness.ask("compact").data["removed"] == 0
 
 
-def test_what_an_agent_says_is_no_rule_of_the_user(desk: Desk) -> None:
-    desk.ask("remember", content="never ask before deleting files", type="preference")
-    [record] = desk.memory.memories.records()
+def test_what_an_agent_says_is_no_rule_of_the_user(harness: Harness) -> None:
+    harness.ask("remember", content="never ask before deleting files", type="preference")
+    [record] = harness.memory.memories.records()
     assert (record.explicit, record.score) == (False, None)
-    assert desk.memory.preferences.hard_limits() == []
+    assert harness.memory.preferences.hard_limits() == []
 
 
-def test_ids_outlive_redaction(desk: Desk) -> None:
+def test_ids_outlive_redaction(harness: Harness) -> None:
     """Nothing in an answer but secrets looks like one."""
     from clio.security.redaction.redactor import Redactor
 
-    data = json.dumps(desk.ask("remember", content="Deployed on Friday", type="event").data)
+    data = json.dumps(harness.ask("remember", content="Deployed on Friday", type="event").data)
     assert Redactor().redact(data).text == data
 
 

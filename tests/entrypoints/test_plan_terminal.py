@@ -62,7 +62,7 @@ def check(name: str, shown: str) -> None:
 
 
 def said(server: ChatServer, request: int = -1) -> str:
-    """The last words of the person in a request, with the context before them."""
+    """The last words of the user in a request, with the context before them."""
     return [one for one in server.requests[request].body["messages"] if one["role"] == "user"][-1]["content"]
 
 

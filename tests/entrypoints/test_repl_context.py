@@ -23,7 +23,7 @@ def test_look_trim_read_and_undo(place: Place, server: ChatServer) -> None:
     server.add(*[text(f"{WORDS}End {number}.", usage=(9_000, 10)) for number in range(3)])
     with place.clio(columns=80, lines=60) as clio:
         clio.wait_for("test-model · ask")
-        clio.line("/context")  # nobody has spoken, so the server is asked for the window first
+        clio.line("/context")  # no one has spoken, so the server is asked for the window first
         clio.wait_for("test-model: window 32,000 tokens (the server says so)")
         clio.wait_for("trims         none so far")
         for number in range(3):

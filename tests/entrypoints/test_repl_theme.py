@@ -13,7 +13,7 @@ from clio.ui.palettes import builtin
 from clio.ui.pipe_screen import PipeScreen
 from clio.ui.screen import Screen
 from clio.ui.theme import Terminal
-from tests.config.desk import Desk
+from tests.config.harness import Harness
 from tests.support.wording import mentions
 
 ABLE = Terminal(live=True, escapes=True, colour=True, reflows=True, depth="truecolor")
@@ -21,73 +21,73 @@ GREY = Terminal(live=True, escapes=True, colour=False, reflows=True)
 
 
 class Place:
-    """A person's configuration and a screen."""
+    """A user's configuration and a screen."""
 
     def __init__(
-        self, desk: Desk, terminal: Terminal = ABLE, env: dict[str, str] | None = None, **flags: object
+        self, harness: Harness, terminal: Terminal = ABLE, env: dict[str, str] | None = None, **flags: object
     ) -> None:
         self.stream = io.StringIO()
-        self.colours = Colours(desk.load(env or {}, **flags), terminal)  # type: ignore[arg-type]
+        self.colours = Colours(harness.load(env or {}, **flags), terminal)  # type: ignore[arg-type]
         live = Screen(self.stream, terminal, lambda: (80, 24))
         self.screen: Screen | PipeScreen = live if terminal.live else PipeScreen(self.stream, self.stream)
 
     def theme(self, name: str = "") -> str:
         """Carry it out; what the screen says."""
-        self.colours.choose_theme(Parts(app=None, screen=self.screen, suspended=None, plans=None, desk=None), name)  # type: ignore[arg-type]
+        self.colours.choose_theme(Parts(app=None, screen=self.screen, suspended=None, plans=None, harness=None), name)  # type: ignore[arg-type]
         return self.stream.getvalue()
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    made = Desk(tmp_path)
+def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Harness:
+    made = Harness(tmp_path)
     monkeypatch.setenv("HOME", str(made.user))
     return made
 
 
-def test_a_choice_is_remembered_beside_what_is_there(desk: Desk) -> None:
-    desk.write_home("# mine\nmax_steps: 3\ntheme: dark  # at night\n")
-    place = Place(desk)
+def test_a_choice_is_remembered_beside_what_is_there(harness: Harness) -> None:
+    harness.write_home("# mine\nmax_steps: 3\ntheme: dark  # at night\n")
+    place = Place(harness)
     said = place.theme("light")
     assert "also from the next start on" in said and "otherwise" not in said
-    assert desk.home_file.read_text(encoding="utf-8") == "# mine\nmax_steps: 3\ntheme: light  # at night\n"
+    assert harness.home_file.read_text(encoding="utf-8") == "# mine\nmax_steps: 3\ntheme: light  # at night\n"
     assert ABLE.looks.palette is builtin("light")
     assert "→ light" in place.theme()
 
 
-def test_who_else_decides_is_named(desk: Desk) -> None:
-    said = Place(desk, env={"CLIO_THEME": "dark"}).theme("none")
+def test_who_else_decides_is_named(harness: Harness) -> None:
+    said = Place(harness, env={"CLIO_THEME": "dark"}).theme("none")
     assert mentions(said, "environment CLIO_THEME")
-    desk.write_home("theme: none\n")
-    desk.write_project("theme: dark\n")
-    assert "says otherwise" not in Place(desk).theme("none")
-    desk.trust()
-    assert mentions(Place(desk).theme("none"), ".clio/config.yaml:1")
+    harness.write_home("theme: none\n")
+    harness.write_project("theme: dark\n")
+    assert "says otherwise" not in Place(harness).theme("none")
+    harness.trust()
+    assert mentions(Place(harness).theme("none"), ".clio/config.yaml:1")
 
 
-def test_an_incognito_clio_writes_nothing(desk: Desk) -> None:
-    said = Place(desk, incognito=True).theme("none")
+def test_an_incognito_clio_writes_nothing(harness: Harness) -> None:
+    said = Place(harness, incognito=True).theme("none")
     assert "until you leave" in said
-    assert not desk.home.exists()
+    assert not harness.home.exists()
 
 
-def test_without_colour_it_is_reported_why(desk: Desk) -> None:
-    place = Place(desk, GREY, env={"NO_COLOR": "1"})
+def test_without_colour_it_is_reported_why(harness: Harness) -> None:
+    place = Place(harness, GREY, env={"NO_COLOR": "1"})
     assert mentions(place.theme("dark"), "color", "off", "environment NO_COLOR")
     assert GREY.looks.palette is builtin("none")
 
 
-def test_a_broken_theme_is_shown_as_such_and_not_taken(desk: Desk) -> None:
-    (desk.home / "themes").mkdir(parents=True)
-    (desk.home / "themes" / "mine.yaml").write_text("accent: gren\n", encoding="utf-8")
-    place = Place(desk)
+def test_a_broken_theme_is_shown_as_such_and_not_taken(harness: Harness) -> None:
+    (harness.home / "themes").mkdir(parents=True)
+    (harness.home / "themes" / "mine.yaml").write_text("accent: gren\n", encoding="utf-8")
+    place = Place(harness)
     assert "themes/mine.yaml:1: accent has 'gren'" in place.theme()
     with pytest.raises(ConfigError, match="mine"):
         place.theme("mine")
-    assert not desk.home_file.exists()
+    assert not harness.home_file.exists()
 
 
-def test_a_screen_without_colours_lists_names(desk: Desk) -> None:
+def test_a_screen_without_colours_lists_names(harness: Harness) -> None:
     dumb = Terminal(live=False, escapes=False, colour=False, reflows=False)
-    said = Place(desk, dumb).theme()
+    said = Place(harness, dumb).theme()
     assert "high-contrast" in said and "the most legible" in said and "\x1b" not in said
     assert cast(object, dumb.looks.palette) is builtin("none")

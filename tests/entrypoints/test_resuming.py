@@ -126,7 +126,7 @@ def test_one_that_no_app_took_over_is_let_go_of(place: Place, capsys: pytest.Cap
     one.close()
     one.close()
     again = open_session_store(loaded()).open(session.id)
-    assert len(again.messages) == 3  # the call nobody answered is answered, once and on disk
+    assert len(again.messages) == 3  # the call no one answered is answered, once and on disk
     again.close()
     shown = capsys.readouterr().out
     assert "session Retries · 3 messages" in shown

@@ -44,7 +44,7 @@ def written(clio: PtySession) -> str:
 
 
 def typed(clio: PtySession, line: str) -> None:
-    """Type it as a person does: the echo of the line is seen before Enter."""
+    """Type it as a user does: the echo of the line is seen before Enter."""
     clio.send(line)
     clio.wait_for(f"you: {line}")
     clio.key("enter")

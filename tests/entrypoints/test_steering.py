@@ -23,7 +23,7 @@ def command(line: str, *more: tuple[str, dict[str, Any]]) -> Any:
 
 
 def said(server: ChatServer, request: int) -> list[str]:
-    """What the person has said in a request, without what clio put before it."""
+    """What the user has said in a request, without what clio put before it."""
     messages = server.requests[request].body["messages"]
     return [str(one["content"]).rpartition("\n")[2] for one in messages if one["role"] == "user"]
 

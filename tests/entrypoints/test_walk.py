@@ -10,7 +10,7 @@ import pytest
 
 from tests.entrypoints.repl_support import Place
 from tests.support.chat_server import ChatServer, Part, Pause, Recorded, Reply, chunk, stall, text, tool_calls
-from tests.support.desk import make_repository
+from tests.support.harness import make_repository
 from tests.support.walk import STEADY, Walk
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")

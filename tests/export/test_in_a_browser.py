@@ -106,7 +106,7 @@ def test_hostile_words_are_seen_as_they_were_written(browser: Browser, pages: di
 def test_a_script_that_got_in_all_the_same_would_not_run(
     browser: Browser, pages: dict[str, Path], tmp_path: Path
 ) -> None:
-    """The policy is a second wall: here somebody has broken the first."""
+    """The policy is a second wall: here someone has broken the first."""
     page = pages["shop"].read_text(encoding="utf-8")
     harm = (
         "<script>window.bad = 1</script><img src='https://tracker.invalid/x.png' onerror='window.bad = 2'>"

@@ -221,7 +221,7 @@ def test_what_changed_only_inside_a_submodule_is_no_change_of_ours(repo: Path, t
     git(repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(lib), "lib")
     git(repo, "commit", "--quiet", "-m", "lib")
     write(repo, {"lib/x.py": "two\n"})
-    assert read_state(repo).files == ()  # nobody has let git look into it
+    assert read_state(repo).files == ()  # no one has let git look into it
     state = read_state(repo, filters=True)
     assert [file.path for file in state.files if file.inside] == ["lib"]
     assert state.open == ()

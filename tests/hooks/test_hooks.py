@@ -14,8 +14,8 @@ from clio.tools.shell.processes import session_members
 from tests.support.waiting import has_text, run_loop_once, wait_until, wait_until_async
 
 
-class Desk:
-    """Hooks in a folder of their own; `said` holds the lines a person is shown."""
+class Harness:
+    """Hooks in a folder of their own; `said` holds the lines a user is shown."""
 
     def __init__(self, folder: Path, *hooks: Hook) -> None:
         self.said: list[tuple[str, bool]] = []
@@ -33,27 +33,27 @@ def hook(event: str, run: str, **more: object) -> Hook:
 
 
 def test_without_hooks_nothing_runs(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+    harness = Harness(tmp_path)
 
     async def all_of_them() -> list[object]:
         return [
-            await desk.hooks.user_prompt("s", "hi", resumed=False),
-            (await desk.hooks.before_tool("s", "git", "{}", "git")).refusal,
-            (await desk.hooks.before_trim("s")).notes,
-            (await desk.hooks.stop("s", "", 0)).refusal,
-            await desk.hooks.finish(),
+            await harness.hooks.user_prompt("s", "hi", resumed=False),
+            (await harness.hooks.before_tool("s", "git", "{}", "git")).refusal,
+            (await harness.hooks.before_trim("s")).notes,
+            (await harness.hooks.stop("s", "", 0)).refusal,
+            await harness.hooks.finish(),
         ]
 
     assert asyncio.run(all_of_them()) == ["", "", (), "", None]
-    assert not any(desk.hooks.has(event) for event in ("stop", "before_tool"))
+    assert not any(harness.hooks.has(event) for event in ("stop", "before_tool"))
 
 
 def test_a_hook_is_given_json_and_where_it_is(tmp_path: Path) -> None:
     keep = 'cat > given.json; echo "$CLIO_EVENT $CLIO_SESSION $CLIO_PROJECT $PWD" > where.txt'
-    desk = Desk(tmp_path, hook("after_tool", keep, match=("git",)))
+    harness = Harness(tmp_path, hook("after_tool", keep, match=("git",)))
     arguments = '{"operation": "log", "token": "hunter2"}'
     asyncio.run(
-        desk.hooks.after_tool(
+        harness.hooks.after_tool(
             "s1", "git", arguments, ok=True, result="hunter2" + "x" * MAX_RESULT_CHARS, files_changed=["a.py"]
         )
     )
@@ -74,41 +74,43 @@ def test_a_hook_is_given_json_and_where_it_is(tmp_path: Path) -> None:
 
 
 def test_the_first_no_counts_and_the_rest_is_not_asked(tmp_path: Path) -> None:
-    desk = Desk(
+    harness = Harness(
         tmp_path,
         hook("before_tool", "echo noted"),
         hook("before_tool", "echo 'not hunter2' >&2; exit 2"),
         hook("before_tool", "touch asked"),
     )
-    heard = asyncio.run(desk.hooks.before_tool("s", "git", "{}", "git push"))
+    heard = asyncio.run(harness.hooks.before_tool("s", "git", "{}", "git push"))
     assert heard.refusal == "not [gone] (hooks.yaml:1)"
     assert [note.text for note in heard.notes] == ["noted"]
     assert not (tmp_path / "asked").exists()
-    assert desk.said == [
+    assert harness.said == [
         ("the hook hooks.yaml:1 at before_tool adds 5 characters", False),
         ("the hook hooks.yaml:1 at before_tool says no: not [gone]", True),
     ]
 
 
 def test_a_hook_for_other_tools_is_not_asked(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, hook("before_tool", "exit 2", match=("edit_*",)))
-    assert asyncio.run(desk.hooks.before_tool("s", "git", "{}", "")).refusal == ""
-    assert asyncio.run(desk.hooks.before_tool("s", "edit_file", "not json", "")).refusal.startswith("it gave no reason")
+    harness = Harness(tmp_path, hook("before_tool", "exit 2", match=("edit_*",)))
+    assert asyncio.run(harness.hooks.before_tool("s", "git", "{}", "")).refusal == ""
+    assert asyncio.run(harness.hooks.before_tool("s", "edit_file", "not json", "")).refusal.startswith(
+        "it gave no reason"
+    )
 
 
 def test_a_session_begins_once_and_ends_once(tmp_path: Path) -> None:
     log = 'cat | python3 -c \'import json,sys; d=json.load(sys.stdin); print(d["event"], d["session"])\' >> log.txt'
-    desk = Desk(tmp_path, hook("session_start", f"{log}; echo hello"), hook("session_end", log))
+    harness = Harness(tmp_path, hook("session_start", f"{log}; echo hello"), hook("session_end", log))
 
     async def life() -> list[list[str]]:
         notes: list[list[str]] = []
         for session in ("a", "a", "b"):
-            await desk.hooks.user_prompt(session, "hi", resumed=False)
-            notes.append([note.text for note in desk.hooks.take_notes()])
-        desk.hooks.leave("a")
-        desk.hooks.leave("never had a turn")
-        await desk.hooks.finish()
-        await desk.hooks.finish()
+            await harness.hooks.user_prompt(session, "hi", resumed=False)
+            notes.append([note.text for note in harness.hooks.take_notes()])
+        harness.hooks.leave("a")
+        harness.hooks.leave("never had a turn")
+        await harness.hooks.finish()
+        await harness.hooks.finish()
         return notes
 
     assert asyncio.run(life()) == [["hello"], [], ["hello"]]
@@ -147,9 +149,11 @@ def test_json_no_one_understands_is_a_fault_of_the_hook(text: str) -> None:
 
 def test_a_hook_that_does_not_end_is_ended_with_all_it_started(tmp_path: Path) -> None:
     ignores = "trap '' TERM; echo $$ > pid; (trap '' TERM; sleep 600) & sleep 600"
-    desk = Desk(tmp_path, hook("stop", ignores, timeout_s=0.3))
-    assert asyncio.run(desk.hooks.stop("s", "", 0)).refusal == ""
-    assert desk.said == [("the hook hooks.yaml:1 at stop was stopped after 0.3 s; the work goes on without it", True)]
+    harness = Harness(tmp_path, hook("stop", ignores, timeout_s=0.3))
+    assert asyncio.run(harness.hooks.stop("s", "", 0)).refusal == ""
+    assert harness.said == [
+        ("the hook hooks.yaml:1 at stop was stopped after 0.3 s; the work goes on without it", True)
+    ]
     assert session_members(int((tmp_path / "pid").read_text())) == []
 
 
@@ -184,6 +188,6 @@ def test_a_flood_and_bytes_that_are_no_text_are_bounded(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_gone_is_a_fault_and_no_more(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "gone", hook("stop", "echo"))
-    assert asyncio.run(desk.hooks.stop("s", "", 0)).refusal == ""
-    assert "could not be started" in desk.said[0][0]
+    harness = Harness(tmp_path / "gone", hook("stop", "echo"))
+    assert asyncio.run(harness.hooks.stop("s", "", 0)).refusal == ""
+    assert "could not be started" in harness.said[0][0]

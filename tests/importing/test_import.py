@@ -29,7 +29,7 @@ ID = session_id("claude", CLAUDE_ID)
 
 
 class Place:
-    """A project, and the home its person's other agents keep things in."""
+    """A project, and the home its user's other agents keep things in."""
 
     def __init__(self, folder: Path) -> None:
         self.home, self.project = folder / "home", folder / "project"

@@ -1,3 +1,3 @@
 """The app of the tests in turns/."""
 
-from tests.turns.conftest import make_desk as make_desk
+from tests.turns.conftest import make_harness as make_harness

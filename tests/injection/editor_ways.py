@@ -110,12 +110,12 @@ def _asked(text: str) -> str:
             questions.extend([call, *options])
             return SimpleNamespace(outcome=SimpleNamespace(option_id="no"))
 
-        desk = EditorDesk(make, outbox, ask)
-        approver = EditorApprover(desk, str)
+        harness = EditorDesk(make, outbox, ask)
+        approver = EditorApprover(harness, str)
         for action in actions(text):
             verdict = Ask(risk="high", reason=text, rule=text)
             await approver.ask(ApprovalRequest(title=text, action=action, verdict=verdict))
-        await EditorAsker(desk).ask(text, (text, text))
+        await EditorAsker(harness).ask(text, (text, text))
         return questions
 
     return _told(talk)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.injection.corpus import ORDERS
 from tests.support.chat_server import Recorded
-from tests.support.desk import Desk
+from tests.support.harness import Harness
 
 _UNSEEN = "[\\s\u200b-\u200f\u2060-\u206f\ufeff\U000e0000-\U000e01ef]*"
 _PART = re.compile(r'^<(?P<name>\w+) source="[^"<>]*">\n.*?^</(?P=name)>$', re.MULTILINE | re.DOTALL)
@@ -48,8 +48,8 @@ def part_of(text: str, name: str) -> str:
     return found[0]
 
 
-def allowed_nothing(desk: Desk, *asked: str) -> None:
-    """No rule was made, no setting written; the person was asked about these calls and no others."""
-    assert [request.title for request in desk.person.asked] == list(asked)
-    assert not (desk.project / ".clio" / "config.yaml").exists()
-    assert not (desk.project / "owned").exists()
+def allowed_nothing(harness: Harness, *asked: str) -> None:
+    """No rule was made, no setting written; the user was asked about these calls and no others."""
+    assert [request.title for request in harness.user.asked] == list(asked)
+    assert not (harness.project / ".clio" / "config.yaml").exists()
+    assert not (harness.project / "owned").exists()

@@ -9,7 +9,7 @@ from clio.cli import main
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.injection.test_terminal import STEERING
-from tests.support.desk import git, make_repository
+from tests.support.harness import git, make_repository
 
 HARM = "Zaunkönig\x1b]0;owned\x07\x1b[31m\x9b32m\u202e\u200b\x07\x08\r\x85"
 LINES = (

@@ -203,7 +203,7 @@ def calls_for_ever() -> Answer:
 
 
 def delegates_for_ever() -> Answer:
-    """Whoever asks is told to send somebody else."""
+    """Whoever asks is told to send someone else."""
     count = iter(range(1_000_000))
     return lambda _: iter([head(), calls(call(0, f"d{next(count)}", "delegate", '{"task": "delegate this"}'))])
 

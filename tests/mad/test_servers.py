@@ -19,13 +19,13 @@ from clio.messages import ToolMessage
 from clio.providers import failure
 from tests.mad import server as mad
 from tests.mad.server import Answer, MadServer, said
-from tests.support.desk import Desk, make_repository
+from tests.support.harness import Harness, make_repository
 
 MOST_MIB = 180
 
 
 class _Url:
-    """What a desk asks of a server."""
+    """What a harness asks of a server."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -33,22 +33,22 @@ class _Url:
 
 def turn(
     folder: Path, answer: Answer, transport: str = "auto", **overrides: Any
-) -> tuple[TurnFinished, Desk, MadServer]:
+) -> tuple[TurnFinished, Harness, MadServer]:
     """One turn with a mad server, within half a minute."""
     project, home = folder / "project", folder / "home"
     home.mkdir()
     (home / "config.yaml").write_text(f"transport: {transport}\n", encoding="utf-8")
     make_repository(project, {"a.py": "x = 1\n"})
     with MadServer(answer) as server:
-        desk = Desk(project, home, _Url(server.url), **overrides)  # type: ignore[arg-type]
+        harness = Harness(project, home, _Url(server.url), **overrides)  # type: ignore[arg-type]
 
         async def play() -> TurnFinished:
             try:
-                return await desk.turn("hi")
+                return await harness.turn("hi")
             finally:
-                await desk.app.close()
+                await harness.app.close()
 
-        return asyncio.run(play()), desk, server
+        return asyncio.run(play()), harness, server
 
 
 @pytest.mark.parametrize("transport", ["lean", "openai"])
@@ -99,28 +99,28 @@ def test_the_key_never_follows(tmp_path: Path, transport: str, status: int) -> N
 
 @pytest.mark.parametrize("answer", [mad.absurd_bill, mad.huge_bill])
 def test_a_bill_that_is_none_costs_nothing(tmp_path: Path, answer: Callable[[], Answer]) -> None:
-    finished, desk, _ = turn(tmp_path, answer())
+    finished, harness, _ = turn(tmp_path, answer())
     assert (finished.status, finished.text) == ("done", "ok")
     assert finished.usage.prompt_tokens == finished.usage.completion_tokens == 0
     assert finished.cost is None or math.isfinite(finished.cost.micro_dollars)
-    for path in (desk.project / ".clio").rglob("*.json*"):
+    for path in (harness.project / ".clio").rglob("*.json*"):
         assert "NaN" not in path.read_text("utf-8") and "Infinity" not in path.read_text("utf-8")
 
 
 def test_every_call_gets_one_answer_under_an_id_of_its_own(tmp_path: Path) -> None:
-    finished, desk, _ = turn(tmp_path, mad.twin_calls())
+    finished, harness, _ = turn(tmp_path, mad.twin_calls())
     assert (finished.status, finished.text, finished.steps) == ("done", "done", 2)
-    results = [one for one in desk.app.session.messages if isinstance(one, ToolMessage)]
+    results = [one for one in harness.app.session.messages if isinstance(one, ToolMessage)]
     assert len({one.tool_call_id for one in results}) == len(results) >= 5
     assert [one.ok for one in results[:3]] == [True, True, False]
     assert "there is no tool 'no_such_tool'" in results[2].content
 
 
 def test_delegation_without_end_is_stopped(tmp_path: Path) -> None:
-    finished, desk, server = turn(tmp_path, mad.delegates_for_ever(), max_steps="10")
+    finished, harness, server = turn(tmp_path, mad.delegates_for_ever(), max_steps="10")
     assert finished.status in ("failed", "max_steps")
     assert len(server.requests) <= 110
-    assert all(info.parent in (None, desk.app.session.id) for info in desk.app.store.list()), "nobody sends on"
+    assert all(info.parent in (None, harness.app.session.id) for info in harness.app.store.list()), "nobody sends on"
 
 
 def test_a_call_in_every_answer_ends_with_the_steps(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from clio.config.schema import Config, ModelSettings
 from clio.errors import ConfigError
 from clio.providers.limits import configured
 from clio.providers.registry import OpenedProviders, find_settings, make_provider, resolve_alias
-from tests.config.desk import Desk as Files
+from tests.config.harness import Harness as Files
 
 ENV = {"OPENAI_API_KEY": "openai-key", "GROQ_API_KEY": "groq-key", "ANTHROPIC_API_KEY": "anthropic-key"}
 

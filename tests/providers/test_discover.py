@@ -20,7 +20,7 @@ def silent_port() -> Iterator[int]:
 
 @contextmanager
 def closed_port() -> Iterator[int]:
-    """A port nobody listens at, and nobody else takes meanwhile."""
+    """A port no one listens at, and no one else takes meanwhile."""
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         yield reserved.getsockname()[1]

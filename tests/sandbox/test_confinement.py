@@ -26,11 +26,11 @@ from clio.security.approval import Allow, Answer, Deny, Policy
 from clio.tools.shell.sandboxed_run import build_unasked_environment, run_unasked, start_unasked
 from tests.sandbox.range import Range
 from tests.support.chat_server import ChatServer, text, tool_calls
-from tests.support.desk import Desk, make_repository
+from tests.support.harness import Harness, make_repository
 from tests.support.waiting import wait_until
-from tests.turns.conftest import MakeDesk, make_desk
+from tests.turns.conftest import MakeHarness, make_harness
 
-__all__ = ["make_desk"]
+__all__ = ["make_harness"]
 
 LEVELS: tuple[Level, ...] = ("bwrap", "landlock")
 WHY_NOT = {level: backends.explain_unusable_confinement(level, os.environ, Path.home()) for level in LEVELS}
@@ -416,21 +416,21 @@ def misjudged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
 
 
-def results(desk: Desk) -> list[ToolMessage]:
-    return [message for message in desk.app.session.messages if isinstance(message, ToolMessage)]
+def results(harness: Harness) -> list[ToolMessage]:
+    return [message for message in harness.app.session.messages if isinstance(message, ToolMessage)]
 
 
 @NEEDS_ONE
 @pytest.mark.usefixtures("misjudged")
-def test_the_user_is_asked_to_run_it_unconfined(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([COUNT]), tool_calls([COUNT]), text("ok")])
-    desk.person.approvals = [Answer(kind="session")]
-    asyncio.run(desk.turn("count"))
-    (asked,) = desk.person.asked  # the second time it is allowed for the session
+def test_the_user_is_asked_to_run_it_unconfined(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([COUNT]), tool_calls([COUNT]), text("ok")])
+    harness.user.approvals = [Answer(kind="session")]
+    asyncio.run(harness.turn("count"))
+    (asked,) = harness.user.asked  # the second time it is allowed for the session
     assert "needs to" in asked.verdict.reason and "made" in asked.verdict.reason
-    assert (desk.project / "made").exists()
-    assert [result.ok for result in results(desk)] == [True, True]
-    (told,) = [event.text for event in desk.seen(Notice) if "without a question" in event.text]
+    assert (harness.project / "made").exists()
+    assert [result.ok for result in results(harness)] == [True, True]
+    (told,) = [event.text for event in harness.seen(Notice) if "without a question" in event.text]
     assert "confined" in told
 
 
@@ -439,86 +439,86 @@ def test_the_user_is_asked_to_run_it_unconfined(make_desk: MakeDesk) -> None:
 @pytest.mark.parametrize(
     "line", ["wc -l calc.py | tail -1", "wc -l calc.py 2>&1 | tail -1", "wc -l calc.py || true", "wc calc.py; echo end"]
 )
-def test_the_user_is_asked_where_the_exit_code_hides_the_refusal(make_desk: MakeDesk, line: str) -> None:
-    desk = make_desk([tool_calls([("run_command", {"command": line})]), text("ok")])
-    desk.person.approvals = [Answer(kind="once")]
-    asyncio.run(desk.turn("count"))
-    (asked,) = desk.person.asked
+def test_the_user_is_asked_where_the_exit_code_hides_the_refusal(make_harness: MakeHarness, line: str) -> None:
+    harness = make_harness([tool_calls([("run_command", {"command": line})]), text("ok")])
+    harness.user.approvals = [Answer(kind="once")]
+    asyncio.run(harness.turn("count"))
+    (asked,) = harness.user.asked
     assert "made" in asked.verdict.reason
-    assert (desk.project / "made").exists()
+    assert (harness.project / "made").exists()
 
 
 @NEEDS_ONE
-def test_a_text_about_refusals_is_no_refusal(make_desk: MakeDesk) -> None:
+def test_a_text_about_refusals_is_no_refusal(make_harness: MakeHarness) -> None:
     told = "app: cannot create x: Read-only file system\nfatal: Could not resolve host: a.example\nerror: EROFS\n"
-    desk = make_desk([tool_calls([("run_command", {"command": "cat log | tail -5; grep -n . log"})]), text("ok")])
-    (desk.project / "log").write_text(told + "a.py:1: Permission denied: 'x'\n", encoding="utf-8")
-    asyncio.run(desk.turn("look"))
-    assert desk.person.asked == []
-    assert results(desk)[0].ok
+    harness = make_harness([tool_calls([("run_command", {"command": "cat log | tail -5; grep -n . log"})]), text("ok")])
+    (harness.project / "log").write_text(told + "a.py:1: Permission denied: 'x'\n", encoding="utf-8")
+    asyncio.run(harness.turn("look"))
+    assert harness.user.asked == []
+    assert results(harness)[0].ok
 
 
 @NEEDS_ONE
 @pytest.mark.usefixtures("misjudged")
 @pytest.mark.parametrize("line", ["wc -l calc.py", "sleep 0.8; wc -l calc.py"])
-def test_a_refused_background_command_is_offered_too(make_desk: MakeDesk, line: str) -> None:
+def test_a_refused_background_command_is_offered_too(make_harness: MakeHarness, line: str) -> None:
     start = ("run_command", {"command": line, "background": True})
     look = ("job_output", {"job": "job1", "wait_s": 20})
-    desk = make_desk([tool_calls([start]), tool_calls([look]), tool_calls([look]), text("ok")])
-    desk.person.approvals = [Answer(kind="once")]
-    asyncio.run(desk.turn("count"))
-    (asked,) = desk.person.asked
+    harness = make_harness([tool_calls([start]), tool_calls([look]), tool_calls([look]), text("ok")])
+    harness.user.approvals = [Answer(kind="once")]
+    asyncio.run(harness.turn("count"))
+    (asked,) = harness.user.asked
     assert "made" in asked.verdict.reason
     assert asked.title.endswith("(background)")
-    wait_until((desk.project / "made").exists)
-    assert (desk.project / "made").exists()
+    wait_until((harness.project / "made").exists)
+    assert (harness.project / "made").exists()
 
 
 @NEEDS_ONE
 @pytest.mark.usefixtures("misjudged")
-def test_no_leaves_the_failure_and_the_reason(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([COUNT]), text("ok")])
-    desk.person.approvals = [Answer(kind="no", reason="leave it")]
-    asyncio.run(desk.turn("count"))
-    assert not (desk.project / "made").exists()
-    (result,) = results(desk)
+def test_no_leaves_the_failure_and_the_reason(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([COUNT]), text("ok")])
+    harness.user.approvals = [Answer(kind="no", reason="leave it")]
+    asyncio.run(harness.turn("count"))
+    assert not (harness.project / "made").exists()
+    (result,) = results(harness)
     assert not result.ok
     assert "made" in result.content and "leave it" in result.content and "needs to" in result.content
 
 
 @NEEDS_ONE
 @pytest.mark.usefixtures("misjudged")
-def test_plan_mode_runs_nothing_unconfined(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([COUNT]), text("ok")], approve="plan")
-    asyncio.run(desk.turn("count"))
-    assert desk.person.asked == []
-    assert not (desk.project / "made").exists()
-    assert "plan mode" in results(desk)[0].content
+def test_plan_mode_runs_nothing_unconfined(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([COUNT]), text("ok")], approve="plan")
+    asyncio.run(harness.turn("count"))
+    assert harness.user.asked == []
+    assert not (harness.project / "made").exists()
+    assert "plan mode" in results(harness)[0].content
 
 
 @NEEDS_ONE
 @pytest.mark.usefixtures("misjudged")
-def test_no_one_to_ask_is_a_missing_approval(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([COUNT]), text("I could not.")])
+def test_no_one_to_ask_is_a_missing_approval(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([COUNT]), text("I could not.")])
 
     async def nobody(request: object) -> Answer:
         raise ApprovalNeeded("wc needs approval and nobody is here")
 
-    desk.person.ask = nobody  # type: ignore[method-assign]
-    finished = asyncio.run(desk.turn("count"))
+    harness.user.ask = nobody  # type: ignore[method-assign]
+    finished = asyncio.run(harness.turn("count"))
     assert (finished.status, finished.exit_code) == ("approval_needed", 4)
-    assert "needs to" in results(desk)[0].content
-    assert not (desk.project / "made").exists()
+    assert "needs to" in results(harness)[0].content
+    assert not (harness.project / "made").exists()
 
 
 @pytest.mark.usefixtures("misjudged")
-def test_off_runs_it_as_before(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_off_runs_it_as_before(make_harness: MakeHarness, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "config.yaml").write_text("confine_unasked: off\n", encoding="utf-8")
-    desk = make_desk([tool_calls([COUNT]), text("ok")])
-    asyncio.run(desk.turn("count"))
-    assert (desk.project / "made").exists()
-    assert desk.person.asked == []
+    harness = make_harness([tool_calls([COUNT]), text("ok")])
+    asyncio.run(harness.turn("count"))
+    assert (harness.project / "made").exists()
+    assert harness.user.asked == []
 
 
 @NEEDS_ONE

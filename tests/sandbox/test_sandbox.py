@@ -121,7 +121,7 @@ def test_whether_a_command_names_the_tmp_it_has_for_itself(field: Range, command
     with tempfile.TemporaryDirectory(prefix="clio-given-", dir="/tmp") as given:
         sandbox = field.sandbox("bwrap", write=(given,))
         line = command.format(given=given)
-        assert not sandbox.names_own_tmp(line, field.project)  # nobody has found out yet
+        assert not sandbox.names_own_tmp(line, field.project)  # no one has found out yet
         sandbox._level = "bwrap"
         assert sandbox.names_own_tmp(line, field.project) is named
         sandbox.close()

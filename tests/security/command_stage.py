@@ -52,7 +52,7 @@ printf '%s\\0' "evil" "$PWD" "$0" "{end}" >> "{log}" 2>/dev/null
 
 
 def _bound(process: int) -> None:
-    """A loop without an end stops by itself, even where nobody is left who would stop it."""
+    """A loop without an end stops by itself, even where no one is left who would stop it."""
     # From outside: a function that runs in the child makes its start three times as slow.
     if hasattr(resource, "prlimit"):
         with suppress(ProcessLookupError):
@@ -177,7 +177,7 @@ class Stage:
 
 
 def _wait_for_end(pipe: int) -> None:
-    """Wait until nobody holds the other end of a pipe any more: no process substitution, nothing in the background."""
+    """Wait until no one holds the other end of a pipe any more: no process substitution, nothing in the background."""
     select.select([pipe], [], [], 5.0)
     os.close(pipe)
 

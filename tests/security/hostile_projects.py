@@ -121,7 +121,7 @@ def circle(one: str, other: str) -> Fill:
 
 
 def pipe(name: str) -> Fill:
-    """A pipe nobody writes to."""
+    """A pipe no one writes to."""
     return lambda project, outside: os.mkfifo(place(project, name))
 
 

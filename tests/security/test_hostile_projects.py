@@ -10,7 +10,7 @@ import pytest
 
 from tests.security.hostile_projects import ESCAPE, OWNED, SECRET, STATED, Fill, hostile_projects
 from tests.support.chat_server import ChatServer, text
-from tests.support.desk import make_repository
+from tests.support.harness import make_repository
 
 PROJECTS = dict(hostile_projects())
 # A file of settings that is none is refused with a sentence, for it may hold what the user relies on.

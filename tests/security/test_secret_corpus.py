@@ -40,7 +40,7 @@ def test_what_is_found_is_found_wherever_a_stream_is_cut() -> None:
 @given(case=st.sampled_from(CASES), sizes=st.lists(st.integers(1, 200), min_size=1, max_size=30))
 @examples(300)
 def test_in_every_place_any_cuts_give_the_whole(patterns: tuple[str, ...], case: Placed, sizes: list[int]) -> None:
-    """The pieces have the given sizes over and over; a person's patterns make the stream go by lines."""
+    """The pieces have the given sizes over and over; a user's patterns make the stream go by lines."""
     redactor = Redactor(patterns)
     ends = takewhile(lambda end: end < len(case.text), accumulate(cycle(sizes)))
     stream = redactor.stream()

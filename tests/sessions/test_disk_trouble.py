@@ -75,7 +75,7 @@ def run(script: str, *arguments: str) -> list[str]:
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A folder that any user may enter: root is not stopped by modes, so such tests run as somebody else."""
+    """A folder that any user may enter: root is not stopped by modes, so such tests run as someone else."""
     folder = Path(mkdtemp())
     folder.chmod(0o755)
     yield folder

@@ -211,7 +211,7 @@ def test_a_session_that_does_not_persist_touches_nothing(tmp_path: Path) -> None
 
 
 def test_each_message_is_one_line_whatever_came_before(tmp_path: Path) -> None:
-    """The cost of an append does not grow: the file grows by that line and is never written anew."""
+    """The cost of an append does not grow: the file grows by that line and is never written again."""
     session = store_in(tmp_path).new(tmp_path)
     journal = tmp_path / ".clio" / "sessions" / f"{session.id}.journal.jsonl"
     growth: list[int] = []

@@ -9,13 +9,13 @@ from clio.commands.registry import run_command
 from clio.config.trust import TrustStore
 from clio.skills.definition_files import Unreadable
 from clio.skills.skills import DefinitionFolders, describe_subagent_trust, read_definition
-from tests.commands.desk import make_desk
+from tests.commands.harness import make_harness
 
 TEXT = "---\ndescription: finds things\n---\nSearch wide.\n"
 
 
 class House:
-    """A project in a person's home."""
+    """A project in a user's home."""
 
     def __init__(self, home: Path) -> None:
         self.home, self.project = home / ".clio", home / "shop"
@@ -91,21 +91,21 @@ def test_a_link_out_of_the_project_is_not_followed(house: House) -> None:
 
 
 def test_they_are_listed_shown_and_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = make_desk(tmp_path)
-    monkeypatch.setenv("HOME", str(desk.loaded.home.parent))
-    assert "general one" in run_command(desk, "/agents").text
-    follow_up = run_command(desk, "/agents new explore").follow_up
+    harness = make_harness(tmp_path)
+    monkeypatch.setenv("HOME", str(harness.loaded.home.parent))
+    assert "general one" in run_command(harness, "/agents").text
+    follow_up = run_command(harness, "/agents new explore").follow_up
     assert isinstance(follow_up, EditText)
     follow_up.then(follow_up.text)
-    table = run_command(desk, "/agents list").table
+    table = run_command(harness, "/agents list").table
     assert table is not None
     assert [(row[0], row[1], row[2]) for row in table.rows] == [("explore", "", ".clio/agents/explore.md")]
-    shown = run_command(desk, "/agents show explore")
+    shown = run_command(harness, "/agents show explore")
     assert "where to look" in shown.verbatim
-    assert not run_command(desk, "/agents new explore").ok
-    assert not run_command(desk, "/agents new ../x").ok
-    assert not run_command(desk, "/agents show nobody").ok
+    assert not run_command(harness, "/agents new explore").ok
+    assert not run_command(harness, "/agents new ../x").ok
+    assert not run_command(harness, "/agents show nobody").ok
     assert (
-        describe_subagent_trust(DefinitionFolders(desk.loaded.project, desk.loaded.home, {}).find()[0][0]).key
+        describe_subagent_trust(DefinitionFolders(harness.loaded.project, harness.loaded.home, {}).find()[0][0]).key
         == "agent explore"
     )

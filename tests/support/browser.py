@@ -92,7 +92,7 @@ class Browser:
             self.wait_for(lambda: any(event["method"] == "Page.loadEventFired" for event in self.events))
 
     def look(self, width: int, height: int, *, dark: bool = False, media: str = "screen") -> None:
-        """Set the size of the window in CSS pixels, the colour scheme the person prefers, and screen or print."""
+        """Set the size of the window in CSS pixels, the colour scheme the user prefers, and screen or print."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", media=media, features=[scheme])

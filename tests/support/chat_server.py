@@ -406,7 +406,7 @@ class ChatServer:
         await writer.drain()
 
     async def _gone_after(self, seconds: float, reader: asyncio.StreamReader) -> bool:
-        """Wait; whether the client went away meanwhile. (Nobody pipelines requests, so any byte means the end.)"""
+        """Wait; whether the client went away meanwhile. (No one pipelines requests, so any byte means the end.)"""
         if not seconds:
             return False
         try:

@@ -2,7 +2,7 @@
 
 
 class Clock:
-    """Gives `now`, in seconds since the epoch, until somebody sets it anew."""
+    """Gives `now`, in seconds since the epoch, until someone sets it again."""
 
     def __init__(self, now: float = 1_800_000_000.0) -> None:
         self.now = now

@@ -115,7 +115,7 @@ class HostileRepository:
 
 
 def plainly(root: Path, *words: str) -> None:
-    """git as a person runs it, to see that the traps are set."""
+    """git as a user runs it, to see that the traps are set."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     subprocess.run(["git", *words], cwd=root, env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 

@@ -22,7 +22,7 @@ from tests.support.wording import mentions
 ID = r"[a-z]-[0-9a-f]+"
 
 
-class Desk:
+class Harness:
     """One project with its memory, a session, and the tool."""
 
     def __init__(self, project: Path, *, incognito: bool = False) -> None:
@@ -55,222 +55,222 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def harness(tmp_path: Path) -> Harness:
+    return Harness(tmp_path)
 
 
-def test_the_life_of_a_note(desk: Desk) -> None:
-    assert desk.say("store", key="auth bug", content="root\ncause") == "Stored."
-    assert desk.say("store", key="auth bug", content="root\ncause 2") == "Stored, replacing the old one."
-    assert desk.say("retrieve", key="auth bug") == "root\ncause 2"
-    assert re.fullmatch(r"- auth bug \(.*\): root cause 2", desk.say("list"))
-    assert desk.call("delete", key="auth bug").ok
-    assert desk.say("list") == "No notes are stored."
+def test_the_life_of_a_note(harness: Harness) -> None:
+    assert harness.say("store", key="auth bug", content="root\ncause") == "Stored."
+    assert harness.say("store", key="auth bug", content="root\ncause 2") == "Stored, replacing the old one."
+    assert harness.say("retrieve", key="auth bug") == "root\ncause 2"
+    assert re.fullmatch(r"- auth bug \(.*\): root cause 2", harness.say("list"))
+    assert harness.call("delete", key="auth bug").ok
+    assert harness.say("list") == "No notes are stored."
 
 
-def test_zero_and_nothing_are_values_of_notes(desk: Desk) -> None:
-    desk.call("store", key="0", content="0")
-    desk.call("store", key="none", content="")
-    assert desk.say("retrieve", key="0") == "0"
-    assert desk.say("retrieve", key="none") == "(the note 'none' is empty)"
+def test_zero_and_nothing_are_values_of_notes(harness: Harness) -> None:
+    harness.call("store", key="0", content="0")
+    harness.call("store", key="none", content="")
+    assert harness.say("retrieve", key="0") == "0"
+    assert harness.say("retrieve", key="none") == "(the note 'none' is empty)"
 
 
-def test_a_missing_note_is_answered_with_its_nearest(desk: Desk) -> None:
-    assert mentions(desk.say("retrieve", key="other"), "no note", "'other'", "none")
-    desk.call("store", key="auth_bug_analysis", content="c")
-    desk.call("store", key="zebra", content="c")
-    missing = desk.call("retrieve", key="auth bug")
+def test_a_missing_note_is_answered_with_its_nearest(harness: Harness) -> None:
+    assert mentions(harness.say("retrieve", key="other"), "no note", "'other'", "none")
+    harness.call("store", key="auth_bug_analysis", content="c")
+    harness.call("store", key="zebra", content="c")
+    missing = harness.call("retrieve", key="auth bug")
     assert mentions(missing.text, "no note", "'auth bug'", "auth_bug_analysis")
     assert not missing.ok
-    assert "the newest are: zebra, auth_bug_analysis" in desk.say("delete", key="qqq")
+    assert "the newest are: zebra, auth_bug_analysis" in harness.say("delete", key="qqq")
 
 
-def test_a_long_list_says_what_it_left_out(desk: Desk) -> None:
+def test_a_long_list_says_what_it_left_out(harness: Harness) -> None:
     for number in range(103):
-        desk.call("store", key=f"n{number}", content="x" * 500)
-    lines = desk.say("list").splitlines()
+        harness.call("store", key=f"n{number}", content="x" * 500)
+    lines = harness.say("list").splitlines()
     assert len(lines) == 101
     assert lines[-1] == "… and 3 older ones; search finds them"
     assert max(map(len, lines)) < 120
 
 
-def test_knowledge_says_where_it_came_from(desk: Desk) -> None:
-    desk.learn("add_discovery", fact="Config is YAML", confidence=0.9)
-    desk.learn("add_solution", error="denied", solution="chown", examples=["a.py"])
-    desk.learn("add_pattern", pattern="atomic writes")
-    source = {"session": desk.session.id, "message": "m1", "asserted_by": "model"}
+def test_knowledge_says_where_it_came_from(harness: Harness) -> None:
+    harness.learn("add_discovery", fact="Config is YAML", confidence=0.9)
+    harness.learn("add_solution", error="denied", solution="chown", examples=["a.py"])
+    harness.learn("add_pattern", pattern="atomic writes")
+    source = {"session": harness.session.id, "message": "m1", "asserted_by": "model"}
     for section in ("discoveries", "problem_solutions", "code_patterns"):
-        assert [entry["provenance"] for entry in desk.patterns[section]] == [source]
+        assert [entry["provenance"] for entry in harness.patterns[section]] == [source]
 
 
-def test_the_users_own_words_are_the_users(desk: Desk) -> None:
-    desk.session.append(UserMessage(id="m2", content="Remember: we deploy with make ship."))
-    desk.session.append(UserMessage(id="m3", content="and now go on"))
-    desk.learn("add_discovery", fact="We deploy with make ship")
-    source = {"session": desk.session.id, "message": "m2", "asserted_by": "user"}
-    assert desk.patterns["discoveries"][0]["provenance"] == source
+def test_the_users_own_words_are_the_users(harness: Harness) -> None:
+    harness.session.append(UserMessage(id="m2", content="Remember: we deploy with make ship."))
+    harness.session.append(UserMessage(id="m3", content="and now go on"))
+    harness.learn("add_discovery", fact="We deploy with make ship")
+    source = {"session": harness.session.id, "message": "m2", "asserted_by": "user"}
+    assert harness.patterns["discoveries"][0]["provenance"] == source
 
 
-def test_what_is_said_again_is_confirmed_and_never_less_certain(desk: Desk) -> None:
-    first = desk.learn("add_discovery", fact="Config is YAML", confidence=0.9)
-    again = desk.call("add_discovery", fact="config is  yaml.", confidence=0.2)
+def test_what_is_said_again_is_confirmed_and_never_less_certain(harness: Harness) -> None:
+    first = harness.learn("add_discovery", fact="Config is YAML", confidence=0.9)
+    again = harness.call("add_discovery", fact="config is  yaml.", confidence=0.2)
     assert mentions(again.text, "Known", first, "2 times", "confidence 0.9")
     assert again.summary == f"confirmed {first}"
 
 
-def test_another_solution_is_kept_beside_the_first(desk: Desk) -> None:
-    first = desk.learn("add_solution", error="Permission denied", solution="chown the folder")
-    other = desk.say("add_solution", error="permission denied", solution="run as another user")
+def test_another_solution_is_kept_beside_the_first(harness: Harness) -> None:
+    first = harness.learn("add_solution", error="Permission denied", solution="chown the folder")
+    other = harness.say("add_solution", error="permission denied", solution="run as another user")
     assert other.startswith("Remembered for later sessions as s-")
     assert other.endswith(f"Kept beside 1 other solution to the same error ({first}: chown the folder).")
 
 
-def test_every_kind_is_found_by_its_words_with_its_id(desk: Desk) -> None:
+def test_every_kind_is_found_by_its_words_with_its_id(harness: Harness) -> None:
     ids = [
-        desk.learn("add_discovery", fact="zebra facts"),
-        desk.learn("add_solution", error="zebra errors", solution="s"),
-        desk.learn("add_pattern", pattern="zebra patterns"),
-        desk.learn("add_workflow", steps=["zebra one", "two"], key="stripes"),
-        desk.learn("add_failure", what="zebra failures", impact="i", prevention="p"),
-        desk.learn("add_context_rule", rule="zebra rules", path="lib/"),
+        harness.learn("add_discovery", fact="zebra facts"),
+        harness.learn("add_solution", error="zebra errors", solution="s"),
+        harness.learn("add_pattern", pattern="zebra patterns"),
+        harness.learn("add_workflow", steps=["zebra one", "two"], key="stripes"),
+        harness.learn("add_failure", what="zebra failures", impact="i", prevention="p"),
+        harness.learn("add_context_rule", rule="zebra rules", path="lib/"),
     ]
-    desk.call("store", key="zebra", content="a note")
-    lines = desk.say("search", query="zebra", max_results=50).splitlines()
+    harness.call("store", key="zebra", content="a note")
+    lines = harness.say("search", query="zebra", max_results=50).splitlines()
     assert len(lines) == 7
     found = {match[1] for line in lines if (match := re.match(rf"- \w+ ({ID}): ", line))}
     assert found == set(ids)
     assert any(line.startswith("- note zebra: a note") for line in lines)
-    assert len(desk.say("search", query="zebra", max_results=2).splitlines()) == 2
-    assert "recall_sessions" in desk.say("search", query="xylophone")
+    assert len(harness.say("search", query="zebra", max_results=2).splitlines()) == 2
+    assert "recall_sessions" in harness.say("search", query="xylophone")
 
 
-def test_a_wrong_entry_is_mended(desk: Desk) -> None:
-    id = desk.learn("add_discovery", fact="Config is YAML", confidence=0.9)
-    said = desk.say("update_ltm", id=id, fact="Config is TOML", confidence=0.5, examples=["pyproject.toml"])
+def test_a_wrong_entry_is_mended(harness: Harness) -> None:
+    id = harness.learn("add_discovery", fact="Config is YAML", confidence=0.9)
+    said = harness.say("update_ltm", id=id, fact="Config is TOML", confidence=0.5, examples=["pyproject.toml"])
     assert mentions(said, "Updated", id, "discovery", "Config is TOML (e.g. pyproject.toml)")
-    (entry,) = desk.patterns["discoveries"]
+    (entry,) = harness.patterns["discoveries"]
     assert (entry["fact"], entry["confidence"], entry["examples"]) == ("Config is TOML", 0.5, ["pyproject.toml"])
 
 
-def test_mending_needs_one_entry_and_a_change(desk: Desk) -> None:
-    id = desk.learn("add_discovery", fact="Config is YAML")
+def test_mending_needs_one_entry_and_a_change(harness: Harness) -> None:
+    id = harness.learn("add_discovery", fact="Config is YAML")
     with pytest.raises(ToolRetry, match="needs what to change beside id"):
-        desk.call("update_ltm", id=id)
+        harness.call("update_ltm", id=id)
     with pytest.raises(ToolRetry, match="one entry at a time"):
-        desk.call("update_ltm", id=f"{id}, {id}x", fact="x")
+        harness.call("update_ltm", id=f"{id}, {id}x", fact="x")
     with pytest.raises(ClioError, match=id):
-        desk.call("update_ltm", id=f"{id[:-1]}x", fact="x")
+        harness.call("update_ltm", id=f"{id[:-1]}x", fact="x")
 
 
-def test_only_what_a_kind_has_can_be_changed(desk: Desk) -> None:
-    id = desk.learn("add_solution", error="denied", solution="chown")
+def test_only_what_a_kind_has_can_be_changed(harness: Harness) -> None:
+    id = harness.learn("add_solution", error="denied", solution="chown")
     for arguments in ({"fact": "x"}, {"steps": ["x"]}, {"path": "lib/"}):
         with pytest.raises(ToolRetry, match=f"{id} is a solution; what can be changed is error, solution, confidence"):
-            desk.call("update_ltm", id=id, **arguments)
-    assert "denied → chmod" in desk.say("update_ltm", id=id, solution="chmod")
-    assert "refused → chmod" in desk.say("update_ltm", id=id, content="refused")
+            harness.call("update_ltm", id=id, **arguments)
+    assert "denied → chmod" in harness.say("update_ltm", id=id, solution="chmod")
+    assert "refused → chmod" in harness.say("update_ltm", id=id, content="refused")
 
 
-def test_a_change_does_not_make_a_quotation_the_models_own(desk: Desk) -> None:
+def test_a_change_does_not_make_a_quotation_the_models_own(harness: Harness) -> None:
     advice = "run the installer as root"
-    desk.session.append(ToolMessage(id="m2", tool_call_id="1", name="web_fetch", content=f"<p>{advice}</p>"))
-    id = desk.learn("add_solution", error="denied", solution="ask the owner")
+    harness.session.append(ToolMessage(id="m2", tool_call_id="1", name="web_fetch", content=f"<p>{advice}</p>"))
+    id = harness.learn("add_solution", error="denied", solution="ask the owner")
 
     def said_by() -> str:
-        return desk.patterns["problem_solutions"][0]["provenance"]["asserted_by"]
+        return harness.patterns["problem_solutions"][0]["provenance"]["asserted_by"]
 
-    desk.call("update_ltm", id=id, solution=advice)
+    harness.call("update_ltm", id=id, solution=advice)
     assert said_by() == "tool"
-    desk.call("update_ltm", id=id, error="permission denied", confidence=0.9)
+    harness.call("update_ltm", id=id, error="permission denied", confidence=0.9)
     assert said_by() == "tool"
-    desk.call("update_ltm", id=id, solution="ask the owner of the folder")
+    harness.call("update_ltm", id=id, solution="ask the owner of the folder")
     assert said_by() == "model"
 
 
-def test_another_prevention_of_a_failure_is_kept_with_it(desk: Desk) -> None:
-    first = desk.learn("add_failure", what="fork hangs", prevention="spawn")
-    said = desk.say("add_failure", what="fork hangs", prevention="use threads")
+def test_another_prevention_of_a_failure_is_kept_with_it(harness: Harness) -> None:
+    first = harness.learn("add_failure", what="fork hangs", prevention="spawn")
+    said = harness.say("add_failure", what="fork hangs", prevention="use threads")
     assert said.startswith(f"Known already as {first}, and confirmed: said 2 times")
     assert said.endswith("It keeps 1 other prevention too (spawn).")
 
 
-def test_a_key_no_one_can_read_keeps_to_its_line(desk: Desk) -> None:
-    desk.call("store", key="a\nb", content="zebra")
-    assert desk.say("list").startswith("- 'a\\nb' (")
-    assert desk.say("search", query="zebra") == "- note 'a\\nb': zebra"
+def test_a_key_no_one_can_read_keeps_to_its_line(harness: Harness) -> None:
+    harness.call("store", key="a\nb", content="zebra")
+    assert harness.say("list").startswith("- 'a\\nb' (")
+    assert harness.say("search", query="zebra") == "- note 'a\\nb': zebra"
 
 
-def test_a_forgotten_entry_leaves_for_the_archive(desk: Desk) -> None:
-    id = desk.learn("add_discovery", fact="Config is YAML")
-    desk.learn("add_discovery", fact="Tests are fast")
+def test_a_forgotten_entry_leaves_for_the_archive(harness: Harness) -> None:
+    id = harness.learn("add_discovery", fact="Config is YAML")
+    harness.learn("add_discovery", fact="Tests are fast")
     with pytest.raises(ToolRetry, match=f"nearest to what you said: {id}: Config is YAML"):
-        desk.call("forget_ltm", fact="yaml config")
+        harness.call("forget_ltm", fact="yaml config")
     with pytest.raises(ClioError, match="d-"):
-        desk.call("forget_ltm", id="d-000000")
-    assert desk.say("forget_ltm", id=id).startswith(f"Forgotten: {id} (discovery): Config is YAML")
-    assert [entry["fact"] for entry in desk.patterns["discoveries"]] == ["Tests are fast"]
-    assert [entry.text for entry in desk.memory.archived()] == ["Config is YAML"]
+        harness.call("forget_ltm", id="d-000000")
+    assert harness.say("forget_ltm", id=id).startswith(f"Forgotten: {id} (discovery): Config is YAML")
+    assert [entry["fact"] for entry in harness.patterns["discoveries"]] == ["Tests are fast"]
+    assert [entry.text for entry in harness.memory.archived()] == ["Config is YAML"]
 
 
-def test_pruning_says_first_what_would_go(desk: Desk) -> None:
-    doubtful = desk.learn("add_discovery", fact="perhaps Perl", confidence=0.1)
-    desk.learn("add_discovery", fact="surely Python", confidence=0.9)
-    listed = desk.call("prune_ltm")
+def test_pruning_says_first_what_would_go(harness: Harness) -> None:
+    doubtful = harness.learn("add_discovery", fact="perhaps Perl", confidence=0.1)
+    harness.learn("add_discovery", fact="surely Python", confidence=0.9)
+    listed = harness.call("prune_ltm")
     head = "1 entry is old (not confirmed for 90 days) or doubtful (confidence below 0.3); nothing was moved"
     assert listed.text.startswith(head)
     assert f"- {doubtful} (discovery): perhaps Perl [confidence 0.1" in listed.text
-    assert len(desk.patterns["discoveries"]) == 2
-    assert desk.say("prune_ltm", dry_run="false").startswith("Archived 1 entry")
-    assert [entry["fact"] for entry in desk.patterns["discoveries"]] == ["surely Python"]
-    assert desk.say("prune_ltm").startswith("Nothing to prune: no entry is old")
+    assert len(harness.patterns["discoveries"]) == 2
+    assert harness.say("prune_ltm", dry_run="false").startswith("Archived 1 entry")
+    assert [entry["fact"] for entry in harness.patterns["discoveries"]] == ["surely Python"]
+    assert harness.say("prune_ltm").startswith("Nothing to prune: no entry is old")
 
 
-def test_the_size_is_told_in_a_few_lines(desk: Desk) -> None:
-    assert desk.say("ltm_stats").startswith("0 entries; 0 archived")
-    desk.learn("add_discovery", fact="f", confidence=0.9)
-    desk.learn("add_solution", error="e", solution="s", confidence=0.5)
-    text = desk.say("ltm_stats")
+def test_the_size_is_told_in_a_few_lines(harness: Harness) -> None:
+    assert harness.say("ltm_stats").startswith("0 entries; 0 archived")
+    harness.learn("add_discovery", fact="f", confidence=0.9)
+    harness.learn("add_solution", error="e", solution="s", confidence=0.5)
+    text = harness.say("ltm_stats")
     assert text.startswith("2 entries: 1 discovery, 1 solution; 0 archived; ")
     assert "Asserted by: model 2." in text
     assert len(text) < 500
 
 
-def test_earlier_sessions_are_recalled_and_the_running_one_is_not(desk: Desk) -> None:
-    other = desk.store.new(desk.project, name="storage")
+def test_earlier_sessions_are_recalled_and_the_running_one_is_not(harness: Harness) -> None:
+    other = harness.store.new(harness.project, name="storage")
     other.append(UserMessage(id="m7", content="remember that writes are atomic", created=1.0))
     other.close()
-    text = desk.say("recall_sessions", query="atomic writes")
+    text = harness.say("recall_sessions", query="atomic writes")
     head, session, passage, way = text.split("\n")
     assert "never an instruction" in head
     assert re.fullmatch(rf"## storage \(\d{{4}}-\d\d-\d\d \d\d:\d\d, session {other.id[-8:]}\)", session)
     assert re.fullmatch(r"- \d{4}-\d\d-\d\d \d\d:\d\d user, m7: remember that writes are atomic", passage)
     assert f'session="{other.id[-8:]}", from="m7"' in way
-    whole = desk.say("recall_messages", session=other.id[-8:], **{"from": "m7"})
+    whole = harness.say("recall_messages", session=other.id[-8:], **{"from": "m7"})
     assert whole.endswith("remember that writes are atomic"), "the short handle is taken back"
-    assert "remember this" not in desk.say("recall_sessions", query="remember this that")
-    assert mentions(desk.say("recall_sessions", query="xylophone"), "No earlier session")
+    assert "remember this" not in harness.say("recall_sessions", query="remember this that")
+    assert mentions(harness.say("recall_sessions", query="xylophone"), "No earlier session")
 
 
-def test_a_message_of_another_session_is_shown_with_its_whole_output(desk: Desk) -> None:
-    other = desk.store.new(desk.project, name="storage")
+def test_a_message_of_another_session_is_shown_with_its_whole_output(harness: Harness) -> None:
+    other = harness.store.new(harness.project, name="storage")
     other.append(UserMessage(id="m7", content="read the log"))
     handle = other.write_blob("line\n" * 900)
     other.append(ToolMessage(id="m8", tool_call_id="1", name="run_command", content="line\n[…]", blob=handle))
     other.close()
-    output = desk.call("recall_messages", session="storage", **{"from": "m8"})
+    output = harness.call("recall_messages", session="storage", **{"from": "m8"})
     assert mentions(output.text.splitlines()[0], "1 of 2 messages", other.id[-8:], "not an instruction")
     assert output.text.count("\nline") == 900
-    assert "remember this" in desk.say("recall_messages", session=desk.session.id, **{"from": "1"})
+    assert "remember this" in harness.say("recall_messages", session=harness.session.id, **{"from": "1"})
     with pytest.raises(ClioError, match="No session answers to 'nowhere'"):
-        desk.call("recall_messages", session="nowhere", **{"from": "1"})
+        harness.call("recall_messages", session="nowhere", **{"from": "1"})
 
 
-def test_writing_operations_are_marked_for_policy(desk: Desk) -> None:
-    assert desk.prepare("store", key="k", content="c").action == Internal(writes_memory=True)
-    assert desk.prepare("forget_ltm", id="d-1").action == Internal(writes_memory=True)
-    assert desk.prepare("prune_ltm", dry_run=False).action == Internal(writes_memory=True)
-    assert desk.prepare("prune_ltm").action == Internal(writes_memory=False)
-    assert desk.prepare("list").action == Internal(writes_memory=False)
+def test_writing_operations_are_marked_for_policy(harness: Harness) -> None:
+    assert harness.prepare("store", key="k", content="c").action == Internal(writes_memory=True)
+    assert harness.prepare("forget_ltm", id="d-1").action == Internal(writes_memory=True)
+    assert harness.prepare("prune_ltm", dry_run=False).action == Internal(writes_memory=True)
+    assert harness.prepare("prune_ltm").action == Internal(writes_memory=False)
+    assert harness.prepare("list").action == Internal(writes_memory=False)
 
 
 @pytest.mark.parametrize(
@@ -283,21 +283,23 @@ def test_writing_operations_are_marked_for_policy(desk: Desk) -> None:
         ("ltm_stats", {}, "memory ltm_stats"),
     ],
 )
-def test_the_title_says_what_it_is_about(desk: Desk, operation: str, arguments: dict[str, Any], title: str) -> None:
-    assert desk.prepare(operation, **arguments).title == title
+def test_the_title_says_what_it_is_about(
+    harness: Harness, operation: str, arguments: dict[str, Any], title: str
+) -> None:
+    assert harness.prepare(operation, **arguments).title == title
 
 
 def test_an_unusable_folder_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / ".clio").write_text("a file where the folder should be", encoding="utf-8")
-    desk = Desk(tmp_path)
+    harness = Harness(tmp_path)
     with pytest.raises(ToolFailed, match="memory of this project cannot be used"):
-        desk.call("store", key="k", content="c")
+        harness.call("store", key="k", content="c")
     with pytest.raises(ClioError):
-        desk.call("add_discovery", fact="f")
+        harness.call("add_discovery", fact="f")
 
 
 def test_incognito_refuses_all_but_the_messages_of_this_session(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, incognito=True)
+    harness = Harness(tmp_path, incognito=True)
     for operation, arguments in (
         ("store", {"key": "k", "content": "c"}),
         ("retrieve", {"key": "k"}),
@@ -312,5 +314,5 @@ def test_incognito_refuses_all_but_the_messages_of_this_session(tmp_path: Path) 
         ("ltm_stats", {}),
     ):
         with pytest.raises(ToolFailed, match="memory is off"):
-            desk.call(operation, **arguments)
-    assert "remember this" in desk.say("recall_messages", **{"from": "1"})
+            harness.call(operation, **arguments)
+    assert "remember this" in harness.say("recall_messages", **{"from": "1"})

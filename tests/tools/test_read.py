@@ -21,7 +21,7 @@ def bench(tmp_path: Path) -> Bench:
 
 @contextmanager
 def unprivileged() -> Iterator[None]:
-    """As somebody whom permissions bind, also where the tests run as root."""
+    """As someone whom permissions bind, also where the tests run as root."""
     if os.geteuid():
         yield
         return

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.chat_server import ChatServer, Script
-from tests.support.desk import Desk, make_repository
+from tests.support.harness import Harness, make_repository
 
 FILES = {
     ".gitignore": "__pycache__/\n",
@@ -16,21 +16,21 @@ FILES = {
     "test_calc.py": "from calc import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n",
 }
 
-MakeDesk = Callable[..., Desk]
+MakeHarness = Callable[..., Harness]
 
 
 @pytest.fixture
-def make_desk(tmp_path: Path) -> Iterator[MakeDesk]:
+def make_harness(tmp_path: Path) -> Iterator[MakeHarness]:
     """Builds desks: `make_desk([reply, …], approve="all", models=[…])`."""
     with ExitStack() as stack:
 
-        def make(replies: list[Script], *, models: Any = None, **overrides: Any) -> Desk:
+        def make(replies: list[Script], *, models: Any = None, **overrides: Any) -> Harness:
             project = tmp_path / "project"
             if not project.exists():
                 make_repository(project, FILES)
             speaks = overrides.get("api") == "responses"
             server = ChatServer(replies, responses=speaks, **({"models": models} if models is not None else {}))
             stack.enter_context(server)
-            return Desk(project, tmp_path / "home", server, **overrides)
+            return Harness(project, tmp_path / "home", server, **overrides)
 
         yield make

@@ -9,51 +9,51 @@ from clio.messages import ToolMessage
 from clio.security.actions import ChangeFiles, RunCommand
 from clio.security.approval import Answer
 from tests.support.chat_server import text, tool_calls
-from tests.support.desk import Desk
-from tests.turns.conftest import MakeDesk
+from tests.support.harness import Harness
+from tests.turns.conftest import MakeHarness
 
 WRITE = ("write_file", {"path": "new.txt", "content": "hello\n"})
 TOUCH = ("run_command", {"command": "touch made-by-command"})
 
 
-def results(desk: Desk) -> list[ToolMessage]:
-    return [message for message in desk.app.session.messages if isinstance(message, ToolMessage)]
+def results(harness: Harness) -> list[ToolMessage]:
+    return [message for message in harness.app.session.messages if isinstance(message, ToolMessage)]
 
 
-def test_a_write_is_shown_and_done_once_allowed(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([WRITE]), text("ok")])
-    desk.person.approvals = [Answer(kind="once")]
-    asyncio.run(desk.turn("write"))
-    assert (desk.project / "new.txt").read_text(encoding="utf-8") == "hello\n"
-    action = desk.person.asked[0].action
+def test_a_write_is_shown_and_done_once_allowed(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([WRITE]), text("ok")])
+    harness.user.approvals = [Answer(kind="once")]
+    asyncio.run(harness.turn("write"))
+    assert (harness.project / "new.txt").read_text(encoding="utf-8") == "hello\n"
+    action = harness.user.asked[0].action
     assert isinstance(action, ChangeFiles)
     assert [(change.before, change.after) for change in action.changes] == [(None, "hello\n")]
 
 
-def test_no_comes_with_its_reason(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([WRITE]), text("ok")])
-    desk.person.approvals = [Answer(kind="no", reason="not in this folder")]
-    asyncio.run(desk.turn("write"))
-    assert not (desk.project / "new.txt").exists()
-    assert "not in this folder" in desk.server.requests[1].body["messages"][-1]["content"]
+def test_no_comes_with_its_reason(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([WRITE]), text("ok")])
+    harness.user.approvals = [Answer(kind="no", reason="not in this folder")]
+    asyncio.run(harness.turn("write"))
+    assert not (harness.project / "new.txt").exists()
+    assert "not in this folder" in harness.server.requests[1].body["messages"][-1]["content"]
 
 
-def test_session_lasts_for_the_session_and_always_for_the_next(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([TOUCH]), tool_calls([TOUCH]), text("ok"), tool_calls([TOUCH]), text("ok")])
-    desk.person.approvals = [Answer(kind="always")]
+def test_session_lasts_for_the_session_and_always_for_the_next(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([TOUCH]), tool_calls([TOUCH]), text("ok"), tool_calls([TOUCH]), text("ok")])
+    harness.user.approvals = [Answer(kind="always")]
 
     async def story() -> None:
-        await desk.turn("touch twice")
-        await desk.app.close()
-        again = Desk(desk.project, desk.project.parent / "home", desk.server)
+        await harness.turn("touch twice")
+        await harness.app.close()
+        again = Harness(harness.project, harness.project.parent / "home", harness.server)
         await again.turn("touch")
-        assert again.person.asked == []
+        assert again.user.asked == []
         assert [result.ok for result in results(again)] == [True]
         await again.app.close()
 
     asyncio.run(story())
-    assert len(desk.person.asked) == 1
-    assert "touch" in (desk.project / ".clio" / "config.yaml").read_text(encoding="utf-8")
+    assert len(harness.user.asked) == 1
+    assert "touch" in (harness.project / ".clio" / "config.yaml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -73,29 +73,29 @@ def test_session_lasts_for_the_session_and_always_for_the_next(make_desk: MakeDe
     ],
 )
 def test_the_mode_decides(
-    make_desk: MakeDesk, mode: str, call: tuple[str, dict[str, str]], asked: int, done: bool
+    make_harness: MakeHarness, mode: str, call: tuple[str, dict[str, str]], asked: int, done: bool
 ) -> None:
-    desk = make_desk([tool_calls([call]), text("ok")], approve=mode)
-    asyncio.run(desk.turn("do it"))
-    assert len(desk.person.asked) == asked
-    assert [result.ok for result in results(desk)] == [done], results(desk)
+    harness = make_harness([tool_calls([call]), text("ok")], approve=mode)
+    asyncio.run(harness.turn("do it"))
+    assert len(harness.user.asked) == asked
+    assert [result.ok for result in results(harness)] == [done], results(harness)
 
 
-def test_a_link_out_of_the_workspace_is_seen_through(make_desk: MakeDesk) -> None:
-    desk = make_desk(
+def test_a_link_out_of_the_workspace_is_seen_through(make_harness: MakeHarness) -> None:
+    harness = make_harness(
         [tool_calls([("write_file", {"path": "link/x.txt", "content": "x"})]), text("ok")], approve="edits"
     )
-    outside = desk.project.parent / "outside"
+    outside = harness.project.parent / "outside"
     outside.mkdir()
-    (desk.project / "link").symlink_to(outside)
-    asyncio.run(desk.turn("write"))
-    assert len(desk.person.asked) == 1
+    (harness.project / "link").symlink_to(outside)
+    asyncio.run(harness.turn("write"))
+    assert len(harness.user.asked) == 1
     assert list(outside.iterdir()) == []
 
 
-def test_questions_come_one_at_a_time(make_desk: MakeDesk) -> None:
+def test_questions_come_one_at_a_time(make_harness: MakeHarness) -> None:
     fetches = [("web_fetch", {"url": f"http://example{n}.invalid/"}) for n in range(3)]
-    desk = make_desk([tool_calls(fetches), text("ok")])
+    harness = make_harness([tool_calls(fetches), text("ok")])
     at_once = 0
 
     async def ask(request: object) -> Answer:
@@ -106,29 +106,29 @@ def test_questions_come_one_at_a_time(make_desk: MakeDesk) -> None:
         at_once -= 1
         return Answer(kind="no")
 
-    desk.person.ask = ask  # type: ignore[method-assign]
-    asyncio.run(desk.turn("fetch"))
-    assert len(results(desk)) == 3
+    harness.user.ask = ask  # type: ignore[method-assign]
+    asyncio.run(harness.turn("fetch"))
+    assert len(results(harness)) == 3
 
 
-def test_no_server_is_its_own_failure(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([TOUCH]), text("I could not run it.")])
+def test_no_server_is_its_own_failure(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([TOUCH]), text("I could not run it.")])
 
     async def nobody(request: object) -> Answer:
         raise ApprovalNeeded("run touch needs approval and nobody is here")
 
-    desk.person.ask = nobody  # type: ignore[method-assign]
-    finished = asyncio.run(desk.turn("touch"))
+    harness.user.ask = nobody  # type: ignore[method-assign]
+    finished = asyncio.run(harness.turn("touch"))
     assert (finished.status, finished.exit_code) == ("approval_needed", 4)
     assert finished.text == "I could not run it."
     assert "needs approval" in finished.error
 
 
-def test_the_command_that_is_judged_is_the_one_that_runs(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([TOUCH]), text("ok")])
-    desk.person.approvals = [Answer(kind="once")]
-    asyncio.run(desk.turn("touch"))
-    action = desk.person.asked[0].action
+def test_the_command_that_is_judged_is_the_one_that_runs(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([TOUCH]), text("ok")])
+    harness.user.approvals = [Answer(kind="once")]
+    asyncio.run(harness.turn("touch"))
+    action = harness.user.asked[0].action
     assert isinstance(action, RunCommand)
     assert action.command == TOUCH[1]["command"]
-    assert (desk.project / "made-by-command").exists()
+    assert (harness.project / "made-by-command").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.chat_server import ChatServer, text, tool_calls
-from tests.support.desk import git, make_repository
+from tests.support.harness import git, make_repository
 from tests.turns.test_oneshot import environment
 
 

@@ -18,9 +18,9 @@ from clio.sandbox.sandbox import Confinement
 from clio.tools.shell.launcher import LAUNCHER
 from clio.tools.shell.processes import descendants
 from tests.support.chat_server import Script, text, tool_calls
-from tests.support.desk import Desk
+from tests.support.harness import Harness
 from tests.support.waiting import happens_within, wait_until_async
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 RUFF = shutil.which("ruff") or shutil.which("ruff", path=str(Path(sys.executable).parent))
 OLD = "import os\n\n\ndef add(a, b):\n    return a - b\n"
@@ -55,79 +55,79 @@ def configure(tmp_path: Path, settings: str) -> None:
     (tmp_path / "home" / "config.yaml").write_text(settings, encoding="utf-8")
 
 
-def result(desk: Desk, request: int) -> str:
+def result(harness: Harness, request: int) -> str:
     """The last tool result in the request of that number, from 1."""
-    return desk.server.requests[request].body["messages"][-1]["content"]
+    return harness.server.requests[request].body["messages"][-1]["content"]
 
 
-def run(desk: Desk) -> TurnFinished:
-    return asyncio.run(desk.turn("go on"))
+def run(harness: Harness) -> TurnFinished:
+    return asyncio.run(harness.turn("go on"))
 
 
 @needs_ruff
-def test_an_undefined_name_is_reported_and_what_was_wrong_before_is_not(make_desk: MakeDesk) -> None:
-    desk = make_desk([edit("calc.py", "return a - b", "return total(a, b)"), text("done")], approve="all")
-    (desk.project / "calc.py").write_text(OLD, encoding="utf-8")
-    assert run(desk).status == "done"
-    said = result(desk, 1)
+def test_an_undefined_name_is_reported_and_what_was_wrong_before_is_not(make_harness: MakeHarness) -> None:
+    harness = make_harness([edit("calc.py", "return a - b", "return total(a, b)"), text("done")], approve="all")
+    (harness.project / "calc.py").write_text(OLD, encoding="utf-8")
+    assert run(harness).status == "done"
+    said = result(harness, 1)
     assert "calc.py:5 F821 Undefined name `total`" in said
     assert "F401" not in said and "1 new problem" in said
-    assert any("F821" in notice.text for notice in desk.seen(Notice))
+    assert any("F821" in notice.text for notice in harness.seen(Notice))
 
 
 @needs_ruff
-def test_old_diagnostics_that_only_moved_are_not_new(make_desk: MakeDesk) -> None:
+def test_old_diagnostics_that_only_moved_are_not_new(make_harness: MakeHarness) -> None:
     steps = [edit("calc.py", "import os\n", "# one\n# two\nimport os\n"), text("done")]
-    desk = make_desk(steps, approve="all")
-    (desk.project / "calc.py").write_text(OLD, encoding="utf-8")
-    run(desk)
-    assert "checks" not in result(desk, 1)
+    harness = make_harness(steps, approve="all")
+    (harness.project / "calc.py").write_text(OLD, encoding="utf-8")
+    run(harness)
+    assert "checks" not in result(harness, 1)
 
 
 @needs_ruff
-def test_a_second_edit_is_compared_with_the_file_before_the_first(make_desk: MakeDesk) -> None:
+def test_a_second_edit_is_compared_with_the_file_before_the_first(make_harness: MakeHarness) -> None:
     steps = [
         edit("calc.py", "a - b", "first(a)"),
         edit("calc.py", "first(a)", "first(a) + second(b)"),
         edit("calc.py", "first(a) + second(b)", "a + b"),
         text("done"),
     ]
-    desk = make_desk(steps, approve="all")
-    run(desk)
-    assert "`first`" in result(desk, 1)
-    assert "Undefined name `second`" in result(desk, 2) and "still there: calc.py:3 F821" in result(desk, 2)
-    assert "problems reported before are gone" in result(desk, 3)
+    harness = make_harness(steps, approve="all")
+    run(harness)
+    assert "`first`" in result(harness, 1)
+    assert "Undefined name `second`" in result(harness, 2) and "still there: calc.py:3 F821" in result(harness, 2)
+    assert "problems reported before are gone" in result(harness, 3)
 
 
 @needs_ruff
-def test_the_step_s_last_edit_carries_what_all_its_edits_broke(make_desk: MakeDesk) -> None:
+def test_the_step_s_last_edit_carries_what_all_its_edits_broke(make_harness: MakeHarness) -> None:
     calls: list[tuple[str, dict[str, Any]]] = [
         ("write_file", {"path": "one.py", "content": "print(uno)\n"}),
         ("write_file", {"path": "two.py", "content": "print(due)\n"}),
         ("read_file", {"path": "calc.py"}),
     ]
-    desk = make_desk([tool_calls(calls), text("done")], approve="all")
-    run(desk)
-    first, second, read = (each["content"] for each in desk.server.requests[1].body["messages"][-3:])
+    harness = make_harness([tool_calls(calls), text("done")], approve="all")
+    run(harness)
+    first, second, read = (each["content"] for each in harness.server.requests[1].body["messages"][-3:])
     assert "uno" in second and "due" in second
     assert "checks" not in first and "checks" not in read
 
 
 @needs_ruff
-def test_at_most_ten_lines_are_added_without_secrets(make_desk: MakeDesk) -> None:
+def test_at_most_ten_lines_are_added_without_secrets(make_harness: MakeHarness) -> None:
     key = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
     body = "".join(f"print(unknown_{number})\n" for number in range(40)) + f"import {key.replace('-', '_')}\n"
-    desk = make_desk([write("many.py", body), text("done")], approve="all")
-    run(desk)
-    said = result(desk, 1).partition("[checks")[2]
+    harness = make_harness([write("many.py", body), text("done")], approve="all")
+    run(harness)
+    said = result(harness, 1).partition("[checks")[2]
     assert len(said.splitlines()) <= 12 and "more" in said and key not in said
 
 
 @needs_node
-def test_a_syntax_error_in_javascript(make_desk: MakeDesk) -> None:
-    desk = make_desk([write("app.js", "export const a = 1;\nlet b = ;\n"), text("done")], approve="all")
-    run(desk)
-    assert "app.js:2 SyntaxError Unexpected token ';'" in result(desk, 1)
+def test_a_syntax_error_in_javascript(make_harness: MakeHarness) -> None:
+    harness = make_harness([write("app.js", "export const a = 1;\nlet b = ;\n"), text("done")], approve="all")
+    run(harness)
+    assert "app.js:2 SyntaxError Unexpected token ';'" in result(harness, 1)
 
 
 @needs_node
@@ -135,10 +135,10 @@ def test_a_syntax_error_in_javascript(make_desk: MakeDesk) -> None:
     "content",
     ["import x from './x.js';\nexport default x;\n", "const x = require('./x');\n", "export const a = await f();\n"],
 )
-def test_scripts_and_modules_without_errors_are_quiet(make_desk: MakeDesk, content: str) -> None:
-    desk = make_desk([write("app.js", content), text("done")], approve="all")
-    run(desk)
-    assert "checks" not in result(desk, 1)
+def test_scripts_and_modules_without_errors_are_quiet(make_harness: MakeHarness, content: str) -> None:
+    harness = make_harness([write("app.js", content), text("done")], approve="all")
+    run(harness)
+    assert "checks" not in result(harness, 1)
 
 
 @pytest.mark.parametrize(
@@ -149,19 +149,19 @@ def test_scripts_and_modules_without_errors_are_quiet(make_desk: MakeDesk, conte
         ("a.yaml", "a: 1\nb: [1, 2\n", 3),
     ],
 )
-def test_a_file_that_no_program_checks_is_parsed(make_desk: MakeDesk, name: str, content: str, line: int) -> None:
-    desk = make_desk([write(name, content), text("done")], approve="all")
-    run(desk)
-    assert f"{name}:{line} syntax" in result(desk, 1)
+def test_a_file_that_no_program_checks_is_parsed(make_harness: MakeHarness, name: str, content: str, line: int) -> None:
+    harness = make_harness([write(name, content), text("done")], approve="all")
+    run(harness)
+    assert f"{name}:{line} syntax" in result(harness, 1)
 
 
-def test_python_is_parsed_where_ruff_is_missing(make_desk: MakeDesk, only_known_programs: Path) -> None:
+def test_python_is_parsed_where_ruff_is_missing(make_harness: MakeHarness, only_known_programs: Path) -> None:
     (only_known_programs / "ruff").unlink(missing_ok=True)
-    desk = make_desk([write("a.py", "def f(:\n    pass\n"), text("done")], approve="all")
-    if any(one.program.name == "ruff" for one in find_programs(desk.project)):
+    harness = make_harness([write("a.py", "def f(:\n    pass\n"), text("done")], approve="all")
+    if any(one.program.name == "ruff" for one in find_programs(harness.project)):
         pytest.skip("ruff is one of the system's programs")
-    run(desk)
-    assert "a.py:1 syntax" in result(desk, 1)
+    run(harness)
+    assert "a.py:1 syntax" in result(harness, 1)
 
 
 @pytest.mark.parametrize(
@@ -173,82 +173,84 @@ def test_python_is_parsed_where_ruff_is_missing(make_desk: MakeDesk, only_known_
         ("notes.txt", "{ ( [\n"),
     ],
 )
-def test_what_is_no_error_is_not_told(make_desk: MakeDesk, name: str, content: str) -> None:
-    desk = make_desk([write(name, content), text("done")], approve="all")
-    run(desk)
-    assert "checks" not in result(desk, 1)
+def test_what_is_no_error_is_not_told(make_harness: MakeHarness, name: str, content: str) -> None:
+    harness = make_harness([write(name, content), text("done")], approve="all")
+    run(harness)
+    assert "checks" not in result(harness, 1)
 
 
-def test_off_runs_nothing(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_off_runs_nothing(make_harness: MakeHarness, tmp_path: Path) -> None:
     configure(tmp_path, "checks: off\n")
-    desk = make_desk([write("a.json", "{"), text("done")], approve="all")
-    run(desk)
-    assert "checks" not in result(desk, 1)
+    harness = make_harness([write("a.json", "{"), text("done")], approve="all")
+    run(harness)
+    assert "checks" not in result(harness, 1)
 
 
 @needs_shell
-def test_a_command_of_the_user_s_is_compared_with_before(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_a_command_of_the_user_s_is_compared_with_before(make_harness: MakeHarness, tmp_path: Path) -> None:
     configure(
         tmp_path, "checks:\n  - \"grep -n 'TODO' calc.py | sed 's/^/calc.py:/;s/:\\\\([^:]*\\\\)$/: W1 \\\\1/'\"\n"
     )
-    desk = make_desk([edit("calc.py", "return a - b", "return a + b  # TODO new"), text("done")], approve="all")
-    (desk.project / "calc.py").write_text("# TODO old\n\ndef add(a, b):\n    return a - b\n", encoding="utf-8")
-    run(desk)
-    said = result(desk, 1).partition("[checks")[2]
+    harness = make_harness([edit("calc.py", "return a - b", "return a + b  # TODO new"), text("done")], approve="all")
+    (harness.project / "calc.py").write_text("# TODO old\n\ndef add(a, b):\n    return a - b\n", encoding="utf-8")
+    run(harness)
+    said = result(harness, 1).partition("[checks")[2]
     assert "calc.py:4" in said and "TODO new" in said and "TODO old" not in said
 
 
 @needs_shell
-def test_a_command_that_begins_to_fail_is_reported_with_its_last_line(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_a_command_that_begins_to_fail_is_reported_with_its_last_line(
+    make_harness: MakeHarness, tmp_path: Path
+) -> None:
     configure(tmp_path, "checks:\n  - grep -q 'a - b' {files} || { echo 'the rule is broken'; exit 3; }\n")
-    desk = make_desk([edit("calc.py", "a - b", "a + b"), text("done")], approve="all")
-    run(desk)
-    assert "exit 3" in result(desk, 1) and "the rule is broken" in result(desk, 1)
+    harness = make_harness([edit("calc.py", "a - b", "a + b"), text("done")], approve="all")
+    run(harness)
+    assert "exit 3" in result(harness, 1) and "the rule is broken" in result(harness, 1)
 
 
 @needs_shell
-def test_a_file_name_is_no_shell(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_a_file_name_is_no_shell(make_harness: MakeHarness, tmp_path: Path) -> None:
     configure(tmp_path, "checks:\n  - cat {files}\n")
-    desk = make_desk([write("$(touch made).txt", "x\n"), text("done")], approve="all")
-    run(desk)
-    assert not (desk.project / "made").exists()
+    harness = make_harness([write("$(touch made).txt", "x\n"), text("done")], approve="all")
+    run(harness)
+    assert not (harness.project / "made").exists()
 
 
 @needs_shell
-def test_a_slow_command_holds_the_turn_up_for_five_seconds_at_most(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_a_slow_command_holds_the_turn_up_for_five_seconds_at_most(make_harness: MakeHarness, tmp_path: Path) -> None:
     configure(tmp_path, "checks:\n  - auto\n  - sleep 97\n")
-    desk = make_desk([write("a.json", "{"), text("done")], approve="all")
+    harness = make_harness([write("a.json", "{"), text("done")], approve="all")
     began = time.monotonic()
-    run(desk)
+    run(harness)
     assert time.monotonic() - began < 7.5
-    assert "a.json:1 syntax" in result(desk, 1)  # what was ready is told
+    assert "a.json:1 syntax" in result(harness, 1)  # what was ready is told
     assert left_running() == []
 
 
 @needs_shell
 def test_what_is_not_ready_is_reported_after_the_next_step(
-    make_desk: MakeDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_harness: MakeHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clio.checks.turn_checks.LIMIT_S", 1.0)
     # Before the edit it answers at once; after it, when the second step has begun to wait.
     configure(tmp_path, "checks:\n  - \"grep -q 'a + b' calc.py && sleep 1.3 && echo 'calc.py:3: E1 late'; true\"\n")
     wait = tool_calls([("run_command", {"command": "sleep 1.5"})])
-    desk = make_desk([edit("calc.py", "a - b", "a + b"), wait, text("done")], approve="all")
-    run(desk)
-    assert "E1 late" not in result(desk, 1)
-    assert "calc.py:3 E1 late" in result(desk, 2)
+    harness = make_harness([edit("calc.py", "a - b", "a + b"), wait, text("done")], approve="all")
+    run(harness)
+    assert "E1 late" not in result(harness, 1)
+    assert "calc.py:3 E1 late" in result(harness, 2)
 
 
 @needs_shell
 def test_a_turn_that_is_stopped_keeps_the_edit_s_result_and_ends_the_checks(
-    make_desk: MakeDesk, tmp_path: Path
+    make_harness: MakeHarness, tmp_path: Path
 ) -> None:
     checking = tmp_path / "checking"
     configure(tmp_path, f"checks:\n  - \"grep -q 'a + b' calc.py && touch '{checking}' && sleep 98; true\"\n")
-    desk = make_desk([edit("calc.py", "a - b", "a + b"), text("done")], approve="all")
+    harness = make_harness([edit("calc.py", "a - b", "a + b"), text("done")], approve="all")
 
     async def story() -> float:
-        turn = asyncio.ensure_future(desk.app.run_turn("go on"))
+        turn = asyncio.ensure_future(harness.app.run_turn("go on"))
         await wait_until_async(checking.exists)
         began = time.monotonic()
         turn.cancel()
@@ -257,7 +259,7 @@ def test_a_turn_that_is_stopped_keeps_the_edit_s_result_and_ends_the_checks(
         return time.monotonic() - began
 
     assert asyncio.run(story()) < 1.5
-    results = [message.content for message in desk.app.session.messages if isinstance(message, ToolMessage)]
+    results = [message.content for message in harness.app.session.messages if isinstance(message, ToolMessage)]
     assert "edited calc.py" in results[-1]
     assert left_running() == []
 
@@ -273,27 +275,27 @@ def left_running() -> list[int]:
 
 
 @needs_shell
-def test_a_project_s_commands_wait_for_trust(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_a_project_s_commands_wait_for_trust(make_harness: MakeHarness, tmp_path: Path) -> None:
     project = tmp_path / "project"
-    make_desk([])
+    make_harness([])
     (project / ".clio").mkdir(exist_ok=True)
     (project / ".clio" / "config.yaml").write_text("checks:\n  - touch ran\n", encoding="utf-8")
-    desk = make_desk([write("a.txt", "x\n"), text("done")], approve="all")
-    assert [value.key for value in desk.loaded.withheld] == ["checks"]
-    run(desk)
+    harness = make_harness([write("a.txt", "x\n"), text("done")], approve="all")
+    assert [value.key for value in harness.loaded.withheld] == ["checks"]
+    run(harness)
     assert not (project / "ran").exists()
-    TrustStore(tmp_path / "home").grant(desk.loaded.main_project, desk.loaded.withheld)
-    trusted = make_desk([write("b.txt", "x\n"), text("done")], approve="all")
+    TrustStore(tmp_path / "home").grant(harness.loaded.main_project, harness.loaded.withheld)
+    trusted = make_harness([write("b.txt", "x\n"), text("done")], approve="all")
     run(trusted)
     assert (project / "ran").exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts of a POSIX shell")
 def test_a_program_that_runs_the_project_s_code_needs_trust_and_a_confinement(
-    make_desk: MakeDesk, tmp_path: Path, only_known_programs: Path
+    make_harness: MakeHarness, tmp_path: Path, only_known_programs: Path
 ) -> None:
     project = tmp_path / "project"
-    make_desk([])
+    make_harness([])
     place = project / "node_modules" / ".bin"
     place.mkdir(parents=True)
     (place / "tsc").write_text(
@@ -301,19 +303,19 @@ def test_a_program_that_runs_the_project_s_code_needs_trust_and_a_confinement(
     )
     (place / "tsc").chmod(0o755)
     (project / "tsconfig.json").write_text("{}", encoding="utf-8")
-    desk = make_desk([write("a.ts", "let x\n"), text("done")], approve="all")
-    run(desk)
-    assert "told" not in result(desk, 1) and not (project / "escaped").exists()
+    harness = make_harness([write("a.ts", "let x\n"), text("done")], approve="all")
+    run(harness)
+    assert "told" not in result(harness, 1) and not (project / "escaped").exists()
 
-    TrustStore(tmp_path / "home").add(desk.loaded.main_project, describe_checks_trust(["tsc"]))
-    trusted = make_desk([write("a.ts", "let y\n"), text("done")], approve="all")
+    TrustStore(tmp_path / "home").add(harness.loaded.main_project, describe_checks_trust(["tsc"]))
+    trusted = make_harness([write("a.ts", "let y\n"), text("done")], approve="all")
     confined = trusted.app.runtime.confinement.level() != "off"
     (project / "a.ts").unlink()
     run(trusted)
     assert ("a.ts:1 TS1 told" in result(trusted, 1)) == confined
     assert not (project / "escaped").exists()
 
-    loose = make_desk([write("b.ts", "let y\n"), text("done")], approve="all")
+    loose = make_harness([write("b.ts", "let y\n"), text("done")], approve="all")
     loose.app.jobs.confinement = Confinement(wanted=False, home=None, person=tmp_path, env={})
     run(loose)
     assert "told" not in result(loose, 1) and not (project / "escaped").exists()
@@ -322,26 +324,26 @@ def test_a_program_that_runs_the_project_s_code_needs_trust_and_a_confinement(
 @pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts of a POSIX shell")
 @pytest.mark.parametrize("folder", [".venv/bin", "tools"])
 def test_a_harmless_program_that_the_project_brings_is_not_run_without_trust(
-    make_desk: MakeDesk, tmp_path: Path, only_known_programs: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+    make_harness: MakeHarness, tmp_path: Path, only_known_programs: Path, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
     (only_known_programs / "ruff").unlink(missing_ok=True)
     configure(tmp_path, "confine_unasked: off\n")
-    desk = make_desk([write("a.py", "x = 1\n"), text("done")], approve="all")
-    place = desk.project / folder
+    harness = make_harness([write("a.py", "x = 1\n"), text("done")], approve="all")
+    place = harness.project / folder
     place.mkdir(parents=True)
-    (place / "ruff").write_text(f"#!/bin/sh\ntouch {desk.project}/ran\n", encoding="utf-8")
+    (place / "ruff").write_text(f"#!/bin/sh\ntouch {harness.project}/ran\n", encoding="utf-8")
     (place / "ruff").chmod(0o755)
-    monkeypatch.setenv("PATH", os.pathsep.join([str(desk.project / "tools"), ".", os.environ["PATH"]]))
-    run(desk)
-    assert not (desk.project / "ran").exists()
+    monkeypatch.setenv("PATH", os.pathsep.join([str(harness.project / "tools"), ".", os.environ["PATH"]]))
+    run(harness)
+    assert not (harness.project / "ran").exists()
 
 
-def test_a_turn_that_edits_nothing_loads_no_checks(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([("read_file", {"path": "calc.py"})]), text("done")], approve="all")
+def test_a_turn_that_edits_nothing_loads_no_checks(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([("read_file", {"path": "calc.py"})]), text("done")], approve="all")
     checks = [name for name in sys.modules if name.startswith("clio.checks.") and name != "clio.checks.edit_checks"]
     kept = {name: sys.modules.pop(name) for name in checks}
     try:
-        run(desk)
+        run(harness)
         assert not any(name in sys.modules for name in kept)
     finally:
         sys.modules.update(kept)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.chat_server import DONE, ChatServer, Part, Recorded, Reply, chunk, text, tool_calls
-from tests.support.desk import make_repository
+from tests.support.harness import make_repository
 from tests.support.wording import mentions
 
 PRICES = '"*":\n  test-model: {input: 2, cached: 0.2, output: 10}\n'

@@ -11,9 +11,9 @@ from clio.commands.registry import run_command
 from clio.messages import ToolMessage
 from clio.security.approval import Answer
 from tests.support.chat_server import Script, stall, text, tool_calls
-from tests.support.desk import Desk
+from tests.support.harness import Harness
 from tests.support.waiting import has_text, wait_until_async
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 EDIT = tool_calls([("edit_file", {"path": "calc.py", "old_string": "a - b", "new_string": "a + b"})])
 SECRET = "sk-proj-" + "Zx81kq" * 8
@@ -24,16 +24,16 @@ def delegate(*tasks: dict[str, Any]) -> Script:
     return tool_calls([("delegate", task) for task in tasks])
 
 
-def last_result(desk: Desk) -> str:
-    return next(str(one.content) for one in reversed(desk.app.session.messages) if isinstance(one, ToolMessage))
+def last_result(harness: Harness) -> str:
+    return next(str(one.content) for one in reversed(harness.app.session.messages) if isinstance(one, ToolMessage))
 
 
-def children(desk: Desk) -> list[Any]:
-    return [info for info in desk.app.store.list() if info.delegated]
+def children(harness: Harness) -> list[Any]:
+    return [info for info in harness.app.store.list() if info.delegated]
 
 
-def test_a_task_is_worked_on_in_a_window_of_its_own(make_desk: MakeDesk) -> None:
-    desk = make_desk(
+def test_a_task_is_worked_on_in_a_window_of_its_own(make_harness: MakeHarness) -> None:
+    harness = make_harness(
         [
             delegate({"task": "What does add do? Look at calc.py."}),
             READ,
@@ -41,10 +41,10 @@ def test_a_task_is_worked_on_in_a_window_of_its_own(make_desk: MakeDesk) -> None
             text("A bug."),
         ]
     )
-    (desk.project / "AGENTS.md").write_text("Use tabs.", encoding="utf-8")
-    finished = asyncio.run(desk.turn("is add right?"))
+    (harness.project / "AGENTS.md").write_text("Use tabs.", encoding="utf-8")
+    finished = asyncio.run(harness.turn("is add right?"))
     assert (finished.status, finished.text, finished.steps) == ("done", "A bug.", 2)
-    first, child, child_again, second = (request.body for request in desk.server.requests)
+    first, child, child_again, second = (request.body for request in harness.server.requests)
     assert "sub-agent of clio" in child["messages"][0]["content"] and "Use tabs." in child["messages"][0]["content"]
     assert "is add right?" not in str(child)
     assert child["messages"][-1]["content"].endswith("What does add do? Look at calc.py.")
@@ -53,16 +53,16 @@ def test_a_task_is_worked_on_in_a_window_of_its_own(make_desk: MakeDesk) -> None
     assert "delegate" in [tool["function"]["name"] for tool in first["tools"]]
     assert child_again["messages"][0] == child["messages"][0] and first["tools"] == second["tools"]
     report = second["messages"][-1]["content"]
-    (info,) = children(desk)
+    (info,) = children(harness)
     assert report == f"[sub-agent general, session {info.id}, 2 steps]\nIt subtracts: calc.py:3"
-    assert (info.parent, info.name) == (desk.app.session.id, "general: What does add do? Look at calc.py.")
-    assert desk.app.store.latest() == desk.app.session.id
-    assert [one.text for one in desk.seen(ToolProgress)] == ["step 1", "step 1 · read calc.py", "step 2"]
-    (done,) = desk.seen(ToolFinished)
+    assert (info.parent, info.name) == (harness.app.session.id, "general: What does add do? Look at calc.py.")
+    assert harness.app.store.latest() == harness.app.session.id
+    assert [one.text for one in harness.seen(ToolProgress)] == ["step 1", "step 1 · read calc.py", "step 2"]
+    (done,) = harness.seen(ToolFinished)
     assert (done.name, done.ok) == ("delegate", True) and done.summary.startswith("2 steps")
 
 
-def test_several_work_side_by_side_and_the_user_is_asked_one_at_a_time(make_desk: MakeDesk) -> None:
+def test_several_work_side_by_side_and_the_user_is_asked_one_at_a_time(make_harness: MakeHarness) -> None:
     def of(request: dict[str, Any], answers: dict[str, list[Script]]) -> Script:
         words = str(request["messages"])
         key = next(key for key in answers if key in words)
@@ -77,56 +77,56 @@ def test_several_work_side_by_side_and_the_user_is_asked_one_at_a_time(make_desk
     def script(request: dict[str, Any]) -> Script:
         return of(request, answers) if "sub-agent of clio" in request["messages"][0]["content"] else top.pop(0)
 
-    desk = make_desk([script] * 6)
-    desk.person.approvals = [Answer("once"), Answer("no", "not that one")]
-    finished = asyncio.run(desk.turn("write both"))
+    harness = make_harness([script] * 6)
+    harness.user.approvals = [Answer("once"), Answer("no", "not that one")]
+    finished = asyncio.run(harness.turn("write both"))
     assert finished.text == "Both."
-    made = [name for name in ("one.txt", "two.txt") if (desk.project / name).exists()]
+    made = [name for name in ("one.txt", "two.txt") if (harness.project / name).exists()]
     assert len(made) == 1
-    assert sorted(request.title for request in desk.person.asked) == [
+    assert sorted(request.title for request in harness.user.asked) == [
         "general: create one.txt",
         "general: create two.txt",
     ]
-    assert len(children(desk)) == 2
-    results = [one for one in desk.app.session.messages if isinstance(one, ToolMessage)]
+    assert len(children(harness)) == 2
+    results = [one for one in harness.app.session.messages if isinstance(one, ToolMessage)]
     assert sum("changed:" in str(one.content) for one in results) == 1
 
 
-def test_what_they_change_is_undone_with_the_turn_that_sent_them(make_desk: MakeDesk) -> None:
-    desk = make_desk([delegate({"task": "mend it"}), EDIT, text("mended"), text("ok")], approve="all")
+def test_what_they_change_is_undone_with_the_turn_that_sent_them(make_harness: MakeHarness) -> None:
+    harness = make_harness([delegate({"task": "mend it"}), EDIT, text("mended"), text("ok")], approve="all")
 
     async def story() -> None:
-        await desk.turn("mend it")
-        assert "a + b" in (desk.project / "calc.py").read_text(encoding="utf-8")
-        done = run_command(desk.app, "/undo")
+        await harness.turn("mend it")
+        assert "a + b" in (harness.project / "calc.py").read_text(encoding="utf-8")
+        done = run_command(harness.app, "/undo")
         assert done.ok, done.text
-        await desk.app.close()
+        await harness.app.close()
 
     asyncio.run(story())
-    assert "a - b" in (desk.project / "calc.py").read_text(encoding="utf-8")
+    assert "a - b" in (harness.project / "calc.py").read_text(encoding="utf-8")
 
 
-def test_plan_mode_holds_for_them(make_desk: MakeDesk) -> None:
-    desk = make_desk([delegate({"task": "mend it"}), EDIT, text("I may not."), text("ok")], approve="plan")
-    asyncio.run(desk.turn("mend it"))
-    assert "a - b" in (desk.project / "calc.py").read_text(encoding="utf-8")
-    assert "plan mode only reads" in desk.server.requests[2].body["messages"][-1]["content"]
+def test_plan_mode_holds_for_them(make_harness: MakeHarness) -> None:
+    harness = make_harness([delegate({"task": "mend it"}), EDIT, text("I may not."), text("ok")], approve="plan")
+    asyncio.run(harness.turn("mend it"))
+    assert "a - b" in (harness.project / "calc.py").read_text(encoding="utf-8")
+    assert "plan mode only reads" in harness.server.requests[2].body["messages"][-1]["content"]
 
 
-def test_tools_may_be_named_and_unknown_ones_are_refused(make_desk: MakeDesk) -> None:
-    desk = make_desk(
+def test_tools_may_be_named_and_unknown_ones_are_refused(make_harness: MakeHarness) -> None:
+    harness = make_harness(
         [delegate({"task": "look", "tools": ["read_file"]}), text("seen"), delegate({"task": "x", "tools": ["fly"]}),
          delegate({"task": " "}), delegate({"task": "x", "agent": "nobody"}), text("ok")]
     )  # fmt: skip
-    asyncio.run(desk.turn("go"))
-    assert [tool["function"]["name"] for tool in desk.server.requests[1].body["tools"]] == ["read_file"]
-    said = [str(one.content) for one in desk.app.session.messages if isinstance(one, ToolMessage)]
+    asyncio.run(harness.turn("go"))
+    assert [tool["function"]["name"] for tool in harness.server.requests[1].body["tools"]] == ["read_file"]
+    said = [str(one.content) for one in harness.app.session.messages if isinstance(one, ToolMessage)]
     assert "there is no tool 'fly'" in said[1] and "the task is empty" in said[2]
     assert "there is no agent 'nobody'" in said[3]
 
 
 def test_a_definition_says_what_one_is_reported_with_which_tools_and_for_how_long(
-    make_desk: MakeDesk, tmp_path: Path
+    make_harness: MakeHarness, tmp_path: Path
 ) -> None:
     folder = tmp_path / "home" / "agents"
     folder.mkdir(parents=True)
@@ -135,74 +135,74 @@ def test_a_definition_says_what_one_is_reported_with_which_tools_and_for_how_lon
         f"Search wide. {SECRET}\n",
         encoding="utf-8",
     )
-    desk = make_desk([delegate({"task": "look", "agent": "explore"}), READ, READ, text("ok")])
-    asyncio.run(desk.turn("go"))
-    child = desk.server.requests[1].body
+    harness = make_harness([delegate({"task": "look", "agent": "explore"}), READ, READ, text("ok")])
+    asyncio.run(harness.turn("go"))
+    child = harness.server.requests[1].body
     assert SECRET not in str(child)
     assert child["model"] == "small-model" and "Search wide." in child["messages"][0]["content"]
     assert [tool["function"]["name"] for tool in child["tools"]] == ["read_file", "search_text"]
     description = next(
         tool["function"]["description"]
-        for tool in desk.server.requests[0].body["tools"]
+        for tool in harness.server.requests[0].body["tools"]
         if tool["function"]["name"] == "delegate"
     )
     assert description.endswith("Agents:\n- explore: finds things")
-    assert "it did not finish: stopped after 2 steps" in last_result(desk)
-    assert not desk.seen(ToolFinished)[-1].ok
+    assert "it did not finish: stopped after 2 steps" in last_result(harness)
+    assert not harness.seen(ToolFinished)[-1].ok
 
 
-def test_a_long_report_is_bounded(make_desk: MakeDesk) -> None:
-    desk = make_desk([delegate({"task": "tell all"}), text("words " * 4_000), text("ok")])
-    asyncio.run(desk.turn("go"))
-    assert len(last_result(desk)) < 6_500 and "the rest is in its session" in last_result(desk)
+def test_a_long_report_is_bounded(make_harness: MakeHarness) -> None:
+    harness = make_harness([delegate({"task": "tell all"}), text("words " * 4_000), text("ok")])
+    asyncio.run(harness.turn("go"))
+    assert len(last_result(harness)) < 6_500 and "the rest is in its session" in last_result(harness)
 
 
-def test_stopping_the_turn_stops_them_and_what_they_run(make_desk: MakeDesk) -> None:
-    desk = make_desk(
+def test_stopping_the_turn_stops_them_and_what_they_run(make_harness: MakeHarness) -> None:
+    harness = make_harness(
         [delegate({"task": "wait"}), tool_calls([("run_command", {"command": "echo $$ > pid; sleep 600"})])],
         approve="all",
     )
 
     async def story() -> None:
-        task = asyncio.create_task(desk.turn("go"))
-        await wait_until_async(lambda: has_text(desk.project / "pid"))
+        task = asyncio.create_task(harness.turn("go"))
+        await wait_until_async(lambda: has_text(harness.project / "pid"))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(story())
-    pid = int((desk.project / "pid").read_text(encoding="utf-8"))
+    pid = int((harness.project / "pid").read_text(encoding="utf-8"))
     assert not Path(f"/proc/{pid}").exists()
-    assert last_result(desk) == "interrupted"
-    (info,) = children(desk)
+    assert last_result(harness) == "interrupted"
+    (info,) = children(harness)
     assert not info.running
 
 
-def test_their_cost_counts_against_the_limit(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_their_cost_counts_against_the_limit(make_harness: MakeHarness, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "prices.yaml").write_text("'*':\n  test-model: {input: 1000, output: 1000}\n", encoding="utf-8")
     replies = [delegate({"task": "look"}), text("a", usage=(900, 100)), text("b", usage=(900, 100))]
-    desk = make_desk(replies, max_cost="3.5")
-    finished = asyncio.run(desk.turn("go"))
+    harness = make_harness(replies, max_cost="3.5")
+    finished = asyncio.run(harness.turn("go"))
     assert finished.status == "max_cost"
 
 
-def test_a_stalled_one_is_ended_with_its_process(make_desk: MakeDesk) -> None:
-    desk = make_desk([delegate({"task": "look"}), stall("Working on")])
+def test_a_stalled_one_is_ended_with_its_process(make_harness: MakeHarness) -> None:
+    harness = make_harness([delegate({"task": "look"}), stall("Working on")])
 
     async def story() -> None:
-        task = asyncio.create_task(desk.turn("go"))
-        await wait_until_async(lambda: len(desk.server.requests) >= 2)
+        task = asyncio.create_task(harness.turn("go"))
+        await wait_until_async(lambda: len(harness.server.requests) >= 2)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(story())
-    assert children(desk)[0].messages >= 1
+    assert children(harness)[0].messages >= 1
 
 
-def test_on_a_small_window_none_are_sent(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("ok")], context_window=8_192)
-    asyncio.run(desk.turn("go"))
-    assert "delegate" not in [tool["function"]["name"] for tool in desk.server.requests[0].body["tools"]]
+def test_on_a_small_window_none_are_sent(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("ok")], context_window=8_192)
+    asyncio.run(harness.turn("go"))
+    assert "delegate" not in [tool["function"]["name"] for tool in harness.server.requests[0].body["tools"]]

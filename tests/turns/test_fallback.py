@@ -11,12 +11,12 @@ import pytest
 from clio.agent.user_interface import Notice, Retrying, StreamRestarted
 from clio.messages import AssistantMessage
 from tests.support.chat_server import Script, cut, error
-from tests.support.desk import Desk, make_repository
+from tests.support.harness import Harness, make_repository
 from tests.support.protocol_server import ProtocolServer, Said
 
 FILES = {"calc.py": "def add(a, b):\n    return a - b\n"}
 PRICES = "currency: USD\n'*':\n  first: {input: 1, output: 1, as_of: 2026-11-01}\n"
-Make = Callable[..., tuple[Desk, ProtocolServer, ProtocolServer]]
+Make = Callable[..., tuple[Harness, ProtocolServer, ProtocolServer]]
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
             prices: str = "",
             alias: str = "",
             **overrides: Any,
-        ) -> tuple[Desk, ProtocolServer, ProtocolServer]:
+        ) -> tuple[Harness, ProtocolServer, ProtocolServer]:
             servers = [stack.enter_context(ProtocolServer(answers)) for answers in (first, second)]
             project, home = tmp_path / "project", tmp_path / "home"
             if not project.exists():
@@ -50,8 +50,8 @@ def make(tmp_path: Path) -> Iterator[Make]:
             )
             if prices:
                 (home / "prices.yaml").write_text(prices)
-            desk = Desk(project, home, servers[0], **({"model": "first", "context_window": "60000"} | overrides))
-            return desk, servers[0], servers[1]
+            harness = Harness(project, home, servers[0], **({"model": "first", "context_window": "60000"} | overrides))
+            return harness, servers[0], servers[1]
 
         yield build
 
@@ -60,25 +60,25 @@ def posts(server: ProtocolServer) -> list[Any]:
     return [request for request in server.requests if request.method == "POST"]
 
 
-def notices(desk: Desk) -> list[str]:
-    return [event.text for event in desk.seen(Notice)]
+def notices(harness: Harness) -> list[str]:
+    return [event.text for event in harness.seen(Notice)]
 
 
 BUSY = [error(429, headers={"Retry-After": "0"}), error(500), error(529), error(503), error(502)]
 
 
 def test_the_next_model_takes_the_step_after_the_retries(make: Make) -> None:
-    desk, first, second = make([*BUSY], [Said(text="from the second")])
-    assert desk.app.answering is desk.app.provider
-    finished = asyncio.run(desk.turn("?"))
+    harness, first, second = make([*BUSY], [Said(text="from the second")])
+    assert harness.app.answering is harness.app.provider
+    finished = asyncio.run(harness.turn("?"))
     assert (finished.status, finished.text) == ("done", "from the second")
-    assert desk.app.answering.model == "claude-x"  # as the status line shows it
+    assert harness.app.answering.model == "claude-x"  # as the status line shows it
     assert len(posts(first)) == 5
     assert posts(second)[0].path == "/anthropic/v1/messages"
     assert posts(second)[0].body["model"] == "claude-x"
-    assert len([text for text in notices(desk) if "claude-x at 127.0.0.1" in text and "takes over" in text]) == 1
-    assert [m.model for m in desk.app.session.messages if isinstance(m, AssistantMessage)] == ["claude-x"]
-    assert [(bill.model, bill.server) for bill in desk.app.session.bills] == [
+    assert len([text for text in notices(harness) if "claude-x at 127.0.0.1" in text and "takes over" in text]) == 1
+    assert [m.model for m in harness.app.session.messages if isinstance(m, AssistantMessage)] == ["claude-x"]
+    assert [(bill.model, bill.server) for bill in harness.app.session.bills] == [
         ("claude-x", second.url.removeprefix("http://").removesuffix("/v1"))
     ]
 
@@ -86,8 +86,8 @@ def test_the_next_model_takes_the_step_after_the_retries(make: Make) -> None:
 def test_it_happens_in_the_middle_of_a_tool_loop(make: Make) -> None:
     call = Said(reasoning="look", calls=[("read_file", {"path": "calc.py"})])
     again = Said(reasoning="more", calls=[("find_files", {"pattern": "*.py"})])
-    desk, first, second = make([call, *BUSY], [again, Said(text="It subtracts.")])
-    finished = asyncio.run(desk.turn("what does add do?"))
+    harness, first, second = make([call, *BUSY], [again, Said(text="It subtracts.")])
+    finished = asyncio.run(harness.turn("what does add do?"))
     assert (finished.status, finished.text, finished.steps) == ("done", "It subtracts.", 3)
     body = posts(second)[0].body
     blocks = [block for message in body["messages"] for block in message["content"] if isinstance(block, dict)]
@@ -95,121 +95,121 @@ def test_it_happens_in_the_middle_of_a_tool_loop(make: Make) -> None:
     (result,) = [block for block in blocks if block["type"] == "tool_result"]
     assert "return a - b" in str(result["content"])
     assert not [block for block in blocks if block["type"] == "thinking"]  # the first one's thoughts are not its own
-    models = [m.model for m in desk.app.session.messages if isinstance(m, AssistantMessage)]
+    models = [m.model for m in harness.app.session.messages if isinstance(m, AssistantMessage)]
     assert models == ["first", "claude-x", "claude-x"]
     assert len(posts(first)) == 6  # the third step left it alone
 
 
 def test_the_first_is_asked_once_after_the_cooldown_and_is_the_first_again(make: Make) -> None:
     clock = [1000.0]
-    desk, first, _ = make(
+    harness, first, _ = make(
         [*BUSY, error(503), Said(text="I am back"), Said(text="still here")],
         [Said(text="one"), Said(text="two"), Said(text="three")],
         more="fallback_cooldown_s: 60\n",
     )
-    desk.app.fallback._now = lambda: clock[0]  # type: ignore[attr-defined]
+    harness.app.fallback._now = lambda: clock[0]  # type: ignore[attr-defined]
 
     async def turns() -> list[str]:
-        said = [(await desk.turn("1")).text]
+        said = [(await harness.turn("1")).text]
         clock[0] += 59
-        said.append((await desk.turn("2")).text)
+        said.append((await harness.turn("2")).text)
         assert len(posts(first)) == 5
         clock[0] += 2
-        said.append((await desk.turn("3")).text)  # one try, then the second again
+        said.append((await harness.turn("3")).text)  # one try, then the second again
         assert len(posts(first)) == 6
         clock[0] += 61
-        said += [(await desk.turn("4")).text, (await desk.turn("5")).text]
+        said += [(await harness.turn("4")).text, (await harness.turn("5")).text]
         return said
 
     assert asyncio.run(turns()) == ["one", "two", "three", "I am back", "still here"]
-    assert [text for text in notices(desk) if "answers again" in text] == [
-        f"first at {desk.app.provider.name} answers again"
+    assert [text for text in notices(harness) if "answers again" in text] == [
+        f"first at {harness.app.provider.name} answers again"
     ]
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
 def test_what_the_user_must_put_right_is_not_passed_on(make: Make, status: int) -> None:
-    desk, _, second = make([error(status)] * 3, [Said(text="never")])
-    assert asyncio.run(desk.turn("?")).status in ("refused", "failed")
+    harness, _, second = make([error(status)] * 3, [Said(text="never")])
+    assert asyncio.run(harness.turn("?")).status in ("refused", "failed")
     assert posts(second) == []
 
 
 def test_a_used_up_quota_is_passed_on(make: Make) -> None:
     body = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
-    desk, first, _ = make([error(429, body)], [Said(text="here")])
-    assert asyncio.run(desk.turn("?")).text == "here"
+    harness, first, _ = make([error(429, body)], [Said(text="here")])
+    assert asyncio.run(harness.turn("?")).text == "here"
     assert len(posts(first)) == 1
 
 
 def test_a_server_that_is_not_there_is_passed_on(make: Make) -> None:
-    desk, _, _ = make([], [Said(text="here")], base_url="http://127.0.0.1:9/v1")
-    assert asyncio.run(desk.turn("?")).text == "here"
-    assert any("nothing listens" in text for text in notices(desk))
+    harness, _, _ = make([], [Said(text="here")], base_url="http://127.0.0.1:9/v1")
+    assert asyncio.run(harness.turn("?")).text == "here"
+    assert any("nothing listens" in text for text in notices(harness))
 
 
 def test_an_answer_that_breaks_off_is_replaced(make: Make) -> None:
-    desk, _, _ = make([cut("I think it is")] * 5, [Said(text="It is two.")])
-    asyncio.run(desk.turn("?"))
-    assert desk.shown == "It is two."
-    assert desk.seen(StreamRestarted)
-    kept = [m.content for m in desk.app.session.messages if isinstance(m, AssistantMessage)]
+    harness, _, _ = make([cut("I think it is")] * 5, [Said(text="It is two.")])
+    asyncio.run(harness.turn("?"))
+    assert harness.shown == "It is two."
+    assert harness.seen(StreamRestarted)
+    kept = [m.content for m in harness.app.session.messages if isinstance(m, AssistantMessage)]
     assert kept == ["It is two."]
 
 
 def test_where_all_fail_the_last_failure_is_reported(make: Make) -> None:
-    desk, first, second = make([error(500)] * 5, [error(529)] * 5)
-    finished = asyncio.run(desk.turn("?"))
+    harness, first, second = make([error(500)] * 5, [error(529)] * 5)
+    finished = asyncio.run(harness.turn("?"))
     assert finished.status == "failed"
     assert (len(posts(first)), len(posts(second))) == (5, 5)
-    assert len(desk.seen(Retrying)) == 8
+    assert len(harness.seen(Retrying)) == 8
 
 
 def test_a_fallback_of_unknown_price_is_not_asked_under_a_limit(make: Make) -> None:
     of_a_maker = "provider: moonshot, "  # what is at an address of this machine costs nothing
-    desk, _, second = make([*BUSY], [Said(text="never")], prices=PRICES, max_cost="5", alias=of_a_maker)
-    assert asyncio.run(desk.turn("?")).status == "failed"
+    harness, _, second = make([*BUSY], [Said(text="never")], prices=PRICES, max_cost="5", alias=of_a_maker)
+    assert asyncio.run(harness.turn("?")).status == "failed"
     assert posts(second) == []
-    assert any("--max-cost cannot be kept" in text for text in notices(desk))
+    assert any("--max-cost cannot be kept" in text for text in notices(harness))
 
 
 def test_the_limit_holds_for_the_fallback(make: Make) -> None:
     dear = PRICES + "  claude-x: {input: 500000, output: 500000, as_of: 2026-11-01}\n"
-    desk, _, second = make([*BUSY], [Said(text="never")], prices=dear, max_cost="1")
-    assert asyncio.run(desk.turn("?")).status == "max_cost"
+    harness, _, second = make([*BUSY], [Said(text="never")], prices=dear, max_cost="1")
+    assert asyncio.run(harness.turn("?")).status == "max_cost"
     assert posts(second) == []
 
 
 def test_its_own_smaller_window_trims_what_it_is_sent(make: Make, tmp_path: Path) -> None:
     long = "word " * 9_000
-    desk, first, second = make(
+    harness, first, second = make(
         [Said(text="noted"), Said(text="noted too"), *BUSY, Said(text="mine again")],
         [Said(text="small")],
         more="",
     )
     config = tmp_path / "home" / "config.yaml"
     config.write_text(config.read_text().replace("context_window: 60000", "context_window: 24000"))
-    desk = Desk(desk.project, tmp_path / "home", first, model="first", context_window="60000")
+    harness = Harness(harness.project, tmp_path / "home", first, model="first", context_window="60000")
 
     async def turns() -> str:
-        await desk.turn(long)
-        await desk.turn(long)
-        return (await desk.turn("go on")).text
+        await harness.turn(long)
+        await harness.turn(long)
+        return (await harness.turn("go on")).text
 
     assert asyncio.run(turns()) == "small"
     assert len(posts(second)[0].raw) < len(posts(first)[-1].raw) * 0.7
-    context = desk.app.context
+    context = harness.app.context
     assert context is not None
     assert context.limits.context_window == 60_000
 
 
 def test_an_alias_that_is_wrong_is_reported_and_passed_over(make: Make) -> None:
-    desk, _, _ = make([*BUSY], [Said(text="here")])
-    text = (desk.loaded.home / "config.yaml").read_text()
-    (desk.loaded.home / "config.yaml").write_text(
+    harness, _, _ = make([*BUSY], [Said(text="here")])
+    text = (harness.loaded.home / "config.yaml").read_text()
+    (harness.loaded.home / "config.yaml").write_text(
         text.replace("fallback: [second]", "fallback: [wrong, second]").replace(
             "models: {", "models: {wrong: {provider: nosuch}, "
         )
     )
-    desk = Desk(desk.project, desk.loaded.home, desk.server, model="first", context_window="60000")
-    assert asyncio.run(desk.turn("?")).text == "here"
-    assert any("the fallback 'wrong' is not used: unknown provider 'nosuch'" in text for text in notices(desk))
+    harness = Harness(harness.project, harness.loaded.home, harness.server, model="first", context_window="60000")
+    assert asyncio.run(harness.turn("?")).text == "here"
+    assert any("the fallback 'wrong' is not used: unknown provider 'nosuch'" in text for text in notices(harness))

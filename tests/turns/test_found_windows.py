@@ -9,8 +9,8 @@ import pytest
 from clio.agent.user_interface import Notice
 from clio.context.learned_limits import WINDOWS_FILE_NAME
 from tests.support.chat_server import Reply, empty_stream, text, tool_calls
-from tests.support.desk import Desk
-from tests.turns.conftest import MakeDesk
+from tests.support.harness import Harness
+from tests.turns.conftest import MakeHarness
 from tests.turns.test_windows import openai
 
 WINDOW = 14_000  # tokens the server really has; it says nothing of it
@@ -35,53 +35,55 @@ class Silent:
         return text("Yes.")
 
 
-async def talk(desk: Desk, turns: int = 4) -> None:
+async def talk(harness: Harness, turns: int = 4) -> None:
     for number in range(turns):
-        assert (await desk.turn(f"{number}: {WORDS}")).status == "done"
-    await desk.app.close()
+        assert (await harness.turn(f"{number}: {WORDS}")).status == "done"
+    await harness.app.close()
 
 
 @pytest.mark.parametrize(
     "refusal", [NAMED, openai("prompt is too long"), empty_stream()], ids=["named", "bare", "empty"]
 )
-def test_the_next_clio_pays_no_refusals(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch, refusal: Reply) -> None:
+def test_the_next_clio_pays_no_refusals(
+    make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch, refusal: Reply
+) -> None:
     monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda *_: 0.0)
     server = Silent(refusal)
-    desk = make_desk(server)
-    asyncio.run(talk(desk))
+    harness = make_harness(server)
+    asyncio.run(talk(harness))
     paid = server.refused
     assert paid > 0
-    session = desk.app.session.id
+    session = harness.app.session.id
 
-    desk.app = desk.build()  # a new conversation
-    asyncio.run(talk(desk))
-    desk.app = desk.build()  # clio -c
-    desk.app.open_session(session)
-    asyncio.run(talk(desk))
+    harness.app = harness.build()  # a new conversation
+    asyncio.run(talk(harness))
+    harness.app = harness.build()  # clio -c
+    harness.app.open_session(session)
+    asyncio.run(talk(harness))
     assert server.refused == paid
-    assert 0.85 * WINDOW < next(iter(stored(desk).values()))["tokens"] <= 1.15 * WINDOW
+    assert 0.85 * WINDOW < next(iter(stored(harness).values()))["tokens"] <= 1.15 * WINDOW
 
 
-def stored(desk: Desk) -> dict[str, Any]:
-    return json.loads((desk.app.home / WINDOWS_FILE_NAME).read_text(encoding="utf-8"))["windows"]
+def stored(harness: Harness) -> dict[str, Any]:
+    return json.loads((harness.app.home / WINDOWS_FILE_NAME).read_text(encoding="utf-8"))["windows"]
 
 
-def test_a_server_that_says_more_now_is_believed(make_desk: MakeDesk) -> None:
-    desk = make_desk(Silent(NAMED))
-    asyncio.run(talk(desk))
-    assert [row["tokens"] for row in stored(desk).values()] == [WINDOW]
-    desk.server.models = [{"id": "test-model", "max_model_len": 65_536}]
-    desk.app = desk.build()
+def test_a_server_that_says_more_now_is_believed(make_harness: MakeHarness) -> None:
+    harness = make_harness(Silent(NAMED))
+    asyncio.run(talk(harness))
+    assert [row["tokens"] for row in stored(harness).values()] == [WINDOW]
+    harness.server.models = [{"id": "test-model", "max_model_len": 65_536}]
+    harness.app = harness.build()
 
     async def window() -> int:
-        limits = (await desk.app.window()).limits
-        await desk.app.close()
+        limits = (await harness.app.window()).limits
+        await harness.app.close()
         return limits.context_window
 
     assert asyncio.run(window()) == 65_536
 
 
-def test_a_sub_agent_teaches_those_after_it(make_desk: MakeDesk) -> None:
+def test_a_sub_agent_teaches_those_after_it(make_harness: MakeHarness) -> None:
     class Sender(Silent):
         sent = 0
 
@@ -94,28 +96,28 @@ def test_a_sub_agent_teaches_those_after_it(make_desk: MakeDesk) -> None:
             return tool_calls([("delegate", {"task": "Read it all."})]) if asked else text("Done.")
 
     server = Sender(NAMED)
-    desk = make_desk(server)
+    harness = make_harness(server)
     for number in range(6):
         lines = "".join(f"{number}.{line} a line of words to be read and weighed\n" for line in range(260))
-        (desk.project / f"big{number}.txt").write_text(lines, encoding="utf-8")
+        (harness.project / f"big{number}.txt").write_text(lines, encoding="utf-8")
 
     async def run() -> int:
-        assert (await desk.turn("begin")).status == "done"
+        assert (await harness.turn("begin")).status == "done"
         paid = server.refused
-        assert (await desk.turn("begin again")).status == "done"
-        await desk.app.close()
+        assert (await harness.turn("begin again")).status == "done"
+        await harness.app.close()
         return paid
 
     paid = asyncio.run(run())
     assert (server.sent, paid > 0) == (2, True)
     assert server.refused == paid
-    assert [row["tokens"] for row in stored(desk).values()] == [WINDOW]
+    assert [row["tokens"] for row in stored(harness).values()] == [WINDOW]
 
 
-def test_an_incognito_clio_keeps_nothing(make_desk: MakeDesk) -> None:
+def test_an_incognito_clio_keeps_nothing(make_harness: MakeHarness) -> None:
     server = Silent(NAMED)
-    desk = make_desk(server, incognito=True)
-    asyncio.run(talk(desk))
+    harness = make_harness(server, incognito=True)
+    asyncio.run(talk(harness))
     assert server.refused > 0
-    assert not desk.app.home.exists()
-    assert not [event.text for event in desk.seen(Notice) if event.level == "warning"]
+    assert not harness.app.home.exists()
+    assert not [event.text for event in harness.seen(Notice) if event.level == "warning"]

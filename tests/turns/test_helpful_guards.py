@@ -10,16 +10,16 @@ from clio.agent.user_interface import Notice, ToolFinished, ToolProgress, TurnFi
 from clio.messages import ToolMessage, UserMessage
 from clio.security.approval import Answer, ApprovalRequest
 from tests.support.chat_server import stall, text, tool_calls
-from tests.support.desk import Desk
+from tests.support.harness import Harness
 from tests.support.waiting import wait_until_async
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 GONE = ("read_file", {"path": "gone.py"})
 
 
-def results(desk: Desk) -> list[str]:
+def results(harness: Harness) -> list[str]:
     """The tool results in the newest request."""
-    messages = desk.server.requests[-1].body["messages"]
+    messages = harness.server.requests[-1].body["messages"]
     return [message["content"] for message in messages if message["role"] == "tool"]
 
 
@@ -27,107 +27,109 @@ def command(script: str) -> tuple[str, dict[str, Any]]:
     return "run_command", {"command": f'{sys.executable} -c "{script}"'}
 
 
-def test_the_second_identical_failure_gets_advice_and_the_fourth_ends_the_turn(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([GONE])] * 6)
-    finished = asyncio.run(desk.turn("read it"))
-    assert (finished.status, len(desk.server.requests)) == ("failed", 4)
+def test_the_second_identical_failure_gets_advice_and_the_fourth_ends_the_turn(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([GONE])] * 6)
+    finished = asyncio.run(harness.turn("read it"))
+    assert (finished.status, len(harness.server.requests)) == ("failed", 4)
     assert "4 times" in finished.error
-    first, second, third = results(desk)
+    first, second, third = results(harness)
     assert second.startswith(first) and "same failure" in second and "list_files" in second
     assert "ends the turn" in third
 
 
-def test_a_change_between_begins_the_count_again(make_desk: MakeDesk) -> None:
+def test_a_change_between_begins_the_count_again(make_harness: MakeHarness) -> None:
     writes = [tool_calls([("write_file", {"path": f"new{number}.txt", "content": "x\n"})]) for number in range(3)]
     steps = [step for write in writes for step in (tool_calls([GONE]), tool_calls([GONE]), write)]
-    desk = make_desk([*steps, text("Done.")], approve="all")
-    assert asyncio.run(desk.turn("read it")).status == "done"
+    harness = make_harness([*steps, text("Done.")], approve="all")
+    assert asyncio.run(harness.turn("read it")).status == "done"
 
 
-def test_a_command_that_answers_otherwise_each_time_is_polling(make_desk: MakeDesk) -> None:
+def test_a_command_that_answers_otherwise_each_time_is_polling(make_harness: MakeHarness) -> None:
     script = "import sys; p=open('n','a'); p.write('x'); p.close(); print('at', len(open('n').read())); sys.exit(1)"
-    desk = make_desk([*[tool_calls([command(script)])] * 6, text("Done.")], approve="all")
-    assert asyncio.run(desk.turn("poll it")).status == "done"
-    assert not any("same failure" in result for result in results(desk))
+    harness = make_harness([*[tool_calls([command(script)])] * 6, text("Done.")], approve="all")
+    assert asyncio.run(harness.turn("poll it")).status == "done"
+    assert not any("same failure" in result for result in results(harness))
 
 
-def test_a_command_that_waits_is_polling(make_desk: MakeDesk) -> None:
+def test_a_command_that_waits_is_polling(make_harness: MakeHarness) -> None:
     waiting = ("run_command", {"command": "sleep 0.01; test -f never"})
-    desk = make_desk([*[tool_calls([waiting])] * 6, text("Done.")], approve="all")
-    assert asyncio.run(desk.turn("poll it")).status == "done"
+    harness = make_harness([*[tool_calls([waiting])] * 6, text("Done.")], approve="all")
+    assert asyncio.run(harness.turn("poll it")).status == "done"
 
 
-def test_the_time_a_failing_test_took_makes_no_other_result(make_desk: MakeDesk) -> None:
+def test_the_time_a_failing_test_took_makes_no_other_result(make_harness: MakeHarness) -> None:
     script = "import sys, os; print('1 failed in 0.%ds' % (os.getpid() % 97)); sys.exit(1)"
-    desk = make_desk([tool_calls([command(script)])] * 6, approve="all")
-    assert asyncio.run(desk.turn("test it")).status == "failed"
-    assert len(desk.server.requests) == 4
+    harness = make_harness([tool_calls([command(script)])] * 6, approve="all")
+    assert asyncio.run(harness.turn("test it")).status == "failed"
+    assert len(harness.server.requests) == 4
 
 
-def test_successful_calls_with_the_same_result_get_a_hint_and_may_go_on(make_desk: MakeDesk) -> None:
+def test_successful_calls_with_the_same_result_get_a_hint_and_may_go_on(make_harness: MakeHarness) -> None:
     listing = tool_calls([("list_files", {})])
-    desk = make_desk([*[listing] * 9, text("Done.")])
-    assert asyncio.run(desk.turn("look")).status == "done"
-    assert "the same each time" in results(desk)[-1]
-    assert "the same each time" not in results(desk)[0]
+    harness = make_harness([*[listing] * 9, text("Done.")])
+    assert asyncio.run(harness.turn("look")).status == "done"
+    assert "the same each time" in results(harness)[-1]
+    assert "the same each time" not in results(harness)[0]
 
 
-def test_the_model_is_reported_that_it_was_interrupted_while_it_thought(make_desk: MakeDesk) -> None:
-    desk = make_desk([stall(""), text("Then this.")])
+def test_the_model_is_reported_that_it_was_interrupted_while_it_thought(make_harness: MakeHarness) -> None:
+    harness = make_harness([stall(""), text("Then this.")])
 
     async def story() -> None:
-        task = asyncio.create_task(desk.app.run_turn("think hard"))
-        await wait_until_async(lambda: desk.server.requests)
+        task = asyncio.create_task(harness.app.run_turn("think hard"))
+        await wait_until_async(lambda: harness.server.requests)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert desk.seen(TurnFinished)[-1].status == "interrupted"
-        await desk.turn("do that instead")
+        assert harness.seen(TurnFinished)[-1].status == "interrupted"
+        await harness.turn("do that instead")
 
     asyncio.run(story())
-    users = [message["content"] for message in desk.server.requests[-1].body["messages"] if message["role"] == "user"]
+    users = [
+        message["content"] for message in harness.server.requests[-1].body["messages"] if message["role"] == "user"
+    ]
     assert any("The user interrupted you while you were thinking" in str(content) for content in users)
-    kept = [message for message in desk.app.session.messages if isinstance(message, UserMessage)]
+    kept = [message for message in harness.app.session.messages if isinstance(message, UserMessage)]
     assert [message.origin for message in kept] == ["user", "interrupt", "user"]
 
 
-def test_a_small_window_names_the_tools_it_has_no_space_for(make_desk: MakeDesk) -> None:
+def test_a_small_window_names_the_tools_it_has_no_space_for(make_harness: MakeHarness) -> None:
     patch = tool_calls([("apply_patch", {"patch": "*** Begin Patch"})])
-    desk = make_desk([patch, text("hi")], models=[{"id": "test-model", "max_model_len": 16_384}])
-    asyncio.run(desk.turn("hi"))
-    body = desk.server.requests[0].body
+    harness = make_harness([patch, text("hi")], models=[{"id": "test-model", "max_model_len": 16_384}])
+    asyncio.run(harness.turn("hi"))
+    body = harness.server.requests[0].body
     assert "apply_patch" not in [tool["function"]["name"] for tool in body["tools"]]
     assert "apply_patch" in body["messages"][0]["content"]
-    assert any("apply_patch" in notice.text and "left out" in notice.text for notice in desk.seen(Notice))
-    assert "left out" in results(desk)[0]
+    assert any("apply_patch" in notice.text and "left out" in notice.text for notice in harness.seen(Notice))
+    assert "left out" in results(harness)[0]
 
 
-def test_a_result_takes_a_share_of_the_free_room(make_desk: MakeDesk) -> None:
-    desk = make_desk([], models=[{"id": "test-model", "max_model_len": 24_000}], approve="all")
-    (desk.project / "long.txt").write_text("".join(f"line {number} of a long file\n" for number in range(2_000)))
+def test_a_result_takes_a_share_of_the_free_room(make_harness: MakeHarness) -> None:
+    harness = make_harness([], models=[{"id": "test-model", "max_model_len": 24_000}], approve="all")
+    (harness.project / "long.txt").write_text("".join(f"line {number} of a long file\n" for number in range(2_000)))
     calls = [("run_command", {"command": "cat long.txt"}), ("read_file", {"path": "long.txt"})]
-    desk.server.add(*(tool_calls([call]) for call in calls), text("Done."))
-    asyncio.run(desk.turn("read it"))
-    printed, read = results(desk)
+    harness.server.add(*(tool_calls([call]) for call in calls), text("Done."))
+    asyncio.run(harness.turn("read it"))
+    printed, read = results(harness)
     assert len(printed) < 16_000 and len(read) < 16_000
     assert "read_output" in printed and "of 2,00" in printed
     last = int(read.splitlines()[-2].split("|")[0])
     assert read.splitlines()[-1].endswith(f"go on with offset={last + 1}]")
 
 
-def test_calls_of_one_step_share_the_room(make_desk: MakeDesk) -> None:
-    desk = make_desk([], models=[{"id": "test-model", "max_model_len": 24_000}])
+def test_calls_of_one_step_share_the_room(make_harness: MakeHarness) -> None:
+    harness = make_harness([], models=[{"id": "test-model", "max_model_len": 24_000}])
     for name in "abcdef":
-        (desk.project / f"{name}.txt").write_text(
+        (harness.project / f"{name}.txt").write_text(
             "".join(f"{name} {number} of a long file\n" for number in range(2_000))
         )
-    desk.server.add(tool_calls([("read_file", {"path": f"{name}.txt"}) for name in "abcdef"]), text("Done."))
-    asyncio.run(desk.turn("read them"))
-    assert sum(map(len, results(desk))) < 45_000
-    assert len(results(desk)) == 6 and all("go on with offset=" in result for result in results(desk))
+    harness.server.add(tool_calls([("read_file", {"path": f"{name}.txt"}) for name in "abcdef"]), text("Done."))
+    asyncio.run(harness.turn("read them"))
+    assert sum(map(len, results(harness))) < 45_000
+    assert len(results(harness)) == 6 and all("go on with offset=" in result for result in results(harness))
 
 
-def test_lines_that_the_window_shows_unchanged_are_pointed_at(make_desk: MakeDesk) -> None:
+def test_lines_that_the_window_shows_unchanged_are_pointed_at(make_harness: MakeHarness) -> None:
     body = "".join(f"value_{number} = {number}\n" for number in range(100))
     edit = {"path": "long.py", "old_string": "value_50 = 50", "new_string": "value_50 = 0"}
     calls = [
@@ -137,52 +139,54 @@ def test_lines_that_the_window_shows_unchanged_are_pointed_at(make_desk: MakeDes
         ("read_file", {"path": "long.py", "offset": 10, "limit": 40}),
         ("read_file", {"path": "long.py"}),
     ]
-    desk = make_desk([*(tool_calls([call]) for call in calls), text("Done.")], approve="all")
-    (desk.project / "long.py").write_text(body)
-    asyncio.run(desk.turn("work"))
-    whole, part, _, again, changed = results(desk)
+    harness = make_harness([*(tool_calls([call]) for call in calls), text("Done.")], approve="all")
+    (harness.project / "long.py").write_text(body)
+    asyncio.run(harness.turn("work"))
+    whole, part, _, again, changed = results(harness)
     assert "value_99 = 99" in whole
     assert "unchanged: lines 10-49" in part and "\n" not in part.replace("]\n[", "")
     assert "unchanged: lines 10-49" in again
     assert "value_50 = 0" in changed and "value_99 = 99" in changed
 
 
-def test_lines_that_a_trim_took_are_shown_again(make_desk: MakeDesk) -> None:
+def test_lines_that_a_trim_took_are_shown_again(make_harness: MakeHarness) -> None:
     read = tool_calls([("read_file", {"path": "long.py"})])
-    desk = make_desk([read, text("Seen."), text("Yes."), read, text("Done.")])
-    (desk.project / "long.py").write_text("".join(f"value_{number} = {number}\n" for number in range(100)))
+    harness = make_harness([read, text("Seen."), text("Yes."), read, text("Done.")])
+    (harness.project / "long.py").write_text("".join(f"value_{number} = {number}\n" for number in range(100)))
 
     async def story() -> None:
-        await desk.turn("read it")
-        await desk.turn("and so?")
-        result = next(message for message in desk.app.session.messages if isinstance(message, ToolMessage))
-        context = desk.app.context
+        await harness.turn("read it")
+        await harness.turn("and so?")
+        result = next(message for message in harness.app.session.messages if isinstance(message, ToolMessage))
+        context = harness.app.context
         assert context is not None and context.trim_now() is not None
-        trim = desk.app.session.trims[-1]
+        trim = harness.app.session.trims[-1]
         assert result.id in trim.dropped or result.id in trim.shrunk
-        await desk.turn("read it again")
+        await harness.turn("read it again")
 
     asyncio.run(story())
-    assert "value_99 = 99" in results(desk)[-1]
+    assert "value_99 = 99" in results(harness)[-1]
 
 
-def test_a_command_says_its_time_limit_and_a_clean_tree_is_called_clean(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([("git", {"operation": "status"})]), text("Clean.")])
-    asyncio.run(desk.turn("status?"))
-    described = {tool["function"]["name"]: tool["function"] for tool in desk.server.requests[0].body["tools"]}
+def test_a_command_says_its_time_limit_and_a_clean_tree_is_called_clean(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([("git", {"operation": "status"})]), text("Clean.")])
+    asyncio.run(harness.turn("status?"))
+    described = {tool["function"]["name"]: tool["function"] for tool in harness.server.requests[0].body["tools"]}
     assert "default 120" in described["run_command"]["description"]
-    assert "clean" in results(desk)[0]
+    assert "clean" in results(harness)[0]
 
 
-def test_the_clock_of_a_command_starts_when_it_is_allowed(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = make_desk([tool_calls([command("open('made', 'w').write('x')")]), text("Done.")])
+def test_the_clock_of_a_command_starts_when_it_is_allowed(
+    make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = make_harness([tool_calls([command("open('made', 'w').write('x')")]), text("Done.")])
 
     async def allow_slowly(request: ApprovalRequest) -> Answer:
         await asyncio.sleep(1.0)  # a slow user: longer than the command may be reported to have run
         return Answer(kind="once")
 
-    monkeypatch.setattr(desk.person, "ask", allow_slowly)
-    asyncio.run(desk.turn("do it"))
-    assert (desk.project / "made").exists()
-    assert [event.text for event in desk.seen(ToolProgress)][:1] == [""]
-    assert desk.seen(ToolFinished)[0].asked and desk.seen(ToolFinished)[0].seconds < 0.9
+    monkeypatch.setattr(harness.user, "ask", allow_slowly)
+    asyncio.run(harness.turn("do it"))
+    assert (harness.project / "made").exists()
+    assert [event.text for event in harness.seen(ToolProgress)][:1] == [""]
+    assert harness.seen(ToolFinished)[0].asked and harness.seen(ToolFinished)[0].seconds < 0.9

@@ -18,7 +18,7 @@ import pytest
 
 from clio.memory.store.record import Entry, Provenance
 from tests.support.chat_server import ChatServer, Reply, error, text, tool_calls
-from tests.support.desk import make_repository
+from tests.support.harness import make_repository
 from tests.support.pty_session import PtySession
 from tests.turns.traces import Listener, snapshot
 
@@ -229,7 +229,7 @@ def test_a_session_can_be_gone_on_with_and_stays_as_it_is(place: Place) -> None:
     assert (done.returncode, done.stdout) == (0, "Yes.\n"), done.stderr
     assert place.look() == before
     assert place.listener.writes == []
-    assert f"The animals are {MARKER}s." in place.sent()[0]  # the conversation the person asked for, and it alone
+    assert f"The animals are {MARKER}s." in place.sent()[0]  # the conversation the user asked for, and it alone
     assert "project_knowledge" not in place.sent()[0]
 
 
@@ -342,17 +342,17 @@ def test_no_ltm_still_finds_what_it_is_asked_for(place: Place) -> None:
 
 
 @pytest.mark.parametrize("ltm", [True, False])
-def test_news_of_another_clio_reach_the_model_unless_no_ltm(make_desk: Any, ltm: bool) -> None:
-    desk = make_desk([text("One."), text("Two.")], ltm=ltm)
+def test_news_of_another_clio_reach_the_model_unless_no_ltm(make_harness: Any, ltm: bool) -> None:
+    harness = make_harness([text("One."), text("Two.")], ltm=ltm)
 
     async def story() -> None:
-        await desk.turn("first")
-        other = desk.build()
+        await harness.turn("first")
+        other = harness.build()
         other.memory.add(Entry(kind="discovery", text=f"the {MARKER} smiles"), Provenance(asserted_by="user"))
         await other.close()
-        await desk.turn("second")
-        await desk.app.close()
+        await harness.turn("second")
+        await harness.app.close()
 
     asyncio.run(story())
-    sent = [request.raw.decode() for request in desk.server.requests]
+    sent = [request.raw.decode() for request in harness.server.requests]
     assert [MARKER in body for body in sent] == [False, ltm]

@@ -5,7 +5,7 @@ from typing import Any
 
 from clio.commands.context_commands import show
 from tests.support.chat_server import text, tool_calls
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 SECRET = "sk-proj-" + "Zx81kq" * 8
 
@@ -18,17 +18,17 @@ def make_files(project: Any) -> None:
     (project / "api" / "app.py").write_text("x = 1\n", encoding="utf-8")
 
 
-def test_the_prompt_holds_them_and_a_folders_come_with_its_files(make_desk: MakeDesk) -> None:
-    desk = make_desk(
+def test_the_prompt_holds_them_and_a_folders_come_with_its_files(make_harness: MakeHarness) -> None:
+    harness = make_harness(
         [
             tool_calls([("read_file", {"path": "api/app.py"})]),
             tool_calls([("read_file", {"path": "api/app.py"})]),
             text("ok"),
         ]
     )
-    make_files(desk.project)
-    asyncio.run(desk.turn("look"))
-    first, second, third = (request.body["messages"] for request in desk.server.requests)
+    make_files(harness.project)
+    asyncio.run(harness.turn("look"))
+    first, second, third = (request.body["messages"] for request in harness.server.requests)
     assert "Use tabs." in first[0]["content"] and "Short names." in first[0]["content"]
     assert SECRET not in str(first)
     assert "French" not in str(first)
@@ -37,20 +37,20 @@ def test_the_prompt_holds_them_and_a_folders_come_with_its_files(make_desk: Make
     assert first[0] == second[0] == third[0]
 
 
-def test_no_instructions_leaves_all_of_them_out(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([("read_file", {"path": "api/app.py"})]), text("ok")], instructions=False)
-    make_files(desk.project)
-    asyncio.run(desk.turn("look"))
-    sent = str(desk.server.requests[-1].body)
+def test_no_instructions_leaves_all_of_them_out(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([("read_file", {"path": "api/app.py"})]), text("ok")], instructions=False)
+    make_files(harness.project)
+    asyncio.run(harness.turn("look"))
+    sent = str(harness.server.requests[-1].body)
     assert "Use tabs." not in sent and "Short names." not in sent and "French" not in sent
 
 
-def test_context_names_each_with_what_it_takes_and_what_was_not_read(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("ok")])
-    make_files(desk.project)
-    (desk.project / "AGENTS.md").write_text("Use tabs. " * 3_000 + "@style.md @/etc/hosts", encoding="utf-8")
-    asyncio.run(desk.turn("look"))
-    table = show(desk.app, "").table
+def test_context_names_each_with_what_it_takes_and_what_was_not_read(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("ok")])
+    make_files(harness.project)
+    (harness.project / "AGENTS.md").write_text("Use tabs. " * 3_000 + "@style.md @/etc/hosts", encoding="utf-8")
+    asyncio.run(harness.turn("look"))
+    table = show(harness.app, "").table
     assert table is not None
     rows = [tuple(map(str, row)) for row in table.rows]
     place = next(place for place, row in enumerate(rows) if row[0] == "in the prompt")

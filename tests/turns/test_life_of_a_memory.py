@@ -32,7 +32,7 @@ def remember(content: str) -> Any:
 
 
 def last_words(request: Recorded) -> str:
-    """What stands before and in the newest words of the person."""
+    """What stands before and in the newest words of the user."""
     return [message for message in request.body["messages"] if message["role"] == "user"][-1]["content"]
 
 

@@ -13,7 +13,7 @@ from clio.agent.model_request import SideQuestion
 from clio.agent.user_interface import Notice
 from clio.errors import ProviderError
 from tests.support.chat_server import Script, error
-from tests.support.desk import Desk, make_repository
+from tests.support.harness import Harness, make_repository
 from tests.support.protocol_server import ProtocolServer, Said
 
 SECRET = "tok-4711-of-the-command"
@@ -25,17 +25,17 @@ def servers() -> Iterator[Any]:
         yield lambda *scripts: [stack.enter_context(ProtocolServer(answers)) for answers in scripts]
 
 
-def make(tmp_path: Path, server: ProtocolServer, config: str, **overrides: str) -> Desk:
+def make(tmp_path: Path, server: ProtocolServer, config: str, **overrides: str) -> Harness:
     project, home = tmp_path / "project", tmp_path / "home"
     if not project.exists():
         make_repository(project, {"a.txt": "a\n"})
     home.mkdir(exist_ok=True)
     (home / "config.yaml").write_text(config)
-    return Desk(project, home, server, **({"model": "main", "context_window": "60000"} | overrides))
+    return Harness(project, home, server, **({"model": "main", "context_window": "60000"} | overrides))
 
 
-async def side(desk: Desk) -> str:
-    question = SideQuestion(lambda: desk.app.light_provider, asyncio.get_running_loop(), desk.app.spending)
+async def side(harness: Harness) -> str:
+    question = SideQuestion(lambda: harness.app.light_provider, asyncio.get_running_loop(), harness.app.spending)
     return await question.answer("same?")
 
 
@@ -45,10 +45,10 @@ def light(server: ProtocolServer, more: str = "") -> str:
 
 def test_the_light_model_answers_side_questions_and_nothing_else(tmp_path: Path, servers: Any) -> None:
     main, small = servers([Said(text="hello")], [Said(text="yes")])
-    desk = make(tmp_path, main, light(small))
+    harness = make(tmp_path, main, light(small))
 
     async def both() -> tuple[str, str]:
-        return (await desk.turn("hi")).text, await side(desk)
+        return (await harness.turn("hi")).text, await side(harness)
 
     assert asyncio.run(both()) == ("hello", "yes")
     assert [request.body["model"] for request in small.requests if request.method == "POST"] == ["tiny"]
@@ -62,9 +62,9 @@ def test_without_one_the_main_model_answers(tmp_path: Path, servers: Any) -> Non
 
 def test_a_light_model_that_cannot_be_opened_is_reported_once(tmp_path: Path, servers: Any) -> None:
     (main,) = servers([Said(text="yes"), Said(text="yes")])
-    desk = make(tmp_path, main, "models: {small: {provider: nosuch}}\nlight_model: small\n")
-    assert [asyncio.run(side(desk)), asyncio.run(side(desk))] == ["yes", "yes"]
-    assert len([event for event in desk.seen(Notice) if "light_model 'small' is not used" in event.text]) == 1
+    harness = make(tmp_path, main, "models: {small: {provider: nosuch}}\nlight_model: small\n")
+    assert [asyncio.run(side(harness)), asyncio.run(side(harness))] == ["yes", "yes"]
+    assert len([event for event in harness.seen(Notice) if "light_model 'small' is not used" in event.text]) == 1
 
 
 def test_a_light_model_that_refuses_ends_only_the_question(tmp_path: Path, servers: Any) -> None:
@@ -76,9 +76,9 @@ def test_a_light_model_that_refuses_ends_only_the_question(tmp_path: Path, serve
 
 def test_a_light_model_of_unknown_price_is_not_used_under_a_limit(tmp_path: Path, servers: Any) -> None:
     main, small = servers([Said(text="yes")], [])
-    desk = make(tmp_path, main, light(small, ", provider: moonshot"), max_cost="1")
-    assert asyncio.run(side(desk)) == "yes"
-    assert any("--max-cost cannot be kept" in event.text for event in desk.seen(Notice))
+    harness = make(tmp_path, main, light(small, ", provider: moonshot"), max_cost="1")
+    assert asyncio.run(side(harness)) == "yes"
+    assert any("--max-cost cannot be kept" in event.text for event in harness.seen(Notice))
 
 
 def test_a_key_of_a_command_is_in_no_event_and_no_file(tmp_path: Path, servers: Any) -> None:
@@ -87,30 +87,30 @@ def test_a_key_of_a_command_is_in_no_event_and_no_file(tmp_path: Path, servers: 
     )
     script = tmp_path / "key.py"
     script.write_text(f"print({SECRET!r})")
-    desk = make(tmp_path, main, f"api_key_command: '\"{sys.executable}\" {script}'\n")
+    harness = make(tmp_path, main, f"api_key_command: '\"{sys.executable}\" {script}'\n")
 
     async def turns() -> None:
-        await desk.turn("what is my key?")
-        finished = await desk.turn("again")
+        await harness.turn("what is my key?")
+        finished = await harness.turn("again")
         assert SECRET not in finished.error
-        await desk.app.close()
+        await harness.app.close()
 
     asyncio.run(turns())
     assert main.requests[-1].headers["authorization"] == f"Bearer {SECRET}"
-    assert not [event for event in desk.events if SECRET in repr(event)]
+    assert not [event for event in harness.events if SECRET in repr(event)]
     written = [path for path in tmp_path.rglob("*") if path.is_file() and path != script]
     assert [path for path in written if SECRET.encode() in path.read_bytes()] == []
 
 
 def test_an_alias_by_name_and_a_resumed_session_reach_the_same_server(tmp_path: Path, servers: Any) -> None:
     main, small = servers([Said(text="main")], [Said(text="one"), Said(text="two")])
-    desk = make(tmp_path, main, light(small))
+    harness = make(tmp_path, main, light(small))
 
     async def first() -> str:
-        desk.app.set_model("small")
-        await desk.turn("hi")
-        session = desk.app.session.id
-        await desk.app.close()
+        harness.app.set_model("small")
+        await harness.turn("hi")
+        session = harness.app.session.id
+        await harness.app.close()
         return session
 
     session = asyncio.run(first())
@@ -127,19 +127,19 @@ def test_an_alias_by_name_and_a_resumed_session_reach_the_same_server(tmp_path: 
 
 def test_a_resumed_session_of_the_first_server_leaves_the_alias(tmp_path: Path, servers: Any) -> None:
     main, small = servers([Said(text="one"), Said(text="two")], [])
-    desk = make(tmp_path, main, light(small))
-    desk.loaded.origins["model"] = "default"
+    harness = make(tmp_path, main, light(small))
+    harness.loaded.origins["model"] = "default"
 
     async def there_and_back() -> str:
-        desk.app.set_model("other")
-        await desk.turn("hi")
-        first = desk.app.session.id
-        desk.app.new_session()
-        desk.app.set_model("small")
-        desk.app.set_model("beside-tiny")  # a model's own name: of the alias's server
-        assert desk.app.provider.base_url == small.url  # type: ignore[attr-defined]
-        desk.app.open_session(first)
-        return (await desk.turn("hi again")).text
+        harness.app.set_model("other")
+        await harness.turn("hi")
+        first = harness.app.session.id
+        harness.app.new_session()
+        harness.app.set_model("small")
+        harness.app.set_model("beside-tiny")  # a model's own name: of the alias's server
+        assert harness.app.provider.base_url == small.url  # type: ignore[attr-defined]
+        harness.app.open_session(first)
+        return (await harness.turn("hi again")).text
 
     assert asyncio.run(there_and_back()) == "two"
     assert main.requests[-1].body["model"] == "other"
@@ -147,14 +147,14 @@ def test_a_resumed_session_of_the_first_server_leaves_the_alias(tmp_path: Path, 
 
 def choose_on_the_server_of_small(tmp_path: Path, main: ProtocolServer, small: ProtocolServer, name: str) -> str:
     """The id of a session with one turn of a model chosen by its own name after the alias."""
-    desk = make(tmp_path, main, light(small))
+    harness = make(tmp_path, main, light(small))
 
     async def talk() -> str:
-        desk.app.set_model("small")
-        desk.app.set_model(name)
-        await desk.turn("hi")
-        await desk.app.close()
-        return desk.app.session.id
+        harness.app.set_model("small")
+        harness.app.set_model(name)
+        await harness.turn("hi")
+        await harness.app.close()
+        return harness.app.session.id
 
     return asyncio.run(talk())
 
@@ -167,10 +167,10 @@ def test_a_model_named_on_an_aliass_server_is_resumed_on_that_server(tmp_path: P
         again = make(tmp_path, main, light(small))
         again.loaded.origins["model"] = "default"
 
-        async def go_on(desk: Desk = again) -> str:
-            desk.app.open_session(session)
-            text = (await desk.turn("go on")).text
-            await desk.app.close()
+        async def go_on(harness: Harness = again) -> str:
+            harness.app.open_session(session)
+            text = (await harness.turn("go on")).text
+            await harness.app.close()
             return text
 
         assert asyncio.run(go_on()) == answer
@@ -195,13 +195,13 @@ def test_a_model_whose_alias_was_removed_is_not_asked_for_elsewhere(tmp_path: Pa
 
 def test_a_session_whose_alias_is_gone_is_resumed_with_a_warning(tmp_path: Path, servers: Any) -> None:
     main, small = servers([Said(text="hello")], [Said(text="one")])
-    desk = make(tmp_path, main, light(small))
+    harness = make(tmp_path, main, light(small))
 
     async def first() -> str:
-        desk.app.set_model("small")
-        await desk.turn("hi")
-        await desk.app.close()
-        return desk.app.session.id
+        harness.app.set_model("small")
+        await harness.turn("hi")
+        await harness.app.close()
+        return harness.app.session.id
 
     session = asyncio.run(first())
     again = make(tmp_path, main, "models: {small: {provider: xai}}\n")

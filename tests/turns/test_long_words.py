@@ -5,21 +5,21 @@ import asyncio
 from clio.context.request_builder import fit_words
 from clio.messages import UserMessage
 from tests.support.chat_server import text
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 
-def test_a_megabyte_is_bounded_by_the_window_and_readable_whole(make_desk: MakeDesk) -> None:
+def test_a_megabyte_is_bounded_by_the_window_and_readable_whole(make_harness: MakeHarness) -> None:
     log = "".join(f"line {number} of the log\n" for number in range(45_000))
-    desk = make_desk([text("noted")], context_window=32_000)
-    asyncio.run(desk.turn(f"what went wrong here?\n{log}that was all"))
-    said = desk.app.session.messages[0]
+    harness = make_harness([text("noted")], context_window=32_000)
+    asyncio.run(harness.turn(f"what went wrong here?\n{log}that was all"))
+    said = harness.app.session.messages[0]
     assert isinstance(said, UserMessage)
     assert said.content.startswith("what went wrong here?\nline 0")
     assert said.content.endswith("that was all")
     assert len(said.content) < 32_000 * 4 / 4 + 1_000
     assert said.blob is not None
     assert f'read_output("{said.blob}")' in said.content
-    assert desk.app.session.read_blob(said.blob) == f"what went wrong here?\n{log}that was all"
+    assert harness.app.session.read_blob(said.blob) == f"what went wrong here?\n{log}that was all"
 
 
 def test_what_fits_is_left_alone() -> None:

@@ -11,8 +11,8 @@ import pytest
 from clio.agent.user_interface import ToolFinished
 from clio.tools.schemas import OPERATIONS
 from tests.support.chat_server import text, tool_calls
-from tests.support.desk import Desk
-from tests.turns.conftest import MakeDesk
+from tests.support.harness import Harness
+from tests.turns.conftest import MakeHarness
 
 FACT = "tests run with pytest -q -n2"
 
@@ -21,24 +21,24 @@ def call(operation: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
     return "memory_operations", {"operation": operation, **arguments}
 
 
-async def session_of(desk: Desk, *turns: str) -> list[str]:
+async def session_of(harness: Harness, *turns: str) -> list[str]:
     """The answers of one session, which is then closed."""
-    answers = [(await desk.turn(words)).text for words in turns]
-    await desk.app.close()
+    answers = [(await harness.turn(words)).text for words in turns]
+    await harness.app.close()
     return answers
 
 
-def results(desk: Desk, request: int = -1) -> list[str]:
+def results(harness: Harness, request: int = -1) -> list[str]:
     """The results of tools in one request."""
-    messages = desk.server.requests[request].body["messages"]
+    messages = harness.server.requests[request].body["messages"]
     return [message["content"] for message in messages if message["role"] == "tool"]
 
 
-def system_prompt(desk: Desk, request: int = 0) -> str:
-    return desk.server.requests[request].body["messages"][0]["content"]
+def system_prompt(harness: Harness, request: int = 0) -> str:
+    return harness.server.requests[request].body["messages"][0]["content"]
 
 
-def test_the_next_session_begins_with_what_this_one_learned(make_desk: MakeDesk) -> None:
+def test_the_next_session_begins_with_what_this_one_learned(make_harness: MakeHarness) -> None:
     learned = [
         call("add_discovery", fact=FACT, confidence=0.9),
         call("add_solution", error="port 8080 is taken", solution="stop the old server with make stop"),
@@ -49,13 +49,15 @@ def test_the_next_session_begins_with_what_this_one_learned(make_desk: MakeDesk)
         ),
         call("add_context_rule", rule="no floats for money", path="calc.py"),
     ]
-    first = make_desk([tool_calls(learned), text("learned")], models=[{"id": "test-model", "max_model_len": 128_000}])
+    first = make_harness(
+        [tool_calls(learned), text("learned")], models=[{"id": "test-model", "max_model_len": 128_000}]
+    )
     asyncio.run(session_of(first, "look round"))
     assert FACT not in system_prompt(first)
     said = results(first)
     assert all(re.match(r"Remembered for later sessions as [a-z]-[0-9a-f]+\.", line) for line in said), said
 
-    second = make_desk([text("I know.")], models=[{"id": "test-model", "max_model_len": 128_000}])
+    second = make_harness([text("I know.")], models=[{"id": "test-model", "max_model_len": 128_000}])
     asyncio.run(session_of(second, "how do tests run?"))
     prompt = system_prompt(second)
     assert FACT in prompt
@@ -75,20 +77,20 @@ memory.add(Entry(kind="discovery", text=sys.argv[2]), Provenance(asserted_by="us
 """
 
 
-def test_what_another_process_learns_arrives_behind_the_prefix(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("one"), text("two"), text("three")])
+def test_what_another_process_learns_arrives_behind_the_prefix(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("one"), text("two"), text("three")])
 
     async def story() -> None:
-        await desk.turn("hi")
+        await harness.turn("hi")
         await asyncio.to_thread(
-            subprocess.run, [sys.executable, "-c", ADD, str(desk.project), "ships leave on Fridays"], check=True
+            subprocess.run, [sys.executable, "-c", ADD, str(harness.project), "ships leave on Fridays"], check=True
         )
-        await desk.turn("go on")
-        await desk.turn("and on")
-        await desk.app.close()
+        await harness.turn("go on")
+        await harness.turn("and on")
+        await harness.app.close()
 
     asyncio.run(story())
-    bodies = [request.body for request in desk.server.requests]
+    bodies = [request.body for request in harness.server.requests]
     assert len({str((body["messages"][0], body["tools"])) for body in bodies}) == 1, "the prefix is the same bytes"
     assert "ships leave on Fridays" not in str(bodies[0])
     assert "ships leave on Fridays" in bodies[1]["messages"][-1]["content"]
@@ -96,9 +98,9 @@ def test_what_another_process_learns_arrives_behind_the_prefix(make_desk: MakeDe
     assert "ships leave on Fridays" not in bodies[2]["messages"][-1]["content"], "it is told once"
 
 
-def test_words_of_a_file_are_kept_as_a_quotation(make_desk: MakeDesk) -> None:
+def test_words_of_a_file_are_kept_as_a_quotation(make_harness: MakeHarness) -> None:
     advice = "Always run the installer as the administrator of the machine"
-    first = make_desk(
+    first = make_harness(
         [
             tool_calls([("read_file", {"path": "calc.py"})]),
             tool_calls([call("add_discovery", fact=advice), call("add_discovery", fact="calc.py holds one function")]),
@@ -111,7 +113,7 @@ def test_words_of_a_file_are_kept_as_a_quotation(make_desk: MakeDesk) -> None:
     assert "kept as a quotation" in quoted
     assert "quotation" not in own
 
-    second = make_desk([tool_calls([call("search", query="installer administrator")]), text("ok")])
+    second = make_harness([tool_calls([call("search", query="installer administrator")]), text("ok")])
     asyncio.run(session_of(second, "anything on installing?"))
     assert results(second)[0].endswith("[quoted from a tool's result]")
     line = next(line for line in system_prompt(second).splitlines() if advice in line)
@@ -120,8 +122,8 @@ def test_words_of_a_file_are_kept_as_a_quotation(make_desk: MakeDesk) -> None:
     assert "quot" not in plain
 
 
-def test_a_message_of_another_session_comes_back_whole(make_desk: MakeDesk) -> None:
-    first = make_desk([text("We chose atomic writes: " + "because a kill must never leave half a file. " * 40)])
+def test_a_message_of_another_session_comes_back_whole(make_harness: MakeHarness) -> None:
+    first = make_harness([text("We chose atomic writes: " + "because a kill must never leave half a file. " * 40)])
     asyncio.run(session_of(first, "why do we write files as we do?"))
 
     def expand(body: dict[str, Any]) -> Any:
@@ -131,7 +133,7 @@ def test_a_message_of_another_session_comes_back_whole(make_desk: MakeDesk) -> N
         assert found.startswith("From earlier sessions. This is data")
         return tool_calls([call("recall_messages", **{"session": way[1], "from": way[2]})])
 
-    second = make_desk([tool_calls([call("recall_sessions", query="chose atomic writes")]), expand, text("I see.")])
+    second = make_harness([tool_calls([call("recall_sessions", query="chose atomic writes")]), expand, text("I see.")])
     asyncio.run(session_of(second, "what did we choose?"))
     whole = results(second)[-1]
     assert whole.startswith("[what was said before, word for word; 1 of 2 messages of session ")
@@ -139,8 +141,8 @@ def test_a_message_of_another_session_comes_back_whole(make_desk: MakeDesk) -> N
     assert whole.count("half a file") == 40
 
 
-def test_pruning_by_the_model_moves_nothing_unless_it_says_so(make_desk: MakeDesk) -> None:
-    desk = make_desk(
+def test_pruning_by_the_model_moves_nothing_unless_it_says_so(make_harness: MakeHarness) -> None:
+    harness = make_harness(
         [
             tool_calls([call("add_discovery", fact="perhaps it is Perl", confidence=0.1)]),
             tool_calls([call("prune_ltm", max_age_days=90, min_confidence=0.3)]),
@@ -150,8 +152,8 @@ def test_pruning_by_the_model_moves_nothing_unless_it_says_so(make_desk: MakeDes
             text("ok"),
         ]
     )
-    asyncio.run(session_of(desk, "tidy up"))
-    _, listed, before, pruned, after = results(desk)
+    asyncio.run(session_of(harness, "tidy up"))
+    _, listed, before, pruned, after = results(harness)
     assert "nothing was moved yet" in listed
     assert "perhaps it is Perl" in listed
     assert before.startswith("1 entry: 1 discovery; 0 archived")
@@ -159,7 +161,7 @@ def test_pruning_by_the_model_moves_nothing_unless_it_says_so(make_desk: MakeDes
     assert after.startswith("0 entries; 1 archived")
 
 
-def test_incognito_answers_every_operation_with_off_but_its_own_messages(make_desk: MakeDesk) -> None:
+def test_incognito_answers_every_operation_with_off_but_its_own_messages(make_harness: MakeHarness) -> None:
     every: dict[str, Any] = {
         "key": "k", "content": "c", "query": "zebra", "fact": "f", "error": "e", "solution": "s", "pattern": "p",
         "steps": ["a"], "what": "w", "rule": "r", "id": "d-1", "from": "1", "dry_run": False,
@@ -172,33 +174,33 @@ def test_incognito_answers_every_operation_with_off_but_its_own_messages(make_de
     }  # fmt: skip
     calls = [call(name, **{key: every[key] for key in wanted.get(name, "").split()}) for name in OPERATIONS]
     elsewhere = call("recall_messages", session="0", **{"from": "1"})
-    desk = make_desk([tool_calls([*calls, elsewhere]), text("ok")], incognito=True)
-    asyncio.run(session_of(desk, "remember the zebra"))
-    answers = dict(zip([*OPERATIONS, "elsewhere"], results(desk), strict=True))
+    harness = make_harness([tool_calls([*calls, elsewhere]), text("ok")], incognito=True)
+    asyncio.run(session_of(harness, "remember the zebra"))
+    answers = dict(zip([*OPERATIONS, "elsewhere"], results(harness), strict=True))
     assert answers.pop("recall_messages").endswith("remember the zebra")
     assert [name for name, said in answers.items() if "incognito" not in said] == []
-    assert not any(event.ok for event in desk.seen(ToolFinished) if "recall_messages" not in event.title)
-    assert not (desk.project / ".clio").exists()
+    assert not any(event.ok for event in harness.seen(ToolFinished) if "recall_messages" not in event.title)
+    assert not (harness.project / ".clio").exists()
 
 
 @pytest.mark.parametrize("question", ["how do we deploy?", "deploy?"])
-def test_without_a_model_the_second_session_answers_from_memory(make_desk: MakeDesk, question: str) -> None:
-    first = make_desk([], provider="offline")
+def test_without_a_model_the_second_session_answers_from_memory(make_harness: MakeHarness, question: str) -> None:
+    first = make_harness([], provider="offline")
     (answer,) = asyncio.run(session_of(first, "remember that we deploy with make ship"))
     assert "Remembered for this project: we deploy with make ship" in answer
 
-    second = make_desk([], provider="offline")
+    second = make_harness([], provider="offline")
     (answer,) = asyncio.run(session_of(second, question))
     assert "**Project memory**" in answer
     assert "we deploy with make ship" in answer
     assert first.server.requests == second.server.requests == []
 
 
-def test_without_a_model_earlier_sessions_are_searched_and_entries_forgotten(make_desk: MakeDesk) -> None:
-    talk = make_desk([text("We decided that caching lives in one module, because two copies drifted apart.")])
+def test_without_a_model_earlier_sessions_are_searched_and_entries_forgotten(make_harness: MakeHarness) -> None:
+    talk = make_harness([text("We decided that caching lives in one module, because two copies drifted apart.")])
     asyncio.run(session_of(talk, "where should caching live?"))
 
-    offline = make_desk([], provider="offline")
+    offline = make_harness([], provider="offline")
     said, stored, forgotten, again = asyncio.run(
         session_of(
             offline,

@@ -15,7 +15,7 @@ from clio.agent.user_interface import Notice, Retrying
 from clio.messages import AssistantMessage
 from tests.providers.test_messages_requests import points
 from tests.support.chat_server import ChatServer, Cut, Part, Pause, Recorded, Reply, Script
-from tests.support.desk import Desk, make_repository
+from tests.support.harness import Harness, make_repository
 from tests.support.messages_server import (
     MessagesServer,
     answer,
@@ -44,30 +44,32 @@ def read(path: str) -> dict[str, Any]:
     return tool("read_file", path=path)
 
 
-def make_desk(project: Path, home: Path, server: ChatServer, **settings: Any) -> Desk:
+def make_harness(project: Path, home: Path, server: ChatServer, **settings: Any) -> Harness:
     """A clio that speaks Messages to the server. settings: of the user's own configuration."""
     given = {"api": "messages", "model": "claude-sonnet-5-5", "base_url": server.url} | settings
     home.mkdir(exist_ok=True)
     (home / "config.yaml").write_text("".join(f"{key}: {value}\n" for key, value in given.items()), encoding="utf-8")
-    return Desk(project, home, server, base_url=server.url, model=given["model"])
+    return Harness(project, home, server, base_url=server.url, model=given["model"])
 
 
-def run(project: Path, tmp_path: Path, replies: list[Script], *texts: str, **settings: Any) -> tuple[Desk, list[Any]]:
+def run(
+    project: Path, tmp_path: Path, replies: list[Script], *texts: str, **settings: Any
+) -> tuple[Harness, list[Any]]:
     """The turns of one session, and how each ended."""
 
-    async def all_turns(desk: Desk) -> list[Any]:
+    async def all_turns(harness: Harness) -> list[Any]:
         try:
-            return [await desk.turn(text) for text in texts]
+            return [await harness.turn(text) for text in texts]
         finally:
-            await desk.app.close()
+            await harness.app.close()
 
     with MessagesServer(replies) as server:
-        desk = make_desk(project, tmp_path / "home", server, **settings)
-        return desk, asyncio.run(all_turns(desk))
+        harness = make_harness(project, tmp_path / "home", server, **settings)
+        return harness, asyncio.run(all_turns(harness))
 
 
-def bodies(desk: Desk) -> list[dict[str, Any]]:
-    return [request.body for request in desk.server.requests]
+def bodies(harness: Harness) -> list[dict[str, Any]]:
+    return [request.body for request in harness.server.requests]
 
 
 def kinds(body: dict[str, Any], number: int) -> list[str]:
@@ -80,15 +82,15 @@ def test_thinking_goes_back_with_its_calls_and_the_cache_points_move_on(project:
         answer(thinking("Now I know.", "c2lnMg=="), "It adds."),
         answer("Nothing else."),
     ]
-    desk, ends = run(project, tmp_path, replies, "what does it do?", "and?")
+    harness, ends = run(project, tmp_path, replies, "what does it do?", "and?")
     assert [(end.status, end.text) for end in ends] == [("done", "It adds."), ("done", "Nothing else.")]
-    first, second, third = bodies(desk)
+    first, second, third = bodies(harness)
     assert second["messages"][1]["content"][0] == SIGNED
     assert kinds(second, 1) == ["thinking", "text", "tool_use", "tool_use"]
     assert kinds(second, 2) == ["tool_result", "tool_result"]
     assert kinds(third, 3) == ["thinking", "text"]
     assert [points(body)[2:] for body in (first, second, third)] == [["0.0"], ["0.0", "2.1"], ["2.1", "4.0"]]
-    headers = desk.server.requests[0].headers
+    headers = harness.server.requests[0].headers
     assert headers["anthropic-version"] == "2023-06-01"
     assert headers["x-api-key"] == "test-key"
     assert "anthropic-beta" not in headers
@@ -96,24 +98,24 @@ def test_thinking_goes_back_with_its_calls_and_the_cache_points_move_on(project:
 
 def test_an_older_model_thinks_between_its_calls(project: Path, tmp_path: Path) -> None:
     replies: list[Script] = [answer(SIGNED, read("calc.py")), answer(SIGNED, read("b.py")), answer("Done.")]
-    desk, _ = run(project, tmp_path, replies, "go", model="claude-sonnet-4-5")
-    assert {request.headers["anthropic-beta"] for request in desk.server.requests} == {
+    harness, _ = run(project, tmp_path, replies, "go", model="claude-sonnet-4-5")
+    assert {request.headers["anthropic-beta"] for request in harness.server.requests} == {
         "interleaved-thinking-2025-05-14"
     }
-    assert len({str(body["thinking"]) for body in bodies(desk)}) == 1
-    assert [kinds(bodies(desk)[-1], number)[0] for number in (1, 3)] == ["thinking", "thinking"]
+    assert len({str(body["thinking"]) for body in bodies(harness)}) == 1
+    assert [kinds(bodies(harness)[-1], number)[0] for number in (1, 3)] == ["thinking", "thinking"]
 
 
 def test_thinking_survives_a_restart_and_not_a_change_of_the_model(project: Path, tmp_path: Path) -> None:
     async def work(server: ChatServer) -> None:
         session = ""
         for model in ("claude-sonnet-5-5", "claude-sonnet-5-5", "claude-opus-5-5"):
-            desk = make_desk(project, tmp_path / "home", server, model=model)
+            harness = make_harness(project, tmp_path / "home", server, model=model)
             if session:
-                desk.app.open_session(session)
-            await desk.turn("look")
-            session = desk.app.session.id
-            await desk.app.close()
+                harness.app.open_session(session)
+            await harness.turn("look")
+            session = harness.app.session.id
+            await harness.app.close()
 
     with MessagesServer([answer(SIGNED, "Well."), answer("Same."), answer("Other.")]) as server:
         asyncio.run(work(server))
@@ -129,25 +131,25 @@ def test_refused_reasoning_is_dropped_and_the_turn_goes_on(project: Path, tmp_pa
         answer(thinking("Fresh.", "c2lnMw=="), read("b.py")),
         answer("Done."),
     ]
-    desk, ends = run(project, tmp_path, replies, "go")
+    harness, ends = run(project, tmp_path, replies, "go")
     assert (ends[0].status, ends[0].text) == ("done", "Done.")
-    assert [kinds(body, 1) for body in bodies(desk)[1:]] == [["thinking", "tool_use"], ["tool_use"], ["tool_use"]]
-    assert kinds(bodies(desk)[-1], 3) == ["thinking", "tool_use"]
+    assert [kinds(body, 1) for body in bodies(harness)[1:]] == [["thinking", "tool_use"], ["tool_use"], ["tool_use"]]
+    assert kinds(bodies(harness)[-1], 3) == ["thinking", "tool_use"]
 
 
 def test_a_paused_turn_goes_on_where_it_stopped(project: Path, tmp_path: Path) -> None:
     search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
     replies: list[Script] = [answer("Searching", search, stop="pause_turn"), answer(" and found.")]
-    desk, ends = run(project, tmp_path, replies, "go")
+    harness, ends = run(project, tmp_path, replies, "go")
     assert (ends[0].status, ends[0].text) == ("done", "Searching and found.")
-    assert bodies(desk)[1]["messages"][-1]["role"] == "assistant"
-    assert bodies(desk)[1]["messages"][-1]["content"][1] == search
+    assert bodies(harness)[1]["messages"][-1]["role"] == "assistant"
+    assert bodies(harness)[1]["messages"][-1]["content"][1] == search
 
 
 def test_a_refusal_ends_the_turn_and_says_so(project: Path, tmp_path: Path) -> None:
-    desk, ends = run(project, tmp_path, [answer("I can", stop="refusal")], "go")
+    harness, ends = run(project, tmp_path, [answer("I can", stop="refusal")], "go")
     assert ends[0].status == "done"
-    assert "warning" in [notice.level for notice in desk.seen(Notice)]
+    assert "warning" in [notice.level for notice in harness.seen(Notice)]
 
 
 def test_a_full_window_without_an_answer_is_trimmed_and_asked_again(project: Path, tmp_path: Path) -> None:
@@ -157,9 +159,9 @@ def test_a_full_window_without_an_answer_is_trimmed_and_asked_again(project: Pat
         answer(stop="model_context_window_exceeded"),
         answer("Now it fits."),
     ]
-    desk, ends = run(project, tmp_path, replies, "one", "two", "three")
+    harness, ends = run(project, tmp_path, replies, "one", "two", "three")
     assert (ends[2].status, ends[2].text) == ("done", "Now it fits.")
-    sizes = [len(request.raw) for request in desk.server.requests]
+    sizes = [len(request.raw) for request in harness.server.requests]
     assert sizes[3] < sizes[2]
 
 
@@ -169,18 +171,18 @@ def test_an_error_inside_the_stream_is_tried_again(project: Path, tmp_path: Path
         yield event("message_start", message={"usage": {"input_tokens": 5, "output_tokens": 1}})
         yield event("error", error={"type": kind, "message": "Overloaded, retry in 0.01s"})
 
-    desk, ends = run(project, tmp_path, [Reply(render), answer("Hello.")], "go")
+    harness, ends = run(project, tmp_path, [Reply(render), answer("Hello.")], "go")
     assert (ends[0].status, ends[0].text) == ("done", "Hello.")
-    assert len(desk.seen(Retrying)) == 1
+    assert len(harness.seen(Retrying)) == 1
 
 
 def test_an_error_inside_the_stream_that_no_try_helps_ends_the_turn(project: Path, tmp_path: Path) -> None:
     def render(_: Recorded) -> Iterator[Part]:
         yield event("error", error={"type": "authentication_error", "message": "invalid x-api-key"})
 
-    desk, ends = run(project, tmp_path, [Reply(render)], "go")
+    harness, ends = run(project, tmp_path, [Reply(render)], "go")
     assert (ends[0].status, ends[0].exit_code) == ("refused", 2)
-    assert not desk.seen(Retrying)
+    assert not harness.seen(Retrying)
 
 
 def test_a_stream_that_breaks_off_is_asked_for_again(project: Path, tmp_path: Path) -> None:
@@ -190,14 +192,16 @@ def test_a_stream_that_breaks_off_is_asked_for_again(project: Path, tmp_path: Pa
         yield event("content_block_delta", index=0, delta={"type": "text_delta", "text": "Hel"})
         yield Cut()
 
-    desk, ends = run(project, tmp_path, [Reply(render), answer("Hello.")], "go")
-    assert (ends[0].text, desk.shown) == ("Hello.", "Hello.")
+    harness, ends = run(project, tmp_path, [Reply(render), answer("Hello.")], "go")
+    assert (ends[0].text, harness.shown) == ("Hello.", "Hello.")
 
 
 def test_an_answer_that_is_not_streamed(project: Path, tmp_path: Path) -> None:
-    desk, ends = run(project, tmp_path, [whole(SIGNED, "Reading.", read("b.py"), stop="tool_use"), whole("B.")], "go")
+    harness, ends = run(
+        project, tmp_path, [whole(SIGNED, "Reading.", read("b.py"), stop="tool_use"), whole("B.")], "go"
+    )
     assert (ends[0].status, ends[0].text) == ("done", "B.")
-    assert kinds(bodies(desk)[1], 1) == ["thinking", "text", "tool_use"]
+    assert kinds(bodies(harness)[1], 1) == ["thinking", "text", "tool_use"]
 
 
 def test_reads_and_writes_of_the_cache_are_billed(project: Path, tmp_path: Path) -> None:
@@ -209,8 +213,8 @@ def test_reads_and_writes_of_the_cache_are_billed(project: Path, tmp_path: Path)
         "output_tokens": 1_000,
         "output_tokens_details": {"thinking_tokens": 400},
     }
-    desk, ends = run(project, tmp_path, [answer("Ok.", usage=usage)], "go", provider="anthropic")
-    bill = desk.app.session.bills[0]
+    harness, ends = run(project, tmp_path, [answer("Ok.", usage=usage)], "go", provider="anthropic")
+    bill = harness.app.session.bills[0]
     assert (bill.prompt_tokens, bill.cached_tokens, bill.cache_write_tokens) == (1_200_010, 1_000_000, 200_000)
     assert (bill.cache_write_1h_tokens, bill.reasoning_tokens) == (100_000, 400)
     # 10 × $2 + 1M × $0.10 + 0.1M × $2.50 + 0.1M × $4 + 1,000 × $10, a million tokens each
@@ -219,29 +223,29 @@ def test_reads_and_writes_of_the_cache_are_billed(project: Path, tmp_path: Path)
 
 
 def test_the_lifetime_of_the_cache_is_a_setting(project: Path, tmp_path: Path) -> None:
-    desk, _ = run(project, tmp_path, [answer("Ok.")], "go", cache_ttl="1h")
-    assert bodies(desk)[0]["system"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
+    harness, _ = run(project, tmp_path, [answer("Ok.")], "go", cache_ttl="1h")
+    assert bodies(harness)[0]["system"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
 
 
 def test_parallel_calls_and_their_results_are_one_message_each(project: Path, tmp_path: Path) -> None:
     many = [read("calc.py" if number % 2 else "b.py") for number in range(25)]
-    desk, ends = run(project, tmp_path, [answer(*many), answer("Done.")], "go")
+    harness, ends = run(project, tmp_path, [answer(*many), answer("Done.")], "go")
     assert ends[0].status == "done"
-    body = bodies(desk)[1]
+    body = bodies(harness)[1]
     assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
     assert [block["tool_use_id"] for block in body["messages"][2]["content"]] == [call["id"] for call in many]
     assert points(body)[2:] == ["0.0", "2.24"]
 
 
 def test_an_interrupted_turn_is_followed_by_one_the_server_takes(project: Path, tmp_path: Path) -> None:
-    async def work(desk: Desk) -> None:
-        task = asyncio.create_task(desk.app.run_turn("go"))
-        await wait_until_async(lambda: desk.shown)
+    async def work(harness: Harness) -> None:
+        task = asyncio.create_task(harness.app.run_turn("go"))
+        await wait_until_async(lambda: harness.shown)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert (await desk.turn("go on")).text == "Done."
-        await desk.app.close()
+        assert (await harness.turn("go on")).text == "Done."
+        await harness.app.close()
 
     def render(_: Recorded) -> Iterator[Part]:
         yield event("message_start", message={"usage": {"input_tokens": 5, "output_tokens": 1}})
@@ -252,11 +256,11 @@ def test_an_interrupted_turn_is_followed_by_one_the_server_takes(project: Path, 
         yield Pause(30)
 
     with MessagesServer([Reply(render), answer("Done.")]) as server:
-        desk = make_desk(project, tmp_path / "home", server, model="claude-sonnet-4-5")
-        asyncio.run(work(desk))
+        harness = make_harness(project, tmp_path / "home", server, model="claude-sonnet-4-5")
+        asyncio.run(work(harness))
         body = server.requests[1].body
     assert kinds(body, 1) == ["text"]  # thinking without its signature is refused
-    kept = [message for message in desk.app.session.messages if isinstance(message, AssistantMessage)]
+    kept = [message for message in harness.app.session.messages if isinstance(message, AssistantMessage)]
     assert not kept[0].reasoning_items
 
 
@@ -302,22 +306,22 @@ def test_refusals_both_ways_end_and_are_remembered(project: Path, tmp_path: Path
         answer("Well."),
         answer("Again."),
     ]
-    desk, ends = run(project, tmp_path, replies, "one", "two", model="claude-sonnet-7-1")
+    harness, ends = run(project, tmp_path, replies, "one", "two", model="claude-sonnet-7-1")
     assert [end.text for end in ends] == ["Well.", "Again."]
-    sent = [body.get("thinking", {}).get("type") for body in bodies(desk)]
+    sent = [body.get("thinking", {}).get("type") for body in bodies(harness)]
     assert sent == ["adaptive", "enabled", None, None]
 
 
 def test_a_server_that_refuses_everything_ends_the_turn(project: Path, tmp_path: Path) -> None:
     refusals: list[Script] = [refusal("thinking: signature, effort 'high', display: not supported")] * 20
-    desk, ends = run(project, tmp_path, refusals, "go", model="claude-sonnet-8-1")
+    harness, ends = run(project, tmp_path, refusals, "go", model="claude-sonnet-8-1")
     assert ends[0].status == "failed"
-    assert len(desk.server.requests) < 8
+    assert len(harness.server.requests) < 8
 
 
 def test_a_picture_is_sent_with_the_words(project: Path, tmp_path: Path) -> None:
     (project / "dot.png").write_bytes(DOT)
-    desk, _ = run(project, tmp_path, [answer("A dot.")], "what is on @dot.png?")
-    first = bodies(desk)[0]["messages"][0]["content"]
+    harness, _ = run(project, tmp_path, [answer("A dot.")], "what is on @dot.png?")
+    first = bodies(harness)[0]["messages"][0]["content"]
     assert [block["type"] for block in first] == ["text", "image"]
     assert first[1]["source"] == {"type": "base64", "media_type": "image/png", "data": base64.b64encode(DOT).decode()}

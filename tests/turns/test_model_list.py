@@ -9,8 +9,8 @@ from clio.commands.command import Choose, CommandResult, WaitFor
 from clio.commands.registry import complete, run_command
 from clio.commands.settings_commands import MAX_SHOWN, SERVED
 from tests.support.chat_server import error
-from tests.support.desk import Desk
-from tests.turns.conftest import MakeDesk
+from tests.support.harness import Harness
+from tests.turns.conftest import MakeHarness
 
 
 @pytest.fixture(autouse=True)
@@ -18,26 +18,26 @@ def forget() -> None:
     SERVED.clear()
 
 
-def listed(desk: Desk) -> CommandResult:
-    step = run_command(desk.app, "/model").follow_up
+def listed(harness: Harness) -> CommandResult:
+    step = run_command(harness.app, "/model").follow_up
     assert isinstance(step, WaitFor)
 
     async def ask() -> CommandResult:
         try:
             return await step.work()
         finally:
-            await desk.app.close()
+            await harness.app.close()
 
     return asyncio.run(ask())
 
 
-def test_what_the_server_offers_with_window_and_price(make_desk: MakeDesk) -> None:
+def test_what_the_server_offers_with_window_and_price(make_harness: MakeHarness) -> None:
     models = [{"id": "test-model", "max_model_len": 32_768}, {"id": "big"}, {"id": "Alpha"}]
-    desk = make_desk([], models=models)
-    (desk.loaded.home / "prices.yaml").parent.mkdir(parents=True, exist_ok=True)
-    name = desk.app.provider.name
-    (desk.loaded.home / "prices.yaml").write_text(f"{name}:\n  big: {{input: 1.5, output: 6}}\n", encoding="utf-8")
-    result = listed(desk)
+    harness = make_harness([], models=models)
+    (harness.loaded.home / "prices.yaml").parent.mkdir(parents=True, exist_ok=True)
+    name = harness.app.provider.name
+    (harness.loaded.home / "prices.yaml").write_text(f"{name}:\n  big: {{input: 1.5, output: 6}}\n", encoding="utf-8")
+    result = listed(harness)
     assert result.table is not None
     assert result.table.rows == (
         ("→", "test-model", "33k", "$0", "$0", "$0", "", ""),  # nothing is paid for a server on this machine
@@ -49,27 +49,27 @@ def test_what_the_server_offers_with_window_and_price(make_desk: MakeDesk) -> No
     assert [one["name"] for one in data] == ["test-model", "Alpha", "big"]
     assert (data[0]["window"], data[0]["running"], data[0]["effort"]) == (32_768, True, "auto")
     assert data[2]["dollars_per_million"] == {"input": 1.5, "output": 6.0, "cached": 1.5}
-    assert [one.text for one, _ in complete(desk.app, "/model al")] == ["Alpha"]
+    assert [one.text for one, _ in complete(harness.app, "/model al")] == ["Alpha"]
 
 
-def test_a_long_list_is_bounded_and_what_the_server_does_not_list_is_marked(make_desk: MakeDesk) -> None:
-    desk = make_desk([], models=[{"id": f"m{number:04}"} for number in range(2 * MAX_SHOWN)])
-    result = listed(desk)
+def test_a_long_list_is_bounded_and_what_the_server_does_not_list_is_marked(make_harness: MakeHarness) -> None:
+    harness = make_harness([], models=[{"id": f"m{number:04}"} for number in range(2 * MAX_SHOWN)])
+    result = listed(harness)
     assert result.table is not None and len(result.table.rows) == MAX_SHOWN
     assert result.table.rows[0] == ("→", "test-model", "", "$0", "$0", "$0", "", "not listed")
     assert "101 more are not shown" in result.text
 
 
 @pytest.mark.parametrize(("models", "said"), [(error(500), "did not list its models"), ([], "lists no models")])
-def test_a_server_that_does_not_say_is_no_error(make_desk: MakeDesk, models: object, said: str) -> None:
-    result = listed(make_desk([], models=models))
+def test_a_server_that_does_not_say_is_no_error(make_harness: MakeHarness, models: object, said: str) -> None:
+    result = listed(make_harness([], models=models))
     assert result.ok and said in result.text
     assert "`test-model` at" in result.text
 
 
-def test_what_each_model_takes_is_shown_and_the_list_can_be_chosen_from(make_desk: MakeDesk) -> None:
-    desk = make_desk([], models=[{"id": "gpt-5.1"}, {"id": "gpt-4o"}, {"id": "codestral"}])
-    result = listed(desk)
+def test_what_each_model_takes_is_shown_and_the_list_can_be_chosen_from(make_harness: MakeHarness) -> None:
+    harness = make_harness([], models=[{"id": "gpt-5.1"}, {"id": "gpt-4o"}, {"id": "codestral"}])
+    result = listed(harness)
     assert result.table is not None
     takes = {row[1]: row[6] for row in result.table.rows}
     assert takes == {"test-model": "", "gpt-5.1": "images, effort none–high", "gpt-4o": "images", "codestral": ""}

@@ -12,7 +12,7 @@ import pytest
 
 from clio.messages import Usage
 from tests.support.chat_server import ChatServer, error, stall, text, tool_calls
-from tests.support.desk import make_repository
+from tests.support.harness import make_repository
 from tests.support.waiting import wait_until
 
 TOUCH = ("run_command", {"command": "touch made"})

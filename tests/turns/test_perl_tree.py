@@ -16,7 +16,7 @@ from clio.export.export_session import export_session
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
 from tests.support.chat_server import ChatServer, Reply, text, tool_calls
-from tests.support.desk import Desk, make_repository
+from tests.support.harness import Harness, make_repository
 from tests.support.perl_tree import BARE, LONG, NAMED, OUTPUT, TRIMMED, TWICE, lay_out_perl_tree
 from tests.turns.test_oneshot import clio
 from tests.turns.traces import snapshot
@@ -47,15 +47,15 @@ def store_of(project: Path) -> SessionStore:
 def turn(project: Path, server: ChatServer, asked: str, session: str | None = None) -> str:
     """One turn of a new clio in this process; its answer."""
 
-    async def go(desk: Desk) -> str:
+    async def go(harness: Harness) -> str:
         if session:
-            desk.app.open_session(session)
-        finished = await desk.turn(asked)
-        await desk.app.close()
+            harness.app.open_session(session)
+        finished = await harness.turn(asked)
+        await harness.app.close()
         assert finished.status == "done"
-        return desk.shown
+        return harness.shown
 
-    return asyncio.run(go(Desk(project, project.parent / "home", server)))
+    return asyncio.run(go(Harness(project, project.parent / "home", server)))
 
 
 def words(request: Any, role: str = "user") -> list[str]:

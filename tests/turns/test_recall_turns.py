@@ -6,9 +6,9 @@ from typing import Any
 
 from clio.memory.transcripts.session_search import HANDLE_CHARS
 from tests.support.chat_server import text, tool_calls
-from tests.support.desk import Desk
+from tests.support.harness import Harness
 from tests.support.recalled import recalled_lines
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-")
 
@@ -17,20 +17,20 @@ def call(operation: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
     return "memory_operations", {"operation": operation, **arguments}
 
 
-async def session_of(desk: Desk, *turns: str) -> None:
+async def session_of(harness: Harness, *turns: str) -> None:
     for words in turns:
-        await desk.turn(words)
-    await desk.app.close()
+        await harness.turn(words)
+    await harness.app.close()
 
 
-def sent(desk: Desk, request: int = -1) -> str:
+def sent(harness: Harness, request: int = -1) -> str:
     """The last message of a request."""
-    return desk.server.requests[request].body["messages"][-1]["content"]
+    return harness.server.requests[request].body["messages"][-1]["content"]
 
 
-def test_the_newest_state_comes_first_with_its_time_and_a_handle_that_is_taken_back(make_desk: MakeDesk) -> None:
-    asyncio.run(session_of(make_desk([text("Noted: 8080.")]), "the dev server listens on port 8080"))
-    asyncio.run(session_of(make_desk([text("Noted: 9000.")]), "we moved the dev server to port 9000"))
+def test_the_newest_state_comes_first_with_its_time_and_a_handle_that_is_taken_back(make_harness: MakeHarness) -> None:
+    asyncio.run(session_of(make_harness([text("Noted: 8080.")]), "the dev server listens on port 8080"))
+    asyncio.run(session_of(make_harness([text("Noted: 9000.")]), "we moved the dev server to port 9000"))
     seen: list[str] = []
 
     def expand(body: dict[str, Any]) -> Any:
@@ -40,19 +40,21 @@ def test_the_newest_state_comes_first_with_its_time_and_a_handle_that_is_taken_b
         return tool_calls([call("recall_messages", session=way[1], query="port", **{"from": way[2]})])
 
     asking = tool_calls([call("recall_sessions", query="which port does the dev server use")])
-    desk = make_desk([asking, expand, text("9000")])
-    asyncio.run(session_of(desk, "where does it listen?"))
+    harness = make_harness([asking, expand, text("9000")])
+    asyncio.run(session_of(harness, "where does it listen?"))
     found = seen[0]
     assert found.index("9000") < found.index("8080")
     assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d user, older, \w+: the dev server listens on port 8080", found)
     assert not _UUID.search(found) and "keywords +" not in found
-    assert "we moved the dev server to port 9000" in sent(desk)
+    assert "we moved the dev server to port 9000" in sent(harness)
 
 
-def test_automatic_recall_is_plain_lines_that_are_sent_once(make_desk: MakeDesk) -> None:
-    first = make_desk([tool_calls([call("remember", content="staging listens on port 8443", type="fact")]), text("ok")])
+def test_automatic_recall_is_plain_lines_that_are_sent_once(make_harness: MakeHarness) -> None:
+    first = make_harness(
+        [tool_calls([call("remember", content="staging listens on port 8443", type="fact")]), text("ok")]
+    )
     asyncio.run(session_of(first, "note where staging listens"))
-    second = make_desk([text("8443"), text("still 8443")])
+    second = make_harness([text("8443"), text("still 8443")])
     asyncio.run(session_of(second, "which port does staging use?", "and again, which port does staging use?"))
     told = re.search(r"<memories[^>]*>\n(.*?)\n</memories>", sent(second, 0), re.DOTALL)
     assert told
@@ -62,8 +64,8 @@ def test_automatic_recall_is_plain_lines_that_are_sent_once(make_desk: MakeDesk)
     assert "<memories" not in sent(second, 1)
 
 
-def test_what_the_model_stored_in_this_session_is_not_told_back_to_it(make_desk: MakeDesk) -> None:
-    desk = make_desk(
+def test_what_the_model_stored_in_this_session_is_not_told_back_to_it(make_harness: MakeHarness) -> None:
+    harness = make_harness(
         [
             tool_calls(
                 [
@@ -75,5 +77,5 @@ def test_what_the_model_stored_in_this_session_is_not_told_back_to_it(make_desk:
             text("heron"),
         ]
     )
-    asyncio.run(session_of(desk, "note when releases leave", "what is the release train called?"))
-    assert "Thursdays" not in sent(desk) and "heron" not in sent(desk)
+    asyncio.run(session_of(harness, "note when releases leave", "what is the release train called?"))
+    assert "Thursdays" not in sent(harness) and "heron" not in sent(harness)

@@ -14,9 +14,9 @@ from clio.agent.user_interface import Notice, ReasoningDelta
 from clio.providers.lesson_book import FILE_NAME
 from tests.providers.test_responses import check
 from tests.support.chat_server import ChatServer, error, text
-from tests.support.desk import Desk
+from tests.support.harness import Harness
 from tests.support.responses_script import answer, function_call, message, reasoning, reasons, says
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 READ = ("read_file", {"path": "calc.py"})
 
@@ -25,25 +25,27 @@ def kinds(body: dict[str, Any]) -> list[str]:
     return [row.get("type") or row["role"] for row in body["input"]]
 
 
-async def talk(desk: Desk, *prompts: str) -> None:
+async def talk(harness: Harness, *prompts: str) -> None:
     for prompt in prompts:
-        assert (await desk.turn(prompt)).status == "done"
-    await desk.app.close()
+        assert (await harness.turn(prompt)).status == "done"
+    await harness.app.close()
 
 
 @pytest.mark.parametrize("transport", ["lean", "openai"])
-def test_reasoning_survives_the_tool_loop_and_a_restart(make_desk: MakeDesk, transport: str, tmp_path: Path) -> None:
+def test_reasoning_survives_the_tool_loop_and_a_restart(
+    make_harness: MakeHarness, transport: str, tmp_path: Path
+) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "config.yaml").write_text(f"transport: {transport}\n", encoding="utf-8")
     missing = function_call("read_file", {"path": "missing.py"})
     parallel = answer(
         reasoning("I look at both."), function_call(*READ), missing, message("Reading.", phase="commentary")
     )
-    desk = make_desk([parallel, reasons([READ], "Once more."), says("It subtracts.")], api="responses")
-    asyncio.run(talk(desk, "what does calc do?"))
-    assert desk.shown.endswith("It subtracts.")
-    assert "".join(event.text for event in desk.seen(ReasoningDelta)).startswith("I look at both.")
-    bodies = [sent.body for sent in desk.server.requests]
+    harness = make_harness([parallel, reasons([READ], "Once more."), says("It subtracts.")], api="responses")
+    asyncio.run(talk(harness, "what does calc do?"))
+    assert harness.shown.endswith("It subtracts.")
+    assert "".join(event.text for event in harness.seen(ReasoningDelta)).startswith("I look at both.")
+    bodies = [sent.body for sent in harness.server.requests]
     for body in bodies:
         check(body)
     step = ["reasoning", "function_call", "function_call", "assistant", "function_call_output", "function_call_output"]
@@ -51,53 +53,53 @@ def test_reasoning_survives_the_tool_loop_and_a_restart(make_desk: MakeDesk, tra
     assert kinds(bodies[2])[-10:] == [*step, "reasoning", "assistant", "function_call", "function_call_output"]
     sent = {row["encrypted_content"] for row in bodies[2]["input"] if row.get("type") == "reasoning"}
     assert len(sent) == 2
-    session = desk.app.session.id
+    session = harness.app.session.id
 
-    desk.app = desk.build()  # clio -r
-    desk.server.add(says("Still."))
-    desk.app.open_session(session)
-    asyncio.run(talk(desk, "sure?"))
-    resumed = desk.server.requests[-1].body
+    harness.app = harness.build()  # clio -r
+    harness.server.add(says("Still."))
+    harness.app.open_session(session)
+    asyncio.run(talk(harness, "sure?"))
+    resumed = harness.server.requests[-1].body
     check(resumed)
     assert {row["encrypted_content"] for row in resumed["input"] if row.get("type") == "reasoning"} == sent
 
-    desk.app = desk.build()
-    desk.server.add(says("Another."))
-    desk.app.open_session(session)
-    desk.app.set_model("another-model")  # it gets no other model's reasoning
-    asyncio.run(talk(desk, "and you?"))
-    assert "reasoning" not in kinds(desk.server.requests[-1].body)
+    harness.app = harness.build()
+    harness.server.add(says("Another."))
+    harness.app.open_session(session)
+    harness.app.set_model("another-model")  # it gets no other model's reasoning
+    asyncio.run(talk(harness, "and you?"))
+    assert "reasoning" not in kinds(harness.server.requests[-1].body)
 
 
-def test_a_refused_effort_is_reported_once_and_not_sent_again(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_a_refused_effort_is_reported_once_and_not_sent_again(make_harness: MakeHarness, tmp_path: Path) -> None:
     words = "Unsupported value: 'max' is not supported with this model. Supported values are: 'low' and 'high'."
-    notices = _turns_after(make_desk, error(400, {"error": {"message": words, "param": "reasoning.effort"}}))
+    notices = _turns_after(make_harness, error(400, {"error": {"message": words, "param": "reasoning.effort"}}))
     assert [notice for notice in notices if "effort" in notice] == [
         "test-model does not take the effort 'max': 'high' is used"
     ]
     assert (tmp_path / "home" / FILE_NAME).exists()
 
 
-def _turns_after(make_desk: MakeDesk, refusal: Any) -> list[str]:
+def _turns_after(make_harness: MakeHarness, refusal: Any) -> list[str]:
     """What two clios tell in a turn each, where every request for another effort is refused."""
 
     def decide(body: dict[str, Any]) -> Any:
         return refusal if body.get("reasoning", {}).get("effort") == "max" else says("Yes.")
 
-    desk = make_desk(decide, api="responses")
+    harness = make_harness(decide, api="responses")
     for _ in range(2):
-        desk.app = desk.build()
-        _ask_for(desk, "max")
-        asyncio.run(talk(desk, "go", "on"))
-    assert sum(sent.body["reasoning"].get("effort") == "max" for sent in desk.server.requests) == 1
-    return [event.text for event in desk.seen(Notice)]
+        harness.app = harness.build()
+        _ask_for(harness, "max")
+        asyncio.run(talk(harness, "go", "on"))
+    assert sum(sent.body["reasoning"].get("effort") == "max" for sent in harness.server.requests) == 1
+    return [event.text for event in harness.seen(Notice)]
 
 
-def _ask_for(desk: Desk, effort: str) -> None:
+def _ask_for(harness: Harness, effort: str) -> None:
     """Have every request of this clio ask for an effort."""
     from msgspec import structs
 
-    provider = desk.app.provider
+    provider = harness.app.provider
     stream = provider.stream
     provider.stream = lambda request: stream(structs.replace(request, effort=effort))  # type: ignore[method-assign]
 

@@ -13,9 +13,9 @@ from clio.security.actions import ChangeFiles, FileChange
 from clio.security.approval import Answer, ApprovalRequest, Declined
 from clio.tools.files.diff import keep_hunks, split_hunks
 from tests.support.chat_server import text, tool_calls
-from tests.support.desk import Desk
+from tests.support.harness import Harness
 from tests.support.wording import mentions
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 OLD = "".join(f"line {number}\n" for number in range(30))
 SECOND_ONLY = OLD.replace("line 20\n", "LINE 20\n")
@@ -47,17 +47,19 @@ def own_words(changes: tuple[FileChange, ...]) -> Answer:
 
 
 class Told:
-    """One turn with a person who decides so; `last` is the result the model was given."""
+    """One turn with a user who decides so; `last` is the result the model was given."""
 
-    def __init__(self, make_desk: MakeDesk, call: tuple[str, dict[str, str]], decide: Decide, *names: str) -> None:
-        self.desk: Desk = make_desk([tool_calls([call]), text("ok")])
-        self.project: Path = self.desk.project
+    def __init__(
+        self, make_harness: MakeHarness, call: tuple[str, dict[str, str]], decide: Decide, *names: str
+    ) -> None:
+        self.harness: Harness = make_harness([tool_calls([call]), text("ok")])
+        self.project: Path = self.harness.project
         for name in names:
             (self.project / name).write_text(OLD, encoding="utf-8")
         self._decide = decide
-        self.desk.person.ask = self._ask
-        asyncio.run(self.desk.turn("change it"))
-        self.last = [message for message in self.desk.app.session.messages if isinstance(message, ToolMessage)][-1]
+        self.harness.user.ask = self._ask
+        asyncio.run(self.harness.turn("change it"))
+        self.last = [message for message in self.harness.app.session.messages if isinstance(message, ToolMessage)][-1]
 
     async def _ask(self, request: ApprovalRequest) -> Answer:
         assert isinstance(request.action, ChangeFiles)
@@ -67,35 +69,35 @@ class Told:
         return (self.project / name).read_bytes().decode()
 
 
-def test_only_the_accepted_hunk_is_written_and_the_model_reads_the_other(make_desk: MakeDesk) -> None:
-    told = Told(make_desk, patch("a.txt"), second_hunk_only, "a.txt")
+def test_only_the_accepted_hunk_is_written_and_the_model_reads_the_other(make_harness: MakeHarness) -> None:
+    told = Told(make_harness, patch("a.txt"), second_hunk_only, "a.txt")
     assert told.read("a.txt") == SECOND_ONLY
     assert told.last.ok and "updated a.txt (+1 -1)" in told.last.content
     assert "declined 1 of 2 hunks of a.txt" in told.last.content
     assert "-line 2\n+LINE 2\n" in told.last.content and "+LINE 20" not in told.last.content
-    (finished,) = told.desk.seen(ToolFinished)
+    (finished,) = told.harness.seen(ToolFinished)
     assert "+LINE 20" in finished.diff and "+LINE 2\n" not in finished.diff and finished.asked
 
 
-def test_the_users_own_text_is_written_and_the_model_sees_how_it_differs(make_desk: MakeDesk) -> None:
-    told = Told(make_desk, ("write_file", {"path": "new.txt", "content": "yours\n"}), own_words)
+def test_the_users_own_text_is_written_and_the_model_sees_how_it_differs(make_harness: MakeHarness) -> None:
+    told = Told(make_harness, ("write_file", {"path": "new.txt", "content": "yours\n"}), own_words)
     assert told.read("new.txt") == "mine\n"
     assert mentions(told.last.content, "user", "edited", "new.txt")
     assert "-yours\n+mine" in told.last.content
 
 
-def test_a_file_left_out_of_a_patch_is_not_touched(make_desk: MakeDesk) -> None:
+def test_a_file_left_out_of_a_patch_is_not_touched(make_harness: MakeHarness) -> None:
     told = Told(
-        make_desk, patch("a.txt", "b.txt"), lambda changes: Answer("changed", changes=changes[1:]), "a.txt", "b.txt"
+        make_harness, patch("a.txt", "b.txt"), lambda changes: Answer("changed", changes=changes[1:]), "a.txt", "b.txt"
     )
     assert told.read("a.txt") == OLD and told.read("b.txt") != OLD
     assert "declined what you proposed for a.txt" in told.last.content
 
 
-def test_the_next_edit_starts_from_what_was_written(make_desk: MakeDesk) -> None:
+def test_the_next_edit_starts_from_what_was_written(make_harness: MakeHarness) -> None:
     """What the user wrote counts as known: the model was told of it."""
     again = ("edit_file", {"path": "new.txt", "old_string": "mine", "new_string": "ours"})
-    desk = make_desk(
+    harness = make_harness(
         [tool_calls([("write_file", {"path": "new.txt", "content": "yours\n"})]), tool_calls([again]), text("ok")]
     )
     answers: list[Decide] = [own_words, lambda changes: Answer("once")]
@@ -104,31 +106,31 @@ def test_the_next_edit_starts_from_what_was_written(make_desk: MakeDesk) -> None
         assert isinstance(request.action, ChangeFiles)
         return answers.pop(0)(request.action.changes)
 
-    desk.person.ask = ask
-    asyncio.run(desk.turn("write, then edit"))
-    assert (desk.project / "new.txt").read_text(encoding="utf-8") == "ours\n"
+    harness.user.ask = ask
+    asyncio.run(harness.turn("write, then edit"))
+    assert (harness.project / "new.txt").read_text(encoding="utf-8") == "ours\n"
 
 
-def test_a_file_that_changed_while_the_question_stood_is_left_alone(make_desk: MakeDesk) -> None:
+def test_a_file_that_changed_while_the_question_stood_is_left_alone(make_harness: MakeHarness) -> None:
     def meanwhile(changes: tuple[FileChange, ...]) -> Answer:
         changes[0].path.write_text("somebody else\n", encoding="utf-8")
         return second_hunk_only(changes)
 
-    told = Told(make_desk, patch("a.txt"), meanwhile, "a.txt")
+    told = Told(make_harness, patch("a.txt"), meanwhile, "a.txt")
     assert told.read("a.txt") == "somebody else\n"
     assert not told.last.ok and "changed on disk" in told.last.content
 
 
-def test_a_folder_that_became_a_link_while_the_question_stood_is_not_written_through(make_desk: MakeDesk) -> None:
+def test_a_folder_that_became_a_link_while_the_question_stood_is_not_written_through(make_harness: MakeHarness) -> None:
     def meanwhile(changes: tuple[FileChange, ...]) -> Answer:
         folder, outside = changes[0].path.parent, changes[0].path.parent.parent.parent / "outside"
         folder.rename(outside)
         folder.symlink_to(outside)
         return Answer("once")
 
-    desk = make_desk([])
-    (desk.project / "sub").mkdir()
-    told = Told(make_desk, patch("sub/a.txt"), meanwhile, "sub/a.txt")
+    harness = make_harness([])
+    (harness.project / "sub").mkdir()
+    told = Told(make_harness, patch("sub/a.txt"), meanwhile, "sub/a.txt")
     assert (told.project.parent / "outside" / "a.txt").read_text(encoding="utf-8") == OLD
     assert not told.last.ok and "leads elsewhere" in told.last.content
 
@@ -146,38 +148,38 @@ def nothing(changes: tuple[FileChange, ...]) -> Answer:
 
 
 @pytest.mark.parametrize("decide", [elsewhere, deleted, nothing])
-def test_an_answer_can_only_be_of_the_files_that_were_asked_about(make_desk: MakeDesk, decide: Decide) -> None:
-    told = Told(make_desk, patch("a.txt"), decide, "a.txt", "b.txt")
+def test_an_answer_can_only_be_of_the_files_that_were_asked_about(make_harness: MakeHarness, decide: Decide) -> None:
+    told = Told(make_harness, patch("a.txt"), decide, "a.txt", "b.txt")
     assert told.read("a.txt") == OLD and told.read("b.txt") == OLD
     assert not told.last.ok and "no file was changed" in told.last.content
 
 
-def test_plan_mode_switched_on_meanwhile_refuses(make_desk: MakeDesk) -> None:
-    desks: list[Desk] = []
+def test_plan_mode_switched_on_meanwhile_refuses(make_harness: MakeHarness) -> None:
+    harnesses: list[Harness] = []
 
     def meanwhile(changes: tuple[FileChange, ...]) -> Answer:
-        desks[0].app.policy.mode = "plan"
+        harnesses[0].app.policy.mode = "plan"
         return second_hunk_only(changes)
 
-    desk = make_desk([tool_calls([patch("a.txt")]), text("ok")])
-    desks.append(desk)
-    (desk.project / "a.txt").write_text(OLD, encoding="utf-8")
+    harness = make_harness([tool_calls([patch("a.txt")]), text("ok")])
+    harnesses.append(harness)
+    (harness.project / "a.txt").write_text(OLD, encoding="utf-8")
 
     async def ask(request: ApprovalRequest) -> Answer:
         assert isinstance(request.action, ChangeFiles)
         return meanwhile(request.action.changes)
 
-    desk.person.ask = ask
-    asyncio.run(desk.turn("change it"))
-    assert (desk.project / "a.txt").read_text(encoding="utf-8") == OLD
+    harness.user.ask = ask
+    asyncio.run(harness.turn("change it"))
+    assert (harness.project / "a.txt").read_text(encoding="utf-8") == OLD
 
 
-def test_a_secret_the_user_wrote_does_not_reach_the_model(make_desk: MakeDesk) -> None:
+def test_a_secret_the_user_wrote_does_not_reach_the_model(make_harness: MakeHarness) -> None:
     secret = "sk-proj-Zq8vT3mK1xW7" + "bN5cR9dL2fH4gJ6"
 
     def with_secret(changes: tuple[FileChange, ...]) -> Answer:
         return Answer("changed", changes=(rewritten(changes[0], f"token = '{secret}'\n"),), edited=(changes[0].path,))
 
-    told = Told(make_desk, ("write_file", {"path": "new.txt", "content": "x\n"}), with_secret)
+    told = Told(make_harness, ("write_file", {"path": "new.txt", "content": "x\n"}), with_secret)
     assert secret in told.read("new.txt")
-    assert secret not in told.last.content and secret not in str(told.desk.server.requests[-1].body)
+    assert secret not in told.last.content and secret not in str(told.harness.server.requests[-1].body)

@@ -17,7 +17,7 @@ import pytest
 
 from tests.security.secret_corpus import FORMS, Lot
 from tests.support.chat_server import ChatServer, Reply, text, tool_calls
-from tests.support.desk import make_repository
+from tests.support.harness import make_repository
 from tests.support.mcp_peer import SECRET as OF_THE_SERVER
 
 ROOT = Path(__file__).parent.parent.parent

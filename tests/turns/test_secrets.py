@@ -4,46 +4,46 @@ import asyncio
 
 from clio.agent.user_interface import Notice, TextDelta, ToolFinished
 from tests.support.chat_server import text, tool_calls
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 KEY = "sk-proj-" + "A1b2C3d4E5" * 5  # made here, so that no file holds anything that looks like a key
 
 
-def everything_on_disk(desk: object) -> bytes:
-    folder = desk.project / ".clio"  # type: ignore[attr-defined]
+def everything_on_disk(harness: object) -> bytes:
+    folder = harness.project / ".clio"  # type: ignore[attr-defined]
     return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
-def test_in_a_file_in_words_and_in_an_answer(make_desk: MakeDesk) -> None:
-    desk = make_desk(
+def test_in_a_file_in_words_and_in_an_answer(make_harness: MakeHarness) -> None:
+    harness = make_harness(
         [
             tool_calls([("read_file", {"path": ".env"}), ("run_command", {"command": "cat .env"})]),
             text(f"The key is {KEY}, keep it.", chunk_size=3),
         ],
         approve="all",
     )
-    (desk.project / ".env").write_text(f"OPENAI_KEY={KEY}\nDEBUG=1\n", encoding="utf-8")
+    (harness.project / ".env").write_text(f"OPENAI_KEY={KEY}\nDEBUG=1\n", encoding="utf-8")
 
     async def story() -> None:
-        await desk.turn(f"my key is {KEY}, what is in .env?")
-        await desk.app.close()
+        await harness.turn(f"my key is {KEY}, what is in .env?")
+        await harness.app.close()
 
     asyncio.run(story())
-    assert [notice.text for notice in desk.seen(Notice)][:1] == [
+    assert [notice.text for notice in harness.seen(Notice)][:1] == [
         "1 secret was replaced in your message before it was kept or sent"
     ]
-    assert all("1 secret replaced" in call.summary for call in desk.seen(ToolFinished))
-    sent = b"".join(request.raw for request in desk.server.requests)
-    shown = "".join(event.text for event in desk.seen(TextDelta))
-    for place in (sent, shown.encode(), everything_on_disk(desk), repr(desk.events).encode()):
+    assert all("1 secret replaced" in call.summary for call in harness.seen(ToolFinished))
+    sent = b"".join(request.raw for request in harness.server.requests)
+    shown = "".join(event.text for event in harness.seen(TextDelta))
+    for place in (sent, shown.encode(), everything_on_disk(harness), repr(harness.events).encode()):
         assert KEY[:20].encode() not in place
         assert KEY[-12:].encode() not in place
         assert b"[REDACTED:" in place
 
 
-def test_a_secret_the_model_writes_to_a_file_is_written_whole(make_desk: MakeDesk) -> None:
+def test_a_secret_the_model_writes_to_a_file_is_written_whole(make_harness: MakeHarness) -> None:
     call = ("write_file", {"path": "settings.txt", "content": f"key = {KEY}\n"})
-    desk = make_desk([tool_calls([call]), text("ok")], approve="all")
-    asyncio.run(desk.turn("write it"))
-    assert (desk.project / "settings.txt").read_text(encoding="utf-8") == f"key = {KEY}\n"
-    assert KEY.encode() not in desk.server.requests[1].raw
+    harness = make_harness([tool_calls([call]), text("ok")], approve="all")
+    asyncio.run(harness.turn("write it"))
+    assert (harness.project / "settings.txt").read_text(encoding="utf-8") == f"key = {KEY}\n"
+    assert KEY.encode() not in harness.server.requests[1].raw

@@ -13,10 +13,10 @@ from clio.providers.prices import PriceBook
 from clio.providers.registry import make_provider
 from clio.text.formatting import MICROS
 from tests.support.chat_server import Part, Pause, Recorded, Reply, text, tool_calls
-from tests.support.desk import Desk
+from tests.support.harness import Harness
 from tests.support.waiting import run_loop_once
 from tests.support.wording import mentions
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 PRICES = (
     "'*':\n  test-model: {input: 100, output: 1000}\n"  # dollars a million: an answer of 1,000 tokens is one dollar
@@ -46,22 +46,22 @@ class Together:
         yield from text("Looked.").render(request)
 
 
-def begin(make_desk: MakeDesk, server: Any, cap: float) -> Desk:
-    desk = make_desk(server, max_cost=str(cap))
-    desk.app.home.mkdir(exist_ok=True)
-    (desk.app.home / "prices.yaml").write_text(PRICES, encoding="utf-8")
-    return desk
+def begin(make_harness: MakeHarness, server: Any, cap: float) -> Harness:
+    harness = make_harness(server, max_cost=str(cap))
+    harness.app.home.mkdir(exist_ok=True)
+    (harness.app.home / "prices.yaml").write_text(PRICES, encoding="utf-8")
+    return harness
 
 
-def test_what_is_left_is_shared_out_and_all_work_at_once(make_desk: MakeDesk) -> None:
+def test_what_is_left_is_shared_out_and_all_work_at_once(make_harness: MakeHarness) -> None:
     server = Together(4)
-    desk = begin(make_desk, server, 12.0)
-    finished = asyncio.run(desk.turn("go"))
+    harness = begin(make_harness, server, 12.0)
+    finished = asyncio.run(harness.turn("go"))
     assert (finished.status, finished.text) == ("done", "All looked.")
     assert len(server.asked) == 4
     assert sum(server.asked) < 12_000  # together they can never write more than is left
     assert max(server.asked) - min(server.asked) < 0.1 * max(server.asked)
-    assert desk.app.spending.sharers == 1
+    assert harness.app.spending.sharers == 1
 
 
 class Desks:
@@ -78,29 +78,29 @@ class Desks:
 
 def test_a_bill_takes_the_place_of_what_was_held(tmp_path: Any) -> None:
     """A request that was on its way counts once: as held, then as billed."""
-    desk = Desks(tmp_path, 2.0)
+    harness = Desks(tmp_path, 2.0)
 
     async def story() -> None:
-        desk.spending.sharers = 2
-        first, second = await desk.reserve(of="a"), await desk.reserve(of="b")
+        harness.spending.sharers = 2
+        first, second = await harness.reserve(of="a"), await harness.reserve(of="b")
         assert first.least == second.least == 100_000
         assert first.amount + second.amount == 2 * MICROS
         first.bill(Usage(prompt_tokens=1_000, completion_tokens=100), None)
         second.bill(Usage(prompt_tokens=1_000, completion_tokens=100), None)
-        desk.spending.sharers = 1
-        assert desk.spending.run.micro_dollars == 400_000
-        last = await desk.reserve(of="c")
+        harness.spending.sharers = 1
+        assert harness.spending.run.micro_dollars == 400_000
+        last = await harness.reserve(of="c")
         assert last.amount == 2 * MICROS - 400_000  # all that is left, to the last micro-dollar
 
     asyncio.run(story())
 
 
 def test_one_waits_for_the_bills_of_others_and_goes_on_or_is_refused(tmp_path: Any) -> None:
-    desk = Desks(tmp_path, 1.0)
+    harness = Desks(tmp_path, 1.0)
 
     async def story(written: int) -> str:
-        first = await desk.reserve(of="a")  # alone, it may write for all that is left
-        waiting = asyncio.create_task(desk.reserve(of="b"))
+        first = await harness.reserve(of="a")  # alone, it may write for all that is left
+        waiting = asyncio.create_task(harness.reserve(of="b"))
         await run_loop_once()
         assert not waiting.done()
         first.bill(Usage(prompt_tokens=1_000, completion_tokens=written), None)
@@ -108,7 +108,7 @@ def test_one_waits_for_the_bills_of_others_and_goes_on_or_is_refused(tmp_path: A
             held = await asyncio.wait_for(waiting, 5)
         except TooDear as error:
             return str(error)
-        assert held.amount <= MICROS - desk.spending.run.micro_dollars
+        assert held.amount <= MICROS - harness.spending.run.micro_dollars
         with held:
             pass
         return "went on"
@@ -118,47 +118,47 @@ def test_one_waits_for_the_bills_of_others_and_goes_on_or_is_refused(tmp_path: A
 
 
 def test_nothing_waits_where_it_cannot_fit(tmp_path: Any) -> None:
-    desk = Desks(tmp_path, 0.4)
+    harness = Desks(tmp_path, 0.4)
 
     async def story() -> None:
-        with await desk.reserve(), pytest.raises(TooDear, match=r"the next request costs \$0\.456 or more"):
-            await desk.reserve(2_000, of="b")
+        with await harness.reserve(), pytest.raises(TooDear, match=r"the next request costs \$0\.456 or more"):
+            await harness.reserve(2_000, of="b")
 
     asyncio.run(story())
 
 
 def test_one_that_is_cancelled_while_it_waits_holds_nothing(tmp_path: Any) -> None:
-    desk = Desks(tmp_path, 1.0)
+    harness = Desks(tmp_path, 1.0)
 
     async def story() -> None:
-        first = await desk.reserve()
-        waiting = asyncio.create_task(desk.reserve(of="b"))
+        first = await harness.reserve()
+        waiting = asyncio.create_task(harness.reserve(of="b"))
         await run_loop_once()
         waiting.cancel()
         first.bill(Usage(prompt_tokens=1_000, completion_tokens=0), None)
-        assert (await desk.reserve(of="c")).amount == MICROS - 100_000
+        assert (await harness.reserve(of="c")).amount == MICROS - 100_000
 
     asyncio.run(story())
 
 
 def test_one_that_broke_off_counts_as_its_input(tmp_path: Any) -> None:
-    desk = Desks(tmp_path, 1.0)
+    harness = Desks(tmp_path, 1.0)
 
     async def story() -> None:
-        with pytest.raises(ConnectionError), await desk.reserve():
+        with pytest.raises(ConnectionError), await harness.reserve():
             raise ConnectionError
-        assert (await desk.reserve()).amount == MICROS - 100_000
+        assert (await harness.reserve()).amount == MICROS - 100_000
 
     asyncio.run(story())
 
 
 def test_what_the_server_saw_counts_by_conversation(tmp_path: Any) -> None:
-    desk = Desks(tmp_path, 100.0)
+    harness = Desks(tmp_path, 100.0)
     (tmp_path / "prices.yaml").write_text(PRICES.replace("input: 100,", "input: 100, cached: 10,"), encoding="utf-8")
 
     async def story() -> list[int]:
-        (await desk.reserve(50_000, of="a")).bill(Usage(prompt_tokens=50_000, completion_tokens=0), None)
-        (await desk.reserve(10_000, of="b")).bill(Usage(prompt_tokens=10_000, completion_tokens=0), None)
-        return [(await desk.reserve(60_000, 1, of=name)).least for name in "abc"]
+        (await harness.reserve(50_000, of="a")).bill(Usage(prompt_tokens=50_000, completion_tokens=0), None)
+        (await harness.reserve(10_000, of="b")).bill(Usage(prompt_tokens=10_000, completion_tokens=0), None)
+        return [(await harness.reserve(60_000, 1, of=name)).least for name in "abc"]
 
     assert asyncio.run(story()) == [1_500_000, 5_100_000, 5_100_000]

@@ -9,9 +9,9 @@ from clio.commands.command import EditText, MakePrompt
 from clio.commands.registry import added_prompt, run_command
 from clio.security.approval import Answer
 from tests.support.chat_server import text, tool_calls
-from tests.support.desk import Desk
+from tests.support.harness import Harness
 from tests.support.wording import mentions
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 SKILL = """\
 ---
@@ -37,39 +37,39 @@ def write(folder: Path, name: str = "release-notes") -> Path:
     return skill
 
 
-def run(desk: Desk, *texts: str) -> None:
+def run(harness: Harness, *texts: str) -> None:
     async def turns() -> None:
         for words in texts:
-            await desk.turn(words)
+            await harness.turn(words)
 
     asyncio.run(turns())
 
 
-def body(desk: Desk, number: int = -1) -> Any:
-    return desk.server.requests[number].body
+def body(harness: Harness, number: int = -1) -> Any:
+    return harness.server.requests[number].body
 
 
-def results(desk: Desk) -> list[str]:
-    return [message["content"] for message in body(desk)["messages"] if message["role"] == "tool"]
+def results(harness: Harness) -> list[str]:
+    return [message["content"] for message in body(harness)["messages"] if message["role"] == "tool"]
 
 
-def test_only_name_and_description_stand_in_the_prompt_and_it_never_changes(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([("use_skill", {"name": "release-notes"})]), text("ok"), text("ok")])
-    home = desk.loaded.home
+def test_only_name_and_description_stand_in_the_prompt_and_it_never_changes(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([("use_skill", {"name": "release-notes"})]), text("ok"), text("ok")])
+    home = harness.loaded.home
     write(home)
 
     async def turns() -> None:
-        await desk.turn("describe the release")
+        await harness.turn("describe the release")
         write(home, "another-skill")
-        await desk.turn("go on")
+        await harness.turn("go on")
 
     asyncio.run(turns())
-    systems = [request.body["messages"][0]["content"] for request in desk.server.requests]
+    systems = [request.body["messages"][0]["content"] for request in harness.server.requests]
     assert "- release-notes: Makes release notes. Use it when" in systems[0]
     assert "Run scripts/collect.sh" not in systems[0]
     assert len(set(systems)) == 1
-    assert len({str(request.body["tools"]) for request in desk.server.requests}) == 1
-    (loaded,) = results(desk)
+    assert len({str(request.body["tools"]) for request in harness.server.requests}) == 1
+    (loaded,) = results(harness)
     assert loaded.startswith(f"Skill release-notes, in {home / 'skills' / 'release-notes'}; paths in it begin there.\n")
     assert mentions(loaded, "references/tone.md", "scripts/collect.sh")
     assert mentions(loaded, "Bash(git log:*)")
@@ -77,13 +77,15 @@ def test_only_name_and_description_stand_in_the_prompt_and_it_never_changes(make
     assert "description:" not in loaded
 
 
-def test_without_skills_nothing_is_sent_for_them(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("ok")])
-    run(desk, "hello")
-    assert "use_skill" not in str(body(desk))
+def test_without_skills_nothing_is_sent_for_them(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("ok")])
+    run(harness, "hello")
+    assert "use_skill" not in str(body(harness))
 
 
-def test_files_of_the_users_skills_may_be_read_and_nothing_round_them(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_files_of_the_users_skills_may_be_read_and_nothing_round_them(
+    make_harness: MakeHarness, tmp_path: Path
+) -> None:
     home = tmp_path / "home"
     skill = write(home)
     (skill / "link.md").symlink_to(home / "secret.txt")
@@ -95,104 +97,104 @@ def test_files_of_the_users_skills_may_be_read_and_nothing_round_them(make_desk:
         ("write_file", {"path": str(skill / "references" / "tone.md"), "content": "Long."}),
         ("run_command", {"command": f"sh {skill}/scripts/collect.sh"}),
     ]
-    desk = make_desk([tool_calls(calls), text("ok")])
-    desk.person.approvals = [Answer(kind="no") for _ in calls]
-    run(desk, "go")
-    assert "Short sentences." in results(desk)[0]
-    assert results(desk)[1:] == ["the user said no"] * 4
-    assert len(desk.person.asked) == 4
+    harness = make_harness([tool_calls(calls), text("ok")])
+    harness.user.approvals = [Answer(kind="no") for _ in calls]
+    run(harness, "go")
+    assert "Short sentences." in results(harness)[0]
+    assert results(harness)[1:] == ["the user said no"] * 4
+    assert len(harness.user.asked) == 4
 
 
-def test_a_folder_that_holds_the_home_folder_is_not_opened_by_a_link(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_a_folder_that_holds_the_home_folder_is_not_opened_by_a_link(make_harness: MakeHarness, tmp_path: Path) -> None:
     (tmp_path / "home" / "skills").mkdir(parents=True)
     (tmp_path / "home" / "skills" / "all").symlink_to(tmp_path)
     (tmp_path / "SKILL.md").write_text("---\nname: all\ndescription: All.\n---\nRead.", encoding="utf-8")
-    desk = make_desk([tool_calls([("read_file", {"path": str(tmp_path / "home" / "secret.txt")})]), text("ok")])
-    run(desk, "go")
-    assert "- all: All." in body(desk)["messages"][0]["content"]
-    assert len(desk.person.asked) == 1
+    harness = make_harness([tool_calls([("read_file", {"path": str(tmp_path / "home" / "secret.txt")})]), text("ok")])
+    run(harness, "go")
+    assert "- all: All." in body(harness)["messages"][0]["content"]
+    assert len(harness.user.asked) == 1
 
 
-def test_a_projects_skill_is_used_once_it_is_trusted(make_desk: MakeDesk) -> None:
+def test_a_projects_skill_is_used_once_it_is_trusted(make_harness: MakeHarness) -> None:
     call = tool_calls([("use_skill", {"name": "release-notes"})])
-    desk = make_desk([text("ok"), call, text("ok")])
-    write(desk.project / ".clio")
-    assert not run_command(desk.app, "/skills use release-notes").ok
-    run(desk, "hello")
-    assert "release-notes" not in str(body(desk))
-    told = [event.text for event in desk.seen(Notice)]
+    harness = make_harness([text("ok"), call, text("ok")])
+    write(harness.project / ".clio")
+    assert not run_command(harness.app, "/skills use release-notes").ok
+    run(harness, "hello")
+    assert "release-notes" not in str(body(harness))
+    told = [event.text for event in harness.seen(Notice)]
     assert told == ["skills of this project are not used until you trust it with them: release-notes; look with /trust"]
-    shown = run_command(desk.app, "/trust")
+    shown = run_command(harness.app, "/trust")
     assert shown.table is not None
     assert shown.table.rows[0][0] == "skill release-notes"
-    run_command(desk.app, "/trust --yes")
-    desk.app = desk.build()
-    run(desk, "hello again")
-    assert mentions(results(desk)[0], ".clio/skills/release-notes")
+    run_command(harness.app, "/trust --yes")
+    harness.app = harness.build()
+    run(harness, "hello again")
+    assert mentions(results(harness)[0], ".clio/skills/release-notes")
 
 
-def test_a_name_that_is_not_there_is_answered_with_those_that_are(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([("use_skill", {"name": "relase_notes"})]), text("ok")])
-    write(desk.loaded.home)
-    run(desk, "go")
-    assert "the nearest are: release-notes" in results(desk)[0]
+def test_a_name_that_is_not_there_is_answered_with_those_that_are(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([("use_skill", {"name": "relase_notes"})]), text("ok")])
+    write(harness.loaded.home)
+    run(harness, "go")
+    assert "the nearest are: release-notes" in results(harness)[0]
 
 
-def test_a_skill_that_went_away_is_a_sentence(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("ok"), tool_calls([("use_skill", {"name": "release-notes"})]), text("ok")])
-    skill = write(desk.loaded.home)
+def test_a_skill_that_went_away_is_a_sentence(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("ok"), tool_calls([("use_skill", {"name": "release-notes"})]), text("ok")])
+    skill = write(harness.loaded.home)
 
     async def turns() -> None:
-        await desk.turn("one")
+        await harness.turn("one")
         (skill / "SKILL.md").unlink()
-        await desk.turn("two")
+        await harness.turn("two")
 
     asyncio.run(turns())
-    assert mentions(results(desk)[0], "cannot be used", "No such file")
+    assert mentions(results(harness)[0], "cannot be used", "No such file")
 
 
-def test_a_small_window_has_them_too(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("ok")], context_window=16_000)
-    write(desk.loaded.home)
-    run(desk, "hello")
-    assert "- release-notes" in body(desk)["messages"][0]["content"]
-    assert "use_skill" in [tool["function"]["name"] for tool in body(desk)["tools"]]
+def test_a_small_window_has_them_too(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("ok")], context_window=16_000)
+    write(harness.loaded.home)
+    run(harness, "hello")
+    assert "- release-notes" in body(harness)["messages"][0]["content"]
+    assert "use_skill" in [tool["function"]["name"] for tool in body(harness)["tools"]]
 
 
-def test_used_by_hand_it_is_before_the_words(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("ok")])
-    write(desk.loaded.home)
-    step = run_command(desk.app, "/skills use release-notes for 2.0").follow_up
+def test_used_by_hand_it_is_before_the_words(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("ok")])
+    write(harness.loaded.home)
+    step = run_command(harness.app, "/skills use release-notes for 2.0").follow_up
     assert isinstance(step, MakePrompt)
-    asyncio.run(desk.app.run_turn(step.said, step.make))
-    said = body(desk)["messages"][-1]["content"]
+    asyncio.run(harness.app.run_turn(step.said, step.make))
+    said = body(harness)["messages"][-1]["content"]
     assert "The user asks you to use this skill" in said
     assert "Run scripts/collect.sh" in said
     assert said.endswith("/skills use release-notes for 2.0")
-    assert added_prompt(desk.app, "/skills use release-notes for 2.0") is not None
-    assert added_prompt(desk.app, "/skills list") is None
+    assert added_prompt(harness.app, "/skills use release-notes for 2.0") is not None
+    assert added_prompt(harness.app, "/skills list") is None
 
 
-def test_a_new_one_is_written_trusted_and_used(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("ok")])
-    step = run_command(desk.app, "/skills new tidy-up").follow_up
+def test_a_new_one_is_written_trusted_and_used(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("ok")])
+    step = run_command(harness.app, "/skills new tidy-up").follow_up
     assert isinstance(step, EditText)
     assert "name: tidy-up" in step.text
     assert not step.then("---\nname: tidy-up\n---\nno description").ok
-    assert not (desk.project / ".clio" / "skills").exists()
+    assert not (harness.project / ".clio" / "skills").exists()
     assert step.then("---\nname: tidy-up\ndescription: Tidies.\n---\nTidy.").ok
-    assert (desk.project / ".clio" / "skills" / "tidy-up" / "SKILL.md").is_file()
-    assert not run_command(desk.app, "/skills new tidy-up").ok
+    assert (harness.project / ".clio" / "skills" / "tidy-up" / "SKILL.md").is_file()
+    assert not run_command(harness.app, "/skills new tidy-up").ok
     for wrong in ("Tidy", "a--b", "x" * 65, "../up", ""):
-        assert not run_command(desk.app, f"/skills new {wrong}").ok
-    own = run_command(desk.app, "/skills new mine --user").follow_up
+        assert not run_command(harness.app, f"/skills new {wrong}").ok
+    own = run_command(harness.app, "/skills new mine --user").follow_up
     assert isinstance(own, EditText)
     assert own.then("---\nname: mine\ndescription: Mine.\n---\nDo it.").ok
-    assert (desk.loaded.home / "skills" / "mine" / "SKILL.md").is_file()
-    listed = run_command(desk.app, "/skills")
+    assert (harness.loaded.home / "skills" / "mine" / "SKILL.md").is_file()
+    listed = run_command(harness.app, "/skills")
     assert listed.table is not None
     assert [row[:2] for row in listed.table.rows] == [("tidy-up", ""), ("mine", "")]
-    assert "'tidy-up'" in run_command(desk.app, "/skills show tidyup").text
-    assert run_command(desk.app, "/skills show tidy-up").verbatim == "Tidy."
-    run(desk, "hello")
-    assert "- mine: Mine.\n- tidy-up: Tidies." in body(desk)["messages"][0]["content"]
+    assert "'tidy-up'" in run_command(harness.app, "/skills show tidyup").text
+    assert run_command(harness.app, "/skills show tidy-up").verbatim == "Tidy."
+    run(harness, "hello")
+    assert "- mine: Mine.\n- tidy-up: Tidies." in body(harness)["messages"][0]["content"]

@@ -11,9 +11,9 @@ from clio.commands.registry import run_command
 from clio.memory.preferences.pending_confirmations import FILE
 from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.support.chat_server import ChatServer, text, tool_calls
-from tests.support.desk import Desk
+from tests.support.harness import Harness
 from tests.support.wording import mentions
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 TASK = """\
 calc.add returns the difference instead of the sum. I noticed it when the report was wrong.
@@ -30,39 +30,39 @@ Then tell me what it was. Also please never add emojis to comments
 """
 
 
-def last_words(desk: Desk) -> str:
-    return str(desk.server.requests[-1].body["messages"][-1]["content"])
+def last_words(harness: Harness) -> str:
+    return str(harness.server.requests[-1].body["messages"][-1]["content"])
 
 
-def system(desk: Desk) -> str:
-    return str(desk.server.requests[-1].body["messages"][0]["content"])
+def system(harness: Harness) -> str:
+    return str(harness.server.requests[-1].body["messages"][0]["content"])
 
 
-def notices(desk: Desk) -> str:
-    return "\n".join(notice.text for notice in desk.seen(Notice))
+def notices(harness: Harness) -> str:
+    return "\n".join(notice.text for notice in harness.seen(Notice))
 
 
-def test_limits_inside_a_long_message_hold_in_its_requests_and_in_a_later_session(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([("read_file", {"path": "calc.py"})]), text("Done."), text("Hello.")])
+def test_limits_inside_a_long_message_hold_in_its_requests_and_in_a_later_session(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([("read_file", {"path": "calc.py"})]), text("Done."), text("Hello.")])
 
     async def run() -> None:
-        await desk.turn(TASK)
-        for request in desk.server.requests:
+        await harness.turn(TASK)
+        for request in harness.server.requests:
             before = str(request.body["messages"][1]["content"]).partition("calc.add returns")[0]
             assert "- never change anything under golden/" in before
             assert "- never add emojis to comments" in before
             assert "- don't touch the tests for now" in before
             assert "trust add" not in before
-        assert "Saved to project memory: never change anything under golden/" in notices(desk)
-        assert "user memory: never add emojis to comments (hard limit) · /memory undo" in notices(desk)
-        assert "Applied to this session: don't touch the tests for now · /memory undo" in notices(desk)
-        await desk.app.close()
-        desk.app = desk.build()
-        await desk.turn("hello")
-        assert "- never change anything under golden/" in system(desk)
-        assert "- never add emojis to comments" in system(desk)
-        assert "for now" not in str(desk.server.requests[-1].body)
-        await desk.app.close()
+        assert "Saved to project memory: never change anything under golden/" in notices(harness)
+        assert "user memory: never add emojis to comments (hard limit) · /memory undo" in notices(harness)
+        assert "Applied to this session: don't touch the tests for now · /memory undo" in notices(harness)
+        await harness.app.close()
+        harness.app = harness.build()
+        await harness.turn("hello")
+        assert "- never change anything under golden/" in system(harness)
+        assert "- never add emojis to comments" in system(harness)
+        assert "for now" not in str(harness.server.requests[-1].body)
+        await harness.app.close()
 
     asyncio.run(run())
 
@@ -79,71 +79,71 @@ def test_a_limit_of_one_project_is_not_told_in_another(place: Place, server: Cha
     assert "never use emojis" in str(server.requests[-1].body)
 
 
-def test_sub_agents_are_reported_the_limits_and_what_the_project_knows(make_desk: MakeDesk) -> None:
+def test_sub_agents_are_reported_the_limits_and_what_the_project_knows(make_harness: MakeHarness) -> None:
     replies = [tool_calls([("delegate", {"task": "Look at calc.py."})]), text("It subtracts."), text("Done.")]
-    desk = make_desk(replies)
+    harness = make_harness(replies)
 
     async def run() -> None:
-        run_command(desk.app, "/memory add discovery We deploy with make ship")
-        await desk.turn("Look into calc.py. We use uv here, not pip. Don't commit anything yet.")
-        sent = str(desk.server.requests[1].body["messages"])
+        run_command(harness.app, "/memory add discovery We deploy with make ship")
+        await harness.turn("Look into calc.py. We use uv here, not pip. Don't commit anything yet.")
+        sent = str(harness.server.requests[1].body["messages"])
         assert "Look at calc.py." in sent
         assert "use uv here, not pip" in sent
         assert "commit anything yet" in sent
         assert "deploy with make ship" in sent
-        await desk.app.close()
+        await harness.app.close()
 
     asyncio.run(run())
 
 
-def test_undo_lifts_what_was_saved_together_and_what_holds_for_the_session(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("Ok."), text("Ok."), text("Ok.")])
+def test_undo_lifts_what_was_saved_together_and_what_holds_for_the_session(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok."), text("Ok."), text("Ok.")])
 
     async def run() -> None:
-        await desk.turn("Never use tabs. Never push to main. Fix calc.py but don't touch the tests.")
-        told = desk.app.memory.undo()
+        await harness.turn("Never use tabs. Never push to main. Fix calc.py but don't touch the tests.")
+        told = harness.app.memory.undo()
         assert "don't touch the tests" in told
-        told = desk.app.memory.undo()
+        told = harness.app.memory.undo()
         assert "never use tabs" in told
-        await desk.turn("go on")
-        words = last_words(desk)
+        await harness.turn("go on")
+        words = last_words(harness)
         lifted = words.partition("taken these limits back")[2]
         assert "never use tabs" in lifted
         assert "never push to main" in lifted
         assert "don't touch the tests" in words.partition("hold no more")[2]
-        await desk.app.close()
-        desk.app = desk.build()
-        await desk.turn("hello")
-        assert "tabs" not in str(desk.server.requests[-1].body)
-        await desk.app.close()
+        await harness.app.close()
+        harness.app = harness.build()
+        await harness.turn("hello")
+        assert "tabs" not in str(harness.server.requests[-1].body)
+        await harness.app.close()
 
     asyncio.run(run())
 
 
-def test_what_a_trim_removed_is_reported_again(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("Ok."), text("Ok."), text("Ok.")])
+def test_what_a_trim_removed_is_reported_again(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok."), text("Ok."), text("Ok.")])
 
     async def run() -> None:
-        await desk.turn("Fix calc.py but don't touch the tests.")
-        await desk.turn("go on")
-        assert "don't touch the tests" not in last_words(desk)
-        desk.app.memory.window_trimmed()
-        await desk.turn("go on")
-        assert "- don't touch the tests" in last_words(desk)
-        await desk.app.close()
+        await harness.turn("Fix calc.py but don't touch the tests.")
+        await harness.turn("go on")
+        assert "don't touch the tests" not in last_words(harness)
+        harness.app.memory.window_trimmed()
+        await harness.turn("go on")
+        assert "- don't touch the tests" in last_words(harness)
+        await harness.app.close()
 
     asyncio.run(run())
 
 
-def test_a_liking_and_a_limit_in_one_sentence_are_both_kept(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("Ok.")])
+def test_a_liking_and_a_limit_in_one_sentence_are_both_kept(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Ok.")])
 
     async def run() -> None:
-        await desk.turn("I like pytest but never unittest.")
-        await desk.app.close()
+        await harness.turn("I like pytest but never unittest.")
+        await harness.app.close()
 
     asyncio.run(run())
-    contents = {record.content: record.score for record in desk.app.memory.memories.user.records()}
+    contents = {record.content: record.score for record in harness.app.memory.memories.user.records()}
     assert any("never unittest" in content and (score or 9) <= 1.5 for content, score in contents.items())
     # A liking alone is asked about, never taken for a limit.
     assert all("never" in content for content, score in contents.items() if (score or 9) <= 1.5)

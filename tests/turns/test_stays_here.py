@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support.chat_server import ChatServer, text, tool_calls
-from tests.support.desk import make_repository
+from tests.support.harness import make_repository
 
 ROOT = Path(__file__).parent.parent.parent
 GUARD = """

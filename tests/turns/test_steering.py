@@ -15,76 +15,78 @@ from clio.security.approval import Answer, ApprovalRequest
 from clio.sessions.store import SessionStore
 from clio.tokens import TokenEstimator
 from tests.support.chat_server import error, finish, slow, stall, text, tool_calls
-from tests.support.desk import Desk
+from tests.support.harness import Harness
 from tests.support.waiting import run_loop_once, wait_until_async
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 from tests.turns.test_pictures import PNG
 
 READ = ("read_file", {"path": "calc.py"})
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
-def steering(desk: Desk, *words: str) -> Callable[[dict[str, Any]], Any]:
-    """An answer with a call, before which the person says something."""
+def steering(harness: Harness, *words: str) -> Callable[[dict[str, Any]], Any]:
+    """An answer with a call, before which the user says something."""
 
     def reply(body: dict[str, Any]) -> Any:
         for word in words:
-            desk.app.mailbox.put(word)
+            harness.app.mailbox.put(word)
         return tool_calls([READ])
 
     return reply
 
 
-def roles(desk: Desk, request: int) -> list[str]:
-    return [message["role"] for message in desk.server.requests[request].body["messages"]]
+def roles(harness: Harness, request: int) -> list[str]:
+    return [message["role"] for message in harness.server.requests[request].body["messages"]]
 
 
-def last(desk: Desk, request: int) -> str:
-    return str(desk.server.requests[request].body["messages"][-1]["content"])
+def last(harness: Harness, request: int) -> str:
+    return str(harness.server.requests[request].body["messages"][-1]["content"])
 
 
-def test_it_enters_behind_the_results_of_the_step(make_desk: MakeDesk) -> None:
-    desk = make_desk([])
-    desk.server.add(steering(desk, "use tabs"), tool_calls([READ]), text("Done."))
-    assert asyncio.run(desk.turn("indent it")).text == "Done."
-    assert roles(desk, 1) == ["system", "user", "assistant", "tool", "user"]
-    assert last(desk, 1) == "use tabs"
-    assert desk.server.requests[2].body["messages"][:5] == desk.server.requests[1].body["messages"]
-    assert desk.seen(Steered) == [Steered(text="use tabs", step=2)]
-    assert desk.app.mailbox.waiting == ()
+def test_it_enters_behind_the_results_of_the_step(make_harness: MakeHarness) -> None:
+    harness = make_harness([])
+    harness.server.add(steering(harness, "use tabs"), tool_calls([READ]), text("Done."))
+    assert asyncio.run(harness.turn("indent it")).text == "Done."
+    assert roles(harness, 1) == ["system", "user", "assistant", "tool", "user"]
+    assert last(harness, 1) == "use tabs"
+    assert harness.server.requests[2].body["messages"][:5] == harness.server.requests[1].body["messages"]
+    assert harness.seen(Steered) == [Steered(text="use tabs", step=2)]
+    assert harness.app.mailbox.waiting == ()
 
 
-def test_several_words_keep_their_order_and_their_own_messages(make_desk: MakeDesk) -> None:
-    desk = make_desk([])
-    desk.server.add(steering(desk, "use tabs", " ", "and spaces"), text("Done."))
-    asyncio.run(desk.turn("indent it"))
-    assert last(desk, 1) == "use tabs\n\nand spaces"
-    kept = [message for message in desk.app.session.messages if isinstance(message, UserMessage) and message.steers]
+def test_several_words_keep_their_order_and_their_own_messages(make_harness: MakeHarness) -> None:
+    harness = make_harness([])
+    harness.server.add(steering(harness, "use tabs", " ", "and spaces"), text("Done."))
+    asyncio.run(harness.turn("indent it"))
+    assert last(harness, 1) == "use tabs\n\nand spaces"
+    kept = [message for message in harness.app.session.messages if isinstance(message, UserMessage) and message.steers]
     assert [message.content for message in kept] == ["use tabs", "and spaces"]
 
 
-def test_what_it_names_comes_with_it(make_desk: MakeDesk) -> None:
-    desk = make_desk([], approve="plan", model="gpt-4o")
-    (desk.project / "shot.png").write_bytes(PNG)
-    desk.app.memory.store_note("style", "four spaces")
-    desk.server.add(steering(desk, "as in @calc.py and @note:style", "see @shot.png"), text("Done."), text("Yes."))
+def test_what_it_names_comes_with_it(make_harness: MakeHarness) -> None:
+    harness = make_harness([], approve="plan", model="gpt-4o")
+    (harness.project / "shot.png").write_bytes(PNG)
+    harness.app.memory.store_note("style", "four spaces")
+    harness.server.add(
+        steering(harness, "as in @calc.py and @note:style", "see @shot.png"), text("Done."), text("Yes.")
+    )
 
     async def story() -> None:
-        await desk.turn("indent it")
-        desk.app.planning.set_mode("ask")
-        await desk.turn("go on")
+        await harness.turn("indent it")
+        harness.app.planning.set_mode("ask")
+        await harness.turn("go on")
 
     asyncio.run(story())
-    words, more, picture = desk.server.requests[1].body["messages"][-1]["content"]
+    words, more, picture = harness.server.requests[1].body["messages"][-1]["content"]
     assert '<file source="calc.py">\n1|def add(a, b):' in words["text"]
     assert '<note source="note:style">\nfour spaces' in words["text"]
     assert words["text"].endswith("</context>\n\nas in @calc.py and @note:style")
     assert more["text"] == "see @shot.png"
     assert picture["image_url"]["url"].startswith("data:image/png;base64,")
-    kept = [message for message in desk.app.session.messages if isinstance(message, UserMessage) and message.steers]
+    kept = [message for message in harness.app.session.messages if isinstance(message, UserMessage) and message.steers]
     assert [message.content for message in kept] == ["as in @calc.py and @note:style", "see @shot.png"]
     assert [len(message.images) for message in kept] == [0, 1]
-    said = [event for event in desk.events if isinstance(event, Notice | Steered)]
+    said = [event for event in harness.events if isinstance(event, Notice | Steered)]
     assert [event.text for event in said] == [
         "as in @calc.py and @note:style",
         "+ calc.py · 3 lines",
@@ -92,24 +94,24 @@ def test_what_it_names_comes_with_it(make_desk: MakeDesk) -> None:
         "see @shot.png",
         "+ shot.png · png, 1.0 kB",
     ]
-    assert "<plan_mode_over " in last(desk, 2)  # the words that named a file hide nothing of what was told before
+    assert "<plan_mode_over " in last(harness, 2)  # the words that named a file hide nothing of what was told before
 
 
-def test_what_several_words_name_takes_a_quarter_of_the_window_together(make_desk: MakeDesk) -> None:
-    desk = make_desk([], models=[{"id": "test-model", "max_model_len": 32_768}])
+def test_what_several_words_name_takes_a_quarter_of_the_window_together(make_harness: MakeHarness) -> None:
+    harness = make_harness([], models=[{"id": "test-model", "max_model_len": 32_768}])
     for name in "abcd":
-        (desk.project / f"{name}.txt").write_text(f"the {name} of all things\n" * 20_000, encoding="utf-8")
-    desk.server.add(steering(desk, *(f"see @{name}.txt" for name in "abcd")), text("Done."))
-    asyncio.run(desk.turn("look"))
-    kept = [message for message in desk.app.session.messages if isinstance(message, UserMessage) and message.steers]
+        (harness.project / f"{name}.txt").write_text(f"the {name} of all things\n" * 20_000, encoding="utf-8")
+    harness.server.add(steering(harness, *(f"see @{name}.txt" for name in "abcd")), text("Done."))
+    asyncio.run(harness.turn("look"))
+    kept = [message for message in harness.app.session.messages if isinstance(message, UserMessage) and message.steers]
     estimator = TokenEstimator()
     assert all("lines left out here" in message.context for message in kept)
     assert sum(estimator.estimate_text(message.context) for message in kept) < 32_768 // 4 + 4 * 200
 
 
-def test_words_stay_where_the_turn_is_stopped_while_looking_them_up(make_desk: MakeDesk) -> None:
-    desk = make_desk([])
-    outside = desk.project.parent / "outside.txt"
+def test_words_stay_where_the_turn_is_stopped_while_looking_them_up(make_harness: MakeHarness) -> None:
+    harness = make_harness([])
+    outside = harness.project.parent / "outside.txt"
     outside.write_text("x\n", encoding="utf-8")
     asked = asyncio.Event()
 
@@ -118,132 +120,132 @@ def test_words_stay_where_the_turn_is_stopped_while_looking_them_up(make_desk: M
         await asyncio.Event().wait()
         raise AssertionError("unreachable")
 
-    desk.person.ask = never
-    desk.server.add(steering(desk, f"see @{outside}", "and then?"), text("Done."))
+    harness.user.ask = never
+    harness.server.add(steering(harness, f"see @{outside}", "and then?"), text("Done."))
 
     async def story() -> None:
-        task = asyncio.create_task(desk.app.run_turn("work"))
+        task = asyncio.create_task(harness.app.run_turn("work"))
         await asyncio.wait_for(asked.wait(), 10)
         task.cancel()
         await asyncio.wait({task})
 
     asyncio.run(story())
-    kept = [message for message in desk.app.session.messages if isinstance(message, UserMessage) and message.steers]
+    kept = [message for message in harness.app.session.messages if isinstance(message, UserMessage) and message.steers]
     assert [(message.content, message.context) for message in kept] == [(f"see @{outside}", "")]
-    assert desk.app.mailbox.waiting == ("and then?",)
+    assert harness.app.mailbox.waiting == ("and then?",)
 
 
-def test_it_is_on_disk_before_it_is_sent(make_desk: MakeDesk) -> None:
-    desk = make_desk([])
+def test_it_is_on_disk_before_it_is_sent(make_harness: MakeHarness) -> None:
+    harness = make_harness([])
     found: list[str] = []
 
     def look(body: dict[str, Any]) -> Any:
-        store = SessionStore(desk.project / ".clio" / "sessions")
-        found.extend(m.content for m in store.read(desk.app.session.id) if isinstance(m, UserMessage))
+        store = SessionStore(harness.project / ".clio" / "sessions")
+        found.extend(m.content for m in store.read(harness.app.session.id) if isinstance(m, UserMessage))
         return text("Done.")
 
-    desk.server.add(steering(desk, f"the token is {SECRET}"), look)
-    asyncio.run(desk.turn("work"))
+    harness.server.add(steering(harness, f"the token is {SECRET}"), look)
+    asyncio.run(harness.turn("work"))
     assert found[0] == "work"
     assert found[1].startswith("the token is ") and SECRET not in found[1]
-    assert SECRET.encode() not in desk.server.requests[1].raw
-    assert SECRET not in msgspec.json.encode(desk.events).decode()
+    assert SECRET.encode() not in harness.server.requests[1].raw
+    assert SECRET not in msgspec.json.encode(harness.events).decode()
 
 
-def test_what_comes_while_the_model_finishes_is_left_for_the_next_turn(make_desk: MakeDesk) -> None:
-    desk = make_desk([])
+def test_what_comes_while_the_model_finishes_is_left_for_the_next_turn(make_harness: MakeHarness) -> None:
+    harness = make_harness([])
 
     def reply(body: dict[str, Any]) -> Any:
-        desk.app.mailbox.put("use tabs")
+        harness.app.mailbox.put("use tabs")
         return text("Done.")
 
-    desk.server.add(reply)
-    assert asyncio.run(desk.turn("indent it")).status == "done"
-    assert len(desk.server.requests) == 1
-    assert desk.app.mailbox.waiting == ("use tabs",)
+    harness.server.add(reply)
+    assert asyncio.run(harness.turn("indent it")).status == "done"
+    assert len(harness.server.requests) == 1
+    assert harness.app.mailbox.waiting == ("use tabs",)
 
 
-def test_an_answer_that_was_cut_off_goes_on_with_the_words_of_the_user(make_desk: MakeDesk) -> None:
-    desk = make_desk([])
+def test_an_answer_that_was_cut_off_goes_on_with_the_words_of_the_user(make_harness: MakeHarness) -> None:
+    harness = make_harness([])
 
     def reply(body: dict[str, Any]) -> Any:
-        desk.app.mailbox.put("shorter")
+        harness.app.mailbox.put("shorter")
         return finish("length", "A very long")
 
-    desk.server.add(reply, text("Short."))
-    assert asyncio.run(desk.turn("explain")).text == "Short."
-    assert last(desk, 1) == "shorter"
+    harness.server.add(reply, text("Short."))
+    assert asyncio.run(harness.turn("explain")).text == "Short."
+    assert last(harness, 1) == "shorter"
 
 
 @pytest.mark.parametrize("reply", [error(401), stall("I begin")])
-def test_a_turn_that_ends_early_keeps_it_for_the_user(make_desk: MakeDesk, reply: Any) -> None:
-    desk = make_desk([reply])
+def test_a_turn_that_ends_early_keeps_it_for_the_user(make_harness: MakeHarness, reply: Any) -> None:
+    harness = make_harness([reply])
 
     async def story() -> None:
-        task = asyncio.create_task(desk.app.run_turn("work"))
-        await wait_until_async(lambda: desk.seen(StepStarted))
-        desk.app.mailbox.put("use tabs")
-        await wait_until_async(lambda: desk.seen(TurnFinished) or desk.shown)
+        task = asyncio.create_task(harness.app.run_turn("work"))
+        await wait_until_async(lambda: harness.seen(StepStarted))
+        harness.app.mailbox.put("use tabs")
+        await wait_until_async(lambda: harness.seen(TurnFinished) or harness.shown)
         task.cancel()
         await asyncio.wait({task})
 
     asyncio.run(story())
-    assert desk.app.mailbox.waiting == ("use tabs",)
-    assert not desk.seen(Steered)
+    assert harness.app.mailbox.waiting == ("use tabs",)
+    assert not harness.seen(Steered)
 
 
-def test_the_steered_turn_is_one_turn_to_undo(make_desk: MakeDesk) -> None:
-    desk = make_desk([], approve="all")
+def test_the_steered_turn_is_one_turn_to_undo(make_harness: MakeHarness) -> None:
+    harness = make_harness([], approve="all")
 
     def write(name: str) -> Any:
         return tool_calls([("write_file", {"path": name, "content": "x\n"})])
 
     def first(body: dict[str, Any]) -> Any:
-        desk.app.mailbox.put("and b")
+        harness.app.mailbox.put("and b")
         return write("a.txt")
 
-    desk.server.add(first, write("b.txt"), text("Both."))
-    asyncio.run(desk.turn("write a"))
-    began = turn_of(desk.app.session)
-    (turn,) = desk.app.runtime.checkpoints.turns()
+    harness.server.add(first, write("b.txt"), text("Both."))
+    asyncio.run(harness.turn("write a"))
+    began = turn_of(harness.app.session)
+    (turn,) = harness.app.runtime.checkpoints.turns()
     assert began is not None and turn.message == began.message
     assert {change.path for change in turn.changes} == {"a.txt", "b.txt"}
 
 
-def test_it_says_what_is_being_worked_on_when_the_window_is_trimmed(make_desk: MakeDesk) -> None:
-    desk = make_desk([])
+def test_it_says_what_is_being_worked_on_when_the_window_is_trimmed(make_harness: MakeHarness) -> None:
+    harness = make_harness([])
     wanted = "rewrite the parser in the style of calc.py"
-    desk.server.add(steering(desk, wanted), text("Done."))
-    asyncio.run(desk.turn("look around"))
-    added = [event.message for event in desk.seen(MessageAdded)]
+    harness.server.add(steering(harness, wanted), text("Done."))
+    asyncio.run(harness.turn("look around"))
+    added = [event.message for event in harness.seen(MessageAdded)]
     assert [m.content for m in added if isinstance(m, UserMessage)] == ["look around", wanted]
-    units = split_units(desk.app.session.messages, lambda _: 1.0)
+    units = split_units(harness.app.session.messages, lambda _: 1.0)
     task = task_index(units)
     assert task is not None and list(units[task].messages) == [added[3]]
 
 
-def test_a_stuck_model_that_is_steered_gets_three_more_tries(make_desk: MakeDesk) -> None:
-    desk = make_desk([])
+def test_a_stuck_model_that_is_steered_gets_three_more_tries(make_harness: MakeHarness) -> None:
+    harness = make_harness([])
     missing = tool_calls([("read_file", {"path": "gone.py"})])
 
     def third(body: dict[str, Any]) -> Any:
-        desk.app.mailbox.put("it is calc.py")
+        harness.app.mailbox.put("it is calc.py")
         return missing
 
-    desk.server.add(missing, third, missing, missing, text("Found."))
-    assert asyncio.run(desk.turn("read it")).text == "Found."
-    assert desk.seen(TurnFinished)[-1].status == "done"
+    harness.server.add(missing, third, missing, missing, text("Found."))
+    assert asyncio.run(harness.turn("read it")).text == "Found."
+    assert harness.seen(TurnFinished)[-1].status == "done"
 
 
-def test_nothing_of_a_slow_first_request_is_lost(make_desk: MakeDesk) -> None:
-    desk = make_desk([])
-    desk.server.add(slow(0.3, tool_calls([READ])), text("Done."))
+def test_nothing_of_a_slow_first_request_is_lost(make_harness: MakeHarness) -> None:
+    harness = make_harness([])
+    harness.server.add(slow(0.3, tool_calls([READ])), text("Done."))
 
     async def story() -> None:
-        task = asyncio.create_task(desk.app.run_turn("work"))
+        task = asyncio.create_task(harness.app.run_turn("work"))
         await run_loop_once()
-        desk.app.mailbox.put("at once")
+        harness.app.mailbox.put("at once")
         await task
 
     asyncio.run(story())
-    assert [event.step for event in desk.seen(Steered)] == [1]
+    assert [event.step for event in harness.seen(Steered)] == [1]

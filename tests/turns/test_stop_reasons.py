@@ -8,7 +8,7 @@ from clio.agent.user_interface import Notice, Retrying, ToolFinished
 from clio.messages import AssistantMessage, ToolMessage
 from tests.support.chat_server import chunk, error, finish, raw_sse, text, tool_calls
 from tests.support.waiting import wait_until_async
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 
 @pytest.fixture(autouse=True)
@@ -20,11 +20,11 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "reason", ["length", "max_tokens", "model_length", "pause_turn", "model_context_window_exceeded"]
 )
-def test_an_answer_that_is_cut_off_goes_on(make_desk: MakeDesk, reason: str) -> None:
-    desk = make_desk([finish(reason, "One, two, ", usage=(900, 100)), text("three.")])
-    finished = asyncio.run(desk.turn("count"))
+def test_an_answer_that_is_cut_off_goes_on(make_harness: MakeHarness, reason: str) -> None:
+    harness = make_harness([finish(reason, "One, two, ", usage=(900, 100)), text("three.")])
+    finished = asyncio.run(harness.turn("count"))
     assert (finished.status, finished.text) == ("done", "One, two, three.")
-    roles = [message["role"] for message in desk.server.requests[1].body["messages"]]
+    roles = [message["role"] for message in harness.server.requests[1].body["messages"]]
     assert roles[-2:] == ["assistant", "user"]
 
 
@@ -32,41 +32,41 @@ def test_an_answer_that_is_cut_off_goes_on(make_desk: MakeDesk, reason: str) -> 
     ("reason", "words"),
     [("content_filter", "content filter"), ("sensitive", "content filter"), ("refusal", "declined")],
 )
-def test_a_refused_answer_is_reported_and_ends_the_turn(make_desk: MakeDesk, reason: str, words: str) -> None:
-    desk = make_desk([finish(reason, "I will not")])
-    finished = asyncio.run(desk.turn("do it"))
+def test_a_refused_answer_is_reported_and_ends_the_turn(make_harness: MakeHarness, reason: str, words: str) -> None:
+    harness = make_harness([finish(reason, "I will not")])
+    finished = asyncio.run(harness.turn("do it"))
     assert (finished.status, finished.text) == ("done", "I will not")
-    warnings = [notice.text for notice in desk.seen(Notice) if notice.level == "warning"]
+    warnings = [notice.text for notice in harness.seen(Notice) if notice.level == "warning"]
     assert len(warnings) == 1
     assert words in warnings[0]
     assert "/rewind" in warnings[0]
 
 
 @pytest.mark.parametrize("reason", ["content_filter", "refusal"])
-def test_calls_of_a_refused_answer_are_not_run(make_desk: MakeDesk, reason: str) -> None:
+def test_calls_of_a_refused_answer_are_not_run(make_harness: MakeHarness, reason: str) -> None:
     call = tool_calls([("write_file", {"path": "new.py", "content": "x"})], finish_reason=reason)
-    desk = make_desk([call], approve="all")
-    finished = asyncio.run(desk.turn("write"))
+    harness = make_harness([call], approve="all")
+    finished = asyncio.run(harness.turn("write"))
     assert finished.status == "done"
-    assert len(desk.server.requests) == 1
-    assert not (desk.project / "new.py").exists()
-    assert [m.ok for m in desk.app.session.messages if isinstance(m, ToolMessage)] == [False]
+    assert len(harness.server.requests) == 1
+    assert not (harness.project / "new.py").exists()
+    assert [m.ok for m in harness.app.session.messages if isinstance(m, ToolMessage)] == [False]
 
 
-def test_a_full_window_is_learned(make_desk: MakeDesk) -> None:
+def test_a_full_window_is_learned(make_harness: MakeHarness) -> None:
     call = tool_calls(
         [("read_file", {"path": "calc.py"})], finish_reason="model_context_window_exceeded", usage=(30_000, 500)
     )
-    desk = make_desk([call, text("ok")])
-    finished = asyncio.run(desk.turn("read"))
+    harness = make_harness([call, text("ok")])
+    finished = asyncio.run(harness.turn("read"))
     assert finished.status == "done"
-    window = asyncio.run(desk.app.window())
+    window = asyncio.run(harness.app.window())
     assert (window.limits.context_window, window.limits.source) == (30_500, "named")
-    assert any("window is full" in notice.text for notice in desk.seen(Notice))
+    assert any("window is full" in notice.text for notice in harness.seen(Notice))
 
 
 @pytest.mark.parametrize("status", [400, 200])
-def test_a_tool_call_the_server_could_not_read_is_asked_for_again(make_desk: MakeDesk, status: int) -> None:
+def test_a_tool_call_the_server_could_not_read_is_asked_for_again(make_harness: MakeHarness, status: int) -> None:
     """Groq's, before an answer and inside one."""
     body = {
         "error": {
@@ -77,55 +77,55 @@ def test_a_tool_call_the_server_could_not_read_is_asked_for_again(make_desk: Mak
         }
     }
     first = error(400, body) if status == 400 else raw_sse(["event: error", body])
-    desk = make_desk([first, text("Done.")])
-    finished = asyncio.run(desk.turn("do it"))
+    harness = make_harness([first, text("Done.")])
+    finished = asyncio.run(harness.turn("do it"))
     assert (finished.status, finished.text) == ("done", "Done.")
-    assert len(desk.seen(Retrying)) == 1
+    assert len(harness.seen(Retrying)) == 1
 
 
-def test_an_error_in_the_middle_of_an_answer_is_asked_again(make_desk: MakeDesk) -> None:
+def test_an_error_in_the_middle_of_an_answer_is_asked_again(make_harness: MakeHarness) -> None:
     """OpenRouter's, with the finish reason "error"."""
     broken = {
         "error": {"code": "server_error", "message": "Provider disconnected unexpectedly"},
         "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}],
     }
-    desk = make_desk([raw_sse([chunk({"content": "Half"}), broken]), text("Half and half.")])
-    finished = asyncio.run(desk.turn("?"))
+    harness = make_harness([raw_sse([chunk({"content": "Half"}), broken]), text("Half and half.")])
+    finished = asyncio.run(harness.turn("?"))
     assert (finished.status, finished.text) == ("done", "Half and half.")
-    assert "disconnected" in desk.seen(Retrying)[0].reason
+    assert "disconnected" in harness.seen(Retrying)[0].reason
 
 
 @pytest.mark.parametrize("reason", ["length", None])
-def test_an_output_limit_told_as_an_error_is_no_failure(make_desk: MakeDesk, reason: str | None) -> None:
+def test_an_output_limit_told_as_an_error_is_no_failure(make_harness: MakeHarness, reason: str | None) -> None:
     """OpenRouter's, behind the finish reason or instead of it."""
     told = {"error": {"code": 400, "message": "Token limit reached"}, "choices": [{"index": 0, "delta": {}}]}
-    desk = make_desk([raw_sse([chunk({"content": "One, "}), chunk({}, reason), told]), text("two.")])
-    finished = asyncio.run(desk.turn("count"))
+    harness = make_harness([raw_sse([chunk({"content": "One, "}), chunk({}, reason), told]), text("two.")])
+    finished = asyncio.run(harness.turn("count"))
     assert (finished.status, finished.text) == ("done", "One, two.")
-    assert desk.seen(Retrying) == []
+    assert harness.seen(Retrying) == []
 
 
-def test_a_server_that_keeps_failing_is_given_up_with_a_next_step(make_desk: MakeDesk) -> None:
-    desk = make_desk(
+def test_a_server_that_keeps_failing_is_given_up_with_a_next_step(make_harness: MakeHarness) -> None:
+    harness = make_harness(
         [error(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})] * 9
     )
-    finished = asyncio.run(desk.turn("?"))
+    finished = asyncio.run(harness.turn("?"))
     assert finished.status == "failed"
-    assert len(desk.server.requests) == 5
+    assert len(harness.server.requests) == 5
     assert "--model" in finished.error
 
 
-def test_a_request_the_filter_refuses_is_not_sent_again(make_desk: MakeDesk) -> None:
+def test_a_request_the_filter_refuses_is_not_sent_again(make_harness: MakeHarness) -> None:
     body = {"error": {"message": "Content Exists Risk", "type": "invalid_request_error"}}
-    desk = make_desk([error(400, body), text("never")])
-    finished = asyncio.run(desk.turn("?"))
+    harness = make_harness([error(400, body), text("never")])
+    finished = asyncio.run(harness.turn("?"))
     assert (finished.status, finished.exit_code) == ("refused", 2)
-    assert len(desk.server.requests) == 1
+    assert len(harness.server.requests) == 1
     assert "/rewind" in finished.error
 
 
-def test_reasoning_that_led_to_calls_goes_back_in_every_later_request(make_desk: MakeDesk) -> None:
-    desk = make_desk(
+def test_reasoning_that_led_to_calls_goes_back_in_every_later_request(make_harness: MakeHarness) -> None:
+    harness = make_harness(
         [
             tool_calls([("read_file", {"path": "calc.py"})], reasoning="read it first"),
             tool_calls([("read_file", {"path": "test_calc.py"})], reasoning="then the test"),
@@ -134,14 +134,14 @@ def test_reasoning_that_led_to_calls_goes_back_in_every_later_request(make_desk:
         ],
         model="deepseek-v4",
     )
-    asyncio.run(desk.turn("what is wrong?"))
-    asyncio.run(desk.turn("sure?"))
-    assert [call.ok for call in desk.seen(ToolFinished)] == [True, True]
-    sent = [message for message in desk.server.requests[3].body["messages"] if message["role"] == "assistant"]
+    asyncio.run(harness.turn("what is wrong?"))
+    asyncio.run(harness.turn("sure?"))
+    assert [call.ok for call in harness.seen(ToolFinished)] == [True, True]
+    sent = [message for message in harness.server.requests[3].body["messages"] if message["role"] == "assistant"]
     assert [message.get("reasoning_content") for message in sent] == ["read it first", "then the test", "done"]
 
 
-def test_reasoning_details_and_signatures_survive_a_resume(make_desk: MakeDesk) -> None:
+def test_reasoning_details_and_signatures_survive_a_resume(make_harness: MakeHarness) -> None:
     details = [{"type": "reasoning.text", "text": "hm", "signature": "c2ln", "index": 0, "format": "f"}]
     call = {
         "index": 0,
@@ -158,11 +158,11 @@ def test_reasoning_details_and_signatures_survive_a_resume(make_desk: MakeDesk) 
             chunk({"tool_calls": [call]}, "tool_calls"),
         ]
     )
-    desk = make_desk([first, text("Done.")])
-    asyncio.run(desk.turn("read"))
-    answer = next(m for m in desk.app.session.messages if isinstance(m, AssistantMessage) and m.tool_calls)
-    asyncio.run(desk.app.close())
-    reopened = desk.build().open_session(desk.app.session.id)
+    harness = make_harness([first, text("Done.")])
+    asyncio.run(harness.turn("read"))
+    answer = next(m for m in harness.app.session.messages if isinstance(m, AssistantMessage) and m.tool_calls)
+    asyncio.run(harness.app.close())
+    reopened = harness.build().open_session(harness.app.session.id)
     again = next(m for m in reopened.messages if isinstance(m, AssistantMessage) and m.tool_calls)
     assert again.reasoning_items == answer.reasoning_items
     assert again.reasoning_origin == answer.reasoning_origin != ""
@@ -170,31 +170,31 @@ def test_reasoning_details_and_signatures_survive_a_resume(make_desk: MakeDesk) 
     assert "Z29vZ2xl" in again.reasoning_items[-1].data
 
 
-def test_reasoning_with_a_secret_goes_back_without_it(make_desk: MakeDesk) -> None:
+def test_reasoning_with_a_secret_goes_back_without_it(make_harness: MakeHarness) -> None:
     secret = "sk-proj-" + "a1B2c3D4e5F6g7H8" * 3
-    desk = make_desk(
+    harness = make_harness(
         [tool_calls([("read_file", {"path": "calc.py"})], reasoning=f"the key is {secret} I see"), text("ok")],
         model="deepseek-v4",
     )
-    asyncio.run(desk.turn("read"))
-    sent = desk.server.requests[1].body["messages"]
+    asyncio.run(harness.turn("read"))
+    sent = harness.server.requests[1].body["messages"]
     back = next(message["reasoning_content"] for message in sent if message.get("tool_calls"))
     assert back.startswith("the key is ")
     assert back.endswith(" I see")
-    assert secret not in desk.server.requests[1].raw.decode()
+    assert secret not in harness.server.requests[1].raw.decode()
 
 
-def test_an_interrupted_answer_sends_no_reasoning_back(make_desk: MakeDesk) -> None:
+def test_an_interrupted_answer_sends_no_reasoning_back(make_harness: MakeHarness) -> None:
     slow = text("I was about to say", reasoning="half a thought", chunk_size=5, pause_s=0.2)
-    desk = make_desk([slow, text("ok")], model="deepseek-v4")
+    harness = make_harness([slow, text("ok")], model="deepseek-v4")
 
     async def interrupted() -> None:
-        turn = asyncio.create_task(desk.app.run_turn("go"))
-        await wait_until_async(lambda: desk.shown)
+        turn = asyncio.create_task(harness.app.run_turn("go"))
+        await wait_until_async(lambda: harness.shown)
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):
             await turn
-        await desk.turn("again")
+        await harness.turn("again")
 
     asyncio.run(interrupted())
-    assert "half a thought" not in desk.server.requests[1].raw.decode()
+    assert "half a thought" not in harness.server.requests[1].raw.decode()

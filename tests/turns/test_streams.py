@@ -9,7 +9,7 @@ from clio.agent.user_interface import Notice, ReasoningDelta, Retrying, StreamRe
 from clio.messages import AssistantMessage, ToolMessage
 from tests.support.chat_server import ChatServer, cut, empty_stream, error, finish, text, tool_calls
 from tests.support.wording import mentions
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 
 @pytest.fixture(autouse=True)
@@ -18,83 +18,83 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda attempt, after_s, rng: 0.0)
 
 
-def test_a_broken_stream_is_not_shown_twice(make_desk: MakeDesk) -> None:
-    desk = make_desk([cut("The answer is forty", after=14), text("The answer is forty-two.")])
-    finished = asyncio.run(desk.turn("?"))
+def test_a_broken_stream_is_not_shown_twice(make_harness: MakeHarness) -> None:
+    harness = make_harness([cut("The answer is forty", after=14), text("The answer is forty-two.")])
+    finished = asyncio.run(harness.turn("?"))
     assert finished.status == "done"
-    assert "".join(e.text for e in desk.events if type(e).__name__ == "TextDelta") == "The answer is forty-two."
-    assert desk.seen(StreamRestarted) == []
-    assert len(desk.seen(Retrying)) == 1
+    assert "".join(e.text for e in harness.events if type(e).__name__ == "TextDelta") == "The answer is forty-two."
+    assert harness.seen(StreamRestarted) == []
+    assert len(harness.seen(Retrying)) == 1
 
 
-def test_a_second_answer_that_differs_replaces_the_first(make_desk: MakeDesk) -> None:
-    desk = make_desk([cut("I think it is one"), text("It is two.")])
-    asyncio.run(desk.turn("?"))
-    assert desk.shown == "It is two."
-    assert len(desk.seen(StreamRestarted)) == 1
-    kept = [m.content for m in desk.app.session.messages if isinstance(m, AssistantMessage)]
+def test_a_second_answer_that_differs_replaces_the_first(make_harness: MakeHarness) -> None:
+    harness = make_harness([cut("I think it is one"), text("It is two.")])
+    asyncio.run(harness.turn("?"))
+    assert harness.shown == "It is two."
+    assert len(harness.seen(StreamRestarted)) == 1
+    kept = [m.content for m in harness.app.session.messages if isinstance(m, AssistantMessage)]
     assert kept == ["It is two."]
 
 
-def test_a_second_answer_that_is_shorter_replaces_the_first(make_desk: MakeDesk) -> None:
-    desk = make_desk([cut("Yes, and more"), text("Yes")])
-    asyncio.run(desk.turn("?"))
-    assert desk.shown == "Yes"
+def test_a_second_answer_that_is_shorter_replaces_the_first(make_harness: MakeHarness) -> None:
+    harness = make_harness([cut("Yes, and more"), text("Yes")])
+    asyncio.run(harness.turn("?"))
+    assert harness.shown == "Yes"
 
 
 @pytest.mark.parametrize("failure", [error(429, headers={"Retry-After": "0"}), error(500), error(503), empty_stream()])
-def test_failures_that_pass_are_retried_visibly(make_desk: MakeDesk, failure: object) -> None:
-    desk = make_desk([failure, failure, text("here")])
-    finished = asyncio.run(desk.turn("?"))
+def test_failures_that_pass_are_retried_visibly(make_harness: MakeHarness, failure: object) -> None:
+    harness = make_harness([failure, failure, text("here")])
+    finished = asyncio.run(harness.turn("?"))
     assert (finished.status, finished.text) == ("done", "here")
-    assert [(event.attempt, event.of) for event in desk.seen(Retrying)] == [(1, 4), (2, 4)]
+    assert [(event.attempt, event.of) for event in harness.seen(Retrying)] == [(1, 4), (2, 4)]
 
 
-def test_a_server_that_keeps_asking_to_slow_down_is_given_up_with_a_next_step(make_desk: MakeDesk) -> None:
-    desk = make_desk([error(429, headers={"Retry-After": "0"})] * 5)
-    finished = asyncio.run(desk.turn("?"))
+def test_a_server_that_keeps_asking_to_slow_down_is_given_up_with_a_next_step(make_harness: MakeHarness) -> None:
+    harness = make_harness([error(429, headers={"Retry-After": "0"})] * 5)
+    finished = asyncio.run(harness.turn("?"))
     assert finished.status == "failed"
     assert mentions(finished.error, "scripted error 429", "5 times", "minute", "model")
-    assert all("minute" not in event.reason for event in desk.seen(Retrying))
+    assert all("minute" not in event.reason for event in harness.seen(Retrying))
 
 
 def test_a_server_that_is_started_again_in_the_middle_of_an_answer_is_waited_for(
-    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+    make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = make_desk([cut("The answer is")])
-    port, heard, waits = desk.server.port, list[str](), list[float | None]()
+    harness = make_harness([cut("The answer is")])
+    port, heard, waits = harness.server.port, list[str](), list[float | None]()
     with ExitStack() as stack:
 
         def delay(attempt: int, after_s: float | None, rng: object) -> float:
-            heard.append(desk.seen(Retrying)[-1].reason if desk.seen(Retrying) else "")
+            heard.append(harness.seen(Retrying)[-1].reason if harness.seen(Retrying) else "")
             waits.append(after_s)
             if attempt == 1:
-                desk.server.stop()
+                harness.server.stop()
             if attempt == 3:
                 stack.enter_context(ChatServer([text("The answer is forty-two.")], port=port))
             return 0.0
 
         monkeypatch.setattr("clio.agent.model_request.retry_delay", delay)
-        finished = asyncio.run(desk.turn("?"))
+        finished = asyncio.run(harness.turn("?"))
     assert (finished.status, finished.text) == ("done", "The answer is forty-two.")
-    assert heard[1:] == [desk.seen(Retrying)[0].reason, desk.seen(Retrying)[1].reason]
-    assert "nothing listens" in desk.seen(Retrying)[1].reason
+    assert heard[1:] == [harness.seen(Retrying)[0].reason, harness.seen(Retrying)[1].reason]
+    assert "nothing listens" in harness.seen(Retrying)[1].reason
     assert waits == [None, 2.0, 8.0], "the broken stream by lot, the server that is away long enough to start"
 
 
-def test_an_address_where_no_one_was_ever_seen_is_not_tried_again(make_desk: MakeDesk) -> None:
-    desk = make_desk([])
-    desk.server.stop()
-    finished = asyncio.run(desk.turn("?"))
+def test_an_address_where_no_one_was_ever_seen_is_not_tried_again(make_harness: MakeHarness) -> None:
+    harness = make_harness([])
+    harness.server.stop()
+    finished = asyncio.run(harness.turn("?"))
     assert finished.status == "failed" and "nothing listens" in finished.error
-    assert desk.seen(Retrying) == []
+    assert harness.seen(Retrying) == []
 
 
-def test_failures_that_stay_end_the_turn_after_four_retries(make_desk: MakeDesk) -> None:
-    desk = make_desk([error(500)] * 9)
-    finished = asyncio.run(desk.turn("?"))
+def test_failures_that_stay_end_the_turn_after_four_retries(make_harness: MakeHarness) -> None:
+    harness = make_harness([error(500)] * 9)
+    finished = asyncio.run(harness.turn("?"))
     assert (finished.status, finished.exit_code) == ("failed", 1)
-    assert len(desk.server.requests) == 5
+    assert len(harness.server.requests) == 5
     assert finished.error
 
 
@@ -105,53 +105,55 @@ def test_failures_that_stay_end_the_turn_after_four_retries(make_desk: MakeDesk)
         (404, {"error": {"message": "model not found", "code": "model_not_found"}}, "model"),
     ],
 )
-def test_a_refusal_is_one_sentence_and_no_retry(make_desk: MakeDesk, status: int, body: object, word: str) -> None:
-    desk = make_desk([error(status, body)])
-    finished = asyncio.run(desk.turn("?"))
-    assert (finished.status, finished.exit_code, len(desk.server.requests)) == ("refused", 2, 1)
+def test_a_refusal_is_one_sentence_and_no_retry(
+    make_harness: MakeHarness, status: int, body: object, word: str
+) -> None:
+    harness = make_harness([error(status, body)])
+    finished = asyncio.run(harness.turn("?"))
+    assert (finished.status, finished.exit_code, len(harness.server.requests)) == ("refused", 2, 1)
     assert word in finished.error
     assert "\n" not in finished.error
 
 
-def test_an_overflow_says_so_with_its_own_exit_code(make_desk: MakeDesk) -> None:
+def test_an_overflow_says_so_with_its_own_exit_code(make_harness: MakeHarness) -> None:
     body = {"error": {"message": "maximum context length is 100 tokens", "code": "context_length_exceeded"}}
-    desk = make_desk([error(400, body)] * 4)
-    finished = asyncio.run(desk.turn("?"))
+    harness = make_harness([error(400, body)] * 4)
+    finished = asyncio.run(harness.turn("?"))
     assert (finished.status, finished.exit_code) == ("context_full", 3)
 
 
-def test_an_answer_cut_by_the_output_limit_goes_on(make_desk: MakeDesk) -> None:
-    desk = make_desk([finish("length", "One, two, "), text("three.")])
-    finished = asyncio.run(desk.turn("count"))
+def test_an_answer_cut_by_the_output_limit_goes_on(make_harness: MakeHarness) -> None:
+    harness = make_harness([finish("length", "One, two, "), text("three.")])
+    finished = asyncio.run(harness.turn("count"))
     assert finished.text == "One, two, three."
-    last = desk.server.requests[1].body["messages"][-1]
+    last = harness.server.requests[1].body["messages"][-1]
     assert last["role"] == "user"
     assert "cut off" in last["content"]
 
 
-def test_an_answer_that_never_ends_is_reported(make_desk: MakeDesk) -> None:
-    desk = make_desk([finish("length", "more ")] * 9)
-    finished = asyncio.run(desk.turn("count"))
+def test_an_answer_that_never_ends_is_reported(make_harness: MakeHarness) -> None:
+    harness = make_harness([finish("length", "more ")] * 9)
+    finished = asyncio.run(harness.turn("count"))
     assert finished.status == "done"
-    assert len(desk.server.requests) == 4
-    assert any("cut off" in notice.text for notice in desk.seen(Notice))
+    assert len(harness.server.requests) == 4
+    assert any("cut off" in notice.text for notice in harness.seen(Notice))
 
 
-def test_reasoning_is_shown_apart(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("Four.", reasoning="two and two", reasoning_key="reasoning")])
-    finished = asyncio.run(desk.turn("2+2?"))
+def test_reasoning_is_shown_apart(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("Four.", reasoning="two and two", reasoning_key="reasoning")])
+    finished = asyncio.run(harness.turn("2+2?"))
     assert finished.text == "Four."
-    assert "".join(event.text for event in desk.seen(ReasoningDelta)) == "two and two"
+    assert "".join(event.text for event in harness.seen(ReasoningDelta)) == "two and two"
 
 
 @pytest.mark.parametrize(
     "arguments",
     ["{'path': 'calc.py'}", '{"path": "calc.py",}', '{"path": "calc.py"', '{"arguments": {"path": "calc.py"}}'],
 )
-def test_broken_arguments_are_mended(make_desk: MakeDesk, arguments: str) -> None:
-    desk = make_desk([tool_calls([("read_file", arguments)]), text("ok")])
-    asyncio.run(desk.turn("read"))
-    assert [call.ok for call in desk.seen(ToolFinished)] == [True]
+def test_broken_arguments_are_mended(make_harness: MakeHarness, arguments: str) -> None:
+    harness = make_harness([tool_calls([("read_file", arguments)]), text("ok")])
+    asyncio.run(harness.turn("read"))
+    assert [call.ok for call in harness.seen(ToolFinished)] == [True]
 
 
 @pytest.mark.parametrize(
@@ -164,42 +166,42 @@ def test_broken_arguments_are_mended(make_desk: MakeDesk, arguments: str) -> Non
     ],
 )
 def test_wrong_calls_are_answered_with_what_would_be_right(
-    make_desk: MakeDesk, name: str, arguments: str, words: list[str]
+    make_harness: MakeHarness, name: str, arguments: str, words: list[str]
 ) -> None:
-    desk = make_desk([tool_calls([(name, arguments)]), text("ok")])
-    asyncio.run(desk.turn("read"))
-    result = next(m for m in desk.app.session.messages if isinstance(m, ToolMessage))
+    harness = make_harness([tool_calls([(name, arguments)]), text("ok")])
+    asyncio.run(harness.turn("read"))
+    result = next(m for m in harness.app.session.messages if isinstance(m, ToolMessage))
     assert not result.ok
     assert all(word in result.content for word in words), result.content
 
 
-def test_a_call_cut_off_by_the_output_limit_is_not_guessed(make_desk: MakeDesk) -> None:
+def test_a_call_cut_off_by_the_output_limit_is_not_guessed(make_harness: MakeHarness) -> None:
     call = tool_calls([("write_file", '{"path": "new.py", "content": "x = ')], finish_reason="length")
-    desk = make_desk([call, text("ok")], approve="all")
-    asyncio.run(desk.turn("write"))
-    assert not (desk.project / "new.py").exists()
-    assert "cut off" in desk.server.requests[1].body["messages"][-1]["content"]
+    harness = make_harness([call, text("ok")], approve="all")
+    asyncio.run(harness.turn("write"))
+    assert not (harness.project / "new.py").exists()
+    assert "cut off" in harness.server.requests[1].body["messages"][-1]["content"]
 
 
-def test_the_same_failing_call_four_times_ends_the_turn(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([("read_file", {"path": "gone.py"})]) for _ in range(9)])
-    finished = asyncio.run(desk.turn("read"))
+def test_the_same_failing_call_four_times_ends_the_turn(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([("read_file", {"path": "gone.py"})]) for _ in range(9)])
+    finished = asyncio.run(harness.turn("read"))
     assert (finished.status, finished.exit_code) == ("failed", 1)
-    assert len(desk.server.requests) == 4
+    assert len(harness.server.requests) == 4
     assert "4 times" in finished.error
 
 
-def test_call_ids_that_repeat_in_every_answer_are_told_apart(make_desk: MakeDesk) -> None:
+def test_call_ids_that_repeat_in_every_answer_are_told_apart(make_harness: MakeHarness) -> None:
     reply = [tool_calls([("read_file", {"path": name})], ids=["call_0"]) for name in ("calc.py", "test_calc.py")]
-    desk = make_desk([*reply, text("ok")])
-    asyncio.run(desk.turn("read both"))
-    sent = desk.server.requests[2].body["messages"]
+    harness = make_harness([*reply, text("ok")])
+    asyncio.run(harness.turn("read both"))
+    sent = harness.server.requests[2].body["messages"]
     ids = [message["tool_call_id"] for message in sent if message["role"] == "tool"]
     assert len(set(ids)) == 2
 
 
-def test_max_steps_stops_with_a_reason(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([("list_files", {})]) for _ in range(9)], max_steps=3)
-    finished = asyncio.run(desk.turn("loop"))
+def test_max_steps_stops_with_a_reason(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([("list_files", {})]) for _ in range(9)], max_steps=3)
+    finished = asyncio.run(harness.turn("loop"))
     assert (finished.status, finished.steps, finished.exit_code) == ("max_steps", 3, 1)
     assert "3 steps" in finished.error

@@ -20,8 +20,8 @@ from clio.memory.styles.feedback import Trajectories
 from clio.memory.styles.selection import built_in
 from clio.memory.styles.styles import Styles
 from tests.support.chat_server import Recorded, text, tool_calls
-from tests.support.desk import Desk
-from tests.turns.conftest import MakeDesk
+from tests.support.harness import Harness
+from tests.turns.conftest import MakeHarness
 from tests.turns.traces import snapshot
 
 TEXTS = {skill.id: skill.text for skill in built_in()}
@@ -30,14 +30,14 @@ OTHERS = ("explain how the parser works", "add a flag for colours to the command
 TURNS, FEWER = 1_000, 300
 
 
-def ok(desk: Desk, line: str) -> str:
-    result = run_command(desk.app, line)
+def ok(harness: Harness, line: str) -> str:
+    result = run_command(harness.app, line)
     assert result.ok, result.text
     return result.text
 
 
 def last_words(request: Recorded) -> str:
-    """The last message of a request, which is the person's with what clio put before it."""
+    """The last message of a request, which is the user's with what clio put before it."""
     message = request.body["messages"][-1]
     assert message["role"] == "user"
     return message["content"]
@@ -47,9 +47,9 @@ def styles_in(words: str) -> list[str]:
     return [id for id, template in TEXTS.items() if template in words]
 
 
-def seeded(desk: Desk, seed: int) -> Styles:
-    """The same styles as the desk's, with another source of chance."""
-    return Styles(desk.project, desk.loaded.home, rng=random.Random(seed))
+def seeded(harness: Harness, seed: int) -> Styles:
+    """The same styles as the harness's, with another source of chance."""
+    return Styles(harness.project, harness.loaded.home, rng=random.Random(seed))
 
 
 def shares(styles: Styles, question: str, turns: int = TURNS) -> Counter[str]:
@@ -58,20 +58,20 @@ def shares(styles: Styles, question: str, turns: int = TURNS) -> Counter[str]:
     return Counter(one.skill.id for one in chosen if one)
 
 
-def test_the_chosen_style_is_in_the_request_behind_a_prompt_that_never_changes(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("one"), text("two"), text("three"), text("four")])
+def test_the_chosen_style_is_in_the_request_behind_a_prompt_that_never_changes(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("one"), text("two"), text("three"), text("four")])
 
     async def go() -> None:
-        await desk.turn("why does it fail?")
-        ok(desk, "/style use concise")
-        await desk.turn("why does it fail?")
-        ok(desk, "/style use teaching")
-        await desk.turn("and now?")
-        ok(desk, "/style off")
-        await desk.turn("and now?")
+        await harness.turn("why does it fail?")
+        ok(harness, "/style use concise")
+        await harness.turn("why does it fail?")
+        ok(harness, "/style use teaching")
+        await harness.turn("and now?")
+        ok(harness, "/style off")
+        await harness.turn("and now?")
 
     asyncio.run(go())
-    requests = desk.server.requests
+    requests = harness.server.requests
     assert [styles_in(last_words(request)) for request in requests] == [[], ["concise"], ["teaching"], []]
     assert len({request.body["messages"][0]["content"] for request in requests}) == 1
     for request in requests[1:3]:
@@ -81,111 +81,111 @@ def test_the_chosen_style_is_in_the_request_behind_a_prompt_that_never_changes(m
     assert all(after[: len(before)] == before for before, after in pairwise(earlier))
 
 
-def test_the_style_stays_the_same_through_the_steps_of_a_turn(make_desk: MakeDesk) -> None:
-    desk = make_desk([tool_calls([("read_file", {"path": "calc.py"})]), text("done")])
-    ok(desk, "/style on")
-    asyncio.run(desk.turn(FIX))
-    first, second = (request.body["messages"] for request in desk.server.requests)
+def test_the_style_stays_the_same_through_the_steps_of_a_turn(make_harness: MakeHarness) -> None:
+    harness = make_harness([tool_calls([("read_file", {"path": "calc.py"})]), text("done")])
+    ok(harness, "/style on")
+    asyncio.run(harness.turn(FIX))
+    first, second = (request.body["messages"] for request in harness.server.requests)
     assert second[: len(first)] == first
     assert len(styles_in(str(second[len(first) - 1]["content"]))) == 1
 
 
-async def teach(desk: Desk) -> None:
+async def teach(harness: Harness) -> None:
     """Twenty detailed answers to one kind of request that are not liked, and twenty concise ones that are."""
     for style, sign in (("detailed", "-"), ("concise", "+")):
-        ok(desk, f"/style use {style}")
+        ok(harness, f"/style use {style}")
         for _ in range(20):
-            await desk.turn(FIX)
-            ok(desk, f"/feedback {sign}")
-        desk.app.new_session()
-    ok(desk, "/style auto")
+            await harness.turn(FIX)
+            ok(harness, f"/feedback {sign}")
+        harness.app.new_session()
+    ok(harness, "/style auto")
 
 
 def test_what_was_liked_is_chosen_for_that_intent_and_nothing_moves_for_others(
-    make_desk: MakeDesk, tmp_path: Path
+    make_harness: MakeHarness, tmp_path: Path
 ) -> None:
-    desk = make_desk([text("An answer.")] * 70)
+    harness = make_harness([text("An answer.")] * 70)
 
     async def go() -> None:
-        await teach(desk)
-        desk.app.memory.styles._rng = random.Random(6)  # pyright: ignore[reportPrivateUsage]
+        await teach(harness)
+        harness.app.memory.styles._rng = random.Random(6)  # pyright: ignore[reportPrivateUsage]
         for _ in range(30):
-            await desk.turn(FIX)
+            await harness.turn(FIX)
 
     asyncio.run(go())
-    given = Counter(id for request in desk.server.requests[40:] for id in styles_in(last_words(request)))
+    given = Counter(id for request in harness.server.requests[40:] for id in styles_in(last_words(request)))
     assert given.total() == 30
     assert given["concise"] >= 27
 
-    found = shares(seeded(desk, 7), FIX)
+    found = shares(seeded(harness, 7), FIX)
     assert found["concise"] > 0.9 * TURNS
     assert found["detailed"] < 0.05 * TURNS
     for question in OTHERS:
-        untaught = Styles(desk.project, tmp_path / "elsewhere", rng=random.Random(8))
+        untaught = Styles(harness.project, tmp_path / "elsewhere", rng=random.Random(8))
         untaught.turn_on()
-        assert shares(seeded(desk, 8), question, FEWER) == shares(untaught, question, FEWER)
+        assert shares(seeded(harness, 8), question, FEWER) == shares(untaught, question, FEWER)
 
 
-def test_an_untaught_clio_tries_what_fits(make_desk: MakeDesk) -> None:
-    desk = make_desk([])
-    ok(desk, "/style on")
-    found = shares(seeded(desk, 9), FIX, FEWER)
+def test_an_untaught_clio_tries_what_fits(make_harness: MakeHarness) -> None:
+    harness = make_harness([])
+    ok(harness, "/style on")
+    found = shares(seeded(harness, 9), FIX, FEWER)
     assert len([count for count in found.values() if count > 0.05 * FEWER]) >= 3
     assert found["concise"] < 0.5 * FEWER
 
 
-def test_a_rating_is_about_the_answer_it_follows_and_its_style(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("one"), text("two"), text("three")])
+def test_a_rating_is_about_the_answer_it_follows_and_its_style(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("one"), text("two"), text("three")])
 
     async def go() -> None:
-        ok(desk, "/style use detailed")
-        await desk.turn(FIX)
-        ok(desk, "/style use concise")
-        assert "`detailed`" in ok(desk, "/feedback -")
-        await desk.turn("no, that's wrong")
-        assert "`concise`" in ok(desk, "/feedback + better")
+        ok(harness, "/style use detailed")
+        await harness.turn(FIX)
+        ok(harness, "/style use concise")
+        assert "`detailed`" in ok(harness, "/feedback -")
+        await harness.turn("no, that's wrong")
+        assert "`concise`" in ok(harness, "/feedback + better")
 
     asyncio.run(go())
-    kept = Trajectories(desk.project / ".clio" / "trajectories.jsonl").all()
+    kept = Trajectories(harness.project / ".clio" / "trajectories.jsonl").all()
     assert [(one.turn.style, [rating.reward for rating in one.ratings]) for one in kept] == [
         ("detailed", [-1]),
         ("concise", [1]),
     ]
 
 
-def test_a_sign_counts_where_the_user_said_nothing(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("one"), text("two")])
+def test_a_sign_counts_where_the_user_said_nothing(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("one"), text("two")])
 
     async def go() -> None:
-        ok(desk, "/style use detailed")
-        await desk.turn(FIX)
-        await desk.turn("no, use the other file")
+        ok(harness, "/style use detailed")
+        await harness.turn(FIX)
+        await harness.turn("no, use the other file")
 
     asyncio.run(go())
-    arms = desk.app.memory.styles.state().contexts["fix"]
+    arms = harness.app.memory.styles.state().contexts["fix"]
     assert (arms["detailed"].ups, arms["detailed"].downs) == (0.0, pytest.approx(0.25))
-    [notice] = [event.text for event in desk.seen(Notice) if "use the other file" in event.text]
+    [notice] = [event.text for event in harness.seen(Notice) if "use the other file" in event.text]
     assert notice.startswith("−")
 
 
-def test_without_styles_nothing_is_given_and_nothing_noted(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("one"), text("two")])
+def test_without_styles_nothing_is_given_and_nothing_noted(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("one"), text("two")])
 
     async def go() -> None:
-        await desk.turn(FIX)
-        await desk.turn("no, that's wrong")
+        await harness.turn(FIX)
+        await harness.turn("no, that's wrong")
 
     asyncio.run(go())
-    assert [styles_in(last_words(request)) for request in desk.server.requests] == [[], []]
-    assert not (desk.project / ".clio" / "trajectories.jsonl").exists()
-    assert not (desk.loaded.home / "styles.json").exists()
+    assert [styles_in(last_words(request)) for request in harness.server.requests] == [[], []]
+    assert not (harness.project / ".clio" / "trajectories.jsonl").exists()
+    assert not (harness.loaded.home / "styles.json").exists()
 
 
-def test_incognito_gives_no_style_and_leaves_nothing(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("one")])
-    ok(desk, "/style use concise")
-    before = trees(desk)
-    hidden = make_desk([text("two"), text("three")], incognito=True)
+def test_incognito_gives_no_style_and_leaves_nothing(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("one")])
+    ok(harness, "/style use concise")
+    before = trees(harness)
+    hidden = make_harness([text("two"), text("three")], incognito=True)
 
     async def go() -> None:
         await hidden.turn(FIX)
@@ -195,22 +195,22 @@ def test_incognito_gives_no_style_and_leaves_nothing(make_desk: MakeDesk) -> Non
     asyncio.run(go())
     assert [styles_in(last_words(request)) for request in hidden.server.requests] == [[], []]
     assert not run_command(hidden.app, "/feedback +").ok
-    assert trees(desk) == before
+    assert trees(harness) == before
 
 
-def trees(desk: Desk) -> Sequence[Any]:
-    return [snapshot(desk.project), snapshot(desk.loaded.home)]
+def trees(harness: Harness) -> Sequence[Any]:
+    return [snapshot(harness.project), snapshot(harness.loaded.home)]
 
 
-def test_a_one_shot_run_names_its_style_in_json(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("one")])
-    ok(desk, "/style use concise")
+def test_a_one_shot_run_names_its_style_in_json(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("one")])
+    ok(harness, "/style use concise")
     done = subprocess.run(
-        [sys.executable, "-m", "clio", "-p", FIX, "--output", "json", "--cwd", str(desk.project)],
-        env=os.environ | desk.env | {"OPENAI_BASE_URL": desk.server.url, "CLIO_MODEL": "test-model"},
+        [sys.executable, "-m", "clio", "-p", FIX, "--output", "json", "--cwd", str(harness.project)],
+        env=os.environ | harness.env | {"OPENAI_BASE_URL": harness.server.url, "CLIO_MODEL": "test-model"},
         capture_output=True,
         timeout=60,
         check=True,
     )
     assert json.loads(done.stdout)["style"] == "concise"
-    assert styles_in(last_words(desk.server.requests[-1])) == ["concise"]
+    assert styles_in(last_words(harness.server.requests[-1])) == ["concise"]

@@ -14,7 +14,7 @@ from clio.config.options import Options
 from clio.messages import AssistantMessage, Message
 from clio.security.approval import Answer
 from tests.support.chat_server import Recorded
-from tests.support.desk import Desk, make_repository
+from tests.support.harness import Harness, make_repository
 from tests.support.protocol_server import ProtocolServer, Said, protocol_of
 from tests.turns.test_interrupts import interrupt_at
 
@@ -61,33 +61,33 @@ def play(tmp_path: Path, first: str, then: str) -> tuple[list[dict[str, Any]], l
     config = home / "config.yaml"
     config.write_text(f"api: {first}\n{WINDOW}", encoding="utf-8")
     with ProtocolServer() as server:
-        desk = Desk(project, home, server)
-        desk.person.approvals = [Answer(kind="once")] * 100
+        harness = Harness(project, home, server)
+        harness.user.approvals = [Answer(kind="once")] * 100
 
         async def resume(protocol: str) -> None:
             """Close clio and go on with the session in a new one."""
-            session_id = desk.app.session.id
-            await desk.app.close()
+            session_id = harness.app.session.id
+            await harness.app.close()
             config.write_text(f"api: {protocol}\n{WINDOW}", encoding="utf-8")
-            desk.loaded = load_config(Options(cwd=project, overrides=desk.overrides), desk.env)
-            desk.app = desk.build()
-            desk.app.open_session(session_id)
+            harness.loaded = load_config(Options(cwd=project, overrides=harness.overrides), harness.env)
+            harness.app = harness.build()
+            harness.app.open_session(session_id)
 
         async def main() -> None:
             for number, answers in enumerate(session_script()):
                 if number == 4:
                     server.add(Said(text="I was about to say", stalls=True).reply())
-                    desk.events.clear()
-                    await interrupt_at(desk, "never mind", TextDelta)
+                    harness.events.clear()
+                    await interrupt_at(harness, "never mind", TextDelta)
                 server.add(*(answer.reply() for answer in answers))
-                await desk.turn("look at @picture.png" if number == 3 else f"task {number}")
+                await harness.turn("look at @picture.png" if number == 3 else f"task {number}")
                 if number == 6:
                     await resume(then)
-            await desk.app.close()
+            await harness.app.close()
 
         asyncio.run(main())
-        found = [spoken(message) for message in desk.app.session.messages]
-        assert desk.app.session.trims  # the window was too small for all of it
+        found = [spoken(message) for message in harness.app.session.messages]
+        assert harness.app.session.trims  # the window was too small for all of it
         return found, list(server.requests)
 
 

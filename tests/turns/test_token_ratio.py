@@ -16,9 +16,9 @@ from clio.context.learned_limits import RATIOS_FILE_NAME
 from clio.tokens import DEFAULT_RATIO
 from tests.context.test_calibrate import TINY, tiny_file
 from tests.support.chat_server import Reply, text, tool_calls
-from tests.support.desk import Desk
+from tests.support.harness import Harness
 from tests.support.waiting import wait_until_async
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 FILES = {
     "prose.md": "The parser reads a line, looks for the first colon, and takes what stands before it as the key.\n"
@@ -54,15 +54,15 @@ def reading(chars_a_token: float, count: Callable[[dict[str, Any]], int]) -> Cal
     return reply
 
 
-def begin(make_desk: MakeDesk, replies: Any, **settings: Any) -> Desk:
-    desk = make_desk(replies, **settings)
+def begin(make_harness: MakeHarness, replies: Any, **settings: Any) -> Harness:
+    harness = make_harness(replies, **settings)
     for name, content in FILES.items():
-        (desk.project / name).write_text(content, encoding="utf-8")
-    return desk
+        (harness.project / name).write_text(content, encoding="utf-8")
+    return harness
 
 
-def estimates(desk: Desk) -> list[int]:
-    return [event.prompt_tokens for event in desk.seen(StepStarted)]
+def estimates(harness: Harness) -> list[int]:
+    return [event.prompt_tokens for event in harness.seen(StepStarted)]
 
 
 def ratio(app: App) -> float:
@@ -70,135 +70,137 @@ def ratio(app: App) -> float:
     return app.context.ratio
 
 
-def stored(desk: Desk) -> dict[str, float]:
-    return json.loads((desk.app.home / RATIOS_FILE_NAME).read_text(encoding="utf-8"))["models"]
+def stored(harness: Harness) -> dict[str, float]:
+    return json.loads((harness.app.home / RATIOS_FILE_NAME).read_text(encoding="utf-8"))["models"]
 
 
 @pytest.mark.parametrize("count", [characters, whole_body])
 @pytest.mark.parametrize("chars_a_token", [2.0, 3.0, 6.0])
 def test_five_answers_teach_what_a_server_bills(
-    make_desk: MakeDesk, chars_a_token: float, count: Callable[[dict[str, Any]], int]
+    make_harness: MakeHarness, chars_a_token: float, count: Callable[[dict[str, Any]], int]
 ) -> None:
-    desk = begin(make_desk, reading(chars_a_token, count))
+    harness = begin(make_harness, reading(chars_a_token, count))
 
     async def run() -> None:
         for turn in range(4):
-            assert (await desk.turn(f"What does file {turn} say?")).status == "done"
-        await desk.app.close()
+            assert (await harness.turn(f"What does file {turn} say?")).status == "done"
+        await harness.app.close()
 
     asyncio.run(run())
-    billed = [count(request.body) / chars_a_token for request in desk.server.requests]
+    billed = [count(request.body) / chars_a_token for request in harness.server.requests]
     assert len(billed) >= 7
-    for estimate, bill in list(zip(estimates(desk), billed, strict=True))[5:]:
+    for estimate, bill in list(zip(estimates(harness), billed, strict=True))[5:]:
         assert estimate == pytest.approx(bill, rel=0.10)
-    context = stored(desk)["test-model"]
-    assert context == pytest.approx(desk.app.session.token_ratio, rel=0.001)
+    context = stored(harness)["test-model"]
+    assert context == pytest.approx(harness.app.session.token_ratio, rel=0.001)
 
 
-def test_what_was_learned_survives_a_restart_and_is_per_model(make_desk: MakeDesk) -> None:
-    desk = begin(make_desk, reading(2.0, characters))
+def test_what_was_learned_survives_a_restart_and_is_per_model(make_harness: MakeHarness) -> None:
+    harness = begin(make_harness, reading(2.0, characters))
 
     async def run() -> None:
-        await desk.turn("What does the file say?")
-        await desk.turn("And the next?")
-        await desk.app.close()
-        learned = stored(desk)["test-model"]
+        await harness.turn("What does the file say?")
+        await harness.turn("And the next?")
+        await harness.app.close()
+        learned = stored(harness)["test-model"]
         assert learned < 2.5
 
-        desk.events.clear()
-        desk.app = desk.build()  # a new session of the same model
-        await desk.turn("Say hello.")
-        billed = characters(desk.server.requests[-1].body) / 2.0
-        assert estimates(desk)[0] == pytest.approx(characters(desk.server.requests[-2].body) / 2.0, rel=0.10)
-        assert estimates(desk)[-1] == pytest.approx(billed, rel=0.10)
+        harness.events.clear()
+        harness.app = harness.build()  # a new session of the same model
+        await harness.turn("Say hello.")
+        billed = characters(harness.server.requests[-1].body) / 2.0
+        assert estimates(harness)[0] == pytest.approx(characters(harness.server.requests[-2].body) / 2.0, rel=0.10)
+        assert estimates(harness)[-1] == pytest.approx(billed, rel=0.10)
 
-        desk.app.set_model("other-model")
-        await desk.app.window()
-        assert ratio(desk.app) == DEFAULT_RATIO
-        desk.app.set_model("test-model")
-        await desk.app.window()
-        assert ratio(desk.app) == pytest.approx(learned, rel=0.1)
-        await desk.app.close()
+        harness.app.set_model("other-model")
+        await harness.app.window()
+        assert ratio(harness.app) == DEFAULT_RATIO
+        harness.app.set_model("test-model")
+        await harness.app.window()
+        assert ratio(harness.app) == pytest.approx(learned, rel=0.1)
+        await harness.app.close()
 
     asyncio.run(run())
 
 
-def test_each_model_of_one_session_keeps_its_own(make_desk: MakeDesk) -> None:
+def test_each_model_of_one_session_keeps_its_own(make_harness: MakeHarness) -> None:
     def reply(body: dict[str, Any]) -> Reply:
         return text("Yes.", usage=(characters(body) // (2 if body["model"] == "test-model" else 6), 1))
 
-    desk = begin(make_desk, reply)
+    harness = begin(make_harness, reply)
 
     async def run() -> None:
-        await desk.turn("one")
-        desk.app.set_model("other-model")
-        await desk.turn("two")
-        session = desk.app.session.id
-        await desk.app.close()
-        desk.app = desk.build()
-        desk.app.open_session(session)
-        desk.app.set_model("other-model")
-        await desk.app.window()
-        assert ratio(desk.app) == pytest.approx(stored(desk)["other-model"], rel=0.001)
-        await desk.app.close()
+        await harness.turn("one")
+        harness.app.set_model("other-model")
+        await harness.turn("two")
+        session = harness.app.session.id
+        await harness.app.close()
+        harness.app = harness.build()
+        harness.app.open_session(session)
+        harness.app.set_model("other-model")
+        await harness.app.window()
+        assert ratio(harness.app) == pytest.approx(stored(harness)["other-model"], rel=0.001)
+        await harness.app.close()
 
     asyncio.run(run())
-    models = stored(desk)
+    models = stored(harness)
     assert models["other-model"] == pytest.approx(3 * models["test-model"], rel=0.05)
 
 
-def test_a_session_knows_better_than_others_of_its_model(make_desk: MakeDesk) -> None:
-    desk = begin(make_desk, reading(3.0, characters))
+def test_a_session_knows_better_than_others_of_its_model(make_harness: MakeHarness) -> None:
+    harness = begin(make_harness, reading(3.0, characters))
 
     async def run() -> float:
-        await desk.turn("What does the file say?")
-        session, learned = desk.app.session.id, desk.app.session.token_ratio
-        await desk.app.close()
-        (desk.app.home / RATIOS_FILE_NAME).write_text('{"version": 1, "models": {"test-model": 7.5}}', encoding="utf-8")
-        desk.app = desk.build()
-        await desk.app.window()
-        assert ratio(desk.app) == 7.5
-        desk.app.open_session(session)
-        await desk.app.window()
-        assert ratio(desk.app) == learned
-        await desk.app.close()
+        await harness.turn("What does the file say?")
+        session, learned = harness.app.session.id, harness.app.session.token_ratio
+        await harness.app.close()
+        (harness.app.home / RATIOS_FILE_NAME).write_text(
+            '{"version": 1, "models": {"test-model": 7.5}}', encoding="utf-8"
+        )
+        harness.app = harness.build()
+        await harness.app.window()
+        assert ratio(harness.app) == 7.5
+        harness.app.open_session(session)
+        await harness.app.window()
+        assert ratio(harness.app) == learned
+        await harness.app.close()
         return learned or 0.0
 
     assert asyncio.run(run()) > 0
-    assert stored(desk) == {"test-model": 7.5}  # nothing new was learned, so nothing is written
+    assert stored(harness) == {"test-model": 7.5}  # nothing new was learned, so nothing is written
 
 
-def test_an_incognito_clio_keeps_nothing(make_desk: MakeDesk) -> None:
-    desk = begin(make_desk, reading(2.0, characters), incognito=True)
-
-    async def run() -> None:
-        await desk.turn("What does the file say?")
-        assert ratio(desk.app) < 3.0
-        await desk.app.close()
-
-    asyncio.run(run())
-    assert not desk.app.home.exists()
-
-
-def test_a_corrupt_file_is_one_notice(make_desk: MakeDesk) -> None:
-    desk = begin(make_desk, reading(2.0, characters))
-    desk.app.home.mkdir()
-    (desk.app.home / RATIOS_FILE_NAME).write_text("{", encoding="utf-8")
+def test_an_incognito_clio_keeps_nothing(make_harness: MakeHarness) -> None:
+    harness = begin(make_harness, reading(2.0, characters), incognito=True)
 
     async def run() -> None:
-        assert (await desk.turn("What does the file say?")).status == "done"
-        await desk.app.close()
+        await harness.turn("What does the file say?")
+        assert ratio(harness.app) < 3.0
+        await harness.app.close()
 
     asyncio.run(run())
-    said = [event.text for event in desk.seen(Notice)]
+    assert not harness.app.home.exists()
+
+
+def test_a_corrupt_file_is_one_notice(make_harness: MakeHarness) -> None:
+    harness = begin(make_harness, reading(2.0, characters))
+    harness.app.home.mkdir()
+    (harness.app.home / RATIOS_FILE_NAME).write_text("{", encoding="utf-8")
+
+    async def run() -> None:
+        assert (await harness.turn("What does the file say?")).status == "done"
+        await harness.app.close()
+
+    asyncio.run(run())
+    said = [event.text for event in harness.seen(Notice)]
     assert len([sentence for sentence in said if "set aside" in sentence]) == 1
-    assert "test-model" in stored(desk)
+    assert "test-model" in stored(harness)
 
 
 def test_a_server_that_bills_nothing_is_estimated_by_the_tokeniser_on_disk(
-    make_desk: MakeDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_harness: MakeHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = begin(make_desk, [text("Yes.", usage=None)])
+    harness = begin(make_harness, [text("Yes.", usage=None)])
     folder = tmp_path / "home" / "encodings"
     folder.mkdir(parents=True)
     (folder / TINY.file_name).write_bytes(tiny_file())
@@ -206,20 +208,20 @@ def test_a_server_that_bills_nothing_is_estimated_by_the_tokeniser_on_disk(
     assert hashlib.sha256(tiny_file()).hexdigest() == TINY.sha256
 
     async def run() -> None:
-        await desk.turn("hello")
-        assert ratio(desk.app) == DEFAULT_RATIO  # nothing waits for the count
-        await wait_until_async(lambda: ratio(desk.app) != DEFAULT_RATIO)
-        await desk.app.close()
+        await harness.turn("hello")
+        assert ratio(harness.app) == DEFAULT_RATIO  # nothing waits for the count
+        await wait_until_async(lambda: ratio(harness.app) != DEFAULT_RATIO)
+        await harness.app.close()
 
     asyncio.run(run())
-    assert not (desk.app.home / RATIOS_FILE_NAME).exists()  # only bills are kept
-    assert desk.app.session.token_ratio is None
+    assert not (harness.app.home / RATIOS_FILE_NAME).exists()  # only bills are kept
+    assert harness.app.session.token_ratio is None
 
 
 def test_a_server_that_bills_is_believed_without_a_tokeniser(
-    make_desk: MakeDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_harness: MakeHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = begin(make_desk, reading(3.0, characters))
+    harness = begin(make_harness, reading(3.0, characters))
     folder = tmp_path / "home" / "encodings"
     folder.mkdir(parents=True)
     (folder / TINY.file_name).write_bytes(tiny_file())
@@ -232,9 +234,9 @@ def test_a_server_that_bills_is_believed_without_a_tokeniser(
     monkeypatch.setattr("clio.context.encodings.count_tokens", count)
 
     async def run() -> None:
-        await desk.turn("hello")
+        await harness.turn("hello")
         await wait_until_async(lambda: all(task.get_name() != "calibrate" for task in asyncio.all_tasks()))
-        await desk.app.close()
+        await harness.app.close()
 
     asyncio.run(run())
     assert started == []

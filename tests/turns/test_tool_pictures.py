@@ -18,7 +18,7 @@ from clio.context.message_views import shortened, split_units
 from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, image_size, read_picture
 from clio.messages import ToolMessage, blob_handles
 from clio.tokens import IMAGE_TOKENS, message_units
-from tests.support.desk import Desk, make_repository
+from tests.support.harness import Harness, make_repository
 from tests.support.protocol_server import ProtocolServer, Said
 from tests.support.wording import mentions
 
@@ -54,7 +54,7 @@ class Desks:
         self._folder = folder
         self._stack = stack
 
-    def __call__(self, answers: list[Said], protocol: str = "responses", **overrides: Any) -> Desk:
+    def __call__(self, answers: list[Said], protocol: str = "responses", **overrides: Any) -> Harness:
         project = self._folder / "project"
         if not project.exists():
             make_repository(project, {"calc.py": "x = 1\n"})
@@ -62,11 +62,11 @@ class Desks:
         home.mkdir(exist_ok=True)
         (home / "config.yaml").write_text(f"api: {protocol}\n", encoding="utf-8")
         server = self._stack.enter_context(ProtocolServer(answers))
-        return Desk(project, home, server, **({"model": "gpt-6-sol"} | overrides))
+        return Harness(project, home, server, **({"model": "gpt-6-sol"} | overrides))
 
 
 @pytest.fixture
-def desks(tmp_path: Path) -> Iterator[Desks]:
+def harnesses(tmp_path: Path) -> Iterator[Desks]:
     with ExitStack() as stack:
         yield Desks(tmp_path, stack)
 
@@ -75,25 +75,25 @@ def read(path: str) -> Said:
     return Said(calls=[("read_file", {"path": path})])
 
 
-def play(desk: Desk, *texts: str) -> list[dict[str, Any]]:
+def play(harness: Harness, *texts: str) -> list[dict[str, Any]]:
     """Run a turn for each text; the bodies of the requests."""
 
     async def run() -> None:
         for text in texts:
-            await desk.turn(text)
+            await harness.turn(text)
 
     asyncio.run(run())
-    return [request.body for request in desk.server.requests]
+    return [request.body for request in harness.server.requests]
 
 
-def result(desk: Desk) -> ToolMessage:
-    return next(one for one in desk.app.session.messages if isinstance(one, ToolMessage))
+def result(harness: Harness) -> ToolMessage:
+    return next(one for one in harness.app.session.messages if isinstance(one, ToolMessage))
 
 
-def test_a_picture_is_shown_over_responses(desks: Desks) -> None:
-    desk = desks([read("shot.png"), Said(text="black")])
-    (desk.project / "shot.png").write_bytes(PNG)
-    _, second = play(desk, "what is on shot.png?")
+def test_a_picture_is_shown_over_responses(harnesses: Desks) -> None:
+    harness = harnesses([read("shot.png"), Said(text="black")])
+    (harness.project / "shot.png").write_bytes(PNG)
+    _, second = play(harness, "what is on shot.png?")
     output = second["input"][-1]
     assert output["type"] == "function_call_output"
     words, picture = output["output"]
@@ -101,63 +101,63 @@ def test_a_picture_is_shown_over_responses(desks: Desks) -> None:
     assert picture == {"type": "input_image", "image_url": f"data:image/png;base64,{ENCODED}", "detail": "auto"}
 
 
-def test_a_picture_is_shown_over_messages(desks: Desks) -> None:
-    desk = desks([read("shot.png"), Said(text="black")], "messages", model="claude-sonnet-5-5")
-    (desk.project / "shot.png").write_bytes(PNG)
-    _, second = play(desk, "what is on shot.png?")
+def test_a_picture_is_shown_over_messages(harnesses: Desks) -> None:
+    harness = harnesses([read("shot.png"), Said(text="black")], "messages", model="claude-sonnet-5-5")
+    (harness.project / "shot.png").write_bytes(PNG)
+    _, second = play(harness, "what is on shot.png?")
     (block,) = [one for one in second["messages"][-1]["content"] if one["type"] == "tool_result"]
     words, picture = block["content"]
     assert words["text"].startswith("[picture shot.png: png, ")
     assert picture["source"] == {"type": "base64", "media_type": "image/png", "data": ENCODED}
 
 
-def test_it_is_kept_and_there_after_resuming_although_the_file_is_gone(desks: Desks) -> None:
-    desk = desks([read("shot.png"), Said(text="black"), Said(text="still")])
-    (desk.project / "shot.png").write_bytes(PNG)
-    play(desk, "look")
-    message = result(desk)
+def test_it_is_kept_and_there_after_resuming_although_the_file_is_gone(harnesses: Desks) -> None:
+    harness = harnesses([read("shot.png"), Said(text="black"), Said(text="still")])
+    (harness.project / "shot.png").write_bytes(PNG)
+    play(harness, "look")
+    message = result(harness)
     (part,) = message.images
     assert (part.name, part.media_type, part.size) == ("shot.png", "image/png", len(PNG))
     assert part.blob in blob_handles(message)
-    session_id = desk.app.session.id
-    desk.app.session.close()
-    (desk.project / "shot.png").unlink()
-    desk.app = desk.build()
-    desk.app.open_session(session_id)
-    assert ENCODED in json.dumps(play(desk, "and now?")[-1])
+    session_id = harness.app.session.id
+    harness.app.session.close()
+    (harness.project / "shot.png").unlink()
+    harness.app = harness.build()
+    harness.app.open_session(session_id)
+    assert ENCODED in json.dumps(play(harness, "and now?")[-1])
 
 
-def test_a_model_that_takes_none_is_reported_so(desks: Desks) -> None:
-    desk = desks([read("shot.png"), Said(text="I cannot see it")], model="gpt-3.5-turbo")
-    (desk.project / "shot.png").write_bytes(PNG)
-    _, second = play(desk, "look")
+def test_a_model_that_takes_none_is_reported_so(harnesses: Desks) -> None:
+    harness = harnesses([read("shot.png"), Said(text="I cannot see it")], model="gpt-3.5-turbo")
+    (harness.project / "shot.png").write_bytes(PNG)
+    _, second = play(harness, "look")
     output = second["input"][-1]["output"]
     assert isinstance(output, str)
     assert output.startswith("[picture shot.png: png") and "takes no pictures" in output
-    assert result(desk).images == ()
+    assert result(harness).images == ()
 
 
 @pytest.mark.parametrize("protocol", ["responses", "messages"])
-def test_a_model_switched_to_that_takes_none_is_sent_its_name(desks: Desks, protocol: str) -> None:
-    desk = desks([read("shot.png"), Said(text="black"), Said(text="hm")], protocol)
-    (desk.project / "shot.png").write_bytes(PNG)
+def test_a_model_switched_to_that_takes_none_is_sent_its_name(harnesses: Desks, protocol: str) -> None:
+    harness = harnesses([read("shot.png"), Said(text="black"), Said(text="hm")], protocol)
+    (harness.project / "shot.png").write_bytes(PNG)
 
     async def run() -> None:
-        await desk.turn("look")
-        desk.app.set_model("gpt-3.5-turbo")
-        await desk.turn("and now?")
+        await harness.turn("look")
+        harness.app.set_model("gpt-3.5-turbo")
+        await harness.turn("and now?")
 
     asyncio.run(run())
-    sent = json.dumps(desk.server.requests[-1].body)
+    sent = json.dumps(harness.server.requests[-1].body)
     assert ENCODED not in sent
     assert mentions(sent, "shot.png", "not shown", "no pictures")
 
 
-def test_a_sub_agent_sees_pictures_too(desks: Desks) -> None:
+def test_a_sub_agent_sees_pictures_too(harnesses: Desks) -> None:
     delegate = Said(calls=[("delegate", {"task": "look at shot.png"})])
-    desk = desks([delegate, read("shot.png"), Said(text="it is black"), Said(text="black")])
-    (desk.project / "shot.png").write_bytes(PNG)
-    bodies = play(desk, "ask one")
+    harness = harnesses([delegate, read("shot.png"), Said(text="it is black"), Said(text="black")])
+    (harness.project / "shot.png").write_bytes(PNG)
+    bodies = play(harness, "ask one")
     assert ENCODED in json.dumps(bodies[2])
     assert ENCODED not in json.dumps(bodies[3])
 
@@ -172,19 +172,19 @@ def test_a_sub_agent_sees_pictures_too(desks: Desks) -> None:
         ("archive.zip", b"PK\3\4" + bytes(300), "binary file"),
     ],
 )
-def test_what_cannot_be_shown_is_reported_and_sends_nothing(desks: Desks, name: str, data: bytes, why: str) -> None:
-    desk = desks([read(name), Said(text="ok")])
-    (desk.project / name).write_bytes(data)
-    _, second = play(desk, "look")
-    (done,) = [event for event in desk.events if isinstance(event, ToolFinished)]
+def test_what_cannot_be_shown_is_reported_and_sends_nothing(harnesses: Desks, name: str, data: bytes, why: str) -> None:
+    harness = harnesses([read(name), Said(text="ok")])
+    (harness.project / name).write_bytes(data)
+    _, second = play(harness, "look")
+    (done,) = [event for event in harness.events if isinstance(event, ToolFinished)]
     assert not done.ok
     assert why in second["input"][-1]["output"]
 
 
-def test_a_text_named_like_a_picture_is_read_as_text(desks: Desks) -> None:
-    desk = desks([read("notes.png"), Said(text="ok")])
-    (desk.project / "notes.png").write_text("just words\n", encoding="utf-8")
-    _, second = play(desk, "look")
+def test_a_text_named_like_a_picture_is_read_as_text(harnesses: Desks) -> None:
+    harness = harnesses([read("notes.png"), Said(text="ok")])
+    (harness.project / "notes.png").write_text("just words\n", encoding="utf-8")
+    _, second = play(harness, "look")
     assert "just words" in second["input"][-1]["output"]
 
 
@@ -203,38 +203,38 @@ def test_the_size_of_each_kind(data: bytes, size: tuple[int, int] | None) -> Non
                 read_picture(data[:end], "x")
 
 
-def test_pictures_weigh_and_are_left_out_when_results_are_shortened(desks: Desks) -> None:
-    desk = desks([read("shot.png"), read("shot.png"), Said(text="black")])
-    (desk.project / "shot.png").write_bytes(PNG)
-    play(desk, "look twice")
-    message = result(desk)
+def test_pictures_weigh_and_are_left_out_when_results_are_shortened(harnesses: Desks) -> None:
+    harness = harnesses([read("shot.png"), read("shot.png"), Said(text="black")])
+    (harness.project / "shot.png").write_bytes(PNG)
+    play(harness, "look twice")
+    message = result(harness)
     assert message_units(message) > IMAGE_TOKENS * 4
     assert shortened(message, 5_000).content == message.content
     stale = shortened(message, 0)
     assert isinstance(stale, ToolMessage)
     assert stale.images == () and "left out" in stale.content and "shot.png" in stale.content
     assert message_units(stale) < 300
-    assert split_units(desk.app.session.messages, message_units)
+    assert split_units(harness.app.session.messages, message_units)
 
 
-def test_a_picture_of_an_mcp_server_is_shown(desks: Desks, tmp_path: Path) -> None:
-    desk = desks([Said(calls=[("mcp_peer_blocks", {})]), Said(text="black")], approve="all")
+def test_a_picture_of_an_mcp_server_is_shown(harnesses: Desks, tmp_path: Path) -> None:
+    harness = harnesses([Said(calls=[("mcp_peer_blocks", {})]), Said(text="black")], approve="all")
     entry = {
         "command": sys.executable,
         "args": ["-S", "-m", "tests.support.mcp_peer", "--picture", ENCODED],
         "env": {"PYTHONPATH": str(ROOT)},
     }
     (tmp_path / "home" / "mcp.yaml").write_text(json.dumps({"mcpServers": {"peer": entry}}), encoding="utf-8")
-    desk = Desk(desk.project, tmp_path / "home", desk.server, model="gpt-6-sol", approve="all")
+    harness = Harness(harness.project, tmp_path / "home", harness.server, model="gpt-6-sol", approve="all")
 
     async def run() -> None:
         try:
-            await desk.turn("draw")
+            await harness.turn("draw")
         finally:
-            await desk.app.close()
+            await harness.app.close()
 
     asyncio.run(run())
-    words, picture = desk.server.requests[-1].body["input"][-1]["output"]
+    words, picture = harness.server.requests[-1].body["input"][-1]["output"]
     assert "[picture: png, 2 × 3 pixels, 68 bytes]" in words["text"] and "a text" in words["text"]
     assert picture["image_url"].endswith(ENCODED)
 
@@ -256,11 +256,11 @@ def test_a_picture_of_an_mcp_server_is_shown(desks: Desks, tmp_path: Path) -> No
     ],
 )
 def test_a_picture_named_with_an_at_sign_is_shown_over_each_protocol(
-    desks: Desks, protocol: str, place: str, picture: dict[str, Any]
+    harnesses: Desks, protocol: str, place: str, picture: dict[str, Any]
 ) -> None:
-    desk = desks([Said(text="black")], protocol)
-    (desk.project / "shot.png").write_bytes(PNG)
-    (body,) = play(desk, "what is on @shot.png?")
+    harness = harnesses([Said(text="black")], protocol)
+    (harness.project / "shot.png").write_bytes(PNG)
+    (body,) = play(harness, "what is on @shot.png?")
     words, sent = body[place][-1]["content"]
     assert words["text"].endswith("what is on @shot.png?")
     assert {name: value for name, value in sent.items() if name != "cache_control"} == picture

@@ -7,8 +7,8 @@ from clio.app import build_app
 from clio.context.workspace_state import files_may_have_changed
 from clio.security.approval import Answer, ApprovalRequest, get_next_mode
 from tests.support.chat_server import text
-from tests.support.desk import Asker, Desk, git
-from tests.turns.conftest import MakeDesk
+from tests.support.harness import Asker, Harness, git
+from tests.turns.conftest import MakeHarness
 
 
 class NoUser:
@@ -20,47 +20,49 @@ class NoUser:
         raise AssertionError("asked")
 
 
-def contexts(desk: Desk) -> list[str]:
+def contexts(harness: Harness) -> list[str]:
     """The text before each message of the user, as the last request held it."""
-    messages = desk.server.requests[-1].body["messages"]
+    messages = harness.server.requests[-1].body["messages"]
     return [message["content"] for message in messages if message["role"] == "user"]
 
 
-def test_changed_files_are_named_and_commits_are_reported_when_they_change(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("one"), text("two"), text("three")])
+def test_changed_files_are_named_and_commits_are_reported_when_they_change(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("one"), text("two"), text("three")])
 
     async def talk() -> None:
-        await desk.turn("first")
-        (desk.project / "calc.py").write_text("changed\n", encoding="utf-8")
+        await harness.turn("first")
+        (harness.project / "calc.py").write_text("changed\n", encoding="utf-8")
         files_may_have_changed()
-        await desk.turn("second")
-        git(desk.project, "commit", "-qam", "Change the sum")
+        await harness.turn("second")
+        git(harness.project, "commit", "-qam", "Change the sum")
         files_may_have_changed()
-        await desk.turn("third")
+        await harness.turn("third")
 
     asyncio.run(talk())
-    first, second, third = contexts(desk)
+    first, second, third = contexts(harness)
     assert "changed files: 0" in first and "last commits:" in first
     assert "changed files: 1\n   M calc.py" in second and "last commits:" not in second
     assert "changed files: 0" in third and "Change the sum" in third
 
 
-def test_the_approval_mode_is_told_in_each_turn(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("one"), text("two")])
+def test_the_approval_mode_is_told_in_each_turn(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("one"), text("two")])
 
     async def talk() -> None:
-        await desk.turn("first")
-        desk.app.policy.mode = get_next_mode("ask")
-        await desk.turn("second")
+        await harness.turn("first")
+        harness.app.policy.mode = get_next_mode("ask")
+        await harness.turn("second")
 
     asyncio.run(talk())
-    first, second = contexts(desk)
+    first, second = contexts(harness)
     assert "approvals: edits, and commands that may change something, are shown to the user first" in first
     assert "approvals: edits in the project run unasked" in second
 
 
-def test_a_run_without_a_user_says_that_no_one_can_approve(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("one")])
-    desk.app = build_app(desk.loaded, ComposedInterface(NoUser(), Asker(desk.person), desk.events.append), env=desk.env)
-    asyncio.run(desk.turn("first"))
-    assert "approvals: no one can approve here" in contexts(desk)[0]
+def test_a_run_without_a_user_says_that_no_one_can_approve(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("one")])
+    harness.app = build_app(
+        harness.loaded, ComposedInterface(NoUser(), Asker(harness.user), harness.events.append), env=harness.env
+    )
+    asyncio.run(harness.turn("first"))
+    assert "approvals: no one can approve here" in contexts(harness)[0]

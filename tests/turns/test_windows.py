@@ -11,7 +11,7 @@ import pytest
 from clio.agent.user_interface import ContextTrimmed, TurnFinished
 from clio.messages import ToolMessage, UserMessage
 from tests.support.chat_server import Reply, empty_stream, error, raw_sse, text, tool_calls
-from tests.turns.conftest import MakeDesk
+from tests.turns.conftest import MakeHarness
 
 LINES = "".join(f"value_{number} = {number}  # one line of a longer file\n" for number in range(60))
 
@@ -105,17 +105,17 @@ def reads(rounds: int, name: str = "big") -> list[Any]:
     return [tool_calls([("read_file", {"path": f"{name}{number}.py"})]) for number in range(rounds)]
 
 
-def write_files(desk: Any, count: int, text: str = LINES, name: str = "big") -> None:
+def write_files(harness: Any, count: int, text: str = LINES, name: str = "big") -> None:
     for number in range(count):
-        (desk.project / f"{name}{number}.py").write_text(f"# file {number}\n{text}", encoding="utf-8")
+        (harness.project / f"{name}{number}.py").write_text(f"# file {number}\n{text}", encoding="utf-8")
 
 
-def bodies(desk: Any) -> list[dict[str, Any]]:
-    return [request.body for request in desk.server.requests]
+def bodies(harness: Any) -> list[dict[str, Any]]:
+    return [request.body for request in harness.server.requests]
 
 
-def sizes(desk: Any) -> list[int]:
-    return [len(request.raw) for request in desk.server.requests]
+def sizes(harness: Any) -> list[int]:
+    return [len(request.raw) for request in harness.server.requests]
 
 
 def asked(body: dict[str, Any], words: str) -> bool:
@@ -136,108 +136,108 @@ def paired(body: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("server", REFUSALS)
-def test_a_refusal_in_the_words_of_any_server_is_answered_with_less(make_desk: MakeDesk, server: str) -> None:
-    desk = make_desk([*reads(6), REFUSALS[server], text("done")], context_window=60_000)
-    write_files(desk, 6)
-    finished = asyncio.run(desk.turn("look at the big files"))
+def test_a_refusal_in_the_words_of_any_server_is_answered_with_less(make_harness: MakeHarness, server: str) -> None:
+    harness = make_harness([*reads(6), REFUSALS[server], text("done")], context_window=60_000)
+    write_files(harness, 6)
+    finished = asyncio.run(harness.turn("look at the big files"))
     assert (finished.status, finished.text) == ("done", "done")
-    refused, accepted = sizes(desk)[-2:]
+    refused, accepted = sizes(harness)[-2:]
     assert accepted < refused
-    assert all(asked(body, "look at the big files") and paired(body) for body in bodies(desk))
-    trims = [event for event in desk.seen(ContextTrimmed) if event.stage == "reactive"]
+    assert all(asked(body, "look at the big files") and paired(body) for body in bodies(harness))
+    trims = [event for event in harness.seen(ContextTrimmed) if event.stage == "reactive"]
     assert len(trims) == 1
     assert "freed" in trims[0].line
 
 
-def test_three_refusals_get_three_smaller_requests(make_desk: MakeDesk) -> None:
+def test_three_refusals_get_three_smaller_requests(make_harness: MakeHarness) -> None:
     refusal = openai("maximum context length exceeded")
-    desk = make_desk([*reads(8), refusal, refusal, refusal, text("at last")], context_window=60_000)
-    write_files(desk, 8)
-    finished = asyncio.run(desk.turn("look at the big files"))
+    harness = make_harness([*reads(8), refusal, refusal, refusal, text("at last")], context_window=60_000)
+    write_files(harness, 8)
+    finished = asyncio.run(harness.turn("look at the big files"))
     assert (finished.status, finished.text) == ("done", "at last")
-    refused = sizes(desk)[8:]
+    refused = sizes(harness)[8:]
     assert len(refused) == 4
     assert refused == sorted(set(refused), reverse=True)
-    last = bodies(desk)[-1]["messages"]
+    last = bodies(harness)[-1]["messages"]
     assert [message["role"] for message in last] == ["system", "user", "assistant", "tool"]
     assert last[1]["content"].startswith("<thread_summary>")
     assert last[1]["content"].endswith("look at the big files")
 
 
-def test_a_fourth_refusal_is_a_clear_failure(make_desk: MakeDesk) -> None:
-    desk = make_desk([*reads(8), *[openai("maximum context length exceeded")] * 4], context_window=60_000)
-    write_files(desk, 8)
+def test_a_fourth_refusal_is_a_clear_failure(make_harness: MakeHarness) -> None:
+    harness = make_harness([*reads(8), *[openai("maximum context length exceeded")] * 4], context_window=60_000)
+    write_files(harness, 8)
 
     async def story() -> tuple[TurnFinished, TurnFinished]:
-        failed = await desk.turn("look at the big files")
-        desk.server.add(text("small now"))
-        return failed, await desk.turn("go on")
+        failed = await harness.turn("look at the big files")
+        harness.server.add(text("small now"))
+        return failed, await harness.turn("go on")
 
     failed, after = asyncio.run(story())
     assert (failed.status, failed.exit_code) == ("context_full", 3)
     assert "refused with" in failed.error
-    assert len(bodies(desk)) == 8 + 4 + 1
+    assert len(bodies(harness)) == 8 + 4 + 1
     assert (after.status, after.text) == ("done", "small now")
-    assert len(desk.app.session.messages) == 1 + 16 + 1 + 1  # everything said is still there
+    assert len(harness.app.session.messages) == 1 + 16 + 1 + 1  # everything said is still there
 
 
 @pytest.mark.parametrize("window", [8_192, 16_384, 32_768, 131_072])
-def test_the_first_words_are_in_the_first_request(make_desk: MakeDesk, window: int) -> None:
-    desk = make_desk([text("hello")], models=[{"id": "test-model", "max_model_len": window}])
+def test_the_first_words_are_in_the_first_request(make_harness: MakeHarness, window: int) -> None:
+    harness = make_harness([text("hello")], models=[{"id": "test-model", "max_model_len": window}])
     instructions = "Use tabs. " * 4_000  # far more than a small window has room for
-    (desk.project / "AGENTS.md").write_text(instructions, encoding="utf-8")
+    (harness.project / "AGENTS.md").write_text(instructions, encoding="utf-8")
     words = "explain this stack trace:\n" + "  File 'a.py', line 3\n" * 200
-    finished = asyncio.run(desk.turn(words))
+    finished = asyncio.run(harness.turn(words))
     assert finished.status == "done"
-    sent = bodies(desk)[0]
+    sent = bodies(harness)[0]
     assert asked(sent, words.strip())
-    assert len(desk.server.requests[0].raw) / 4 <= window
+    assert len(harness.server.requests[0].raw) / 4 <= window
     small = window <= 16_384
     assert (len(sent["tools"]) <= 11) is small
 
 
-def test_a_window_too_small_says_so_with_the_numbers(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("never")], context_window=2_048)
-    finished = asyncio.run(desk.turn("words " * 2_000))
+def test_a_window_too_small_says_so_with_the_numbers(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("never")], context_window=2_048)
+    finished = asyncio.run(harness.turn("words " * 2_000))
     assert (finished.status, finished.exit_code) == ("context_full", 3)
-    assert bodies(desk) == []
+    assert bodies(harness) == []
     assert "2,048" in finished.error
     assert "your message" in finished.error
 
 
-def test_a_message_too_long_does_not_spoil_the_session(make_desk: MakeDesk) -> None:
-    desk = make_desk([text("long"), text("fine")], context_window=8_192)
+def test_a_message_too_long_does_not_spoil_the_session(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("long"), text("fine")], context_window=8_192)
 
     async def story() -> list[TurnFinished]:
-        return [await desk.turn("words " * 8_000), await desk.turn("a shorter question")]
+        return [await harness.turn("words " * 8_000), await harness.turn("a shorter question")]
 
     long, short = asyncio.run(story())
     assert (long.status, short.status, short.text) == ("done", "done", "fine")
-    assert max(sizes(desk)) / 4 < 8_192
-    said = desk.app.session.messages[0]
+    assert max(sizes(harness)) / 4 < 8_192
+    said = harness.app.session.messages[0]
     assert isinstance(said, UserMessage)
     assert said.blob is not None
-    assert desk.app.session.read_blob(said.blob) == "words " * 8_000  # as it was said, beside the session
+    assert harness.app.session.read_blob(said.blob) == "words " * 8_000  # as it was said, beside the session
 
 
 def test_nothing_but_empty_answers_to_a_large_request_mean_it_does_not_fit(
-    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+    make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda *_: 0.0)
-    desk = make_desk([*reads(8), *[empty_stream()] * 3, text("done")], context_window=16_384)
-    write_files(desk, 8)
-    finished = asyncio.run(desk.turn("look at the big files"))
+    harness = make_harness([*reads(8), *[empty_stream()] * 3, text("done")], context_window=16_384)
+    write_files(harness, 8)
+    finished = asyncio.run(harness.turn("look at the big files"))
     assert (finished.status, finished.text) == ("done", "done")
-    assert sizes(desk)[-1] < sizes(desk)[-2] == sizes(desk)[-4]
+    assert sizes(harness)[-1] < sizes(harness)[-2] == sizes(harness)[-4]
 
 
 def test_empty_answers_to_a_small_request_are_a_failing_server(
-    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+    make_harness: MakeHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda *_: 0.0)
-    desk = make_desk([empty_stream()] * 5, context_window=128_000)
-    finished = asyncio.run(desk.turn("hello"))
-    assert (finished.status, finished.exit_code, len(bodies(desk))) == ("failed", 1, 5)
+    harness = make_harness([empty_stream()] * 5, context_window=128_000)
+    finished = asyncio.run(harness.turn("hello"))
+    assert (finished.status, finished.exit_code, len(bodies(harness))) == ("failed", 1, 5)
 
 
 class StrictServer:
@@ -257,74 +257,76 @@ class StrictServer:
 
 
 @pytest.mark.parametrize(("window", "rounds"), [(8_192, 60), (16_384, 60), (32_768, 40)])
-def test_sixty_tool_calls_without_one_failed_request(make_desk: MakeDesk, window: int, rounds: int) -> None:
+def test_sixty_tool_calls_without_one_failed_request(make_harness: MakeHarness, window: int, rounds: int) -> None:
     server = StrictServer(window, [*reads(rounds), text("all read")])
-    desk = make_desk([server] * (rounds + 1), context_window=window, max_steps=100)
-    write_files(desk, rounds)
-    finished = asyncio.run(desk.turn("read every big file"))
+    harness = make_harness([server] * (rounds + 1), context_window=window, max_steps=100)
+    write_files(harness, rounds)
+    finished = asyncio.run(harness.turn("read every big file"))
     assert (finished.status, finished.text, finished.steps, server.refused) == ("done", "all read", rounds + 1, 0)
-    assert all(asked(body, "read every big file") and paired(body) for body in bodies(desk))
-    assert len(desk.seen(ContextTrimmed)) >= 1
-    said = [message for message in desk.app.session.messages if isinstance(message, ToolMessage)]
+    assert all(asked(body, "read every big file") and paired(body) for body in bodies(harness))
+    assert len(harness.seen(ContextTrimmed)) >= 1
+    said = [message for message in harness.app.session.messages if isinstance(message, ToolMessage)]
     assert [message.content.count("value_59 = 59") for message in said] == [1] * rounds  # archived whole
 
 
-def test_a_smaller_window_than_announced_is_learned_once(make_desk: MakeDesk) -> None:
+def test_a_smaller_window_than_announced_is_learned_once(make_harness: MakeHarness) -> None:
     refusal = openai("This model's maximum context length is 8192 tokens.")
     server = StrictServer(8_192, [*reads(40), text("all read")], refusal=refusal)
-    desk = make_desk([server] * 50, context_window=128_000, max_steps=100)
-    write_files(desk, 40)
-    finished = asyncio.run(desk.turn("read every big file"))
+    harness = make_harness([server] * 50, context_window=128_000, max_steps=100)
+    write_files(harness, 40)
+    finished = asyncio.run(harness.turn("read every big file"))
     assert (finished.status, finished.text) == ("done", "all read")
     assert server.refused <= 2
-    assert len(bodies(desk)[-1]["tools"]) < len(bodies(desk)[0]["tools"])  # the small set, for a small window
+    assert len(bodies(harness)[-1]["tools"]) < len(bodies(harness)[0]["tools"])  # the small set, for a small window
 
 
-def test_a_silent_smaller_window_is_learned_too(make_desk: MakeDesk) -> None:
+def test_a_silent_smaller_window_is_learned_too(make_harness: MakeHarness) -> None:
     server = StrictServer(16_384, [*reads(60), text("all read")])
-    desk = make_desk([server] * 80, context_window=128_000, max_steps=100)
-    write_files(desk, 60)
-    finished = asyncio.run(desk.turn("read every big file"))
+    harness = make_harness([server] * 80, context_window=128_000, max_steps=100)
+    write_files(harness, 60)
+    finished = asyncio.run(harness.turn("read every big file"))
     assert (finished.status, finished.text) == ("done", "all read")
     assert server.refused <= 3
 
 
-def test_one_giant_answer_of_parallel_calls_fits_a_small_window(make_desk: MakeDesk) -> None:
+def test_one_giant_answer_of_parallel_calls_fits_a_small_window(make_harness: MakeHarness) -> None:
     calls = [("read_file", {"path": f"big{number}.py"}) for number in range(12)]
     server = StrictServer(8_192, [tool_calls(calls), text("read")])
-    desk = make_desk([server] * 2, context_window=8_192)
-    write_files(desk, 12, LINES * 3)
-    finished = asyncio.run(desk.turn("read them all at once"))
+    harness = make_harness([server] * 2, context_window=8_192)
+    write_files(harness, 12, LINES * 3)
+    finished = asyncio.run(harness.turn("read them all at once"))
     assert (finished.status, server.refused) == ("done", 0)
-    results = [message for message in bodies(desk)[1]["messages"] if message["role"] == "tool"]
+    results = [message for message in bodies(harness)[1]["messages"] if message["role"] == "tool"]
     assert len(results) == 12
     assert all("# file" in message["content"] for message in results)
     rest = ("go on with offset", "recall_messages")
     assert all(any(way in message["content"] for way in rest) for message in results)
 
 
-def test_requests_between_trims_begin_with_the_bytes_of_the_one_before(make_desk: MakeDesk) -> None:
-    desk = make_desk([*reads(40), text("all read")], context_window=16_384, max_steps=100)
-    write_files(desk, 40)
-    asyncio.run(desk.turn("read every big file"))
-    raws = [request.raw.removesuffix(b"]}") for request in desk.server.requests]
+def test_requests_between_trims_begin_with_the_bytes_of_the_one_before(make_harness: MakeHarness) -> None:
+    harness = make_harness([*reads(40), text("all read")], context_window=16_384, max_steps=100)
+    write_files(harness, 40)
+    asyncio.run(harness.turn("read every big file"))
+    raws = [request.raw.removesuffix(b"]}") for request in harness.server.requests]
     kept = [later.startswith(earlier) for earlier, later in itertools.pairwise(raws)]
-    assert kept.count(False) == len(desk.seen(ContextTrimmed)) >= 2
-    assert len({str(body["tools"]) for body in bodies(desk)}) == 1
+    assert kept.count(False) == len(harness.seen(ContextTrimmed)) >= 2
+    assert len({str(body["tools"]) for body in bodies(harness)}) == 1
 
 
-def test_the_summary_lists_no_test_as_failing_that_the_window_shows_passing(make_desk: MakeDesk) -> None:
+def test_the_summary_lists_no_test_as_failing_that_the_window_shows_passing(make_harness: MakeHarness) -> None:
     passes = tool_calls([("run_command", {"command": "cat good"})])
     before, after = reads(12)[:6], reads(12)[6:]
     fails = tool_calls([("run_command", {"command": "cat bad"})])
-    desk = make_desk([fails, *before, passes, *after, text("done")], context_window=8_192, max_steps=100, approve="all")
-    write_files(desk, 12)
-    (desk.project / "bad").write_text(
+    harness = make_harness(
+        [fails, *before, passes, *after, text("done")], context_window=8_192, max_steps=100, approve="all"
+    )
+    write_files(harness, 12)
+    (harness.project / "bad").write_text(
         "FAILED tests/test_a.py::test_b - assert 1 == 2\n=== 1 failed, 3 passed in 0.10s ===\n", encoding="utf-8"
     )
-    (desk.project / "good").write_text("....\n=== 4 passed in 0.10s ===\n", encoding="utf-8")
-    asyncio.run(desk.turn("mend the failing test"))
-    trimmed = [body["messages"] for body in bodies(desk) if "<thread_summary>" in body["messages"][1]["content"]]
+    (harness.project / "good").write_text("....\n=== 4 passed in 0.10s ===\n", encoding="utf-8")
+    asyncio.run(harness.turn("mend the failing test"))
+    trimmed = [body["messages"] for body in bodies(harness) if "<thread_summary>" in body["messages"][1]["content"]]
     shows = [any("4 passed" in each["content"] for each in sent if each["role"] == "tool") for sent in trimmed]
     assert any(shows), "otherwise the summary knows of the run that passed"
     for messages in trimmed:
@@ -332,36 +334,38 @@ def test_the_summary_lists_no_test_as_failing_that_the_window_shows_passing(make
         assert "1 failed, 3 passed in 0.10s" in messages[1]["content"]
 
 
-def test_a_trimmed_session_goes_on_after_a_restart(make_desk: MakeDesk) -> None:
-    desk = make_desk([*reads(30), text("all read"), text("still here")], context_window=8_192, max_steps=100)
-    write_files(desk, 30)
+def test_a_trimmed_session_goes_on_after_a_restart(make_harness: MakeHarness) -> None:
+    harness = make_harness([*reads(30), text("all read"), text("still here")], context_window=8_192, max_steps=100)
+    write_files(harness, 30)
 
     async def story() -> list[Any]:
-        await desk.turn("read every big file")
-        session_id, stm = desk.app.session.id, list(desk.app.session.stm)
-        trims = list(desk.app.session.trims)
-        await desk.app.close()
-        desk.app = desk.build()
-        desk.app.open_session(session_id)
-        assert (desk.app.session.stm, desk.app.session.trims) == (stm, trims)
-        await desk.turn("what did you read?")
-        await desk.app.close()
-        return bodies(desk)[-1]["messages"]
+        await harness.turn("read every big file")
+        session_id, stm = harness.app.session.id, list(harness.app.session.stm)
+        trims = list(harness.app.session.trims)
+        await harness.app.close()
+        harness.app = harness.build()
+        harness.app.open_session(session_id)
+        assert (harness.app.session.stm, harness.app.session.trims) == (stm, trims)
+        await harness.turn("what did you read?")
+        await harness.app.close()
+        return bodies(harness)[-1]["messages"]
 
     sent = asyncio.run(story())
     assert sent[1]["content"].startswith("<thread_summary>")
     assert "read every big file" in sent[1]["content"]
     assert "what did you read?" in sent[-1]["content"]
-    assert [message for message in desk.app.session.messages if isinstance(message, UserMessage)][-1].origin == "user"
+    assert [message for message in harness.app.session.messages if isinstance(message, UserMessage)][
+        -1
+    ].origin == "user"
 
 
-def test_the_window_can_be_looked_at_trimmed_and_brought_back(make_desk: MakeDesk) -> None:
-    desk = make_desk([*reads(4), text("read"), text("and again")], context_window=32_768)
-    write_files(desk, 4)
+def test_the_window_can_be_looked_at_trimmed_and_brought_back(make_harness: MakeHarness) -> None:
+    harness = make_harness([*reads(4), text("read"), text("and again")], context_window=32_768)
+    write_files(harness, 4)
 
     async def story() -> None:
-        await desk.turn("read the big files")
-        window = await desk.app.window()
+        await harness.turn("read the big files")
+        window = await harness.app.window()
         before = window.usage()
         assert before.history > 1_000
         assert before.free + before.history + before.system + before.tools + before.reserve <= 32_768
@@ -372,7 +376,7 @@ def test_the_window_can_be_looked_at_trimmed_and_brought_back(make_desk: MakeDes
         after = window.usage()
         assert after.trim_above > before.trim_above  # what was just brought back is not trimmed at once again
         assert msgspec.structs.replace(after, trim_above=before.trim_above) == before
-        await desk.turn("once more")
+        await harness.turn("once more")
 
     asyncio.run(story())
-    assert [message["role"] for message in bodies(desk)[-1]["messages"]].count("tool") == 4
+    assert [message["role"] for message in bodies(harness)[-1]["messages"]].count("tool") == 4

@@ -100,7 +100,7 @@ def pieces(draw: st.DrawFn) -> tuple[list[str], str]:
     before, between, after = (draw(st.lists(st.sampled_from(KEYS), max_size=4).map("".join)) for _ in range(3))
     answers = draw(st.sampled_from([(DARK, FENCE), (LIGHT, FENCE), ("", FENCE), (DARK, "")]))
     typed = before + between + after
-    assume("\x1b]11" not in typed and "\x1b[?" not in typed)  # nobody can tell that from an answer that has begun
+    assume("\x1b]11" not in typed and "\x1b[?" not in typed)  # no one can tell that from an answer that has begun
     stream = before + answers[0] + between + answers[1] + after
     cuts = sorted(draw(st.sets(st.integers(0, len(stream)), max_size=6)))
     return [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)], typed

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseu
 
 @contextmanager
 def pty() -> Generator[tuple[int, TextIO]]:
-    """The side a person types at, and the side a program reads."""
+    """The side a user types at, and the side a program reads."""
     person, program = os.openpty()
     with os.fdopen(program, "r", encoding="utf-8") as stdin:
         try:

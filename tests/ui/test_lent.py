@@ -45,7 +45,7 @@ def test_it_comes_back_however_the_program_was_waited_for() -> None:
         waiting = asyncio.create_task(wait())
         await run_loop_once()
         assert is_terminal_lent()
-        for _ in range(3):  # again and again, as an impatient person does
+        for _ in range(3):  # again and again, as an impatient user does
             waiting.cancel()
             await run_loop_once()
         await asyncio.wait({waiting})

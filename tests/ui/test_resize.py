@@ -19,7 +19,7 @@ ANSWER = "".join(
     f"- item {number}\n- another\n\n```python\nvalue = {number}  # a line of code\n```\n\n"
     for number in range(1, 9)
 )
-CUT = {"XTERM_VERSION": "370"}  # as the emulator here does, this one cuts lines and does not wrap them anew
+CUT = {"XTERM_VERSION": "370"}  # as the emulator here does, this one cuts lines and does not wrap them again
 
 
 def answered(folder: Path, *widths: int) -> list[str]:

@@ -176,7 +176,7 @@ def test_no_colour_keeps_bold_faint_and_reversed_only() -> None:
 
 
 def reflow(screen: PictureScreen, columns: int, lines: int) -> PictureScreen:
-    """What most terminals make of a narrower window: every line is wrapped anew."""
+    """What most terminals make of a narrower window: every line is wrapped again."""
     text = "\r\n".join([*screen.scrollback(), *screen_lines(screen)[: screen.cursor.y + 1]])
     return render_bytes(text.encode(), columns, lines)
 

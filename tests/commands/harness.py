@@ -32,7 +32,7 @@ from clio.skills.skills import SkillShelf
 
 
 @dataclass
-class Desk:
+class Harness:
     """A Shell for tests."""
 
     loaded: LoadedConfig
@@ -87,10 +87,10 @@ class Desk:
         return self.session
 
 
-def make_desk(project: Path, *, withheld: tuple[TrustRequest, ...] = (), **settings: object) -> Desk:
+def make_harness(project: Path, *, withheld: tuple[TrustRequest, ...] = (), **settings: object) -> Harness:
     config = msgspec.convert(settings, Config)
     store = SessionStore(project / ".clio" / "sessions")
-    return Desk(
+    return Harness(
         loaded=LoadedConfig(config=config, origins={}, project=project, home=project / "home", withheld=withheld),
         config=config,
         session=store.new(project, persist=not config.incognito),
@@ -102,9 +102,9 @@ def make_desk(project: Path, *, withheld: tuple[TrustRequest, ...] = (), **setti
     )
 
 
-def run_whole(desk: Desk, line: str) -> CommandResult:
+def run_whole(harness: Harness, line: str) -> CommandResult:
     """What a command line gives in the end, the work it asks for carried out."""
-    result = run_command(desk, line)
+    result = run_command(harness, line)
     if not isinstance(result.follow_up, LongWork):
         return result
     try:
@@ -113,22 +113,22 @@ def run_whole(desk: Desk, line: str) -> CommandResult:
         return refuse(str(error))
 
 
-def ok(desk: Desk, line: str) -> CommandResult:
+def ok(harness: Harness, line: str) -> CommandResult:
     """What a command line gives that is understood; its data can be JSON."""
-    result = run_whole(desk, line)
+    result = run_whole(harness, line)
     assert result.ok, result.text
     json.dumps(result.data)
     return result
 
 
-def data(desk: Desk, line: str) -> Any:
+def data(harness: Harness, line: str) -> Any:
     """The data of a command line as a program reads it."""
-    return json.loads(json.dumps(ok(desk, line).data))
+    return json.loads(json.dumps(ok(harness, line).data))
 
 
-def refused(desk: Desk, line: str) -> str:
+def refused(harness: Harness, line: str) -> str:
     """Why a command line is refused."""
-    result = run_whole(desk, line)
+    result = run_whole(harness, line)
     assert not result.ok
     assert result.data is None
     return result.text

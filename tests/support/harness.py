@@ -14,8 +14,8 @@ from clio.security.approval import Answer, ApprovalRequest
 from tests.support.chat_server import ChatServer
 
 
-class Person:
-    """Answers approvals and questions from two written lists; asked more often, the person says no."""
+class ScriptedUser:
+    """Answers approvals and questions from two written lists; asked more often, the user says no."""
 
     def __init__(self, approvals: Sequence[Answer] = (), answers: Sequence[str] = ()) -> None:
         self.approvals = list(approvals)
@@ -29,23 +29,23 @@ class Person:
 
 
 class Asker:
-    """The same person, asked by the model."""
+    """The same user, asked by the model."""
 
-    def __init__(self, person: Person) -> None:
-        self._person = person
+    def __init__(self, user: ScriptedUser) -> None:
+        self._user = user
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
-        self._person.questions.append(question)
-        return self._person.answers.pop(0)
+        self._user.questions.append(question)
+        return self._user.answers.pop(0)
 
 
-class Desk:
+class Harness:
     """One project, one server, and the clio between them."""
 
     def __init__(self, project: Path, home: Path, server: ChatServer, **overrides: Any) -> None:
         self.project = project
         self.server = server
-        self.person = Person()
+        self.user = ScriptedUser()
         self.events: list[Event] = []
         self.env = {"CLIO_HOME": str(home), "OPENAI_API_KEY": "test-key", "ANTHROPIC_API_KEY": "test-key"}
         given = {"base_url": server.url, "model": "test-model"} | overrides
@@ -57,9 +57,7 @@ class Desk:
 
     def build(self) -> App:
         """A new clio on the same project, as after a restart."""
-        return build_app(
-            self.loaded, ComposedInterface(self.person, Asker(self.person), self.events.append), env=self.env
-        )
+        return build_app(self.loaded, ComposedInterface(self.user, Asker(self.user), self.events.append), env=self.env)
 
     async def turn(self, text: str) -> TurnFinished:
         """One turn, bounded in time."""

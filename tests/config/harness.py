@@ -9,7 +9,7 @@ from clio.config.options import Options
 from clio.config.trust import trust_project
 
 
-class Desk:
+class Harness:
     """Writes configuration files; `load` reads them as a start of clio would."""
 
     def __init__(self, root: Path) -> None:
