@@ -25,7 +25,7 @@ import msgspec
 from bench.recall_sets import File, History, Turn, session_time, shipped_sets
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.transcript_records import SessionDoc, TurnDoc
-from clio.text.vocabulary import STOP_WORDS, has_phrase, words
+from clio.text.vocabulary import STOP_WORDS, has_phrase, tokenize
 
 DEPTH = 50
 Mode = Literal["turns", "sessions"]
@@ -101,7 +101,7 @@ def plain_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key
     database.executemany("INSERT INTO turns (text) VALUES (?)", ((turn.text,) for doc in docs for turn in doc.turns))
 
     def find(query: str) -> list[Key]:
-        said = words(query)
+        said = tokenize(query)
         match = " OR ".join(f'"{word}"' for word in [word for word in said if word not in STOP_WORDS] or said)
         rows = database.execute("SELECT rowid FROM turns WHERE turns MATCH ? ORDER BY rank LIMIT 500", (match,))
         return [keys[row - 1] for (row,) in rows] if match else []
@@ -113,17 +113,17 @@ def original_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[
     """The original's scoring: 3 for the query word for word, 1 a word, up to 1.5 for density, 0.5 for a title."""
 
     def find(query: str) -> list[Key]:
-        wanted = [word for word in dict.fromkeys(words(query)) if len(word) > 2 and word not in STOP_WORDS]
+        wanted = [word for word in dict.fromkeys(tokenize(query)) if len(word) > 2 and word not in STOP_WORDS]
         scored: list[tuple[float, float, Key]] = []
         for doc in docs:
-            title = set(words(doc.title))
+            title = set(tokenize(doc.title))
             for turn in doc.turns:
-                said = words(turn.text)
+                said = tokenize(turn.text)
                 hits = sum(word in said for word in wanted)
                 if not hits:
                     continue
                 density = min(1.5, 10 * sum(word in wanted for word in said) / max(len(said), 1))
-                exact = 3.0 if has_phrase(said, words(query)) else 0.0
+                exact = 3.0 if has_phrase(said, tokenize(query)) else 0.0
                 score = exact + hits + density + (0.5 if title.intersection(wanted) else 0.0)
                 scored.append((score, turn.created, (doc.id, turn.message_id)))
         return [key for _, _, key in sorted(scored, key=lambda one: (-one[0], -one[1]))]

@@ -50,7 +50,7 @@ def keys(names: FuzzyNames) -> Iterator[float]:
     """Seconds for each key of each query, typed from the left."""
     for query in QUERIES:
         for end in range(len(query) + 1):
-            yield seconds(lambda query=query, end=end: names.best(query[:end], 60))
+            yield seconds(lambda query=query, end=end: names.find_best(query[:end], 60))
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -126,7 +126,7 @@ def report() -> None:
     tell(f"index of {FILES:,} names", [seconds(lambda: names.append(FuzzyNames(files)))])
     tell("mentions: a key, typed on", list(keys(names[0])))
     fresh = {query: FuzzyNames(files) for query in QUERIES}
-    tell("mentions: a whole query at once", [seconds(lambda q=q: fresh[q].best(q, 60)) for q in QUERIES])
+    tell("mentions: a whole query at once", [seconds(lambda q=q: fresh[q].find_best(q, 60)) for q in QUERIES])
     with tempfile.TemporaryDirectory() as folder:
         tell(
             f"@ in a terminal, {FILES:,} files: a key until the menu stands", list(menu(Path(folder) / "place", files))

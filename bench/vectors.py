@@ -24,7 +24,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from clio.memory.vectors.embedders import HashedEmbedder
 from clio.memory.vectors.vector_index import VectorIndex
 from clio.memory.vectors.vector_store import VectorItem, VectorStore
-from clio.text.embedding import embed
+from clio.text.embedding import embed_text
 
 SIZES = (2_000, 18_000, 50_000)
 LARGE = 100_000
@@ -64,7 +64,7 @@ def paraphrases() -> None:
     for line in lines:
         if line[0] in found:
             question, said = line[2:].split(" | ")
-            found[line[0]].append(math.dist(embed(question), embed(said)))
+            found[line[0]].append(math.dist(embed_text(question), embed_text(said)))
     print(f"\nparaphrases: {len(found['='])} pairs about the same, {len(found['!'])} that only share a word or tone")
     for limit in (0.8, 0.9, 1.0, 1.1, 1.2):
         near, wrong = (sum(d < limit for d in found[mark]) / len(found[mark]) for mark in "=!")
@@ -85,9 +85,9 @@ def at_size(folder: Path, size: int, rng: random.Random) -> None:
     opened = timed(lambda: VectorStore(folder, HashedEmbedder(), graph_from=10**9).search(questions[0], 3))
     store.search(questions[0], 3)
     asked = [timed(lambda question=question: store.search(question, 3)) for question in questions]
-    matrix = [embed(text) for text in texts]
+    matrix = [embed_text(text) for text in texts]
     exact = VectorIndex(matrix, graph_from=10**9)
-    vectors = [embed(question) for question in questions]
+    vectors = [embed_text(question) for question in questions]
     looked = [timed(lambda vector=vector: exact.search(vector, 3)) for vector in vectors]
     print(f"\n{size:,} vectors")
     print(f"  put all           {built / 1_000:7.2f} s, {built / size:.3f} ms each with embedding and fsync of each 64")
@@ -128,7 +128,8 @@ def main() -> None:
     rng = random.Random(7)
     import_cost()
     texts = [sentence(rng) for _ in range(3_000)]
-    print(f"embedding, hashed: {timed(lambda: [embed(text) for text in texts]) / len(texts) * 1_000:.0f} µs a sentence")
+    embedding_ms = timed(lambda: [embed_text(text) for text in texts])
+    print(f"embedding, hashed: {embedding_ms / len(texts) * 1_000:.0f} µs a sentence")
     paraphrases()
     sizes = (*SIZES, LARGE) if arguments.parse_args().large else SIZES
     with tempfile.TemporaryDirectory() as folder:

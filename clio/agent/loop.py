@@ -45,7 +45,7 @@ from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
 from clio.text.formatting import Cost
-from clio.text.hidden_text import unhidden
+from clio.text.hidden_text import reveal_hidden_text
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 
@@ -402,7 +402,7 @@ class Loop:
 
     def _safe_words(self, text: str) -> str:
         # pasted text may contain invisible characters that its user never saw
-        safe = self._redactor.message(unhidden(text))
+        safe = self._redactor.message(reveal_hidden_text(text))
         if secrets := sum(safe.counts.values()):
             what = "1 secret was" if secrets == 1 else f"{secrets} secrets were"
             self._emit(Notice(text=f"{what} replaced in your message before it was kept or sent"))

@@ -37,7 +37,7 @@ from clio.providers.failure import MAX_RETRIES, away_delay, retry_delay
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
-from clio.text.hidden_text import unhidden
+from clio.text.hidden_text import reveal_hidden_text
 
 
 class _PartialCall(Struct):
@@ -218,7 +218,7 @@ def whole_message(
     return AssistantMessage(
         created=now,
         model=model,
-        content=redactor.redact(unhidden(answer.text)).text,
+        content=redactor.redact(reveal_hidden_text(answer.text)).text,
         reasoning=redactor.redact(answer.reasoning).text,
         reasoning_items=items,
         reasoning_origin=answer.origin if items else "",

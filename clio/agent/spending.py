@@ -14,7 +14,7 @@ from clio.sessions.ledger import LEDGER_NAME, Ledger, LedgerEntry, make_ledger_e
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
 from clio.storage.locks import error_cause
-from clio.text.formatting import MICROS, Cost, format_money
+from clio.text.formatting import MICROS_PER_DOLLAR, Cost, format_money
 
 LEAST_ANSWER = 256
 """Tokens; a request that can pay only for a shorter answer is not worth its price."""
@@ -220,7 +220,7 @@ def open_spending(loaded: LoadedConfig, now: Callable[[], float] = time.time) ->
     return Spending(
         PriceBook(loaded.home, now),
         Ledger(None if config.incognito else loaded.home / LEDGER_NAME),
-        cap=round(config.max_cost * MICROS) if config.max_cost else None,
+        cap=round(config.max_cost * MICROS_PER_DOLLAR) if config.max_cost else None,
     )
 
 

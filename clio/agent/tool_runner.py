@@ -13,7 +13,7 @@ from clio.agent.runtime import Runtime, ToolLimit
 from clio.agent.turn_files import TurnFiles
 from clio.agent.user_interface import NEEDS_APPROVAL, ToolFinished, ToolProgress, ToolStarted, UserInterface
 from clio.checks.edit_checks import EditChecks
-from clio.context.inert import said_by_a_tool
+from clio.context.inert_text import said_by_a_tool
 from clio.context.request_builder import render_fragment
 from clio.context.workspace_state import files_may_have_changed
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed, ToolRetry
@@ -25,7 +25,7 @@ from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, Int
 from clio.security.approval import Allow, Answer, ApprovalRequest, Ask, Declined, Deny, Verdict
 from clio.sessions.session import Session
 from clio.text.formatting import format_count, truncate, truncate_line
-from clio.text.json_data import decode_json, is_nested_deeply, is_too_deep
+from clio.text.json_data import decode_json, is_text_too_deep, is_value_too_deep
 from clio.text.lazy_regex import LazyRegex
 from clio.tokens import TokenEstimator
 from clio.tools.base import FreeArguments, PageSize, Prepared, Tool, ToolOutput, Unasked
@@ -109,7 +109,7 @@ def _decode(text: str, *, cut_off: bool) -> Any:
 
 
 def _repair(text: str, error: msgspec.DecodeError) -> Any:
-    if is_nested_deeply(text) or len(text) > _MAX_REPAIRED:
+    if is_text_too_deep(text) or len(text) > _MAX_REPAIRED:
         raise ToolRetry(f"the arguments are not valid JSON ({error}); send one JSON object") from error
     import json_repair
 
@@ -117,7 +117,7 @@ def _repair(text: str, error: msgspec.DecodeError) -> Any:
         repaired: Any = json_repair.loads(text)
     except (ValueError, RecursionError):
         repaired = None
-    if isinstance(repaired, dict) and repaired and not is_too_deep(repaired):
+    if isinstance(repaired, dict) and repaired and not is_value_too_deep(repaired):
         return cast("dict[str, Any]", repaired)
     raise ToolRetry(f"the arguments are not valid JSON ({error}); send one JSON object") from error
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from clio.checks.checkers import ProgramChecker, Surroundings, open_checkers
 from clio.checks.diagnostics import Checker, CheckFailed, Diagnostic, SyntaxChecker, find_new, relative
-from clio.context.inert import one_line
+from clio.context.inert_text import one_line
 from clio.security.actions import FileChange
 from clio.text.formatting import format_count, truncate
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from clio.errors import UsageError
-from clio.text.fuzzy import nearest_name
+from clio.text.fuzzy import find_nearest_name
 
 ELSEWHERE: dict[str, str] = {
     "add": "@path in a message",
@@ -43,7 +43,7 @@ def nearest(word: str, known: Iterable[str], prefix: str = "", otherwise: str = 
     """
     names, typed = list(known), word.lower()
     starts = [name for name in names if typed and name.startswith(typed)]
-    near = nearest_name(typed, names)
+    near = find_nearest_name(typed, names)
     best = starts if 0 < len(starts) <= _MANY else [near] if near else []
     if best:
         *others, last = (repr(prefix + name) for name in best)

@@ -12,8 +12,8 @@ from clio.errors import ClioError, UsageError
 from clio.messages import Fragment
 from clio.prompt_files import load_prompt
 from clio.storage.locks import format_os_error
-from clio.text.formatting import format_count, span
-from clio.text.listeners import Tell, never, to_nobody
+from clio.text.default_callbacks import ProgressCallback, ignore_progress, never_stop
+from clio.text.formatting import format_code_span, format_count
 
 if TYPE_CHECKING:
     from clio.agent.model_choice import EffortChoices
@@ -108,13 +108,13 @@ class Track(Struct, frozen=True, kw_only=True):
     stop: whether to end; called often, so it must be fast. tell: called with the amount done and the total.
     """
 
-    stop: Callable[[], bool] = never
-    tell: Tell = to_nobody
+    stop: Callable[[], bool] = never_stop
+    tell: ProgressCallback = ignore_progress
 
 
 def code(text: str) -> str:
     """Return the text as Markdown code, so that nothing in it is parsed as markup; newlines become spaces."""
-    return span(" ".join(text.split()))
+    return format_code_span(" ".join(text.split()))
 
 
 class Table(Struct, frozen=True, kw_only=True):

@@ -23,7 +23,16 @@ from clio.memory.preferences.preferences import (
 )
 from clio.memory.store.record import MemoryRecord, Remembered
 from clio.text.formatting import format_count
-from clio.text.scoring import ALIASES, BANDS, DEFAULT_SCORE, HARD_LIMIT, band_name, bands_of, label_of, score_exponent
+from clio.text.scoring import (
+    BAND_ALIASES,
+    DEFAULT_SCORE,
+    HARD_LIMIT_SCORE,
+    SCORE_BANDS,
+    compute_score_exponent,
+    describe_score,
+    find_score_bands,
+    resolve_band_name,
+)
 
 _MAX_SUGGESTED = 60
 
@@ -49,9 +58,9 @@ def standing(one: Weighed) -> str:
     """Return the kind of a preference: hard limit; rule if stated as one; else liked, neutral or disliked, by its
     score.
     """
-    if one.score <= HARD_LIMIT:
+    if one.score <= HARD_LIMIT_SCORE:
         return "hard limit"
-    return "rule" if one.record.explicit else label_of(one.score)
+    return "rule" if one.record.explicit else describe_score(one.score)
 
 
 def pref_data(one: Weighed) -> dict[str, Any]:
@@ -70,7 +79,7 @@ def pref_data(one: Weighed) -> dict[str, Any]:
         "added_at": record.created,
         "last_seen": record.seen,
         "touch_count": record.touch_count,
-        "score_exponent": round(score_exponent(one.score), 6),
+        "score_exponent": round(compute_score_exponent(one.score), 6),
         "decay_coefficient": round(one.coefficient, 6),
         "effective_weight": round(one.weight, 6),
     }
@@ -91,9 +100,9 @@ def weighed(preferences: Preferences, id: str) -> Weighed:
 def bands_named(text: str) -> tuple[str, ...]:
     """Parse band names such as "taboo,like". Raises UsageError listing the valid names."""
     try:
-        return tuple(dict.fromkeys(band_name(name) for name in parted(text)))
+        return tuple(dict.fromkeys(resolve_band_name(name) for name in parted(text)))
     except ValueError as error:
-        raise UsageError(f"{error}; also {', '.join(ALIASES)}") from error
+        raise UsageError(f"{error}; also {', '.join(BAND_ALIASES)}") from error
 
 
 def parted(text: str) -> list[str]:
@@ -133,7 +142,7 @@ def suggest_filters(*options: str) -> SuggestWord:
             case "--scenario":
                 return [Suggestion(text=name) for name in _scenarios(shell)]
             case "--type":
-                return [Suggestion(text=name, note=f"{low:g} to {high:g}") for name, (low, high) in BANDS.items()]
+                return [Suggestion(text=name, note=f"{low:g} to {high:g}") for name, (low, high) in SCORE_BANDS.items()]
             case "--format":
                 return [Suggestion(text="context", note="as text for another program"), Suggestion(text="table")]
             case _:
@@ -274,11 +283,11 @@ def info(shell: Shell, argument: str) -> CommandResult:
         return refuse("/prefs info takes nothing")
     preferences = shell.memory.preferences
     everything = preferences.all()
-    bands = dict.fromkeys(BANDS, 0)
+    bands = dict.fromkeys(SCORE_BANDS, 0)
     for one in everything:
-        for name in bands_of(one.score):
+        for name in find_score_bands(one.score):
             bands[name] += 1
-    limits = sum(one.score <= HARD_LIMIT for one in everything)
+    limits = sum(one.score <= HARD_LIMIT_SCORE for one in everything)
     rules = sum(one.record.explicit for one in everything)
     rows = (
         ("file", str(preferences.path)),
@@ -378,7 +387,7 @@ def add(shell: Shell, argument: str) -> CommandResult:
     by_words = {"never": NEVER_SCORE, "always": ALWAYS_SCORE}.get(stance or "", DEFAULT_SCORE)
     given_score = score_of(given, "--score")
     score = by_words if given_score is None else given_score
-    explicit = "--rule" in given.options or stance is not None or score <= HARD_LIMIT
+    explicit = "--rule" in given.options or stance is not None or score <= HARD_LIMIT_SCORE
     importance = given.options.get("--importance")
     preferences = shell.memory.preferences
     done = preferences.add(
@@ -478,7 +487,7 @@ def clear(shell: Shell, argument: str) -> CommandResult:
     if not everything:
         return CommandResult(text="There was no preference.", data={"cleared": 0})
     if "--yes" not in given.options:
-        limits = sum(one.score <= HARD_LIMIT for one in everything)
+        limits = sum(one.score <= HARD_LIMIT_SCORE for one in everything)
         question = (
             f"Clear {format_count(len(everything), 'preference')}, {format_count(limits, 'hard limit')} among them?"
         )

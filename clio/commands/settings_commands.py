@@ -35,7 +35,7 @@ from clio.providers.limits import configured, takes_images
 from clio.providers.model_facts import describe_efforts, usable_efforts
 from clio.providers.profiles import profile_of
 from clio.providers.urls import host_of
-from clio.text.formatting import MICROS, format_money, format_tokens
+from clio.text.formatting import MICROS_PER_DOLLAR, format_money, format_tokens
 
 
 def theme(shell: Shell, argument: str) -> CommandResult:
@@ -265,7 +265,7 @@ def _describe(shell: Shell, name: str, said: Offered) -> _Described:
     efforts = said.efforts if said.efforts is not None else usable_efforts(shell.provider, real)
     takes = ", ".join(filter(None, ("images" if images else "", describe_efforts(efforts))))
     money = tuple(map(format_money, rates)) or ("", "", "")
-    cost = dict(zip(("input", "output", "cached"), (rate / MICROS for rate in rates), strict=False))
+    cost = dict(zip(("input", "output", "cached"), (rate / MICROS_PER_DOLLAR for rate in rates), strict=False))
     return _Described(
         name=name,
         cells=(name, format_tokens(window) if window else "", *money, takes),

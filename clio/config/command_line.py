@@ -19,9 +19,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     begun = [name for name in folded if len(typed) >= _BEGINNING and name.startswith(typed)]
     if len(begun) == 1:
         return f"; did you mean {folded[begun[0]]!r}?"
-    from clio.text.fuzzy import nearest_name
+    from clio.text.fuzzy import find_nearest_name
 
-    found = nearest_name(typed, folded)
+    found = find_nearest_name(typed, folded)
     return f"; did you mean {folded[found]!r}?" if found else ""
 
 

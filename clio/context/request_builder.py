@@ -7,12 +7,12 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.context.inert import closes_nothing, one_line
+from clio.context.inert_text import closes_nothing, one_line
 from clio.context.workspace_state import describe_day, describe_tree, working_tree
 from clio.messages import Fragment, Message, ToolMessage, UserMessage
 from clio.prompt_files import fill_prompt
 from clio.providers.base import ChatRequest, Limits, ToolSpec
-from clio.text.hidden_text import unhidden
+from clio.text.hidden_text import reveal_hidden_text
 from clio.tokens import TokenEstimator, text_units
 
 _MARKS = str.maketrans('"<>', "'‹›")  # a file may be called anything
@@ -21,7 +21,7 @@ _CUT = "\n[… cut here: the rest is in the source]"
 
 def render_fragment(fragment: Fragment, estimator: TokenEstimator) -> str:
     """The fragment between its tags; empty for an empty text."""
-    text = unhidden(fragment.text).strip()
+    text = reveal_hidden_text(fragment.text).strip()
     if not text:
         return ""
     text = text if fragment.whole else cut_to_tokens(text, fragment.cap_tokens, estimator)

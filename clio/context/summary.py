@@ -13,7 +13,7 @@ from zlib import crc32
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.context.inert import shorten, shorten_line
+from clio.context.inert_text import shorten, shorten_line
 from clio.context.message_views import LineRange, is_substantive, is_whole_file, join_ranges, shown_ranges
 from clio.messages import (
     AssistantMessage,

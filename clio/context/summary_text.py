@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clio.context.command_results import FailedTest, TestRun, selectors
-from clio.context.inert import cut, one_line, quoted, shorten_line, weight
+from clio.context.inert_text import cut, one_line, quoted, shorten_line, weight
 from clio.context.message_views import describe_ranges
 from clio.context.summary import Ask, Decision, FileState, Outcome, Said, SpanInfo, ThreadSummary, merge
 from clio.context.workspace_state import read_git

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.context.inert import cut, one_line
+from clio.context.inert_text import cut, one_line
 from clio.readonly_git import run_git
 from clio.threads import start_daemon_thread
 

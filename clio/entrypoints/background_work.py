@@ -15,7 +15,7 @@ from clio.commands.memory.commands import night_result
 from clio.config.schema import Config
 from clio.entrypoints.first_paint import can_draw
 from clio.errors import ClioError
-from clio.text.listeners import Tell, to_nobody
+from clio.text.default_callbacks import ProgressCallback, ignore_progress
 
 if TYPE_CHECKING:
     from clio.app import App
@@ -280,7 +280,11 @@ def make_idle(
 
 
 def sleep_by_itself(
-    app: "App", by: "By", stop: Callable[[], bool], budget_s: float | None = None, tell: Tell = to_nobody
+    app: "App",
+    by: "By",
+    stop: Callable[[], bool],
+    budget_s: float | None = None,
+    tell: ProgressCallback = ignore_progress,
 ) -> "Report | None":
     """Consolidate memory if it is due and both memory and the `sleep` setting are on; for a thread.
 

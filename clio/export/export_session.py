@@ -34,7 +34,7 @@ from clio.sessions.blobs import BlobNotFound, BlobStore, output_readers
 from clio.sessions.loading import load_session
 from clio.sessions.state import SessionFiles, SessionState, Trim, find_first_words, is_session_id
 from clio.sessions.store import SessionStore
-from clio.text.formatting import block, describe_cache_use, format_count, span, truncate_line
+from clio.text.formatting import describe_cache_use, format_code_block, format_code_span, format_count, truncate_line
 from clio.text.json_data import decode_json
 from clio.tokens import TokenEstimator
 
@@ -57,7 +57,7 @@ def markdown(export: Export) -> str:
 
 def fenced(text: str, language: str = "") -> str:
     """The text in a fence longer than any run of backticks in it."""
-    return block(text.removesuffix("\n"), language)
+    return format_code_block(text.removesuffix("\n"), language)
 
 
 class Words:
@@ -163,7 +163,7 @@ def _arguments(arguments: Any) -> Iterator[str]:
     texts = {key: plain(value) for key, value in cast("dict[str, Any]", arguments).items()}
     short = {key: text for key, text in texts.items() if text.strip() and len(text) <= _SHORT and "\n" not in text}
     if short:
-        yield "\n".join(f"- {_heading(key)}: {span(text)}" for key, text in short.items())
+        yield "\n".join(f"- {_heading(key)}: {format_code_span(text)}" for key, text in short.items())
     for key, text in texts.items():
         if key not in short:
             yield f"{_heading(key)}:"

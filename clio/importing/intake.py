@@ -15,7 +15,7 @@ from typing import IO, Any, Literal, cast
 import msgspec
 from msgspec import Struct, field, structs
 
-from clio.context.inert import said_by_a_tool
+from clio.context.inert_text import said_by_a_tool
 from clio.errors import ClioError, StorageError
 from clio.importing import aider, claude, codex, gemini, places
 from clio.importing.places import SourceFile
@@ -49,7 +49,7 @@ from clio.sessions.store import SessionStore
 from clio.storage.documents import DocumentFormat, load_document, update_document
 from clio.storage.files import make_ignored_folder, open_regular, write_pieces
 from clio.storage.locks import NO_SPACE_ERRNOS, FileLock
-from clio.text.hidden_text import unhidden
+from clio.text.hidden_text import reveal_hidden_text
 from clio.text.json_data import decode_json
 from clio.tools.output import preview
 
@@ -70,7 +70,7 @@ class Cleaner:
 
     def text(self, text: str) -> str:
         """A text without secrets, in valid Unicode, letters nobody sees spelled out."""
-        return self._redact(unhidden(replace_lone_surrogates(text)))
+        return self._redact(reveal_hidden_text(replace_lone_surrogates(text)))
 
     def message(self, said: Said) -> Message:
         """The message to be stored; blobs it names are in the store then."""

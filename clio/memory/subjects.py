@@ -14,8 +14,8 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from clio.memory import subject_words as words
-from clio.text.similarity import jaccard, tokens_of
-from clio.text.vocabulary import stem
+from clio.text.similarity import compute_jaccard, distinctive_words
+from clio.text.vocabulary import stem_word
 
 Relation = Literal["same", "supersedes", "unclear", "different"]
 """same: says nothing else. supersedes: another value of the same subject. unclear: may be a paraphrase."""
@@ -116,7 +116,7 @@ def relate_statements(old: str, new: str) -> Relation:
         return _relate_by_digits(old, new)
     sentences, later = _SENTENCE_END.split(old), _SENTENCE_END.split(new)
     if len(sentences) > 1 or len(later) > 1:
-        return _relate_texts(sentences, later, jaccard(tokens_of(old), tokens_of(new)))
+        return _relate_texts(sentences, later, compute_jaccard(distinctive_words(old), distinctive_words(new)))
     return _relate_sentences(old, new)
 
 
@@ -135,7 +135,7 @@ def _relate_texts(old: Sequence[str], new: Sequence[str], similarity: float) -> 
 
 def _relate_sentences(old: str, new: str) -> Relation:
     one, other = parse_statement(old), parse_statement(new)
-    similarity = jaccard(tokens_of(old), tokens_of(new))
+    similarity = compute_jaccard(distinctive_words(old), distinctive_words(new))
     if _is_same(one, other, old, new, similarity):
         return "same"
     relation = _relate(one, other, similarity)
@@ -221,7 +221,7 @@ def _changed(subject: str, old: str, new: str) -> Statement:
     value += quantities
     topic = [*_tokens(subject), *qualifiers]
     return Statement(
-        topic=_content(topic) - _ids(topic) - frozenset(map(stem, ("has", "have", "been"))),
+        topic=_content(topic) - _ids(topic) - frozenset(map(stem_word, ("has", "have", "been"))),
         topic_ids=_ids(topic),
         predicate="*",
         kind="single",
@@ -326,7 +326,7 @@ def _build(
     kind: str,
     negated: bool,
 ) -> Statement:
-    head = [stem(token.casefold()) for token in subject if token.casefold() not in words.STOP_WORDS]
+    head = [stem_word(token.casefold()) for token in subject if token.casefold() not in words.STOP_WORDS]
     quantities = [token for token in topic if token.startswith("-") and len(token) > 1]  # flags are values, not names
     topic = [token for token in topic if token not in quantities]
     value = [*value, *quantities]
@@ -355,7 +355,7 @@ def _existential(rest: list[str], fronted: list[str], negated: bool) -> Statemen
 def _without_predicate(tokens: list[str], negated: bool) -> Statement:
     """No verb is known: numbers that end the text are its value."""
     end = len(tokens)
-    while end and (_is_number(tokens[end - 1]) or stem(tokens[end - 1].casefold()) in _UNITS):
+    while end and (_is_number(tokens[end - 1]) or stem_word(tokens[end - 1].casefold()) in _UNITS):
         end -= 1
     value = tokens[end:] if any(map(_is_number, tokens[end:])) else []
     topic = tokens[: len(tokens) - len(value)]
@@ -423,7 +423,7 @@ def _find_unknown_verb(tokens: Sequence[str]) -> tuple[int, str, int, bool] | No
         while start and folded[start - 1] in _AUXILIARIES | _NEGATIONS:
             start -= 1
             negated |= folded[start] in _NEGATIONS
-        return start, stem(token), place + 1, negated
+        return start, stem_word(token), place + 1, negated
     return None
 
 
@@ -440,7 +440,7 @@ def _after_copula(folded: Sequence[str], place: int) -> tuple[int | None, str, i
     participle = folded[skipped] if skipped < len(folded) else ""
     verb = words.IRREGULAR.get(participle) or (_verb_of(participle) if participle.endswith("ed") else None)
     if verb is None and participle.endswith("ed") and len(participle) > 4 and skipped + 1 < len(folded):
-        verb = stem(participle) if folded[skipped + 1] in words.PREPOSITIONS else None
+        verb = stem_word(participle) if folded[skipped + 1] in words.PREPOSITIONS else None
     if verb is not None and (verb in _ROLE_VERBS or participle not in _OPPOSITE_WORDS):
         return start, f"passive {verb}", skipped + 1, negated
     return start, "be", skipped, negated
@@ -553,15 +553,18 @@ def _key(token: str) -> str:
     if _is_id(folded):
         return folded
     folded = words.SYNONYMS.get(folded, folded)
-    return words.SYNONYMS.get(stem(folded), stem(folded))
+    return words.SYNONYMS.get(stem_word(folded), stem_word(folded))
 
 
 _VERBS = words.SINGLE_VERBS | words.MULTIPLE_VERBS | words.ADDITIVE_VERBS
 _GENERIC = frozenset(map(_key, words.GENERIC_NOUNS))
-_ATTRIBUTE_STEMS = frozenset(map(stem, words.ATTRIBUTES))
+_ATTRIBUTE_STEMS = frozenset(map(stem_word, words.ATTRIBUTES))
 _OPPOSITE_WORDS = frozenset(word for pair in words.OPPOSITES for word in pair)
 _UNITS = frozenset(
-    map(stem, "second seconds s minute minutes min hour hours h day days week weeks month months ms kb mb gb %".split())
+    map(
+        stem_word,
+        "second seconds s minute minutes min hour hours h day days week weeks month months ms kb mb gb %".split(),
+    )
 )
 
 

@@ -33,7 +33,7 @@ from clio.messages import Fragment
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.storage.files import make_ignored_folder
-from clio.text.listeners import never
+from clio.text.default_callbacks import never_stop
 
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Nights
@@ -489,7 +489,7 @@ class MemorySystem(KnownOfProject):
             return found[0]
 
     def refresh_index(
-        self, stop: Callable[[], bool] = never, progress: Callable[[int, int], None] | None = None
+        self, stop: Callable[[], bool] = never_stop, progress: Callable[[int, int], None] | None = None
     ) -> int:
         """Bring the index of earlier sessions up to date, for a thread in the background; how many were read."""
         if self._incognito:

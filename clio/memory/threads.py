@@ -10,7 +10,16 @@ from msgspec import Struct
 from clio.messages import Message, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
-from clio.text.vocabulary import coverage, has_phrase, is_misspelling, of_its_kind, other_words, rarity, terms, words
+from clio.text.vocabulary import (
+    compute_coverage,
+    compute_rarity,
+    expand_query_word,
+    extract_terms,
+    has_phrase,
+    is_misspelling,
+    list_members_of_kind,
+    tokenize,
+)
 
 _LATER = 1e-6  # what a later place adds to the score: enough for ties, too little for anything else
 
@@ -113,16 +122,16 @@ def _rank(query: str, messages: Sequence[Message]) -> tuple[Found, ...]:
     from clio.memory.transcripts.session_text import searchable_text
 
     texts = [(message, searchable_text(message)) for message in messages]
-    wanted, phrase = set(terms(query)), words(query)
-    said = [set(terms(text)) if text else set[str]() for _, text in texts]
+    wanted, phrase = set(extract_terms(query)), tokenize(query)
+    said = [set(extract_terms(text)) if text else set[str]() for _, text in texts]
     wanted = meant_terms(wanted, set[str]().union(*said))
     bags = [wanted & bag for bag in said]
-    weights = rarity(bags, wanted)
+    weights = compute_rarity(bags, wanted)
     found: list[tuple[float, Found]] = []
     for place, ((message, text), bag) in enumerate(zip(texts, bags, strict=True)):
-        score = coverage(weights, bag)
+        score = compute_coverage(weights, bag)
         if score > 0:
-            score += PHRASE_BONUS if len(phrase) > 1 and has_phrase(words(text), phrase) else 0.0
+            score += PHRASE_BONUS if len(phrase) > 1 and has_phrase(tokenize(text), phrase) else 0.0
             found.append((score + _LATER * place, Found(message=message, score=round(score, 6))))
     return tuple(hit for _, hit in sorted(found, key=lambda pair: -pair[0]))
 
@@ -131,7 +140,7 @@ def meant_terms(wanted: set[str], known: set[str]) -> set[str]:
     """The stems asked for; in the place of one that is not known other words for it, else what it was misspelt for."""
     meant: set[str] = set()
     for term in wanted:
-        same = {term} & known or (other_words(term) | of_its_kind(term)) & known
+        same = {term} & known or (expand_query_word(term) | list_members_of_kind(term)) & known
         slips = known if term.isalpha() and not same else set[str]()
         like = {word for word in slips if word.isalpha() and is_misspelling(word, term)}
         meant |= same or like or {term}

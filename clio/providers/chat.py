@@ -24,14 +24,14 @@ from clio.providers.effort import EffortLevels
 from clio.providers.failure import Failure, TransportFailed
 from clio.providers.profiles import EXTRA_FIELDS, Quirks, refused_field, taught
 from clio.text.json_data import (
-    as_count,
     as_dict,
     as_list,
     as_text,
+    as_token_count,
     decode_json,
     encode_json,
-    is_absurd,
-    valid_arguments,
+    is_absurd_token_count,
+    make_valid_arguments,
 )
 from clio.text.lazy_regex import LazyRegex
 
@@ -199,7 +199,7 @@ class ChatDecoder:
             if self.has_content and _OUTPUT_LIMIT.search(as_text(as_dict(error).get("message"))):
                 self.finish_reason = "length"  # OpenRouter repeats it as an error
             raise _failure(data)
-        if as_count(as_dict(data.get("base_resp")).get("status_code")):  # MiniMax, with status 200
+        if as_token_count(as_dict(data.get("base_resp")).get("status_code")):  # MiniMax, with status 200
             raise _failure(data)
         choices = as_list(data.get("choices"))
         if not choices or not (choice := as_dict(choices[0])):
@@ -397,9 +397,9 @@ def _read_timings(timings: dict[str, object]) -> Usage | None:
     """llama.cpp's measurements: `prompt_n` leaves out what was cached, so they are a bill only beside `cache_n`."""
     if "cache_n" not in timings:
         return None
-    cached = as_count(timings.get("cache_n"))
-    prompt = as_count(timings.get("prompt_n")) + cached
-    completion = as_count(timings.get("predicted_n"))
+    cached = as_token_count(timings.get("cache_n"))
+    prompt = as_token_count(timings.get("prompt_n")) + cached
+    completion = as_token_count(timings.get("predicted_n"))
     return Usage(prompt_tokens=prompt, completion_tokens=completion, cached_tokens=cached) if prompt else None
 
 
@@ -408,27 +408,29 @@ def read_usage(value: object) -> Usage | None:
     data = as_dict(value)
     if not data:  # as in nearly every chunk
         return None
-    if any(is_absurd(count) for name, count in data.items() if name.endswith("_tokens")):
+    if any(is_absurd_token_count(count) for name, count in data.items() if name.endswith("_tokens")):
         return None
-    prompt = as_count(data.get("prompt_tokens")) or as_count(data.get("input_tokens"))
-    completion = as_count(data.get("completion_tokens")) or as_count(data.get("output_tokens"))
+    prompt = as_token_count(data.get("prompt_tokens")) or as_token_count(data.get("input_tokens"))
+    completion = as_token_count(data.get("completion_tokens")) or as_token_count(data.get("output_tokens"))
     if not prompt and not completion:
         return None
     details = as_dict(data.get("prompt_tokens_details"))
     cached = max(
-        as_count(details.get("cached_tokens")),
-        as_count(data.get("prompt_cache_hit_tokens")),
-        as_count(data.get("cache_read_input_tokens")),
-        as_count(data.get("cached_tokens")),
+        as_token_count(details.get("cached_tokens")),
+        as_token_count(data.get("prompt_cache_hit_tokens")),
+        as_token_count(data.get("cache_read_input_tokens")),
+        as_token_count(data.get("cached_tokens")),
     )
     cached = min(cached, prompt)
-    written = as_count(details.get("cache_write_tokens")) or as_count(data.get("cache_creation_input_tokens"))
+    written = as_token_count(details.get("cache_write_tokens")) or as_token_count(
+        data.get("cache_creation_input_tokens")
+    )
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
         cached_tokens=cached,
         cache_write_tokens=min(written, prompt - cached),
-        reasoning_tokens=as_count(as_dict(data.get("completion_tokens_details")).get("reasoning_tokens")),
+        reasoning_tokens=as_token_count(as_dict(data.get("completion_tokens_details")).get("reasoning_tokens")),
     )
 
 
@@ -698,7 +700,7 @@ class ChatProtocol:
             signatures = {number: as_text(item[SIGNATURE]) for number, item in items if SIGNATURE in item}
         calls: list[dict[str, object]] = []
         for number, call in enumerate(message.tool_calls):
-            function = {"name": call.name, "arguments": valid_arguments(call.arguments)}
+            function = {"name": call.name, "arguments": make_valid_arguments(call.arguments)}
             written: dict[str, object] = {"id": call.id, "type": "function", "function": function}
             signature = signatures.get(number, "" if number else NO_SIGNATURE)
             if quirks.thought_signatures and signature:

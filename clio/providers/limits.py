@@ -5,7 +5,7 @@ from msgspec import Struct
 from clio.config.schema import Config
 from clio.providers.base import EFFORTS, SMALLEST_WINDOW, Limits, Offered
 from clio.providers.profiles import Profile
-from clio.text.json_data import as_count, as_dict, as_list, as_text
+from clio.text.json_data import as_dict, as_list, as_text, as_token_count
 from clio.text.lazy_regex import LazyRegex
 
 # Matched in lower case after a maker's prefix. What is on neither list is not known to take them.
@@ -140,7 +140,7 @@ def read_native(answer: object, model: str) -> Reported:
 
 
 def _first(places: list[dict[str, object]], fields: tuple[str, ...]) -> int:
-    return next((count for field in fields for place in places if (count := as_count(place.get(field)))), 0)
+    return next((count for field in fields for place in places if (count := as_token_count(place.get(field)))), 0)
 
 
 def _name(row: dict[str, object]) -> str:

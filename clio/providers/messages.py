@@ -35,14 +35,14 @@ from clio.providers.base import (
 from clio.providers.effort import EffortLevels
 from clio.providers.failure import Failure, TransportFailed
 from clio.text.json_data import (
-    as_count,
     as_dict,
     as_list,
     as_text,
+    as_token_count,
     decode_json,
     encode_json,
-    is_absurd,
-    valid_arguments,
+    is_absurd_token_count,
+    make_valid_arguments,
 )
 
 THINKING_BLOCKS = ("thinking", "redacted_thinking")
@@ -234,11 +234,14 @@ def read_object(text: str) -> dict[str, object]:
 
 def read_usage(data: dict[str, object]) -> Usage | None:
     """The tokens billed, of which the server counts those read from and written to the cache apart from the input."""
-    if not data or any(map(is_absurd, data.values())):
+    if not data or any(map(is_absurd_token_count, data.values())):
         return None
-    read, written = as_count(data.get("cache_read_input_tokens")), as_count(data.get("cache_creation_input_tokens"))
-    prompt = as_count(data.get("input_tokens")) + read + written
-    completion = as_count(data.get("output_tokens"))
+    read, written = (
+        as_token_count(data.get("cache_read_input_tokens")),
+        as_token_count(data.get("cache_creation_input_tokens")),
+    )
+    prompt = as_token_count(data.get("input_tokens")) + read + written
+    completion = as_token_count(data.get("output_tokens"))
     if not prompt and not completion:
         return None
     by_life = as_dict(data.get("cache_creation"))
@@ -248,8 +251,9 @@ def read_usage(data: dict[str, object]) -> Usage | None:
         completion_tokens=completion,
         cached_tokens=read,
         cache_write_tokens=written,
-        cache_write_1h_tokens=min(as_count(by_life.get("ephemeral_1h_input_tokens")), written),
-        reasoning_tokens=as_count(details.get("reasoning_tokens")) or as_count(details.get("thinking_tokens")),
+        cache_write_1h_tokens=min(as_token_count(by_life.get("ephemeral_1h_input_tokens")), written),
+        reasoning_tokens=as_token_count(details.get("reasoning_tokens"))
+        or as_token_count(details.get("thinking_tokens")),
     )
 
 
@@ -396,7 +400,7 @@ class MessagesProtocol:
 
     def _output_limit(self, request: ChatRequest) -> int:
         wanted = request.max_output_tokens or _SMALLEST_BUDGET
-        caps = (as_count(self._lessons.get(_MOST_OUTPUT)), self._most_output)
+        caps = (as_token_count(self._lessons.get(_MOST_OUTPUT)), self._most_output)
         return min(wanted, *(cap for cap in caps if cap)) if any(caps) else wanted
 
     def _thinking(self, request: ChatRequest, max_tokens: int) -> dict[str, object]:
@@ -591,7 +595,7 @@ class MessagesProtocol:
                 case str():
                     rows += _text(part)
                 case ToolCall():
-                    given = Raw(valid_arguments(part.arguments).encode("utf-8", "replace"))
+                    given = Raw(make_valid_arguments(part.arguments).encode("utf-8", "replace"))
                     rows.append({"type": "tool_use", "id": _id(part.id), "name": _name(part.name), "input": given})
                 case ReasoningItem():
                     if message.id not in self._without_reasoning:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
 from clio.providers.base import ChatRequest, Chunk, Limits, ToolCallDelta
-from clio.text.formatting import block
+from clio.text.formatting import format_code_block
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import STOP_WORDS
@@ -467,7 +467,7 @@ def _is_path(line: str) -> bool:
 
 
 def _fenced(text: str, language: str) -> str:
-    return block(text.rstrip(), language)
+    return format_code_block(text.rstrip(), language)
 
 
 def _inline(text: str) -> str:

@@ -12,7 +12,7 @@ from clio.messages import Usage
 from clio.providers.base import OFFLINE
 from clio.providers.profiles import preset_named
 from clio.providers.urls import host_of, is_local_host
-from clio.text.formatting import format_stored_time, micros_of
+from clio.text.formatting import dollars_to_micros, format_stored_time
 from clio.text.lazy_regex import LazyRegex
 
 SHOWN = "~/.clio/prices.yaml"
@@ -190,7 +190,7 @@ def _amount(fields: Mapping[str, Entry], name: str, where: str) -> int | None:
     if name not in fields:
         return None
     try:
-        return micros_of(_text(fields[name]))
+        return dollars_to_micros(_text(fields[name]))
     except ValueError:
         raise ConfigError(
             f"{where}: {name!r} must be dollars a million tokens, such as 0.25, not {describe_node(fields[name].node)}"

@@ -337,9 +337,9 @@ def _named_preset(config: Config) -> Preset | None:
     preset = preset_named(config.provider)
     if preset is None:
         names = [*(preset.name for preset in PRESETS), OFFLINE]
-        from clio.text.fuzzy import nearest_name
+        from clio.text.fuzzy import find_nearest_name
 
-        close = nearest_name(config.provider.lower(), names)
+        close = find_nearest_name(config.provider.lower(), names)
         hint = f"did you mean {close!r}?" if close else f"choose one of {', '.join(names)}, or give --base-url"
         raise ConfigError(f"unknown provider {config.provider!r}: {hint}")
     return preset

@@ -30,14 +30,14 @@ from clio.providers.base import (
 from clio.providers.effort import EffortLevels
 from clio.providers.failure import Failure, TransportFailed, complaint, is_unwanted, names_field
 from clio.text.json_data import (
-    as_count,
     as_dict,
     as_list,
     as_text,
+    as_token_count,
     decode_json,
     encode_json,
-    is_absurd,
-    valid_arguments,
+    is_absurd_token_count,
+    make_valid_arguments,
 )
 
 MESSAGE_START = "message_start"
@@ -122,7 +122,12 @@ class ResponsesDecoder:
             return None
         self.has_content = True
         item = _place(data)
-        part = (item, data.get("type"), as_count(data.get("summary_index")), as_count(data.get("content_index")))
+        part = (
+            item,
+            data.get("type"),
+            as_token_count(data.get("summary_index")),
+            as_token_count(data.get("content_index")),
+        )
         gap = "\n\n" if self._thought and part not in self._thought else ""
         self._thought.update((item, part))
         return Chunk(reasoning=gap + text)
@@ -264,19 +269,19 @@ def _failure(error: dict[str, object], status: str = "") -> TransportFailed:
 def read_usage(value: object) -> Usage | None:
     """The tokens billed; None where they are missing, all zero, or more than any model can take."""
     data = as_dict(value)
-    if not data or any(map(is_absurd, data.values())):
+    if not data or any(map(is_absurd_token_count, data.values())):
         return None
-    prompt, completion = as_count(data.get("input_tokens")), as_count(data.get("output_tokens"))
+    prompt, completion = as_token_count(data.get("input_tokens")), as_token_count(data.get("output_tokens"))
     if not prompt and not completion:
         return None
     details = as_dict(data.get("input_tokens_details"))
-    cached = min(as_count(details.get("cached_tokens")), prompt)
+    cached = min(as_token_count(details.get("cached_tokens")), prompt)
     return Usage(
         prompt_tokens=prompt,
         completion_tokens=completion,
         cached_tokens=cached,
-        cache_write_tokens=min(as_count(details.get("cache_write_tokens")), prompt - cached),
-        reasoning_tokens=as_count(as_dict(data.get("output_tokens_details")).get("reasoning_tokens")),
+        cache_write_tokens=min(as_token_count(details.get("cache_write_tokens")), prompt - cached),
+        reasoning_tokens=as_token_count(as_dict(data.get("output_tokens_details")).get("reasoning_tokens")),
     )
 
 
@@ -506,7 +511,7 @@ class ResponsesProtocol:
                         **({"phase": phase} if phase else {}),
                     }
                 case ToolCall():
-                    arguments = valid_arguments(part.arguments)
+                    arguments = make_valid_arguments(part.arguments)
                     row = {"type": "function_call", "call_id": part.id, "name": part.name, "arguments": arguments}
             has_items = has_items or bool(waiting)
             rows += [*waiting, row]

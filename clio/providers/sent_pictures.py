@@ -12,7 +12,7 @@ from clio.images import image_size
 from clio.messages import ImagePart, Message, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest, Lessons
 from clio.providers.failure import Failure, complaint
-from clio.text.json_data import as_count, as_list, as_text
+from clio.text.json_data import as_list, as_text, as_token_count
 from clio.text.lazy_regex import LazyRegex
 
 # Names of lessons.
@@ -175,7 +175,7 @@ class SentPictures:
 
     def _within_limits(self, pictures: list[_Sent]) -> list[_Sent]:
         limits = self._limits
-        count = min(limits.count, as_count(self._lessons.get(_MOST)) or limits.count)
+        count = min(limits.count, as_token_count(self._lessons.get(_MOST)) or limits.count)
         if limits.crowd and len(pictures) > limits.crowd and any(one.side > limits.crowd_side for one in pictures):
             count = min(count, limits.crowd)
         if len(pictures) <= count and sum(len(one.data) for one in pictures) <= limits.total_bytes:

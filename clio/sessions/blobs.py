@@ -14,7 +14,7 @@ from msgspec import Struct
 from clio.messages import Message, ToolMessage
 from clio.sessions.state import replace_lone_surrogates
 from clio.storage.files import make_folder, read_regular, sync_folder, write_atomic
-from clio.text.hidden_text import mended
+from clio.text.hidden_text import repair_double_utf8
 from clio.text.lazy_regex import LazyRegex
 
 HANDLE = LazyRegex(r"[0-9a-f]{8,64}")
@@ -160,7 +160,7 @@ def read_stored_output(path: Path) -> str:
     """The text of such a file, mended where it was encoded twice. Raises OSError; a link is not followed."""
     if path.is_symlink():
         raise FileNotFoundError(f"{str(path)!r} is a link")
-    return mended(read_regular(path).decode("utf-8", errors="replace"))
+    return repair_double_utf8(read_regular(path).decode("utf-8", errors="replace"))
 
 
 def attach_output(message: Message, outputs: Mapping[str, StoredOutput]) -> Message:
@@ -172,7 +172,7 @@ def attach_output(message: Message, outputs: Mapping[str, StoredOutput]) -> Mess
     match = _PREVIEW.fullmatch(message.content)
     if match is None:
         return msgspec.structs.replace(message, blob=handle)
-    shown = mended(match["shown"])
+    shown = repair_double_utf8(match["shown"])
     lines = shown.count("\n")
     notice = (
         f"[… {whole.lines - lines:,} lines, {max(whole.chars - len(shown), 0):,} characters left out; "

@@ -35,7 +35,7 @@ from clio.storage.documents import (
 )
 from clio.storage.files import make_folder, read_regular, sync_folder, write_atomic
 from clio.storage.jsonl import read_lines
-from clio.text.hidden_text import mended
+from clio.text.hidden_text import repair_double_utf8
 from clio.text.json_data import decode_json
 
 Json = dict[str, Any]
@@ -188,7 +188,7 @@ def _call(call: Json, made_id: str) -> ToolCall:
 def _mended(value: Any) -> Any:
     """The JSON value with every text in it mended."""
     if isinstance(value, str):
-        return mended(value)
+        return repair_double_utf8(value)
     if isinstance(value, list):
         return [_mended(item) for item in cast(list[Any], value)]
     if isinstance(value, dict):

@@ -24,7 +24,7 @@ from clio.skills.definition_files import (
     words_of,
 )
 from clio.text.formatting import format_count, truncate
-from clio.text.hidden_text import unhidden
+from clio.text.hidden_text import reveal_hidden_text
 from clio.text.lazy_regex import LazyRegex
 
 FILE_NAME = "SKILL.md"
@@ -107,7 +107,7 @@ def line_of(text: str) -> str:
 
     Letters nobody sees are spelled out: who trusts a description reads what the model reads.
     """
-    return " ".join(_CONTROL.sub(" ", unhidden(text)).split())
+    return " ".join(_CONTROL.sub(" ", reveal_hidden_text(text)).split())
 
 
 PLACES = (".clio/skills", ".claude/skills", ".agents/skills")

@@ -19,7 +19,7 @@ from clio.storage.files import (
     write_all,
     write_atomic,
 )
-from clio.text.json_data import TooDeep, decode_json
+from clio.text.json_data import NestedTooDeeply, decode_json
 
 _notes: list[str] = []
 """Messages about backup copies that the user has not seen yet."""
@@ -125,7 +125,7 @@ def is_json(data: bytes) -> bool:
     """
     try:
         decode_json(data)
-    except TooDeep:
+    except NestedTooDeeply:
         return True
     except msgspec.DecodeError:
         return False

@@ -1,31 +1,36 @@
-"""Choosing among response styles by what earlier choices earned: Thompson sampling. Pure; chance is injected."""
+"""Choose among response styles by the feedback earlier choices got: Thompson sampling. Pure; the RNG is passed in.
 
-import hashlib
+The numbers are those of the seed document on style learning (002); tests/vectors checks them.
+"""
+
 import math
 import random
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
 
-DIMENSIONS = 16
-TRIGGER, SAMPLE, ALIGNMENT = 0.4, 0.3, 0.3
-INTENT, TIME, SENTIMENT, TOPIC = 0.40, 0.15, 0.15, 0.30
-APPLICABLE, LEAST_CONFIDENCE, MOST_CANDIDATES = 0.5, 0.3, 5
-BUCKETS = 100
-ANY = "any"
+PREFERENCE_DIMENSIONS = 16
+"""Length of a preference vector and of the vector that describes a style."""
+TRIGGER_WEIGHT, SAMPLE_WEIGHT, ALIGNMENT_WEIGHT = 0.4, 0.3, 0.3
+INTENT_WEIGHT, TIME_WEIGHT, SENTIMENT_WEIGHT, TOPIC_WEIGHT = 0.40, 0.15, 0.15, 0.30
+MIN_TRIGGER_SCORE, MIN_CONFIDENCE, MAX_CANDIDATES = 0.5, 0.3, 5
+ANY_VALUE = "any"
 _FIRST_EPSILON, _EPSILON_DECAY, _LEAST_EPSILON = 0.1, 0.95, 0.05
 _NEW_RATE, _OLD_RATE, _ESTABLISHED = 0.3, 0.1, 10
 _NEUTRAL = 0.5
-REWARD_SWING, LOWEST_CONFIDENCE, HIGHEST_CONFIDENCE = 0.3, 0.2, 0.9
-VECTOR_RATE = 0.1
-_ROUNDING = 1e-9
+REWARD_SWING, MIN_STORED_CONFIDENCE, MAX_STORED_CONFIDENCE = 0.3, 0.2, 0.9
+VECTOR_LEARNING_RATE = 0.1
+_ROUNDING = 1e-9  # 0.4 + 0.1 and the like must count as 0.5
 
 T = TypeVar("T")
 
 
 class Posterior(Struct, frozen=True, kw_only=True):
-    """Beta(1 + ups, 1 + downs) of one style in one context. A sign that is no person's word counts a fraction."""
+    """Beta(1 + ups, 1 + downs) for one style in one context.
+
+    Implicit signals, such as a turn that is accepted without a comment, count as a fraction of an up or a down.
+    """
 
     ups: float = 0
     downs: float = 0
@@ -51,140 +56,122 @@ class Posterior(Struct, frozen=True, kw_only=True):
         total = self.alpha + self.beta
         return self.alpha * self.beta / (total * total * (total + 1))
 
-    def after(self, reward: int) -> "Posterior":
-        """The posterior with one more reward."""
+    def add_reward(self, reward: int) -> "Posterior":
+        """Return the posterior after one more reward of −1, 0 or 1."""
         check_reward(reward)
         return Posterior(ups=self.ups + (reward > 0), downs=self.downs + (reward < 0))
 
     def sample(self, rng: random.Random) -> float:
-        """One draw, 0.0 to 1.0."""
+        """Draw one value, 0.0 to 1.0."""
         return rng.betavariate(self.alpha, self.beta)
 
 
 def check_reward(reward: int) -> None:
-    """Raise ValueError unless it is −1, 0 or 1."""
+    """Raise ValueError unless the reward is −1, 0 or 1."""
     if reward not in (-1, 0, 1):
         raise ValueError(f"a reward is -1, 0 or 1, not {reward!r}")
 
 
-def posterior_of(rewards: Iterable[int]) -> Posterior:
-    """The posterior after these rewards."""
-    posterior = Posterior()
-    for reward in rewards:
-        posterior = posterior.after(reward)
-    return posterior
-
-
-def win_probability(one: Posterior, other: Posterior) -> float:
-    """How often a draw from the first is above one from the second, for whole ups (Miller, Bayesian A/B testing)."""
-    a, b, c, d = one.alpha, one.beta, other.alpha, other.beta
-    total = 0.0
-    for i in range(round(a)):
-        total += math.exp(_log_beta(c + i, b + d) - math.log(b + i) - _log_beta(1 + i, b) - _log_beta(c, d))
-    return total
-
-
-def exploration_rate(feedbacks: int) -> float:
-    """ε = max(0.05, 0.1·0.95^n) after n feedbacks."""
+def compute_exploration_rate(feedbacks: int) -> float:
+    """Return the probability of a random choice, max(0.05, 0.1·0.95^n) after n feedbacks."""
     return max(_LEAST_EPSILON, _FIRST_EPSILON * _EPSILON_DECAY ** max(feedbacks, 0))
 
 
-def confidence_after(confidence: float, reward: int, uses: int) -> float:
-    """Exponential average: rate 0.3 below ten uses, else 0.1; target 0.8 for +1 and 0.2 for −1; kept in 0.2 to 0.9."""
+def update_confidence(confidence: float, reward: int, uses: int) -> float:
+    """Return a style's confidence after one reward, as an exponential moving average kept between 0.2 and 0.9.
+
+    The average moves towards 0.8 for a reward of 1 and towards 0.2 for −1; see `get_confidence_rate` for its
+    rate.
+    """
     check_reward(reward)
     if reward == 0:
         return confidence
-    rate = confidence_rate(uses)
+    rate = get_confidence_rate(uses)
     moved = (1.0 - rate) * confidence + rate * (_NEUTRAL + REWARD_SWING * reward)
-    return min(max(moved, LOWEST_CONFIDENCE), HIGHEST_CONFIDENCE)
+    return min(max(moved, MIN_STORED_CONFIDENCE), MAX_STORED_CONFIDENCE)
 
 
-def confidence_rate(uses: int) -> float:
-    """How far one reward moves a confidence: 0.3 below ten uses, else 0.1."""
+def get_confidence_rate(uses: int) -> float:
+    """Return the rate of the confidence average: 0.3 for the first ten uses, then 0.1."""
     return _NEW_RATE if uses < _ESTABLISHED else _OLD_RATE
 
 
-def vector_after(preference: Sequence[float], skill: Sequence[float], reward: int) -> tuple[float, ...]:
-    """p' = p + reward·0.1·(skill − p) in every dimension, kept in 0 to 1. Both have the same length."""
+def update_preference_vector(preference: Sequence[float], skill: Sequence[float], reward: int) -> tuple[float, ...]:
+    """Move a preference vector towards a style (reward 1) or away from it (−1), each dimension kept between 0 and 1.
+
+    p' = p + reward·0.1·(skill − p). Raises ValueError if the lengths differ.
+    """
     check_reward(reward)
-    moved = (p + reward * VECTOR_RATE * (s - p) for p, s in zip(preference, skill, strict=True))
+    moved = (p + reward * VECTOR_LEARNING_RATE * (s - p) for p, s in zip(preference, skill, strict=True))
     return tuple(min(max(value, 0.0), 1.0) for value in moved)
 
 
-def alignment(preference: Sequence[float], skill: Sequence[float]) -> float:
-    """1 − |p − s| / √n: 1.0 for the same vectors, 0.0 for opposite corners."""
+def compute_alignment(preference: Sequence[float], skill: Sequence[float]) -> float:
+    """Return 1 − |p − s| / √n: 1.0 for equal vectors, 0.0 for opposite corners of the unit cube."""
     return 1.0 - math.dist(preference, skill) / math.sqrt(len(preference)) if preference else 1.0
 
 
-def trigger_score(*, intent: bool, time: bool, sentiment: bool, topic_similarity: float | None) -> float:
-    """0.40 intent + 0.15 time of day + 0.15 sentiment + 0.30 similarity of the topic (0 to 1; None: no topic)."""
-    return INTENT * intent + TIME * time + SENTIMENT * sentiment + TOPIC * (topic_similarity or 0.0)
+def compute_trigger_score(*, intent: bool, time: bool, sentiment: bool, topic_similarity: float | None) -> float:
+    """Return how well a style's trigger fits a context, 0.0 to 1.0.
+
+    0.40·intent + 0.15·time of day + 0.15·sentiment + 0.30·topic similarity (0 to 1; None if the trigger has no
+    topic).
+    """
+    return (
+        INTENT_WEIGHT * intent
+        + TIME_WEIGHT * time
+        + SENTIMENT_WEIGHT * sentiment
+        + TOPIC_WEIGHT * (topic_similarity or 0.0)
+    )
 
 
-def matches(wanted: str | Collection[str] | None, actual: str | None) -> bool:
-    """Whether a context's value is what a trigger asks for: the word, one of the words, or "any".
+def is_trigger_match(wanted: str | Collection[str] | None, actual: str | None) -> bool:
+    """Whether a context value satisfies a trigger: it is the wanted value, one of the wanted values, or "any" is
+    wanted.
 
-    A trigger that asks for nothing matches nothing, and "any" matches whatever there is.
+    A trigger without a wanted value matches nothing. An unknown context value (None) is matched by nothing.
     """
     if not wanted or not actual:
         return False
     options = (wanted,) if isinstance(wanted, str) else wanted
-    return ANY in options or actual in options
+    return ANY_VALUE in options or actual in options
 
 
 def is_applicable(trigger: float) -> bool:
     """Whether a trigger score reaches 0.5."""
-    return trigger >= APPLICABLE - _ROUNDING
+    return trigger >= MIN_TRIGGER_SCORE - _ROUNDING
 
 
-def candidates(skills: Iterable[tuple[T, float, float]]) -> list[T]:
-    """Of (skill, trigger score, confidence): the five best by trigger that are applicable and have confidence ≥ 0.3."""
+def select_candidates(skills: Iterable[tuple[T, float, float]]) -> list[T]:
+    """Return the styles to choose from: the five best by trigger score that are applicable and have confidence ≥
+    0.3.
+
+    Args:
+        skills: (style, trigger score, confidence) for each style.
+    """
     applicable = [(trigger, skill, confidence) for skill, trigger, confidence in skills if is_applicable(trigger)]
-    best = sorted(applicable, key=lambda entry: -entry[0])[:MOST_CANDIDATES]
-    return [skill for _, skill, confidence in best if confidence >= LEAST_CONFIDENCE - _ROUNDING]
+    best = sorted(applicable, key=lambda entry: -entry[0])[:MAX_CANDIDATES]
+    return [skill for _, skill, confidence in best if confidence >= MIN_CONFIDENCE - _ROUNDING]
 
 
-def hybrid_score(trigger: float, sample: float, aligned: float) -> float:
-    """0.4·trigger + 0.3·Thompson sample + 0.3·alignment."""
-    return TRIGGER * trigger + SAMPLE * sample + ALIGNMENT * aligned
+def compute_hybrid_score(trigger: float, sample: float, alignment: float) -> float:
+    """Return 0.4·trigger + 0.3·Thompson sample + 0.3·alignment."""
+    return TRIGGER_WEIGHT * trigger + SAMPLE_WEIGHT * sample + ALIGNMENT_WEIGHT * alignment
 
 
 class Arm(Struct, frozen=True, kw_only=True):
-    """One style that may be chosen, with what is known of it in this context."""
+    """One style that can be chosen, with its scores in the present context."""
 
     id: str
     trigger: float
     posterior: Posterior = Posterior()
-    aligned: float = 1.0
+    alignment: float = 1.0
 
 
-def choose(arms: Sequence[Arm], feedbacks: int, rng: random.Random) -> Arm | None:
-    """The arm with the highest hybrid score of one draw each; with probability ε any of them. None without arms."""
+def choose_arm(arms: Sequence[Arm], feedbacks: int, rng: random.Random) -> Arm | None:
+    """Return the arm with the highest hybrid score, or any arm with the exploration probability; None without arms."""
     if not arms:
         return None
-    if rng.random() < exploration_rate(feedbacks):
+    if rng.random() < compute_exploration_rate(feedbacks):
         return rng.choice(arms)
-    return max(arms, key=lambda arm: hybrid_score(arm.trigger, arm.posterior.sample(rng), arm.aligned))
-
-
-def context_bucket(intent: str, sentiment: str, time_of_day: str, buckets: int = BUCKETS) -> int:
-    """A number from 0 to buckets − 1 for a context, the same in every process."""
-    digest = hashlib.sha256("_".join((intent, sentiment, time_of_day)).encode()).digest()
-    return int.from_bytes(digest[:8], "big") % buckets
-
-
-def eviction_order(skills: Mapping[str, tuple[bool, float, float]]) -> list[str]:
-    """Ids of {id: (built in, confidence, last used)}, the first to go first.
-
-    The least confident go, then the least recently used; a built-in one counts 1.5 times.
-    """
-
-    def worth(id: str) -> tuple[float, float]:
-        built_in, confidence, last = skills[id]
-        return confidence * (1.5 if built_in else 1.0), last
-
-    return sorted(skills, key=worth)
-
-
-def _log_beta(a: float, b: float) -> float:
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+    return max(arms, key=lambda arm: compute_hybrid_score(arm.trigger, arm.posterior.sample(rng), arm.alignment))

@@ -1,4 +1,4 @@
-"""Texts as points of 384 numbers made by hashing stems, and documents cut into overlapping windows. Pure."""
+"""Hashed embeddings: texts as vectors of 384 numbers, without a model; and the windows documents are cut into. Pure."""
 
 import math
 import re
@@ -7,17 +7,19 @@ from array import array
 from collections import Counter
 from collections.abc import Sequence
 
-from clio.text.vocabulary import SYNONYMS, canonical, stem, terms
+from clio.text.vocabulary import SYNONYMS, extract_terms, get_canonical_stem, stem_word
 
-DIMENSIONS = 384
-_FEATURES = DIMENSIONS - 1
+EMBEDDING_DIMENSIONS = 384
+_FEATURES = EMBEDDING_DIMENSIONS - 1
 _PIECE, _PIECES_SHARE = 4, 0.5
 _COMMON_WEIGHT = 0.45
-_LETTERS = re.compile(r"[A-Za-z]+")  # and nothing more: a pattern with the hump in it takes n² steps on a long word
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_PLACES = 2  # of each feature: two features then seldom meet in both
+_LETTERS = re.compile(r"[A-Za-z]+")  # finding camelCase in the same pattern takes n² steps on a long word
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # between the words of a camelCase identifier
+_PLACES = 2  # positions per feature: two features rarely collide in both
 _IN_COMMON = 0.08
-"""The square of what all vectors have in common; it puts the distance of 1.0 where texts begin to share a subject."""
+"""Square of the component that all vectors share. It sets the distance at which texts start to share a subject to
+1.0.
+"""
 _COMMON_WORDS = """
     able accept actual add after again ago ahead allow almost alone along already also although always among amount
     answer anyone anything appear apply area around ask away back bad base become before begin behind believe below
@@ -39,25 +41,34 @@ _COMMON_WORDS = """
     under understand until update use usual value very wait want way week welcome well whole within without wonder
     word work world worth write wrong year yes yesterday yet
 """
-_COMMON = frozenset(canonical(stem(word)) for word in _COMMON_WORDS.split())
+_COMMON = frozenset(get_canonical_stem(stem_word(word)) for word in _COMMON_WORDS.split())
 
 
-def fingerprint() -> str:
-    """Changes whenever the same text would get another vector: words and weights that go into one, in eight digits."""
+def compute_embedding_fingerprint() -> str:
+    """Return eight hex digits that change whenever the same text would get another vector."""
     tables = sorted((word, sorted(group)) for word, group in SYNONYMS.items()), sorted(_COMMON)
-    weights = DIMENSIONS, _PIECE, _PIECES_SHARE, _COMMON_WEIGHT, _PLACES, _IN_COMMON, _LETTERS.pattern, _HUMP.pattern
+    weights = (
+        EMBEDDING_DIMENSIONS,
+        _PIECE,
+        _PIECES_SHARE,
+        _COMMON_WEIGHT,
+        _PLACES,
+        _IN_COMMON,
+        _LETTERS.pattern,
+        _HUMP.pattern,
+    )
     return f"{zlib.crc32(repr((tables, weights)).encode()):08x}"
 
 
-def embed(text: str) -> "array[float]":
-    """A unit vector of 384 numbers; all zero for a text without a word."""
-    vector = array("f", bytes(4 * DIMENSIONS))
-    for word, count in Counter(map(canonical, _words(text))).items():
+def embed_text(text: str) -> "array[float]":
+    """Return a unit vector of 384 numbers; all zeros for a text without words."""
+    vector = array("f", bytes(4 * EMBEDDING_DIMENSIONS))
+    for word, count in Counter(map(get_canonical_stem, _extract_words(text))).items():
         weight = (1.0 + math.log(count)) * (_COMMON_WEIGHT if word in _COMMON else 1.0)
-        _put(vector, word, weight)
-        pieces = _pieces(word)
+        _add_feature(vector, word, weight)
+        pieces = _split_into_pieces(word)
         for piece in pieces:
-            _put(vector, piece, weight * _PIECES_SHARE / math.sqrt(len(pieces)))
+            _add_feature(vector, piece, weight * _PIECES_SHARE / math.sqrt(len(pieces)))
     norm = math.sqrt(sum(value * value for value in vector))
     if not norm:
         return vector
@@ -67,20 +78,20 @@ def embed(text: str) -> "array[float]":
     return unit
 
 
-def _words(text: str) -> list[str]:
-    """Stems, and those of the parts of identifiers in camel case."""
+def _extract_words(text: str) -> list[str]:
+    """Return the stems of a text, and those of the parts of its camelCase identifiers."""
     humped = [word for word in _LETTERS.findall(text) if _HUMP.search(word)]
-    return terms(text) + (terms(" ".join(_HUMP.sub(" ", word) for word in humped)) if humped else [])
+    return extract_terms(text) + (extract_terms(" ".join(_HUMP.sub(" ", word) for word in humped)) if humped else [])
 
 
-def _pieces(word: str) -> list[str]:
+def _split_into_pieces(word: str) -> list[str]:
     if len(word) <= _PIECE:
         return []
     bounded = f"^{word}$"
     return [bounded[at : at + _PIECE] for at in range(len(bounded) - _PIECE + 1)]
 
 
-def _put(vector: "array[float]", feature: str, weight: float) -> None:
+def _add_feature(vector: "array[float]", feature: str, weight: float) -> None:
     data = feature.encode("utf-8", "replace")
     for place in range(_PLACES):
         number = zlib.crc32(data, place * 0x9E3779B1 & 0xFFFFFFFF)
@@ -88,15 +99,16 @@ def _put(vector: "array[float]", feature: str, weight: float) -> None:
 
 
 WINDOW_TOKENS, OVERLAP_TOKENS = 512, 128
-LEAST_CHARS = 50
-TOP_K = 3
+MIN_CHUNK_CHARS = 50
+DEFAULT_TOP_K = 3
 _RELATIVE_GATE = 1.10
 
 
-def windows(length: int, size: int = WINDOW_TOKENS, overlap: int = OVERLAP_TOKENS) -> list[tuple[int, int]]:
-    """(start, end) of windows of `size` over `length` tokens, each sharing `overlap` with the one before.
+def compute_windows(length: int, size: int = WINDOW_TOKENS, overlap: int = OVERLAP_TOKENS) -> list[tuple[int, int]]:
+    """Return (start, end) of the windows of `size` tokens that cover `length` tokens; neighbours share `overlap`
+    tokens.
 
-    The last one ends at the end. Raises ValueError unless 0 ≤ overlap < size.
+    The last window ends at `length`. Raises ValueError unless 0 ≤ overlap < size.
     """
     if not 0 <= overlap < size:
         raise ValueError(f"an overlap of {overlap} does not fit into windows of {size}")
@@ -111,12 +123,12 @@ def windows(length: int, size: int = WINDOW_TOKENS, overlap: int = OVERLAP_TOKEN
     return found
 
 
-def is_worth_keeping(chunk: str) -> bool:
-    """Whether a chunk has more than 50 characters, white space at its ends not counted."""
-    return len(chunk.strip()) > LEAST_CHARS
+def is_long_enough(chunk: str) -> bool:
+    """Whether a chunk has more than 50 characters, not counting white space at its ends."""
+    return len(chunk.strip()) > MIN_CHUNK_CHARS
 
 
-def near_the_best(distances: Sequence[float]) -> list[float]:
-    """Those within 1.10 × the smallest, in their order."""
+def filter_near_best(distances: Sequence[float]) -> list[float]:
+    """Return the distances that are at most 1.10 × the smallest, in the given order."""
     limit = min(distances, default=0.0) * _RELATIVE_GATE
     return [distance for distance in distances if distance <= limit + 1e-12]

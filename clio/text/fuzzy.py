@@ -1,36 +1,40 @@
-"""Fuzzy matching of typed characters with names, and edit distance of mistyped words. Pure."""
+"""Fuzzy matching of typed characters against names, and the nearest name to a mistyped word. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 
-_LONGEST = 60  # what is longer is a sentence, and would take long
+_LONGEST = 60  # longer words are not compared: the time grows with the square of the length
 
 
-def nearest_name(word: str, names: Iterable[str]) -> str | None:
-    """The name with the fewest slips; None where no name is near. Of several the first with the same first letter.
+def find_nearest_name(word: str, names: Iterable[str]) -> str | None:
+    """Return the name with the fewest edits from `word`; None if none is near enough (see `count_allowed_edits`).
 
-    Near are one slip, two in words of five letters and more, and a third of the letters in longer ones.
+    Of several equally near names, the first with the same first letter is returned.
     """
-    known = [name for name in names if abs(len(name) - len(word)) <= allowed(word, name)]
+    known = [name for name in names if abs(len(name) - len(word)) <= count_allowed_edits(word, name)]
     if not word or not known or len(word) > _LONGEST:
         return None
-    counted = {name: slips(word, name) for name in known}
+    counted = {name: count_edits(word, name) for name in known}
     best = min(known, key=lambda name: (counted[name], name[:1] != word[:1], abs(len(name) - len(word))))
-    return best if counted[best] <= allowed(word, best) else None
+    return best if counted[best] <= count_allowed_edits(word, best) else None
 
 
-def allowed(one: str, other: str) -> int:
-    """How many slips may lie between two words for one to have been meant by the other; of one letter, none."""
+def count_allowed_edits(one: str, other: str) -> int:
+    """Return how many edits two words may be apart for one to be a misspelling of the other.
+
+    0 for a single letter, 1 below five letters, 2 from five letters on, a third of the letters in longer words.
+    """
     letters = min(len(one), len(other))
     return 0 if letters < 2 else 1 if letters < 5 else max(2, letters // 3)
 
 
-def slips(one: str, other: str) -> int:
-    """Letters to add, leave out, change or swap with their neighbour to make one word the other.
+def count_edits(one: str, other: str) -> int:
+    """Return the number of letters to insert, delete, replace or swap with a neighbour to turn one word into the
+    other.
 
-    Source: the optimal string alignment distance (Damerau 1964).
+    Source: optimal string alignment distance, Damerau 1964.
     """
     before: list[int] = []
     last = list(range(len(other) + 1))
@@ -45,23 +49,25 @@ def slips(one: str, other: str) -> int:
     return last[-1]
 
 
-WORD_START = 8.0
-CONSECUTIVE = 9.0
-IN_BASENAME = 3.0
-BASENAME_START = 10.0
-BASENAME_WHOLE = 30.0
-EXACT_CASE = 0.5
+WORD_START_POINTS = 8.0
+CONSECUTIVE_POINTS = 9.0
+IN_BASENAME_POINTS = 3.0
+BASENAME_START_POINTS = 10.0
+WHOLE_BASENAME_POINTS = 30.0
+EXACT_CASE_POINTS = 0.5
 _GAP, _MAX_GAP = 0.3, 4.0
-_LENGTH = 0.05  # a character of the name costs so much: of two equal matches the shorter name is meant
+_LENGTH = 0.05  # penalty per character of the name: of two equal matches, the shorter name wins
 _SCORED = 250
-"""Names that are scored in full for one query; with more matches the likelier ones are picked by cheaper signs."""
+"""Maximum number of names scored in full for one query. Of more matches, the likelier ones are preselected cheaply."""
 _SEPARATORS = "/_-. \\:"
 
 
-def score(query: str, name: str) -> float | None:
-    """How well a name answers a query; None where its characters are not in it in that order. Higher is better.
+def score_match(query: str, name: str) -> float | None:
+    """Return how well a name matches a query, higher is better; None if it lacks the query's characters in that
+    order.
 
-    Only scores of one query compare. Blanks in the query are ignored; an empty query matches everything.
+    Only scores of the same query are comparable. Spaces in the query are ignored; an empty query matches
+    everything.
     """
     wanted = "".join(query.split())
     smart = _is_exact(wanted)
@@ -75,32 +81,33 @@ def score(query: str, name: str) -> float | None:
     total = -_LENGTH * len(name)
     before = -2
     for char, at in zip(wanted, placed, strict=True):
-        total += 1.0 + (IN_BASENAME if at >= base else 0.0) + (WORD_START if _starts_word(name, at) else 0.0)
-        total += EXACT_CASE if name[at] == char else 0.0
+        total += (
+            1.0 + (IN_BASENAME_POINTS if at >= base else 0.0) + (WORD_START_POINTS if _starts_word(name, at) else 0.0)
+        )
+        total += EXACT_CASE_POINTS if name[at] == char else 0.0
         if at == before + 1:
-            total += CONSECUTIVE
+            total += CONSECUTIVE_POINTS
         elif before >= 0:
             total -= min(_GAP * (at - before - 1), _MAX_GAP)
         before = at
     if placed[0] == base:
-        total += BASENAME_START
+        total += BASENAME_START_POINTS
         stem = text[base:].rstrip("/")
         if wanted in (stem, stem.rpartition(".")[0]):
-            total += BASENAME_WHOLE
+            total += WHOLE_BASENAME_POINTS
     return total
 
 
 class FuzzyNames:
-    """Many names that are searched again and again while somebody types. Not for several threads at once.
+    """Names to be searched repeatedly while the user types. Not thread-safe.
 
-    Names that match one query are all that a longer query beginning with it can match, so each further key looks at
-    fewer of them.
+    A longer query can only match names that its beginning matched, so each further key searches fewer names.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
         ordered = sorted(set(names), key=lambda name: (name.count("/"), len(name), name))
         self._exact = {name: name for name in ordered}
-        # Of most projects all names are small already: they are held once.
+        # In most projects all names are lower-case already; then both share one dictionary.
         self._folded = _folded(ordered) if any(name != name.lower() for name in ordered) else self._exact
         self._whole = {False: ordered if self._folded is self._exact else list(self._folded), True: ordered}
         self._joined: dict[bool, str] = {}
@@ -108,17 +115,18 @@ class FuzzyNames:
 
     @cached_property
     def _bases(self) -> dict[str, str]:
-        """The last part of each text; made when somebody first searches, for many never do."""
+        """The last path component of each text; computed on the first search, which many runs never make."""
         return {text: text.rstrip("/").rpartition("/")[2] for text in (*self._folded, *self._exact)}
 
     def __len__(self) -> int:
         return len(self._exact)
 
-    def best(self, query: str, limit: int, boosts: Mapping[str, float] | None = None) -> list[str]:
-        """The `limit` best names for a query, best first.
+    def find_best(self, query: str, limit: int, boosts: Mapping[str, float] | None = None) -> list[str]:
+        """Return the `limit` best names for a query, best first.
 
-        boosts: points added to the score of single names, such as those used a moment ago; they come first for an
-        empty query.
+        Args:
+            boosts: points added to the score of single names, such as recently used ones; they come first for an
+                empty query.
         """
         wanted = "".join(query.split())
         boosts = boosts or {}
@@ -127,14 +135,14 @@ class FuzzyNames:
         used = [name for name in boosts if name in self._exact]
         likely = [name_of[text] for text in _likely(self._matching(wanted), wanted, self._bases)]
         for name in dict.fromkeys((*used, *likely)):
-            points = score(wanted, name)
+            points = score_match(wanted, name)
             if points is not None:
                 ranked.append((-points - boosts.get(name, 0.0), name))
         ranked.sort()
         return [name for _, name in ranked[:limit]]
 
     def _matching(self, wanted: str) -> list[str]:
-        """The texts of all names that hold the query's characters in its order."""
+        """Return the texts of all names that contain the query's characters in order."""
         exact = _is_exact(wanted)
         before, pool = self._narrowed
         if not before or not wanted.startswith(before) or exact != _is_exact(before):
@@ -155,7 +163,7 @@ class FuzzyNames:
 
 
 def _folded(ordered: Sequence[str]) -> dict[str, str]:
-    """The names by how they are searched: in small letters, but for a second one that would be the same so."""
+    """Return the names by their lower-case text, or by their exact text if two names would be equal in lower case."""
     folded: dict[str, str] = {}
     for name in ordered:
         small = name.lower()
@@ -164,7 +172,9 @@ def _folded(ordered: Sequence[str]) -> dict[str, str]:
 
 
 def _likely(found: list[str], wanted: str, bases: Mapping[str, str]) -> Sequence[str]:
-    """At most `_SCORED` of the texts: those whose last part begins with the query, holds it, begins like it; others."""
+    """Return at most `_SCORED` texts: last component starts with the query, contains it, starts alike; then the
+    others.
+    """
     if len(found) <= _SCORED:
         return found
     chosen: dict[str, None] = {}
@@ -187,7 +197,7 @@ def _is_exact(query: str) -> bool:
 
 
 def _pattern(wanted: str) -> str:
-    """A regular expression for the subsequence that never has to go back: each gap is free of the next character."""
+    """Return a regular expression for the subsequence that cannot backtrack: no gap contains the next character."""
     return "".join(f"[^\\n{re.escape(char)}]*{re.escape(char)}" for char in wanted)
 
 
@@ -197,7 +207,9 @@ def _starts_word(name: str, at: int) -> bool:
 
 
 def _places(wanted: str, text: str, name: str, base: int) -> list[int] | None:
-    """Where the characters fall: in one piece in the last part, else word by word there, else anywhere."""
+    """Return where the characters match: together in the last component, else at starts of words there, else
+    anywhere.
+    """
     whole = text.find(wanted, base)
     starts = whole
     while starts >= 0 and not _starts_word(name, starts):
@@ -217,7 +229,9 @@ def _places(wanted: str, text: str, name: str, base: int) -> list[int] | None:
 
 
 def _by_words(wanted: str, text: str, name: str, start: int) -> list[int] | None:
-    """Places where every piece of the query begins a word, taking as much of each word as fits; None where none."""
+    """Return positions where each piece of the query begins a word, matching as much of each word as possible; None
+    if none.
+    """
     places: list[int] = []
     at = start
     for char in wanted:
@@ -235,7 +249,7 @@ def _by_words(wanted: str, text: str, name: str, start: int) -> list[int] | None
 
 
 def _greedy(wanted: str, text: str, start: int) -> list[int] | None:
-    """The leftmost places from `start` on."""
+    """Return the leftmost positions from `start` on."""
     places: list[int] = []
     at = start - 1
     for char in wanted:

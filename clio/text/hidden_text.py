@@ -1,11 +1,11 @@
-"""Text that is not what it looks like: invisible letters spelled out, UTF-8 encoded twice repaired. Pure."""
+"""Reveal invisible characters in text, and repair text that was encoded as UTF-8 twice. Pure."""
 
 import re
 
 from clio.text.lazy_regex import LazyRegex
 
-# A flag is a black flag, tag letters, and the tag that ends them; without it they are words only a model reads. Two
-# or more variation selectors in a row choose no variant: they carry a byte each.
+# Tag letters are invisible on screen, but a model reads them. Behind a black flag and ended by the cancel tag they are
+# a regional flag, which is allowed. Two or more variation selectors in a row select nothing: each can carry a byte.
 _HIDDEN = LazyRegex(
     "\U0001f3f4[\U000e0030-\U000e007a]{1,6}\U000e007f"
     "|(?P<tags>[\U000e0000-\U000e007f]+)"
@@ -13,12 +13,12 @@ _HIDDEN = LazyRegex(
 )
 
 
-def unhidden(text: str) -> str:
-    """The text with what is hidden in it in sight: "⟨hidden letters: ignore all rules⟩"."""
-    return text if text.isascii() else _HIDDEN.sub(_spelled_out, text)
+def reveal_hidden_text(text: str) -> str:
+    """Return the text with invisible letters spelled out: "⟨hidden letters: ignore all rules⟩"."""
+    return text if text.isascii() else _HIDDEN.sub(_spell_out, text)
 
 
-def _spelled_out(found: re.Match[str]) -> str:
+def _spell_out(found: re.Match[str]) -> str:
     if tags := found["tags"]:
         words = "".join(chr(ord(letter) - 0xE0000) for letter in tags if "\U000e0020" <= letter <= "\U000e007e")
     elif selectors := found["bytes"]:
@@ -39,32 +39,37 @@ _SEQUENCE = (
     r"|[\xf0-\xf4][\x80-\xbf]{3})"
 )
 _TAIL = r"(?:[\xe0-\xef][\x80-\xbf]|[\xf0-\xf4][\x80-\xbf]{1,2})?"
-"""A sequence the end of the text cut short. A lead alone is no evidence: "naïveté" ends with one too."""
+"""A multi-byte sequence cut short by the end of the text. A lead byte alone is no evidence: "naïveté" ends with one
+too.
+"""
 _WHOLE = LazyRegex(rf"(?P<head>(?:[\x00-\x7f]++|{_SEQUENCE})*+)(?P<tail>{_TAIL}\s*)")
 _CERTAIN = LazyRegex(
-    r"[\xc2-\xf4][\x80-\xbf]*[\x80-\x9f]"  # a control character nobody types
-    r"|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"  # a letter and two or three signs
-    r"|[A-Za-z]\xc3[\xa0-\xbf]|\xc3[\xa0-\xbf][A-Za-z]"  # Ã and a sign inside a word
+    r"[\xc2-\xf4][\x80-\xbf]*[\x80-\x9f]"  # a control character, which is never typed
+    r"|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"  # a letter and two or three symbols
+    r"|[A-Za-z]\xc3[\xa0-\xbf]|\xc3[\xa0-\xbf][A-Za-z]"  # Ã and a symbol inside a word
 )
 _LIKELY = LazyRegex(r"[\xc2\xc3][\xa0-\xbf]")
 _TIMES = 3
 
 
-def mended(text: str, *, expected: bool = False) -> str:
-    """The text as it was before it was encoded twice, or more often; the same text where that is not certain.
+def repair_double_utf8(text: str, *, expected: bool = False) -> str:
+    """Return the text as it was before it was encoded as UTF-8 twice or more often; unchanged unless that is
+    certain.
 
-    A sequence that the end of the text cuts short stays as it stands.
-    expected: the text comes from a place where all text was encoded twice, so that one "Ã©" by itself is enough.
+    A sequence cut short by the end of the text is left as it is.
+
+    Args:
+        expected: the source encoded all of its text twice, so that a single "Ã©" is sufficient evidence.
     """
     for time in range(_TIMES):
-        better = _mended_once(text, _LIKELY if expected and time == 0 else None)
+        better = _repair_once(text, _LIKELY if expected and time == 0 else None)
         if better == text:
             break
         text = better
     return text
 
 
-def _mended_once(text: str, enough: LazyRegex | None) -> str:
+def _repair_once(text: str, enough: LazyRegex | None) -> str:
     if text.isascii():
         return text
     match = _WHOLE.fullmatch(text)
@@ -72,5 +77,5 @@ def _mended_once(text: str, enough: LazyRegex | None) -> str:
         return text
     try:
         return match["head"].encode("latin-1").decode("utf-8") + match["tail"]
-    except UnicodeDecodeError:  # an overlong form or half of a surrogate pair: no encoder wrote that
+    except UnicodeDecodeError:  # an overlong form or half of a surrogate pair, which no encoder writes
         return text

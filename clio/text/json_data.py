@@ -1,4 +1,4 @@
-"""Decode JSON of any origin so that its content can do no more than fail to decode, and write JSON for requests."""
+"""Decode JSON from untrusted sources so that it can only fail with one exception, and encode JSON for requests."""
 
 import re
 from typing import Any, Generic, TypeVar, cast, overload
@@ -9,14 +9,14 @@ from clio.text.lazy_regex import LazyRegex
 
 T = TypeVar("T")
 MAX_DEPTH = 100
-"""Levels of lists and objects. Nothing clio writes has more than about twenty; deeper data is no argument of a tool."""
+"""Maximum nesting of lists and objects. clio's own documents have at most about twenty levels."""
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKETS = LazyRegex(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
-class TooDeep(msgspec.DecodeError):
-    """The value is nested deeper than any that clio reads."""
+class NestedTooDeeply(msgspec.DecodeError):
+    """The value is nested deeper than the limit."""
 
 
 @overload
@@ -36,14 +36,14 @@ def decode_json(data: bytes | str | msgspec.Raw, type: Any = Any, *, max_depth: 
 
 
 class JsonDecoder(Generic[T]):
-    """Decodes many values of one type; as `decode_json`, without looking at the type each time."""
+    """Decodes many values of one type; like `decode_json`, but inspects the type only once."""
 
     def __init__(self, type: Any) -> None:
-        """type: of the values, a union for instance, which no `type[T]` can be."""
+        """Create a decoder. `type` is Any because a union, for instance, is not a `type[T]`."""
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(type)
 
     def decode(self, data: bytes) -> T:
-        """The value in `data`. Raises msgspec.DecodeError and nothing else."""
+        """Decode one value. Raises msgspec.DecodeError and nothing else."""
         try:
             check_depth(data)
             return self._decoder.decode(data)
@@ -52,26 +52,26 @@ class JsonDecoder(Generic[T]):
 
 
 def check_depth(data: bytes, max_depth: int = MAX_DEPTH) -> None:
-    """Raise TooDeep where lists and objects are nested deeper than `max_depth`.
+    """Raise NestedTooDeeply if lists and objects are nested deeper than `max_depth`.
 
-    A few hundred bytes are judged by counting brackets; only data with many of them is looked at closer.
+    Counting brackets is enough for most data; only data with many of them is examined further.
     """
     if data.count(b"[") + data.count(b"{") <= max_depth:
         return
     brackets = _STRING.sub(b"", data).translate(None, _NOT_BRACKETS)
     for _ in range(max_depth):
-        # Each round takes away the innermost pairs, so as many rounds are needed as there are levels.
+        # Each round removes the innermost pairs, so the number of rounds is the number of levels.
         if b"[" not in brackets and b"{" not in brackets:
             return
         brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
     if b"[" in brackets or b"{" in brackets:
-        raise TooDeep(f"it is nested deeper than {max_depth} levels")
+        raise NestedTooDeeply(f"it is nested deeper than {max_depth} levels")
 
 
-def is_nested_deeply(text: str) -> bool:
-    """Whether a text that is no JSON opens more than MAX_DEPTH lists and objects at once, strings left out.
+def is_text_too_deep(text: str) -> bool:
+    """Whether a text that is not valid JSON opens more than MAX_DEPTH lists and objects at once, outside strings.
 
-    Where its quotes are broken too, this is a guess; a text with few brackets never counts as nested.
+    A guess if its quotes are broken too; a text with few brackets never counts as nested.
     """
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
@@ -85,8 +85,8 @@ def is_nested_deeply(text: str) -> bool:
     return False
 
 
-def is_too_deep(value: Any) -> bool:
-    """Whether lists and objects in a value are nested deeper than MAX_DEPTH."""
+def is_value_too_deep(value: Any) -> bool:
+    """Whether lists and objects in a decoded value are nested deeper than MAX_DEPTH."""
     level = [value]
     for _ in range(MAX_DEPTH + 1):
         level = [
@@ -101,43 +101,43 @@ def is_too_deep(value: Any) -> bool:
     return True
 
 
-MAX_COUNT = 100_000_000  # tokens; no server counts higher, so a larger number is a bug of its own
+MAX_TOKEN_COUNT = 100_000_000  # no model has a window near this size: a larger number is a bug of the server
 
 
 def as_dict(value: object) -> dict[str, object]:
-    """The object, or an empty one."""
+    """Return the value if it is an object, otherwise an empty one."""
     return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[object]:
-    """The array, or an empty one."""
+    """Return the value if it is an array, otherwise an empty one."""
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
-    """The text, or an empty one."""
+    """Return the value if it is a string, otherwise ""."""
     return value if isinstance(value, str) else ""
 
 
-def as_count(value: object) -> int:
-    """A number of tokens from 0 to `MAX_COUNT`, also where it is written as text or as 12.0; else 0."""
+def as_token_count(value: object) -> int:
+    """Return a number of tokens, 0 to `MAX_TOKEN_COUNT`, also if it is written as a string or as 12.0; otherwise 0."""
     if isinstance(value, str) and value.isdecimal() and len(value) <= 9:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
-    return int(value) if 0 <= value <= MAX_COUNT else 0
+    return int(value) if 0 <= value <= MAX_TOKEN_COUNT else 0
 
 
-def is_absurd(value: object) -> bool:
-    """Whether it is a number, but none of tokens."""
-    return isinstance(value, int | float) and not 0 <= value <= MAX_COUNT
+def is_absurd_token_count(value: object) -> bool:
+    """Whether the value is a number, but not a possible number of tokens."""
+    return isinstance(value, int | float) and not 0 <= value <= MAX_TOKEN_COUNT
 
 
 _SURROGATES = LazyRegex("[\ud800-\udfff]")
 
 
 def encode_json(value: object) -> bytes:
-    """JSON in the order the keys were given. Lone surrogates, which UTF-8 cannot carry, become U+FFFD."""
+    """Encode with keys in the given order. Lone surrogates, which UTF-8 cannot represent, become U+FFFD."""
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
@@ -154,8 +154,8 @@ def _scrub(value: object) -> object:
     return value
 
 
-def valid_arguments(text: str) -> str:
-    """A tool call's arguments, or an object that quotes them where they are no JSON object: servers refuse those."""
+def make_valid_arguments(text: str) -> str:
+    """Return a tool call's arguments, or a JSON object that quotes them if they are not one: servers reject those."""
     try:
         decode_json(text, dict[str, Any])
     except msgspec.DecodeError:

@@ -1,7 +1,8 @@
-"""Regular expressions that are compiled when they are first needed: compiling all would be a sixth of a start.
+"""Regular expressions compiled on first use: compiling all of them would be a sixth of the start-up time.
 
-For modules that a plain question loads, and for large tables of patterns of which few are used. Which modules, and what
-compiling costs in each, is listed in docs/development/imports.md. Other modules use `re.compile`.
+For modules that a plain question loads, and for large tables of patterns of which few are used. They are listed
+with
+the cost of compiling in docs/development/imports.md. Other modules use `re.compile`.
 """
 
 import re
@@ -13,10 +14,12 @@ _METHODS = ("match", "search", "fullmatch", "finditer", "findall", "split", "sub
 
 
 class LazyRegex:
-    """Like `re.Pattern`, as far as it is used here; once it is compiled, its methods are that one's own, and as fast.
+    """The methods of `re.Pattern` that clio uses. Once compiled, they are the pattern's own methods, and as fast.
 
-    needs: words in small letters, one of which stands in everything the pattern can find. A text with none of them is
-    answered without compiling, which takes a hundred times as long as looking for a word.
+    Args:
+        needs: lower-case words separated by spaces, one of which every match contains. A text without any of them
+            needs
+            no compiling, which takes about a hundred times as long as searching for a word.
     """
 
     def __init__(self, pattern: str, flags: int = 0, *, needs: str = "") -> None:
@@ -25,7 +28,7 @@ class LazyRegex:
         self.needs = tuple(needs.split())
 
     def match(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> re.Match[str] | None:
-        """As `re.Pattern.match`; the others likewise."""
+        """See `re.Pattern.match`; likewise for the other methods."""
         return self._real().match(text, pos, endpos) if self._may_find(text) else None
 
     def search(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> re.Match[str] | None:
@@ -50,14 +53,14 @@ class LazyRegex:
         return self._real().subn(repl, text, count) if self._may_find(text) else (text, 0)
 
     def _real(self) -> re.Pattern[str]:
-        pattern = re.compile(self.pattern, self.flags)  # where a method was kept from before, it finds this one again
+        pattern = re.compile(self.pattern, self.flags)  # `re` caches it for callers that hold a method from before
         self.__dict__.update({name: getattr(pattern, name) for name in _METHODS})
         return pattern
 
     def _may_find(self, text: str) -> bool:
         if not self.needs:
             return True
-        if not text.isascii():  # beyond ASCII, letters are alike that `lower` does not make alike
+        if not text.isascii():  # beyond ASCII, IGNORECASE matches letters that `lower` does not make equal
             return True
         small = text.lower()
         return any(need in small for need in self.needs)

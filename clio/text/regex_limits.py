@@ -1,4 +1,4 @@
-"""Regular expressions run so that none takes for ever, and matches a text that has not ended may still become."""
+"""Run regular expressions in bounded time, and match text that may still grow into a match."""
 
 import importlib
 import re
@@ -9,28 +9,32 @@ from typing import Any
 
 MAX_CHARS = 2_000
 TIME_LIMIT_S = 0.1
-"""For one text, which is a line; ordinary patterns need some microseconds."""
+"""For one line of text; ordinary patterns need microseconds."""
 _MAX_CHOICES = 2_000
 _MAX_SIZE = 10_000
-"""Of a pattern with its repetitions written out: an engine may need memory for all of it."""
+"""Size of a pattern with its repetitions written out, which an engine may have to hold in memory."""
 _MAX_WIDTH = 2_000
 _FEW_CHOICES, _SHORT_CHARS = 16, 1_000
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 
 
 class PatternRefused(ValueError):
-    """Why a pattern is not used, as the end of a sentence."""
+    """The reason, as the end of a sentence, why a pattern is not used."""
 
 
-class TooSlow(Exception):
-    """The pattern did not come to an end on this text within its time."""
+class PatternTooSlow(Exception):
+    """The pattern did not finish on this text within the time limit."""
 
 
 class BoundedPattern:
-    """A pattern that can be matched with any text in bounded time.
+    """A pattern that matches any text in bounded time.
 
-    refuse_nested: whether an unbounded repetition inside of another is an error, as it is in a configuration.
-    Raises PatternRefused.
+    Args:
+        refuse_nested: reject a pattern with an unbounded repetition inside another one, as for patterns in
+            settings.
+
+    Raises:
+        PatternRefused: the pattern is invalid, too long or too complex.
     """
 
     def __init__(self, pattern: str, flags: int = 0, *, refuse_nested: bool = True) -> None:
@@ -52,49 +56,50 @@ class BoundedPattern:
         except (regex.error, RecursionError, MemoryError, OverflowError) as error:
             raise PatternRefused(f"it cannot be used: {error}") from None
 
-    def spans(self, text: str, limit_s: float = TIME_LIMIT_S) -> Iterator[tuple[int, int]]:
-        """Where it matches, from left to right. Raises TooSlow."""
+    def find_spans(self, text: str, limit_s: float = TIME_LIMIT_S) -> Iterator[tuple[int, int]]:
+        """Yield (start, end) of each match from left to right. Raises PatternTooSlow."""
         if self._shape.is_harmless(text):
             yield from (match.span() for match in self._plain.finditer(text))
             return
         try:
             yield from [match.span() for match in self._timed.finditer(text, timeout=limit_s)]
         except TimeoutError:
-            raise TooSlow from None
+            raise PatternTooSlow from None
 
     def search(self, text: str, limit_s: float = TIME_LIMIT_S) -> tuple[int, int] | None:
-        """Where it matches first. Raises TooSlow."""
+        """Return (start, end) of the first match, or None. Raises PatternTooSlow."""
         if self._shape.is_harmless(text):
             found = self._plain.search(text)
         else:
             try:
                 found = self._timed.search(text, timeout=limit_s)
             except TimeoutError:
-                raise TooSlow from None
+                raise PatternTooSlow from None
         return found.span() if found else None
 
 
 _ALIKE = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.ASCII
-"""Flags that have the same number in both engines."""
+"""Flags with the same value in `re` and in the `regex` package."""
 
 
 class _Shape:
-    """What is known of a pattern before it runs."""
+    """What is known about a pattern before it runs."""
 
     def __init__(
         self, choices: int = 1, size: int = 1, loops: int = 0, depth: int = 0, *, references: bool = False
     ) -> None:
-        self.choices = choices  # the product of the ways in which its parts can match, unbounded repetitions aside
-        self.loops = loops  # unbounded repetitions
-        self.size = size  # of all its parts, with repetitions written out
-        self.depth = depth  # of unbounded repetitions in each other
+        self.choices = choices  # product of the ways its parts can match, without unbounded repetitions
+        self.loops = loops  # number of unbounded repetitions
+        self.size = size  # number of parts, with repetitions written out
+        self.depth = depth  # nesting of unbounded repetitions
         self.references = references
 
     def is_harmless(self, text: str) -> bool:
-        """Whether Python's engine needs no more than some milliseconds for the text, whatever is in it.
+        """Whether Python's engine needs at most some milliseconds for any text of this length.
 
-        With one unbounded repetition it may go to the end of the text from every place, which is short enough in most
-        lines: such patterns are common, and the other engine takes long to import.
+        With one unbounded repetition it may scan to the end of the text from every position, which is fast for
+        most lines.
+        Such patterns are common, and importing the other engine takes long.
         """
         if self.references or self.size > _MAX_WIDTH or self.loops > 1:
             return False
@@ -123,7 +128,7 @@ def _shape_of(pattern: str, flags: int) -> _Shape:
 
 
 def _measure(items: Any) -> _Shape:
-    """The shape of a sequence. What is not known here counts as what backtracks without a bound."""
+    """Return the shape of a sequence. Unknown constructs count as ones that backtrack without a bound."""
     whole = _Shape(size=0)
     for op, argument in items:
         part = _part(str(op), argument)
@@ -167,7 +172,7 @@ def _repeated(least: int, most: Any, items: Any) -> _Shape:
     ways = inner.choices ** min(times, 64) * (1 if unbounded else times - int(least) + 1)
     choices = 10**9 if unbounded and inner.choices > 1 else min(ways, 10**9)
     loops = inner.loops * max(times, 1) + (1 if unbounded else 0)
-    # Repeated a bounded number of times, an unbounded repetition is as ambiguous as in an unbounded one.
+    # An unbounded repetition repeated a bounded number of times is as ambiguous as one in an unbounded repetition.
     depth = inner.depth + (1 if unbounded or (inner.depth and times > 1) else 0)
     return _Shape(choices, inner.size * times, loops, depth, references=inner.references)
 
@@ -194,20 +199,21 @@ _Sequence = list[_Node]
 
 
 def compile_partial(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """An expression that matches exactly where `pattern` may match once more text has followed, up to the end.
+    """Compile an expression that matches where `pattern` could match if more text followed, up to the end of the
+    text.
 
-    It matches a little more than that: lookahead may say no later, and a reference to a group counts as any word of at
-    most 40 characters. A text in which `pattern` has matched before the end is no partial match.
+    It matches slightly more: lookaheads are ignored, and a reference to a group counts as any word of at most 40
+    characters. A text in which `pattern` matches before the end is not a partial match.
     """
     tree = _parser.parse(pattern, flags)
     tree.data = _partial(list(tree.data), tree.state)
     return _compiler.compile(tree, flags)
 
 
-def list_leads(pattern: str, flags: int = 0) -> tuple[str, ...]:
-    """The letters, in lower case, with one of which every match of `pattern` begins; empty where they are too many.
+def list_first_letters(pattern: str, flags: int = 0) -> tuple[str, ...]:
+    """Return the lower-case letters, one of which begins every match of `pattern`; empty if there are too many.
 
-    To look for them takes a hundredth of the time that a search takes.
+    Searching for them takes a hundredth of the time of a search with the pattern.
     """
     leads = _find_leads(list(_parser.parse(pattern, flags).data))
     found = {lead.lower() for lead, _ in leads}
@@ -215,7 +221,7 @@ def list_leads(pattern: str, flags: int = 0) -> tuple[str, ...]:
 
 
 def _find_leads(nodes: _Sequence) -> list[tuple[str, bool]]:
-    """What a sequence may begin with, and whether that is all of it, so that what follows it comes next."""
+    """Return what a sequence may begin with, each with whether that is all of it, so that the next node follows."""
     found = [("", True)]
     for kind, given in nodes:
         if kind is _constants.LITERAL:
@@ -245,7 +251,7 @@ def _find_leads(nodes: _Sequence) -> list[tuple[str, bool]]:
 
 
 def _partial(nodes: _Sequence, state: Any) -> _Sequence:
-    """The sequence, ended by the end of the text anywhere inside it."""
+    """Return the sequence such that the end of the text may end it anywhere."""
     found: _Sequence = [_END]
     for node in reversed(nodes):
         inside = _inside(node, state)
@@ -262,7 +268,7 @@ def _either(sequences: list[_Sequence], state: Any) -> _Sequence:
 
 
 def _whole(node: _Node) -> _Node | None:
-    """A node as it has to match where the text goes on behind it; None where it need not."""
+    """Return a node as it must match if the text continues after it; None if it need not match."""
     kind, given = node
     if kind is _constants.AT and given is not _constants.AT_END_STRING:
         return node if given is _constants.AT_BEGINNING_STRING else None
@@ -272,7 +278,9 @@ def _whole(node: _Node) -> _Node | None:
 
 
 def _inside(node: _Node, state: Any) -> _Sequence | None:
-    """What matches up to the end of a text that ends inside this node; None for the end before it only."""
+    """Return what matches up to the end of a text that ends inside this node; None if the text can only end before
+    it.
+    """
     kind, given = node
     if kind in _ONE_CHARACTER or kind is _constants.AT or kind is _constants.ASSERT_NOT:
         return None

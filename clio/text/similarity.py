@@ -1,4 +1,4 @@
-"""How alike two texts are: MinHash, buckets of what may be alike, and differences that keep texts apart."""
+"""Similarity of two texts: MinHash signatures, an LSH index of them, and differences that forbid merging two texts."""
 
 import re
 import unicodedata
@@ -6,56 +6,65 @@ from array import array
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Generic, Literal, TypeVar, cast
 
-HASHES = 64
-_SEED = 42  # part of what is stored: another seed gives signatures that cannot be compared
+HASH_COUNT = 64
+_SEED = 42  # signatures are stored: those of another seed would not be comparable
 _WORD = re.compile(r"[^\W_]+(?:[.:/\\-][^\W_]+)*")
 
 Signature = tuple[int, ...]
 
 
-def words_of(text: str) -> list[str]:
-    """The words of a text in order, case-folded; a number, a version or a path is one word: "3.11.2", "src/app.py"."""
+def split_words(text: str) -> list[str]:
+    """Return the words of a text in order, case-folded. A number, version or path is one word: "3.11.2",
+    "src/app.py".
+    """
     return _WORD.findall(text.casefold())
 
 
-def tokens_of(text: str) -> frozenset[str]:
-    """The different words of a text that tell it from others, which those of one or two letters do not."""
-    words = frozenset(words_of(text))
+def distinctive_words(text: str) -> frozenset[str]:
+    """Return the different words of a text without those of one or two letters; all words if nothing else remains."""
+    words = frozenset(split_words(text))
     return frozenset(word for word in words if len(word) > 2 or not (word.isascii() and word.isalpha())) or words
 
 
-def signature(words: Iterable[str]) -> Signature:
-    """64 numbers below 2³²; the same in every process. No words give a signature that is like no other's."""
+def compute_signature(words: Iterable[str]) -> Signature:
+    """Return the MinHash signature of a set of words: 64 numbers below 2³², the same in every process.
+
+    The signature of an empty set is unlike any other.
+    """
     import rensa  # pyright: ignore[reportMissingTypeStubs]
 
-    hashes: Any = cast(Any, rensa).RMinHash(HASHES, _SEED)
+    hashes: Any = cast(Any, rensa).RMinHash(HASH_COUNT, _SEED)
     hashes.update(sorted(set(words)))
     return tuple(hashes.digest())
 
 
-def estimate(one: Sequence[int], other: Sequence[int]) -> float:
-    """The estimated Jaccard index of two signatures of the same length: the share of places in which they agree."""
+def estimate_jaccard(one: Sequence[int], other: Sequence[int]) -> float:
+    """Estimate the Jaccard similarity of two sets from signatures of equal length: the share of positions that
+    agree.
+    """
     return sum(map(int.__eq__, one, other)) / len(one) if one else 0.0
 
 
-def jaccard(one: Collection[str], other: Collection[str]) -> float:
-    """|A ∩ B| / |A ∪ B|, exactly; 0.0 where both are empty."""
+def compute_jaccard(one: Collection[str], other: Collection[str]) -> float:
+    """Return |A ∩ B| / |A ∪ B|; 0.0 if both are empty."""
     a, b = frozenset(one), frozenset(other)
     both = len(a & b)
     whole = len(a) + len(b) - both
     return both / whole if whole else 0.0
 
 
-BANDS, ROWS = 21, 3
+BAND_COUNT, ROWS_PER_BAND = 21, 3
 _HASH_BYTES = array("I").itemsize
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 class LshIndex(Generic[Key]):
-    """Keys by the bands of their signatures. Adding, removing and asking cost the same however many there are."""
+    """Finds keys with a similar signature: locality-sensitive hashing of signature bands. All operations take
+    constant time.
+    """
 
-    def __init__(self, bands: int = BANDS, rows: int = ROWS) -> None:
+    def __init__(self, bands: int = BAND_COUNT, rows: int = ROWS_PER_BAND) -> None:
         self._rows = rows
         self._buckets: list[dict[bytes, list[Key]]] = [{} for _ in range(bands)]
         self._kept: dict[Key, bytes] = {}
@@ -67,9 +76,8 @@ class LshIndex(Generic[Key]):
         return key in self._kept
 
     def add(self, key: Key, signature: Sequence[int]) -> None:
-        """Put a key in, or anew with another signature of numbers below 2³².
-
-        Raises ValueError for one too short for the bands.
+        """Add a key, or replace its signature (numbers below 2³²). Raises ValueError if it is too short for the
+        bands.
         """
         bands = len(self._buckets)
         if len(signature) < bands * self._rows:
@@ -83,7 +91,7 @@ class LshIndex(Generic[Key]):
                 buckets[band] = [key]
 
     def remove(self, key: Key) -> None:
-        """Take a key out; one that is not in is passed over."""
+        """Remove a key; unknown keys are ignored."""
         packed = self._kept.pop(key, None)
         if packed is None:
             return
@@ -92,8 +100,8 @@ class LshIndex(Generic[Key]):
             if not buckets[band]:
                 del buckets[band]
 
-    def candidates(self, signature: Sequence[int]) -> set[Key]:
-        """The keys that share a bucket with this signature: almost all that are alike, and some that are not."""
+    def find_candidates(self, signature: Sequence[int]) -> set[Key]:
+        """Return the keys that share a band with this signature: nearly all similar ones, and some that are not."""
         found: set[Key] = set()
         for buckets, band in self._banded(_packed(signature)):
             found.update(buckets.get(band, ()))
@@ -108,7 +116,7 @@ def _packed(signature: Sequence[int]) -> bytes:
     return array("I", signature).tobytes()
 
 
-Difference = Literal["number", "path", "negation", "script", "value"]
+DifferenceKind = Literal["number", "path", "negation", "script", "value"]
 
 _NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,:]\d+)*|[^\W\d_]+\d+[\w.-]*", re.UNICODE)
 _PATH = re.compile(r"(?:[\w.~-]*[/\\])+[\w.~*-]*|\b\w+\.(?:[A-Za-z]\w{0,5})\b")
@@ -122,17 +130,18 @@ _ASSIGNS = re.compile(
 )
 
 
-def differences(one: str, other: str) -> frozenset[Difference]:
-    """In which of the ways that forbid a merge the two texts differ.
+def find_differences(one: str, other: str) -> frozenset[DifferenceKind]:
+    """Return the kinds of difference that forbid merging the two texts. Empty for equal texts.
 
-    number: the numbers, versions or names with digits. path: paths and file names. negation: one says not.
-    value: the same words before "is", "uses", ":" …, and after it other words, not just more of them. script: either is
-    mostly not Latin, where word overlap says little. Two equal texts never differ.
+    number: numbers, versions or names with digits differ. path: paths or file names differ. negation: only one is
+    negated.
+    value: same words before "is", "uses", ":" and the like, but other words after it, not just more of them.
+    script: one of them is mostly not in Latin script, where overlap of words means little.
     """
-    a, b = _plain(one), _plain(other)
+    a, b = _normalize(one), _normalize(other)
     if a == b:
         return frozenset()
-    found: set[Difference] = set()
+    found: set[DifferenceKind] = set()
     if _numbers(a) != _numbers(b):
         found.add("number")
     if _paths(a) != _paths(b):
@@ -146,7 +155,7 @@ def differences(one: str, other: str) -> frozenset[Difference]:
     return frozenset(found)
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     text = unicodedata.normalize("NFC", text).replace("’", "'").casefold()
     return " ".join(text.split()).rstrip(".!;, ")
 
@@ -167,7 +176,7 @@ def _same_subject_other_value(one: str, other: str) -> bool:
 
 
 def _split(text: str) -> tuple[frozenset[str], frozenset[str]] | None:
-    """The words before the first word that assigns, and those after it; None where nothing is assigned."""
+    """Return the words before the first assigning word and those after it; None if there is none."""
     found = _ASSIGNS.search(text)
     if found is None:
         return None

@@ -30,8 +30,12 @@ _LONGEST = 64
 
 
 @lru_cache(maxsize=65_536)
-def porter(word: str) -> str:
-    """The stem of a lower-case word; words of other scripts, of two letters or of over 64 are returned as they are."""
+def porter_stem(word: str) -> str:
+    """Return the Porter stem of a lower-case word. Words in other scripts, of two letters or of over 64 are
+    unchanged.
+
+    Source: Porter 1980, "An algorithm for suffix stripping"; the same stems as SQLite's full-text search.
+    """
     if not 2 < len(word) <= _LONGEST or not (word.isascii() and word.isalnum()):
         return word
     word = _step_1b(_step_1a(word))
@@ -95,8 +99,10 @@ _PART = LazyRegex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _LEAST = 3
 
 
-def parts(text: str) -> list[str]:
-    """The parts of three letters or more of names that have several, folded; a plain word has none."""
+def split_identifiers(text: str) -> list[str]:
+    """Return the case-folded parts of three letters or more of compound names such as `loadConfig`; plain words have
+    none.
+    """
     return [
         part.lower()
         for name in _NAME.findall(text)
@@ -106,40 +112,40 @@ def parts(text: str) -> list[str]:
     ]
 
 
-LEAST_LETTERS = 5
-"""In shorter words one edit makes another word too often."""
+MIN_MISSPELLING_LETTERS = 5
+"""In shorter words, one edit too often gives another real word."""
 
 
 def is_misspelling(one: str, other: str) -> bool:
-    """Whether two words are the same, or long enough and one letter put in, taken out, changed or swapped apart."""
+    """Whether two words are equal, or long enough and one inserted, deleted, replaced or swapped letter apart."""
     if one == other:
         return True
-    return min(len(one), len(other)) >= LEAST_LETTERS and _one_edit_apart(one, other)
+    return min(len(one), len(other)) >= MIN_MISSPELLING_LETTERS and _one_edit_apart(one, other)
 
 
-class KnownWords:
-    """Words that are found again when they are misspelt; asking costs what the word's length costs."""
+class SpellingIndex:
+    """Words that can be found by a misspelling; a lookup takes time proportional to the length of the word."""
 
     def __init__(self) -> None:
         self._by_rest: dict[str, set[str]] = {}
         self._words: set[str] = set()
 
     def add(self, word: str) -> None:
-        """Know a word; a short one is passed over."""
-        if word not in self._words and len(word) >= LEAST_LETTERS:
+        """Add a word; words below MIN_MISSPELLING_LETTERS are ignored."""
+        if word not in self._words and len(word) >= MIN_MISSPELLING_LETTERS:
             self._words.add(word)
-            for rest in _rests(word):
+            for rest in _deletions(word):
                 self._by_rest.setdefault(rest, set()).add(word)
 
-    def like(self, word: str) -> set[str]:
-        """The known words this one may have been meant as."""
-        if len(word) < LEAST_LETTERS:
+    def find_similar(self, word: str) -> set[str]:
+        """Return the words of which this one may be a misspelling."""
+        if len(word) < MIN_MISSPELLING_LETTERS:
             return set()
-        found = {known for rest in _rests(word) for known in self._by_rest.get(rest, ())}
+        found = {known for rest in _deletions(word) for known in self._by_rest.get(rest, ())}
         return {known for known in found if is_misspelling(known, word)}
 
 
-def _rests(word: str) -> set[str]:
+def _deletions(word: str) -> set[str]:
     return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
 
 
@@ -154,9 +160,8 @@ def _one_edit_apart(one: str, other: str) -> bool:
 
 
 _WORD = LazyRegex(r"[^\W_]+")
-# Scripts written without spaces: a run of them is read as overlapping pairs of characters.
+# Scripts written without spaces: a run of them is split into overlapping pairs of characters.
 _UNSPACED = LazyRegex(r"([\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+)")
-_ASCII_WORD = LazyRegex(r"[A-Za-z0-9]+")
 _VOWEL = LazyRegex(r"[aeiouy]")
 
 _STOP_WORDS = """
@@ -168,8 +173,10 @@ will with would yes you your
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
-def words(text: str) -> list[str]:
-    """The words of a text in order, case-folded; underscores separate, numbers stay whole, any script."""
+def tokenize(text: str) -> list[str]:
+    """Return the words of a text in order, case-folded, in any script. Underscores separate words; numbers stay
+    whole.
+    """
     found: list[str] = []
     for word in _WORD.findall(text.casefold()):
         if word.isascii():
@@ -177,21 +184,21 @@ def words(text: str) -> list[str]:
         else:
             for number, run in enumerate(_UNSPACED.split(word)):
                 if run:
-                    found.extend(_pairs(run) if number % 2 else [run])
+                    found.extend(_split_into_pairs(run) if number % 2 else [run])
     return found
 
 
-def terms(text: str) -> list[str]:
-    """The words that say something, stemmed; all of them where every word is a stop word."""
-    found = words(text)
-    return [stem(word) for word in found if word not in STOP_WORDS] or [stem(word) for word in found]
+def extract_terms(text: str) -> list[str]:
+    """Return the stems of the words that are not stop words; of all words if all are stop words."""
+    found = tokenize(text)
+    return [stem_word(word) for word in found if word not in STOP_WORDS] or [stem_word(word) for word in found]
 
 
 @lru_cache(maxsize=65_536)
-def stem(word: str) -> str:
-    """The word without common English endings: plural, -ed, -ing, -ly, final e. Others are returned as they are.
+def stem_word(word: str) -> str:
+    """Return the word without common English endings (plural, -ed, -ing, -ly, final e); other words are unchanged.
 
-    Not a dictionary form; only good for comparing with another stem.
+    The result is not a dictionary form; compare it with other stems only.
     """
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return word
@@ -208,8 +215,10 @@ def stem(word: str) -> str:
     return word[:-1] if word.endswith("e") and len(word) > 2 else word
 
 
-def rarity(documents: Iterable[Collection[str]], wanted: Collection[str]) -> dict[str, float]:
-    """A positive weight for each wanted term, more for a rare one: ln(1 + (N + 1) / (1 + documents that have it))."""
+def compute_rarity(documents: Iterable[Collection[str]], wanted: Collection[str]) -> dict[str, float]:
+    """Return a positive weight for each wanted term, larger for rare ones: ln(1 + (N + 1) / (1 + documents with
+    it)).
+    """
     counts = dict.fromkeys(wanted, 0)
     total = 0
     for document in documents:
@@ -219,27 +228,18 @@ def rarity(documents: Iterable[Collection[str]], wanted: Collection[str]) -> dic
     return {term: math.log(1 + (total + 1) / (1 + count)) for term, count in counts.items()}
 
 
-def coverage(wanted: Mapping[str, float], document: Collection[str]) -> float:
-    """The share, by weight, of the wanted terms a document has: 0.0 to 1.0."""
+def compute_coverage(wanted: Mapping[str, float], document: Collection[str]) -> float:
+    """Return the share, by weight, of the wanted terms that a document contains, 0.0 to 1.0."""
     total = sum(wanted.values())
     return sum(weight for term, weight in wanted.items() if term in document) / total if total else 0.0
 
 
 def has_phrase(text: Sequence[str], phrase: Sequence[str]) -> bool:
-    """Whether the words of the phrase stand in the text, whole, next to each other and in order."""
+    """Whether the text contains the words of the phrase next to each other and in order."""
     if not phrase:
         return False
     first, length = phrase[0], len(phrase)
     return any(word == first and list(text[at : at + length]) == list(phrase) for at, word in enumerate(text))
-
-
-def rough_tokens(text: str) -> int:
-    """About how many tokens a text is: a quarter of each ASCII word's length, rounded up; one for each other sign.
-
-    ASCII punctuation and white space count nothing. Source: the preferences document.
-    """
-    ascii_words = sum(-(-len(word) // 4) for word in _ASCII_WORD.findall(text))
-    return ascii_words + sum(1 for char in text if not char.isascii() and not char.isspace())
 
 
 def _without_plural(word: str) -> str:
@@ -252,7 +252,7 @@ def _without_plural(word: str) -> str:
     return word
 
 
-def _pairs(run: str) -> list[str]:
+def _split_into_pairs(run: str) -> list[str]:
     return [run] if len(run) == 1 else [run[at : at + 2] for at in range(len(run) - 1)]
 
 
@@ -294,8 +294,8 @@ month year morning evening night time times date number amount count total
 _TELLING_DIGITS = 3
 
 
-def is_everyday(word: str) -> bool:
-    """Whether a stem is one of these words, a single letter, or a number of one or two digits."""
+def is_common_term(word: str) -> bool:
+    """Whether a stem occurs in requests of every kind, or is a single letter or a number of one or two digits."""
     if not word.isascii():
         return False
     return word in _stems() or len(word) == 1 or (word.isdigit() and len(word) < _TELLING_DIGITS)
@@ -303,7 +303,7 @@ def is_everyday(word: str) -> bool:
 
 @cache
 def _stems() -> frozenset[str]:
-    return frozenset(stem(word) for word in f"{_SAID_BY_ALL} {_ASKED_FOR} {_COUNTED}".split())
+    return frozenset(stem_word(word) for word in f"{_SAID_BY_ALL} {_ASKED_FOR} {_COUNTED}".split())
 
 
 _GROUPS = """
@@ -347,7 +347,7 @@ name called named
 host server machine
 """
 
-# Only for what is asked: vectors are made with the groups above, and are kept.
+# Used for questions only: the groups above are part of stored vectors and must not change.
 _ALSO = """
 vacation holiday leave
 migrate migration migrations
@@ -383,7 +383,7 @@ queue broker
 ticket issue
 """
 _WIDER = _GROUPS + _ALSO
-# What a kind of thing is asked for, and what it is called where it stands; the other way round says nothing.
+# A question about the kind on the left is answered by text that names a member; the reverse does not hold.
 _KINDS = """
 database: postgres postgresql mysql mariadb sqlite mongodb oracle cockroachdb dynamodb
 cache: redis memcached
@@ -406,10 +406,10 @@ computer: laptop macbook thinkpad
 
 
 @cache
-def _table(groups: str) -> dict[str, frozenset[str]]:
+def _make_synonym_table(groups: str) -> dict[str, frozenset[str]]:
     table: dict[str, frozenset[str]] = {}
     for line in groups.strip().splitlines():
-        group = frozenset(stem(word) for word in line.split())
+        group = frozenset(stem_word(word) for word in line.split())
         for word in group:
             table[word] = table.get(word, frozenset()) | group
     return table
@@ -418,29 +418,26 @@ def _table(groups: str) -> dict[str, frozenset[str]]:
 @cache
 def _kinds() -> dict[str, frozenset[str]]:
     lines = (line.split(":") for line in _KINDS.strip().splitlines())
-    return {stem(kind): frozenset(stem(word) for word in members.split()) for kind, members in lines}
+    return {stem_word(kind): frozenset(stem_word(word) for word in members.split()) for kind, members in lines}
 
 
-SYNONYMS = _table(_GROUPS)
+SYNONYMS = _make_synonym_table(_GROUPS)
 
 
-def expanded(word: str) -> frozenset[str]:
-    """The stem and the stems of what it may also be called."""
-    return SYNONYMS.get(word, frozenset((word,)))
+def expand_query_word(word: str) -> frozenset[str]:
+    """Return the stem of a question's word and the stems of its synonyms, including those used for questions only."""
+    return _make_synonym_table(_WIDER).get(word, frozenset((word,)))
 
 
-def other_words(word: str) -> frozenset[str]:
-    """The stem and the stems of other words for what a question calls so; more of them than `expanded` knows."""
-    return _table(_WIDER).get(word, frozenset((word,)))
+def list_members_of_kind(word: str) -> frozenset[str]:
+    """Return the stems of the members of a kind, as Vim is an editor; empty for most words."""
+    return frozenset[str]().union(*(_kinds().get(one, frozenset()) for one in expand_query_word(word)))
 
 
-def of_its_kind(word: str) -> frozenset[str]:
-    """The stems of things that are one of what a question calls so, as Vim is an editor; none for most words."""
-    return frozenset[str]().union(*(_kinds().get(one, frozenset()) for one in other_words(word)))
-
-
-def canonical(word: str) -> str:
-    """The one stem that stands for all of a word's group, the first there; a stem of no group stands for itself."""
+def get_canonical_stem(word: str) -> str:
+    """Return the stem that represents all synonyms of a stem, the first of its group; the stem itself without a
+    group.
+    """
     return _first_words().get(word, word)
 
 
@@ -448,49 +445,58 @@ def canonical(word: str) -> str:
 def _first_words() -> dict[str, str]:
     first: dict[str, str] = {}
     for line in _GROUPS.strip().splitlines():
-        stems = [stem(word) for word in line.split()]
+        stems = [stem_word(word) for word in line.split()]
         for word in stems:
             first.setdefault(word, stems[0])
     return first
 
 
-MAX_CHARS = 4_000
-"""Of a question, from its beginning and its end, so that a pasted log costs nothing; what is asked stands there."""
+MAX_QUESTION_CHARS = 4_000
+"""A longer text is analysed at its beginning and end only, where the question is, so that a pasted log costs
+nothing.
+"""
 _FILLERS = STOP_WORDS | frozenset(
     "am s t d m ll re ve don doesn didn isn aren wasn couldn shouldn wouldn won let us mine yours myself ours".split()
 )
 _FIRST = LazyRegex(r"\W*(what|when|where|which|who|whose|whom|why|how)\b", re.IGNORECASE)
 
 
-class Asked(Struct, frozen=True, kw_only=True):
-    """One word of a question. said: as it stands there. same: its stem and those of other words for it.
+class QuestionWord(Struct, frozen=True, kw_only=True):
+    """One word of a question.
 
-    forms: those, and the stems of things of that kind. everyday: it stands in requests of every kind.
+    Attributes:
+        text: the word as written.
+        stem: its stem.
+        synonyms: its stem and those of its synonyms.
+        forms: the synonyms, and the stems of members if the word names a kind of thing.
+        is_common: it occurs in requests of every kind.
     """
 
-    said: str
+    text: str
     stem: str
-    same: frozenset[str]
+    synonyms: frozenset[str]
     forms: frozenset[str]
-    everyday: bool
+    is_common: bool
 
 
-def asked(question: str) -> list[Asked]:
-    """The words that say something in the order they were said; of words for the same thing only the first."""
-    half = MAX_CHARS // 2
-    text = question if len(question) <= MAX_CHARS else f"{question[:half]}\n{question[-half:]}"
-    found: dict[str, Asked] = {}
+def parse_question_words(question: str) -> list[QuestionWord]:
+    """Return the meaningful words of a question in order; of several synonyms only the first."""
+    half = MAX_QUESTION_CHARS // 2
+    text = question if len(question) <= MAX_QUESTION_CHARS else f"{question[:half]}\n{question[-half:]}"
+    found: dict[str, QuestionWord] = {}
     taken: set[str] = set()
-    for word in (*words(text), *parts(text)):
-        root = stem(word)
+    for word in (*tokenize(text), *split_identifiers(text)):
+        root = stem_word(word)
         if word in _FILLERS or root in found or root in taken:
             continue
-        same = other_words(root)
-        found[root] = Asked(said=word, stem=root, same=same, forms=same | of_its_kind(root), everyday=is_everyday(root))
+        same = expand_query_word(root)
+        found[root] = QuestionWord(
+            text=word, stem=root, synonyms=same, forms=same | list_members_of_kind(root), is_common=is_common_term(root)
+        )
         taken |= same
     return list(found.values())
 
 
-def is_asking(question: str) -> bool:
-    """Whether it begins as a question after something does, which makes its one word its subject."""
+def is_question(question: str) -> bool:
+    """Whether the text begins with a question word such as "what" or "how"."""
     return _FIRST.match(question) is not None

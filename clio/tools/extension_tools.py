@@ -14,7 +14,7 @@ from clio.providers.base import ToolSpec
 from clio.security.actions import CallServer, Internal
 from clio.skills.skills import Skill, SkillShelf
 from clio.text.formatting import format_count, truncate, truncate_line
-from clio.text.hidden_text import unhidden
+from clio.text.hidden_text import reveal_hidden_text
 from clio.tools.base import FreeArguments, Prepared, Progress, Tool, ToolOutput
 from clio.tools.output import nearest
 from clio.tools.schemas import UseSkillArgs
@@ -100,7 +100,7 @@ def framed(text: str, server: str) -> str:
 
 def plain(text: str) -> str:
     """The text without control characters, hidden letters spelled out; tab and newline stay."""
-    text = unhidden(text.replace("\r\n", "\n"))
+    text = reveal_hidden_text(text.replace("\r\n", "\n"))
     kept = (char for char in text if char in "\t\n" or char.isprintable() or ord(char) > 0x9F)
     return "".join(kept).encode("utf-8", "replace").decode("utf-8")
 
@@ -109,11 +109,11 @@ def in_sight(value: Any) -> Any:
     """A JSON value with what is hidden in any of its texts spelled out."""
     match value:
         case str():
-            return unhidden(value)
+            return reveal_hidden_text(value)
         case list():
             return [in_sight(one) for one in cast("list[Any]", value)]
         case dict():
-            return {unhidden(key): in_sight(one) for key, one in cast("dict[str, Any]", value).items()}
+            return {reveal_hidden_text(key): in_sight(one) for key, one in cast("dict[str, Any]", value).items()}
         case _:
             return value
 

@@ -22,7 +22,7 @@ from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
 from clio.storage.locks import error_cause
 from clio.text.formatting import format_count, format_stored_time, truncate_line
-from clio.text.vocabulary import terms
+from clio.text.vocabulary import extract_terms
 from clio.tools import memory_answers
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.memory_answers import source_of
@@ -263,7 +263,9 @@ def _matching(
     shown = found[:max_results]
     if earlier:
         shown = [_with_whole_output(session, message) for message in shown]
-    wanted = meant_terms(set(terms(query)), set(terms("\n".join(_said(message)[1] for message in shown))))
+    wanted = meant_terms(
+        set(extract_terms(query)), set(extract_terms("\n".join(_said(message)[1] for message in shown)))
+    )
     text = "\n\n".join(_around(message, places[message.id], wanted) for message in shown)
     what = f"{len(shown):,} of {len(found):,} messages of {where} that match, best first"
     what += f", max_results={min(len(found), 50)} shows more" if len(shown) < len(found) else ""
@@ -343,7 +345,7 @@ def _around(message: Message, place: int, wanted: Set[str]) -> str:
     lines = rows(text)
     if len(text) <= _FOUND_CHARS:
         return f"{head}\n{text}"
-    counts = [len(wanted & set(terms(line))) for line in lines]
+    counts = [len(wanted & set(extract_terms(line))) for line in lines]
     best = max(counts, default=0)
     ranked = sorted((at for at, count in enumerate(counts) if count * 2 > best), key=lambda at: -counts[at])
     chosen: set[int] = set()

@@ -21,7 +21,7 @@ from clio.images import has_image_suffix
 from clio.messages import Message, ToolMessage, UserMessage
 from clio.security.actions import Workspace
 from clio.text.formatting import format_bytes, format_count
-from clio.text.fuzzy import FuzzyNames, score
+from clio.text.fuzzy import FuzzyNames, score_match
 from clio.threads import start_daemon_thread
 from clio.ui.safe_text import clean_line
 
@@ -239,7 +239,7 @@ class MentionMenu:
         shell = self._shell()
         boosts = score_recent_files(shell.session.messages if shell else ())
         if typed and not typed.endswith("/"):
-            found = names.best(typed.removeprefix("./"), MAX_OFFERS, boosts)
+            found = names.find_best(typed.removeprefix("./"), MAX_OFFERS, boosts)
         else:
             used = sorted(boosts, key=lambda path: -boosts[path]) if not typed else []
             known = set(files) if used else set[str]()
@@ -258,13 +258,13 @@ class MentionMenu:
                 if info.id == shell.session.id:
                     continue
                 name = info.name or info.id[:8]
-                points = score(typed, f"{name} {info.id} {info.first_words}")
+                points = score_match(typed, f"{name} {info.id} {info.first_words}")
                 if points is not None:
                     note = f"from the repository: {info.first_words}" if info.came_with_project else info.first_words
                     rows.append((points, _make_offer(kind, name, note)))
         else:
             for note in shell.memory.list_notes():
-                points = score(typed, note.key)
+                points = score_match(typed, note.key)
                 if points is not None:
                     rows.append((points, _make_offer(kind, note.key, " ".join(note.content[:200].split())[:60])))
         if typed:
@@ -318,7 +318,7 @@ def list_disk_entries(typed: str) -> list[str]:
 
 def _filter_resources(offers: Sequence[MentionOffer], typed: str) -> Iterator[MentionOffer]:
     """Yield the matching resources of a server, best first."""
-    rows = [(points, one) for one in offers if (points := score(typed, f"{one.label} {one.note}")) is not None]
+    rows = [(points, one) for one in offers if (points := score_match(typed, f"{one.label} {one.note}")) is not None]
     if typed:
         rows.sort(key=lambda row: -row[0])
     yield from (one for _, one in rows[:MAX_OFFERS])

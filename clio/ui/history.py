@@ -11,7 +11,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import History
 
-from clio.text.fuzzy import score
+from clio.text.fuzzy import score_match
 
 _READ_BYTES = 512 * 1024  # only the end of the file is read, so that a history of years opens quickly
 _MAX_ENTRY_CHARS = 20_000
@@ -149,7 +149,7 @@ class HistorySearch(Completer):
         low, ranked = wanted.lower(), list[tuple[float, int, HistoryEntry]]()
         for number, entry in enumerate(self._entries):
             text = entry.text[:_SCORED_CHARS].replace("/", " ")
-            points = score(wanted.replace("/", " "), text)
+            points = score_match(wanted.replace("/", " "), text)
             if points is not None:
                 points += _SAME_PROJECT_POINTS * entry.is_from_this_project + _EXACT_MATCH_POINTS * (
                     low in text.lower()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.context.inert import shorten
+from clio.context.inert_text import shorten
 from clio.context.summary import Ask, Decision, FileState, Outcome, ThreadSummary, merge, summarise
 from clio.messages import (
     AssistantMessage,

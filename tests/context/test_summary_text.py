@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.context.command_results import FailedTest, TestRun
-from clio.context.inert import cut, one_line, quoted, weight
+from clio.context.inert_text import cut, one_line, quoted, weight
 from clio.context.summary import (
     Ask,
     Decision,

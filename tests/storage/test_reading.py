@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from clio.storage.documents import DocumentFormat, decode_document
 from clio.storage.files import LeavesProject, NotAFile, TooLarge, read_project_file, read_regular
 from clio.storage.jsonl import append_lines, read_last_lines
-from clio.text.json_data import MAX_DEPTH, TooDeep, decode_json
+from clio.text.json_data import MAX_DEPTH, NestedTooDeeply, decode_json
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_depth_has_a_limit_and_brackets_in_texts_do_not_count(open_: str, close:
     inner = '"' + "[{" * 500 + '"'
     decode_json(open_ * MAX_DEPTH + inner + close * MAX_DEPTH)
     for depth in (MAX_DEPTH + 1, 10_000):
-        with pytest.raises(TooDeep):
+        with pytest.raises(NestedTooDeeply):
             decode_json(open_ * depth + inner + close * depth)
 
 

@@ -5,24 +5,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.text.vocabulary import (
-    MAX_CHARS,
-    KnownWords,
-    asked,
-    expanded,
-    is_asking,
-    is_everyday,
+    MAX_QUESTION_CHARS,
+    SYNONYMS,
+    SpellingIndex,
+    expand_query_word,
+    is_common_term,
     is_misspelling,
-    of_its_kind,
-    other_words,
-    parts,
-    stem,
+    is_question,
+    list_members_of_kind,
+    parse_question_words,
+    split_identifiers,
+    stem_word,
 )
 
 LETTERS = st.text("abcde", min_size=1, max_size=8)
 
 
 def test_words_are_listed_once_each_without_fillers_in_their_order() -> None:
-    assert [word.said for word in asked("Don't the servers of the server listen on port 80, or do the servers?")] == [
+    assert [
+        word.text
+        for word in parse_question_words("Don't the servers of the server listen on port 80, or do the servers?")
+    ] == [
         "servers",
         "listen",
         "port",
@@ -31,11 +34,13 @@ def test_words_are_listed_once_each_without_fillers_in_their_order() -> None:
 
 
 def test_of_words_for_the_same_thing_only_the_first_counts() -> None:
-    assert [word.said for word in asked("is the db the database?")] == ["db"]
+    assert [word.text for word in parse_question_words("is the db the database?")] == ["db"]
 
 
 def test_words_of_every_day_are_marked() -> None:
-    said = {word.said: word.everyday for word in asked("write the migration for file 12 and route 8443")}
+    said = {
+        word.text: word.is_common for word in parse_question_words("write the migration for file 12 and route 8443")
+    }
     assert said == {
         "write": True,
         "migration": False,
@@ -44,31 +49,33 @@ def test_words_of_every_day_are_marked() -> None:
         "route": False,
         "8443": False,
     }
-    assert not is_everyday("用户")
+    assert not is_common_term("用户")
 
 
 def test_a_question_has_the_forms_a_memory_may_have() -> None:
-    [word] = asked("db")
-    assert {stem("database"), stem("postgres"), stem("sqlite")} <= word.forms
-    assert stem("sqlite") not in word.same
+    [word] = parse_question_words("db")
+    assert {stem_word("database"), stem_word("postgres"), stem_word("sqlite")} <= word.forms
+    assert stem_word("sqlite") not in word.synonyms
 
 
 def test_a_kind_has_members_and_a_member_no_kind() -> None:
-    assert stem("neovim") in of_its_kind(stem("editor"))
-    assert of_its_kind(stem("neovim")) == frozenset()
-    assert stem("editor") not in other_words(stem("neovim"))
+    assert stem_word("neovim") in list_members_of_kind(stem_word("editor"))
+    assert list_members_of_kind(stem_word("neovim")) == frozenset()
+    assert stem_word("editor") not in expand_query_word(stem_word("neovim"))
 
 
 @pytest.mark.parametrize("word", ["database", "vacation", "deploy", "config"])
-def test_other_words_are_at_least_those_of_the_vectors(word: str) -> None:
-    assert expanded(stem(word)) <= other_words(stem(word))
-    assert all(stem(word) in other_words(other) for other in other_words(stem(word)))
+def test_synonyms_of_a_question_word_are_mutual_and_include_those_of_the_vectors(word: str) -> None:
+    assert SYNONYMS.get(stem_word(word), frozenset()) <= expand_query_word(stem_word(word))
+    assert all(stem_word(word) in expand_query_word(other) for other in expand_query_word(stem_word(word)))
 
 
 def test_a_long_question_is_read_at_its_ends() -> None:
-    said = {word.said for word in asked("first " + "middle " * MAX_CHARS + " last")}
+    said = {word.text for word in parse_question_words("first " + "middle " * MAX_QUESTION_CHARS + " last")}
     assert said == {"first", "middle", "last"}
-    assert "hidden" not in {word.said for word in asked("a " * MAX_CHARS + "hidden" + " b" * MAX_CHARS)}
+    assert "hidden" not in {
+        word.text for word in parse_question_words("a " * MAX_QUESTION_CHARS + "hidden" + " b" * MAX_QUESTION_CHARS)
+    }
 
 
 @pytest.mark.parametrize(
@@ -83,14 +90,14 @@ def test_a_long_question_is_read_at_its_ends() -> None:
     ],
 )
 def test_names_have_parts(text: str, expected: list[str]) -> None:
-    assert parts(text) == expected
+    assert split_identifiers(text) == expected
 
 
 @pytest.mark.parametrize(
     ("text", "expected"), [("Which port?", True), ("  how so", True), ("whichever", False), ("run", False)]
 )
 def test_a_question_after_something_begins_so(text: str, expected: bool) -> None:
-    assert is_asking(text) is expected
+    assert is_question(text) is expected
 
 
 @pytest.mark.parametrize(
@@ -114,7 +121,9 @@ def test_one_typo_of_a_finger(one: str, other: str, expected: bool) -> None:
 
 @given(known=st.lists(LETTERS, max_size=8), word=LETTERS)
 def test_the_index_of_known_words_finds_what_comparing_each_would(known: list[str], word: str) -> None:
-    index = KnownWords()
+    index = SpellingIndex()
     for one in known:
         index.add(one)
-    assert index.like(word) == {one for one in known if len(word) >= 5 and len(one) >= 5 and is_misspelling(one, word)}
+    assert index.find_similar(word) == {
+        one for one in known if len(word) >= 5 and len(one) >= 5 and is_misspelling(one, word)
+    }

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clio.text.regex_limits import TIME_LIMIT_S, BoundedPattern, PatternRefused, TooSlow
+from clio.text.regex_limits import TIME_LIMIT_S, BoundedPattern, PatternRefused, PatternTooSlow
 
 _PARTS = st.recursive(
     st.sampled_from(["a", "b", "[ab]", ".", r"\w", "^", "$", r"\b"]),
@@ -32,7 +32,7 @@ def test_what_may_take_for_ever_is_refused_with_a_reason(pattern: str) -> None:
 )
 def test_ordinary_patterns_find_what_they_found_before(pattern: str) -> None:
     text = "ACME-123456 at 10.0.0.1 with sk-" + "äb1" * 9 + " xA-1 A-22 aa A b B c C"
-    assert list(BoundedPattern(pattern).spans(text)) == [found.span() for found in re.finditer(pattern, text)]
+    assert list(BoundedPattern(pattern).find_spans(text)) == [found.span() for found in re.finditer(pattern, text)]
 
 
 @settings(deadline=None, max_examples=60)
@@ -40,10 +40,10 @@ def test_ordinary_patterns_find_what_they_found_before(pattern: str) -> None:
 def test_nothing_takes_much_longer_than_its_limit(pattern: str, text: str) -> None:
     try:
         bounded = BoundedPattern(pattern, refuse_nested=False)
-        list(bounded.spans("a"))  # the first use loads an engine
+        list(bounded.find_spans("a"))  # the first use loads an engine
     except PatternRefused:
         return
     began = time.process_time()
-    with contextlib.suppress(TooSlow):
-        list(bounded.spans(text))
+    with contextlib.suppress(PatternTooSlow):
+        list(bounded.find_spans(text))
     assert time.process_time() - began < TIME_LIMIT_S + 2

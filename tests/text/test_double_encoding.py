@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clio.text.hidden_text import mended
+from clio.text.hidden_text import repair_double_utf8
 
 FINE = [
     "",
@@ -34,7 +34,7 @@ def twice(text: str) -> str:
 
 @pytest.mark.parametrize("text", FINE)
 def test_text_that_is_fine_is_not_touched(text: str) -> None:
-    assert mended(text) == text
+    assert repair_double_utf8(text) == text
 
 
 @pytest.mark.parametrize("text", ["données", "漢字", "a – b", "voilà", "Übung", "✓ done", "ok 😀", "Ünïcödé"])
@@ -44,7 +44,7 @@ def test_twice_and_thrice_encoded_text_is_mended(text: str, times: int) -> None:
     for _ in range(times):
         broken = twice(broken)
     assert broken != text
-    assert mended(broken) == text
+    assert repair_double_utf8(broken) == text
 
 
 @pytest.mark.parametrize(
@@ -56,25 +56,25 @@ def test_twice_and_thrice_encoded_text_is_mended(text: str, times: int) -> None:
     ],
 )
 def test_what_the_end_cut_short_stays_and_the_rest_is_mended(broken: str, whole: str) -> None:
-    assert mended(broken) == whole
+    assert repair_double_utf8(broken) == whole
 
 
 def test_a_single_sign_is_mended_only_where_all_text_was_encoded_twice() -> None:
     for text in ("é", "à la carte", "35 °C"):
-        assert mended(twice(text)) == twice(text)
-        assert mended(twice(text), expected=True) == text
-    assert mended("NESTLÉ®", expected=True) == "NESTLÉ®"
-    assert mended("naïveté", expected=True) == "naïveté"
+        assert repair_double_utf8(twice(text)) == twice(text)
+        assert repair_double_utf8(twice(text), expected=True) == text
+    assert repair_double_utf8("NESTLÉ®", expected=True) == "NESTLÉ®"
+    assert repair_double_utf8("naïveté", expected=True) == "naïveté"
 
 
 @given(st.text(st.characters(max_codepoint=0x7F) | st.characters(min_codepoint=0x100)))
 @example("漢字")
 def test_text_beyond_latin_1_is_never_touched(text: str) -> None:
     if any(ord(char) > 0xFF for char in text):
-        assert mended(text, expected=True) == text
+        assert repair_double_utf8(text, expected=True) == text
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_whatever_is_mended_was_that_text_encoded_twice(text: str) -> None:
-    better = mended(twice(text))
-    assert better == twice(text) or better == text or mended(text) == better
+    better = repair_double_utf8(twice(text))
+    assert better == twice(text) or better == text or repair_double_utf8(text) == better

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.text.fuzzy import FuzzyNames, score
+from clio.text.fuzzy import FuzzyNames, score_match
 
 FILES = [
     "README.md",
@@ -37,37 +37,37 @@ FILES = [
     ],
 )
 def test_the_name_that_is_meant_comes_first(typed: str, first: str) -> None:
-    assert FuzzyNames(FILES).best(typed, 5)[0] == first
+    assert FuzzyNames(FILES).find_best(typed, 5)[0] == first
 
 
 def test_an_upper_case_letter_means_itself() -> None:
-    assert FuzzyNames(FILES).best("Prompt", 5) == []
-    assert score("User", "src/UserModel.ts") is not None
+    assert FuzzyNames(FILES).find_best("Prompt", 5) == []
+    assert score_match("User", "src/UserModel.ts") is not None
 
 
 def test_what_was_used_a_moment_ago_comes_first() -> None:
     names = FuzzyNames(["a/first.py", "b/first.py"])
-    assert names.best("first", 2) == ["a/first.py", "b/first.py"]
-    assert names.best("first", 2, {"b/first.py": 12.0})[0] == "b/first.py"
-    assert names.best("", 1, {"b/first.py": 12.0, "gone.py": 99.0}) == ["b/first.py"]
+    assert names.find_best("first", 2) == ["a/first.py", "b/first.py"]
+    assert names.find_best("first", 2, {"b/first.py": 12.0})[0] == "b/first.py"
+    assert names.find_best("", 1, {"b/first.py": 12.0, "gone.py": 99.0}) == ["b/first.py"]
 
 
 @given(st.lists(st.text("abAB/_.", min_size=1, max_size=12), max_size=30), st.text("abAB_", max_size=4))
 def test_typing_on_finds_what_typing_at_once_finds(names: list[str], query: str) -> None:
     typed = FuzzyNames(names)
     for end in range(len(query)):
-        typed.best(query[:end], 50)
-    assert typed.best(query, 50) == FuzzyNames(names).best(query, 50)
+        typed.find_best(query[:end], 50)
+    assert typed.find_best(query, 50) == FuzzyNames(names).find_best(query, 50)
 
 
 @given(st.text("abAB/_.", min_size=1, max_size=12), st.text("abAB_", min_size=1, max_size=4))
 def test_a_name_matches_just_when_the_characters_are_in_it_in_order(name: str, query: str) -> None:
     text = name if query != query.lower() else name.lower()
     places = iter(text)
-    assert (score(query, name) is not None) == all(char in places for char in query)
+    assert (score_match(query, name) is not None) == all(char in places for char in query)
 
 
 def test_of_very_many_matches_the_likely_ones_are_ranked() -> None:
     rng = random.Random(1)
     names = [f"pkg{rng.randrange(10**6)}/module_{number}.py" for number in range(5_000)]
-    assert FuzzyNames([*names, "deep/er/down/main.py"]).best("main", 3)[0] == "deep/er/down/main.py"
+    assert FuzzyNames([*names, "deep/er/down/main.py"]).find_best("main", 3)[0] == "deep/er/down/main.py"

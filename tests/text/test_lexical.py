@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.text.vocabulary import coverage, has_phrase, rarity, stem, terms, words
+from clio.text.vocabulary import compute_coverage, compute_rarity, extract_terms, has_phrase, stem_word, tokenize
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from clio.text.vocabulary import coverage, has_phrase, rarity, stem, terms, word
     ],
 )
 def test_words_of_any_script(text: str, found: list[str]) -> None:
-    assert words(text) == found
+    assert tokenize(text) == found
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_words_of_any_script(text: str, found: list[str]) -> None:
     ],
 )
 def test_a_family_has_one_stem(family: str) -> None:
-    assert len({stem(word) for word in family.split()}) == 1
+    assert len({stem_word(word) for word in family.split()}) == 1
 
 
 @pytest.mark.parametrize(
@@ -46,23 +46,27 @@ def test_a_family_has_one_stem(family: str) -> None:
 )
 def test_different_words_stay_different(pair: str) -> None:
     left, right = pair.split()
-    assert stem(left) != stem(right)
+    assert stem_word(left) != stem_word(right)
 
 
 def test_stop_words_count_only_where_there_is_nothing_else() -> None:
-    assert terms("why did we choose the atomic writes") == [stem("choose"), stem("atomic"), stem("writes")]
-    assert terms("what was it") == ["what", "was", "it"]
+    assert extract_terms("why did we choose the atomic writes") == [
+        stem_word("choose"),
+        stem_word("atomic"),
+        stem_word("writes"),
+    ]
+    assert extract_terms("what was it") == ["what", "was", "it"]
 
 
 def test_rare_words_weigh_more() -> None:
     documents = [{"common"}] * 9 + [{"common", "rare"}]
-    weights = rarity(documents, ["common", "rare", "absent"])
+    weights = compute_rarity(documents, ["common", "rare", "absent"])
     assert 0 < weights["common"] < weights["rare"] < weights["absent"]
-    assert coverage(weights, {"rare"}) > coverage(weights, {"common"})
+    assert compute_coverage(weights, {"rare"}) > compute_coverage(weights, {"common"})
 
 
 def test_phrase_needs_whole_words_in_order() -> None:
-    text = words("The token refresh fails")
+    text = tokenize("The token refresh fails")
     assert has_phrase(text, ["token", "refresh"])
     assert not has_phrase(text, ["refresh", "token"])
     assert not has_phrase(text, ["token", "refres"])
@@ -71,12 +75,12 @@ def test_phrase_needs_whole_words_in_order() -> None:
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_coverage_is_a_share(query: str, text: str) -> None:
-    weights = rarity([set(terms(text))], set(terms(query)))
-    assert 0.0 <= coverage(weights, set(terms(text))) <= 1.0 + 1e-9
-    if terms(query):
-        assert coverage(weights, set(terms(query))) == pytest.approx(1.0)
+    weights = compute_rarity([set(extract_terms(text))], set(extract_terms(query)))
+    assert 0.0 <= compute_coverage(weights, set(extract_terms(text))) <= 1.0 + 1e-9
+    if extract_terms(query):
+        assert compute_coverage(weights, set(extract_terms(query))) == pytest.approx(1.0)
 
 
 @given(st.text(max_size=100))
 def test_stems_are_never_empty(text: str) -> None:
-    assert all(stem(word) for word in words(text))
+    assert all(stem_word(word) for word in tokenize(text))

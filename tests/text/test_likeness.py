@@ -8,18 +8,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.text.embedding import DIMENSIONS, embed
-from clio.text.similarity import BANDS, ROWS, LshIndex, differences, estimate, jaccard, signature, tokens_of
+from clio.text.embedding import EMBEDDING_DIMENSIONS, embed_text
+from clio.text.similarity import (
+    BAND_COUNT,
+    ROWS_PER_BAND,
+    LshIndex,
+    compute_jaccard,
+    compute_signature,
+    distinctive_words,
+    estimate_jaccard,
+    find_differences,
+)
 
 WORDS = st.lists(st.text("abcdefgh", min_size=3, max_size=5), max_size=12)
 
 
 @given(WORDS, WORDS)
 def test_likeness_is_symmetric_and_one_only_for_the_same(one: list[str], other: list[str]) -> None:
-    assert jaccard(one, other) == jaccard(other, one)
-    assert (jaccard(one, other) == 1.0) == (bool(one) and set(one) == set(other))
-    assert estimate(signature(one), signature(other)) == estimate(signature(other), signature(one))
-    assert signature(one) == signature(list(reversed(one)))
+    assert compute_jaccard(one, other) == compute_jaccard(other, one)
+    assert (compute_jaccard(one, other) == 1.0) == (bool(one) and set(one) == set(other))
+    assert estimate_jaccard(compute_signature(one), compute_signature(other)) == estimate_jaccard(
+        compute_signature(other), compute_signature(one)
+    )
+    assert compute_signature(one) == compute_signature(list(reversed(one)))
 
 
 def test_the_estimate_is_near_the_truth() -> None:
@@ -29,7 +40,9 @@ def test_the_estimate_is_near_the_truth() -> None:
         words = [f"{trial}w{place}" for place in range(20)]
         shared = rng.randint(0, 10)
         one, other = words[:10], words[10 - shared : 20 - shared]
-        errors.append(abs(estimate(signature(one), signature(other)) - jaccard(one, other)))
+        errors.append(
+            abs(estimate_jaccard(compute_signature(one), compute_signature(other)) - compute_jaccard(one, other))
+        )
     assert max(errors) < 0.25
     assert sum(errors) / len(errors) < 0.06
 
@@ -41,9 +54,9 @@ def test_buckets_find_what_is_alike_as_often_as_the_formula_says() -> None:
         for trial in range(200):
             index: LshIndex[int] = LshIndex()
             words = [f"{trial}-{shared}-{place}-{rng.random()}" for place in range(total)]
-            index.add(1, signature(words[:10]))
-            found += 1 in index.candidates(signature(words[total - 10 :]))
-        expected = 1.0 - (1.0 - (shared / total) ** ROWS) ** BANDS
+            index.add(1, compute_signature(words[:10]))
+            found += 1 in index.find_candidates(compute_signature(words[total - 10 :]))
+        expected = 1.0 - (1.0 - (shared / total) ** ROWS_PER_BAND) ** BAND_COUNT
         assert abs(found / 200 - expected) < 0.12, (shared / total, found / 200, expected)
 
 
@@ -56,11 +69,11 @@ def test_an_index_holds_what_was_put_in_last(steps: list[tuple[int, list[str]]])
             index.remove(len(words))
             held.pop(len(words), None)
         else:
-            index.add(key, signature(words))
+            index.add(key, compute_signature(words))
             held[key] = words
     assert len(index) == len(held)
     for key, words in held.items():
-        assert key in index.candidates(signature(words))
+        assert key in index.find_candidates(compute_signature(words))
 
 
 @pytest.mark.parametrize(
@@ -79,8 +92,8 @@ def test_an_index_holds_what_was_put_in_last(steps: list[tuple[int, list[str]]])
     ],
 )
 def test_what_differs_is_named(one: str, other: str, difference: str) -> None:
-    assert difference in differences(one, other)
-    assert difference in differences(other, one)
+    assert difference in find_differences(one, other)
+    assert difference in find_differences(other, one)
 
 
 @pytest.mark.parametrize(
@@ -94,19 +107,25 @@ def test_what_differs_is_named(one: str, other: str, difference: str) -> None:
     ],
 )
 def test_what_says_the_same_does_not_differ(one: str, other: str) -> None:
-    assert differences(one, other) == frozenset()
+    assert find_differences(one, other) == frozenset()
 
 
 def test_numbers_versions_and_paths_are_single_words() -> None:
-    assert tokens_of("Port 8080, python 3.11.2, src/app.py") == {"port", "8080", "python", "3.11.2", "src/app.py"}
+    assert distinctive_words("Port 8080, python 3.11.2, src/app.py") == {
+        "port",
+        "8080",
+        "python",
+        "3.11.2",
+        "src/app.py",
+    }
 
 
 def test_a_point_is_the_same_in_every_process_and_of_length_one() -> None:
     text = "the staging database listens on port 5433"
-    code = f"from clio.text.embedding import embed; print(list(embed({text!r})))"
+    code = f"from clio.text.embedding import embed_text; print(list(embed_text({text!r})))"
     elsewhere = subprocess.check_output([sys.executable, "-c", code], env={"PYTHONHASHSEED": "7"}, text=True)
-    vector = embed(text)
+    vector = embed_text(text)
     assert str(list(vector)) == elsewhere.strip()
-    assert len(vector) == DIMENSIONS
+    assert len(vector) == EMBEDDING_DIMENSIONS
     assert sum(value * value for value in vector) == pytest.approx(1.0, abs=1e-5)
-    assert not any(embed(""))
+    assert not any(embed_text(""))

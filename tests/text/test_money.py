@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.text.formatting import Cost, format_money, micros_of
+from clio.text.formatting import Cost, dollars_to_micros, format_money
 
 
 @pytest.mark.parametrize(
@@ -20,13 +20,13 @@ def test_amounts_as_they_are_read(micros: int, shown: str) -> None:
 
 @given(st.integers(min_value=0, max_value=10**12 - 1))
 def test_dollars_become_micro_dollars_without_loss(micros: int) -> None:
-    assert micros_of(f"{micros // 10**6}.{micros % 10**6:06}") == micros
+    assert dollars_to_micros(f"{micros // 10**6}.{micros % 10**6:06}") == micros
 
 
 @pytest.mark.parametrize("text", ["", ".", "-1", "1e3", "$2", "two", "1,5", "nan", "1000000"])
 def test_what_is_no_amount_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no amount"):
-        micros_of(text)
+        dollars_to_micros(text)
 
 
 def test_a_sum_with_something_unknown_says_so() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clio.text.vocabulary import porter
+from clio.text.vocabulary import porter_stem
 
 WORDS = """
 caresses ponies ties caress cats feed agreed plastered bled motoring sing conflated troubled sized hopping tanned
@@ -34,15 +34,15 @@ def by_sqlite(words: list[str]) -> list[str]:
 
 def test_every_word_has_the_stem_that_the_index_gives_it() -> None:
     words = WORDS.split()
-    assert [porter(word) for word in words] == by_sqlite(words)
+    assert [porter_stem(word) for word in words] == by_sqlite(words)
 
 
 @example(["ies", "sses", "eed"])
 @given(st.lists(st.text("abcdeilmnorstu", min_size=1, max_size=12), min_size=1, max_size=20))
 def test_unknown_words_have_it_too(words: list[str]) -> None:
-    assert [porter(word) for word in words] == by_sqlite(words)
+    assert [porter_stem(word) for word in words] == by_sqlite(words)
 
 
 @pytest.mark.parametrize("word", ["", "a", "is", "straße", "漢字", "naïve", "a" * 65, "a_b"])
 def test_what_is_no_english_word_stays_as_it_is(word: str) -> None:
-    assert porter(word) == word
+    assert porter_stem(word) == word

@@ -3,7 +3,7 @@
 import pytest
 
 from clio.config.command_line import did_you_mean
-from clio.text.fuzzy import nearest_name, slips
+from clio.text.fuzzy import count_edits, find_nearest_name
 
 NAMES = ("approve", "cost", "diff", "help", "memory", "model", "prompt", "redo", "session", "undo", "worktree")
 
@@ -13,7 +13,7 @@ NAMES = ("approve", "cost", "diff", "help", "memory", "model", "prompt", "redo",
     [("", "abc", 3), ("memroy", "memory", 1), ("port", "prompt", 3), ("same", "same", 0), ("abcd", "badc", 2)],
 )
 def test_slips_are_counted(one: str, other: str, count: int) -> None:
-    assert slips(one, other) == slips(other, one) == count
+    assert count_edits(one, other) == count_edits(other, one) == count
 
 
 @pytest.mark.parametrize(
@@ -34,11 +34,11 @@ def test_slips_are_counted(one: str, other: str, count: int) -> None:
     ],
 )
 def test_only_a_near_name_is_offered(typed: str, meant: str | None) -> None:
-    assert nearest_name(typed, NAMES) == meant
+    assert find_nearest_name(typed, NAMES) == meant
 
 
 def test_of_names_as_near_the_one_with_the_same_first_letter_is_meant() -> None:
-    assert nearest_name("rndo", ["undo", "redo"]) == "redo"
+    assert find_nearest_name("rndo", ["undo", "redo"]) == "redo"
 
 
 def test_a_beginning_that_only_one_name_has_is_near() -> None:

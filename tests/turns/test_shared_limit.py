@@ -11,7 +11,7 @@ from clio.config.schema import Config
 from clio.messages import Usage
 from clio.providers.prices import PriceBook
 from clio.providers.registry import make_provider
-from clio.text.formatting import MICROS
+from clio.text.formatting import MICROS_PER_DOLLAR
 from tests.support.chat_server import Part, Pause, Recorded, Reply, text, tool_calls
 from tests.support.harness import Harness
 from tests.support.waiting import run_loop_once
@@ -69,7 +69,7 @@ class Desks:
 
     def __init__(self, tmp_path: Any, cap: float) -> None:
         (tmp_path / "prices.yaml").write_text(PRICES, encoding="utf-8")
-        self.spending = Spending(PriceBook(tmp_path), cap=round(cap * MICROS))
+        self.spending = Spending(PriceBook(tmp_path), cap=round(cap * MICROS_PER_DOLLAR))
         self.provider = make_provider(Config(base_url="http://127.0.0.1:9/v1", model="test-model"), {})
 
     async def reserve(self, prompt: int = 1_000, output: int = 100_000, of: str = "a") -> Any:
@@ -84,13 +84,13 @@ def test_a_bill_takes_the_place_of_what_was_held(tmp_path: Any) -> None:
         harness.spending.sharers = 2
         first, second = await harness.reserve(of="a"), await harness.reserve(of="b")
         assert first.least == second.least == 100_000
-        assert first.amount + second.amount == 2 * MICROS
+        assert first.amount + second.amount == 2 * MICROS_PER_DOLLAR
         first.bill(Usage(prompt_tokens=1_000, completion_tokens=100), None)
         second.bill(Usage(prompt_tokens=1_000, completion_tokens=100), None)
         harness.spending.sharers = 1
         assert harness.spending.run.micro_dollars == 400_000
         last = await harness.reserve(of="c")
-        assert last.amount == 2 * MICROS - 400_000  # all that is left, to the last micro-dollar
+        assert last.amount == 2 * MICROS_PER_DOLLAR - 400_000  # all that is left, to the last micro-dollar
 
     asyncio.run(story())
 
@@ -108,7 +108,7 @@ def test_one_waits_for_the_bills_of_others_and_goes_on_or_is_refused(tmp_path: A
             held = await asyncio.wait_for(waiting, 5)
         except TooDear as error:
             return str(error)
-        assert held.amount <= MICROS - harness.spending.run.micro_dollars
+        assert held.amount <= MICROS_PER_DOLLAR - harness.spending.run.micro_dollars
         with held:
             pass
         return "went on"
@@ -136,7 +136,7 @@ def test_one_that_is_cancelled_while_it_waits_holds_nothing(tmp_path: Any) -> No
         await run_loop_once()
         waiting.cancel()
         first.bill(Usage(prompt_tokens=1_000, completion_tokens=0), None)
-        assert (await harness.reserve(of="c")).amount == MICROS - 100_000
+        assert (await harness.reserve(of="c")).amount == MICROS_PER_DOLLAR - 100_000
 
     asyncio.run(story())
 
@@ -147,7 +147,7 @@ def test_one_that_broke_off_counts_as_its_input(tmp_path: Any) -> None:
     async def story() -> None:
         with pytest.raises(ConnectionError), await harness.reserve():
             raise ConnectionError
-        assert (await harness.reserve()).amount == MICROS - 100_000
+        assert (await harness.reserve()).amount == MICROS_PER_DOLLAR - 100_000
 
     asyncio.run(story())
 

@@ -39,7 +39,7 @@ class Project:
 
 
 def offered(names: FileListing, query: str) -> list[str]:
-    return names.get_files_and_index()[1].best(query, 9)
+    return names.get_files_and_index()[1].find_best(query, 9)
 
 
 def test_what_was_listed_ahead_is_not_listed_again() -> None:

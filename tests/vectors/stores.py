@@ -39,12 +39,12 @@ from clio.messages import AssistantMessage, Fragment, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
-from clio.text.bandit import Arm, choose, posterior_of
+from clio.text.bandit import Arm, choose_arm
 from clio.text.scoring import DEFAULT_SCORE
-from clio.text.similarity import jaccard, tokens_of
+from clio.text.similarity import compute_jaccard, distinctive_words
 from clio.tokens import TokenEstimator
 from tests.support.clock import Clock
-from tests.vectors.pure import Adapter, Input, Output
+from tests.vectors.pure import Adapter, Input, Output, posterior_after
 
 DAY = 86_400.0
 HOUR = 3_600.0
@@ -273,7 +273,7 @@ def dedup(given: Input) -> Output:
         store.remember(given["existing"], given["type"])
         action = store.remember(given["new"], given["type"]).action
         return {
-            "true_jaccard": jaccard(tokens_of(given["existing"]), tokens_of(given["new"])),
+            "true_jaccard": compute_jaccard(distinctive_words(given["existing"]), distinctive_words(given["new"])),
             "decision": DECISIONS[action],
             "count": store.count(),
         }
@@ -286,7 +286,9 @@ def never_overwritten(given: Input) -> Output:
         contents = {one.content for one in (*store.history(record.id), *store.records())}
         return {
             "old_value_retrievable": {given["existing"], given["new"]} <= contents,
-            "jaccard_all_tokens": jaccard(tokens_of(given["existing"]), tokens_of(given["new"])),
+            "jaccard_all_tokens": compute_jaccard(
+                distinctive_words(given["existing"]), distinctive_words(given["new"])
+            ),
         }
 
 
@@ -505,11 +507,11 @@ def learns_end_to_end(given: Input) -> Output:
     """Feedback in one context moves the choice there, and what is chosen stands in the request."""
     templates = {"concise": "Answer in a few words.", "detailed": "Explain every step."}
     arms = [
-        Arm(id="concise", trigger=0.7, posterior=posterior_of([1] * given["up"])),
-        Arm(id="detailed", trigger=0.7, posterior=posterior_of([-1] * given["down"])),
+        Arm(id="concise", trigger=0.7, posterior=posterior_after([1] * given["up"])),
+        Arm(id="detailed", trigger=0.7, posterior=posterior_after([-1] * given["down"])),
     ]
     rng = random.Random(5)
-    chosen = [arm for _ in range(1_000) if (arm := choose(arms, given["up"] + given["down"], rng)) is not None]
+    chosen = [arm for _ in range(1_000) if (arm := choose_arm(arms, given["up"] + given["down"], rng)) is not None]
     share = sum(arm.id == "concise" for arm in chosen) / len(chosen)
     style = Fragment(name="style", text=templates[chosen[-1].id], source="styles", reason="chosen")
 

@@ -33,8 +33,8 @@ from clio.commands.session_table import suggest_paths
 from clio.errors import ClioError, UserError
 from clio.memory.store.record import Note
 from clio.storage.locks import error_cause
+from clio.text.default_callbacks import ProgressCallback
 from clio.text.formatting import format_count
-from clio.text.listeners import Tell
 from clio.tools.files.file_index import list_files
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _read_again(shell: Shell, sources: "Sequence[DocumentSource]", track: Track)
     return CommandResult(text=_told(shell, map(_refreshed, done)) or _STOPPED, data=[_data(one) for one in done])
 
 
-def _together(files: Sequence[Sequence[Path]], track: Track) -> list[Tell]:
+def _together(files: Sequence[Sequence[Path]], track: Track) -> list[ProgressCallback]:
     """For each source whom it tells how far it is: one bar for all of them."""
     total = sum(map(len, files))
     begins = accumulate(map(len, files[:-1]), initial=0)

@@ -56,7 +56,7 @@ from clio.memory.team.share import Rule, Status
 from clio.sessions.state import SessionInfo
 from clio.storage.files import write_atomic
 from clio.text.formatting import format_bytes, format_count, format_stored_time
-from clio.text.scoring import HARD_LIMIT
+from clio.text.scoring import HARD_LIMIT_SCORE
 
 WHAT = {
     "all": "everything that was learned",
@@ -273,7 +273,7 @@ def _rules(bundle: Bundle, scope: Scope | None) -> int:
 
 def _is_rule(record: MemoryRecord) -> bool:
     return record.type == "preference" and (
-        record.explicit or (record.score is not None and record.score <= HARD_LIMIT)
+        record.explicit or (record.score is not None and record.score <= HARD_LIMIT_SCORE)
     )
 
 

@@ -71,7 +71,7 @@ from clio.messages import AssistantMessage, Fragment, Message, ToolCall, ToolMes
 from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import Answer, ApprovalRequest
 from clio.sessions.state import find_first_words
-from clio.text.formatting import MICROS
+from clio.text.formatting import MICROS_PER_DOLLAR
 from clio.ui.safe_text import clean, clean_line, spell_out, spell_out_line
 from clio.ui.tables import bar_rows
 
@@ -536,7 +536,7 @@ class EditorSession:
             self._tell("title", title, lambda: self._make.titled(title))
         if self._usage is not None and app.context is not None:
             cost = app.spending.of_session(session)
-            dollars = cost.micro_dollars / MICROS if cost is not None and cost.is_known else None
+            dollars = cost.micro_dollars / MICROS_PER_DOLLAR if cost is not None and cost.is_known else None
             used = self._usage.prompt_tokens + self._usage.completion_tokens
             full = (used, app.context.limits.context_window, dollars)
             self._tell("usage", full, lambda: self._make.usage(*full))

@@ -31,7 +31,7 @@ from clio.commands.settings_commands import MODES
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from clio.security.actions import Workspace
 from clio.sessions.state import Todo, TodoStatus
-from clio.text.formatting import block
+from clio.text.formatting import format_code_block
 from clio.text.json_data import decode_json
 from clio.tools.files.diff import text_lines
 from clio.ui.safe_text import Cleaner, clean, clean_line, visible
@@ -620,7 +620,7 @@ class Listener:
 
 def fenced(text: str) -> str:
     """The text as a Markdown code block, with a fence longer than any in it; "" for a blank text."""
-    return block(text.rstrip()) if text.strip() else ""
+    return format_code_block(text.rstrip()) if text.strip() else ""
 
 
 def decoded(arguments: str) -> object:

@@ -18,7 +18,7 @@ from clio.memory.retrieval.results import FUSIONS, LAYERS
 from clio.memory.store.record import KINDS, TYPES
 from clio.providers.profiles import PRESETS
 from clio.providers.registry import OFFLINE
-from clio.text.scoring import BANDS
+from clio.text.scoring import SCORE_BANDS
 
 LISTED = ("entries", "models", "notes", "scenarios", "servers", "sessions", "skills", "styles", "worktrees")
 """Kinds whose candidates change, so that the shell asks clio for them."""
@@ -52,7 +52,7 @@ OPTION_WORDS: Mapping[str, tuple[str, ...]] = {
     "memory --kind": (*KINDS, *TYPES),
     "memory --scope": ("project", "user"),
     "memory wipe --scope": tuple(WIPE_CHOICES),
-    "prefs --type": tuple(BANDS),
+    "prefs --type": tuple(SCORE_BANDS),
     "prefs --format": ("context", "table"),
     "recall --layer": LAYERS,
     "recall --fusion": FUSIONS,

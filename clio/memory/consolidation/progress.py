@@ -16,7 +16,7 @@ from clio.sessions.listing import find_session_ids, list_file_names, list_sessio
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import SessionStore
 from clio.storage.documents import Document, DocumentFormat, load_document, save_document
-from clio.text.consolidate import replay_priority
+from clio.text.consolidate import compute_replay_priority
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S
 
@@ -209,7 +209,7 @@ class Sessions:
 
     def _turn(self, turn: Experience, now: float) -> Turn:
         days = max(now - turn.at, 0.0) / DAY_S
-        priority = replay_priority(turn.importance, days, turn.message in self._rewards)
+        priority = compute_replay_priority(turn.importance, days, turn.message in self._rewards)
         return Turn(turn.session, turn.message, priority, turn.at, turn.importance)
 
     def _with_words(self, turn: Turn, messages: tuple[Message, ...]) -> Experience:

@@ -25,9 +25,9 @@ from clio.memory.consolidation.stores import Ground, Keeper, copied, digest
 from clio.memory.consolidation.tidy import Tidied, promote, tidy
 from clio.sessions.store import SessionStore
 from clio.storage.locks import FileLock, error_cause, read_owner, suggest_fix
-from clio.text.consolidate import BATCH, sample_replay
+from clio.text.consolidate import REPLAY_BATCH_SIZE, sample_for_replay
+from clio.text.default_callbacks import ProgressCallback, ignore_progress, never_stop
 from clio.text.formatting import format_stored_time
-from clio.text.listeners import Tell, never, to_nobody
 from clio.text.scoring import DAY_S
 
 
@@ -37,7 +37,7 @@ def findings_in(experience: Experience) -> list[Finding]:
     return [*statements_in(experience, doings), *fixes_in(experience, doings)]
 
 
-ROUND = 50 * BATCH
+ROUND = 50 * REPLAY_BATCH_SIZE
 """About so many turns are drawn from at a time. Those of one session are replayed together, when the first of them
 comes: it is read once."""
 LISTING = 0.2
@@ -69,7 +69,7 @@ class Night:
         deadline: float | None = None,
         ask: Ask | None = None,
         clock: Callable[[], float] = time.time,
-        tell: Tell = to_nobody,
+        tell: ProgressCallback = ignore_progress,
     ) -> None:
         self._tell = tell
         self._ground = ground
@@ -129,7 +129,7 @@ class Night:
             turns = self._list(waiting)
             if turns is None:
                 break
-            drawn = sample_replay([(turn, turn.priority) for turn in turns], self._rng, len(turns))
+            drawn = sample_for_replay([(turn, turn.priority) for turn in turns], self._rng, len(turns))
             self._replay_round(drawn)
 
     def _list(self, waiting: Iterator[Listed]) -> list[Turn] | None:
@@ -269,10 +269,10 @@ def sleep(
     nights: Nights,
     by: By = "hand",
     *,
-    stop: Callable[[], bool] = never,
+    stop: Callable[[], bool] = never_stop,
     budget_s: float | None = None,
     use_model: bool = False,
-    tell: Tell = to_nobody,
+    tell: ProgressCallback = ignore_progress,
 ) -> Report:
     """Sleep until all is done, `stop` says so, or the time is up; all of it is one change to undo.
 
@@ -325,7 +325,9 @@ def _noted(nights: Nights, report: Report) -> Report:
     return report
 
 
-def dry_run(nights: Nights, *, stop: Callable[[], bool] = never, tell: Tell = to_nobody) -> Report:
+def dry_run(
+    nights: Nights, *, stop: Callable[[], bool] = never_stop, tell: ProgressCallback = ignore_progress
+) -> Report:
     """What a night would do, found out on copies of the stores; nothing of the project or the person is written.
 
     No model is asked. Raises NewerDocument, OSError.

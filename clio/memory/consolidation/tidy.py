@@ -18,9 +18,9 @@ from clio.memory.store.redact_memory import cleaned_entry
 from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.storage.documents import Document, DocumentFormat, load_document, save_document
 from clio.storage.locks import FileLock
-from clio.text.consolidate import variant_expires
-from clio.text.scoring import DAY_S, confidence_after
-from clio.text.similarity import LshIndex, signature, tokens_of
+from clio.text.consolidate import is_variant_expired
+from clio.text.scoring import DAY_S, decay_confidence
+from clio.text.similarity import LshIndex, compute_signature, distinctive_words
 
 KINDS: tuple[Kind, ...] = ("discovery", "pattern", "rule")
 """Those that say what is so. Of an error there may be several solutions, and of a task several ways."""
@@ -38,11 +38,11 @@ def outdated(entries: Sequence[Entry], facts: Sequence[Entry] = ()) -> dict[str,
         there = [entry for entry in entries if entry.kind == kind]
         known = {entry.id: entry for entry in (*facts, *there)}
         alike: LshIndex[str] = LshIndex()
-        signatures = {id: signature(tokens_of(entry.text)) for id, entry in known.items()}
+        signatures = {id: compute_signature(distinctive_words(entry.text)) for id, entry in known.items()}
         for id, one in signatures.items():
             alike.add(id, one)
         for old in there:
-            near = [known[id] for id in alike.candidates(signatures[old.id]) if id != old.id]
+            near = [known[id] for id in alike.find_candidates(signatures[old.id]) if id != old.id]
             newer = [new for new in near if _takes_its_place(old, new)]
             if newer:
                 found[old.id] = max(newer, key=lambda new: (new.begun, new.id)).id
@@ -182,8 +182,8 @@ def _expire_variants(ground: Ground, now: float) -> Tidied:
 def _expires(record: MemoryRecord, now: float) -> bool:
     if record.variants_of is None or record.explicit:
         return False
-    sure = confidence_after(record.confidence, (now - record.accessed) / DAY_S)
-    return variant_expires(sure, (now - max(record.seen, record.created)) / DAY_S)
+    sure = decay_confidence(record.confidence, (now - record.accessed) / DAY_S)
+    return is_variant_expired(sure, (now - max(record.seen, record.created)) / DAY_S)
 
 
 def _supersede(ground: Ground, now: float) -> Tidied:

@@ -33,8 +33,8 @@ from clio.memory.styles.style_state import FORMAT, StyleState
 from clio.storage.documents import load_document, update_document
 from clio.storage.files import make_folder, make_ignored_folder, write_atomic
 from clio.storage.jsonl import read_lines
+from clio.text.default_callbacks import ProgressCallback, ignore_progress, never_stop
 from clio.text.json_data import decode_json
-from clio.text.listeners import Tell, never, to_nobody
 
 HOW_THE_WORK_STANDS = "session_progress"
 """A page about the work on another machine, which is none of this one's."""
@@ -194,8 +194,8 @@ def take_in(
     name: str,
     scope: Scope | None = None,
     dry_run: bool = False,
-    stop: Callable[[], bool] = never,
-    tell: Tell = to_nobody,
+    stop: Callable[[], bool] = never_stop,
+    tell: ProgressCallback = ignore_progress,
 ) -> tuple[Taken, ...]:
     """Merge a bundle into what is here; what was done to each part that has anything in it.
 
@@ -252,7 +252,9 @@ def _part(memories: MemoriesPart, scope: Scope) -> RecordsPart:
     return memories.project if scope == "project" else memories.user
 
 
-def _each(bundle: Bundle, scopes: Sequence[Scope], stop: Callable[[], bool], tell: Tell) -> Callable[[], None]:
+def _each(
+    bundle: Bundle, scopes: Sequence[Scope], stop: Callable[[], bool], tell: ProgressCallback
+) -> Callable[[], None]:
     """What is done at every memory: it is counted, and where somebody stops it, that is the last one."""
     memories = bundle.memories or MemoriesPart()
     total = sum(len(_part(memories, scope).records) for scope in scopes)

@@ -26,8 +26,8 @@ from clio.memory.store.typed_index import Shelf
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.undo_log import UndoLog, new_change
 from clio.storage.jsonl import append_lines, read_lines
+from clio.text.default_callbacks import do_nothing
 from clio.text.json_data import decode_json
-from clio.text.listeners import nothing
 
 
 class Taken(Struct, frozen=True, kw_only=True):
@@ -84,7 +84,7 @@ def merge_records(
     clean: Clean,
     forgotten: Collection[str] = (),
     elsewhere: Collection[str] = (),
-    each: Callable[[], None] = nothing,
+    each: Callable[[], None] = do_nothing,
 ) -> Merged:
     """Take in records. by: who says what names nobody, and whom nobody is trusted more than.
 

@@ -16,7 +16,7 @@ from clio.memory.preferences.stated_preferences import NEVER, Noticed, notice
 from clio.memory.store.record import Provenance
 from clio.memory.system import MemorySystem
 from clio.storage.locks import error_cause
-from clio.text.scoring import HARD_LIMIT, label_of
+from clio.text.scoring import HARD_LIMIT_SCORE, describe_score
 
 _AND_A_LIMIT = re.compile(
     r"(?:,?\s+(?:but|and|just)|[,;])\s+(?:please\s+)?(?:never|no|not|don't|do not|always|only|just)\b.*$", re.I
@@ -134,6 +134,6 @@ def _save(preferences: Preferences, one: Noticed, said: Provenance) -> str:
         one.content, f"said: {one.quote[:200]}", score, scenarios=scenarios, explicit=explicit, provenance=said
     ).record
     now = record.score if record.score is not None else score
-    kind = "hard limit" if now <= HARD_LIMIT else "a rule" if explicit else label_of(now)
+    kind = "hard limit" if now <= HARD_LIMIT_SCORE else "a rule" if explicit else describe_score(now)
     where = f", for {one.scenario}" if one.scenario else ""
     return f"{record.content} ({kind}{where})"

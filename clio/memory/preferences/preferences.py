@@ -26,17 +26,17 @@ from clio.text.scoring import (
     DEFAULT_FLOOR,
     DEFAULT_HALF_LIFE_DAYS,
     DEFAULT_SCORE,
-    HARD_LIMIT,
+    HARD_LIMIT_SCORE,
     MAX_SCORE,
-    bands_of,
-    check_decay,
+    check_decay_parameters,
     check_score,
-    decay_coefficient,
-    in_ranges,
+    compute_decay_coefficient,
+    compute_decayed_weight,
+    find_score_bands,
     is_cooled_down,
-    ranges_of,
-    smoothed,
-    weight_of,
+    is_in_ranges,
+    list_score_ranges,
+    smooth_score,
 )
 
 Stance = Literal["never", "always"]
@@ -82,7 +82,7 @@ class Fading(Struct, frozen=True, kw_only=True):
     floor: float = DEFAULT_FLOOR
 
     def __post_init__(self) -> None:
-        check_decay(self.half_life_days, self.floor)
+        check_decay_parameters(self.half_life_days, self.floor)
 
 
 class Weighed(Struct, frozen=True, kw_only=True):
@@ -96,12 +96,12 @@ class Weighed(Struct, frozen=True, kw_only=True):
     @property
     def bands(self) -> tuple[str, ...]:
         """The bands of its score."""
-        return bands_of(self.score)
+        return find_score_bands(self.score)
 
     @property
     def strength(self) -> float:
         """How strongly it is held now, 0.0 to 10.0: the weight formula with a dislike mirrored at the neutral 5."""
-        return weight_of(max(self.score, MAX_SCORE - self.score), self.coefficient)
+        return compute_decayed_weight(max(self.score, MAX_SCORE - self.score), self.coefficient)
 
 
 def select_for_turn(preferences: Iterable[Weighed], task_type: str | None) -> list[Weighed]:
@@ -114,7 +114,7 @@ def select_for_turn(preferences: Iterable[Weighed], task_type: str | None) -> li
     fitting = [
         one
         for one in preferences
-        if one.score > HARD_LIMIT
+        if one.score > HARD_LIMIT_SCORE
         and one.strength >= LEAST_STRENGTH
         and (not one.record.scenarios or task_type in one.record.scenarios)
     ]
@@ -194,7 +194,7 @@ class Preferences:
             content=content if explicit else known.content,
             importance=known.importance if importance is None and not explicit else _importance(importance, explicit),
             reason=reason.strip() or known.reason,
-            score=old if stays else smoothed(old, score, explicit=explicit),
+            score=old if stays else smooth_score(old, score, explicit=explicit),
             keywords=cleaned_tags((*known.keywords, *keywords)),
             scenarios=tuple(dict.fromkeys((*known.scenarios, *tags))),
             updated=now,
@@ -239,7 +239,7 @@ class Preferences:
             for record in self._records()
             if _says(record, query) and (not scenario or self._belongs(record, scenario))
         )
-        weighed = (one for one in fitting if ranges is None or in_ranges(one.score, ranges))
+        weighed = (one for one in fitting if ranges is None or is_in_ranges(one.score, ranges))
         found = sorted(weighed, key=_heaviest) if limit is None else nsmallest(max(limit, 0), weighed, key=_heaviest)
         if touch and found:
             self.apply([one.record.id for one in found])
@@ -247,7 +247,7 @@ class Preferences:
 
     def hard_limits(self) -> list[MemoryRecord]:
         """What must never be done, the oldest first: independent of scenario, weight and any limit."""
-        found = [record for record in self._records() if record.score is not None and record.score <= HARD_LIMIT]
+        found = [record for record in self._records() if record.score is not None and record.score <= HARD_LIMIT_SCORE]
         return sorted(found, key=lambda record: (record.created, record.id))
 
     def apply(self, ids: Sequence[str]) -> list[tuple[str, Touch]]:
@@ -345,8 +345,10 @@ class Preferences:
     def _weigh(self, record: MemoryRecord, now: float) -> Weighed:
         score = DEFAULT_SCORE * record.importance if record.score is None else record.score
         days = max(now - record.seen, 0.0) / DAY_S
-        coefficient = decay_coefficient(days, self.fading.half_life_days, self.fading.floor)
-        return Weighed(record=record, score=score, coefficient=coefficient, weight=weight_of(score, coefficient))
+        coefficient = compute_decay_coefficient(days, self.fading.half_life_days, self.fading.floor)
+        return Weighed(
+            record=record, score=score, coefficient=coefficient, weight=compute_decayed_weight(score, coefficient)
+        )
 
     def _belongs(self, record: MemoryRecord, scenario: str) -> bool:
         name = self._scenarios.resolve(scenario)
@@ -376,7 +378,7 @@ def _ranges(types: Sequence[str], min_score: float | None) -> tuple[tuple[float,
     """The ranges of scores asked for; None where any will do."""
     try:
         if types:
-            return ranges_of(types, min_score)
+            return list_score_ranges(types, min_score)
         return None if min_score is None else ((_score(min_score), 10.0),)
     except ValueError as error:
         raise UserError(str(error)) from error
@@ -425,7 +427,7 @@ def hard_limits_fragment(records: Sequence[MemoryRecord], source: str) -> Fragme
         name="hard_limits",
         text=text,
         source=source,
-        reason=f"{len(lines)} with a score of at most {HARD_LIMIT}",
+        reason=f"{len(lines)} with a score of at most {HARD_LIMIT_SCORE}",
         cap_tokens=LIMITS_CAP_TOKENS,
         whole=True,
     )
@@ -464,7 +466,7 @@ def stated_limits_fragment(limits: Sequence[str], lifted: Sequence[str], source:
 
 def tastes_fragment(tastes: Iterable[Weighed], scenario: str | None, source: str) -> Fragment | None:
     """Preferences that are no hard limits: what was said as a rule, one a line; then tastes in groups. None without."""
-    shown = [one for one in tastes if one.score > HARD_LIMIT]
+    shown = [one for one in tastes if one.score > HARD_LIMIT_SCORE]
     rules = [f"- {_words(one.record)}" for one in shown if _is_rule(one)]
     groups = _grouped(one for one in shown if not _is_rule(one))
     parts = [*([_RULES, *rules] if rules else []), *([_TASTES, *groups] if groups else [])]
@@ -497,7 +499,7 @@ def _grouped(preferences: Iterable[Weighed]) -> list[str]:
 
 
 def _heading(score: float) -> str:
-    if score <= HARD_LIMIT:
+    if score <= HARD_LIMIT_SCORE:
         return "Hard limits"
     return "Loves" if score >= _LOVES else "Habits" if score >= _HABITS else "Dislikes"
 

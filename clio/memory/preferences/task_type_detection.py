@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import PurePath
 
 from clio.memory.preferences.task_types import BUILT_IN, ScenarioBook
-from clio.text.vocabulary import stem, words
+from clio.text.vocabulary import stem_word, tokenize
 
 TRACE = (
     r"Traceback \(most recent|^\s+at \S+ ?\(|^\s*File \".+\", line \d|panicked at|^E  +\w+(?:Error|Exception)|segfault"
@@ -188,12 +188,12 @@ def _points(text: str, book: ScenarioBook) -> dict[str, float]:
             rest = sum(weight for weight, _ in found) - best
             opens = _OPENING_BONUS if place < _OPENING_CHARS else 0.0
             points[name] = points.get(name, 0.0) + best + opens + rest / 4
-    said = {stem(word) for word in words(asked)}
+    said = {stem_word(word) for word in tokenize(asked)}
     for name in book.names:
         built_in = BUILT_IN.get(name)
         own = set(book.keywords(name)) - set(built_in.keywords if built_in else ())
         # The words of a built-in kind are for matching preferences; its cues above say more about a request.
-        hits = len(said & {stem(word.casefold()) for word in own}) + (built_in is None and stem(name) in said)
+        hits = len(said & {stem_word(word.casefold()) for word in own}) + (built_in is None and stem_word(name) in said)
         if hits:
             points[name] = points.get(name, 0.0) + 2.0 * hits
     return points

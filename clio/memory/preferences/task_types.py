@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from clio.config.yaml_file import Entry, Items, Node, Scalar, Table, describe_node, parse_yaml, read_config_bytes
 from clio.errors import ConfigError, UserError
-from clio.text.vocabulary import has_phrase, stem, words
+from clio.text.vocabulary import has_phrase, stem_word, tokenize
 
 _ENOUGH_KEYWORDS = 2
 
@@ -125,7 +125,7 @@ class ScenarioBook:
     def _stems(self, name: str) -> tuple[frozenset[str], tuple[tuple[str, ...], ...]]:
         """A scenario's words and phrases, as they are compared."""
         if name not in self._compared:
-            all_stems = [tuple(stem(part) for part in words(word)) for word in (name, *self.keywords(name))]
+            all_stems = [tuple(stem_word(part) for part in tokenize(word)) for word in (name, *self.keywords(name))]
             single = frozenset(parts[0] for parts in all_stems if len(parts) == 1)
             self._compared[name] = single, tuple(parts for parts in all_stems if len(parts) > 1)
         return self._compared[name]
@@ -138,7 +138,7 @@ class ScenarioBook:
 @lru_cache(maxsize=16_384)
 def _stems_in(text: str) -> tuple[str, ...]:
     """The words of a text as they are compared; the same preferences are asked about in every turn."""
-    return tuple(stem(word) for word in words(text))
+    return tuple(stem_word(word) for word in tokenize(text))
 
 
 def belongs(name: str, scenario_keywords: Sequence[str], keywords: Iterable[str]) -> bool:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.store.versions import Version
 from clio.storage.documents import DocumentFormat, update_document
-from clio.text.scoring import DAY_S, MAX_SCORE, shifts
+from clio.text.scoring import DAY_S, MAX_SCORE, find_shifts
 
 WITHIN_DAYS = 30.0
 
@@ -57,7 +57,7 @@ def preference_shifts(history: Iterable[Held], now: float, since: Mapping[str, f
         start = max(now - WITHIN_DAYS * DAY_S, (since or {}).get(id, 0.0))
         first = next((held for held in reversed(said) if held.at <= start), said[0])
         last = said[-1]
-        for _, size in shifts([first.score / MAX_SCORE], [last.score / MAX_SCORE]):
+        for _, size in find_shifts([first.score / MAX_SCORE], [last.score / MAX_SCORE]):
             found.append(Shift(id=id, before=first, now=last, size=size))
     return sorted(found, key=lambda shift: (-shift.size, shift.id))
 
@@ -65,7 +65,7 @@ def preference_shifts(history: Iterable[Held], now: float, since: Mapping[str, f
 def style_shifts(before: Mapping[str, float], after: Mapping[str, float]) -> list[tuple[str, float, float]]:
     """(dimension, before, now) of those that moved by at least 0.3, in the order of `before`."""
     names = [name for name in before if name in after]
-    moved = shifts([before[name] for name in names], [after[name] for name in names])
+    moved = find_shifts([before[name] for name in names], [after[name] for name in names])
     return [(names[place], before[names[place]], after[names[place]]) for place, _ in moved]
 
 

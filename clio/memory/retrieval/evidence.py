@@ -8,7 +8,16 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from clio.text.vocabulary import Asked, asked, is_asking, is_everyday, is_misspelling, parts, stem, terms
+from clio.text.vocabulary import (
+    QuestionWord,
+    extract_terms,
+    is_common_term,
+    is_misspelling,
+    is_question,
+    parse_question_words,
+    split_identifiers,
+    stem_word,
+)
 
 ENOUGH = 0.34
 """Of the question's words by weight, or of the text's own, for two words to be a reason."""
@@ -28,7 +37,7 @@ class Question(Struct, frozen=True, kw_only=True):
     is_asking: it begins with "what", "where" and the like.
     """
 
-    words: tuple[Asked, ...]
+    words: tuple[QuestionWord, ...]
     weights: tuple[float, ...]
     places: Mapping[str, int]
     rare: frozenset[int]
@@ -55,37 +64,37 @@ class Evidence(Struct, frozen=True, kw_only=True):
 @lru_cache(maxsize=4_096)
 def stems_of(text: str) -> frozenset[str]:
     """The stems of a text's words and of the parts of names in it."""
-    return frozenset((*terms(text), *map(stem, parts(text))))
+    return frozenset((*extract_terms(text), *map(stem_word, split_identifiers(text))))
 
 
 def weighed(question: str, bags: Sequence[frozenset[str]]) -> Question:
     """The question, each word weighed: more where few of the texts have it in any form, less where none has."""
-    said = asked(question)
+    said = parse_question_words(question)
     return weighed_by(question, said, having(said, bags), len(bags))
 
 
-def places_of(said: Sequence[Asked]) -> dict[str, int]:
+def places_of(said: Sequence[QuestionWord]) -> dict[str, int]:
     """Which word of a question a stem in a text stands for, in any of the word's forms."""
     return {form: place for place in reversed(range(len(said))) for form in said[place].forms}
 
 
-def having(said: Sequence[Asked], bags: Iterable[frozenset[str]]) -> Counter[int]:
+def having(said: Sequence[QuestionWord], bags: Iterable[frozenset[str]]) -> Counter[int]:
     """By the place of a word: how many of the texts have it in any form."""
     places = places_of(said)
     return Counter(place for bag in bags for place in {places[word] for word in bag if word in places})
 
 
-def weighed_by(question: str, said: Sequence[Asked], counts: Mapping[int, int], total: int) -> Question:
+def weighed_by(question: str, said: Sequence[QuestionWord], counts: Mapping[int, int], total: int) -> Question:
     """The question, its words weighed by how many of `total` texts have each of them, by place."""
     total = max(total, _LEAST_TOTAL)
     weights = tuple(
         math.log(1 + (total + 1) / (1 + counts.get(place, 0)))
         * (1.0 if counts.get(place) else _UNHEARD)
-        * (_EVERYDAY if word.everyday else 1.0)
+        * (_EVERYDAY if word.is_common else 1.0)
         for place, word in enumerate(said)
     )
     rare = frozenset(
-        place for place, word in enumerate(said) if not word.everyday and 0 < counts.get(place, 0) <= _RARE
+        place for place, word in enumerate(said) if not word.is_common and 0 < counts.get(place, 0) <= _RARE
     )
     return Question(
         words=tuple(said),
@@ -93,7 +102,7 @@ def weighed_by(question: str, said: Sequence[Asked], counts: Mapping[int, int], 
         places=places_of(said),
         rare=rare,
         whole=sum(weights),
-        is_asking=is_asking(question),
+        is_asking=is_question(question),
     )
 
 
@@ -103,12 +112,12 @@ def evidence(question: Question, bag: frozenset[str], keywords: Iterable[str]) -
     places = sorted({question.places[word] for word in said})
     covered = sum(question.weights[place] for place in places) / question.whole if question.whole else 0.0
     words = max(covered, _OWN_WEIGHT * _own_share(bag, said))
-    telling = [place for place in places if not question.words[place].everyday]
+    telling = [place for place in places if not question.words[place].is_common]
     alias = _alias(keywords, question.words)
     return Evidence(
         alias=alias,
         said=said,
-        hits=tuple(question.words[place].said for place in telling or places),
+        hits=tuple(question.words[place].text for place in telling or places),
         count=len(places),
         words=words,
         enough=bool(alias) or _is_enough(words, places, telling, question),
@@ -117,8 +126,8 @@ def evidence(question: Question, bag: frozenset[str], keywords: Iterable[str]) -
 
 def _own_share(bag: frozenset[str], said: frozenset[str]) -> float:
     """The share of what a text says that the question says too; words of every day count in part on both sides."""
-    whole = sum(_EVERYDAY if is_everyday(word) else 1.0 for word in bag)
-    return sum(_EVERYDAY if is_everyday(word) else 1.0 for word in said) / whole if whole else 0.0
+    whole = sum(_EVERYDAY if is_common_term(word) else 1.0 for word in bag)
+    return sum(_EVERYDAY if is_common_term(word) else 1.0 for word in said) / whole if whole else 0.0
 
 
 def _is_enough(words: float, places: Sequence[int], telling: Sequence[int], question: Question) -> bool:
@@ -131,11 +140,13 @@ def _is_enough(words: float, places: Sequence[int], telling: Sequence[int], ques
     return words >= (_RARE_ENOUGH if telling[0] in question.rare else _SURE)
 
 
-def _alias(keywords: Iterable[str], said: Sequence[Asked]) -> str:
+def _alias(keywords: Iterable[str], said: Sequence[QuestionWord]) -> str:
     """The keyword all of whose words were said, one letter wrong allowed in long ones."""
     for keyword in keywords:
-        stems = terms(keyword)
-        if stems and all(any(part in word.same or is_misspelling(part, word.stem) for word in said) for part in stems):
+        stems = extract_terms(keyword)
+        if stems and all(
+            any(part in word.synonyms or is_misspelling(part, word.stem) for word in said) for part in stems
+        ):
             return keyword
     return ""
 
@@ -166,7 +177,7 @@ def _densest(line: str, wanted: frozenset[str], room: int) -> tuple[int, int]:
     hits = [
         (match.start(), min(match.end(), match.start() + room), stems)
         for match in _WORD.finditer(line)
-        if (stems := wanted.intersection((*terms(match[0]), *map(stem, parts(match[0])))))
+        if (stems := wanted.intersection((*extract_terms(match[0]), *map(stem_word, split_identifiers(match[0])))))
     ]
     best, span = 0, (0, 0)
     inside: Counter[str] = Counter()

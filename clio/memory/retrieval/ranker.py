@@ -113,7 +113,7 @@ def _without_repetitions(found: Sequence[Scored], most: int) -> list[Scored]:
     """Without what a better one says nearly word for word; another number, path or "not" is another thing to say."""
     if len(found) < 2:
         return list(found[:most])
-    from clio.text.similarity import differences, jaccard
+    from clio.text.similarity import compute_jaccard, find_differences
 
     kept: list[Scored] = []
     for one in found:
@@ -121,8 +121,8 @@ def _without_repetitions(found: Sequence[Scored], most: int) -> list[Scored]:
             break
         text, bag = one.candidate.text, stems_of(one.candidate.text)
         if not any(
-            jaccard(bag, stems_of(other.candidate.text)) >= NEAR_DUPLICATE
-            and not differences(other.candidate.text, text)
+            compute_jaccard(bag, stems_of(other.candidate.text)) >= NEAR_DUPLICATE
+            and not find_differences(other.candidate.text, text)
             for other in kept
         ):
             kept.append(one)

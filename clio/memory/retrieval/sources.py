@@ -18,8 +18,8 @@ from clio.memory.transcripts.transcript_records import Having, Recall, Recalled
 from clio.memory.vectors.archived_turns import Neighbour
 from clio.memory.vectors.documents import DocumentHit
 from clio.memory.vectors.meaning import Meaning
-from clio.text.scoring import DAY_S, HARD_LIMIT, confidence_after
-from clio.text.vocabulary import asked
+from clio.text.scoring import DAY_S, HARD_LIMIT_SCORE, decay_confidence
+from clio.text.vocabulary import parse_question_words
 
 MOST = 60
 """So many memories that share a word with the query are weighed, by the typed-memory document's own order."""
@@ -76,7 +76,7 @@ class Kept:
 
     def _of_record(self, record: MemoryRecord, now: float) -> Found:
         preference = record.type == "preference"
-        is_limit = preference and record.score is not None and record.score <= HARD_LIMIT
+        is_limit = preference and record.score is not None and record.score <= HARD_LIMIT_SCORE
         return Found(
             source="preference" if preference else "memory",
             id=record.id,
@@ -106,7 +106,7 @@ def of_entry(entry: Entry, now: float) -> Found:
         kind=entry.kind,
         when=when,
         where=_place(entry.provenance),
-        strength=confidence_after(entry.confidence, days),
+        strength=decay_confidence(entry.confidence, days),
     )
 
 
@@ -121,8 +121,8 @@ def _of_style(hit: StyleHit) -> Found:
 
 def _forms(query: str) -> frozenset[str]:
     """The words of a query that say something, in all their forms."""
-    said = asked(query)
-    telling = [word for word in said if not word.everyday] or said
+    said = parse_question_words(query)
+    telling = [word for word in said if not word.is_common] or said
     return frozenset(form for word in telling for form in word.forms)
 
 

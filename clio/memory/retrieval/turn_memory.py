@@ -27,7 +27,7 @@ from clio.memory.vectors.meaning import Meaning
 from clio.messages import Fragment
 from clio.sessions.session import Session
 from clio.text.formatting import format_stored_time
-from clio.text.scoring import brain_budget
+from clio.text.scoring import compute_recall_budget
 from clio.tokens import DEFAULT_RATIO, text_units
 
 MAX_RECALLED = 8
@@ -66,7 +66,7 @@ class TurnMemory:
         self._meaning = meaning
         self._all_sessions = all_sessions
         self._clock = clock
-        self._brain = Brain(brain_budget(window_tokens), _tokens)
+        self._brain = Brain(compute_recall_budget(window_tokens), _tokens)
         self._told_tastes: set[str] = set()
         self._limits: dict[str, MemoryRecord] = {}
         self._new: dict[str, MemoryRecord] = {}

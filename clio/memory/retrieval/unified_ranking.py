@@ -16,9 +16,17 @@ from clio.memory.store.record import Hit, Knowledge, Note
 from clio.memory.transcripts.query import folded_words, parse, passages
 from clio.memory.transcripts.transcript_records import Having
 from clio.text.formatting import format_stored_time
-from clio.text.scoring import DAY_S, RRF_K, TIERS, rrf
-from clio.text.similarity import differences, jaccard
-from clio.text.vocabulary import asked, coverage, has_phrase, rarity, stem, terms, words
+from clio.text.scoring import DAY_S, RRF_K, TIER_WEIGHTS, compute_rrf_score
+from clio.text.similarity import compute_jaccard, find_differences
+from clio.text.vocabulary import (
+    compute_coverage,
+    compute_rarity,
+    extract_terms,
+    has_phrase,
+    parse_question_words,
+    stem_word,
+    tokenize,
+)
 
 HALF_LIFE_DAYS: Mapping[Layer, float] = {"L0": 30.0, "L1": 90.0, "L2": 180.0}
 LEAST_RECENCY = 0.7
@@ -52,7 +60,7 @@ def tier_of(found: Found) -> tuple[str, float]:
     What other sessions said is in none of the document's tiers, and counts as one it does not know.
     """
     name = "procedural" if found.kind in _PROCEDURES else _TIER_OF.get(found.source, "episodic")
-    return name, (1.0 + TIERS.get(name, _UNKNOWN_TIER)) / 2.0
+    return name, (1.0 + TIER_WEIGHTS.get(name, _UNKNOWN_TIER)) / 2.0
 
 
 def strength_weight(strength: float | None) -> float:
@@ -81,7 +89,7 @@ def reciprocal_ranks(lists: Sequence[Sequence[int]], k: int = RRF_K) -> dict[int
     for listed in lists:
         for rank, item in enumerate(listed, 1):
             ranks.setdefault(item, []).append(rank)
-    return {item: rrf(places, k) * (k + 1) for item, places in ranks.items()}
+    return {item: compute_rrf_score(places, k) * (k + 1) for item, places in ranks.items()}
 
 
 LEAST = 0.5
@@ -113,13 +121,13 @@ class Ruler:
     """
 
     def __init__(self, query: str, texts: Iterable[str], spoken: Having) -> None:
-        said = asked(query)
+        said = parse_question_words(query)
         bags = [stems_of(text) for text in texts]
         counts: Counter[int] = having(said, bags)
-        counts.update({place: spoken.words.get(word.said, 0) for place, word in enumerate(said)})
+        counts.update({place: spoken.words.get(word.text, 0) for place, word in enumerate(said)})
         self._question = weighed_by(query, said, counts, len(bags) + spoken.passages)
         self._order = _in_order(query, self._question.places)
-        self._words = words(query)
+        self._words = tokenize(query)
         self._phrases = parse(query).phrases
 
     @property
@@ -153,11 +161,11 @@ class Ruler:
             share = max(share, found.words)
         if found.alias:
             share = max(share, _ALIAS_FLOOR)
-        telling = any(not question.words[place].everyday for place in said)
+        telling = any(not question.words[place].is_common for place in said)
         enough = found.enough or self._is_enough(said, share, telling=telling)
         if not enough:  # only a vector may still bring it up
             return Fit(score=share * (1 - _CLOSE - _EXACT), text=text, hits=found.hits)
-        spoken = words(text)
+        spoken = tokenize(text)
         exact = has_phrase(spoken, self._words)
         close = 1.0 if exact else self._close(spoken)
         return Fit(
@@ -180,7 +188,7 @@ class Ruler:
             return 1.0
         at: dict[int, list[int]] = {}
         for number, word in enumerate(spoken):
-            place = self._question.places.get(stem(word))
+            place = self._question.places.get(stem_word(word))
             if place is not None:
                 at.setdefault(place, []).append(number)
         near = sum(
@@ -199,7 +207,7 @@ class Ruler:
 
 def _in_order(query: str, places: Mapping[str, int]) -> list[tuple[int, int]]:
     """The words of the query that say something and follow each other, by place."""
-    told = [places[root] for word in words(query) if (root := stem(word)) in places]
+    told = [places[root] for word in tokenize(query) if (root := stem_word(word)) in places]
     return [(one, other) for one, other in pairwise(told) if one != other]
 
 
@@ -235,7 +243,7 @@ class _Text:
 
     @cached_property
     def words(self) -> list[str]:
-        return words(self.text)
+        return tokenize(self.text)
 
 
 def fold(ranked: Sequence[Joinable], limit: int) -> tuple[list[tuple[int, list[int]]], int]:
@@ -270,7 +278,7 @@ def _same(one: _Text, other: _Text) -> bool:
     memory, passage = (one, other) if _RANK[a.layer] <= _RANK[b.layer] else (other, one)
     both = len(memory.bag & passage.bag)
     if both >= SAME * max(len(memory.bag), len(passage.bag)) and (
-        jaccard(memory.bag, passage.bag) >= SAME and not differences(memory.text, passage.text)
+        compute_jaccard(memory.bag, passage.bag) >= SAME and not find_differences(memory.text, passage.text)
     ):
         return True
     if a.layer == b.layer:
@@ -440,12 +448,12 @@ def rank(query: str, knowledge: Knowledge, notes: Sequence[Note], limit: int) ->
         Hit(kind=entry.kind, id=entry.id, text=entry.line, timestamp=entry.confirmed) for entry in knowledge.entries
     ]
     candidates += [Hit(kind="note", key=note.key, text=note.content, timestamp=note.timestamp) for note in notes]
-    texts = [words(f"{hit.key} {hit.text}") for hit in candidates]
-    bags = [set(terms(f"{hit.key} {hit.text}")) for hit in candidates]
-    wanted, phrase = rarity(bags, set(terms(query))), words(query)
+    texts = [tokenize(f"{hit.key} {hit.text}") for hit in candidates]
+    bags = [set(extract_terms(f"{hit.key} {hit.text}")) for hit in candidates]
+    wanted, phrase = compute_rarity(bags, set(extract_terms(query))), tokenize(query)
     found: list[Hit] = []
     for hit, text, bag in zip(candidates, texts, bags, strict=True):
-        score = coverage(wanted, bag)
+        score = compute_coverage(wanted, bag)
         if score > 0:
             score += PHRASE_BONUS if len(phrase) > 1 and has_phrase(text, phrase) else 0.0
             found.append(structs.replace(hit, score=round(score, 6)))

@@ -19,10 +19,10 @@ from clio.memory.store.typed_codec import Former, former_of
 from clio.memory.store.typed_index import Shelf
 from clio.memory.subjects import Relation, announces_change, relate_statements, topic_terms
 from clio.prompt_files import fill_prompt
-from clio.text.consolidate import Reconsolidated, reconsolidate
+from clio.text.consolidate import Reconsolidation, decide_reconsolidation
 from clio.text.json_data import decode_json
-from clio.text.scoring import DAY_S, confidence_after, smoothed
-from clio.text.similarity import jaccard, tokens_of
+from clio.text.scoring import DAY_S, decay_confidence, smooth_score
+from clio.text.similarity import compute_jaccard, distinctive_words
 
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
 _FENCE = re.compile(r"```[\w-]*\s*\n?(.*?)```", re.S)
@@ -86,12 +86,12 @@ def judge(old: str, new: str) -> Verdict:
     return _VERDICTS[relate_statements(old, new)]
 
 
-def weigh(new: MemoryRecord, known: MemoryRecord, variants: Sequence[MemoryRecord], now: float) -> Reconsolidated:
+def weigh(new: MemoryRecord, known: MemoryRecord, variants: Sequence[MemoryRecord], now: float) -> Reconsolidation:
     """What becomes of `new`. variants: of the known one, each of which gives way only to a surer statement."""
     if overrules(new, known, now):
-        return Reconsolidated(action="updated")
+        return Reconsolidation(action="updated")
     # What is not weaker has won above, so that this decides only among the variants.
-    return reconsolidate(_sure(new, now), 1.0, [_sure(variant, now) for variant in variants])
+    return decide_reconsolidation(_sure(new, now), 1.0, [_sure(variant, now) for variant in variants])
 
 
 def overrules(new: MemoryRecord, known: MemoryRecord, now: float) -> bool:
@@ -110,7 +110,7 @@ def trust(record: MemoryRecord) -> int:
 def _sure(record: MemoryRecord, now: float) -> float:
     """Its confidence as it has faded. Only a person is certain: 1.0 of anyone else means that nobody said how sure."""
     stated = record.confidence if record.confidence < 1.0 else default_confidence(record.provenance)
-    return confidence_after(stated, max(now - record.accessed, 0.0) / DAY_S)
+    return decay_confidence(stated, max(now - record.accessed, 0.0) / DAY_S)
 
 
 _PRECEDENCE: dict[Verdict, int] = {"same": 3, "successor": 2, "doubtful": 1, "other": 0}
@@ -150,13 +150,13 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 def nearest(shelf: Shelf, new: MemoryRecord) -> Near | None:
     """The other live memory of its type that the new one repeats, replaces, or may repeat; None where there is none."""
-    words = tokens_of(new.content)
+    words = distinctive_words(new.content)
     candidates = {old.id: old for old in (*shelf.alike(new.type, new.content), *_by_subject(shelf, new))}
     found: list[Near] = []
     for old in candidates.values():
         if old.id == new.id:
             continue
-        similarity = jaccard(tokens_of(old.content), words)
+        similarity = compute_jaccard(distinctive_words(old.content), words)
         verdict = judge(old.content, new.content)
         if verdict != "other":
             found.append(Near(record=old, verdict=verdict, similarity=similarity))
@@ -200,10 +200,10 @@ def _contradict(new: MemoryRecord, near: Near, now: float) -> Plan:
     new = structs.replace(new, variants_of=old.id)
     if outcome.action == "created_variant":
         return Plan(remembered=Remembered(record=new, action="variant", old=old), after=(new,))
-    if outcome.replaced is None:
+    if outcome.replaced_index is None:
         dropped = Former(record=new, ended=now, because="dropped")
         return Plan(remembered=Remembered(record=new, action="dropped", old=old), formers=(dropped,))
-    weakest = variants[outcome.replaced]
+    weakest = variants[outcome.replaced_index]
     return Plan(
         remembered=Remembered(record=new, action="replaced_variant", old=old, outweighed=weakest),
         before=(weakest,),
@@ -284,7 +284,7 @@ def _merged(old: MemoryRecord, new: MemoryRecord, decision: Decision | None, now
 def _score(old: MemoryRecord, new: MemoryRecord) -> float | None:
     if old.score is None or new.score is None:
         return old.score if new.score is None else new.score
-    return smoothed(old.score, new.score, explicit=new.explicit)
+    return smooth_score(old.score, new.score, explicit=new.explicit)
 
 
 def _by_subject(shelf: Shelf, new: MemoryRecord) -> list[MemoryRecord]:

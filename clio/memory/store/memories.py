@@ -15,7 +15,7 @@ from clio.memory.store.typed_index import Ranked
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Edit, Scope, TypedStore
 from clio.memory.store.undo_log import Change, UndoLog, new_change
 from clio.text.json_data import decode_json
-from clio.text.vocabulary import asked
+from clio.text.vocabulary import parse_question_words
 
 if TYPE_CHECKING:
     from clio.memory.store.versions import Version
@@ -118,8 +118,8 @@ class Memories:
         Other words for the same count too, so that "db" finds "database", and so do misspelt keywords. Words that
         stand in requests of every kind count where there are no others.
         """
-        said = asked(question)
-        telling = [word for word in said if not word.everyday] or said
+        said = parse_question_words(question)
+        telling = [word for word in said if not word.is_common] or said
         found: list[Ranked] = []
         for store in self._stores.values():
             forms = {form for word in telling for form in word.forms}

@@ -16,7 +16,7 @@ from clio.memory.store.record import Note
 from clio.memory.store.undo_log import Change, new_change
 from clio.storage.documents import set_file_aside
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
-from clio.text.hidden_text import mended
+from clio.text.hidden_text import repair_double_utf8
 from clio.text.json_data import decode_json
 
 VERSION = 1
@@ -74,7 +74,7 @@ def decode_note(data: bytes, stem: str) -> StoredNote | None:
         return None
     key = key if isinstance(key, str) and key.strip() else stem
     if not own:
-        key, content = mended(key, expected=True), mended(content, expected=True)
+        key, content = repair_double_utf8(key, expected=True), repair_double_utf8(content, expected=True)
     note = Note(key=key, content=content, timestamp=number(fields.get("timestamp"), 0.0))
     return StoredNote(note=note, unknown={name: value for name, value in fields.items() if name not in _KNOWN})
 

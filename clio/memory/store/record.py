@@ -10,7 +10,14 @@ from msgspec import Struct, structs
 
 from clio.errors import UserError
 from clio.text.formatting import truncate_line
-from clio.text.scoring import DAY_S, HARD_LIMIT, check_score, confidence_after, effective_importance, is_faded
+from clio.text.scoring import (
+    DAY_S,
+    HARD_LIMIT_SCORE,
+    check_score,
+    compute_effective_importance,
+    decay_confidence,
+    is_faded,
+)
 
 AssertedBy = Literal["user", "model", "tool"]
 Kind = Literal["discovery", "solution", "pattern", "workflow", "failure", "rule"]
@@ -278,12 +285,12 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def confidence_at(self, now: float) -> float:
         """The confidence as it has faded, by a thousandth each day since it was last used."""
-        return confidence_after(self.confidence, max(now - self.accessed, 0.0) / DAY_S)
+        return decay_confidence(self.confidence, max(now - self.accessed, 0.0) / DAY_S)
 
     def strength(self, now: float) -> float:
         """importance, faded by its type since it was last used, times confidence, faded by the day: 0.0 to 1.0."""
         days = max(now - self.accessed, 0.0) / DAY_S
-        return effective_importance(self.type, self.importance, days) * self.confidence_at(now)
+        return compute_effective_importance(self.type, self.importance, days) * self.confidence_at(now)
 
 
 class Remembered(Struct, frozen=True, kw_only=True):
@@ -352,11 +359,11 @@ def is_pruned(record: MemoryRecord, now: float) -> bool:
 
     A variant also goes once its confidence is below 0.3 and it is older than 90 days.
     """
-    from clio.text.consolidate import variant_expires
+    from clio.text.consolidate import is_variant_expired
 
-    if variant_expires(record.confidence_at(now), (now - record.created) / DAY_S, record.is_variant):
+    if is_variant_expired(record.confidence_at(now), (now - record.created) / DAY_S, record.is_variant):
         return True
-    is_limit = record.score is not None and record.score <= HARD_LIMIT
+    is_limit = record.score is not None and record.score <= HARD_LIMIT_SCORE
     if record.is_live and not record.is_variant and (record.explicit or is_limit):
         return False
     return is_faded(record.type, record.importance, (now - record.accessed) / DAY_S)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from clio.memory.store.record import MemoryRecord
-from clio.text.scoring import is_relevant, load_score, recall_score, recency_of
-from clio.text.vocabulary import KnownWords, parts, stem, terms
+from clio.text.scoring import compute_load_score, compute_recall_score, compute_recency, is_relevant_to_query
+from clio.text.vocabulary import SpellingIndex, extract_terms, split_identifiers, stem_word
 
 if TYPE_CHECKING:
     from clio.text.similarity import LshIndex
@@ -76,12 +76,12 @@ class Shelf:
 
     def keywords_like(self, term: str) -> set[str]:
         """The stems of keywords this one may be a misspelling of, if no live record has it."""
-        return set() if self.having(term) else self._word_index().keywords.like(term)
+        return set() if self.having(term) else self._word_index().keywords.find_similar(term)
 
     def alike(self, type: str, content: str) -> list[MemoryRecord]:
         """Live records of a type that may share half of their words with the content, and some that do not."""
         index = self._alike_index().get(type)
-        found = index.candidates(_signature(content)) if index else ()
+        found = index.find_candidates(_signature(content)) if index else ()
         return [self.records[id] for id in found]
 
     def index_alike(self, stop: Callable[[], bool]) -> bool:
@@ -140,7 +140,7 @@ class _WordIndex:
         self.sizes: dict[str, int] = {}
         self._having: dict[str, set[str]] = {}
         self._terms: dict[str, frozenset[str]] = {}
-        self.keywords = KnownWords()  # one that no record has any more finds nothing
+        self.keywords = SpellingIndex()  # one that no record has any more finds nothing
 
     def add(self, record: MemoryRecord) -> None:
         found = self._terms[record.id] = indexed_terms(record)
@@ -148,7 +148,7 @@ class _WordIndex:
         for term in found:
             self._having.setdefault(term, set()).add(record.id)
         for keyword in record.keywords:
-            for term in terms(keyword):
+            for term in extract_terms(keyword):
                 self.keywords.add(term)
 
     def remove(self, id: str) -> None:
@@ -172,13 +172,13 @@ class _WordIndex:
 def indexed_terms(record: MemoryRecord) -> frozenset[str]:
     """What a record is found by: the stems of its words and of its keywords, and of the parts of names in them."""
     text = " ".join((record.content, *record.keywords))
-    return frozenset((*terms(text), *map(stem, parts(text))))
+    return frozenset((*extract_terms(text), *map(stem_word, split_identifiers(text))))
 
 
 def _signature(content: str) -> tuple[int, ...]:
-    from clio.text.similarity import signature, tokens_of
+    from clio.text.similarity import compute_signature, distinctive_words
 
-    return signature(tokens_of(content))
+    return compute_signature(distinctive_words(content))
 
 
 def _same_index(one: MemoryRecord, other: MemoryRecord) -> bool:
@@ -205,16 +205,16 @@ def rank(
 
     query: words, or the stems of words.
     """
-    asked = set(terms(query)) if isinstance(query, str) else query
+    asked = set(extract_terms(query)) if isinstance(query, str) else query
     found: list[Ranked] = []
     for id, hits in shelf.matches(asked).items():
         record = shelf.records[id]
         if (wanted and record.type != wanted) or record.type == unwanted:
             continue
         similarity = hits / (len(asked) + shelf.size(id) - hits)
-        recency = recency_of(now - record.accessed)
-        if is_relevant(hits, similarity):
-            score = recall_score(hits, similarity, record.importance, recency)
+        recency = compute_recency(now - record.accessed)
+        if is_relevant_to_query(hits, similarity):
+            score = compute_recall_score(hits, similarity, record.importance, recency)
             found.append(Ranked(record=record, score=score, hits=hits, similarity=similarity, recency=recency))
     return _best(found, limit)
 
@@ -222,10 +222,10 @@ def rank(
 def load_all(shelf: Shelf, limit: int, now: float, *, wanted: str = "", unwanted: str = "") -> tuple[Ranked, ...]:
     """The best `limit` without a query; where no type is asked for, all preferences and the best `limit` others."""
     found = [
-        Ranked(record=record, score=load_score(record.importance, recency), recency=recency)
+        Ranked(record=record, score=compute_load_score(record.importance, recency), recency=recency)
         for record in shelf.live()
         if (not wanted or record.type == wanted) and record.type != unwanted
-        for recency in (recency_of(now - record.accessed),)
+        for recency in (compute_recency(now - record.accessed),)
     ]
     if wanted or unwanted:
         return _best(found, limit)

@@ -117,15 +117,17 @@ class Trajectories:
         """Move turns nobody rated to the archive after 90 days, and delete them there after 365; rated ones stay."""
         if not (self.path.exists() or self.archive.exists()):
             return Retained()
-        from clio.text.consolidate import retention
+        from clio.text.consolidate import decide_retention
 
         with self._lock():
             rated = self.all()
-            fates = [retention(_days(one, now), bool(one.ratings), archived=False) for one in rated]
+            fates = [decide_retention(_days(one, now), bool(one.ratings), archived=False) for one in rated]
             kept = [one for one, fate in zip(rated, fates, strict=True) if fate == "kept"]
             gone = [one for one, fate in zip(rated, fates, strict=True) if fate != "kept"]
             old = _folded(_decoded(read_lines(self.archive).lines))
-            stay = [one for one in old if retention(_days(one, now), bool(one.ratings), archived=True) != "deleted"]
+            stay = [
+                one for one in old if decide_retention(_days(one, now), bool(one.ratings), archived=True) != "deleted"
+            ]
             done = Retained(kept=len(kept), archived=len(gone), deleted=len(old) - len(stay))
             if not dry_run and (gone or done.deleted):
                 back_up_damaged_file(self.path)

@@ -16,21 +16,21 @@ from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbed
 from clio.prompt_files import load_prompt, prompt_names
 from clio.storage.files import open_regular
 from clio.text.bandit import (
-    APPLICABLE,
-    INTENT,
-    LEAST_CONFIDENCE,
-    MOST_CANDIDATES,
-    SENTIMENT,
-    TIME,
-    TOPIC,
-    candidates,
-    exploration_rate,
-    hybrid_score,
+    INTENT_WEIGHT,
+    MAX_CANDIDATES,
+    MIN_CONFIDENCE,
+    MIN_TRIGGER_SCORE,
+    SENTIMENT_WEIGHT,
+    TIME_WEIGHT,
+    TOPIC_WEIGHT,
+    compute_exploration_rate,
+    compute_hybrid_score,
+    compute_trigger_score,
     is_applicable,
-    matches,
-    trigger_score,
+    is_trigger_match,
+    select_candidates,
 )
-from clio.text.vocabulary import STOP_WORDS, has_phrase, stem, words
+from clio.text.vocabulary import STOP_WORDS, has_phrase, stem_word, tokenize
 
 MAX_FILES = 100
 MAX_BYTES = 16_384
@@ -131,7 +131,7 @@ def topic_similarity(topics: Sequence[str], text: str, embedder: Embedder | None
     that are there, or, where an embedder of meaning is configured, the cosine, whichever is more. The default embedder
     compares words, as is done here already; one that fails is done without.
     """
-    said = [stem(word) for word in words(text)[:MAX_WORDS]]
+    said = [stem_word(word) for word in tokenize(text)[:MAX_WORDS]]
     named = [topic for topic in topics if _stems(topic)]
     if not named or not said:
         return None
@@ -145,7 +145,7 @@ def topic_similarity(topics: Sequence[str], text: str, embedder: Embedder | None
 @lru_cache(maxsize=_MOST_KEPT)
 def _stems(topic: str) -> tuple[str, ...]:
     """Topics are the same at every turn: each is read once."""
-    return tuple(stem(word) for word in words(topic))
+    return tuple(stem_word(word) for word in tokenize(topic))
 
 
 def _share(topic: Sequence[str], said: Sequence[str], heard: frozenset[str]) -> float:
@@ -237,18 +237,18 @@ def choose_style(
     rng.shuffle(arms)  # of those nobody has rated, each is among the five equally often
     arms.sort(key=lambda arm: -_mean(arm))
     applicable = [(arm, arm.trigger, 1.0) for arm in arms]
-    five = candidates(applicable)
-    fit = {arm.id for arm in five if arm.confidence >= LEAST_CONFIDENCE}
+    five = select_candidates(applicable)
+    fit = {arm.id for arm in five if arm.confidence >= MIN_CONFIDENCE}
     accounts: list[ArmAccount] = []
     ratings = state.ratings(situation.bucket)
-    epsilon = exploration_rate(int(ratings))
+    epsilon = compute_exploration_rate(int(ratings))
     explored = rng.random() < epsilon
     for arm in sorted(arms, key=lambda arm: arm.id):  # so that the same seed draws the same for the same styles
         if arm.id not in fit:
             accounts.append(structs.replace(arm, left_out=_why_not(arm, five)))
             continue
         sample = rng.betavariate(1.0 + arm.ups, 1.0 + arm.downs)
-        score = hybrid_score(arm.trigger, sample, arm.aligned)
+        score = compute_hybrid_score(arm.trigger, sample, arm.aligned)
         accounts.append(structs.replace(arm, sample=sample, score=score))
     weighed = [arm for arm in accounts if not arm.left_out]
     chosen: str | None = None
@@ -270,19 +270,19 @@ def _weighed(
 ) -> ArmAccount:
     when = skill.trigger
     fits = {
-        "intent": matches(when.intents, situation.intent),
-        "time": matches(when.times, situation.time_of_day),
-        "sentiment": matches(when.sentiments, situation.sentiment),
+        "intent": is_trigger_match(when.intents, situation.intent),
+        "time": is_trigger_match(when.times, situation.time_of_day),
+        "sentiment": is_trigger_match(when.sentiments, situation.sentiment),
     }
     similarity = topic(when.topics) if when.topics else None
     earned = state.earned(situation.bucket, skill.id, now)
     return ArmAccount(
         id=skill.id,
-        intent=INTENT * fits["intent"],
-        time=TIME * fits["time"],
-        sentiment=SENTIMENT * fits["sentiment"],
-        topic=TOPIC * (similarity or 0.0),
-        trigger=trigger_score(**fits, topic_similarity=similarity),
+        intent=INTENT_WEIGHT * fits["intent"],
+        time=TIME_WEIGHT * fits["time"],
+        sentiment=SENTIMENT_WEIGHT * fits["sentiment"],
+        topic=TOPIC_WEIGHT * (similarity or 0.0),
+        trigger=compute_trigger_score(**fits, topic_similarity=similarity),
         confidence=earned.confidence,
         ups=earned.ups,
         downs=earned.downs,
@@ -296,7 +296,7 @@ def _mean(arm: ArmAccount) -> float:
 
 def _why_not(arm: ArmAccount, five: Sequence[ArmAccount]) -> str:
     if not is_applicable(arm.trigger):
-        return f"does not fit: {arm.trigger:.2f} of the {APPLICABLE:.2f} it needs"
+        return f"does not fit: {arm.trigger:.2f} of the {MIN_TRIGGER_SCORE:.2f} it needs"
     if arm not in five:
-        return f"not among the {MOST_CANDIDATES} that fit best"
-    return f"too little confidence: {arm.confidence:.2f} of the {LEAST_CONFIDENCE:.2f} it needs"
+        return f"not among the {MAX_CANDIDATES} that fit best"
+    return f"too little confidence: {arm.confidence:.2f} of the {MIN_CONFIDENCE:.2f} it needs"

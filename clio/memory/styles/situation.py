@@ -12,7 +12,7 @@ from clio.memory.preferences.sentences import Said, own_sentences
 from clio.memory.preferences.task_type_detection import trace
 from clio.memory.styles.cues import ABROAD, WORDS, WORK
 from clio.text.lazy_regex import LazyRegex
-from clio.text.vocabulary import words
+from clio.text.vocabulary import tokenize
 
 _MOST_WORDS = 9
 _CORE = """
@@ -177,7 +177,7 @@ def infer_intent(sentences: Sequence[tuple[str, bool]], raw: str, *, frustrated:
     pasted; where nothing else is there, its first lines are read. frustrated: who complains wants a fix rather.
     """
     sentences = sentences or [(line, False) for line in raw.splitlines()[:_PASTED_LINES]]
-    said = words("\n".join(text for text, _ in sentences))
+    said = tokenize("\n".join(text for text, _ in sentences))
     if is_small_talk(said):
         return "chat"
     clauses = [clause for text, asked in sentences for clause in _clauses(text, asked)]

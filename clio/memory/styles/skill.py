@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from clio.config.command_line import did_you_mean
 from clio.errors import UserError
-from clio.text.bandit import DIMENSIONS as DIMENSION_COUNT
+from clio.text.bandit import PREFERENCE_DIMENSIONS as DIMENSION_COUNT
 
 DIMENSIONS: tuple[str, ...] = (
     "verbosity",

@@ -9,16 +9,16 @@ from clio.memory.styles.skill import DIMENSIONS as DIMENSION_NAMES
 from clio.memory.styles.skill import NEUTRAL
 from clio.storage.documents import DocumentFormat, load_document, update_document
 from clio.text.bandit import (
-    DIMENSIONS,
-    HIGHEST_CONFIDENCE,
-    LOWEST_CONFIDENCE,
+    MAX_STORED_CONFIDENCE,
+    MIN_STORED_CONFIDENCE,
+    PREFERENCE_DIMENSIONS,
     REWARD_SWING,
-    VECTOR_RATE,
+    VECTOR_LEARNING_RATE,
     Posterior,
-    alignment,
-    confidence_after,
-    confidence_rate,
-    vector_after,
+    compute_alignment,
+    get_confidence_rate,
+    update_confidence,
+    update_preference_vector,
 )
 from clio.text.scoring import DAY_S
 
@@ -51,7 +51,7 @@ class Earned(Struct, frozen=True, kw_only=True):
     def after(self, reward: int, weight: float, now: float) -> "Earned":
         """The same with one more reward; weight: 1.0 for a person's word, less for a sign of it."""
         before = self.faded(now)
-        full = confidence_after(before.confidence, reward, int(self.ratings))
+        full = update_confidence(before.confidence, reward, int(self.ratings))
         return Earned(
             ups=before.ups + weight * (reward > 0),
             downs=before.downs + weight * (reward < 0),
@@ -62,14 +62,14 @@ class Earned(Struct, frozen=True, kw_only=True):
 
     def without(self, reward: int, weight: float) -> "Earned":
         """The same with one reward taken back: exact but where a limit was reached since."""
-        rate = weight * confidence_rate(int(max(self.ratings - weight, 0.0)))
+        rate = weight * get_confidence_rate(int(max(self.ratings - weight, 0.0)))
         target = FIRST_CONFIDENCE + REWARD_SWING * reward
         confidence = (self.confidence - rate * target) / (1.0 - rate)
         return structs.replace(
             self,
             ups=max(self.ups - weight * (reward > 0), 0.0),
             downs=max(self.downs - weight * (reward < 0), 0.0),
-            confidence=min(max(confidence, LOWEST_CONFIDENCE), HIGHEST_CONFIDENCE),
+            confidence=min(max(confidence, MIN_STORED_CONFIDENCE), MAX_STORED_CONFIDENCE),
             ratings=max(self.ratings - weight, 0.0),
         )
 
@@ -113,7 +113,7 @@ class StyleState(Struct, frozen=True, kw_only=True):
     def vector(self, context: str) -> tuple[float, ...]:
         """How the person likes it in a context, else with its intent, else nobody knows: 0.5 everywhere."""
         found = self.vectors.get(context) or self.vectors.get(intent_of(context)) or NEUTRAL
-        return found if len(found) == DIMENSIONS else NEUTRAL
+        return found if len(found) == PREFERENCE_DIMENSIONS else NEUTRAL
 
     def ratings(self, context: str) -> float:
         """How many answers with this intent were rated."""
@@ -121,7 +121,7 @@ class StyleState(Struct, frozen=True, kw_only=True):
 
     def aligned(self, context: str, dimensions: tuple[float, ...]) -> float:
         """How near a style is to what the person likes there, 0.0 to 1.0."""
-        return alignment(self.vector(context), dimensions)
+        return compute_alignment(self.vector(context), dimensions)
 
     def after(
         self, context: str, style: str, dimensions: tuple[float, ...], reward: int, weight: float, now: float
@@ -133,7 +133,7 @@ class StyleState(Struct, frozen=True, kw_only=True):
             known = contexts.get(place, {})
             contexts[place] = known | {style: known.get(style, Earned()).after(reward, weight, now)}
             before = self.vector(place)
-            full = vector_after(before, dimensions, reward)
+            full = update_preference_vector(before, dimensions, reward)
             vectors[place] = tuple(b + weight * (a - b) for b, a in zip(before, full, strict=True))
         return structs.replace(self, contexts=contexts, vectors=vectors)
 
@@ -148,7 +148,7 @@ class StyleState(Struct, frozen=True, kw_only=True):
             if style not in known:
                 continue
             contexts[place] = known | {style: known[style].without(reward, weight)}
-            step = weight * reward * VECTOR_RATE
+            step = weight * reward * VECTOR_LEARNING_RATE
             moved = zip(self.vector(place), dimensions, strict=True)
             vectors[place] = tuple(min(max((p - step * d) / (1.0 - step), 0.0), 1.0) for p, d in moved)
         return structs.replace(self, contexts=contexts, vectors=vectors)
@@ -158,7 +158,7 @@ class StyleState(Struct, frozen=True, kw_only=True):
         vectors = dict(self.vectors)
         for place in dict.fromkeys((context, intent_of(context))):
             named = zip(DIMENSION_NAMES, self.vector(place), strict=True)
-            vectors[place] = tuple(p + VECTOR_RATE * (wanted.get(name, p) - p) for name, p in named)
+            vectors[place] = tuple(p + VECTOR_LEARNING_RATE * (wanted.get(name, p) - p) for name, p in named)
         return structs.replace(self, vectors=vectors)
 
     def used(self, style: str, now: float) -> "StyleState":

@@ -18,7 +18,7 @@ from clio.memory.transcripts.database import Database, Ref, TextBlocks
 from clio.memory.transcripts.query import Query, Term
 from clio.memory.transcripts.ranking import Talk, Turn, talk_of
 from clio.memory.transcripts.transcript_records import Role
-from clio.text.vocabulary import LEAST_LETTERS, is_misspelling
+from clio.text.vocabulary import MIN_MISSPELLING_LETTERS, is_misspelling
 
 PASSAGE_BITS = 7
 ROLES: tuple[Role, ...] = ("assistant", "user", "tool")
@@ -216,13 +216,13 @@ class Candidates:
 
     def spelt_like(self, word: str) -> str:
         """The most common stem of the index that is one letter away from a stem it has not; empty without one."""
-        if len(word) < LEAST_LETTERS or not (word.isascii() and word.isalpha()):
+        if len(word) < MIN_MISSPELLING_LETTERS or not (word.isascii() and word.isalpha()):
             return ""
         self._database.run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab(main, passages, row)")
         rows = self._database.rows(
             "SELECT term FROM temp.stems WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?"
             " ORDER BY doc DESC",
-            (word[0], chr(ord(word[0]) + 1), max(len(word) - 1, LEAST_LETTERS), len(word) + 1),
+            (word[0], chr(ord(word[0]) + 1), max(len(word) - 1, MIN_MISSPELLING_LETTERS), len(word) + 1),
         )
         return next((str(term) for (term,) in rows if is_misspelling(str(term), word)), "")
 

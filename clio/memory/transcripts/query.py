@@ -9,7 +9,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from clio.text.lazy_regex import LazyRegex
-from clio.text.vocabulary import STOP_WORDS, porter
+from clio.text.vocabulary import STOP_WORDS, porter_stem
 
 PASSAGE_CHARS = 700
 MAX_PASSAGES = 120
@@ -327,13 +327,13 @@ def parse(text: str) -> Query:
     said = [word for word in spoken if word not in _STOP_WORDS] or spoken
     terms: dict[str, Term] = {}
     for word in [*said, *_compounds(text)]:
-        terms.setdefault(porter(word), _term(word))
+        terms.setdefault(porter_stem(word), _term(word))
     kept = dict(list(terms.items())[:MAX_TERMS])
     places = {stem: place for place, stem in enumerate(kept)}
-    stems = [porter(word) for word in said]
+    stems = [porter_stem(word) for word in said]
     near = [(places[a], places[b]) for a, b in pairwise(stems) if a in places and b in places]
     return Query(
-        words=tuple(porter(word) for word in spoken),
+        words=tuple(porter_stem(word) for word in spoken),
         terms=tuple(kept.values()),
         pairs=tuple(dict.fromkeys(pair for pair in near if pair[0] != pair[1])),
         phrases=tuple(phrase for phrase in phrases if phrase),
@@ -350,7 +350,7 @@ def folded_words(text: str) -> list[str]:
 
 def stems(text: str) -> list[str]:
     """The words of a text in order, stemmed as the index stems them; then the parts of its compound words."""
-    return [porter(word) for word in folded_words(indexable(text))]
+    return [porter_stem(word) for word in folded_words(indexable(text))]
 
 
 def indexable(text: str) -> str:
@@ -379,8 +379,8 @@ def _term(word: str) -> Term:
     same, members = (word, *other_forms(word)), words_of_kind(word)
     return Term(
         forms=(*same, *members),
-        stems=tuple(dict.fromkeys(porter(form) for form in same)),
-        kinds=tuple(dict.fromkeys(porter(member) for member in members)),
+        stems=tuple(dict.fromkeys(porter_stem(form) for form in same)),
+        kinds=tuple(dict.fromkeys(porter_stem(member) for member in members)),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from clio.memory.transcripts.query import ONLY_ASKS, NamedDate, Query
-from clio.text.vocabulary import porter
+from clio.text.vocabulary import porter_stem
 
 K1, B = 0.9, 0.3
 Exchange = tuple[int, int]
@@ -23,7 +23,7 @@ CHANGED_SUBJECT = 0.45
 """The same for a passage that says that something changed."""
 CHANGES = frozenset(
     map(
-        porter,
+        porter_stem,
         "moved switched changed replaced renamed instead now longer anymore migrated dropped removed raise lower "
         "increase decrease back gone became belongs upgraded bumped swapped reverted correction actually".split(),
     )

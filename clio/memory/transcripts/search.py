@@ -35,7 +35,7 @@ from clio.memory.transcripts.ranking import (
     weigher,
 )
 from clio.memory.transcripts.transcript_records import Recalled, Said, SessionHit, Signals
-from clio.text.vocabulary import porter
+from clio.text.vocabulary import porter_stem
 
 SNIPPET_CHARS = 300
 _WORD = re.compile(r"\w+")
@@ -55,7 +55,7 @@ def snippet(text: str, passage: str, query: Query) -> str:
 
 
 def _centre(text: str, query: Query) -> int:
-    places = [(match.start(), [porter(word) for word in folded_words(match[0])]) for match in _WORD.finditer(text)]
+    places = [(match.start(), [porter_stem(word) for word in folded_words(match[0])]) for match in _WORD.finditer(text)]
     phrase = _phrase_at(places, query.words)
     return _densest(places, {stem for term in query.terms for stem in term.stems}) if phrase is None else phrase
 
@@ -284,7 +284,7 @@ class Search:
             turns = [turn for turn in found if turn.created <= self._until][:WEIGHED_OUTPUTS]
             texts = self._candidates.texts((turn.key for turn in turns), "output")
             words = {turn.key: stems(texts[turn.key][:MAX_OUTPUT_CHARS]) for turn in turns}
-            phrases = [[porter(word) for word in phrase] for phrase in query.phrases]
+            phrases = [[porter_stem(word) for word in phrase] for phrase in query.phrases]
             fitting = [turn for turn in turns if all(has_phrase(words[turn.key], phrase) for phrase in phrases)]
             weighed = [(turn, weigh(words[turn.key])) for turn in fitting]
             return [_scored(turn, weighing) for turn, weighing in weighed if weighing.found]

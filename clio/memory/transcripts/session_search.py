@@ -19,7 +19,7 @@ from clio.memory.transcripts.session_sync import SessionSync
 from clio.memory.transcripts.transcript_records import Having, Recall, SessionHit
 from clio.sessions.listing import find_session_ids, list_file_names
 from clio.sessions.store import SessionStore
-from clio.text.listeners import never
+from clio.text.default_callbacks import never_stop
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ class SessionRecall:
         with self._lock:
             return Having() if self._nothing_there() else self._healed(lambda index: index.having(query))
 
-    def refresh(self, stop: Callable[[], bool] = never, progress: Callable[[int, int], None] | None = None) -> int:
+    def refresh(self, stop: Callable[[], bool] = never_stop, progress: Callable[[int, int], None] | None = None) -> int:
         """Bring the index up to date in small steps, for a thread in the background; how many sessions were read.
 
         The words of all sessions come first, then the outputs of tools.

@@ -14,8 +14,8 @@ from clio.messages import Message, ToolMessage
 from clio.sessions.session import Session
 from clio.sessions.state import SessionFiles
 from clio.sessions.store import SessionStore
-from clio.text.listeners import never
-from clio.text.scoring import GATE, NEAREST
+from clio.text.default_callbacks import never_stop
+from clio.text.scoring import MAX_DISTANCE, MAX_NEAREST
 from clio.threads import Worker
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class EjectedTurns:
         """Wait until everything that `index` left to its thread is embedded."""
         self._worker.wait()
 
-    def rebuild(self, store: SessionStore, stop: Callable[[], bool] = never) -> int:
+    def rebuild(self, store: SessionStore, stop: Callable[[], bool] = never_stop) -> int:
         """Bring the vectors up to date with the session files, for a thread in the background; how many were read.
 
         Only sessions that changed since are read. Those that were deleted leave no text behind. stop: asked between
@@ -146,8 +146,8 @@ class EjectedTurns:
         question: str,
         *,
         sessions: Sequence[str] | None,
-        count: int = NEAREST,
-        limit: float = GATE,
+        count: int = MAX_NEAREST,
+        limit: float = MAX_DISTANCE,
         session: Session | None = None,
     ) -> list[Neighbour]:
         """The nearest turns at a distance strictly below the limit, nearest first.

@@ -11,9 +11,9 @@ from clio.errors import UserError
 from clio.memory.vectors.vector_store import DOCUMENT_LIST, VectorItem, VectorStore
 from clio.storage.documents import DocumentFormat, load_document, update_document
 from clio.storage.files import make_ignored_folder, read_regular
-from clio.text.embedding import TOP_K, is_worth_keeping, near_the_best, windows
+from clio.text.default_callbacks import ProgressCallback, ignore_progress, never_stop
+from clio.text.embedding import DEFAULT_TOP_K, compute_windows, filter_near_best, is_long_enough
 from clio.text.lazy_regex import LazyRegex
-from clio.text.listeners import Tell, never, to_nobody
 
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _TOKEN = LazyRegex(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]{{1,6}}|\d{{1,3}}|[^\w\s]|_")
@@ -44,10 +44,10 @@ def pieces_of(text: str, piece_words: int) -> Iterator[Piece]:
     """
     starts = [token.start() for token in _TOKEN.finditer(text)]
     line, counted = 1, 0
-    for number, (first, last) in enumerate(windows(len(starts))):
+    for number, (first, last) in enumerate(compute_windows(len(starts))):
         start = starts[first] if first else 0
         end = starts[last] if last < len(starts) else len(text)
-        if not is_worth_keeping(text[start:end]):
+        if not is_long_enough(text[start:end]):
             continue
         line += text.count("\n", counted, start)
         counted = start
@@ -170,7 +170,12 @@ class Documents:
         return sum(len(self._vectors.ids_of(file)) for file in source.files)
 
     def add(
-        self, path: Path, files: Sequence[Path], *, stop: Callable[[], bool] = never, tell: Tell = to_nobody
+        self,
+        path: Path,
+        files: Sequence[Path],
+        *,
+        stop: Callable[[], bool] = never_stop,
+        tell: ProgressCallback = ignore_progress,
     ) -> Taken:
         """Take in a file, or these files of a folder; what is there already is read again only if it changed.
 
@@ -184,15 +189,15 @@ class Documents:
         source: DocumentSource,
         files: Sequence[Path] | None = None,
         *,
-        stop: Callable[[], bool] = never,
-        tell: Tell = to_nobody,
+        stop: Callable[[], bool] = never_stop,
+        tell: ProgressCallback = ignore_progress,
     ) -> Taken:
         """Read again what changed; files: those there are now, None: those there were. Those that are gone go."""
         if files is None:
             files = [path for file in source.files if (path := self._project / file).is_file()]
         return self._take(source, files, stop, tell)
 
-    def catch_up(self, stop: Callable[[], bool] = never, tell: Tell = to_nobody) -> int:
+    def catch_up(self, stop: Callable[[], bool] = never_stop, tell: ProgressCallback = ignore_progress) -> int:
         """Read what changed or has no vectors, for a thread in the background; how many files were read.
 
         stop: ends it before the next file. tell: told of how many files are done, and of how many there are.
@@ -226,7 +231,7 @@ class Documents:
         known = ", ".join(repr(source.path) for source in self.sources()[:10]) or "none"
         raise UserError(f"{name!r} is no document that was added; there are: {known}")
 
-    def search(self, question: str, count: int = TOP_K) -> list[DocumentHit]:
+    def search(self, question: str, count: int = DEFAULT_TOP_K) -> list[DocumentHit]:
         """The nearest windows, nearest first, without those that are farther than 1.10 × the best."""
         embedder = self._vectors.embedder
         found = self._vectors.search(question, 2 * count)
@@ -240,7 +245,7 @@ class Documents:
             self._read(file)
         if quick:
             found = self._vectors.search(question, 2 * count)
-        kept = near_the_best([distance for _, distance in found])
+        kept = filter_near_best([distance for _, distance in found])
         hits: list[DocumentHit] = []
         for item, distance in found[: len(kept)]:
             said = item.text.strip()
@@ -256,7 +261,9 @@ class Documents:
         except ValueError:
             return str(path)
 
-    def _take(self, source: DocumentSource, files: Sequence[Path], stop: Callable[[], bool], tell: Tell) -> Taken:
+    def _take(
+        self, source: DocumentSource, files: Sequence[Path], stop: Callable[[], bool], tell: ProgressCallback
+    ) -> Taken:
         marks = self._vectors.marks()
         taken: list[str] = []
         left_out: list[tuple[str, str]] = [

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
-from clio.text.embedding import DIMENSIONS, embed, fingerprint
+from clio.text.embedding import EMBEDDING_DIMENSIONS, compute_embedding_fingerprint, embed_text
 
 Row: TypeAlias = "array[float]"
 """One vector: 384 numbers of typecode "f"; all zero for a text without a word, else of length one."""
@@ -45,7 +45,7 @@ class HashedEmbedder:
 
     @property
     def name(self) -> str:
-        return f"hashed-{DIMENSIONS}-{fingerprint()}"
+        return f"hashed-{EMBEDDING_DIMENSIONS}-{compute_embedding_fingerprint()}"
 
     def embed(self, texts: Sequence[str]) -> list[Row]:
-        return [embed(text) for text in texts]
+        return [embed_text(text) for text in texts]

@@ -19,7 +19,7 @@ from clio.memory.vectors.vector_index import load_numpy
 from clio.providers.failure import TransportFailed, retry_after
 from clio.providers.profiles import PRESETS, preset_at, preset_named
 from clio.providers.urls import host_of, is_loopback, normalise_base_url, without_login
-from clio.text.embedding import DIMENSIONS
+from clio.text.embedding import EMBEDDING_DIMENSIONS
 from clio.text.json_data import decode_json
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ def endpoint_embedder(config: Config, env: Mapping[str, str]) -> EndpointEmbedde
     """The server the configuration names. Opens no connection; what is wrong with it shows when it is asked."""
     where = config.embedding_base_url or config.base_url or env.get("OPENAI_BASE_URL", "") or config.provider or ""
     label = f"{without_login(where) if '//' in where else where} {config.embedding_model}"
-    return EndpointEmbedder(lambda: embedding_server(config, env, DIMENSIONS), label)
+    return EndpointEmbedder(lambda: embedding_server(config, env, EMBEDDING_DIMENSIONS), label)
 
 
 def fitted(vectors: Sequence[Sequence[float]]) -> list[Row]:
@@ -289,9 +289,9 @@ def fitted(vectors: Sequence[Sequence[float]]) -> list[Row]:
     rows: Any = numpy.asarray(vectors, dtype=numpy.float32)
     rows = numpy.where(numpy.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
     length = rows.shape[1]
-    if length < DIMENSIONS:
-        rows = numpy.pad(rows, ((0, 0), (0, DIMENSIONS - length)))
-    elif length > DIMENSIONS:
+    if length < EMBEDDING_DIMENSIONS:
+        rows = numpy.pad(rows, ((0, 0), (0, EMBEDDING_DIMENSIONS - length)))
+    elif length > EMBEDDING_DIMENSIONS:
         rows = rows @ _projection(length)
     norms: Any = numpy.linalg.norm(rows, axis=1, keepdims=True)
     rows = (rows / numpy.where(norms > 0, norms, 1.0)).astype(numpy.float32)
@@ -301,4 +301,4 @@ def fitted(vectors: Sequence[Sequence[float]]) -> list[Row]:
 @cache
 def _projection(length: int) -> Any:
     numpy = load_numpy()
-    return numpy.random.RandomState(_SEED).standard_normal((length, DIMENSIONS)).astype(numpy.float32)
+    return numpy.random.RandomState(_SEED).standard_normal((length, EMBEDDING_DIMENSIONS)).astype(numpy.float32)

@@ -9,7 +9,7 @@ from clio.memory.vectors.archived_turns import EjectedTurns
 from clio.memory.vectors.embedders import Embedder, HashedEmbedder
 from clio.memory.vectors.vector_store import DOCUMENT_LIST, GRAPH_FROM, VectorStore
 from clio.sessions.store import SessionStore
-from clio.text.listeners import never
+from clio.text.default_callbacks import never_stop
 
 if TYPE_CHECKING:
     from clio.memory.vectors.documents import Documents
@@ -63,7 +63,7 @@ class Meaning:
         """Whether a model makes the vectors, so that they say more than the words do."""
         return not self._of_turns.embedder.name.startswith("hashed-")
 
-    def refresh(self, store: SessionStore, stop: Callable[[], bool] = never, *, all_sessions: bool) -> None:
+    def refresh(self, store: SessionStore, stop: Callable[[], bool] = never_stop, *, all_sessions: bool) -> None:
         """Bring the vectors up to date with sessions and documents, for a thread in the background.
 
         all_sessions: turns of sessions nobody opens are made ready, too. Raises StorageError and OSError.

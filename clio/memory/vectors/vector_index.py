@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from clio.storage.files import open_regular, read_regular, write_atomic
-from clio.text.embedding import DIMENSIONS
+from clio.text.embedding import EMBEDDING_DIMENSIONS
 from clio.threads import start_daemon_thread
 
 
@@ -97,7 +97,7 @@ def _new_index() -> Any:
     except ImportError:
         return None
     return Index(
-        ndim=DIMENSIONS,
+        ndim=EMBEDDING_DIMENSIONS,
         metric="ip",
         dtype="f16",
         connectivity=CONNECTIVITY,
@@ -126,7 +126,7 @@ class VectorIndex:
     def __init__(self, vectors: Any = (), *, graph_from: float = math.inf) -> None:
         self._numpy = load_numpy()
         self._count = 0
-        self._matrix: Any = self._numpy.empty((_SPARE, DIMENSIONS), dtype=self._numpy.float32)
+        self._matrix: Any = self._numpy.empty((_SPARE, EMBEDDING_DIMENSIONS), dtype=self._numpy.float32)
         self._gone: set[int] = set()
         self._graph_from = graph_from
         self._graph: Graph | None = None
@@ -146,7 +146,7 @@ class VectorIndex:
 
     def add(self, vectors: Any) -> None:
         """Put vectors, rows of 384 numbers in any form numpy reads, at the end."""
-        new: Any = self._numpy.asarray(vectors, dtype=self._numpy.float32).reshape(-1, DIMENSIONS)
+        new: Any = self._numpy.asarray(vectors, dtype=self._numpy.float32).reshape(-1, EMBEDDING_DIMENSIONS)
         self._make_room(len(new))
         self._matrix[self._count : self._count + len(new)] = new
         self._count += len(new)
@@ -163,7 +163,7 @@ class VectorIndex:
         self._make_room(wanted)
         rows: Any = self._matrix[self._count : count]
         with open_regular(path) as file:
-            file.seek(4 * DIMENSIONS * self._count)
+            file.seek(4 * EMBEDDING_DIMENSIONS * self._count)
             read = file.readinto(memoryview(rows).cast("B"))
         if read != rows.nbytes:
             return False
@@ -283,7 +283,7 @@ class VectorIndex:
         needed = self._count + more
         if needed > len(self._matrix):
             grown = max(needed, 2 * len(self._matrix)) if self._count else needed
-            larger: Any = self._numpy.empty((grown, DIMENSIONS), dtype=self._numpy.float32)
+            larger: Any = self._numpy.empty((grown, EMBEDDING_DIMENSIONS), dtype=self._numpy.float32)
             larger[: self._count] = self._matrix[: self._count]
             self._matrix = larger
 

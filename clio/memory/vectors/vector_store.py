@@ -16,14 +16,14 @@ from msgspec import Struct
 from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
 from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, write_all
 from clio.storage.locks import FileLock
-from clio.text.embedding import DIMENSIONS
+from clio.text.embedding import EMBEDDING_DIMENSIONS
 from clio.text.json_data import JsonDecoder
 
 if TYPE_CHECKING:
     from clio.memory.vectors.vector_index import Neighbour, VectorIndex
 
 
-ROW_BYTES = 4 * DIMENSIONS
+ROW_BYTES = 4 * EMBEDDING_DIMENSIONS
 VERSION = 2
 DOCUMENT_LIST = "documents.json"
 """Beside the cache, since it is a person's choice: what the vectors of documents are of."""

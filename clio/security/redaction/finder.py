@@ -54,7 +54,7 @@ from clio.security.redaction.token_patterns import (
     open_block,
 )
 from clio.text.lazy_regex import LazyRegex
-from clio.text.regex_limits import BoundedPattern, PatternRefused, TooSlow
+from clio.text.regex_limits import BoundedPattern, PatternRefused, PatternTooSlow
 
 if TYPE_CHECKING:
     from clio.security.redaction.open_forms import OpenRows
@@ -737,8 +737,8 @@ class Finder:
         Raises ConfigError if that happens too often, because each time costs a tenth of a second.
         """
         try:
-            yield from pattern.spans(line)
-        except TooSlow:
+            yield from pattern.find_spans(line)
+        except PatternTooSlow:
             self._slow[pattern.pattern] = self._slow.get(pattern.pattern, 0) + 1
             if self._slow[pattern.pattern] > _MAX_SLOW:
                 raise ConfigError(

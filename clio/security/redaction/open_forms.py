@@ -13,7 +13,7 @@ from clio.security.redaction.form_signs import list_forms
 from clio.security.redaction.names_and_values import is_begun, is_secret_name
 from clio.security.redaction.token_patterns import MAX_BLOCK_CHARS
 from clio.text.lazy_regex import LazyRegex
-from clio.text.regex_limits import compile_partial, list_leads
+from clio.text.regex_limits import compile_partial, list_first_letters
 
 _WINDOW = 1400
 _ROW_WINDOW = 4096
@@ -138,7 +138,7 @@ def _find_names(text: str) -> tuple[tuple[int, int], ...]:
 @cache
 def _list_leads(pattern: LazyRegex | re.Pattern[str], size: int) -> tuple[str, ...]:
     """Return the possible beginnings, of the given size, of a form whose needle is further in."""
-    return tuple({lead[:size] for lead in list_leads(pattern.pattern, pattern.flags)})
+    return tuple({lead[:size] for lead in list_first_letters(pattern.pattern, pattern.flags)})
 
 
 def _may_begin(form: Form, needle: str, lowered: str, line: int, at: int) -> bool:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import ReadFiles, Workspace
 from clio.text.formatting import format_count
-from clio.text.regex_limits import BoundedPattern, PatternRefused, TooSlow
+from clio.text.regex_limits import BoundedPattern, PatternRefused, PatternTooSlow
 from clio.tools.base import PageSize, Prepared, Progress, ToolOutput, page_size
 from clio.tools.files.file_index import (
     has_costly_rules,
@@ -259,7 +259,7 @@ def search_with_python(query: Query) -> Found:
         return _search_files(query, pattern, anywhere)
     except PatternRefused as error:
         raise bad_pattern(query.pattern, str(error)) from None
-    except TooSlow:
+    except PatternTooSlow:
         raise bad_pattern(query.pattern, "it takes too long; write it with fewer repetitions") from None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from clio.memory.consolidation.consolidation import By, Nights, Report
-from clio.memory.consolidation.runner import dry_run, never, sleep
+from clio.memory.consolidation.runner import dry_run, never_stop, sleep
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import AssistantMessage, ChangedFile, Message, SideEffects, ToolCall, ToolMessage, UserMessage
@@ -62,7 +62,7 @@ class Place:
             text = text.replace(secret, "[redacted]")
         return text
 
-    def sleep(self, by: By = "hand", *, stop: Callable[[], bool] = never, budget_s: float | None = None) -> Report:
+    def sleep(self, by: By = "hand", *, stop: Callable[[], bool] = never_stop, budget_s: float | None = None) -> Report:
         return sleep(self.nights(), by, stop=stop, budget_s=budget_s)
 
     def dry_run(self) -> Report:

@@ -15,7 +15,7 @@ from clio.memory.store.undo_log import UndoLog
 from clio.memory.styles.feedback import Rating, Trajectories, Trajectory
 from clio.memory.styles.style_state import StyleFile
 from clio.storage.files import make_folder
-from clio.text.bandit import DIMENSIONS
+from clio.text.bandit import PREFERENCE_DIMENSIONS
 
 BY_USER = Provenance(asserted_by="user")
 BY_MODEL = Provenance(asserted_by="model")
@@ -57,7 +57,7 @@ class House:
         self.notes.store("plan", f"{mark} on Friday")
         self.notes.store_page("session_progress", f"# {mark}\n")
         self.places.scenarios.write_text(f"infra: [terraform, {mark}]\n", encoding="utf-8")
-        liked = (0.2,) * DIMENSIONS
+        liked = (0.2,) * PREFERENCE_DIMENSIONS
         StyleFile(self.places.styles).change(lambda state: state.after(f"{mark}/x", mark, liked, 1, 1.0, NOW))
         for owner in ("user", "project"):
             make_folder(self.places.own_styles(owner))

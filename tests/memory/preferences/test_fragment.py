@@ -12,7 +12,7 @@ from clio.memory.preferences.preferences import (
     thing,
 )
 from clio.memory.store.record import MemoryRecord
-from clio.text.scoring import decay_coefficient, weight_of
+from clio.text.scoring import compute_decay_coefficient, compute_decayed_weight
 from clio.tokens import TokenEstimator
 
 
@@ -102,9 +102,9 @@ def test_what_words_demand_and_what_they_are_about() -> None:
 
 
 def aged(score: float, days: float, *scenarios: str) -> Weighed:
-    coefficient = decay_coefficient(days)
+    coefficient = compute_decay_coefficient(days)
     one = MemoryRecord(id=f"{score}", type="preference", content=f"thing {score}", score=score, scenarios=scenarios)
-    return Weighed(record=one, score=score, coefficient=coefficient, weight=weight_of(score, coefficient))
+    return Weighed(record=one, score=score, coefficient=coefficient, weight=compute_decayed_weight(score, coefficient))
 
 
 def told_days(score: float) -> int:

@@ -18,7 +18,7 @@ from clio.memory.retrieval.recalled_memories import (
     envelope,
     plain_lines,
 )
-from clio.text.scoring import brain_budget
+from clio.text.scoring import compute_recall_budget
 from tests.support.recalled import recalled_lines
 
 
@@ -204,7 +204,7 @@ def test_the_same_pushes_give_the_same_bytes() -> None:
 
 def test_the_budget_is_300_tokens_on_a_window_of_32k_and_in_proportion_on_others() -> None:
     windows = (2_048, 8_192, 16_384, 32_768, 65_536, 200_000)
-    assert [brain_budget(window) for window in windows] == [100, 100, 150, 300, 600, 1_200]
+    assert [compute_recall_budget(window) for window in windows] == [100, 100, 150, 300, 600, 1_200]
 
 
 def test_a_budget_of_300_tokens_holds_three_long_memories() -> None:

@@ -9,7 +9,7 @@ from clio.memory.styles.selection import built_in
 from clio.memory.styles.situation import INTENTS, SENTIMENTS, TIMES
 from clio.memory.styles.skill import DIMENSIONS, NEUTRAL, StyleSkill
 from clio.prompt_files import load_prompt
-from clio.text.bandit import is_applicable, matches, trigger_score
+from clio.text.bandit import compute_trigger_score, is_applicable, is_trigger_match
 
 IDS = {skill.id for skill in built_in()}
 MOST_WORDS = 60
@@ -22,10 +22,10 @@ def fitting(intent: str, sentiment: str = "neutral", part: str = "morning") -> s
 
 def trigger(skill: StyleSkill, intent: str, sentiment: str, part: str) -> float:
     when = skill.trigger
-    return trigger_score(
-        intent=matches(when.intents, intent),
-        time=matches(when.times, part),
-        sentiment=matches(when.sentiments, sentiment),
+    return compute_trigger_score(
+        intent=is_trigger_match(when.intents, intent),
+        time=is_trigger_match(when.times, part),
+        sentiment=is_trigger_match(when.sentiments, sentiment),
         topic_similarity=None,
     )
 

@@ -14,7 +14,7 @@ from clio.memory.styles.situation import Situation
 from clio.memory.styles.skill import DIMENSIONS, NEUTRAL, StyleSkill, Trigger, parse_skill
 from clio.memory.styles.style_state import Earned, StyleState
 from clio.memory.styles.styles import Styles
-from clio.text.bandit import LEAST_CONFIDENCE
+from clio.text.bandit import MIN_CONFIDENCE
 from clio.text.scoring import DAY_S
 
 NOW = 1_780_000_000.0
@@ -74,7 +74,7 @@ def test_the_account_has_every_style_and_says_why_some_could_not_be_chosen() -> 
 def test_a_style_without_confidence_is_not_chosen() -> None:
     state = rated(StyleState(), "bad", -1, -1, -1, -1, -1)
 
-    assert state.earned(HERE, "bad", NOW).confidence < LEAST_CONFIDENCE
+    assert state.earned(HERE, "bad", NOW).confidence < MIN_CONFIDENCE
     assert set(chosen([a_style("bad"), a_style("good")], state)) == {"good"}
 
 
@@ -148,7 +148,7 @@ def test_what_was_earned_fades_until_a_style_is_tried_again() -> None:
     faded = state.earned(HERE, "bad", later)
 
     assert faded.downs == pytest.approx(2.5)
-    assert faded.confidence > LEAST_CONFIDENCE
+    assert faded.confidence > MIN_CONFIDENCE
 
 
 def test_nothing_is_chosen_or_written_until_styles_are_on(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from clio.memory.styles.selection import topic_similarity
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
-from clio.text.embedding import DIMENSIONS
+from clio.text.embedding import EMBEDDING_DIMENSIONS
 
 
 class Meaning:
@@ -29,7 +29,7 @@ class Meaning:
         return [self._row(text) for text in texts]
 
     def _row(self, text: str) -> Row:
-        row = array("f", [0.0] * DIMENSIONS)
+        row = array("f", [0.0] * EMBEDDING_DIMENSIONS)
         for place, group in enumerate(self._groups):
             if group & set(text.split()):
                 row[place] = 1.0

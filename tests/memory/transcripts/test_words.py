@@ -15,7 +15,7 @@ from clio.memory.transcripts.query import (
     passages,
     stems,
 )
-from clio.text.vocabulary import porter
+from clio.text.vocabulary import porter_stem
 
 
 def terms(text: str) -> list[str]:
@@ -45,7 +45,12 @@ def test_a_compound_is_searched_in_parts_and_joined(written: str) -> None:
 
 def test_camel_case_is_searched_whole_and_in_parts() -> None:
     assert set(terms("ToolRunner")) == {"toolrunner", "tool", "runner"}
-    assert set(stems("HTTPServerError is raised")) >= {"httpservererror", "http", porter("server"), porter("error")}
+    assert set(stems("HTTPServerError is raised")) >= {
+        "httpservererror",
+        "http",
+        porter_stem("server"),
+        porter_stem("error"),
+    }
 
 
 def test_a_path_is_searched_by_its_parts() -> None:

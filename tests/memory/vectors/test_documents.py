@@ -14,7 +14,7 @@ from clio.errors import CorruptDocument, UserError
 from clio.memory.vectors.documents import MAX_FILE_BYTES, Documents, count_tokens, pieces_of
 from clio.memory.vectors.embedders import HashedEmbedder
 from clio.memory.vectors.vector_store import VectorStore
-from clio.text.embedding import windows
+from clio.text.embedding import compute_windows
 from tests.memory.vectors.support import Counting, Failing
 
 STAGING = "# Staging\n\nThe staging database listens on port 5433.\nIts password is in the vault.\n"
@@ -273,7 +273,7 @@ def test_pieces_of_a_window_are_the_window_and_windows_are_the_text(text: str, w
     assert all(window in text for window in held.values())
     assert all(len(window.strip()) > 0 for window in held.values())
     count = count_tokens(text)
-    assert len(held) <= len(windows(count))
+    assert len(held) <= len(compute_windows(count))
     if len(text.strip()) > 50 and count and count <= 512:
         assert [window.rstrip() for window in held.values()] == [text.rstrip()]
 

@@ -18,7 +18,7 @@ from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder
 from clio.memory.vectors.endpoint import embedding_server, fitted
 from clio.memory.vectors.meaning import Meaning
 from clio.messages import UserMessage
-from clio.text.embedding import DIMENSIONS, embed
+from clio.text.embedding import EMBEDDING_DIMENSIONS, embed_text
 from tests.memory.vectors.support import a_session, drop, said
 
 Answer = tuple[int, Any]
@@ -61,7 +61,7 @@ class Server:
 
 def vectors_of(body: dict[str, Any], length: int | None = None) -> Answer:
     """What a good server says; the hashed vectors stand for those of a model."""
-    rows = [list(embed(text))[:length] for text in body["input"]]
+    rows = [list(embed_text(text))[:length] for text in body["input"]]
     data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(rows)]
     return 200, {"object": "list", "data": data[::-1], "model": body["model"]}
 
@@ -98,7 +98,7 @@ def test_a_server_is_asked_in_batches_and_its_rows_are_put_in_order(serve: Serve
         "encoding_format": "float",
     }
     assert server.headers[0]["authorization"] == "Bearer sk-test-1"
-    assert max(abs(one - other) for one, other in zip(rows[99], embed(texts[99]), strict=True)) < 1e-6
+    assert max(abs(one - other) for one, other in zip(rows[99], embed_text(texts[99]), strict=True)) < 1e-6
 
 
 def test_a_server_that_knows_no_dimensions_is_asked_without(serve: Serve) -> None:
@@ -113,7 +113,7 @@ def test_a_server_that_knows_no_dimensions_is_asked_without(serve: Serve) -> Non
 @pytest.mark.parametrize("length", [3, 383, 384, 385, 1_536])
 def test_vectors_of_any_length_are_brought_to_384_numbers_and_length_one(length: int) -> None:
     rows = fitted([[math.sin(place * number + place) for place in range(length)] for number in (1, 2, 9)])
-    assert [len(row) for row in rows] == [DIMENSIONS] * 3
+    assert [len(row) for row in rows] == [EMBEDDING_DIMENSIONS] * 3
     assert [math.sqrt(sum(value * value for value in row)) for row in rows] == pytest.approx([1.0] * 3, abs=1e-5)
 
 

@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 from clio.memory.vectors.vector_index import VectorIndex, load_graph
-from clio.text.embedding import embed
+from clio.text.embedding import embed_text
 
 WORDS = "parser token window session lock journal prompt cache redact config yaml retry stream diff index port".split()
 
@@ -109,11 +109,11 @@ def recall(exact: VectorIndex, graph: VectorIndex, queries: list[numpy.ndarray])
 
 def test_a_graph_finds_nearly_all_that_an_exact_search_finds(graphs: None) -> None:
     texts = sentences(4_000)
-    matrix = numpy.array([embed(text) for text in texts], dtype="float32")
+    matrix = numpy.array([embed_text(text) for text in texts], dtype="float32")
     exact, graph = VectorIndex(matrix), VectorIndex(matrix, graph_from=1_000)
     graph.build()
     assert graph.graph_size == 4_000
-    queries = [numpy.array(embed(text)) for text in sentences(150, seed=9)]
+    queries = [numpy.array(embed_text(text)) for text in sentences(150, seed=9)]
     assert recall(exact, graph, queries) >= 0.98
     assert graph.search(queries[0], 1) == exact.search(queries[0], 1)
 

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 from clio.memory.vectors.embedders import HashedEmbedder
-from clio.text.embedding import embed
+from clio.text.embedding import embed_text
 
 PAIRS = Path(__file__).parent / "pairs.txt"
 
@@ -16,7 +16,7 @@ def pairs(mark: str) -> list[tuple[str, str]]:
 
 
 def near(question: str, said: str) -> bool:
-    return math.dist(embed(question), embed(said)) < 1.0
+    return math.dist(embed_text(question), embed_text(said)) < 1.0
 
 
 def test_there_are_pairs_enough() -> None:
@@ -35,7 +35,7 @@ def test_few_pairs_that_only_share_a_word_are_near() -> None:
 
 def test_hardly_any_question_is_near_the_answer_of_another() -> None:
     related = pairs("=")
-    vectors = [(embed(question), embed(said)) for question, said in related]
+    vectors = [(embed_text(question), embed_text(said)) for question, said in related]
     wrong = [
         math.dist(question, said) < 1.0
         for place, (question, _) in enumerate(vectors)
@@ -47,10 +47,10 @@ def test_hardly_any_question_is_near_the_answer_of_another() -> None:
 
 def test_the_answer_is_among_the_three_nearest_of_all() -> None:
     related = pairs("=")
-    answers = [embed(said) for _, said in related]
+    answers = [embed_text(said) for _, said in related]
     found = 0
     for place, (question, _) in enumerate(related):
-        vector = embed(question)
+        vector = embed_text(question)
         order = sorted(range(len(answers)), key=lambda other: math.dist(vector, answers[other]))
         found += place in order[:3]
     assert found / len(related) > 0.9

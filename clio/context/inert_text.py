@@ -6,7 +6,7 @@ Used where text of the user, of a tool or of a file name is put into text that c
 import re
 from functools import lru_cache
 
-from clio.text.hidden_text import unhidden
+from clio.text.hidden_text import reveal_hidden_text
 from clio.text.lazy_regex import LazyRegex
 
 _TAGS = ("thread_summary", "context")
@@ -45,7 +45,7 @@ def opens_nothing(text: str, *names: str) -> str:
 
 def said_by_a_tool(text: str) -> str:
     """Return a tool's result for the model, with invisible letters spelled out and clio's own tags made harmless."""
-    return opens_nothing(unhidden(text), *_SAID_BELOW)
+    return opens_nothing(reveal_hidden_text(text), *_SAID_BELOW)
 
 
 def one_line(text: str) -> str:
