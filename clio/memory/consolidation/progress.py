@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.errors import CorruptDocument, StorageError, UserError
+from clio.memory.consolidation.corrections import Correction
 from clio.memory.consolidation.experiences import Experience, experiences_of
 from clio.memory.consolidation.habits import HabitState
 from clio.memory.transcripts.session_text import MEMORY_TOOL
@@ -47,7 +48,8 @@ class SleepState(Struct, frozen=True, kw_only=True):
 
     sessions: by id. habits: the commands counted so far. notes: the sessions each note was seen in, at most three.
     promoted: a digest of each note's words when it became project knowledge. told: digests of the habits that were
-    handed on, each with the month it was. last_full: when the last whole pass ended, in seconds since the epoch.
+    handed on, each with the month it was. corrections: those that refuted nothing yet; what they correct may be in
+    turns that are not replayed yet. last_full: when the last whole pass ended, in seconds since the epoch.
     compacted, compacted_at: how the memories' files stood after they were compacted last, and when that was.
     """
 
@@ -56,6 +58,7 @@ class SleepState(Struct, frozen=True, kw_only=True):
     notes: dict[str, tuple[str, ...]] = {}
     promoted: dict[str, str] = {}
     told: tuple[str, ...] = ()
+    corrections: tuple[Correction, ...] = ()
     last_full: float = 0.0
     compacted: str = ""
     compacted_at: float = 0.0

@@ -15,6 +15,7 @@ from msgspec import structs
 from clio.errors import ProviderError, StorageError, UserError
 from clio.memory.consolidation.ask_model import Best, ask_about
 from clio.memory.consolidation.consolidation import MAX_CHANGES, Ask, By, Nights, Report, same_day
+from clio.memory.consolidation.corrections import Correction, corrections_in
 from clio.memory.consolidation.experiences import Experience, Finding
 from clio.memory.consolidation.fixes import fixes_across, fixes_in
 from clio.memory.consolidation.habits import Habits, HabitState
@@ -46,6 +47,8 @@ TOGETHER = 40
 """So many turns of a session are looked through for fixes at once; nothing can end the night meanwhile."""
 SAVE_EVERY_S = 1.0
 MONTH_S = 30 * DAY_S
+MAX_WAITING = 100
+"""Corrections that wait for what they correct; the oldest are dropped."""
 
 Over = Callable[[], Literal["", "stopped", "time"]]
 """Why the night must end now; empty where it may go on. Asked after every turn."""
@@ -85,6 +88,7 @@ class Night:
         self._habits = Habits(self._state.habits)
         self._keeper = Keeper(ground)
         self._best = Best(ground.redact)
+        self._corrections: list[Correction] = []
         self._sessions = Sessions(store, self._state.sessions, ground.trajectories.rewards())
         self._listed: dict[str, Listed] = {}
         self._replayed = self._waiting = self._by_model = 0
@@ -103,6 +107,7 @@ class Night:
             self._tell_habits()
             if self._ask is not None and not self._over():
                 self._ask_model(self._ask)
+            self._apply_corrections()
             if not self._over():
                 self._state, self._promoted = promote(self._ground, self._state, self._is_over)
             if not self._over():
@@ -172,6 +177,7 @@ class Night:
                 return
             for finding in (*stated, *mended):
                 self._keeper.keep(finding, experience.importance)
+            self._corrections += corrections_in(experience)
             self._habits.feed(experience)
             self._best.add(experience, turns[experience.message].priority)
             self._replayed += 1
@@ -199,6 +205,17 @@ class Night:
             told.append(now)
         if told:
             self._state = self._state.tell(told)
+
+    def _apply_corrections(self) -> None:
+        """Let corrections refute what was said before them, also where this run was told to stop: the rest would hold.
+
+        Those that refute nothing wait: the turn they correct may be replayed in a later run.
+        """
+        waiting = [*self._state.corrections, *self._corrections]
+        if waiting:
+            left = self._keeper.correct(waiting)
+            self._state = structs.replace(self._state, corrections=tuple(left[-MAX_WAITING:]))
+            self._corrections = []
 
     def _ask_model(self, ask: Ask) -> None:
         try:

@@ -8,10 +8,13 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec import structs
+
 from clio.config.project_links import SHARED_NAME
 from clio.errors import UserError
 from clio.ids import id_time
-from clio.memory.consolidation.experiences import Finding
+from clio.memory.consolidation.corrections import Correction, Stated, match_corrections, replacement
+from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories
 from clio.memory.store.notes import Notes
@@ -76,6 +79,10 @@ _BECAME = {
 }
 _IMPORTANCE, _BY_TURN = 0.5, 0.4
 """What a fact weighs: half, and more by how much its turn mattered."""
+_CORRECTED = 0.9
+"""Confidence in what the user said as a correction."""
+NEAR = 50
+"""So many memories with words of a correction are compared with it."""
 
 Source = tuple[str, str, str]
 """A session, a message, and the words found there, as they are compared."""
@@ -117,6 +124,83 @@ class Keeper:
         """Whether the project knowledge has it now."""
         kind, text = _KINDS.get(finding.kind), _plain(self._ground.redact(finding.text))
         return any(entry.kind == kind and _plain(entry.text) == text for entry in self._ground.knowledge.read().entries)
+
+    def correct(self, corrections: Sequence[Correction]) -> list[Correction]:
+        """Let corrections take the place of the facts and discoveries they refute; returns those that refute none.
+
+        Raises StorageError, OSError, TimeoutError.
+        """
+        discoveries = [entry for entry in self._ground.knowledge.read().entries if entry.kind == "discovery"]
+        matched = match_corrections(corrections, lambda one: self._near(one, discoveries))
+        for correction, refuted in matched:
+            self._replace(correction, refuted)
+        applied = [correction for correction, _ in matched]
+        redact = self._ground.redact
+        return [
+            structs.replace(one, text=redact(one.text), quote=redact(one.quote))
+            for one in corrections
+            if one not in applied
+        ]
+
+    def _near(self, correction: Correction, discoveries: Sequence[Entry]) -> list[Stated]:
+        """What is remembered and has words of a correction."""
+        records = {
+            hit.record.id: hit.record
+            for store in (self._ground.memories.project, self._ground.memories.user)
+            for kind in ("fact", "note")
+            for hit in store.peek(correction.text, NEAR, kind)
+        }
+        return [
+            *(self._stated(record) for record in records.values() if not record.is_variant),
+            *(
+                Stated(
+                    id=entry.id,
+                    text=entry.text,
+                    at=max(entry.confirmed, entry.begun),
+                    session=entry.provenance.session if entry.provenance else "",
+                )
+                for entry in discoveries
+            ),
+        ]
+
+    def _stated(self, record: MemoryRecord) -> Stated:
+        said = record.provenance
+        at = (self._times.get(said.message) or id_time(said.message)) if said and said.message else 0.0
+        return Stated(id=record.id, text=record.content, at=at or record.begun, session=said.session if said else "")
+
+    def _replace(self, correction: Correction, refuted: Sequence[Stated]) -> None:
+        """Save what a correction says now, and put what it refutes into the archive."""
+        text = replacement(refuted[0].text, correction)
+        if text:
+            self.keep(
+                Finding(
+                    kind="fact",
+                    text=text,
+                    confidence=_CORRECTED,
+                    asserted_by="user",
+                    quote=correction.quote[:QUOTE_CHARS],
+                    session=correction.session,
+                    message=correction.message,
+                    at=correction.at,
+                )
+            )
+        memories = self._ground.memories
+        plain = _plain(self._ground.redact(text))
+        new = next((one for one in memories.project.records() if _plain(one.content) == plain), None) if text else None
+        ids = [one.id for one in refuted if new is None or one.id != new.id]
+        title = f"replaced by “{truncate_line(correction.text, 80)}”"
+        gone = 0
+        for store in (memories.project, memories.user):
+            if live := [record.id for record in store.live(ids)]:
+                gone += store.forget_all(live, title, "outweighed")
+        entries = [id for id in ids if id[1:2] == "-"]
+        if entries and new is not None:
+            gone += len(self._ground.knowledge.supersede(dict.fromkeys(entries, new.id)))
+        elif entries:
+            gone += len(self._ground.knowledge.forget(entries))
+        self.counts["superseded"] += gone
+        if gone and new is None:
+            self.changes.append(f"“{truncate_line(refuted[0].text, 100)}” was refuted by “{correction.quote[:100]}”")
 
     def _remember(self, finding: Finding, importance: float) -> None:
         done = self._ground.memories.remember(

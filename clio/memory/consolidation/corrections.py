@@ -1,0 +1,178 @@
+"""Corrections: what the user said later about the same subject refutes what was remembered before.
+
+A sentence such as "Actually, the API listens on 9090 now" is rarely a statement that stands on its own, so
+`stated_facts` leaves most of them out. Here they are compared with the facts that are remembered: where
+`clio.memory.subjects` finds another value of the same subject, the old fact leaves, and the new value takes its place
+if it can be told in a sentence that stands on its own.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+
+from clio.memory.consolidation.experiences import Experience
+from clio.memory.inert import one_line
+from clio.memory.preferences.sentences import FILLER, own_sentences
+from clio.memory.preferences.stated_preferences import is_order
+from clio.memory.subjects import announces_change, relate_statements
+from clio.messages import UserMessage
+
+MAX_CHARS = 2_500
+"""Of a message; a longer one is mostly pasted."""
+MAX_SENTENCE = 220
+_I = re.IGNORECASE
+_LEAD = re.compile(
+    r"(?:(?:no|nope|wait|hold on|actually|correction|sorry|oops|my mistake|my bad|i was wrong|scratch that|ah|oh|hm+|ok"
+    r"|okay|well|so|btw|by the way|fyi|for the record|update|heads[- ]up|note(?: that)?|please note(?: that)?|remember"
+    r"(?: that)?|just so you know|to be clear|i meant?|rather|and|but|that(?:'s| is) (?:wrong|not right|outdated)|not"
+    r" (?:any ?more|quite|true)|nein|doch|moment|stopp|korrektur|eigentlich|übrigens|non|attends|en fait|pardon|no,? "
+    r"espera|perdón|en realidad|corrección|não|espera|na verdade|correção)\b[\s,.:;!–—-]*)+",
+    _I,
+)
+_MARKS = re.compile(
+    r"\bnot\b|\bno longer\b|n't\b|\bsorry\b|\bwrong\b|\bmistake\b|\bscratch that\b|\boutdated\b|\bany ?more\b"
+    r"|\b(?:moved|changed|switched|migrated|renamed|replaced|bumped|upgraded|raised|lowered|increased|decreased)\b"
+    r"|\b(?:nicht|kein\w*|sondern|umgezogen|geändert|gewechselt|umgestellt|doch)\b"
+    r"|\b(?:pas|plus|déplacé\w*|changé\w*|passé\w*|cambi\w+|mov\w+|pas[óa]\w*|sino|mud\w+|pass\w+|e não)\b"
+    r"|不是|改成|改为|换成|现在|不再|になりました|ではなく|じゃなく|変更|変わりました|今は",
+    _I,
+)
+_NOT_LASTING = re.compile(
+    r"\b(?:for now|for the moment|right now|at the moment|temporar\w+|for testing|just for|in this (?:test|branch|pr"
+    r"|session|case|run|example|function|file|commit|draft)|for this (?:test|run|pr|branch|task|change|session)|today"
+    r"|tonight|tomorrow|until|meanwhile|while (?:we|i|you)|if|unless|whether|when (?:i|you|we)|suppose|assum\w+|imagine"
+    r"|what if|should|shouldn't|could|might|may|maybe|perhaps|probably|possibly|would|wouldn't|wish|want|wants|plan\w*"
+    r"|going to|gonna|will|won't|'ll|needs? to|has to|have to|seems?|appears?|looks like|i think|i guess|i believe"
+    r"|not sure|apparently|says?|said|claims?|claimed|reports?|reported|according to|expected|expects?|supposed to"
+    r"|e\.g|for example|for instance|locally|on my machine|in my \w+|by mistake|by accident|accidentally"
+    r"|instead of what|broke|breaks|broken|fails?|failing|failed|error|bug|crash\w*|hangs?|returns?|returning|down|full"
+    r"|vorübergehend|vorerst|heute|falls|wenn|vielleicht|sollte|könnte|würde|pour l'instant|peut-être|si|por ahora"
+    r"|quizás?|talvez|por enquanto|se)\b|暂时|先|如果|可能|应该|とりあえず|もし|たぶん|かも|一時的",
+    _I,
+)
+"""What is meant for a while, wished, guessed, planned, reported of others, or a fault."""
+_POINTING = re.compile(
+    r"(?:it|its|they|that|this|these|those|there|he|she)(?:'s|'re| is| are| was| has| have| now|\b)|not\b"
+    r"|the (?:new|old|right|correct|latter|former) (?:one|value|port|name)\b|es\b|c'est\b|está\b|é\b",
+    _I,
+)
+_VALUE = re.compile(r"(?<![\w./:-])(?:v?\d[\w.:-]*\w|\d)(?![\w/])")
+_TAIL = re.compile(
+    r"(?:[\s,;–—-]+(?:please|thanks?(?: you)?|ok(?:ay)?|by the way|btw|fyi|sorry|my (?:mistake|bad)|remember))+"
+    r"[\s.!]*$",
+    _I,
+)
+
+
+class Correction(Struct, frozen=True, kw_only=True):
+    """A sentence that may correct what is remembered.
+
+    text: the sentence without words such as "actually". session, message: where it was said. at: when, in seconds
+    since the epoch.
+    """
+
+    text: str
+    quote: str
+    session: str
+    message: str
+    at: float
+
+
+class Stated(Struct, frozen=True, kw_only=True):
+    """A remembered statement. at: when it was said, in seconds since the epoch."""
+
+    id: str
+    text: str
+    at: float
+    session: str = ""
+
+
+def corrections_in(experience: Experience) -> list[Correction]:
+    """The sentences of a turn's user messages that announce a change or deny something, in order."""
+    found: list[Correction] = []
+    for message in experience.messages:
+        if not isinstance(message, UserMessage) or message.origin != "user" or len(message.content) > MAX_CHARS:
+            continue
+        for said in own_sentences(message.content, MAX_SENTENCE):
+            text = _correcting(said.text, said.masked) if not said.is_question else ""
+            if text:
+                found.append(
+                    Correction(
+                        text=text,
+                        quote=one_line(said.text),
+                        session=experience.session,
+                        message=experience.message,
+                        at=experience.at,
+                    )
+                )
+    return found
+
+
+def _correcting(text: str, masked: str) -> str:
+    """The sentence without lead and tail, where it may correct something; else empty."""
+    lead = _LEAD.match(masked)
+    start = lead.end() if lead else 0
+    tail = _TAIL.search(masked, start)
+    end = tail.start() if tail else len(masked)
+    rest = masked[start:end]
+    if len(rest.split()) < 2 and rest.isascii():
+        return ""
+    if not (lead or announces_change(masked) or _MARKS.search(masked)):
+        return ""
+    if FILLER in rest or _NOT_LASTING.search(masked) or is_order(rest.split(" ", 1)[0]) is True:
+        return ""
+    return one_line(text[start:end]).rstrip(" .,;!")
+
+
+def is_refuted(old: str, correction: Correction) -> bool:
+    """Whether a correction gives another value to the subject of an older statement."""
+    return relate_statements(old, correction.text) == "supersedes"
+
+
+def replacement(old: str, correction: Correction) -> str:
+    """What holds instead of an old statement, in a sentence that stands on its own; empty where none can be made.
+
+    The old statement with the new number in it, where one number takes the place of one; else the user's own words,
+    where they name their subject.
+    """
+    replaced = _with_new_value(old, correction.text)
+    if replaced or _POINTING.match(correction.text) or len(correction.text.split()) < 3:
+        return replaced
+    return correction.text
+
+
+def _with_new_value(old: str, text: str) -> str:
+    before, after = _VALUE.findall(old), _VALUE.findall(text)
+    new = [value for value in dict.fromkeys(after) if value not in before]
+    denied = [value for value in dict.fromkeys(before) if value in after]
+    gone = denied or list(dict.fromkeys(before))
+    if len(new) != 1 or len(gone) != 1:
+        return ""
+    return re.sub(rf"(?<![\w./:-]){re.escape(gone[0])}(?![\w/])", lambda _: new[0], old)
+
+
+def match_corrections(
+    corrections: Iterable[Correction], near: Callable[[Correction], Sequence[Stated]]
+) -> list[tuple[Correction, list[Stated]]]:
+    """Which statements each correction refutes, oldest correction first; corrections that refute none are left out.
+
+    near: the remembered statements that may be about a correction's subject. What was said after a correction stays. A
+    correction that only points ("it's 9090 now, not 8080") refutes one statement: the latest of its session, else the
+    only one that fits.
+    """
+    gone: set[str] = set()
+    found: list[tuple[Correction, list[Stated]]] = []
+    for one in sorted(corrections, key=lambda correction: correction.at):
+        refuted = [
+            stated
+            for stated in near(one)
+            if stated.at < one.at and stated.id not in gone and is_refuted(stated.text, one)
+        ]
+        if _POINTING.match(one.text):
+            same = [stated for stated in refuted if stated.session == one.session]
+            refuted = [max(same, key=lambda stated: stated.at)] if same else refuted if len(refuted) == 1 else []
+        if refuted:
+            gone.update(stated.id for stated in refuted)
+            found.append((one, refuted))
+    return found

@@ -1,0 +1,129 @@
+"""A correction refutes what was said before about the same subject, however turns are drawn and runs are cut."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from clio.memory.consolidation.corrections import Stated, corrections_in, match_corrections
+from clio.memory.consolidation.experiences import Experience
+from clio.memory.consolidation.stated_facts import stated
+from clio.memory.store.deduplication import judge
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.record import Entry, Provenance
+from clio.memory.system import MemorySystem
+from clio.messages import UserMessage
+from tests.memory.consolidation.night_support import DAY, Place, said
+
+CASES = Path(__file__).with_name("corrections.jsonl")
+
+
+class Case(Struct):
+    """half: development or test; the rules were written with the first half alone."""
+
+    half: str
+    old: str
+    later: str
+    refutes: bool
+
+
+def cases(half: str) -> list[Case]:
+    found = [Case(**json.loads(line)) for line in CASES.read_text(encoding="utf-8").splitlines()]
+    return [one for one in found if one.half == half]
+
+
+def is_refuted(case: Case) -> bool:
+    """Whether consolidation would let the later sentence take the place of the old one."""
+    turn = Experience(
+        session="s", message="m", at=2.0, importance=0.5, messages=(UserMessage(content=case.later, origin="user"),)
+    )
+    found = match_corrections(corrections_in(turn), lambda _: [Stated(id="o", text=case.old, at=1.0, session="s")])
+    plain = [text for kind, text, *_ in stated(case.later) if kind == "fact"]
+    return bool(found) or any(judge(case.old, text) == "successor" for text in plain)
+
+
+@pytest.mark.parametrize(("half", "least_recall", "least_precision"), [("development", 0.9, 0.95), ("test", 0.85, 0.9)])
+def test_later_sentences_refute_and_others_do_not(half: str, least_recall: float, least_precision: float) -> None:
+    found = [(case, is_refuted(case)) for case in cases(half)]
+    right = sum(case.refutes and got for case, got in found)
+    assert right >= least_recall * sum(case.refutes for case, _ in found)
+    assert right >= least_precision * sum(got for _, got in found)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+OLD = "The API listens on port 8080 in staging."
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "The API listens on port 9090 in staging now.",
+        "Actually, the staging API is on 9090 now.",
+        "The API in staging moved to 9090.",
+        "Wait, it's 9090 in staging, not 8080.",
+        "we changed the staging port of the API to 9090",
+    ],
+)
+@pytest.mark.parametrize("same_session", [True, False])
+def test_the_later_value_is_what_is_remembered(place: Place, later: str, same_session: bool) -> None:
+    if same_session:
+        place.session(said(OLD), said(later))
+    else:
+        place.session(said(OLD), days_ago=3)
+        place.session(said(later), days_ago=1)
+    place.sleep()
+    assert not any("8080" in fact for fact in place.facts)
+    assert any("9090" in fact for fact in place.facts)
+    before = place.tree()
+    place.sleep()
+    assert place.tree() == before
+
+
+def test_a_value_said_after_the_correction_stays(place: Place) -> None:
+    place.session(said("Actually, the API listens on port 9090 in staging now."), days_ago=3)
+    place.session(said(OLD), days_ago=1)
+    place.sleep()
+    assert [fact for fact in place.facts if "8080" in fact]
+
+
+def test_a_correction_waits_for_what_it_corrects(place: Place) -> None:
+    later = "Actually, the staging API is on 9090 now."
+    place.session(said(later), days_ago=1)
+    place.sleep()
+    place.session(said(OLD), days_ago=3)
+    place.sleep()
+    assert not any("8080" in fact for fact in place.facts)
+
+
+def test_what_the_model_noted_is_refuted_too(place: Place) -> None:
+    place.now -= 2 * DAY
+    ltm = LongTermMemory(place.project / ".clio" / "ltm.json", project=place.project, clock=lambda: place.now)
+    ltm.add(Entry(kind="discovery", text=OLD), Provenance(asserted_by="model"))
+    place.now += 2 * DAY
+    place.session(said("The API in staging listens on 9090 now."))
+    place.sleep()
+    assert not any("8080" in line for line in place.knowledge)
+    assert any("9090" in fact for fact in place.facts)
+
+
+def test_a_fact_of_an_earlier_run_is_refuted_and_undo_brings_it_back(place: Place) -> None:
+    place.session(said(OLD))
+    place.sleep()
+    place.now = time.time() + 10 * DAY  # the ids of messages carry the real time
+    place.session(said("It's 9090 now, not 8080."))
+    report = place.sleep()
+    assert report.superseded == 1
+    assert place.facts == ["The API listens on port 9090 in staging"]
+    memory = MemorySystem(
+        place.project, place.store, incognito=False, ltm=True, home=place.person, clock=lambda: place.now
+    )
+    memory.undo()
+    assert place.facts == [OLD.rstrip(".")]
+    place.sleep()
+    assert place.facts == [OLD.rstrip(".")]
