@@ -27,13 +27,13 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         book = PriceBook(Path(folder))
-        row("first price (reads YAML)", timed(lambda: book.price_of("openai", "gpt-6-sol")))
-        price = book.price_of("openai", "gpt-6-sol")
+        row("first price (reads YAML)", timed(lambda: book.find_price("openai", "gpt-6-sol")))
+        price = book.find_price("openai", "gpt-6-sol")
         assert price is not None
         usage = Usage(prompt_tokens=12_000, cached_tokens=8_000, completion_tokens=450)
         cost_of = price.cost
         row("price of one request", median(timed(lambda: cost_of(usage)) for _ in range(1_000)))
-        row("looked up again", median(timed(lambda: book.price_of("openai", "gpt-6-sol")) for _ in range(1_000)))
+        row("looked up again", median(timed(lambda: book.find_price("openai", "gpt-6-sol")) for _ in range(1_000)))
         ledger = Ledger(Path(folder) / "costs.jsonl")
         lines = [spent(session, turn) for session in range(options.sessions) for turn in range(options.turns)]
         started = time.perf_counter()

@@ -20,7 +20,7 @@ from clio.messages import (
     ToolMessage,
     UserMessage,
 )
-from clio.providers.base import Limits
+from clio.providers.base import ModelLimits
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.tokens import TokenEstimator
@@ -91,7 +91,9 @@ def window_of(session: Session, tokens: int, system: str = "") -> ContextWindow:
     builder = ContextBuilder(
         project=Path(), prefixes=[lambda: Prefix(system=system, tools=())], estimator=TokenEstimator()
     )
-    return ContextWindow(session, builder, Limits(context_window=tokens, max_output_tokens=tokens, source="config"))
+    return ContextWindow(
+        session, builder, ModelLimits(context_window=tokens, max_output_tokens=tokens, source="config")
+    )
 
 
 def next_step(rest: Iterator[Message]) -> Iterator[Message]:

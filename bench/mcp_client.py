@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 
 from clio.config.loaded import McpServer  # noqa: E402 the path must be set first
 from clio.mcp.client import load_sdk  # noqa: E402
-from clio.mcp.servers import Servers  # noqa: E402
+from clio.mcp.servers import McpServers  # noqa: E402
 from tests.support.chat_server import ChatServer, text  # noqa: E402
 
 PEER = ("-S", "-m", "tests.support.mcp_peer")
@@ -82,7 +82,7 @@ async def calls(folder: Path, runs: int) -> None:
     starts: list[tuple[float, float]] = []
     hundred = (0.0, 0.0)
     for _ in range(runs):
-        servers = Servers([server], [], project=ROOT, env=os.environ, folder=None)
+        servers = McpServers([server], [], project=ROOT, env=os.environ, folder=None)
         begun, cpu = time.perf_counter(), time.process_time()
         await servers.settle()
         starts.append((time.process_time() - cpu, time.perf_counter() - begun))

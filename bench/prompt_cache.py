@@ -256,7 +256,7 @@ def measure(case: Case, folder: Path, steps: int, window: int) -> Measured:
     for bill in app.session.bills:
         cost += bill.cost or 0
         usage += Usage(**{name: getattr(bill, name) for name in Usage.__struct_fields__})
-    price = PriceBook(None).price_of(case.provider, case.model)
+    price = PriceBook(None).find_price(case.provider, case.model)
     assert price is not None
     uncached = sum(
         price.cost(Usage(prompt_tokens=bill.prompt_tokens, completion_tokens=bill.completion_tokens))

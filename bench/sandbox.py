@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from clio.config.schema import Sandboxing
 from clio.errors import ToolFailed
 from clio.sandbox.backends import explain_unusable_confinement
-from clio.sandbox.fence import Level
+from clio.sandbox.fence import SandboxLevel
 from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.tools.shell.sandboxed_run import run_held, run_unasked
 
@@ -41,7 +41,7 @@ def sandboxed(level: Sandboxing, project: Path) -> tuple[Run, Sandbox]:
     return run, sandbox
 
 
-def confined(level: Level, project: Path) -> tuple[Run, float]:
+def confined(level: SandboxLevel, project: Path) -> tuple[Run, float]:
     """Runs the command confined by a level, and the seconds that finding out took. Raises ToolFailed."""
     began = time.perf_counter()
     if reason := explain_unusable_confinement(level, os.environ, Path.home()):

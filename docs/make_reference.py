@@ -52,7 +52,7 @@ from clio.entrypoints.stream_json import Said  # noqa: E402
 from clio.providers.http_provider import HttpProvider  # noqa: E402
 from clio.providers.limits import takes_images  # noqa: E402
 from clio.providers.model_facts import read_request_facts  # noqa: E402
-from clio.providers.profiles import PRESETS, Preset, preset_at  # noqa: E402
+from clio.providers.profiles import PRESETS, ServerPreset, find_preset_by_url  # noqa: E402
 from clio.providers.registry import make_provider  # noqa: E402
 from clio.security.readonly.judge import list_readonly_programs  # noqa: E402
 from clio.ui.palettes import MEANINGS, builtin  # noqa: E402
@@ -233,7 +233,7 @@ def providers() -> str:
     return table(columns, [_provider_row(preset) for preset in PRESETS])
 
 
-def _provider_row(preset: Preset) -> tuple[str, ...]:
+def _provider_row(preset: ServerPreset) -> tuple[str, ...]:
     key = f"`{preset.key_variable}`" if preset.key_required else "not needed"
     model = preset.default_model or "a-model"
     config = Config(provider=preset.name, model=model, base_url=None if preset.base_url else "https://example.com/v1")
@@ -260,7 +260,7 @@ def _recorded() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests" / "fixtures" / "recorded_streams").glob("*.jsonl")):
         urls = {str(json.loads(line)["url"]) for line in path.read_text(encoding="utf-8").splitlines()}
-        for name in {preset.name for url in urls if (preset := preset_at(url)) is not None}:
+        for name in {preset.name for url in urls if (preset := find_preset_by_url(url)) is not None}:
             found.setdefault(name, []).append(path.stem)
     return found
 

@@ -272,7 +272,7 @@ def test_what_holds_commands_in_part_is_reported(
     assert line.endswith("; landlock would hold them here, in part")
     auto = Sandbox("auto", home=project, person=project, env={})
     auto.level()
-    assert auto.word == "sandbox landlock, partly"
+    assert auto.status_word == "sandbox landlock, partly"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from clio.config.loaded import McpServer
-from clio.mcp.servers import Servers
+from clio.mcp.servers import McpServers
 from clio.mcp.values import CallFailed, ServerDown
 
 _SAMPLES: dict[str, Any] = {"number": 2, "integer": 2, "boolean": True, "string": "x", "array": [], "object": {}}
@@ -26,7 +26,7 @@ async def main(url: str) -> int:
         return ""
 
     server = McpServer(name="suite", where="the command line", own=True, kind="http", url=url, timeout_s=20.0)
-    servers = Servers([server], [], project=Path.cwd(), env=os.environ, folder=None, tell=print, ask=take_default)
+    servers = McpServers([server], [], project=Path.cwd(), env=os.environ, folder=None, tell=print, ask=take_default)
     try:
         standing = await servers.start("suite")
         for tool in standing.catalog.tools if standing.catalog else ():

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from clio.config.loaded import McpServer
-from clio.mcp.servers import Servers
+from clio.mcp.servers import McpServers
 from clio.mcp.values import CallFailed, ServerDown
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -98,13 +98,13 @@ async def _drive(configured: list[McpServer], project: Path) -> int:
     async def answer(question: str, options: tuple[str, ...]) -> str:
         return options[0] if options else "Ada"
 
-    servers = Servers(
+    servers = McpServers(
         configured, [], project=project, env=os.environ, folder=None, tell=print, ask=answer, first_wait_s=60.0
     )
     wrong = 0
     try:
         await servers.settle()
-        for one in servers.standings():
+        for one in servers.list_statuses():
             catalog = one.catalog
             if catalog is None:
                 wrong += 1
@@ -113,7 +113,7 @@ async def _drive(configured: list[McpServer], project: Path) -> int:
             tokens = f"about {servers.tokens(one.server.name):,} tokens"
             print(f"{one.server.name:<12} {catalog.version:<12} {one.seconds or 0:5.2f} s  {counts}, {tokens}")
         for server, tool, arguments, wanted in CALLS:
-            if any(one.server.name == server and one.catalog for one in servers.standings()):
+            if any(one.server.name == server and one.catalog for one in servers.list_statuses()):
                 wrong += not await _called(servers, server, tool, arguments, wanted)
         for server, resource in servers.resources("everything")[:1]:
             print(
@@ -126,7 +126,7 @@ async def _drive(configured: list[McpServer], project: Path) -> int:
     return wrong
 
 
-async def _called(servers: Servers, server: str, tool: str, arguments: dict[str, object], wanted: str) -> bool:
+async def _called(servers: McpServers, server: str, tool: str, arguments: dict[str, object], wanted: str) -> bool:
     begun = time.monotonic()
     try:
         text = (await servers.call(server, tool, arguments, lambda line: None)).text

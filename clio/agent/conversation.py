@@ -33,7 +33,7 @@ from clio.memory.retrieval.prompt_prefix import CAP_TOKENS as KNOWLEDGE_TOKENS
 from clio.memory.retrieval.prompt_prefix import CHARS_PER_TOKEN
 from clio.memory.system import MemorySystem
 from clio.messages import Fragment, ImagePart
-from clio.providers.base import OFFLINE, Limits, Provider
+from clio.providers.base import OFFLINE, ModelLimits, Provider
 from clio.providers.http_provider import HttpProvider
 from clio.providers.limits import takes_images
 from clio.security.approval import describe_approvals
@@ -192,7 +192,7 @@ PROMPT_OUTPUT_CHARS = 8_000
 class DelegateMaker(Protocol):
     """Makes the tool that starts sub-agents."""
 
-    def make_tool(self, sender: "Conversation", limits: Limits) -> Tool:
+    def make_tool(self, sender: "Conversation", limits: ModelLimits) -> Tool:
         """Return the tool with which `sender` starts sub-agents. limits: those of its model."""
         ...
 
@@ -242,7 +242,7 @@ class Conversation:
         """
         runtime, session = self.runtime, self.session
         runtime.spending.check_start(self.provider)
-        for sentence in await asyncio.to_thread(runtime.sandbox.trouble):
+        for sentence in await asyncio.to_thread(runtime.sandbox.describe_trouble):
             runtime.warn(sentence)
         # Hooks of the last turn may still run in the background; their notes belong to this one.
         await runtime.hooks.finish()
@@ -299,7 +299,7 @@ class Conversation:
             self._loop = self._make_loop(limits)
         return self._loop
 
-    def _make_loop(self, limits: Limits) -> Loop:
+    def _make_loop(self, limits: ModelLimits) -> Loop:
         runtime = self.runtime
         side = SideQuestion(
             lambda: runtime.light_provider(self.config, self.provider),
@@ -423,7 +423,7 @@ class Conversation:
 
     # Tools
 
-    def _offer(self, limits: Limits, skills: Sequence[Skill], *, compact: bool) -> tuple[list[Tool], LeftOut]:
+    def _offer(self, limits: ModelLimits, skills: Sequence[Skill], *, compact: bool) -> tuple[list[Tool], LeftOut]:
         """Return the tools offered to the model, and those left out because the window is too small."""
         own = self.own_tools(skills)
         if self._subagents is not None:
@@ -470,7 +470,7 @@ class Conversation:
 
     # Parts of a request before the messages
 
-    def _make_builder(self, limits: Limits, skills: Sequence[Skill], mentioned: Mentioned) -> ContextBuilder:
+    def _make_builder(self, limits: ModelLimits, skills: Sequence[Skill], mentioned: Mentioned) -> ContextBuilder:
         runtime, estimator = self.runtime, self.estimator
         runtime.memory.begin(window_tokens=limits.context_window, session=self.session)
 
@@ -527,7 +527,7 @@ class Conversation:
         for sentence in self.runtime.memory.take_notices():
             self.runtime.warn(sentence)
 
-    def _mentioned(self, limits: Limits) -> Mentioned:
+    def _mentioned(self, limits: ModelLimits) -> Mentioned:
         runtime = self.runtime
 
         def look_up(most_tokens: int) -> "MentionLookup":

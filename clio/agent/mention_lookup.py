@@ -14,7 +14,7 @@ from clio.context.summary import summarise
 from clio.context.summary_text import render_summary
 from clio.errors import SessionNotFound
 from clio.images import MAX_IMAGE_BYTES, detect_media_type, has_image_suffix
-from clio.mcp.servers import Servers
+from clio.mcp.servers import McpServers
 from clio.mcp.values import CallFailed, ServerDown
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, ImagePart, Message, UserMessage, is_turn_start
@@ -28,7 +28,7 @@ from clio.tools.files.read_file import list_folder
 from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode, explain, numbered, shown
 
 
-def resource_of(mention: Mention, servers: Servers | None) -> tuple[str, str] | None:
+def resource_of(mention: Mention, servers: McpServers | None) -> tuple[str, str] | None:
     """Return server name and URI of a mentioned MCP resource; None if the mention is not one.
 
     Trailing punctuation may belong to the sentence or to the URI: a reading that the server lists is preferred,
@@ -126,7 +126,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
     model: str
     takes_images: bool
     pasted: Mapping[str, bytes]
-    servers: Servers | None = None
+    servers: McpServers | None = None
 
     async def find(self, mention: Mention) -> Found | None:
         """Return what a mention names; None if it names nothing. Raises Refused, ClioError and OSError."""

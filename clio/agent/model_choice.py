@@ -14,7 +14,7 @@ from clio.errors import (
     StreamBroken,
 )
 from clio.providers.base import Provider
-from clio.providers.registry import find_settings
+from clio.providers.registry import find_model_settings
 from clio.sessions.session import Session
 
 
@@ -57,7 +57,7 @@ class EffortChoices:
         """Return the effort to request from a model; "auto" leaves it to the server."""
         if (chosen := self._chosen.get(model)) is not None:
             return chosen
-        own = find_settings(self._config, model)
+        own = find_model_settings(self._config, model)
         if own is not None and own.effort is not None and not self._asked:
             return own.effort
         return self._config.effort

@@ -33,7 +33,7 @@ from clio.errors import (
 )
 from clio.messages import AssistantMessage, ReasoningItem, ToolCall, Usage, UserMessage
 from clio.providers.base import AUTO, ChatRequest, Chunk, Provider
-from clio.providers.failure import MAX_RETRIES, away_delay, retry_delay
+from clio.providers.failure import MAX_RETRIES, reconnect_delay, retry_delay
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
@@ -294,7 +294,7 @@ class ModelCaller:
     async def _wait(self, attempt: int, most: int, error: ProviderError) -> None:
         after_s = error.retry_after_s if isinstance(error, RateLimited | ServerFailed) else None
         if isinstance(error, ServerFailed) and error.unreachable:
-            after_s = away_delay(attempt)
+            after_s = reconnect_delay(attempt)
         delay_s = retry_delay(attempt, after_s, self._rng)
         self._emit(Retrying(attempt=attempt, of=most, delay_s=round(delay_s, 2), reason=str(error)))
         await asyncio.sleep(delay_s)

@@ -24,7 +24,7 @@ from clio.context.learned_limits import RatioBook, WindowBook
 from clio.context.message_parts import Shelf
 from clio.errors import ClioError, ConfigError, StorageError, ToolFailed
 from clio.hooks.hooks import Hooks
-from clio.mcp.servers import open_servers
+from clio.mcp.servers import open_mcp_servers
 from clio.memory.opening import open_memory
 from clio.memory.preferences.auto_remember import describe_held, look_for_notices, question, remember_noticed
 from clio.memory.preferences.stated_preferences import Noticed
@@ -231,7 +231,7 @@ class Runtime:
             tell=lambda text, warning: self.warn(text) if warning else self.tell(text),
         )
         self.mailbox = Mailbox()
-        self.servers = open_servers(loaded, env, clean=self.clean, tell=self.warn, ask=self.ui.ask)
+        self.servers = open_mcp_servers(loaded, env, clean=self.clean, tell=self.warn, ask=self.ui.ask)
         self.tool_limit = ToolLimit(self.policy)
         self.skills = SkillShelf(loaded.main_project, self.home, env)
         self.agents = DefinitionFolders(loaded.main_project, self.home, env)

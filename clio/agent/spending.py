@@ -9,7 +9,7 @@ from clio.config.loaded import LoadedConfig
 from clio.errors import ConfigError, StorageError
 from clio.messages import Usage
 from clio.providers.base import Provider
-from clio.providers.prices import Price, PriceBook, day_of, states_cost, unknown_price
+from clio.providers.prices import Price, PriceBook, explain_unknown_price, format_day, states_cost
 from clio.sessions.ledger import LEDGER_NAME, Ledger, LedgerEntry, make_ledger_entries
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
@@ -54,8 +54,8 @@ class Spending:
         """Raise ConfigError if spending is limited and the price of this model is unknown."""
         if self.cap is None or states_cost(provider.name):
             return
-        if self.book.price_of(provider.name, provider.model) is None:
-            raise ConfigError(f"--max-cost cannot be kept: {unknown_price(provider.name, provider.model)}")
+        if self.book.find_price(provider.name, provider.model) is None:
+            raise ConfigError(f"--max-cost cannot be kept: {explain_unknown_price(provider.name, provider.model)}")
 
     async def reserve(
         self, provider: Provider, prompt_tokens: int, *, output_tokens: int, conversation: str = ""
@@ -107,7 +107,7 @@ class Spending:
         cost = stated if stated is not None else price.cost(usage) if price else None
         if cost is None:
             self.run += Cost(unpriced_tokens=usage.prompt_tokens + usage.completion_tokens)
-            self._unbilled = f"--max-cost cannot be kept: {unknown_price(provider.name, provider.model)}"
+            self._unbilled = f"--max-cost cannot be kept: {explain_unknown_price(provider.name, provider.model)}"
         else:
             self.run += Cost(micro_dollars=cost)
         self.settle(held, 0)
@@ -161,7 +161,7 @@ class Spending:
 
     def _price(self, provider: Provider) -> Price | None:
         try:
-            price, self.problem = self.book.price_of(provider.name, provider.model), ""
+            price, self.problem = self.book.find_price(provider.name, provider.model), ""
         except ConfigError as error:
             price, self.problem = None, f"costs are not counted: {error}"
         return price
@@ -238,7 +238,7 @@ class SpendingNotes:
 
     def note(self, session: Session, bills: list[Bill]) -> list[str]:
         """Add these bills of the session to the ledger; return the sentences to show. May be called in a thread."""
-        spent = make_ledger_entries(bills, project=self._project, session=session.id, day_of=day_of)
+        spent = make_ledger_entries(bills, project=self._project, session=session.id, day_of=format_day)
         said = [self._spending.problem, *self._unpriced(spent)]
         try:
             self._spending.ledger.add(spent)
@@ -260,4 +260,4 @@ class SpendingNotes:
         except (StorageError, OSError):
             known = set[tuple[str, str]]()
         for server, model in sorted(models - known):
-            yield unknown_price(server, model)
+            yield explain_unknown_price(server, model)

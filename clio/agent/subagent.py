@@ -32,7 +32,7 @@ from clio.context.request_builder import ContextBuilder, Prefix, make_prefix
 from clio.context.window import ContextWindow
 from clio.memory.retrieval.prompt_prefix import CHARS_PER_TOKEN
 from clio.messages import AssistantMessage, Fragment
-from clio.providers.base import Limits, Provider
+from clio.providers.base import ModelLimits, Provider
 from clio.security.actions import FileChange
 from clio.sessions.session import Session
 from clio.skills.skills import Definition
@@ -64,7 +64,7 @@ class SubagentPool:
         self.one_asks = asyncio.Lock()
         self._working = self._to_work = 0
 
-    def make_tool(self, sender: Conversation, limits: Limits) -> Tool:
+    def make_tool(self, sender: Conversation, limits: ModelLimits) -> Tool:
         """Return the tool with which a conversation starts sub-agents."""
         known = [tool.name for tool in offered_tools(sender, limits)[0]]
         agents = [self._clean(agent) for agent in self._runtime.agents.usable()]
@@ -146,7 +146,7 @@ class Subagent(Conversation):
         """Pass an event on to the sender's user interface."""
         self.ui.emit(event)
 
-    def _make_loop(self, limits: Limits) -> Loop:
+    def _make_loop(self, limits: ModelLimits) -> Loop:
         runtime, task = self.runtime, self._task
         every, left_servers = offered_tools(self, limits)
         wanted = [names for names in (task.tools, task.agent.tools if task.agent else None) if names]
@@ -189,7 +189,7 @@ class Subagent(Conversation):
         )
 
 
-def offered_tools(conversation: Conversation, limits: Limits) -> tuple[list[Tool], list[str]]:
+def offered_tools(conversation: Conversation, limits: ModelLimits) -> tuple[list[Tool], list[str]]:
     """Return the tools a sub-agent may use, and the names of those left out because the window is too small."""
     servers, left = server_tools(conversation.runtime.servers, limits.context_window // 4)
     return [tool for tool in (*conversation.own_tools(), *servers) if tool.name not in NOT_FOR_THEM], left

@@ -26,7 +26,7 @@ from clio.config.loaded import TrustRequest
 from clio.config.schema import CHECKS_AUTO, CHECKS_OFF
 from clio.config.trust import TrustStore
 from clio.errors import ToolFailed
-from clio.sandbox.fence import Enclosed
+from clio.sandbox.fence import EnclosedCommand
 from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.tools.shell.processes import run
 from clio.tools.shell.sandboxed_run import build_unasked_environment, remove_tmp, run_held
@@ -252,7 +252,7 @@ class ProgramChecker:
             raise CheckFailed(f"it ended with exit code {code}")
         return found
 
-    def _confine(self, argv: Sequence[str]) -> tuple[dict[str, str], Enclosed | None]:
+    def _confine(self, argv: Sequence[str]) -> tuple[dict[str, str], EnclosedCommand | None]:
         confinement, root = self._around.confinement, self._around.root
         env = build_unasked_environment(os.environ, root)
         env.pop("NODE_OPTIONS", None)  # it may name a file of the project to load first

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clio.agent.turn_files import TurnFiles
     from clio.config.loaded import LoadedConfig
     from clio.context.window import ContextWindow
-    from clio.mcp.servers import Servers
+    from clio.mcp.servers import McpServers
     from clio.memory.system import MemorySystem
     from clio.providers.base import Provider
     from clio.sandbox.sandbox import Sandbox
@@ -445,7 +445,7 @@ class Shell(Protocol):
         ...
 
     @property
-    def servers(self) -> "Servers":
+    def servers(self) -> "McpServers":
         """The MCP servers and what they offer."""
         ...
 

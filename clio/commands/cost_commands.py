@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from clio.commands.arguments import read
 from clio.commands.command import Command, CommandResult, Shell, Suggestion, Table, code, refuse
 from clio.errors import ClioError, ConfigError
-from clio.providers.prices import OLD_DAYS, SHOWN, day_of, states_cost, unknown_price
+from clio.providers.prices import OLD_DAYS, SHOWN_PRICES_PATH, explain_unknown_price, format_day, states_cost
 from clio.sessions.ledger import BillTotals, list_turn_costs, total_bills
 from clio.text.formatting import Cost, format_count, format_money, format_tokens
 
@@ -72,12 +72,14 @@ def prices(shell: Shell, argument: str) -> CommandResult:
     """Show the prices of the current model's server per million tokens."""
     book = shell.spending.book
     server = argument.strip().lower() or (shell.provider.name if shell.session.id else "")
-    listed = [price for price in book.all_prices() if not server or price.server in (server, "*")]
+    listed = [price for price in book.list_prices() if not server or price.server in (server, "*")]
     rows = tuple(row for price in listed for row in _price_rows(book, price))
     if not rows:
-        return CommandResult(text=f"No prices are known for {code(server)}; write them into {code(SHOWN)}.", data=[])
+        return CommandResult(
+            text=f"No prices are known for {code(server)}; write them into {code(SHOWN_PRICES_PATH)}.", data=[]
+        )
     return CommandResult(
-        text=f"US dollars a million tokens. Your own go into {code(SHOWN)} and win.",
+        text=f"US dollars a million tokens. Your own go into {code(SHOWN_PRICES_PATH)} and win.",
         table=Table(columns=("model", "in", "cached", "write", "out", "as of"), rows=rows, wide=0),
         data=[_price_data(price) for price in listed],
     )
@@ -174,13 +176,13 @@ def _price_words(shell: Shell) -> str:
     """Describe the current model's price, and how reliable it is."""
     server, model, book = shell.provider.name, shell.provider.model, shell.spending.book
     try:
-        price = book.price_of(server, model)
+        price = book.find_price(server, model)
     except ConfigError as error:
         return f"Costs are not counted: {error}."
     if price is None and states_cost(server):
         return f"{server} says with each answer what it cost."
     if price is None:
-        return unknown_price(server, model)[0].upper() + unknown_price(server, model)[1:] + "."
+        return explain_unknown_price(server, model)[0].upper() + explain_unknown_price(server, model)[1:] + "."
     if price.is_free:
         return f"{code(model)} at {server} costs nothing."
     rate = price.rate
@@ -196,7 +198,11 @@ def _price_words(shell: Shell) -> str:
         if amount is not None
     )
     day = f", as of {price.as_of}" if price.as_of else ""
-    old = f" That is more than {OLD_DAYS} days ago: correct it in {code(SHOWN)}." if book.is_old(price) else ""
+    old = (
+        f" That is more than {OLD_DAYS} days ago: correct it in {code(SHOWN_PRICES_PATH)}."
+        if book.is_old(price)
+        else ""
+    )
     return f"{code(model)} at {server}: {amounts} a million tokens{day}.{old}"
 
 
@@ -260,7 +266,7 @@ def rebuild(shell: Shell, argument: str) -> CommandResult:
             left_out += 1
             continue
         found[info.id] = session.bills
-    shell.spending.ledger.recount(str(shell.loaded.main_project), found, day_of)
+    shell.spending.ledger.recount(str(shell.loaded.main_project), found, format_day)
     total = total_bills([bill for bills in found.values() for bill in bills])
     cost, requests = total.cost, total.requests
     unread = f" {left_out} could not be read." if left_out else ""

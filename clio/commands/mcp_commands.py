@@ -30,7 +30,7 @@ from clio.errors import ClioError, UsageError
 from clio.mcp.values import CallFailed, OfferedPrompt, ServerDown
 
 if TYPE_CHECKING:
-    from clio.mcp.servers import Servers, Standing
+    from clio.mcp.servers import McpServers, ServerStatus
 
 
 _ODD = re.compile(r"[^\w.-]+")
@@ -40,7 +40,7 @@ _WORD = re.compile(r'"([^"]*)"|(\S+)')
 class PromptCommands:
     """A source of commands from the prompts that servers have listed. Starts no server."""
 
-    def __init__(self, servers: "Servers") -> None:
+    def __init__(self, servers: "McpServers") -> None:
         self._servers = servers
 
     def __call__(self) -> Sequence[Command]:
@@ -119,7 +119,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
     given = read(argument, switches=("--check",))
     if "--check" in given.options:
         return CommandResult(follow_up=WaitFor(saying="asking the servers", work=lambda: _checked_list(shell)))
-    standings = shell.servers.standings()
+    standings = shell.servers.list_statuses()
     if given.words:
         return _whole(_named(standings, given.words[0]), shell.servers)
     return _list(standings, shell.servers)
@@ -132,7 +132,7 @@ def reload(shell: Shell, argument: str) -> CommandResult:
 
     async def work() -> CommandResult:
         await shell.reload_servers()
-        return _list(shell.servers.standings(), shell.servers)
+        return _list(shell.servers.list_statuses(), shell.servers)
 
     return CommandResult(follow_up=WaitFor(saying="starting the MCP servers", work=work))
 
@@ -140,12 +140,12 @@ def reload(shell: Shell, argument: str) -> CommandResult:
 def test(shell: Shell, argument: str) -> CommandResult:
     """Start another process of one server, and list what it offers, with timings."""
     name = argument.strip()
-    server = _named(shell.servers.standings(), name).server if name else None
+    server = _named(shell.servers.list_statuses(), name).server if name else None
     if server is None:
         return refuse("Which server? Write /mcp test NAME; /mcp list shows those there are")
 
     async def work() -> CommandResult:
-        servers = shell.servers.twin()
+        servers = shell.servers.copy()
         begun = time.monotonic()
         try:
             standing = await servers.start(server.name)
@@ -209,7 +209,7 @@ def remove(shell: Shell, argument: str) -> CommandResult:
         if remove_server(files[one], name):
             text = f"{code(name)} is no longer in {code(str(files[one]))}; clio is without it from its next start."
             return CommandResult(text=text, data={"name": name, "file": str(files[one])})
-    standing = next((one for one in shell.servers.standings() if one.server.name == name), None)
+    standing = next((one for one in shell.servers.list_statuses() if one.server.name == name), None)
     if standing is not None:
         return refuse(f"{name!r} stands in {standing.server.where}; take it out there by hand")
     return refuse(f"There is no MCP server {name!r}; /mcp list shows those there are")
@@ -217,18 +217,18 @@ def remove(shell: Shell, argument: str) -> CommandResult:
 
 def suggest_servers(shell: Shell) -> Iterable[Suggestion]:
     """Complete the servers' names."""
-    return [Suggestion(text=one.server.name, note=describe_server(one.server)) for one in shell.servers.standings()]
+    return [Suggestion(text=one.server.name, note=describe_server(one.server)) for one in shell.servers.list_statuses()]
 
 
 async def _checked_list(shell: Shell) -> CommandResult:
-    servers = shell.servers.twin()
+    servers = shell.servers.copy()
     try:
         return _list(await servers.reload(), servers)
     finally:
         await servers.close()
 
 
-def _list(standings: "Sequence[Standing]", servers: "Servers") -> CommandResult:
+def _list(standings: "Sequence[ServerStatus]", servers: "McpServers") -> CommandResult:
     told = [f"- {problem}" for problem in servers.problems]
     told += [f"- {one.server.name}: {one.why}" for one in standings if one.state == "failed"]
     data = [_data(one, servers) for one in standings]
@@ -251,7 +251,7 @@ def _list(standings: "Sequence[Standing]", servers: "Servers") -> CommandResult:
     return CommandResult(text="\n".join(told), table=Table(columns=columns, rows=rows, wide=6, cut=True), data=data)
 
 
-def _whole(standing: "Standing", servers: "Servers", took_s: float | None = None) -> CommandResult:
+def _whole(standing: "ServerStatus", servers: "McpServers", took_s: float | None = None) -> CommandResult:
     server, catalog = standing.server, standing.catalog
     seconds = standing.seconds if took_s is None else took_s
     rows = [
@@ -275,7 +275,7 @@ def _whole(standing: "Standing", servers: "Servers", took_s: float | None = None
     return CommandResult(table=table, data=_data(standing, servers) | {"seconds": seconds})
 
 
-def _data(standing: "Standing", servers: "Servers") -> dict[str, object]:
+def _data(standing: "ServerStatus", servers: "McpServers") -> dict[str, object]:
     catalog = standing.catalog
     return {
         "name": standing.server.name,
@@ -291,13 +291,13 @@ def _data(standing: "Standing", servers: "Servers") -> dict[str, object]:
     }
 
 
-def _state(standing: "Standing") -> str:
+def _state(standing: "ServerStatus") -> str:
     if not standing.server.enabled:
         return "switched off"
     return f"failed: {standing.why}" if standing.state == "failed" else standing.state
 
 
-def _named(standings: "Sequence[Standing]", name: str) -> "Standing":
+def _named(standings: "Sequence[ServerStatus]", name: str) -> "ServerStatus":
     found = next((one for one in standings if one.server.name == name), None)
     if found is None:
         raise UsageError(f"There is no MCP server {name!r}; /mcp list shows those there are")

@@ -30,11 +30,11 @@ from clio.config.paths import THEMES, theme_names
 from clio.config.schema import ApprovalMode, Effort
 from clio.config.trust import TrustStore
 from clio.errors import ClioError
-from clio.providers.base import AUTO, EFFORTS, OFFLINE, ListsModels, Offered
-from clio.providers.limits import configured, takes_images
+from clio.providers.base import AUTO, EFFORTS, OFFLINE, ListsModels, OfferedModel
+from clio.providers.limits import read_configured_limits, takes_images
 from clio.providers.model_facts import describe_efforts, usable_efforts
-from clio.providers.profiles import profile_of
-from clio.providers.urls import host_of
+from clio.providers.profiles import find_profile
+from clio.providers.urls import url_host
 from clio.text.formatting import MICROS_PER_DOLLAR, format_money, format_tokens
 
 
@@ -198,7 +198,7 @@ async def _listed(shell: Shell, server: ListsModels) -> CommandResult:
     return _offer(shell, {one.name: one for one in offered}, "")
 
 
-def _offer(shell: Shell, windows: Mapping[str, Offered], problem: str) -> CommandResult:
+def _offer(shell: Shell, windows: Mapping[str, OfferedModel], problem: str) -> CommandResult:
     """Return the models to choose from with price, window and features. windows: those the server lists, by name."""
     provider = shell.provider
     if provider.name == OFFLINE:
@@ -212,7 +212,7 @@ def _offer(shell: Shell, windows: Mapping[str, Offered], problem: str) -> Comman
         text += f" {len(names) - MAX_SHOWN:,} more are not shown; Tab behind `/model` and a few letters finds them."
     if own and windows:
         text += " What you have named yourself and the server does not list is marked `not listed`."
-    described = [_describe(shell, one, windows.get(one, Offered(name=one))) for one in names]
+    described = [_describe(shell, one, windows.get(one, OfferedModel(name=one))) for one in names]
     rows = tuple(
         ("→" if one.name == running else "", *one.cells, "not listed" if windows and one.name in own else "")
         for one in described
@@ -248,13 +248,13 @@ class _Described(Struct, frozen=True, kw_only=True):
     data: dict[str, object]
 
 
-def _describe(shell: Shell, name: str, said: Offered) -> _Described:
+def _describe(shell: Shell, name: str, said: OfferedModel) -> _Described:
     """Describe a model by its window, its price per million tokens, and its features, as far as they are known.
 
     An alias is described by the model it stands for, on that model's server.
     """
     real, server = _resolve_model(shell, name)
-    window = configured(shell.config, name)[0] or said.window or _profiled(real)
+    window = read_configured_limits(shell.config, name)[0] or said.window or _profiled(real)
     price = None
     with suppress(ClioError):  # /cost prices reports an invalid prices file
         price = shell.spending.book.price_of(server, real)
@@ -285,11 +285,11 @@ def _resolve_model(shell: Shell, name: str) -> tuple[str, str]:
     own = shell.config.models.get(name)
     if own is None:
         return name, shell.provider.name
-    return own.model or name, own.provider or (host_of(own.base_url) if own.base_url else shell.provider.name)
+    return own.model or name, own.provider or (url_host(own.base_url) if own.base_url else shell.provider.name)
 
 
 def _profiled(name: str) -> int:
-    profile = profile_of(name)
+    profile = find_profile(name)
     return profile.context_window if profile else 0
 
 

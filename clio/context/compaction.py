@@ -9,7 +9,7 @@ from clio.context.message_views import TOOL_FLOOR, Unit, apply_cuts, fit_units, 
 from clio.context.request_builder import Built, ContextBuilder, is_compact
 from clio.errors import ContextOverflow
 from clio.messages import Message, UserMessage
-from clio.providers.base import NAMED, REFUSED, SMALLEST_WINDOW, Limits
+from clio.providers.base import LIMIT_NAMED, LIMIT_REFUSED, SMALLEST_WINDOW, ModelLimits
 from clio.tokens import TokenEstimator, message_units
 
 PROACTIVE, TARGET = 0.75, 0.50
@@ -53,7 +53,7 @@ class Budget(Struct, frozen=True, kw_only=True):
         return math.floor(self.window * SUMMARY_SHARE)
 
 
-def make_budget(limits: Limits, fixed_units: float, estimator: TokenEstimator) -> Budget:
+def make_budget(limits: ModelLimits, fixed_units: float, estimator: TokenEstimator) -> Budget:
     """Divide a model's window. The answer gets an eighth of it, at most what the model can write."""
     reserve = min(limits.max_output_tokens, _LARGEST_RESERVE, int(limits.context_window * _RESERVE_SHARE))
     return Budget(window=limits.context_window, reserve=reserve, fixed=estimator.convert_units(fixed_units))
@@ -330,29 +330,29 @@ RECENT_STEPS = 3
 class WindowRoom:
     """The space in one model's window beside prompt and tools; grows when the builder's prompt becomes smaller."""
 
-    def __init__(self, limits: Limits, builder: ContextBuilder) -> None:
+    def __init__(self, limits: ModelLimits, builder: ContextBuilder) -> None:
         self._limits = limits
         self._builder = builder
         self._estimator = builder.estimator
         self._refused_units = 0.0
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ModelLimits:
         """Limits of the model, as far as they are known."""
         return self._limits
 
-    def narrow(self, limits: Limits) -> None:
+    def narrow(self, limits: ModelLimits) -> None:
         """Reduce the limits to those that another model can handle as well."""
         window = min(limits.context_window, self._limits.context_window)
         output = min(limits.max_output_tokens, self._limits.max_output_tokens)
-        self._limits = Limits(context_window=window, max_output_tokens=output, source=limits.source)
+        self._limits = ModelLimits(context_window=window, max_output_tokens=output, source=limits.source)
         self._refused_units = 0.0
 
-    def copy_state(self) -> tuple[Limits, float]:
+    def copy_state(self) -> tuple[ModelLimits, float]:
         """Return what is known about the window, for `restore_state`."""
         return self._limits, self._refused_units
 
-    def restore_state(self, state: tuple[Limits, float]) -> None:
+    def restore_state(self, state: tuple[ModelLimits, float]) -> None:
         """Restore what was known when the state was copied."""
         self._limits, self._refused_units = state
 
@@ -407,14 +407,14 @@ class WindowRoom:
         counted = error.sent_tokens or (limit if limit >= self._limits.context_window else 0)
         self._estimator.learn_from_bill(built.units, counted)
         if limit >= SMALLEST_WINDOW:
-            self._lower(limit, NAMED)
+            self._lower(limit, LIMIT_NAMED)
         else:
             self._refused_units = min(self._refused_units or built.units, built.units)
 
     def filled(self, tokens: int) -> None:
         """Record that a request and its answer filled the whole window, and with how many tokens."""
         if tokens >= SMALLEST_WINDOW:
-            self._lower(tokens, NAMED)
+            self._lower(tokens, LIMIT_NAMED)
 
     def accepted(self, built: Built, prompt_tokens: int) -> bool:
         """Learn from a request the server accepted and from its bill; return whether the token ratio changed.
@@ -422,7 +422,7 @@ class WindowRoom:
         After refusals, the smallest refused request is an upper limit for the window.
         """
         if self._refused_units:
-            self._lower(self._estimator.convert_units(self._refused_units), REFUSED)
+            self._lower(self._estimator.convert_units(self._refused_units), LIMIT_REFUSED)
             self._refused_units = 0.0
         return self._estimator.learn_from_bill(built.units, prompt_tokens)
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from clio import __version__
 from clio.context.request_builder import Prefix
 from clio.errors import ServerFailed
-from clio.providers.urls import host_of
+from clio.providers.urls import url_host
 from clio.storage.files import make_folder, write_atomic
 from clio.threads import start_daemon_thread
 from clio.tokens import TokenEstimator, text_units
@@ -63,7 +63,7 @@ def encoding_for(model: str) -> Encoding:
 
 def is_hosted_openai(base_url: str) -> bool:
     """Whether OpenAI or Azure serves this address: only their models are counted exactly by these tokenizers."""
-    host = host_of(base_url)
+    host = url_host(base_url)
     return host == "api.openai.com" or host.endswith((".api.openai.com", ".openai.azure.com"))
 
 

@@ -15,7 +15,7 @@ from clio.context.message_parts import find_mentions, readings
 from clio.context.request_builder import render_fragment
 from clio.messages import Fragment
 from clio.prompt_files import fill_prompt
-from clio.providers.base import Limits
+from clio.providers.base import ModelLimits
 from clio.readonly_git import run_git
 from clio.security.actions import Action, ChangeFiles, ReadFiles
 from clio.storage.files import LeavesProject, NotAFile, read_project_file
@@ -403,7 +403,9 @@ class AskedByFiles(Struct, frozen=True, kw_only=True):
     clean: Callable[[str], str]
     links: tuple[Path, ...] = ()
 
-    def for_prompt(self, config: Config, limits: Limits, estimator: TokenEstimator) -> tuple[list[Fragment], list[str]]:
+    def for_prompt(
+        self, config: Config, limits: ModelLimits, estimator: TokenEstimator
+    ) -> tuple[list[Fragment], list[str]]:
         """Return the instructions for the whole session, and sentences about what was left out."""
         if not config.instructions:
             return [], []
@@ -412,7 +414,7 @@ class AskedByFiles(Struct, frozen=True, kw_only=True):
         clean = [structs.replace(part, text=self.clean(part.text)) for part in fragments]
         return clean, [*found.problems, *left_out(found, fragments)]
 
-    def for_folders(self, config: Config, limits: Limits, estimator: TokenEstimator) -> FolderInstructions | None:
+    def for_folders(self, config: Config, limits: ModelLimits, estimator: TokenEstimator) -> FolderInstructions | None:
         """Return the instructions of single directories, shown when work reaches them.
 
         None if they are switched off.

@@ -7,14 +7,14 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, structs
 
-from clio.providers.base import NAMED, REFUSED, Limits, Provider
+from clio.providers.base import LIMIT_NAMED, LIMIT_REFUSED, ModelLimits, Provider
 from clio.sessions.session import Session
 from clio.storage.documents import DocumentFormat, LearnedFile
 from clio.tokens import TokenEstimator
 
 WINDOWS_FILE_NAME = "windows.json"
 MAX_WINDOWS = 200
-LIFE_DAYS = {NAMED: 7, REFUSED: 1}
+LIFE_DAYS = {LIMIT_NAMED: 7, LIMIT_REFUSED: 1}
 """Days for which it is valid. A bare refusal says less: the server may have had a temporary problem."""
 _DAY_S = 86_400.0
 
@@ -57,10 +57,10 @@ class WindowBook:
         path = home / WINDOWS_FILE_NAME if home else None
         self._file = LearnedFile(path, WINDOWS, "how large windows were found to be", notice)
         self._now = now
-        self._said: dict[str, Limits] = {}
+        self._said: dict[str, ModelLimits] = {}
         self._own: dict[str, FoundWindow] = {}  # discovered in this run
 
-    def fitted(self, provider: Provider, said: Limits) -> Limits:
+    def fitted(self, provider: Provider, said: ModelLimits) -> ModelLimits:
         """Return the limits to start with: `said` (by configuration, server or profile), or discovered smaller ones.
 
         A window set by the user is used as it is. A discovery expires after its days, or when `said` changes.
@@ -75,16 +75,18 @@ class WindowBook:
             return said
         self._own[key] = found
         most = min(said.max_output_tokens, max(found.tokens // 2, 1))
-        return Limits(context_window=found.tokens, max_output_tokens=most, source=found.source)
+        return ModelLimits(context_window=found.tokens, max_output_tokens=most, source=found.source)
 
-    def keep(self, provider: Provider, limits: Limits) -> None:
+    def keep(self, provider: Provider, limits: ModelLimits) -> None:
         """Store what a session knows about its window. Does nothing unless a refusal has just revealed it."""
         key = _key(provider)
         said, known = self._said.get(key), self._own.get(key)
         if said is None or said.source == "config" or limits.source not in LIFE_DAYS:
             return
         better = (
-            known is None or limits.context_window < known.tokens or (known.source, limits.source) == (REFUSED, NAMED)
+            known is None
+            or limits.context_window < known.tokens
+            or (known.source, limits.source) == (LIMIT_REFUSED, LIMIT_NAMED)
         )
         if known is not None and not better and self._holds(known, said):
             return
@@ -99,7 +101,7 @@ class WindowBook:
 
         self._file.change(change)
 
-    def _holds(self, found: FoundWindow, said: Limits) -> bool:
+    def _holds(self, found: FoundWindow, said: ModelLimits) -> bool:
         age_s = self._now() - found.found
         same = found.said == said.context_window and 0 < found.tokens < said.context_window
         return same and 0 <= age_s < LIFE_DAYS.get(found.source, 0) * _DAY_S

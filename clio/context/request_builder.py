@@ -11,7 +11,7 @@ from clio.context.inert_text import closes_nothing, one_line
 from clio.context.workspace_state import describe_day, describe_tree, working_tree
 from clio.messages import Fragment, Message, ToolMessage, UserMessage
 from clio.prompt_files import fill_prompt
-from clio.providers.base import ChatRequest, Limits, ToolSpec
+from clio.providers.base import ChatRequest, ModelLimits, ToolSpec
 from clio.text.hidden_text import reveal_hidden_text
 from clio.tokens import TokenEstimator, text_units
 
@@ -114,7 +114,7 @@ class Prefix(Struct, frozen=True, kw_only=True):
         return sum(_spec_units(spec) for spec in self.tools)
 
 
-def is_compact(limits: Limits) -> bool:
+def is_compact(limits: ModelLimits) -> bool:
     """Whether the window asks for the short prompt and the small set of tools."""
     return limits.context_window <= COMPACT_WINDOW
 

@@ -26,7 +26,7 @@ from clio.context.summary import SpanInfo, ThreadSummary, merge, summarise
 from clio.errors import ContextOverflow, UserError
 from clio.memory.short_term import ShortTerm
 from clio.messages import Message, UserMessage
-from clio.providers.base import Limits
+from clio.providers.base import ModelLimits
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.tokens import BilledEstimate, TokenEstimator, message_units
@@ -303,7 +303,7 @@ class ContextWindow:
         self,
         session: Session,
         builder: ContextBuilder,
-        limits: Limits,
+        limits: ModelLimits,
         *,
         before_trim: Callable[[ThreadSummary, str], None] | None = None,
         recovery: Callable[[int], Awaitable[str]] = _no_note,
@@ -328,12 +328,12 @@ class ContextWindow:
         return self._estimator.ratio
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ModelLimits:
         """Limits of the model, as far as they are known."""
         return self._room.limits
 
     @contextmanager
-    def fitted_to(self, limits: Limits | None) -> Generator[None]:
+    def fitted_to(self, limits: ModelLimits | None) -> Generator[None]:
         """Build requests that another model takes as well, meanwhile; None changes nothing.
 
         What its server says about its window is forgotten afterwards: it says nothing about this window's model.

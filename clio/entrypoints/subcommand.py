@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from clio.agent.spending import Spending
     from clio.agent.turn_files import TurnFiles
     from clio.context.window import ContextWindow
-    from clio.mcp.servers import Servers
+    from clio.mcp.servers import McpServers
     from clio.memory.system import MemorySystem
     from clio.providers.base import Provider
     from clio.sandbox.sandbox import Sandbox
@@ -177,7 +177,7 @@ class LightShell:
         self._skills: SkillShelf | None = None
         self._memory: MemorySystem | None = None
         self._spending: Spending | None = None
-        self._servers: Servers | None = None
+        self._servers: McpServers | None = None
 
     @property
     def redactor(self) -> "Redactor":
@@ -216,12 +216,14 @@ class LightShell:
         return EffortChoices(self.config)
 
     @property
-    def servers(self) -> "Servers":
+    def servers(self) -> "McpServers":
         """The same as in a conversation; no server is started."""
-        from clio.mcp.servers import open_servers
+        from clio.mcp.servers import open_mcp_servers
 
         if self._servers is None:
-            self._servers = open_servers(self.loaded, os.environ, clean=lambda text: self.redactor.redact(text).text)
+            self._servers = open_mcp_servers(
+                self.loaded, os.environ, clean=lambda text: self.redactor.redact(text).text
+            )
         return self._servers
 
     async def reload_servers(self) -> None:

@@ -26,13 +26,13 @@ from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, Picture, detect_media
 from clio.mcp.values import (
     CallFailed,
     Catalog,
+    ElicitationQuestion,
+    McpReply,
     OfferedPrompt,
     OfferedResource,
     OfferedTool,
     Progress,
     PromptArgument,
-    Question,
-    Reply,
     ServerDown,
 )
 from clio.storage.files import make_folder
@@ -71,7 +71,7 @@ class ServerLog:
             if self.path is not None:
                 self._append(self.path, line.encode("utf-8", "replace") + b"\n")
 
-    def last_words(self) -> str:
+    def last_lines(self) -> str:
         """The last line that was written; "" where there is none."""
         return self._tail[-1] if self._tail else ""
 
@@ -143,13 +143,13 @@ def make_launch(server: McpServer, project: Path, env: Mapping[str, str]) -> Lau
     return Launch(
         command=tuple(map(filled, (server.command, *server.args))) if server.command else (),
         cwd=project / Path(filled(server.cwd)).expanduser(),
-        env=inherited(env) | {name: filled(text) for name, text in server.env.items()},
+        env=list_inherited_variables(env) | {name: filled(text) for name, text in server.env.items()},
         url=filled(server.url),
         headers={name: filled(text) for name, text in server.headers.items()},
     )
 
 
-def inherited(env: Mapping[str, str]) -> dict[str, str]:
+def list_inherited_variables(env: Mapping[str, str]) -> dict[str, str]:
     """The variables every server gets. One whose value holds a password, such as a proxy's, is not among them."""
     upper = {name.upper() for name in _INHERITED} if os.name == "nt" else _INHERITED
     return {
@@ -166,7 +166,7 @@ MAX_CHARS = 1_000_000
 """Of one answer; the tool runner shows the model less, and keeps this much to be read on."""
 
 
-def blocks_text(blocks: Iterable[Any], structured: Any = None) -> str:
+def format_blocks(blocks: Iterable[Any], structured: Any = None) -> str:
     """The text of a tool's answer. Structured content stands for a text that lacks; what is no text is named."""
     parts = [_block(block) for block in blocks]
     if structured is not None and not any(part.strip() for part in parts):
@@ -175,13 +175,13 @@ def blocks_text(blocks: Iterable[Any], structured: Any = None) -> str:
     return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}\n[… {len(text) - MAX_CHARS:,} characters left out]"
 
 
-def blocks_pictures(blocks: Iterable[Any]) -> tuple[Picture, ...]:
-    """The pictures of an answer that a model may be sent, the first of very many; `blocks_text` names each."""
+def decode_block_pictures(blocks: Iterable[Any]) -> tuple[Picture, ...]:
+    """The pictures of an answer that a model may be sent, the first of very many; `format_blocks` names each."""
     pictures = (_picture(block) for block in blocks)
     return tuple(picture for picture in pictures if isinstance(picture, Picture))[:MAX_PICTURES]
 
 
-def prompt_text(messages: Iterable[Any]) -> str:
+def format_prompt_messages(messages: Iterable[Any]) -> str:
     """A prompt's messages as the words of one: what an assistant is made to say is marked as an example."""
     parts: list[str] = []
     for message in messages:
@@ -190,7 +190,7 @@ def prompt_text(messages: Iterable[Any]) -> str:
     return "\n\n".join(parts)[:MAX_CHARS]
 
 
-def resource_text(contents: Any) -> str:
+def format_resource(contents: Any) -> str:
     """The text of a resource; of a binary one what it is."""
     text = getattr(contents, "text", None)
     if text is not None:
@@ -215,7 +215,7 @@ def _block(block: Any) -> str:
             about = " - ".join(part for part in (block.title or block.name, block.description) if part)
             return f"[resource {block.uri}: {about}]"
         case "resource":
-            return f"[resource {block.resource.uri}]\n{resource_text(block.resource)}"
+            return f"[resource {block.resource.uri}]\n{format_resource(block.resource)}"
         case kind:
             return f"[a block of type {kind}]"
 
@@ -246,7 +246,7 @@ _GRACE_S = 0.4
 _KILL_S = 0.4
 
 
-class Ended:
+class EndSignal:
     """Set when a process is gone. why: the end of a sentence. status: of the last HTTP answer that was an error."""
 
     def __init__(self) -> None:
@@ -262,7 +262,7 @@ class Ended:
 
 
 @contextlib.asynccontextmanager
-async def pipe(launch: Launch, log: ServerLog, ended: Ended) -> AsyncGenerator[Any]:
+async def open_pipe(launch: Launch, log: ServerLog, ended: EndSignal) -> AsyncGenerator[Any]:
     """The two streams the SDK's session is driven with. Raises ServerDown where the process cannot be started."""
     import anyio
 
@@ -294,9 +294,9 @@ async def pipe(launch: Launch, log: ServerLog, ended: Ended) -> AsyncGenerator[A
                 await stream.aclose()
 
 
-def pipe_transport(launch: Launch, log: ServerLog, ended: Ended) -> "Transport":
+def pipe_transport(launch: Launch, log: ServerLog, ended: EndSignal) -> "Transport":
     """The same under the type the SDK's client takes."""
-    return pipe(launch, log, ended)
+    return open_pipe(launch, log, ended)
 
 
 async def _start(launch: Launch) -> asyncio.subprocess.Process:
@@ -321,7 +321,7 @@ async def _start(launch: Launch) -> asyncio.subprocess.Process:
         raise ServerDown(f"the command {launch.command[0]!r} cannot be started: {cause}") from None
 
 
-async def _read(stdout: asyncio.StreamReader, to_session: Any, log: ServerLog, ended: Ended) -> None:
+async def _read(stdout: asyncio.StreamReader, to_session: Any, log: ServerLog, ended: EndSignal) -> None:
     from mcp.shared.message import SessionMessage
     from mcp.types import jsonrpc_message_adapter
 
@@ -375,11 +375,11 @@ async def _keep_words(stderr: asyncio.StreamReader, log: ServerLog) -> None:
         await asyncio.sleep(0)
 
 
-async def _watch(process: asyncio.subprocess.Process, log: ServerLog, ended: Ended, to_session: Any) -> None:
+async def _watch(process: asyncio.subprocess.Process, log: ServerLog, ended: EndSignal, to_session: Any) -> None:
     code = await process.wait()
     await asyncio.sleep(0)
     how = f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
-    words = log.last_words()
+    words = log.last_lines()
     ended.set(f"{how}: {words}" if words else how)
     await to_session.aclose()
 
@@ -419,7 +419,7 @@ _MAX_PAGES = 50
 _MAX_FIELDS = 20
 _MAX_SCHEMA_BYTES = 40_000
 _CONNECT_S = 30.0
-Elicit = Callable[[str, str, Sequence[Question]], Awaitable[dict[str, str] | None]]
+Elicit = Callable[[str, str, Sequence[ElicitationQuestion]], Awaitable[dict[str, str] | None]]
 """Puts a server's questions to the person: its name, its message, the questions. None where they said nothing."""
 
 
@@ -433,7 +433,7 @@ def load_sdk() -> None:
             logger.addHandler(logging.NullHandler())
 
 
-class Wire:
+class McpClient:
     """One open connection. All of it is cancelled by cancelling the caller, who then is told so."""
 
     def __init__(self, client: "Client", log: ServerLog) -> None:
@@ -460,7 +460,7 @@ class Wire:
             listed_at=time.time(),
         )
 
-    async def call(self, tool: str, arguments: dict[str, Any], tell: Progress) -> Reply:
+    async def call(self, tool: str, arguments: dict[str, Any], tell: Progress) -> McpReply:
         """Call a tool. Raises CallFailed, ConnectionError where the connection is gone."""
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -468,23 +468,23 @@ class Wire:
 
         with _errors():
             result = await self._client.call_tool(tool, arguments, progress_callback=on_progress)
-        return Reply(
-            text=blocks_text(result.content, result.structured_content),
+        return McpReply(
+            text=format_blocks(result.content, result.structured_content),
             ok=not result.is_error,
-            images=blocks_pictures(result.content),
+            images=decode_block_pictures(result.content),
         )
 
-    async def read(self, uri: str) -> Reply:
+    async def read(self, uri: str) -> McpReply:
         """The text of a resource. Raises as `call`."""
         with _errors():
             result = await self._client.read_resource(uri)
-        return Reply(text="\n\n".join(resource_text(one) for one in result.contents))
+        return McpReply(text="\n\n".join(format_resource(one) for one in result.contents))
 
-    async def prompt(self, name: str, arguments: dict[str, str]) -> Reply:
+    async def prompt(self, name: str, arguments: dict[str, str]) -> McpReply:
         """The text of a prompt with its blanks filled. Raises as `call`."""
         with _errors():
             result = await self._client.get_prompt(name, arguments)
-        return Reply(text=prompt_text(result.messages))
+        return McpReply(text=format_prompt_messages(result.messages))
 
     async def _all(self, ask: Any, field: str, most: int) -> list[Any]:
         found: list[Any] = []
@@ -517,16 +517,16 @@ class Wire:
 
 
 @contextlib.asynccontextmanager
-async def connect(
+async def connect_server(
     server: McpServer,
     launch: Launch,
     project: Path,
     *,
     log: ServerLog,
-    ended: Ended,
+    ended: EndSignal,
     elicit: Elicit,
     legacy: bool = False,
-) -> AsyncGenerator[Wire]:
+) -> AsyncGenerator[McpClient]:
     """Start or call a server and agree on a version. `load_sdk` was awaited before.
 
     legacy: only the older handshake, for servers that fall over a question they do not know.
@@ -546,7 +546,7 @@ async def connect(
             cache=None,
         )
         async with client:
-            yield Wire(client, log)
+            yield McpClient(client, log)
 
 
 def progress_line(done: float, total: float | None, message: str | None) -> str:
@@ -556,7 +556,9 @@ def progress_line(done: float, total: float | None, message: str | None) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _transport(server: McpServer, launch: Launch, log: ServerLog, ended: Ended) -> "AsyncGenerator[Transport]":
+async def _transport(
+    server: McpServer, launch: Launch, log: ServerLog, ended: EndSignal
+) -> "AsyncGenerator[Transport]":
     import httpx2
     from mcp.client.sse import sse_client
     from mcp.client.streamable_http import streamable_http_client
@@ -634,7 +636,7 @@ def _elicitation(name: str, elicit: Elicit) -> Any:
     async def answer(context: Any, params: Any) -> ElicitResult:
         if params.mode != "form":
             return ElicitResult(action="decline")  # a page to visit is for the person to choose, not for a server
-        asked = questions(params.requested_schema)
+        asked = read_questions(params.requested_schema)
         if not asked:
             return ElicitResult(action="decline")
         said = await elicit(name, params.message, asked)
@@ -648,10 +650,10 @@ def _elicitation(name: str, elicit: Elicit) -> Any:
     return answer
 
 
-def questions(schema: dict[str, Any]) -> list[Question]:
+def read_questions(schema: dict[str, Any]) -> list[ElicitationQuestion]:
     """A form's fields, one question each; none where it needs what cannot be asked in words."""
     required = schema.get("required", [])
-    found: list[Question] = []
+    found: list[ElicitationQuestion] = []
     for name, field in list(cast("dict[str, Any]", schema.get("properties", {})).items())[:_MAX_FIELDS]:
         kind = field.get("type", "string")
         choices = field.get("enum") or [one.get("const") for one in field.get("oneOf", [])]
@@ -661,7 +663,7 @@ def questions(schema: dict[str, Any]) -> list[Question]:
             continue
         text = " ".join(str(field.get("description") or field.get("title") or name).split())
         found.append(
-            Question(
+            ElicitationQuestion(
                 name=name,
                 text=text,
                 options=("yes", "no") if kind == "boolean" else tuple(map(str, choices)),
@@ -680,7 +682,7 @@ def _shown(default: object) -> str | None:
     return None if default is None else str(default)
 
 
-def _typed(text: str, question: Question) -> str | int | float | bool:
+def _typed(text: str, question: ElicitationQuestion) -> str | int | float | bool:
     if question.kind == "boolean":
         return text.strip().lower() in ("yes", "y", "true", "1")
     try:

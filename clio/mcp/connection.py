@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from clio.config.loaded import McpServer
 from clio.errors import ClioError
-from clio.mcp.client import Elicit, Ended, Launch, ServerLog, Wire, connect, load_sdk
-from clio.mcp.values import CallFailed, Catalog, Progress, Reply, ServerDown, State
+from clio.mcp.client import Elicit, EndSignal, Launch, McpClient, ServerLog, connect_server, load_sdk
+from clio.mcp.values import CallFailed, Catalog, McpReply, Progress, ServerDown, State
 
 START_S = 60.0
 """For the process, the handshake and the lists: `npx` and `uvx` may have to fetch the server first."""
@@ -22,7 +22,7 @@ _MOST_SILENT = 2
 T = TypeVar("T")
 
 
-class Connection:
+class ServerConnection:
     """The way to one server. make_launch: raises ConfigError. on_catalog: told at
     every start what it offers, and after how many seconds."""
 
@@ -45,8 +45,8 @@ class Connection:
         self._elicit = elicit
         self._on_catalog = on_catalog
         self._start_s = start_s
-        self._wire: Wire | None = None
-        self._ended: Ended | None = None
+        self._wire: McpClient | None = None
+        self._ended: EndSignal | None = None
         self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[str] | None = None
         self._failures = 0
@@ -63,7 +63,7 @@ class Connection:
             return "starting"
         return "failed" if self.why else "not started"
 
-    async def start(self) -> Wire:
+    async def start(self) -> McpClient:
         """The open connection, which is made if there is none. Raises ServerDown: at once while it is let rest."""
         if self._is_ending and self._task is not None:
             await asyncio.wait({self._task})
@@ -78,10 +78,10 @@ class Connection:
             raise ServerDown(self.why or "it was stopped")
         return self._wire
 
-    async def call(self, tool: str, arguments: dict[str, Any], progress: Progress) -> Reply:
+    async def call(self, tool: str, arguments: dict[str, Any], progress: Progress) -> McpReply:
         """Call a tool; news of it lets the call go on. Raises ServerDown or CallFailed."""
 
-        async def ask(wire: Wire, heard: Callable[[], None]) -> Reply:
+        async def ask(wire: McpClient, heard: Callable[[], None]) -> McpReply:
             def tell(line: str) -> None:
                 heard()
                 progress(line)
@@ -90,11 +90,11 @@ class Connection:
 
         return await self._within(ask)
 
-    async def read(self, uri: str) -> Reply:
+    async def read(self, uri: str) -> McpReply:
         """The text of a resource. Raises as `call`."""
         return await self._within(lambda wire, heard: wire.read(uri))
 
-    async def prompt(self, name: str, arguments: dict[str, str]) -> Reply:
+    async def prompt(self, name: str, arguments: dict[str, str]) -> McpReply:
         """The text of a prompt. Raises as `call`."""
         return await self._within(lambda wire, heard: wire.prompt(name, arguments))
 
@@ -113,7 +113,7 @@ class Connection:
                 await asyncio.wait({task}, timeout=1.0)
         self.why = ""
 
-    async def _within(self, ask: Callable[[Wire, Callable[[], None]], Awaitable[T]]) -> T:
+    async def _within(self, ask: Callable[[McpClient, Callable[[], None]], Awaitable[T]]) -> T:
         wire = await self.start()
         ended, loop = self._ended, asyncio.get_running_loop()
         assert ended is not None
@@ -130,7 +130,7 @@ class Connection:
             raise
         except Exception as error:  # of whatever carries the connection: it is no use any more
             await _soon(ended.event)
-            ended.set(reason(error, status=ended.status))
+            ended.set(describe_failure(error, status=ended.status))
             raise ServerDown(f"{ended.why}; the call may have been done or not") from None
         self._silent = 0
         return answer
@@ -159,14 +159,14 @@ class Connection:
             except Exception as error:
                 if ready.done() or self._legacy or self._ended is None or not self._ended.event.is_set():
                     raise
-                self.log.write(f"clio: {reason(error)}; started once more with the older handshake")
+                self.log.write(f"clio: {describe_failure(error)}; started once more with the older handshake")
                 self._legacy = True
                 why = await self._once(launch, ready)
         except ClioError as error:
             why = str(error)
         except Exception as error:
             said = self._ended.why if self._ended is not None and self._ended.event.is_set() else ""
-            why = said or reason(error, self._start_s, self._ended.status if self._ended else 0)
+            why = said or describe_failure(error, self._start_s, self._ended.status if self._ended else 0)
         finally:
             self._wire = None
             self._fell(why or "it was stopped", ran_s=time.monotonic() - begun)
@@ -175,11 +175,11 @@ class Connection:
 
     async def _once(self, launch: Launch, ready: "asyncio.Future[str]") -> str:
         """Why it ended, once it had begun. Raises what a start may raise."""
-        self._ended = ended = Ended()
+        self._ended = ended = EndSignal()
         self.log.clear()
         begun = time.monotonic()
         async with asyncio.timeout(self._start_s) as patience:
-            async with connect(
+            async with connect_server(
                 self.server,
                 launch,
                 self._project,
@@ -204,7 +204,7 @@ class Connection:
         self._retry_at = time.monotonic() + BACK_OFF_S[min(self._failures, len(BACK_OFF_S)) - 1]
 
 
-def reason(error: BaseException, start_s: float = START_S, status: int = 0) -> str:
+def describe_failure(error: BaseException, start_s: float = START_S, status: int = 0) -> str:
     """Why a server cannot be used, as the end of a sentence, from whatever was raised on the way to it."""
     while members := _members(error):
         error = members[0]

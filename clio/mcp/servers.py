@@ -14,21 +14,21 @@ from clio.config.extension_files import find_servers
 from clio.config.loaded import FROM_EDITOR, LoadedConfig, McpServer
 from clio.mcp.values import (
     Catalog,
+    ElicitationQuestion,
+    McpReply,
     OfferedPrompt,
     OfferedResource,
     OfferedTool,
     Progress,
-    Question,
-    Reply,
     ServerDown,
     State,
-    keep_catalog,
-    mark_of,
     read_catalogs,
+    server_fingerprint,
+    store_catalog,
 )
 
 if TYPE_CHECKING:
-    from clio.mcp.connection import Connection
+    from clio.mcp.connection import ServerConnection
 
 
 MAX_CHARS = 64
@@ -37,7 +37,7 @@ _ODD = re.compile(r"[^A-Za-z0-9_-]+")
 _MARK_CHARS = 6
 
 
-def tool_names(tools: Iterable[tuple[str, str]]) -> list[str]:
+def make_tool_names(tools: Iterable[tuple[str, str]]) -> list[str]:
     """A name for each pair of server and tool, in order and all different.
 
     What a name may not hold becomes "_". Where a name is too long or taken, a mark made of the pair ends it: the same
@@ -83,7 +83,7 @@ class NamedTool(Struct, frozen=True, kw_only=True):
         return len(self.name + self.tool.description) // 4 + len(bytes(self.tool.schema)) // 3
 
 
-class Standing(Struct, frozen=True, kw_only=True):
+class ServerStatus(Struct, frozen=True, kw_only=True):
     """How things stand with one server.
 
     why: of a failure. catalog: None where it was never asked. seconds: its start took. log: what else it writes.
@@ -97,7 +97,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     log: Path | None
 
 
-class Servers:
+class McpServers:
     """Every configured server. problems: sentences about entries that are wrong.
 
     folder: where catalogs and logs are kept; None keeps nothing. tell: shows one line. ask: reaches the person.
@@ -130,7 +130,7 @@ class Servers:
         self._read_again = read_again
         self._catalogs: dict[str, Catalog] = {}
         self._seconds: dict[str, float] = {}
-        self._connections: dict[str, Connection] = {}
+        self._connections: dict[str, ServerConnection] = {}
         self._offered: tuple[NamedTool, ...] | None = None
         self._background: set[asyncio.Task[None]] = set()
         self._keeping: set[asyncio.Future[None]] = set()
@@ -172,7 +172,7 @@ class Servers:
         """The next session's tools are what is known by then."""
         self._offered = None
 
-    async def reload(self) -> list[Standing]:
+    async def reload(self) -> list[ServerStatus]:
         """Read the files again, start every server and settle anew; how each stands then."""
         await self.close()
         if self._read_again is not None:
@@ -183,24 +183,24 @@ class Servers:
         self._seconds.clear()
         self._offered, self._read = None, True
         await self.settle()
-        return self.standings()
+        return self.list_statuses()
 
-    async def call(self, server: str, tool: str, arguments: dict[str, Any], progress: Progress) -> Reply:
+    async def call(self, server: str, tool: str, arguments: dict[str, Any], progress: Progress) -> McpReply:
         """Call a tool. Raises CallFailed or ServerDown."""
         return await self._connection(server).call(tool, arguments, progress)
 
-    async def read(self, server: str, uri: str) -> Reply:
+    async def read(self, server: str, uri: str) -> McpReply:
         """The text of a resource. Raises as `call`."""
         return await self._connection(server).read(uri)
 
-    async def prompt(self, server: str, name: str, arguments: dict[str, str]) -> Reply:
+    async def prompt(self, server: str, name: str, arguments: dict[str, str]) -> McpReply:
         """The text of a prompt. Raises as `call`."""
         return await self._connection(server).prompt(name, arguments)
 
-    async def start(self, server: str) -> Standing:
+    async def start(self, server: str) -> ServerStatus:
         """Start one server and ask what it offers. Raises ServerDown."""
         await self._connection(server).start()
-        return next(one for one in self.standings() if one.server.name == server)
+        return next(one for one in self.list_statuses() if one.server.name == server)
 
     def resources(self, server: str | None = None) -> list[tuple[str, OfferedResource]]:
         """What can be named with `@server:uri`, as far as the servers have been asked."""
@@ -214,14 +214,14 @@ class Servers:
         known = [(one.name, self._catalogs[one.name]) for one in self.enabled if one.name in self._catalogs]
         return [(name, one) for name, found in known for one in found.prompts]
 
-    def standings(self) -> list[Standing]:
+    def list_statuses(self) -> list[ServerStatus]:
         """How every server stands, those that are switched off too."""
         self._recall()
-        found: list[Standing] = []
+        found: list[ServerStatus] = []
         for server in self.all:
             connection = self._connections.get(server.name)
             found.append(
-                Standing(
+                ServerStatus(
                     server=server,
                     state=connection.state if connection else "not started",
                     why=connection.why if connection else "",
@@ -240,10 +240,10 @@ class Servers:
         """By what names the model calls a server's tools."""
         return {one.tool.name: one.name for one in self._offered or self._named() if one.server == server}
 
-    def twin(self) -> "Servers":
+    def copy(self) -> "McpServers":
         """The same servers once more, to be tried beside those that run; to be closed."""
         servers, problems = self._read_again() if self._read_again else (self.all, self.problems)
-        return Servers(
+        return McpServers(
             servers,
             problems,
             project=self._project,
@@ -263,15 +263,15 @@ class Servers:
         if self._keeping:
             await asyncio.wait(self._keeping)
 
-    def _connection(self, name: str) -> "Connection":
+    def _connection(self, name: str) -> "ServerConnection":
         if name not in self._connections:
             from clio.mcp.client import ServerLog, make_launch
-            from clio.mcp.connection import Connection
+            from clio.mcp.connection import ServerConnection
 
             server = next((one for one in self.enabled if one.name == name), None)
             if server is None:
                 raise ServerDown("there is no such server; /mcp shows those there are")
-            self._connections[name] = Connection(
+            self._connections[name] = ServerConnection(
                 server,
                 lambda: make_launch(server, self._project, self._env),
                 self._project,
@@ -315,7 +315,7 @@ class Servers:
         self._seconds[server.name] = seconds
         path = self._cache_path
         if path is not None:
-            keeping = asyncio.get_running_loop().run_in_executor(None, keep_catalog, path, server, catalog)
+            keeping = asyncio.get_running_loop().run_in_executor(None, store_catalog, path, server, catalog)
             self._keeping.add(keeping)
             keeping.add_done_callback(self._keeping.discard)
 
@@ -325,7 +325,7 @@ class Servers:
             return
         kept = read_catalogs(self._cache_path)
         for server in self.enabled:
-            if (catalog := kept.get(mark_of(server))) is not None:
+            if (catalog := kept.get(server_fingerprint(server))) is not None:
                 self._catalogs.setdefault(server.name, catalog)
         self._read = True
 
@@ -334,14 +334,16 @@ class Servers:
         for server in sorted(self.enabled, key=lambda server: not server.own):  # the user's own names come first
             catalog = self._catalogs.get(server.name, Catalog())
             found += [(server, tool) for tool in catalog.tools if server.tools is None or tool.name in server.tools]
-        names = tool_names((server.name, tool.name) for server, tool in found)
+        names = make_tool_names((server.name, tool.name) for server, tool in found)
         return tuple(
             NamedTool(name=name, server=server.name, tool=tool, reads=tool.name in server.read_only)
             for name, (server, tool) in zip(names, found, strict=True)
             if name
         )
 
-    async def _elicit(self, server: str, message: str, questions: Sequence[Question]) -> dict[str, str] | None:
+    async def _elicit(
+        self, server: str, message: str, questions: Sequence[ElicitationQuestion]
+    ) -> dict[str, str] | None:
         if self._ask is None:
             return None
         said: dict[str, str] = {}
@@ -369,15 +371,15 @@ class Servers:
             self._tell(line)
 
 
-def open_servers(
+def open_mcp_servers(
     loaded: LoadedConfig,
     env: Mapping[str, str],
     *,
     clean: Callable[[str], str],
     tell: Callable[[str], None] = lambda line: None,
     ask: Ask | None = None,
-) -> Servers:
-    """Every configured server, none of them started. See `Servers`."""
+) -> McpServers:
+    """Every configured server, none of them started. See `McpServers`."""
     folder = None if loaded.config.incognito else loaded.main_project / ".clio" / "cache"
 
     handed = tuple(server for server in loaded.servers if server.where == FROM_EDITOR)
@@ -387,7 +389,7 @@ def open_servers(
         named = {server.name for server in found.servers}
         return (*found.servers, *(server for server in handed if server.name not in named)), found.problems
 
-    return Servers(
+    return McpServers(
         loaded.servers,
         loaded.server_problems,
         project=loaded.project,

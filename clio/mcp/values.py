@@ -66,7 +66,7 @@ class Catalog(Struct, frozen=True, kw_only=True):
     listed_at: float = 0.0
 
 
-class Reply(Struct, frozen=True, kw_only=True):
+class McpReply(Struct, frozen=True, kw_only=True):
     """What a call, a resource or a prompt gave, as one text. ok: False where the server calls it an error.
 
     images: the pictures of a call's answer; the text names them.
@@ -77,7 +77,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     images: tuple[Picture, ...] = ()
 
 
-class Question(Struct, frozen=True, kw_only=True):
+class ElicitationQuestion(Struct, frozen=True, kw_only=True):
     """One thing a server asks the person for. options: what to choose from. kind: of the answer, as JSON names it."""
 
     name: str
@@ -109,7 +109,7 @@ class Catalogs(Struct, frozen=True, kw_only=True):
 CATALOGS = DocumentFormat(schema="clio.mcp_catalogs", version=1, type=Catalogs)
 
 
-def mark_of(server: McpServer) -> str:
+def server_fingerprint(server: McpServer) -> str:
     """Of everything that decides what a server offers. Variables stay as written: their values are secrets."""
     plain = structs.replace(server, where="", own=True, enabled=True, timeout_s=1.0, tools=None, read_only=())
     return hashlib.sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:24]
@@ -126,11 +126,11 @@ def read_catalogs(path: Path | None) -> dict[str, Catalog]:
     return document.value.catalogs if document else {}
 
 
-def keep_catalog(path: Path | None, server: McpServer, catalog: Catalog) -> None:
+def store_catalog(path: Path | None, server: McpServer, catalog: Catalog) -> None:
     """Store what a server offers. Without success it is asked again next time."""
 
     def change(old: Catalogs) -> Catalogs:
-        merged = old.catalogs | {mark_of(server): catalog}
+        merged = old.catalogs | {server_fingerprint(server): catalog}
         newest = sorted(merged.items(), key=lambda item: -item[1].listed_at)[:MAX_KEPT]
         return Catalogs(catalogs=dict(newest))
 

@@ -29,7 +29,7 @@ class Auth:
         self._scheme = scheme
         self._extra = dict(extra or {})
         self._command = command
-        self._failure: TransportFailed | None = None  # of the last `renew`, for the next request to say
+        self._failure: TransportFailed | None = None  # of the last `renew_key`, for the next request to say
 
     @property
     def key(self) -> str:
@@ -50,11 +50,11 @@ class Auth:
             )
         return headers
 
-    def leave_out(self, header: str) -> bool:
+    def drop_header(self, header: str) -> bool:
         """Send later requests without this header, beyond the key; False where they have none of that name."""
         return self._extra.pop(header, None) is not None
 
-    async def renew(self) -> bool:
+    async def renew_key(self) -> bool:
         """After a refusal of the key: whether to send the request again, once.
 
         Where the command fails now, that request raises what it failed of.

@@ -66,13 +66,13 @@ class Chunk(Struct, frozen=True, kw_only=True):
     notice: str = ""
 
 
-NAMED, REFUSED = "named", "refused"
+LIMIT_NAMED, LIMIT_REFUSED = "named", "refused"
 """Who said how large a window is: a server that refused a request and named its limit, or one that only refused."""
 SMALLEST_WINDOW = 512
 """Fewer tokens are no window of a chat model: a bug, a placeholder, or another number in a refusal's sentence."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class ModelLimits(Struct, frozen=True, kw_only=True):
     """What a model can take. `source` says who said so: "config", "server", "profile", "default", NAMED or REFUSED."""
 
     context_window: int
@@ -93,7 +93,7 @@ class Provider(Protocol):
         """The model's name as the server knows it."""
         ...
 
-    async def limits(self) -> Limits:
+    async def limits(self) -> ModelLimits:
         """The window and the output cap; a server is asked at most once, and one that does not say is no error."""
         ...
 
@@ -114,7 +114,7 @@ OFFLINE = "offline"
 """The name of the provider that needs no model."""
 
 
-class Offered(Struct, frozen=True, kw_only=True):
+class OfferedModel(Struct, frozen=True, kw_only=True):
     """A model a server lists, with what it says of it.
 
     window: in tokens, 0 where it does not say. efforts: the levels it takes, () for none. images: whether it takes
@@ -131,7 +131,7 @@ class Offered(Struct, frozen=True, kw_only=True):
 class ListsModels(Protocol):
     """A provider whose server can be asked which models it has."""
 
-    async def offered(self) -> tuple[Offered, ...]:
+    async def offered(self) -> tuple[OfferedModel, ...]:
         """The models in the server's order. Takes a few seconds at most; raises ClioError where none can be had."""
         ...
 
@@ -145,7 +145,7 @@ Lessons = MutableMapping[str, object]
 """What a server's refusals taught about one model, as JSON values by name; kept for later runs."""
 
 
-class Decoder(Protocol):
+class AnswerDecoder(Protocol):
     """Reads the events of one answer in order."""
 
     @property
@@ -204,7 +204,7 @@ class WireProtocol(Protocol):
         """The request's body."""
         ...
 
-    def decoder(self) -> Decoder:
+    def decoder(self) -> AnswerDecoder:
         """A reader for the answer to one request."""
         ...
 
@@ -220,7 +220,7 @@ class WireProtocol(Protocol):
 _USER, _TEXT, _PARTS = b'{"role":"user","content":', b'{"role":"user","content":"', b'{"role":"user","content":['
 
 
-def with_images(text: str, parts: Sequence[ImagePart], images: Mapping[str, bytes]) -> object:
+def encode_user_content(text: str, parts: Sequence[ImagePart], images: Mapping[str, bytes]) -> object:
     """The content of a user message: the text alone where no picture is there, else text and pictures.
 
     images: the bytes by handle. One that is gone is named in its place.
@@ -238,18 +238,18 @@ def with_images(text: str, parts: Sequence[ImagePart], images: Mapping[str, byte
     return rows
 
 
-def name_images(text: str, parts: Sequence[ImagePart]) -> str:
+def append_image_names(text: str, parts: Sequence[ImagePart]) -> str:
     """The text with the names of its pictures, for a model that takes none."""
     named = [f"[the picture {part.name} is not shown: this model takes no pictures]" for part in parts]
     return "\n\n".join([text, *named] if text else named)
 
 
-def show_results(pictures: Sequence[bytes]) -> bytes:
+def encode_result_pictures(pictures: Sequence[bytes]) -> bytes:
     """An encoded message of the user with the pictures of tool results, each given as encoded parts."""
     return _PARTS + b",".join(pictures) + b"]}"
 
 
-def join_parts(before: bytes, row: bytes) -> bytes:
+def join_user_messages(before: bytes, row: bytes) -> bytes:
     """Two encoded messages of the user, at least one of them with pictures, as one; b"" where they are not that."""
     if not (before.startswith(_USER) and row.startswith(_USER)):
         return b""
@@ -265,7 +265,7 @@ def _parts(row: bytes) -> bytes:
     return b'{"type":"text","text":"' + row[len(_TEXT) : -1] + b"}"
 
 
-def parts_in_order(message: AssistantMessage, origin: str) -> Iterator[str | ReasoningItem | ToolCall]:
+def iter_answer_parts(message: AssistantMessage, origin: str) -> Iterator[str | ReasoningItem | ToolCall]:
     """Pieces of text, reasoning items and calls of one answer, in order.
 
     Reasoning items of another origin are left out.

@@ -15,14 +15,14 @@ from clio.providers.base import (
     ProtocolName,
     ToolCallDelta,
     ToolSpec,
-    join_parts,
-    name_images,
-    show_results,
-    with_images,
+    append_image_names,
+    encode_result_pictures,
+    encode_user_content,
+    join_user_messages,
 )
 from clio.providers.effort import EffortLevels
 from clio.providers.failure import Failure, TransportFailed
-from clio.providers.profiles import EXTRA_FIELDS, Quirks, refused_field, taught
+from clio.providers.profiles import EXTRA_FIELDS, ServerQuirks, find_refused_field, learn_quirks
 from clio.text.json_data import (
     as_dict,
     as_list,
@@ -35,7 +35,7 @@ from clio.text.json_data import (
 )
 from clio.text.lazy_regex import LazyRegex
 
-OPEN, CLOSE = "<think>", "</think>"
+THINK_OPEN, THINK_CLOSE = "<think>", "</think>"
 _FENCES = "`~"
 _MOST_FENCE = 200  # characters of a line that are kept to see whether it opens or closes a code block
 _MOST_HELD = 32_000  # characters of a later block; a longer one is ordinary text
@@ -75,12 +75,12 @@ class ThinkSplitter:
 
     def _think(self, data: str, thought: list[str]) -> str:
         """Pass on reasoning; returns what follows it."""
-        before, closed, after = data.partition(CLOSE)
+        before, closed, after = data.partition(THINK_CLOSE)
         if closed:
             thought.append(before)
             self._inside, self._blank, self._line = False, True, ""
             return after
-        keep = _overlap(data, CLOSE)
+        keep = _overlap(data, THINK_CLOSE)
         thought.append(data[: len(data) - keep])
         self._held = data[len(data) - keep :]
         return ""
@@ -92,10 +92,10 @@ class ThinkSplitter:
             bare = line.lstrip()
             if bare and not self._fence:
                 space = line[: len(line) - len(bare)]
-                if bare.startswith(OPEN):
+                if bare.startswith(THINK_OPEN):
                     said.append(space)
                     return self._open(data[len(space) :], said, thought)
-                if not newline and OPEN.startswith(bare):
+                if not newline and THINK_OPEN.startswith(bare):
                     said.append(space)
                     self._held = bare
                     return ""
@@ -113,17 +113,17 @@ class ThinkSplitter:
         """Begin a block; returns what is to be read next."""
         if not self._began:
             self._inside = True
-            return data[len(OPEN) :]
-        end = data.find(CLOSE, 0, _MOST_HELD)
+            return data[len(THINK_OPEN) :]
+        end = data.find(THINK_CLOSE, 0, _MOST_HELD)
         if end >= 0:
-            thought.append(data[len(OPEN) : end])
-            return data[end + len(CLOSE) :]
+            thought.append(data[len(THINK_OPEN) : end])
+            return data[end + len(THINK_CLOSE) :]
         if len(data) < _MOST_HELD:
             self._held = data
             return ""
-        said.append(OPEN)
+        said.append(THINK_OPEN)
         self._blank = False
-        return data[len(OPEN) :]
+        return data[len(THINK_OPEN) :]
 
     def _end_line(self) -> None:
         line, self._line, self._blank = self._line.rstrip(), "", True
@@ -141,7 +141,7 @@ def _overlap(text: str, tag: str) -> int:
     return next((size for size in range(min(len(tag) - 1, len(text)), 0, -1) if tag.startswith(text[-size:])), 0)
 
 
-SIGNATURE = "thought_signature"
+SIGNATURE_FIELD = "thought_signature"
 _TICKS = 1e10  # of xAI to a dollar
 _MOST_DOLLARS = 10_000.0  # no single answer costs more, so a larger number is no amount of dollars
 _BILLS = ("usage", "x_groq", "timings")
@@ -219,13 +219,13 @@ class ChatDecoder:
         return Chunk(text=text, reasoning=thoughts, tool_calls=calls)
 
     def ending(self) -> Chunk:
-        """See `Decoder`."""
+        """See `AnswerDecoder`."""
         items = [encode_json(detail) for detail in self._details]
         if self._field:
             items.append(encode_json({REASONING_FIELD: self._field}))
         kept = [ReasoningItem(data=item.decode("utf-8")) for item in items]
         kept += [
-            ReasoningItem(data=encode_json({SIGNATURE: signature}).decode("utf-8"), calls=number)
+            ReasoningItem(data=encode_json({SIGNATURE_FIELD: signature}).decode("utf-8"), calls=number)
             for number, signature in sorted(self._signatures.items())
         ]
         text, thoughts = self._tags.end()
@@ -241,7 +241,7 @@ class ChatDecoder:
 
     @property
     def is_finished(self) -> bool:
-        """See `Decoder`: the transport sees the end, "[DONE]", which is no event."""
+        """See `AnswerDecoder`: the transport sees the end, "[DONE]", which is no event."""
         return False
 
     @property
@@ -334,7 +334,7 @@ class ChatDecoder:
         return -len(self._ids) - 1 if begins else next(reversed(self._places))
 
 
-def joined(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+def merge_chunks(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """The same answer in fewer chunks: words that follow words are one piece, thoughts that follow thoughts too."""
     for kind, run in groupby(chunks, _kind):
         if kind == "words":
@@ -468,7 +468,7 @@ def _is_json(text: str) -> bool:
 # Google's word for "this call was made without a signature", for calls of other models or of an earlier run.
 NO_SIGNATURE = "skip_thought_signature_validator"
 _USER_HEAD, _ROW_END, _BLANK_LINE = b'{"role":"user","content":"', b'"}', b"\\n\\n"
-_PLAIN = Quirks()
+_PLAIN = ServerQuirks()
 _REFUSED = "refused"
 _LEARNED: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("max_tokens_field", ("max_tokens", "max_completion_tokens")),
@@ -486,7 +486,7 @@ _WANTS_REASONING = LazyRegex(r"reasoning_content|thought_signature")
 _SPARE_ENTRIES = 200  # how far the memory of encoded messages may outgrow a request before it is swept
 
 
-def add_row(rows: list[bytes], row: bytes) -> None:
+def append_message(rows: list[bytes], row: bytes) -> None:
     """Append an encoded message. Words of the user behind words of the user become one message.
 
     Chat templates of several model families refuse two user messages in a row, and they come: an interrupted turn, a
@@ -494,7 +494,7 @@ def add_row(rows: list[bytes], row: bytes) -> None:
     """
     if rows and row.startswith(_USER_HEAD) and rows[-1].startswith(_USER_HEAD):
         rows[-1] = rows[-1][: -len(_ROW_END)] + _BLANK_LINE + row[len(_USER_HEAD) :]
-    elif rows and (joined := join_parts(rows[-1], row)):
+    elif rows and (joined := join_user_messages(rows[-1], row)):
         rows[-1] = joined
     elif row:
         rows.append(row)
@@ -514,7 +514,7 @@ class ChatProtocol:
     def __init__(
         self,
         model: str,
-        quirks: Quirks = _PLAIN,
+        quirks: ServerQuirks = _PLAIN,
         *,
         tools: bool = True,
         images: bool = False,
@@ -533,7 +533,7 @@ class ChatProtocol:
         self._efforts = EffortLevels(model, self._lessons, quirks.effort.levels)
         self._cache_point = {"type": "ephemeral", **({"ttl": lifetime} if lifetime != "5m" else {})}
         self._sent: frozenset[str] = frozenset()  # those of EXTRA_FIELDS that the last request had
-        self._known: dict[str, tuple[Message, Quirks, bytes]] = {}
+        self._known: dict[str, tuple[Message, ServerQuirks, bytes]] = {}
         self._known_tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
 
     @property
@@ -547,14 +547,14 @@ class ChatProtocol:
 
     def adapt(self, refusal: str) -> str | None:
         """See `WireProtocol`."""
-        field = refused_field(self._quirks, refusal)
+        field = find_refused_field(self._quirks, refusal)
         if field is not None and field in self._sent:
             self._quirks = structs.replace(self._quirks, refused=(*self._quirks.refused, field))
             self._lessons[_REFUSED] = list(self._quirks.refused)
             return ""
         if not _WANTS_REASONING.search(refusal) and (said := self._efforts.adapt(refusal)) is not None:
             return said
-        taught_quirks = taught(self._quirks, refusal)
+        taught_quirks = learn_quirks(self._quirks, refusal)
         if taught_quirks is None:
             return None
         changed = [name for name, _ in _LEARNED if getattr(taught_quirks, name) != getattr(self._quirks, name)]
@@ -602,7 +602,7 @@ class ChatProtocol:
         sent |= {"reasoning_content"} if quirks.echo_reasoning or quirks.echo_field else set()
         self._sent = frozenset(sent)
 
-    def _rows(self, request: ChatRequest, quirks: Quirks) -> list[bytes]:
+    def _rows(self, request: ChatRequest, quirks: ServerQuirks) -> list[bytes]:
         """The messages, encoded. Pictures that belong to results come behind all results of their step."""
         rows = [encode_json({"role": "system", "content": request.system})] if request.system else []
         first = len(rows)
@@ -610,15 +610,15 @@ class ChatProtocol:
         pictures: list[bytes] = []
         for message in request.messages:
             if pictures and not isinstance(message, ToolMessage):
-                add_row(rows, show_results(pictures))
+                append_message(rows, encode_result_pictures(pictures))
                 pictures = []
             if isinstance(message, AssistantMessage) and len(rows) > first:
                 ends.append(len(rows) - 1)
-            add_row(rows, self._message(message, quirks, request.images))
+            append_message(rows, self._message(message, quirks, request.images))
             if isinstance(message, ToolMessage) and message.images and self._images:
                 pictures.append(self._pictures_of(message, request.images))
         if pictures:
-            add_row(rows, show_results(pictures))
+            append_message(rows, encode_result_pictures(pictures))
         self._sweep(request.messages)
         if quirks.cache_points and "cache_control" not in quirks.refused:
             places = dict.fromkeys([*ends, len(rows) - 1])
@@ -643,7 +643,9 @@ class ChatProtocol:
         known = self._known.get(key)
         if known is not None and known[0] is message:
             return known[2]
-        parts = as_list(with_images(f"Pictures of the result of {message.name or 'a tool'}:", message.images, images))
+        parts = as_list(
+            encode_user_content(f"Pictures of the result of {message.name or 'a tool'}:", message.images, images)
+        )
         encoded = encode_json(parts)[1:-1]
         self._known[key] = (message, self._quirks, encoded)
         return encoded
@@ -660,7 +662,7 @@ class ChatProtocol:
             self._known_tools = (tools, encode_json(rows))
         return self._known_tools[1]
 
-    def _message(self, message: Message, quirks: Quirks, images: Mapping[str, bytes]) -> bytes:
+    def _message(self, message: Message, quirks: ServerQuirks, images: Mapping[str, bytes]) -> bytes:
         """The message on the wire, b"" for one that would say nothing. A trimmed copy keeps the id of its original."""
         known = self._known.get(message.id)
         if known is not None and known[0] is message and known[1] is quirks:
@@ -670,22 +672,22 @@ class ChatProtocol:
         self._known[message.id] = (message, quirks, encoded)
         return encoded
 
-    def _row(self, message: Message, quirks: Quirks, images: Mapping[str, bytes]) -> dict[str, object]:
+    def _row(self, message: Message, quirks: ServerQuirks, images: Mapping[str, bytes]) -> dict[str, object]:
         match message:
             case SystemMessage():
                 return {"role": "system", "content": message.content}
             case UserMessage():
                 text = f"{message.context}\n\n{message.content}" if message.context else message.content
                 if not self._images:
-                    return {"role": "user", "content": name_images(text, message.images)}
-                return {"role": "user", "content": with_images(text, message.images, images)}
+                    return {"role": "user", "content": append_image_names(text, message.images)}
+                return {"role": "user", "content": encode_user_content(text, message.images, images)}
             case ToolMessage():
-                text = message.content if self._images else name_images(message.content, message.images)
+                text = message.content if self._images else append_image_names(message.content, message.images)
                 return {"role": "tool", "tool_call_id": message.tool_call_id, "content": text}
             case AssistantMessage():
                 return self._answer(message, quirks)
 
-    def _answer(self, message: AssistantMessage, quirks: Quirks) -> dict[str, object]:
+    def _answer(self, message: AssistantMessage, quirks: ServerQuirks) -> dict[str, object]:
         if not message.content and not message.tool_calls:
             return {}  # an interrupted answer without a word; servers refuse empty content
         nothing = None if quirks.null_content else ""
@@ -696,8 +698,8 @@ class ChatProtocol:
         if not message.tool_calls:
             return row
         signatures: dict[int, str] = {}
-        if SIGNATURE not in quirks.refused:
-            signatures = {number: as_text(item[SIGNATURE]) for number, item in items if SIGNATURE in item}
+        if SIGNATURE_FIELD not in quirks.refused:
+            signatures = {number: as_text(item[SIGNATURE_FIELD]) for number, item in items if SIGNATURE_FIELD in item}
         calls: list[dict[str, object]] = []
         for number, call in enumerate(message.tool_calls):
             function = {"name": call.name, "arguments": make_valid_arguments(call.arguments)}
@@ -715,7 +717,7 @@ class ChatProtocol:
             self._known = {key: entry for key, entry in self._known.items() if key in kept}
 
 
-def _reasoning(message: AssistantMessage, items: list[dict[str, object]], quirks: Quirks) -> dict[str, object]:
+def _reasoning(message: AssistantMessage, items: list[dict[str, object]], quirks: ServerQuirks) -> dict[str, object]:
     """What goes back of the reasoning of an answer. items: those that came from this server and model."""
     details = [item for item in items if as_text(item.get("type")).startswith("reasoning.")]
     if details and quirks.echo_details and "reasoning_details" not in quirks.refused:

@@ -3,7 +3,7 @@
 import re
 
 from clio.providers.base import AUTO, EFFORTS, Lessons
-from clio.providers.failure import complaint, is_unwanted
+from clio.providers.failure import extract_complaint, says_unsupported
 from clio.text.json_data import as_list
 from clio.text.lazy_regex import LazyRegex
 
@@ -94,7 +94,7 @@ class EffortLevels:
         if not self._sent:
             return None
         name = rf"(?<![\w.-]){re.escape(self._model)}(?![\w-])"
-        words = re.sub(name, "", complaint(refusal))  # there are models whose names end in "-thinking"
+        words = re.sub(name, "", extract_complaint(refusal))  # there are models whose names end in "-thinking"
         listed = _listed(words)
         if not (_is_about_effort(words) or (len(listed) > 1 and _names_level(words, self._sent))):
             return None
@@ -104,7 +104,7 @@ class EffortLevels:
             return self.give_up()
         if _names_level(words, self._sent) or self._sent == "none":  # such as "reasoning cannot be disabled"
             return self._keep(self.accepted)
-        return self.give_up() if is_unwanted(words) else None
+        return self.give_up() if says_unsupported(words) else None
 
     def give_up(self) -> str:
         """The model takes no level at all: go on without one. Returns the sentence for the user."""

@@ -16,8 +16,16 @@ from clio.errors import (
     ServerFailed,
     StreamBroken,
 )
-from clio.providers.failure import KEY_COMMAND, LONGEST_WAIT_S, Endpoint, ErrorBody, Failure, retry_after, wait_in_words
-from clio.providers.urls import host_of, without_login
+from clio.providers.failure import (
+    KEY_COMMAND,
+    LONGEST_WAIT_S,
+    Endpoint,
+    ErrorBody,
+    Failure,
+    find_wait_s,
+    read_retry_after,
+)
+from clio.providers.urls import strip_login, url_host
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
 
@@ -166,7 +174,7 @@ _AFFORDS = LazyRegex(r"fewer max_tokens.{0,120}can only afford (\d+)", re.I | re
 _TOKEN_BUDGET = LazyRegex(r"limit[: ]+(\d+).{0,40}?requested[: ]+(\d+)", re.IGNORECASE | re.DOTALL)
 
 
-def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: float) -> ClioError:
+def explain_failure(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: float) -> ClioError:
     """The error to raise. `models` are names the server is known to have; `now` in seconds since the epoch."""
     match failure.kind:
         case "status" | "in_stream":
@@ -188,7 +196,7 @@ def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: 
 
 def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed | ProviderRefused:
     place = _place(at.base_url)
-    host = host_of(at.base_url)
+    host = url_host(at.base_url)
     match failure.kind:
         case "refused":
             text = f"nothing listens at {place}: start the server, or change --base-url (or the provider)"
@@ -219,7 +227,7 @@ def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed | Provid
 def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: float) -> ClioError:
     error = ErrorBody(failure.body)
     status = error.status or failure.status if failure.kind == "in_stream" else failure.status
-    wait_s = retry_after(failure.headers, now)
+    wait_s = read_retry_after(failure.headers, now)
     if status not in (401, 403, 404) and (status != 429 or "context_length" in failure.body):
         overflow = find_overflow(f"{error.message} {failure.body}")
         if overflow or (status == 413 and not _is_budget(failure.body)):
@@ -230,9 +238,9 @@ def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: 
             )
     if 300 <= status < 400:
         target = failure.headers.get("location", "")
-        where = f" to {_place(target)}" if host_of(target) else ""
+        where = f" to {_place(target)}" if url_host(target) else ""
         return ProviderRefused(
-            f"{without_login(at.base_url)} redirects{where} and the key is not sent after it: correct --base-url"
+            f"{strip_login(at.base_url)} redirects{where} and the key is not sent after it: correct --base-url"
         )
     if (found := _explain_words(status, error, at, wait_s)) is not None:
         return found
@@ -270,7 +278,7 @@ def _explain_words(status: int, error: ErrorBody, at: Endpoint, wait_s: float | 
             " say it in other words, or go back to an earlier turn with /rewind"
         )
     if status in (0, 400, 402, 403, 429) and _NO_MONEY.search(said):
-        wait_s = wait_s if wait_s is not None else wait_in_words(error.message)
+        wait_s = wait_s if wait_s is not None else find_wait_s(error.message)
         hopeless = wait_s is None or "insufficient" in said.lower() or re.search(r"\blimit: 0\b", said)
         return _no_money(error, at) if hopeless else None  # Gemini says so of a minute's budget too
     if status == 400 and _NOT_HERE.search(said):
@@ -324,17 +332,17 @@ def _not_found(failure: Failure, error: ErrorBody, at: Endpoint, models: Sequenc
     if failure.kind == "in_stream" or (error.message and error.code):
         return ProviderRefused(f"{at.name} did not find what was asked for{_quoted(error.message)}: check --model")
     return ProviderRefused(
-        f"there is no chat server at {without_login(at.base_url)} (status 404): check --base-url, it often ends in /v1"
+        f"there is no chat server at {strip_login(at.base_url)} (status 404): check --base-url, it often ends in /v1"
     )
 
 
 def _unknown_model(at: Endpoint, models: Sequence[str]) -> ProviderRefused:
-    near = nearest(at.model, models)
+    near = find_similar_models(at.model, models)
     rest = f", such as {', '.join(map(repr, near))}" if near else ""
     return ProviderRefused(f"{at.name} has no model {at.model!r}: choose another with --model{rest}")
 
 
-def nearest(model: str, models: Sequence[str]) -> list[str]:
+def find_similar_models(model: str, models: Sequence[str]) -> list[str]:
     """Up to three names the user may have meant; the first few where none is close."""
     names = list(dict.fromkeys(models))
     within = [name for name in names if model and model.lower() in name.lower()]
@@ -350,7 +358,7 @@ def _rate_limited(error: ErrorBody, at: Endpoint, wait_s: float | None) -> ClioE
         )
         limited.retryable = False
         return limited
-    wait_s = wait_s if wait_s is not None else wait_in_words(error.message)
+    wait_s = wait_s if wait_s is not None else find_wait_s(error.message)
     if wait_s is not None and wait_s > LONGEST_WAIT_S:
         limited = RateLimited(
             f"{at.name} asks to wait {_minutes(wait_s)}: try again then, or choose another --model", wait_s
@@ -404,7 +412,7 @@ def _quoted(message: str, status: str = "") -> str:
 
 
 def _place(url: str) -> str:
-    parts = urlsplit(without_login(url))
+    parts = urlsplit(strip_login(url))
     return f"{parts.scheme}://{parts.netloc}"
 
 

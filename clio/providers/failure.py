@@ -12,7 +12,7 @@ from clio.providers.base import Chunk
 from clio.text.json_data import as_dict, as_list, as_text, decode_json
 from clio.text.lazy_regex import LazyRegex
 
-Kind = Literal[
+FailureKind = Literal[
     "status",
     "in_stream",
     "refused",
@@ -36,7 +36,7 @@ class Failure(Struct, frozen=True, kw_only=True):
     headers: names in lower case. body: as text, JSON or not. detail: what the network layer said.
     """
 
-    kind: Kind
+    kind: FailureKind
     status: int = 0
     headers: dict[str, str] = {}
     body: str = ""
@@ -81,30 +81,30 @@ WITHOUT_WORDS_S = 1_800.0
 """Signs of life do not count: a server that sends nothing else would be waited for as long as it likes."""
 
 
-class Bounds:
+class AnswerBounds:
     """Counts one answer."""
 
     def __init__(self) -> None:
         self._chars = self._empty = 0
 
-    def take(self, chunk: Chunk | None) -> None:
+    def count_chunk(self, chunk: Chunk | None) -> None:
         """Count what an event held. Raises TransportFailed where it is more than an answer can be."""
         if chunk is None:
             self._empty += 1
             if self._empty > MAX_EMPTY:
-                raise endless(f"{MAX_EMPTY:,} events in a row that hold nothing")
+                raise make_endless_error(f"{MAX_EMPTY:,} events in a row that hold nothing")
             return
         self._empty = 0
         self._chars += len(chunk.text) + len(chunk.reasoning)
         for call in chunk.tool_calls:
             self._chars += len(call.arguments)
             if call.index >= MAX_CALLS:
-                raise endless(f"more than {MAX_CALLS:,} tool calls in one answer")
+                raise make_endless_error(f"more than {MAX_CALLS:,} tool calls in one answer")
         if self._chars > MAX_CHARS:
-            raise endless(f"more than {MAX_CHARS:,} characters in one answer")
+            raise make_endless_error(f"more than {MAX_CHARS:,} characters in one answer")
 
 
-def endless(what: str) -> TransportFailed:
+def make_endless_error(what: str) -> TransportFailed:
     """The failure of an answer without an end. what: as in "sent …"."""
     return TransportFailed(Failure(kind="endless", detail=what))
 
@@ -130,7 +130,7 @@ def retry_delay(attempt: int, retry_after_s: float | None, rng: random.Random) -
     return rng.uniform(0.0, min(CAP_S, BASE_S * 2 ** (attempt - 1)))
 
 
-def away_delay(attempt: int) -> float:
+def reconnect_delay(attempt: int) -> float:
     """Seconds before the next try of a server that has answered and is away: 0.5, 2, 8 and 30.
 
     A local server that is started again has to load its model first; 40 seconds in all are enough for most.
@@ -138,7 +138,7 @@ def away_delay(attempt: int) -> float:
     return min(CAP_S, BASE_S * 4 ** (attempt - 1))
 
 
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
     """Seconds the server asks to wait, from `retry-after-ms`, or `retry-after` in seconds or as a date; else None."""
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -163,7 +163,7 @@ def _number(text: str) -> float | None:
     return value if 0 <= value < 1e9 else None
 
 
-def wait_in_words(message: str) -> float | None:
+def find_wait_s(message: str) -> float | None:
     """Seconds a sentence asks to wait, as in "Please try again in 1m6.5s"; None where it does not."""
     found = _WAIT_WORDS.search(message)
     if found is None:
@@ -176,7 +176,7 @@ def wait_in_words(message: str) -> float | None:
 _TORN = LazyRegex(r'\s*\{\s*"error"\s*:\s*"(.+?)"?\s*\}?\s*', re.DOTALL)
 
 
-def torn_error(text: str) -> str:
+def repair_error_body(text: str) -> str:
     """The body of an error that is no JSON because its words stand in it as they are; "" where it is none.
 
     `transformers serve` writes any exception between quotes, those of its own and line breaks included.
@@ -303,7 +303,7 @@ _ALTERNATIVES = LazyRegex(
 """What begins a list of names that are not complained about."""
 
 
-def complaint(body: str) -> str:
+def extract_complaint(body: str) -> str:
     """The words of a refusal without what it quotes of the request: messages, parameters, codes, one a line."""
     try:
         data: object = decode_json(body)
@@ -339,7 +339,7 @@ def _collect(value: object, found: list[str], depth: int) -> None:
             _collect(item, found, depth + 1)
 
 
-def is_unwanted(text: str) -> bool:
+def says_unsupported(text: str) -> bool:
     """Whether the words of a refusal say that something is not taken at all, rather than missing or too large."""
     return bool(_UNWANTED.search(text))
 

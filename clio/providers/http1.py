@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 
 from clio.providers.failure import Failure, TransportFailed
-from clio.providers.urls import host_of, is_loopback
+from clio.providers.urls import is_loopback, url_host
 from clio.text.lazy_regex import LazyRegex
 
 MAX_LINE_BYTES = 65_536
@@ -25,19 +25,19 @@ _MAX_INTERIM = 10
 _STATUS_LINE = LazyRegex(r"HTTP/1\.([01]) ([1-9]\d\d)(?: (.*))?")
 
 
-class NoHttp(Exception):
+class NotHttp(Exception):
     """What came is not an answer of HTTP/1.1; says why."""
 
 
-class CutOff(Exception):
+class ConnectionCut(Exception):
     """The connection ended in the middle of an answer."""
 
 
-class HungUp(CutOff):
+class ConnectionClosed(ConnectionCut):
     """It ended before the first byte of an answer."""
 
 
-class Head(Struct, frozen=True, kw_only=True):
+class ResponseHead(Struct, frozen=True, kw_only=True):
     """The beginning of an answer. headers: names in lower case, repeated ones joined by commas.
 
     keeps: whether the server means to go on with the connection after it.
@@ -46,7 +46,7 @@ class Head(Struct, frozen=True, kw_only=True):
     status: int
     reason: str
     headers: dict[str, str]
-    keeps: bool
+    keeps_alive: bool
 
     @property
     def content_type(self) -> str:
@@ -54,30 +54,30 @@ class Head(Struct, frozen=True, kw_only=True):
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def read_head(reader: asyncio.StreamReader) -> Head:
+async def read_response_head(reader: asyncio.StreamReader) -> ResponseHead:
     """The next answer's head, preliminary ones (100 to 199) passed over.
 
     Raises NoHttp, HungUp, CutOff or OSError.
     """
     first = await _line(reader)
     if not first:
-        raise HungUp("hung up without an answer")
+        raise ConnectionClosed("hung up without an answer")
     for _ in range(_MAX_INTERIM):
         head = await _read_rest(first, reader)
         if head.status >= 200:
             return head
         first = await _line(reader)
-    raise NoHttp("only preliminary answers")
+    raise NotHttp("only preliminary answers")
 
 
-async def _read_rest(first: str, reader: asyncio.StreamReader) -> Head:
+async def _read_rest(first: str, reader: asyncio.StreamReader) -> ResponseHead:
     found = _STATUS_LINE.fullmatch(first.rstrip())
     if found is None:
-        raise NoHttp(f"not HTTP but {first[:40]!r}")
+        raise NotHttp(f"not HTTP but {first[:40]!r}")
     headers = await _read_headers(reader)
     connection = headers.get("connection", "").lower()
     keeps = "close" not in connection and (found[1] == "1" or "keep-alive" in connection)
-    return Head(status=int(found[2]), reason=(found[3] or "").strip(), headers=headers, keeps=keeps)
+    return ResponseHead(status=int(found[2]), reason=(found[3] or "").strip(), headers=headers, keeps_alive=keeps)
 
 
 async def _read_headers(reader: asyncio.StreamReader) -> dict[str, str]:
@@ -86,17 +86,17 @@ async def _read_headers(reader: asyncio.StreamReader) -> dict[str, str]:
     while (line := await _line(reader)).rstrip("\r\n"):
         size += len(line)
         if size > MAX_HEAD_BYTES:
-            raise NoHttp("a head without an end")
+            raise NotHttp("a head without an end")
         if line[0] in " \t" and name:  # folded, as once was allowed
             headers[name] += f" {line.strip()}"
             continue
         name, colon, value = line.partition(":")
         name = name.strip().lower()
         if not colon:
-            raise NoHttp(f"not a header but {line[:40]!r}")
+            raise NotHttp(f"not a header but {line[:40]!r}")
         headers[name] = f"{headers[name]}, {value.strip()}" if name in headers else value.strip()
     if not line:
-        raise CutOff("the answer broke off in its head")
+        raise ConnectionCut("the answer broke off in its head")
     return headers
 
 
@@ -106,16 +106,16 @@ async def _line(reader: asyncio.StreamReader) -> str:
         return (await reader.readuntil(b"\n")).decode("latin-1")
     except asyncio.IncompleteReadError as error:
         if error.partial:
-            raise CutOff("the answer broke off in a line") from error
+            raise ConnectionCut("the answer broke off in a line") from error
         return ""
     except asyncio.LimitOverrunError as error:
-        raise NoHttp("a line without an end") from error
+        raise NotHttp("a line without an end") from error
 
 
 _SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?\r?\n", re.DOTALL)
 
 
-class Chunked:
+class ChunkedBody:
     """Takes the frames of the chunks away."""
 
     def __init__(self) -> None:
@@ -175,10 +175,10 @@ class Chunked:
 _PIECE_BYTES = 65_536
 
 
-class Body:
+class ResponseBody:
     """The bytes after a head. `whole` is set once the last was read."""
 
-    def __init__(self, reader: asyncio.StreamReader, head: Head) -> None:
+    def __init__(self, reader: asyncio.StreamReader, head: ResponseHead) -> None:
         self._reader = reader
         self._chunked, self._left = _framing(head)
         self.whole = self._left == 0
@@ -202,10 +202,10 @@ class Body:
         """
         while not self.whole:
             if self._chunked is not None and self._chunked.wrong:
-                raise NoHttp(self._chunked.wrong)
+                raise NotHttp(self._chunked.wrong)
             piece = await self._reader.read(_PIECE_BYTES if self._left is None else min(self._left, _PIECE_BYTES))
             if not piece and not self.ends_with_connection:
-                raise CutOff("the connection was closed")
+                raise ConnectionCut("the connection was closed")
             if self._chunked is not None:
                 piece = self._chunked.feed(piece)
                 self.whole = self._chunked.is_over
@@ -219,26 +219,26 @@ class Body:
         return b""
 
 
-def _framing(head: Head) -> tuple[Chunked | None, int | None]:
+def _framing(head: ResponseHead) -> tuple[ChunkedBody | None, int | None]:
     """How the end of the body is told: by its chunks, by its length in bytes, or by the connection's end."""
     if head.status in (204, 304):
         return None, 0
     coding = head.headers.get("transfer-encoding", "").lower()
     if coding:
         if coding != "chunked":
-            raise NoHttp(f"a transfer encoding nobody asked for, {coding!r}")
-        return Chunked(), None
+            raise NotHttp(f"a transfer encoding nobody asked for, {coding!r}")
+        return ChunkedBody(), None
     length = head.headers.get("content-length")
     if length is None:
         return None, None
     values = {value.strip() for value in length.split(",")}
     value = values.pop()
     if values or not (value.isascii() and value.isdigit() and len(value) < 19):
-        raise NoHttp(f"a length that is none, {length!r}")
+        raise NotHttp(f"a length that is none, {length!r}")
     return None, int(value)
 
 
-async def unpacked(body: Body, coding: str) -> AsyncGenerator[bytes]:
+async def iter_decompressed(body: ResponseBody, coding: str) -> AsyncGenerator[bytes]:
     """The pieces of the body, unpacked where a server packs though it was asked not to.
 
     A piece is at most 64 kB, however much stands in a few bytes. Raises as `Body.read`; NoHttp for other codings.
@@ -248,7 +248,7 @@ async def unpacked(body: Body, coding: str) -> AsyncGenerator[bytes]:
             yield piece
         return
     if coding not in ("gzip", "x-gzip", "deflate"):
-        raise NoHttp(f"a content encoding nobody asked for, {coding!r}")
+        raise NotHttp(f"a content encoding nobody asked for, {coding!r}")
     import zlib
 
     unpacker = zlib.decompressobj(wbits=47)  # gzip or zlib, by its head
@@ -264,7 +264,7 @@ async def unpacked(body: Body, coding: str) -> AsyncGenerator[bytes]:
         if found := unpacker.flush():
             yield found
     except zlib.error as error:
-        raise NoHttp(f"packed wrongly ({error})") from error
+        raise NotHttp(f"packed wrongly ({error})") from error
 
 
 MAX_EVENT_BYTES = 32_000_000
@@ -333,7 +333,7 @@ class EventStream:
                 found.append(data)
 
 
-def environment_proxies() -> dict[str, str]:
+def read_environment_proxies() -> dict[str, str]:
     """What is set, by "http", "https", "all" and "no"; lower-case variables win. Or else what the system says."""
     if sys.platform in ("darwin", "win32"):
         from urllib.request import getproxies
@@ -348,12 +348,12 @@ def environment_proxies() -> dict[str, str]:
     return found
 
 
-def proxy_for(url: str, proxies: Mapping[str, str]) -> str:
+def find_proxy(url: str, proxies: Mapping[str, str]) -> str:
     """The proxy's URL, "" for none. This machine itself is never reached through one.
 
-    proxies: as `environment_proxies` gives them.
+    proxies: as `read_environment_proxies` gives them.
     """
-    host, scheme = host_of(url), urlsplit(url).scheme
+    host, scheme = url_host(url), urlsplit(url).scheme
     proxy = proxies.get(scheme) or proxies.get("all") or ""
     if not proxy or is_loopback(host) or any(_spares(entry, url, host) for entry in proxies.get("no", "").split(",")):
         return ""
@@ -399,7 +399,7 @@ SYSTEM_STORES = ("darwin", "win32")
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-def trusting_context(platform: str = sys.platform) -> ssl.SSLContext:
+def make_tls_context(platform: str = sys.platform) -> ssl.SSLContext:
     """A TLS context that trusts what the system trusts, or what SSL_CERT_FILE and SSL_CERT_DIR name.
 
     macOS and Windows keep their certificates elsewhere than in files: there the system itself checks those of a
@@ -410,7 +410,7 @@ def trusting_context(platform: str = sys.platform) -> ssl.SSLContext:
     if named := os.environ.get("SSL_CERT_DIR"):
         return ssl.create_default_context(capath=named)
     if platform in SYSTEM_STORES:
-        import truststore  # not a part of every installation: see `transport.needs_package`
+        import truststore  # not a part of every installation: see `lean_transport.explain_package_need`
 
         return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     built_in = ssl.get_default_verify_paths()
@@ -431,7 +431,7 @@ def _holds_certificates(folder: str) -> bool:
         return False
 
 
-class Dialler:
+class Connector:
     """Opens connections to the server of one URL. The proxy is the one the environment named at the beginning."""
 
     def __init__(self, url: str) -> None:
@@ -439,7 +439,7 @@ class Dialler:
         self._host = parts.hostname or ""
         self._secure = parts.scheme == "https"
         self._port = parts.port or (443 if self._secure else 80)
-        self._proxy = proxy_for(url, environment_proxies())
+        self._proxy = find_proxy(url, read_environment_proxies())
         self._context: ssl.SSLContext | None = None
         self._lock = threading.Lock()
 
@@ -462,7 +462,7 @@ class Dialler:
         with self._lock:
             if self._secure and self._context is None:
                 try:
-                    self._context = trusting_context()
+                    self._context = make_tls_context()
                 except (OSError, ImportError) as error:
                     raise _failed("tls", f"no certificates could be read: {error}") from error
 
@@ -498,11 +498,11 @@ class Dialler:
         lines = [f"CONNECT {place} HTTP/1.1", f"Host: {place}", *self.proxy_headers]
         try:
             writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
-            head = await read_head(reader)
+            head = await read_response_head(reader)
             if not 200 <= head.status < 300:
                 raise _failed("proxy", f"{head.status} {head.reason}")
             await writer.start_tls(_given(self._context), server_hostname=self._host)
-        except (NoHttp, CutOff) as error:
+        except (NotHttp, ConnectionCut) as error:
             writer.transport.abort()
             raise _failed("proxy", str(error)) from error
         except BaseException:

@@ -14,24 +14,33 @@ from clio.config.schema import Config
 from clio.errors import ClioError, StreamBroken
 from clio.providers import failure
 from clio.providers.auth import Auth
-from clio.providers.base import ChatRequest, Chunk, Decoder, Lessons, Limits, Offered, ProtocolName, WireProtocol
-from clio.providers.chat import joined
-from clio.providers.failure import Endpoint, Failure, TransportFailed, complaint
+from clio.providers.base import (
+    AnswerDecoder,
+    ChatRequest,
+    Chunk,
+    Lessons,
+    ModelLimits,
+    OfferedModel,
+    ProtocolName,
+    WireProtocol,
+)
+from clio.providers.chat import merge_chunks
+from clio.providers.failure import Endpoint, Failure, TransportFailed, extract_complaint
 from clio.providers.lean_transport import Transport
 from clio.providers.lesson_book import ModelLessons
 from clio.providers.limits import (
-    Reported,
-    configured,
-    decide,
-    names_in,
-    native_path,
-    offered_in,
-    read_native,
-    reported,
+    ReportedLimits,
+    choose_limits,
+    find_native_path,
+    list_model_names,
+    list_offered_models,
+    read_configured_limits,
+    read_native_limits,
+    read_reported_limits,
     takes_images,
 )
-from clio.providers.profiles import profile_of
-from clio.providers.urls import host_of, is_local_host
+from clio.providers.profiles import find_profile
+from clio.providers.urls import is_local_host, url_host
 from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:  # few requests have pictures
@@ -92,10 +101,10 @@ class HttpProvider:
         self._notice = ""
         self._pictures: SentPictures | None = None
         self._config = config
-        self._local = is_local_host(host_of(endpoint.base_url))
-        self._limits: Limits | None = None
+        self._local = is_local_host(url_host(endpoint.base_url))
+        self._limits: ModelLimits | None = None
         self._limits_lock = asyncio.Lock()
-        self._longest = configured(config, endpoint.model)[1]
+        self._longest = read_configured_limits(config, endpoint.model)[1]
         self._known_models: tuple[str, ...] = ()
 
     @property
@@ -132,23 +141,23 @@ class HttpProvider:
         with suppress(TransportFailed):  # the first request reports it
             self._transport.warm_up()
 
-    async def limits(self) -> Limits:
+    async def limits(self) -> ModelLimits:
         """See `Provider`."""
         async with self._limits_lock:
             if self._limits is None:
-                window, output = configured(self._config, self.model)
-                server = await self._ask_limits() if window is None else Reported()
-                self._limits = decide(window, output, server, profile_of(self.model), local=self._local)
+                window, output = read_configured_limits(self._config, self.model)
+                server = await self._ask_limits() if window is None else ReportedLimits()
+                self._limits = choose_limits(window, output, server, find_profile(self.model), local=self._local)
         return self._limits
 
-    async def _ask_limits(self) -> Reported:
+    async def _ask_limits(self) -> ReportedLimits:
         try:
             answer = await self._list_models()
         except TransportFailed:
-            return Reported()  # many servers have no list, and a real failure shows with the first request
-        self._known_models = names_in(answer)
-        said = reported(answer, self.model)
-        path = native_path(self.name, answer) if self._local and not said.window else ""
+            return ReportedLimits()  # many servers have no list, and a real failure shows with the first request
+        self._known_models = list_model_names(answer)
+        said = read_reported_limits(answer, self.model)
+        path = find_native_path(self.name, answer) if self._local and not said.window else ""
         if not path:
             return said
         parts = urlsplit(self.base_url)
@@ -156,8 +165,8 @@ class HttpProvider:
             native = await self._transport.get(f"{parts.scheme}://{parts.netloc}{path}", _NATIVE_TIMEOUT_S)
         except TransportFailed:
             return said
-        more = read_native(native, self.model)
-        return Reported(window=more.window, trained=more.trained or said.trained, output=said.output)
+        more = read_native_limits(native, self.model)
+        return ReportedLimits(window=more.window, trained=more.trained or said.trained, output=said.output)
 
     async def _list_models(self) -> object:
         """The answer to GET /models. Raises TransportFailed."""
@@ -165,25 +174,25 @@ class HttpProvider:
         try:
             return await self._transport.get("/models", MODELS_TIMEOUT_S)
         except TransportFailed as error:
-            if error.failure.status != 401 or not await self._auth.renew():
+            if error.failure.status != 401 or not await self._auth.renew_key():
                 raise
         return await self._transport.get("/models", MODELS_TIMEOUT_S)
 
     async def models(self) -> tuple[str, ...]:
         """The names the server lists; none where it has no list or does not answer."""
         try:
-            self._known_models = names_in(await self._list_models())
+            self._known_models = list_model_names(await self._list_models())
         except TransportFailed:
             return ()
         return self._known_models
 
-    async def offered(self) -> tuple[Offered, ...]:
+    async def offered(self) -> tuple[OfferedModel, ...]:
         """See `ListsModels`."""
         try:
             answer = await self._list_models()
         except TransportFailed as error:
             raise self._explain(error.failure) from error
-        found = offered_in(answer)
+        found = list_offered_models(answer)
         self._known_models = tuple(one.name for one in found)
         return found
 
@@ -199,7 +208,7 @@ class HttpProvider:
             except TransportFailed as error:
                 if answer.finish_reason and error.failure.kind in ("broken", "timeout", "in_stream"):
                     break  # the whole answer had come; only what follows it was lost
-                if error.failure.status == 401 and not renewed and await self._auth.renew():
+                if error.failure.status == 401 and not renewed and await self._auth.renew_key():
                     renewed = True
                     continue
                 said = None if answer.has_content or adapted == _MOST_LESSONS else self._adapt(error.failure)
@@ -211,9 +220,9 @@ class HttpProvider:
                 break
         ending = await self._end(answer)
         if self._pictures is not None:
-            self._pictures.accept()
+            self._pictures.mark_accepted()
         if adapted and self._learned is not None:
-            self._learned.keep()
+            self._learned.store()
         notice, self._notice = self._notice, ""
         yield structs.replace(ending, notice=notice)
 
@@ -225,16 +234,16 @@ class HttpProvider:
             from clio.providers.sent_pictures import SentPictures
 
             lessons: Lessons = self._learned.lessons if self._learned is not None else {}
-            self._pictures = SentPictures(self.model, self.name, host_of(self.base_url), lessons)
-        return self._pictures.fit(request)
+            self._pictures = SentPictures(self.model, self.name, url_host(self.base_url), lessons)
+        return self._pictures.fit_request(request)
 
-    async def _receive(self, request: ChatRequest, answer: Decoder) -> AsyncGenerator[Chunk]:
+    async def _receive(self, request: ChatRequest, answer: AnswerDecoder) -> AsyncGenerator[Chunk]:
         if request.max_output_tokens is None and self._longest is not None:  # else it is the server's to decide
             request = structs.replace(request, max_output_tokens=self._longest)
         if request.max_output_tokens is None and self._wire.needs_output_limit:
             request = structs.replace(request, max_output_tokens=(await self.limits()).max_output_tokens)
         body = self._wire.encode(request)
-        held = failure.Bounds()
+        held = failure.AnswerBounds()
         events = self._transport.events(self._wire.path, body, lambda: answer.is_finished)
         async with aclosing(events) as batches:
             while batch := await _next(batches):
@@ -242,17 +251,17 @@ class HttpProvider:
                 try:
                     for event in batch:
                         chunk = answer.take(event)
-                        held.take(chunk)
+                        held.count_chunk(chunk)
                         if chunk is not None:
                             chunks.append(chunk)
                 except TransportFailed:
-                    for chunk in joined(chunks):  # what came before it is good
+                    for chunk in merge_chunks(chunks):  # what came before it is good
                         yield chunk
                     raise
-                for chunk in joined(chunks):
+                for chunk in merge_chunks(chunks):
                     yield chunk
 
-    async def _end(self, answer: Decoder) -> Chunk:
+    async def _end(self, answer: AnswerDecoder) -> Chunk:
         if not answer.has_content and not answer.finish_reason:
             # llama.cpp answers an overflow so, and the next request on that connection fails too.
             await self._transport.close()
@@ -279,7 +288,7 @@ class HttpProvider:
         """Whether a refusal was about a header that later requests can do without."""
         from clio.providers.messages import BETA_HEADER, TAKES_BETA, refuses_beta_header
 
-        if not (refuses_beta_header(refusal) and self._auth.leave_out(BETA_HEADER)):
+        if not (refuses_beta_header(refusal) and self._auth.drop_header(BETA_HEADER)):
             return False
         if self._learned is not None:
             self._learned.lessons[TAKES_BETA] = False
@@ -301,14 +310,14 @@ class HttpProvider:
             "" if self._may_switch else f"{self.name} does not speak {_NAMES[self._wire.name]}: {_NAMES[other]} is used"
         )
         if self._learned is not None:
-            self._learned.switch(other, for_server=for_server)
+            self._learned.switch_protocol(other, for_server=for_server)
         self._wire = self._speak(other)
         return told
 
     def _explain(self, failure: Failure) -> ClioError:
-        from clio.providers.error_meaning import explain
+        from clio.providers.error_meaning import explain_failure
 
-        return explain(failure, self._at, models=self._known_models, now=time.time())
+        return explain_failure(failure, self._at, models=self._known_models, now=time.time())
 
     async def close(self) -> None:
         """See `Provider`."""
@@ -319,7 +328,7 @@ def _has_no_page(failure: Failure, model: str) -> bool:
     """Whether a refusal is about the address, rather than about a model or an item that a request names."""
     if failure.kind == "in_stream":
         return bool(_NO_ENDPOINT.search(failure.body))  # LM Studio answers with status 200
-    if failure.status in (400, 404, 405, 501) and _REFUSES_ROUTE.search(complaint(failure.body)):
+    if failure.status in (400, 404, 405, 501) and _REFUSES_ROUTE.search(extract_complaint(failure.body)):
         return True  # Bedrock names the model, which the same server takes over Chat Completions
     if failure.status not in (404, 405, 501):
         return False
@@ -336,5 +345,7 @@ async def _next(batches: AsyncGenerator[list[object]]) -> list[object]:
             async for batch in batches:
                 return batch
     except TimeoutError:
-        raise failure.endless(f"nothing that is part of an answer for {failure.WITHOUT_WORDS_S:,.0f} s") from None
+        raise failure.make_endless_error(
+            f"nothing that is part of an answer for {failure.WITHOUT_WORDS_S:,.0f} s"
+        ) from None
     return []

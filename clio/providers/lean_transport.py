@@ -15,23 +15,23 @@ import msgspec
 
 from clio import __version__
 from clio.providers.auth import Auth
-from clio.providers.failure import Failure, TransportFailed, torn_error
+from clio.providers.failure import Failure, TransportFailed, repair_error_body
 from clio.providers.http1 import (
-    Body,
-    CutOff,
-    Dialler,
+    ConnectionClosed,
+    ConnectionCut,
+    Connector,
     EventStream,
     EventTooLong,
-    Head,
-    HungUp,
-    NoHttp,
+    NotHttp,
+    ResponseBody,
+    ResponseHead,
     Streams,
-    environment_proxies,
-    proxy_for,
-    read_head,
-    unpacked,
+    find_proxy,
+    iter_decompressed,
+    read_environment_proxies,
+    read_response_head,
 )
-from clio.providers.urls import host_of, without_login
+from clio.providers.urls import strip_login, url_host
 
 CONNECT_TIMEOUT_S = 15.0
 MAX_ANSWER_BYTES = 64_000_000
@@ -74,7 +74,7 @@ def has_truststore() -> bool:
     return find_spec("truststore") is not None
 
 
-def needs_package(base_url: str, env: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:
+def explain_package_need(base_url: str, env: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:
     """Why clio's own client is not enough for this address, "" where it is: then the openai package's is used.
 
     env: what the package would read from the environment by itself.
@@ -84,13 +84,13 @@ def needs_package(base_url: str, env: Mapping[str, str] = os.environ, platform: 
         return "a user name in the address"
     if env.get("OPENAI_CUSTOM_HEADERS"):
         return "OPENAI_CUSTOM_HEADERS is set"
-    if host_of(base_url).endswith("openai.com") and (env.get("OPENAI_ORG_ID") or env.get("OPENAI_PROJECT_ID")):
+    if url_host(base_url).endswith("openai.com") and (env.get("OPENAI_ORG_ID") or env.get("OPENAI_PROJECT_ID")):
         return "an organization or a project is named"
     own_certificates = env.get("SSL_CERT_FILE") or env.get("SSL_CERT_DIR")
     in_files = own_certificates or platform not in ("darwin", "win32")
     if parts.scheme == "https" and not in_files and not has_truststore():
         return "the certificates this system trusts are not in files, and the truststore package is missing"
-    if proxy_for(base_url, environment_proxies()).partition("://")[0] not in ("", "http"):
+    if find_proxy(base_url, read_environment_proxies()).partition("://")[0] not in ("", "http"):
         return "a proxy that is not reached by plain HTTP"
     return ""
 
@@ -101,7 +101,7 @@ _AFTER_DONE_S = 0.1
 _KEPT = 4
 _KEPT_S = 30.0
 """Routers forget a silent connection after minutes, and without a word: a request into one would wait for ever."""
-_DROPS = (OSError, CutOff, NoHttp, EventTooLong)
+_DROPS = (OSError, ConnectionCut, NotHttp, EventTooLong)
 
 
 class _Connection:
@@ -156,7 +156,7 @@ class LeanTransport:
     def __init__(self, base_url: str, auth: Auth) -> None:
         self._base_url = base_url
         self._auth = auth
-        self._dialler: Dialler | None = None
+        self._dialler: Connector | None = None
         self._resting: list[_Connection] = []
         self._age = 0
 
@@ -164,9 +164,9 @@ class LeanTransport:
         """See `Transport`: the TLS context, the only thing that takes a while."""
         self._ready().warm_up()
 
-    def _ready(self) -> Dialler:
+    def _ready(self) -> Connector:
         if self._dialler is None:
-            self._dialler = Dialler(self._base_url)
+            self._dialler = Connector(self._base_url)
         return self._dialler
 
     async def events(self, path: str, body: bytes, is_finished: Callable[[], bool]) -> AsyncGenerator[list[object]]:
@@ -217,7 +217,7 @@ class LeanTransport:
     @asynccontextmanager
     async def _asked(
         self, method: str, path: str, body: bytes, silence_s: float
-    ) -> AsyncGenerator[tuple[Head, Body, AsyncGenerator[bytes]]]:
+    ) -> AsyncGenerator[tuple[ResponseHead, ResponseBody, AsyncGenerator[bytes]]]:
         """A request sent, and the answer's head and body. The connection is kept where the body was read to its end.
 
         Raises TransportFailed, for every status but 200 to 299 with the body in it.
@@ -228,26 +228,28 @@ class LeanTransport:
         keeps = False
         try:
             try:
-                answer = Body(connection.reader, head)
-                async with aclosing(unpacked(answer, head.headers.get("content-encoding", "").lower())) as pieces:
+                answer = ResponseBody(connection.reader, head)
+                async with aclosing(
+                    iter_decompressed(answer, head.headers.get("content-encoding", "").lower())
+                ) as pieces:
                     if 200 <= head.status < 300:
                         yield head, answer, pieces
                     else:
                         said = await _error_text(pieces)
-                        keeps = head.keeps and answer.is_over
+                        keeps = head.keeps_alive and answer.is_over
                         raise TransportFailed(
                             Failure(kind="status", status=head.status, headers=head.headers, body=said)
                         )
-            except NoHttp as error:
+            except NotHttp as error:
                 raise TransportFailed(Failure(kind="malformed", detail=str(error))) from error
-            keeps = head.keeps and answer.is_over
+            keeps = head.keeps_alive and answer.is_over
         finally:
             if keeps and age == self._age:
                 self._keep(connection)
             else:
                 connection.drop()
 
-    async def _send(self, request: bytes, silence_s: float) -> tuple[_Connection, Head]:
+    async def _send(self, request: bytes, silence_s: float) -> tuple[_Connection, ResponseHead]:
         """The request on its way, and the head of what comes back.
 
         A connection the server gave up meanwhile is replaced once: where not a byte came back over it, no answer had
@@ -259,15 +261,15 @@ class LeanTransport:
                 # Not waited for: a server that refuses a large request answers before it has read all of it.
                 connection.writer.write(request)
                 async with asyncio.timeout(silence_s):
-                    head = await read_head(connection.reader)
+                    head = await read_response_head(connection.reader)
             except TimeoutError as error:
                 connection.drop()
                 raise TransportFailed(Failure(kind="timeout", detail="no data for too long")) from error
-            except (OSError, CutOff) as error:
+            except (OSError, ConnectionCut) as error:
                 connection.drop()
-                if not connection.used or not isinstance(error, (OSError, HungUp)):
+                if not connection.used or not isinstance(error, (OSError, ConnectionClosed)):
                     raise TransportFailed(Failure(kind="timeout", detail=str(error))) from error
-            except NoHttp as error:
+            except NotHttp as error:
                 connection.drop()
                 raise TransportFailed(Failure(kind="malformed", detail=str(error))) from error
             except BaseException:
@@ -292,7 +294,7 @@ class LeanTransport:
         self._resting.append(connection)
 
     def _head(self, method: str, path: str, length: int, auth: Mapping[str, str]) -> bytes:
-        base = urlsplit(without_login(self._base_url))
+        base = urlsplit(strip_login(self._base_url))
         wanted = urlsplit(path)
         where = wanted.path if wanted.netloc else base.path + wanted.path
         query = wanted.query or base.query
@@ -325,7 +327,7 @@ async def _next(pieces: AsyncGenerator[bytes]) -> bytes:
             return await anext(pieces, b"")
     except TimeoutError as error:
         raise TransportFailed(Failure(kind="timeout", detail="no data for too long")) from error
-    except (OSError, CutOff) as error:  # one of TLS is an OSError too
+    except (OSError, ConnectionCut) as error:  # one of TLS is an OSError too
         raise TransportFailed(Failure(kind="broken", detail=str(error))) from error
 
 
@@ -355,7 +357,7 @@ async def _error_text(pieces: AsyncGenerator[bytes]) -> str:
     return found[:MAX_ERROR_BYTES].decode("utf-8", "replace")
 
 
-async def _finish(answer: Body) -> None:
+async def _finish(answer: ResponseBody) -> None:
     """Read what belongs to the answer behind its last event, if it comes soon."""
     if answer.ends_with_connection:
         return
@@ -387,6 +389,6 @@ def _decoded(data: bytes) -> object:
     try:  # more patient: NaN, and letters torn apart
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        if said := torn_error(text):
+        if said := repair_error_body(text):
             raise TransportFailed(Failure(kind="in_stream", body=said)) from error
         raise TransportFailed(Failure(kind="malformed", detail=f"not JSON: {error}")) from error

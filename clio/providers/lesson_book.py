@@ -9,14 +9,14 @@ from msgspec import Struct, structs
 from clio.providers.base import Lessons, ProtocolName
 from clio.storage.documents import DocumentFormat, LearnedFile
 
-FILE_NAME = "servers.json"
+LESSONS_FILE_NAME = "servers.json"
 MAX_ENTRIES = 100
 LIFE_DAYS = 30
 """For how long a refusal is believed: models learn to think, and servers to speak."""
 _DAY_S = 86_400.0
 
 
-class Learned(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StoredLessons(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """lessons: see `wire.Lessons`. protocol: the one to speak, "" where nothing was learned of it.
 
     learned: when, in seconds since 1970.
@@ -30,8 +30,8 @@ class Learned(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class LearnedServers(Struct, frozen=True, kw_only=True):
     """`servers` by host and port, `models` by the same, a blank and the model's name; the newest last."""
 
-    servers: dict[str, Learned] = {}
-    models: dict[str, Learned] = {}
+    servers: dict[str, StoredLessons] = {}
+    models: dict[str, StoredLessons] = {}
 
 
 SERVERS = DocumentFormat(schema="clio.servers", version=1, type=LearnedServers)
@@ -49,12 +49,12 @@ class LessonBook:
         notice: Callable[[str], None] = lambda _: None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        path = home / FILE_NAME if home else None
+        path = home / LESSONS_FILE_NAME if home else None
         self._file = LearnedFile(path, SERVERS, "what servers were found to refuse", notice)
         self._now = now
         self._own: dict[str, ModelLessons] = {}  # of this run
 
-    def of(self, place: str, model: str) -> "ModelLessons":
+    def lessons_for(self, place: str, model: str) -> "ModelLessons":
         """What is known of a model. place: the server's host and port, without any login."""
         key = f"{place} {model}"
         if key not in self._own:
@@ -74,14 +74,14 @@ class LessonBook:
                 found.protocol, found.is_fresh = each.protocol, True
         return found
 
-    def keep(self, known: "ModelLessons") -> None:
+    def store_lessons(self, known: "ModelLessons") -> None:
         """Store what is known of one model, beside what other clios have learned."""
-        learned = Learned(
+        learned = StoredLessons(
             learned=self._now(),
             lessons=dict(known.lessons),
             protocol="" if known.for_server else known.protocol or "",
         )
-        server = Learned(learned=self._now(), protocol=known.protocol or "") if known.for_server else None
+        server = StoredLessons(learned=self._now(), protocol=known.protocol or "") if known.for_server else None
 
         def change(stored: LearnedServers) -> LearnedServers:
             models = self._with(stored.models, f"{known.place} {known.model}", learned)
@@ -90,11 +90,11 @@ class LessonBook:
 
         self._file.change(change)
 
-    def _with(self, entries: dict[str, Learned], key: str, entry: Learned) -> dict[str, Learned]:
+    def _with(self, entries: dict[str, StoredLessons], key: str, entry: StoredLessons) -> dict[str, StoredLessons]:
         others = [(name, each) for name, each in entries.items() if name != key and self._holds(each)]
         return dict([*others, (key, entry)][-MAX_ENTRIES:])
 
-    def _holds(self, known: Learned) -> bool:
+    def _holds(self, known: StoredLessons) -> bool:
         return 0 <= self._now() - known.learned < LIFE_DAYS * _DAY_S
 
 
@@ -114,13 +114,13 @@ class ModelLessons:
         self.is_fresh = False
         self.for_server = False
 
-    def switch(self, protocol: ProtocolName, *, for_server: bool) -> None:
+    def switch_protocol(self, protocol: ProtocolName, *, for_server: bool) -> None:
         """The server speaks another protocol; for_server: with all its models."""
         self.protocol, self.for_server, self.is_fresh = protocol, for_server, True
 
-    def keep(self) -> None:
+    def store(self) -> None:
         """Store it. Call it once what was learned has led to an answer."""
-        self._book.keep(self)
+        self._book.store_lessons(self)
 
 
 def _protocol(name: str) -> ProtocolName | None:

@@ -3,8 +3,8 @@
 from msgspec import Struct
 
 from clio.config.schema import Config
-from clio.providers.base import EFFORTS, SMALLEST_WINDOW, Limits, Offered
-from clio.providers.profiles import Profile
+from clio.providers.base import EFFORTS, SMALLEST_WINDOW, ModelLimits, OfferedModel
+from clio.providers.profiles import ModelProfile
 from clio.text.json_data import as_dict, as_list, as_text, as_token_count
 from clio.text.lazy_regex import LazyRegex
 
@@ -43,7 +43,7 @@ _OUTPUT_FIELDS = ("max_completion_tokens", "max_output_tokens", "max_output_leng
 _NESTED = ("meta", "top_provider", "limits", "capabilities", "default_generation_settings", "model_info")
 
 
-class Reported(Struct, frozen=True, kw_only=True):
+class ReportedLimits(Struct, frozen=True, kw_only=True):
     """What a server says about a model, 0 where it does not. `trained` is what it could take, not what was set up."""
 
     window: int = 0
@@ -51,23 +51,23 @@ class Reported(Struct, frozen=True, kw_only=True):
     output: int = 0
 
 
-def rows_of(answer: object) -> list[dict[str, object]]:
+def list_model_rows(answer: object) -> list[dict[str, object]]:
     """The models in an answer to GET /models: under `data`, under `models`, or the list itself."""
     outer = as_dict(answer)
     rows = as_list(outer.get("data")) or as_list(outer.get("models")) or as_list(answer)
     return [as_dict(row) for row in rows if as_dict(row)]
 
 
-def names_in(answer: object) -> tuple[str, ...]:
+def list_model_names(answer: object) -> tuple[str, ...]:
     """The models' names, in the server's order."""
-    return tuple(name for row in rows_of(answer) if (name := _name(row)))
+    return tuple(name for row in list_model_rows(answer) if (name := _name(row)))
 
 
-def offered_in(answer: object) -> tuple[Offered, ...]:
+def list_offered_models(answer: object) -> tuple[OfferedModel, ...]:
     """The models with what the server says of them, in its order and once each."""
-    found = {name: row for row in rows_of(answer) if (name := _name(row))}
+    found = {name: row for row in list_model_rows(answer) if (name := _name(row))}
     return tuple(
-        Offered(name=name, window=read_row(row).window, efforts=_efforts(row), images=_images(row))
+        OfferedModel(name=name, window=read_row_limits(row).window, efforts=_efforts(row), images=_images(row))
         for name, row in found.items()
     )
 
@@ -96,15 +96,15 @@ def _images(row: dict[str, object]) -> bool | None:
     return {"vlm": True, "llm": False}.get(as_text(row.get("type")))
 
 
-def reported(answer: object, model: str) -> Reported:
+def read_reported_limits(answer: object, model: str) -> ReportedLimits:
     """What the answer says about one model; a server with a single one means that one, whatever it is called."""
-    rows = rows_of(answer)
+    rows = list_model_rows(answer)
     wanted = _plain(model)
     row = next((row for row in rows if _plain(_name(row)) == wanted), None)
-    return read_row(row or (rows[0] if len(rows) == 1 else {}))
+    return read_row_limits(row or (rows[0] if len(rows) == 1 else {}))
 
 
-def read_row(row: dict[str, object]) -> Reported:
+def read_row_limits(row: dict[str, object]) -> ReportedLimits:
     """The sizes in one model's row, its nested objects included."""
     places = [row, *(as_dict(row.get(name)) for name in _NESTED)]
     limits = as_dict(as_dict(row.get("capabilities")).get("limits"))
@@ -114,19 +114,19 @@ def read_row(row: dict[str, object]) -> Reported:
     if "state" in row and not row.get("loaded_context_length"):
         # LM Studio loads a model on first use, with less context than the model could take.
         window, trained = 0, window
-    return Reported(
+    return ReportedLimits(
         window=window if window >= SMALLEST_WINDOW else 0,
         trained=trained if trained >= SMALLEST_WINDOW else 0,
         output=_first(places, _OUTPUT_FIELDS),
     )
 
 
-def native_path(server: str, answer: object) -> str:
+def find_native_path(server: str, answer: object) -> str:
     """Where a local server says what window it has really set up, as a path from its root; "" where nowhere.
 
     server: the preset's name, if one is known; else the `owned_by` of its models tells.
     """
-    owners = {as_text(row.get("owned_by")) for row in rows_of(answer)}
+    owners = {as_text(row.get("owned_by")) for row in list_model_rows(answer)}
     if server == "llamacpp" or "llamacpp" in owners:
         return "/props"
     if server == "ollama" or "library" in owners:
@@ -134,9 +134,9 @@ def native_path(server: str, answer: object) -> str:
     return "/api/v0/models" if server == "lmstudio" or "organization_owner" in owners else ""
 
 
-def read_native(answer: object, model: str) -> Reported:
+def read_native_limits(answer: object, model: str) -> ReportedLimits:
     """What such a place says: llama.cpp describes its one model, the others list theirs."""
-    return reported(answer, model) if rows_of(answer) else read_row(as_dict(answer))
+    return read_reported_limits(answer, model) if list_model_rows(answer) else read_row_limits(as_dict(answer))
 
 
 def _first(places: list[dict[str, object]], fields: tuple[str, ...]) -> int:
@@ -151,7 +151,7 @@ def _plain(name: str) -> str:
     return name.lower().removeprefix("models/").removesuffix(":latest")
 
 
-def configured(config: Config, model: str) -> tuple[int | None, int | None]:
+def read_configured_limits(config: Config, model: str) -> tuple[int | None, int | None]:
     """The window and the output cap the user set: for this model, else for all."""
     own = config.models.get(model)
     window = own.context_window if own and own.context_window else config.context_window
@@ -159,7 +159,9 @@ def configured(config: Config, model: str) -> tuple[int | None, int | None]:
     return window, output
 
 
-def decide(window: int | None, output: int | None, server: Reported, profile: Profile | None, *, local: bool) -> Limits:
+def choose_limits(
+    window: int | None, output: int | None, server: ReportedLimits, profile: ModelProfile | None, *, local: bool
+) -> ModelLimits:
     """The limits: what the user set, else what the server says, else what is known of the model, else a guess.
 
     A profile is what a model can take at most; a local server rarely gives it that much memory, so there it can only
@@ -176,4 +178,4 @@ def decide(window: int | None, output: int | None, server: Reported, profile: Pr
     else:
         size, source = default, "default"
     known = server.output or (profile.max_output_tokens if profile else 0) or size // 4
-    return Limits(context_window=size, max_output_tokens=output or max(1, min(known, size // 2)), source=source)
+    return ModelLimits(context_window=size, max_output_tokens=output or max(1, min(known, size // 2)), source=source)

@@ -29,8 +29,8 @@ from clio.providers.base import (
     ProtocolName,
     ToolCallDelta,
     ToolSpec,
-    name_images,
-    parts_in_order,
+    append_image_names,
+    iter_answer_parts,
 )
 from clio.providers.effort import EffortLevels
 from clio.providers.failure import Failure, TransportFailed
@@ -46,7 +46,7 @@ from clio.text.json_data import (
 )
 
 THINKING_BLOCKS = ("thinking", "redacted_thinking")
-PAUSED = "pause_turn"
+PAUSED_REASON = "pause_turn"
 """The finish reason of an answer that goes on when it is sent back."""
 _WINDOW_FULL = "model_context_window_exceeded"
 _FINISH = {
@@ -58,7 +58,7 @@ _FINISH = {
 
 
 class MessagesDecoder:
-    """See `Decoder`."""
+    """See `AnswerDecoder`."""
 
     def __init__(self, origin: str = "") -> None:
         self._origin = origin
@@ -76,7 +76,7 @@ class MessagesDecoder:
         self._thought = self._gap = False  # whether there was thinking before, and more of it begins
 
     def take(self, event: object) -> Chunk | None:
-        """See `Decoder`."""
+        """See `AnswerDecoder`."""
         data = as_dict(event)
         kind = as_text(data.get("type"))
         match kind:
@@ -103,12 +103,12 @@ class MessagesDecoder:
 
     @property
     def is_whole(self) -> bool:
-        """See `Decoder`."""
+        """See `AnswerDecoder`."""
         return bool(self.finish_reason) or self.is_finished
 
     def ending(self) -> Chunk:
-        """See `Decoder`."""
-        paused = self.finish_reason == PAUSED
+        """See `AnswerDecoder`."""
+        paused = self.finish_reason == PAUSED_REASON
         items = tuple(item for place, item in enumerate(self._items) if paused or place not in self._server_blocks)
         origin = self._origin if items else ""
         usage = read_usage(self._usage)
@@ -173,7 +173,7 @@ class MessagesDecoder:
         elif kind not in THINKING_BLOCKS:
             self._server_blocks.add(len(self._items))
             if pieces := "".join(self._pieces.pop(index, ())):
-                block["input"] = read_object(pieces)
+                block["input"] = decode_json_object(pieces)
         data = encode_json(block).decode("utf-8")
         self._items.append(ReasoningItem(data=data, text=self._text, calls=len(self._calls)))
         return None
@@ -224,7 +224,7 @@ def _failure(data: dict[str, object]) -> TransportFailed:
     return TransportFailed(Failure(kind="in_stream", body=encode_json(data).decode("utf-8")))
 
 
-def read_object(text: str) -> dict[str, object]:
+def decode_json_object(text: str) -> dict[str, object]:
     """The JSON object in a text, an empty one where it holds none."""
     try:
         return as_dict(decode_json(text))
@@ -257,7 +257,7 @@ def read_usage(data: dict[str, object]) -> Usage | None:
     )
 
 
-HEADERS = {"anthropic-version": "2023-06-01"}
+ANTHROPIC_HEADERS = {"anthropic-version": "2023-06-01"}
 _INTERLEAVED = "interleaved-thinking-2025-05-14"
 _SPARE_ENTRIES = 200
 _SMALLEST_BUDGET = 1_024
@@ -291,11 +291,11 @@ _REFUSES_BETA = re.compile(
 )
 
 
-def headers_for(model: str, lessons: Lessons) -> dict[str, str]:
+def make_headers(model: str, lessons: Lessons) -> dict[str, str]:
     """The headers of every request for a model: Claude 4 to 4.5 think between tool calls only when asked by header."""
     version = _version(model)
     interleaves = version is not None and (4, 0) <= version < (4, 6) and lessons.get(TAKES_BETA, True)
-    return {**HEADERS, BETA_HEADER: _INTERLEAVED} if interleaves else HEADERS
+    return {**ANTHROPIC_HEADERS, BETA_HEADER: _INTERLEAVED} if interleaves else ANTHROPIC_HEADERS
 
 
 def refuses_beta_header(refusal: str) -> bool:
@@ -576,7 +576,7 @@ class MessagesProtocol:
 
     def _pictures(self, parts: Sequence[ImagePart], images: Mapping[str, bytes]) -> list[object]:
         if not self._images:
-            return _text(name_images("", parts))
+            return _text(append_image_names("", parts))
         rows: list[object] = []
         for part in parts:
             data = images.get(part.blob)
@@ -590,7 +590,7 @@ class MessagesProtocol:
 
     def _answer(self, message: AssistantMessage) -> list[object]:
         rows: list[object] = []
-        for part in parts_in_order(message, self._origin):
+        for part in iter_answer_parts(message, self._origin):
             match part:
                 case str():
                     rows += _text(part)

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
-from clio.providers.base import ChatRequest, Chunk, Limits, ToolCallDelta
+from clio.providers.base import ChatRequest, Chunk, ModelLimits, ToolCallDelta
 from clio.text.formatting import format_code_block
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
@@ -22,7 +22,7 @@ class Lookup(Struct, frozen=True, kw_only=True):
     arguments: dict[str, str | int | bool]
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class LookupPlan(Struct, frozen=True, kw_only=True):
     """What to do with the user's words. kind: how the answer is put together from the results."""
 
     kind: str
@@ -80,10 +80,10 @@ _MOST_MEMORIES = 3
 _ENDINGS = LazyRegex(r"(?:ies|y|es|s|ing|ed)$")
 
 
-def plan(question: str) -> Plan:
+def plan_lookups(question: str) -> LookupPlan:
     """The look-ups that may answer a question; the first rule that fits decides."""
     if _GREETING.match(question):
-        return Plan(kind="nothing", lookups=())
+        return LookupPlan(kind="nothing", lookups=())
     for rule in (_remember, _forget, _run, _read, _git, _list):
         found = rule(question)
         if found is not None:
@@ -91,44 +91,46 @@ def plan(question: str) -> Plan:
     return _search(question)
 
 
-def _remember(question: str) -> Plan | None:
+def _remember(question: str) -> LookupPlan | None:
     match = _REMEMBER.match(question)
     if match is None:
         return None
     fact = match["fact"].strip()
     call = Lookup(tool="memory_operations", arguments={"operation": "add_discovery", "fact": fact})
-    return Plan(kind="remember", lookups=(call,), subject=fact)
+    return LookupPlan(kind="remember", lookups=(call,), subject=fact)
 
 
-def _forget(question: str) -> Plan | None:
+def _forget(question: str) -> LookupPlan | None:
     """An entry named by its id is forgotten at once, one named by its words is looked for first."""
     match = _FORGET.match(question)
     if match is None:
         return None
     what = match["what"].strip()
     if _ENTRY_ID.fullmatch(what):
-        return Plan(kind="forget", lookups=(forget_entry(what.lower()),), subject=what)
-    wanted = " ".join(search_words(what))
+        return LookupPlan(kind="forget", lookups=(make_forget_lookup(what.lower()),), subject=what)
+    wanted = " ".join(find_search_words(what))
     if not wanted:
         return None
     call = Lookup(tool="memory_operations", arguments={"operation": "search", "query": wanted})
-    return Plan(kind="forget", lookups=(call,), subject=wanted)
+    return LookupPlan(kind="forget", lookups=(call,), subject=wanted)
 
 
-def forget_entry(entry_id: str) -> Lookup:
+def make_forget_lookup(entry_id: str) -> Lookup:
     """The call that moves an entry of the project knowledge to the archive."""
     return Lookup(tool="memory_operations", arguments={"operation": "forget_ltm", "id": entry_id})
 
 
-def _run(question: str) -> Plan | None:
+def _run(question: str) -> LookupPlan | None:
     match = _RUN.match(question)
     if match is None:
         return None
     command = match["command"].strip()
-    return Plan(kind="show", lookups=(Lookup(tool="run_command", arguments={"command": command}),), subject=command)
+    return LookupPlan(
+        kind="show", lookups=(Lookup(tool="run_command", arguments={"command": command}),), subject=command
+    )
 
 
-def _read(question: str) -> Plan | None:
+def _read(question: str) -> LookupPlan | None:
     match = _READ.match(question)
     if match is None:
         return None
@@ -136,28 +138,28 @@ def _read(question: str) -> Plan | None:
     if match["start"]:
         start, end = int(match["start"]), int(match["end"] or match["start"])
         arguments |= {"offset": start, "limit": max(end - start + 1, 1)}
-    return Plan(kind="show", lookups=(Lookup(tool="read_file", arguments=arguments),), subject=match["path"])
+    return LookupPlan(kind="show", lookups=(Lookup(tool="read_file", arguments=arguments),), subject=match["path"])
 
 
-def _git(question: str) -> Plan | None:
+def _git(question: str) -> LookupPlan | None:
     for pattern, operation in _GIT:
         if pattern.search(question):
             call = Lookup(tool="git", arguments={"operation": operation})
-            return Plan(kind="show", lookups=(call,), subject=f"git {operation}")
+            return LookupPlan(kind="show", lookups=(call,), subject=f"git {operation}")
     return None
 
 
-def _list(question: str) -> Plan | None:
+def _list(question: str) -> LookupPlan | None:
     if _LIST.match(question) is None:
         return None
-    return Plan(kind="show", lookups=(Lookup(tool="list_files", arguments={}),), subject="files")
+    return LookupPlan(kind="show", lookups=(Lookup(tool="list_files", arguments={}),), subject="files")
 
 
-def _search(question: str) -> Plan:
+def _search(question: str) -> LookupPlan:
     """Memory, earlier sessions, definitions, lines with several of the words, file names."""
-    wanted = search_words(question)
+    wanted = find_search_words(question)
     if not wanted:
-        return Plan(kind="nothing", lookups=())
+        return LookupPlan(kind="nothing", lookups=())
     asked = " ".join(wanted)
     memory = (
         Lookup(tool="memory_operations", arguments={"operation": "search", "query": asked}),
@@ -165,8 +167,8 @@ def _search(question: str) -> Plan:
         Lookup(tool="memory_operations", arguments={"operation": "recall_sessions", "query": asked}),
     )
     if _SESSIONS.search(question):
-        return Plan(kind="search", lookups=memory, subject=asked)
-    return Plan(kind="search", lookups=memory + _question_code(wanted), subject=asked)
+        return LookupPlan(kind="search", lookups=memory, subject=asked)
+    return LookupPlan(kind="search", lookups=memory + _question_code(wanted), subject=asked)
 
 
 def _question_code(wanted: list[str]) -> tuple[Lookup, ...]:
@@ -185,7 +187,7 @@ def _question_code(wanted: list[str]) -> tuple[Lookup, ...]:
     return tuple(lookups)
 
 
-def search_words(question: str) -> list[str]:
+def find_search_words(question: str) -> list[str]:
     """The words worth looking for, identifiers first, without repetition; at most six."""
     identifiers = [quoted or name for quoted, name in _IDENTIFIER.findall(question)]
     parts = {part for name in identifiers for part in _WORD.findall(name.lower())}
@@ -212,24 +214,24 @@ _QUOTES_CODE = LazyRegex(r"`[^`\s]+:\d+`|\*\*Files\*\*")
 _MAX_SAID, _FEW_WORDS = 3, 4
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class LookupResult(Struct, frozen=True, kw_only=True):
     """One look-up and its result."""
 
     lookup: Lookup
     result: ToolMessage
 
 
-def is_empty(item: Found) -> bool:
+def is_empty_result(item: LookupResult) -> bool:
     """Whether the look-up found nothing."""
     return item.result.summary.startswith(("nothing", "no "))
 
 
-def answered(found: Sequence[Found], operation: str) -> str:
+def join_results(found: Sequence[LookupResult], operation: str) -> str:
     """What one operation of memory_operations found."""
     return "\n".join(item.result.content.strip() for item in _of(found, operation) if item.result.ok)
 
 
-def remembered(plan: Plan, found: Sequence[Found]) -> str:
+def describe_remembered(plan: LookupPlan, found: Sequence[LookupResult]) -> str:
     """Whether the fact is stored now."""
     failed = [item.result.content for item in found if not item.result.ok]
     if failed or not found:
@@ -238,21 +240,21 @@ def remembered(plan: Plan, found: Sequence[Found]) -> str:
     return f"{'Known already, and confirmed' if known else 'Remembered for this project'}: {plan.subject}"
 
 
-def memories(found: Sequence[Found]) -> str:
+def format_memories(found: Sequence[LookupResult]) -> str:
     """What was remembered in so many words (`#text`, preferences, events), with its day."""
-    lines = map(_MEMORY.match, answered(found, "recall").splitlines())
+    lines = map(_MEMORY.match, join_results(found, "recall").splitlines())
     return "\n".join(f"- {match['text']} ({match['when']})" for match in lines if match)
 
 
-def entries_meant(plan: Plan, found: Sequence[Found]) -> list[tuple[str, str]]:
+def find_meant_entries(plan: LookupPlan, found: Sequence[LookupResult]) -> list[tuple[str, str]]:
     """Id and words of each entry that holds every word of the subject."""
     stems = [name_stem(word).casefold() for word in plan.subject.split()]
-    lines = answered(found, "search").splitlines()
+    lines = join_results(found, "search").splitlines()
     entries = [(match["id"], match["text"]) for line in lines if (match := _ENTRY.match(line))]
     return [(id, text) for id, text in entries if all(stem in text.casefold() for stem in stems)]
 
 
-def forgotten(plan: Plan, found: Sequence[Found]) -> str:
+def describe_forgotten(plan: LookupPlan, found: Sequence[LookupResult]) -> str:
     """What was forgotten; else which entries may be meant."""
     done = [item.result.content for item in _of(found, "forget_ltm")]
     if done:
@@ -260,24 +262,24 @@ def forgotten(plan: Plan, found: Sequence[Found]) -> str:
     refused = [item.result.content for item in found if not item.result.ok]
     if refused or not found:
         return f"Nothing could be forgotten: {refused[0] if refused else 'memory is switched off'}."
-    meant = entries_meant(plan, found)
+    meant = find_meant_entries(plan, found)
     if not meant:
         return f"No entry of the project memory holds all of *{plan.subject}*; nothing was forgotten."
     listed = "\n".join(f"- `forget {id}`: {text[:200]}" for id, text in meant)
     return f"More than one entry may be meant; say which:\n\n{listed}"
 
 
-def said_before(plan: Plan, found: Sequence[Found]) -> str:
+def format_earlier_passages(plan: LookupPlan, found: Sequence[LookupResult]) -> str:
     """What people and models said, without the question itself; what tools printed then is better looked up now."""
     stems = {name_stem(word).casefold() for word in plan.subject.split()}
     told = [line for role, text, line in _passages(found) if role != "tool" and _says_more(text, stems)]
     return "\n".join(told[:_MAX_SAID])
 
 
-def _passages(found: Sequence[Found]) -> Iterator[tuple[str, str, str]]:
+def _passages(found: Sequence[LookupResult]) -> Iterator[tuple[str, str, str]]:
     """Role, words, and the line to show of each passage."""
     when = title = ""
-    for line in answered(found, "recall_sessions").splitlines():
+    for line in join_results(found, "recall_sessions").splitlines():
         if match := _SESSION.match(line):
             when, title = match["when"], match["title"]
         elif match := _PASSAGE.match(line):
@@ -291,8 +293,8 @@ def _says_more(text: str, stems: set[str]) -> bool:
     return len(words) > _FEW_WORDS
 
 
-def _of(found: Sequence[Found], operation: str) -> list[Found]:
-    return [item for item in found if item.lookup.arguments.get("operation") == operation and not is_empty(item)]
+def _of(found: Sequence[LookupResult], operation: str) -> list[LookupResult]:
+    return [item for item in found if item.lookup.arguments.get("operation") == operation and not is_empty_result(item)]
 
 
 INTRODUCTION = (
@@ -309,7 +311,7 @@ _PASSAGE_BEFORE, _PASSAGE_LINES = 1, 12
 _MAX_SHOWN_CHARS = 6_000
 
 
-class Hit(Struct, frozen=True, kw_only=True):
+class CodeHit(Struct, frozen=True, kw_only=True):
     """A line of code that may be the answer."""
 
     path: str
@@ -318,11 +320,11 @@ class Hit(Struct, frozen=True, kw_only=True):
     score: float
 
 
-def further_lookups(plan: Plan, found: Sequence[Found]) -> tuple[Lookup, ...]:
+def plan_further_lookups(plan: LookupPlan, found: Sequence[LookupResult]) -> tuple[Lookup, ...]:
     """Read the passages around the best hits; forget the entry that is meant, where that is only one."""
     if plan.kind == "forget":
-        meant = [id for id, _ in entries_meant(plan, found)]
-        return (forget_entry(meant[0]),) if len(meant) == 1 else ()
+        meant = [id for id, _ in find_meant_entries(plan, found)]
+        return (make_forget_lookup(meant[0]),) if len(meant) == 1 else ()
     if plan.kind != "search":
         return ()
     return tuple(
@@ -330,11 +332,11 @@ def further_lookups(plan: Plan, found: Sequence[Found]) -> tuple[Lookup, ...]:
             tool="read_file",
             arguments={"path": hit.path, "offset": max(1, hit.line - _PASSAGE_BEFORE), "limit": _PASSAGE_LINES},
         )
-        for hit in rank(plan.subject, found)[:_MAX_PASSAGES]
+        for hit in rank_code_hits(plan.subject, found)[:_MAX_PASSAGES]
     )
 
 
-def rank(subject: str, found: Iterable[Found]) -> list[Hit]:
+def rank_code_hits(subject: str, found: Iterable[LookupResult]) -> list[CodeHit]:
     """The hits of all text searches, best first; those that hold less than half of the words are left out."""
     stems = [name_stem(word).casefold() for word in subject.split()]
     lines = [
@@ -343,14 +345,14 @@ def rank(subject: str, found: Iterable[Found]) -> list[Hit]:
         for hit in _hits(item.result.content)
     ]
     weights = _weights(stems, [text for _, _, _, text in lines])
-    best: dict[tuple[str, int], Hit] = {}
+    best: dict[tuple[str, int], CodeHit] = {}
     for defines, path, line, text in lines:
         score = _score(weights, path, text, defines=defines)
         if sum(stem in text.casefold() or stem in path.casefold() for stem in stems) * 2 >= len(stems):
-            best.setdefault((path, line), Hit(path=path, line=line, text=text.strip(), score=score))
+            best.setdefault((path, line), CodeHit(path=path, line=line, text=text.strip(), score=score))
     ranked = sorted(best.values(), key=lambda hit: (-hit.score, hit.path, hit.line))
     taken: dict[str, int] = {}
-    kept: list[Hit] = []
+    kept: list[CodeHit] = []
     for hit in ranked:
         taken[hit.path] = taken.get(hit.path, 0) + 1
         if taken[hit.path] <= _MAX_HITS_A_FILE:
@@ -385,14 +387,14 @@ def _hits(content: str) -> Iterable[tuple[str, int, str]]:
             path = line
 
 
-def compose(plan: Plan, rounds: Sequence[Sequence[Found]], *, introduce: bool) -> str:
+def compose_answer(plan: LookupPlan, rounds: Sequence[Sequence[LookupResult]], *, introduce: bool) -> str:
     """The answer as Markdown."""
     found = [item for each in rounds for item in each]
     match plan.kind:
         case "remember":
-            body = remembered(plan, found)
+            body = describe_remembered(plan, found)
         case "forget":
-            body = forgotten(plan, found)
+            body = describe_forgotten(plan, found)
         case "show":
             body = "\n\n".join(_shown(item) for item in found)
         case "search":
@@ -402,23 +404,23 @@ def compose(plan: Plan, rounds: Sequence[Sequence[Found]], *, introduce: bool) -
     return f"{INTRODUCTION}\n\n{body}" if introduce else body
 
 
-def _shown(item: Found) -> str:
+def _shown(item: LookupResult) -> str:
     text = item.result.content
     if not item.result.ok and item.lookup.tool != "run_command":
         return text
     if item.lookup.tool == "read_file":
-        text = plain_lines(text)
+        text = strip_line_numbers(text)
     cut = text if len(text) <= _MAX_SHOWN_CHARS else text[:_MAX_SHOWN_CHARS] + "\n…"
     return _fenced(cut, _language(str(item.lookup.arguments.get("path", ""))))
 
 
-def _searched(plan: Plan, found: Sequence[Found]) -> str:
+def _searched(plan: LookupPlan, found: Sequence[LookupResult]) -> str:
     sections = [
-        _section("Project memory", answered(found, "search")),
-        _section("Remembered", memories(found)),
+        _section("Project memory", join_results(found, "search")),
+        _section("Remembered", format_memories(found)),
         _section("Code", _answer_code(plan, found)),
         _section("Files", _files(found)),
-        _section("Earlier sessions", said_before(plan, found)),
+        _section("Earlier sessions", format_earlier_passages(plan, found)),
     ]
     body = "\n\n".join(section for section in sections if section)
     if body:
@@ -430,33 +432,33 @@ def _section(title: str, body: str) -> str:
     return f"**{title}**\n\n{body}" if body else ""
 
 
-def _answer_code(plan: Plan, found: Sequence[Found]) -> str:
+def _answer_code(plan: LookupPlan, found: Sequence[LookupResult]) -> str:
     passages = [item for item in found if item.lookup.tool == "read_file" and item.result.ok]
     quoted = [_passage(item) for item in passages]
     read = {(str(item.lookup.arguments["path"]), int(item.lookup.arguments["offset"])) for item in passages}
     others = [
         f"- `{hit.path}:{hit.line}` {_inline(hit.text)}"
-        for hit in rank(plan.subject, found)
+        for hit in rank_code_hits(plan.subject, found)
         if (hit.path, max(1, hit.line - _PASSAGE_BEFORE)) not in read
     ]
     return "\n\n".join([*quoted, *(["\n".join(others)] if others else [])])
 
 
-def _passage(item: Found) -> str:
+def _passage(item: LookupResult) -> str:
     path, offset = str(item.lookup.arguments["path"]), int(item.lookup.arguments["offset"])
     line = offset + _PASSAGE_BEFORE if offset > 1 else 1
-    return f"`{path}:{line}`\n{_fenced(plain_lines(item.result.content), _language(path))}"
+    return f"`{path}:{line}`\n{_fenced(strip_line_numbers(item.result.content), _language(path))}"
 
 
-def _files(found: Sequence[Found]) -> str:
+def _files(found: Sequence[LookupResult]) -> str:
     names: dict[str, None] = {}
     for item in found:
-        if item.lookup.tool == "find_files" and item.result.ok and not is_empty(item):
+        if item.lookup.tool == "find_files" and item.result.ok and not is_empty_result(item):
             names.update((line, None) for line in item.result.content.splitlines() if _is_path(line))
     return "\n".join(f"- `{name}`" for name in list(names)[:_MAX_HITS])
 
 
-def plain_lines(numbered: str) -> str:
+def strip_line_numbers(numbered: str) -> str:
     """What read_file answers, as the file has it: without line numbers and without the notice of where it stopped."""
     lines = [_NUMBER.sub("", line) for line in numbered.splitlines() if _NUMBER.match(line)]
     return "\n".join(lines).strip("\n") if lines else numbered
@@ -488,26 +490,26 @@ class OfflineProvider:
     name = "offline"
     model = "offline"
 
-    async def limits(self) -> Limits:
+    async def limits(self) -> ModelLimits:
         """A window that never fills."""
-        return Limits(context_window=_WINDOW, max_output_tokens=_WINDOW, source="profile")
+        return ModelLimits(context_window=_WINDOW, max_output_tokens=_WINDOW, source="profile")
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[Chunk]:
         """Tool calls first, the answer when their results are there."""
         offered = {tool.name for tool in request.tools}
         question, rounds = _this_turn(request.messages)
-        todo = plan(question)
+        todo = plan_lookups(question)
         lookups: Sequence[Lookup] = ()
         if not rounds:
             lookups = todo.lookups
         elif len(rounds) < _MAX_ROUNDS:
-            lookups = further_lookups(todo, rounds[0])
+            lookups = plan_further_lookups(todo, rounds[0])
         calls = tuple(_delta(index, lookup) for index, lookup in enumerate(lookups) if lookup.tool in offered)
         if calls:
             yield Chunk(tool_calls=calls, finish_reason="tool_calls", usage=Usage())
             return
         first = not any(isinstance(message, AssistantMessage) and message.content for message in request.messages)
-        yield Chunk(text=compose(todo, rounds, introduce=first), finish_reason="stop", usage=Usage())
+        yield Chunk(text=compose_answer(todo, rounds, introduce=first), finish_reason="stop", usage=Usage())
 
     async def close(self) -> None:
         """Nothing to let go of."""
@@ -517,11 +519,11 @@ def _delta(index: int, lookup: Lookup) -> ToolCallDelta:
     return ToolCallDelta(index=index, name=lookup.tool, arguments=msgspec.json.encode(lookup.arguments).decode(), id="")
 
 
-def _this_turn(messages: Sequence[Message]) -> tuple[str, list[list[Found]]]:
+def _this_turn(messages: Sequence[Message]) -> tuple[str, list[list[LookupResult]]]:
     """The newest words of the user, and for each step since then what the calls found."""
     last = max((i for i, message in enumerate(messages) if isinstance(message, UserMessage)), default=-1)
     question = messages[last].content if last >= 0 else ""
-    rounds: list[list[Found]] = []
+    rounds: list[list[LookupResult]] = []
     calls: dict[str, ToolCall] = {}
     for message in messages[last + 1 :]:
         if isinstance(message, AssistantMessage) and message.tool_calls:
@@ -530,5 +532,5 @@ def _this_turn(messages: Sequence[Message]) -> tuple[str, list[list[Found]]]:
         elif isinstance(message, ToolMessage) and message.tool_call_id in calls:
             call = calls[message.tool_call_id]
             arguments = decode_json(call.arguments, type=dict[str, str | int | bool])
-            rounds[-1].append(Found(lookup=Lookup(tool=call.name, arguments=arguments), result=message))
+            rounds[-1].append(LookupResult(lookup=Lookup(tool=call.name, arguments=arguments), result=message))
     return question, rounds

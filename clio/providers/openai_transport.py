@@ -11,10 +11,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from clio.providers.auth import Auth
-from clio.providers.failure import Failure, TransportFailed, torn_error
+from clio.providers.failure import Failure, TransportFailed, repair_error_body
 from clio.providers.http1 import MAX_EVENT_BYTES
 from clio.providers.lean_transport import CONNECT_TIMEOUT_S, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, SILENCE_TIMEOUT_S
-from clio.providers.urls import host_of, is_loopback
+from clio.providers.urls import is_loopback, url_host
 from clio.text.json_data import encode_json
 from clio.threads import start_daemon_thread
 
@@ -63,7 +63,7 @@ class OpenAITransport:
         from httpx2 import AsyncHTTPTransport
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, Timeout
 
-        host = host_of(self._base_url)
+        host = url_host(self._base_url)
         # A proxy cannot reach this machine's own loopback; a transport of our own keeps the environment's proxies out.
         # No TLS context for plain HTTP there: it would never be used.
         direct = AsyncHTTPTransport(verify=not self._base_url.startswith("http://")) if is_loopback(host) else None
@@ -119,7 +119,7 @@ class OpenAITransport:
         except HTTPError as error:  # of an answer read past the package's own stream
             raise TransportFailed(_read_connection(error, streaming=True)) from error
         except (ValueError, RecursionError) as error:  # JSON cut short or without a floor, or none at all
-            if said := torn_error(str(getattr(error, "doc", ""))):
+            if said := repair_error_body(str(getattr(error, "doc", ""))):
                 raise TransportFailed(Failure(kind="in_stream", body=said)) from error
             raise TransportFailed(Failure(kind="malformed", detail=f"not JSON: {error}")) from error
         finally:

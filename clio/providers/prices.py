@@ -10,12 +10,12 @@ from clio.config.yaml_file import Entry, Scalar, Table, describe_node, parse_yam
 from clio.errors import ConfigError
 from clio.messages import Usage
 from clio.providers.base import OFFLINE
-from clio.providers.profiles import preset_named
-from clio.providers.urls import host_of, is_local_host
+from clio.providers.profiles import find_preset
+from clio.providers.urls import is_local_host, url_host
 from clio.text.formatting import dollars_to_micros, format_stored_time
 from clio.text.lazy_regex import LazyRegex
 
-SHOWN = "~/.clio/prices.yaml"
+SHOWN_PRICES_PATH = "~/.clio/prices.yaml"
 """The user's own file, as it is named to them."""
 OLD_DAYS = 180
 """A price nobody has looked up for so long is told to be old."""
@@ -27,15 +27,15 @@ def states_cost(server: str) -> bool:
     return server in _STATES_COST
 
 
-def unknown_price(server: str, model: str) -> str:
+def explain_unknown_price(server: str, model: str) -> str:
     """What to do about a model without a price, as the rest of a sentence."""
     return (
-        f"the price of {model} at {server} is not known: add it to {SHOWN}, such as "
+        f"the price of {model} at {server} is not known: add it to {SHOWN_PRICES_PATH}, such as "
         f'"{server}": {{"{model}": {{input: 1, cached: 0.1, output: 5}}}}, in dollars a million tokens'
     )
 
 
-def day_of(seconds: float) -> str:
+def format_day(seconds: float) -> str:
     """The local day of a moment, as "2026-11-05"."""
     return format_stored_time("%Y-%m-%d", seconds)
 
@@ -234,12 +234,12 @@ def _names(model: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((whole, whole.rsplit("/", 1)[-1])))
 
 
-FILE_NAME = "prices.yaml"
-_SHIPPED = Path(__file__).with_name(FILE_NAME)
+PRICES_FILE_NAME = "prices.yaml"
+_SHIPPED = Path(__file__).with_name(PRICES_FILE_NAME)
 _DAY_S = 86_400.0
 
 
-class Age(Struct, frozen=True, kw_only=True):
+class PriceTableAge(Struct, frozen=True, kw_only=True):
     """The table clio comes with: its newest and its oldest day, and how many prices are older than `OLD_DAYS`."""
 
     newest: str
@@ -255,14 +255,14 @@ class PriceBook:
     """
 
     def __init__(self, home: Path | None, now: Callable[[], float] = time.time) -> None:
-        self._own = home / FILE_NAME if home else None
+        self._own = home / PRICES_FILE_NAME if home else None
         self._now = now
         self._shipped: tuple[Price, ...] | None = None
         self._users: tuple[Price, ...] = ()
         self._stamp: tuple[int, int] | None = None
         self._found: dict[tuple[str, str, str], Price | None] = {}
 
-    def price_of(self, server: str, model: str) -> Price | None:
+    def find_price(self, server: str, model: str) -> Price | None:
         """What the model costs there; None where nobody knows. Raises ConfigError for a wrong file of the user's.
 
         server: the provider's name. One on this machine or its network costs nothing unless the user's file says so.
@@ -273,17 +273,17 @@ class PriceBook:
             self._found[key] = self._look_up(*key)
         return self._found[key]
 
-    def all_prices(self) -> tuple[Price, ...]:
-        """The user's prices, then those clio comes with. Raises ConfigError as `price_of`."""
+    def list_prices(self) -> tuple[Price, ...]:
+        """The user's prices, then those clio comes with. Raises ConfigError as `find_price`."""
         self._refresh()
         return (*self._users, *self._all_shipped())
 
-    def age(self) -> Age:
+    def table_age(self) -> PriceTableAge:
         """How old the table is that clio comes with."""
         shipped = self._all_shipped()
         days = sorted(price.as_of for price in shipped if price.as_of)
         old = sum(1 for price in shipped if price.as_of and self.is_old(price))
-        return Age(newest=days[-1], oldest=days[0], prices=len(shipped), old=old)
+        return PriceTableAge(newest=days[-1], oldest=days[0], prices=len(shipped), old=old)
 
     def is_old(self, price: Price) -> bool:
         """Whether the price was looked up more than `OLD_DAYS` ago; what has no date is the user's own business."""
@@ -291,13 +291,13 @@ class PriceBook:
 
     def day(self, ago: int = 0) -> str:
         """Today by the local clock, or so many days ago, as "2026-11-05"."""
-        return day_of(self._now() - ago * _DAY_S)
+        return format_day(self._now() - ago * _DAY_S)
 
     def _look_up(self, server: str, model: str, today: str) -> Price | None:
         own = find_price(self._users, server, model, today)
         if own is not None:
             return own
-        if is_free(server):
+        if is_free_server(server):
             return Price(server=server, model=model, rate=FREE_RATE)
         return find_price(self._all_shipped(), server, model, today)
 
@@ -318,14 +318,14 @@ class PriceBook:
             return
         self._found.clear()
         self._users = ()
-        data = read_config_bytes(self._own, SHOWN)
-        self._users = read_prices(data, SHOWN) if data is not None else ()
+        data = read_config_bytes(self._own, SHOWN_PRICES_PATH)
+        self._users = read_prices(data, SHOWN_PRICES_PATH) if data is not None else ()
         self._stamp = stamp  # only now: a wrong file is wrong at every look
 
 
-def is_free(server: str) -> bool:
+def is_free_server(server: str) -> bool:
     """Whether nobody bills what is asked there: no model at all, or a server on this machine or its network."""
-    preset = preset_named(server)
+    preset = find_preset(server)
     if preset is not None:
         return not preset.key_required
-    return server == OFFLINE or is_local_host(host_of(f"//{server}"))
+    return server == OFFLINE or is_local_host(url_host(f"//{server}"))

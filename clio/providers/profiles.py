@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from msgspec import Struct, structs
 
 from clio.providers.base import EFFORTS, ProtocolName
-from clio.providers.urls import host_of, is_local_host
+from clio.providers.urls import is_local_host, url_host
 from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ _WITHOUT = LazyRegex(
 )
 
 
-def effort_style(server: str, host: str, model: str, *, local: bool) -> EffortStyle:
+def find_effort_style(server: str, host: str, model: str, *, local: bool) -> EffortStyle:
     """How a model is told how hard to think.
 
     Args:
@@ -171,7 +171,7 @@ def effort_style(server: str, host: str, model: str, *, local: bool) -> EffortSt
     return _NOTHING if named else EffortStyle()
 
 
-class Quirks(Struct, frozen=True, kw_only=True):
+class ServerQuirks(Struct, frozen=True, kw_only=True):
     """How a server's dialect differs from the common one."""
 
     max_tokens_field: str = "max_tokens"
@@ -201,7 +201,7 @@ class Quirks(Struct, frozen=True, kw_only=True):
     """Whether an answer of calls alone says `content: null`, as most want it; else "": llama.cpp's Python server."""
 
 
-class Preset(Struct, frozen=True, kw_only=True):
+class ServerPreset(Struct, frozen=True, kw_only=True):
     """A named server. `default_model` is None where the user must choose, or the server has its own one.
 
     base_url: "" where it depends on a resource, a region or a project; see `clouds`.
@@ -223,7 +223,7 @@ class Preset(Struct, frozen=True, kw_only=True):
     key_scheme: "Scheme" = "bearer"
     default_model: str | None = None
     protocol: ProtocolName = "chat"
-    quirks: Quirks = Quirks()
+    quirks: ServerQuirks = ServerQuirks()
 
     @property
     def key_variables(self) -> tuple[str, ...]:
@@ -236,24 +236,24 @@ class Preset(Struct, frozen=True, kw_only=True):
         return next((pair for pair in found if pair[1]), (self.key_variable, ""))
 
 
-class Profile(Struct, frozen=True, kw_only=True):
+class ModelProfile(Struct, frozen=True, kw_only=True):
     """A model's size in tokens."""
 
     context_window: int
     max_output_tokens: int
 
 
-PRESETS: tuple[Preset, ...] = (
+PRESETS: tuple[ServerPreset, ...] = (
     # The order is that in which keys are looked for in the environment.
-    Preset(
+    ServerPreset(
         name="openai",
         base_url="https://api.openai.com/v1",
         key_variable="OPENAI_API_KEY",
         default_model="gpt-6-sol",
         protocol="responses",
-        quirks=Quirks(max_tokens_field="max_completion_tokens"),
+        quirks=ServerQuirks(max_tokens_field="max_completion_tokens"),
     ),
-    Preset(
+    ServerPreset(
         name="anthropic",
         base_url="https://api.anthropic.com/v1",
         key_variable="ANTHROPIC_API_KEY",
@@ -262,68 +262,68 @@ PRESETS: tuple[Preset, ...] = (
         default_model="claude-sonnet-5-5",
         protocol="messages",
     ),
-    Preset(
+    ServerPreset(
         name="gemini",
         base_url="https://generativelanguage.googleapis.com/v1beta/openai",
         key_variable="GEMINI_API_KEY",
         other_key_variables=("GOOGLE_API_KEY",),
         default_model="gemini-3.6-flash",
-        quirks=Quirks(thought_signatures=True),
+        quirks=ServerQuirks(thought_signatures=True),
     ),
-    Preset(
+    ServerPreset(
         name="openrouter",
         base_url="https://openrouter.ai/api/v1",
         key_variable="OPENROUTER_API_KEY",
         default_model="openrouter/auto",
     ),
-    Preset(
+    ServerPreset(
         name="deepseek",
         base_url="https://api.deepseek.com/v1",
         key_variable="DEEPSEEK_API_KEY",
         default_model="deepseek-v4-flash",
-        quirks=Quirks(echo_reasoning=True),
+        quirks=ServerQuirks(echo_reasoning=True),
     ),
-    Preset(
+    ServerPreset(
         name="mistral",
         base_url="https://api.mistral.ai/v1",
         key_variable="MISTRAL_API_KEY",
         default_model="mistral-medium-latest",
-        quirks=Quirks(stream_usage=False),
+        quirks=ServerQuirks(stream_usage=False),
     ),
-    Preset(
+    ServerPreset(
         name="groq",
         base_url="https://api.groq.com/openai/v1",
         key_variable="GROQ_API_KEY",
         default_model="openai/gpt-oss-120b",
     ),
-    Preset(
+    ServerPreset(
         name="xai",
         base_url="https://api.x.ai/v1",
         key_variable="XAI_API_KEY",
         default_model="grok-4.5",
     ),
-    Preset(
+    ServerPreset(
         name="moonshot",
         base_url="https://api.moonshot.ai/v1",
         key_variable="MOONSHOT_API_KEY",
         host_suffixes=(".moonshot.cn",),
         default_model="kimi-k3",
     ),
-    Preset(
+    ServerPreset(
         name="zai",
         base_url="https://api.z.ai/api/paas/v4",
         key_variable="ZAI_API_KEY",
         other_key_variables=("Z_AI_API_KEY",),
         default_model="glm-5.2",
     ),
-    Preset(
+    ServerPreset(
         name="minimax",
         base_url="https://api.minimax.io/v1",
         key_variable="MINIMAX_API_KEY",
         host_suffixes=(".minimaxi.com",),
         default_model="MiniMax-M3",
     ),
-    Preset(
+    ServerPreset(
         name="azure",
         base_url="",
         key_variable="AZURE_OPENAI_API_KEY",
@@ -336,27 +336,27 @@ PRESETS: tuple[Preset, ...] = (
         ),
         key_scheme="api-key",
         protocol="responses",
-        quirks=Quirks(max_tokens_field="max_completion_tokens"),
+        quirks=ServerQuirks(max_tokens_field="max_completion_tokens"),
     ),
-    Preset(
+    ServerPreset(
         name="bedrock",
         base_url="",
         key_variable="AWS_BEARER_TOKEN_BEDROCK",
         url_variable="AWS_BEDROCK_BASE_URL",
         default_model="global.openai.gpt-6-sol",
         protocol="responses",
-        quirks=Quirks(max_tokens_field="max_completion_tokens"),
+        quirks=ServerQuirks(max_tokens_field="max_completion_tokens"),
     ),
-    Preset(
+    ServerPreset(
         name="vertex",
         base_url="",
         key_variable="CLOUDSDK_AUTH_ACCESS_TOKEN",
         found_by_key=False,
         host_suffixes=("aiplatform.googleapis.com",),
         default_model="google/gemini-3.6-flash",
-        quirks=Quirks(thought_signatures=True),
+        quirks=ServerQuirks(thought_signatures=True),
     ),
-    Preset(
+    ServerPreset(
         name="github-models",
         base_url="https://models.github.ai/inference",
         key_variable="GITHUB_TOKEN",
@@ -364,15 +364,21 @@ PRESETS: tuple[Preset, ...] = (
         found_by_key=False,
         default_model="openai/gpt-5.4",
     ),
-    Preset(name="ollama", base_url="http://localhost:11434/v1", key_variable="OLLAMA_API_KEY", key_required=False),
-    Preset(name="lmstudio", base_url="http://localhost:1234/v1", key_variable="LMSTUDIO_API_KEY", key_required=False),
-    Preset(name="llamacpp", base_url="http://localhost:8080/v1", key_variable="LLAMA_API_KEY", key_required=False),
-    Preset(name="vllm", base_url="http://localhost:8000/v1", key_variable="VLLM_API_KEY", key_required=False),
+    ServerPreset(
+        name="ollama", base_url="http://localhost:11434/v1", key_variable="OLLAMA_API_KEY", key_required=False
+    ),
+    ServerPreset(
+        name="lmstudio", base_url="http://localhost:1234/v1", key_variable="LMSTUDIO_API_KEY", key_required=False
+    ),
+    ServerPreset(
+        name="llamacpp", base_url="http://localhost:8080/v1", key_variable="LLAMA_API_KEY", key_required=False
+    ),
+    ServerPreset(name="vllm", base_url="http://localhost:8000/v1", key_variable="VLLM_API_KEY", key_required=False),
 )
 
 # First match wins; names are matched in lower case, after a maker's prefix ("openai/", "models/") is cut off.
-_PROFILES: tuple[tuple[str, Profile], ...] = tuple(
-    (pattern, Profile(context_window=window, max_output_tokens=output))
+_PROFILES: tuple[tuple[str, ModelProfile], ...] = tuple(
+    (pattern, ModelProfile(context_window=window, max_output_tokens=output))
     for pattern, window, output in (
         # 1,050,000 are possible, but above 272,000 the whole request costs double.
         (r"gpt-(6|5\.[4-9])(?!.*nano)", 272_000, 128_000),
@@ -421,33 +427,33 @@ _BEDROCK_HOST = LazyRegex(r"bedrock-(runtime(-fips)?|mantle)\.[a-z0-9-]+\.(amazo
 _COMPLETION_TOKENS = LazyRegex(r"(gpt-[5-9]|o[134](-|$))")
 
 
-def preset_named(name: str) -> Preset | None:
+def find_preset(name: str) -> ServerPreset | None:
     """The preset of that name, in any case."""
     return next((preset for preset in PRESETS if preset.name == name.lower()), None)
 
 
-def preset_at(base_url: str) -> Preset | None:
+def find_preset_by_url(base_url: str) -> ServerPreset | None:
     """The hosted preset whose host the address names; local ones share theirs and are never recognised by it."""
-    host = host_of(base_url)
+    host = url_host(base_url)
     return next(
         (
             preset
             for preset in PRESETS
             if preset.key_required
-            and ((preset.base_url and host_of(preset.base_url) == host) or is_own_host(preset, host))
+            and ((preset.base_url and url_host(preset.base_url) == host) or is_own_host(preset, host))
         ),
         None,
     )
 
 
-def is_own_host(preset: Preset, host: str) -> bool:
+def is_own_host(preset: ServerPreset, host: str) -> bool:
     """Whether a host name ends as those of this server do."""
     if preset.name == "bedrock":
         return bool(_BEDROCK_HOST.fullmatch(host))
     return any(host == suffix.lstrip(".") or host.endswith(suffix) for suffix in preset.host_suffixes)
 
 
-def profile_of(model: str) -> Profile | None:
+def find_profile(model: str) -> ModelProfile | None:
     """What is known about a model of that name, whoever serves it."""
     name = _bare(model)
     # All begin with their first letter or with "(": the others are not even compiled.
@@ -484,16 +490,16 @@ _CACHED_BY_POINTS = LazyRegex(r"claude|gemini")
 _READS_REASONING = LazyRegex(r"deepseek|kimi|glm|minimax|qwen-?3|qwq|gpt-oss|mimo|step-")
 
 
-def quirks_of(preset: Preset | None, base_url: str, model: str) -> Quirks:
+def find_quirks(preset: ServerPreset | None, base_url: str, model: str) -> ServerQuirks:
     """The dialect to begin with; a server that refuses a field teaches the rest."""
-    quirks = preset.quirks if preset else Quirks()
-    name, host = _bare(model), host_of(base_url)
+    quirks = preset.quirks if preset else ServerQuirks()
+    name, host = _bare(model), url_host(base_url)
     if host.endswith(("openai.com", ".openai.azure.com", ".cognitiveservices.azure.com")):
         limit = "max_completion_tokens" if _COMPLETION_TOKENS.match(name) else "max_tokens"
-        quirks = Quirks(max_tokens_field=limit)
+        quirks = ServerQuirks(max_tokens_field=limit)
     return structs.replace(
         quirks,
-        effort=effort_style(preset.name if preset else "", host, model, local=is_local_host(host)),
+        effort=find_effort_style(preset.name if preset else "", host, model, local=is_local_host(host)),
         echo_reasoning=quirks.echo_reasoning or (host.endswith(_WANT_REASONING) and not name.startswith("moonshot-v1")),
         echo_field=quirks.echo_field or bool(_READS_REASONING.match(name)),
         echo_details=quirks.echo_details or host.endswith(_DETAILS),
@@ -534,7 +540,7 @@ _BAD_REASONING = LazyRegex(
 )
 
 
-def refused_field(quirks: Quirks, refusal: str) -> str | None:
+def find_refused_field(quirks: ServerQuirks, refusal: str) -> str | None:
     """The field that a refusal does not know or cannot read, None where it is not one of EXTRA_FIELDS."""
     if _BAD_REASONING.search(refusal):
         field = "thought_signature" if quirks.thought_signatures else "reasoning_details"
@@ -545,7 +551,7 @@ def refused_field(quirks: Quirks, refusal: str) -> str | None:
     return next((field for field in named if field not in quirks.refused), None)
 
 
-def taught(quirks: Quirks, refusal: str) -> Quirks | None:
+def learn_quirks(quirks: ServerQuirks, refusal: str) -> ServerQuirks | None:
     """The dialect after a refusal that names what it did not like, or None where nothing can be learned from it."""
     if _EFFORT.search(refusal):
         if quirks.effort_none_with_tools and not _ASKS_FOR_NONE.search(refusal):

@@ -15,11 +15,11 @@ from clio.providers.base import OFFLINE, Lessons, ProtocolName, Provider, WirePr
 from clio.providers.chat import ChatProtocol
 from clio.providers.failure import KEY_COMMAND, Endpoint, TransportFailed
 from clio.providers.http_provider import HttpProvider
-from clio.providers.lean_transport import LeanTransport, Transport, needs_package
+from clio.providers.lean_transport import LeanTransport, Transport, explain_package_need
 from clio.providers.lesson_book import LessonBook, ModelLessons
-from clio.providers.limits import names_in, rows_of, takes_images
-from clio.providers.profiles import PRESETS, Preset, is_own_host, preset_at, preset_named, quirks_of
-from clio.providers.urls import host_of, is_local_host, is_loopback, is_version, normalise_base_url, without_login
+from clio.providers.limits import list_model_names, list_model_rows, takes_images
+from clio.providers.profiles import PRESETS, ServerPreset, find_preset, find_preset_by_url, find_quirks, is_own_host
+from clio.providers.urls import is_local_host, is_loopback, is_version, normalise_base_url, strip_login, url_host
 from clio.text.json_data import as_text, decode_json
 from clio.threads import BackgroundCall
 
@@ -62,7 +62,7 @@ def find_cloud_address(name: str, env: Mapping[str, str]) -> str:
             )
 
 
-def is_doubtful(name: str, env: Mapping[str, str]) -> bool:
+def has_unknown_region(name: str, env: Mapping[str, str]) -> bool:
     """Whether the region or location that an address was made of is not one that is known."""
     if name == "bedrock":
         return _first(env, "AWS_REGION", "AWS_DEFAULT_REGION")[1] not in _REGIONS
@@ -124,7 +124,7 @@ _LARGEST_ANSWER = 4_000_000
 _NOT_CHAT = ("embed", "bge-", "rerank", "whisper", "tts", "clip")
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class FoundServer(Struct, frozen=True, kw_only=True):
     """A server that answered, and the names of its models, loaded ones first."""
 
     name: str
@@ -132,14 +132,16 @@ class Found(Struct, frozen=True, kw_only=True):
     models: tuple[str, ...]
 
 
-async def discover(ports: Mapping[int, str] = USUAL_PORTS, time_limit_s: float = TIME_LIMIT_S) -> Found | None:
+async def discover_server(
+    ports: Mapping[int, str] = USUAL_PORTS, time_limit_s: float = TIME_LIMIT_S
+) -> FoundServer | None:
     """The first server, in the order of `ports`, that lists at least one model within the time; else None."""
     urls = {f"http://127.0.0.1:{port}/v1": name for port, name in ports.items()}
     tasks = [asyncio.create_task(ask_models(url, time_limit_s)) for url in urls]
     answers = await asyncio.gather(*tasks)
     for (url, name), models in zip(urls.items(), answers, strict=True):
         if models:
-            return Found(name=name, base_url=url, models=models)
+            return FoundServer(name=name, base_url=url, models=models)
     return None
 
 
@@ -151,8 +153,8 @@ async def ask_models(base_url: str, time_limit_s: float, key: str | None = None)
         answer: object = decode_json(body)
     except (OSError, TimeoutError, ValueError, EOFError, asyncio.LimitOverrunError):
         return ()  # nobody there, or somebody else: both mean "not a model server"
-    loaded = [as_text(row.get("id")) for row in rows_of(answer) if row.get("state") == "loaded"]
-    names = [name for name in dict.fromkeys([*loaded, *names_in(answer)]) if name]
+    loaded = [as_text(row.get("id")) for row in list_model_rows(answer) if row.get("state") == "loaded"]
+    names = [name for name in dict.fromkeys([*loaded, *list_model_names(answer)]) if name]
     chat = [name for name in names if not any(word in name.lower() for word in _NOT_CHAT)]
     return tuple(chat or names)
 
@@ -186,9 +188,9 @@ async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
     return body
 
 
-def find_local_server(ports: Mapping[int, str] = USUAL_PORTS) -> Found | None:
-    """`discover` for synchronous callers, also below a running event loop; takes `TIME_LIMIT_S` at most."""
-    return BackgroundCall(lambda: asyncio.run(discover(ports)), "find-model-server").wait()
+def find_local_server(ports: Mapping[int, str] = USUAL_PORTS) -> FoundServer | None:
+    """`discover_server` for synchronous callers, also below a running event loop; takes `TIME_LIMIT_S` at most."""
+    return BackgroundCall(lambda: asyncio.run(discover_server(ports)), "find-model-server").wait()
 
 
 def list_models(base_url: str, key: str | None, time_limit_s: float = 1.0) -> tuple[str, ...]:
@@ -228,7 +230,7 @@ def resolve_alias(config: Config) -> Config:
     return structs.replace(config, **changed)
 
 
-def find_settings(config: Config, model: str) -> ModelSettings | None:
+def find_model_settings(config: Config, model: str) -> ModelSettings | None:
     """What is configured for a model by its own name, else by the first alias that stands for it; None for nothing."""
     own = config.models.get(model)
     return own or next((one for one in config.models.values() if one.model == model), None)
@@ -247,7 +249,7 @@ def _given(own: ModelSettings) -> dict[str, object]:
 DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
 
 
-def _find_server() -> "Found | None":
+def _find_server() -> "FoundServer | None":
 
     return find_local_server()
 
@@ -257,7 +259,7 @@ def make_provider(
     env: Mapping[str, str],
     *,
     book: LessonBook | None = None,
-    find_server: "Callable[[], Found | None]" = _find_server,
+    find_server: "Callable[[], FoundServer | None]" = _find_server,
     learn_secret: Callable[[str], None] = lambda _: None,
 ) -> Provider:
     """The provider for this configuration. Opens no connection, but looks for a local server (at most 0.1 s) when
@@ -281,19 +283,19 @@ def make_provider(
             found = find_server()
             if found is None:
                 return _offline()
-            return _connect(config, preset_named(found.name), found.base_url, _Key(), found.models, book)
+            return _connect(config, find_preset(found.name), found.base_url, _Key(), found.models, book)
         base_url = _address_variable(preset, env)
     url = _address(preset, base_url, env)
-    preset = preset or preset_at(url)
+    preset = preset or find_preset_by_url(url)
     key = _key(config, env, preset, asked=bool(config.base_url), learn=learn_secret)
     return _connect(config, preset, url, key, (), book, doubtful=not base_url and _is_doubtful(preset, env))
 
 
-def _is_doubtful(preset: Preset | None, env: Mapping[str, str]) -> bool:
+def _is_doubtful(preset: ServerPreset | None, env: Mapping[str, str]) -> bool:
     if preset is None or preset.base_url:
         return False
 
-    return is_doubtful(preset.name, env)
+    return has_unknown_region(preset.name, env)
 
 
 class _Key(Struct, frozen=True, kw_only=True):
@@ -304,17 +306,17 @@ class _Key(Struct, frozen=True, kw_only=True):
     command: "KeyCommand | None" = None
 
 
-def _address_variable(preset: Preset, env: Mapping[str, str]) -> str:
+def _address_variable(preset: ServerPreset, env: Mapping[str, str]) -> str:
     return env.get(preset.url_variable, "").strip() if preset.url_variable else ""
 
 
-def _address(preset: Preset | None, base_url: str, env: Mapping[str, str]) -> str:
+def _address(preset: ServerPreset | None, base_url: str, env: Mapping[str, str]) -> str:
     """The base URL: as given, completed, else the preset's. Raises ConfigError where a resource or region is missing.
 
     An Azure resource is recognised by its host as well.
     """
     if base_url:
-        host = host_of(base_url if "://" in base_url else f"//{base_url}")
+        host = url_host(base_url if "://" in base_url else f"//{base_url}")
         at = preset or next((one for one in PRESETS if host and is_own_host(one, host)), None)
         if at is not None and at.name == "azure":
             return complete_azure_address(base_url)
@@ -331,10 +333,10 @@ def _offline() -> Provider:
     return OfflineProvider()
 
 
-def _named_preset(config: Config) -> Preset | None:
+def _named_preset(config: Config) -> ServerPreset | None:
     if config.provider is None:
         return None
-    preset = preset_named(config.provider)
+    preset = find_preset(config.provider)
     if preset is None:
         names = [*(preset.name for preset in PRESETS), OFFLINE]
         from clio.text.fuzzy import find_nearest_name
@@ -345,14 +347,14 @@ def _named_preset(config: Config) -> Preset | None:
     return preset
 
 
-def _preset_with_key(config: Config, env: Mapping[str, str]) -> Preset | None:
+def _preset_with_key(config: Config, env: Mapping[str, str]) -> ServerPreset | None:
     """The first server whose key is in the environment, where its address is known as well."""
     if config.api_key or config.api_key_command:
-        return preset_named("openai")
+        return find_preset("openai")
     return next((preset for preset in PRESETS if _is_found(preset, env)), None)
 
 
-def _is_found(preset: Preset, env: Mapping[str, str]) -> bool:
+def _is_found(preset: ServerPreset, env: Mapping[str, str]) -> bool:
     if not (preset.key_required and preset.found_by_key and env.get(preset.key_variable, "").strip()):
         return False
     if preset.base_url:
@@ -364,7 +366,7 @@ def _is_found(preset: Preset, env: Mapping[str, str]) -> bool:
 
 
 def _key(
-    config: Config, env: Mapping[str, str], preset: Preset | None, *, asked: bool, learn: Callable[[str], None]
+    config: Config, env: Mapping[str, str], preset: ServerPreset | None, *, asked: bool, learn: Callable[[str], None]
 ) -> _Key:
     """The key for the server. A preset's key goes nowhere else, and OPENAI_API_KEY to no other preset."""
     if config.api_key and config.api_key_command:
@@ -384,7 +386,7 @@ def _key(
     return _Key(text=key, variable=variable or DEFAULT_KEY_VARIABLE)
 
 
-def _next_step(preset: Preset) -> str:
+def _next_step(preset: ServerPreset) -> str:
     if preset.name == "vertex":
         return '"gcloud auth print-access-token" as `api_key_command` in your configuration gives one'
     return f"set {preset.key_variable}"
@@ -392,7 +394,7 @@ def _next_step(preset: Preset) -> str:
 
 def _connect(
     config: Config,
-    preset: Preset | None,
+    preset: ServerPreset | None,
     url: str,
     key: _Key,
     models: tuple[str, ...],
@@ -412,7 +414,7 @@ def _connect(
         address_setting=_address_setting(config, preset),
         doubtful_address=doubtful,
     )
-    learned = (book or LessonBook()).of(urlsplit(without_login(url)).netloc, model)
+    learned = (book or LessonBook()).lessons_for(urlsplit(strip_login(url)).netloc, model)
     auth = _auth(key, protocol, endpoint, preset, learned.lessons)
     may_switch = config.api == "auto" and protocol != "messages"
 
@@ -431,7 +433,7 @@ def _connect(
     )
 
 
-def _address_setting(config: Config, preset: Preset | None) -> str:
+def _address_setting(config: Config, preset: ServerPreset | None) -> str:
     """What the user would change to reach another address."""
     if config.base_url is None and preset is not None:
         if preset.name == "bedrock":
@@ -442,7 +444,7 @@ def _address_setting(config: Config, preset: Preset | None) -> str:
     return "--base-url"
 
 
-def _protocol(config: Config, preset: Preset | None, url: str) -> ProtocolName:
+def _protocol(config: Config, preset: ServerPreset | None, url: str) -> ProtocolName:
     """The protocol to begin with: as configured, else the preset's, else what the address tells."""
     if config.api != "auto":
         return config.api
@@ -452,37 +454,39 @@ def _protocol(config: Config, preset: Preset | None, url: str) -> ProtocolName:
 
 
 def _learned_protocol(
-    protocol: ProtocolName, learned: ModelLessons, preset: Preset | None, url: str, *, may_switch: bool
+    protocol: ProtocolName, learned: ModelLessons, preset: ServerPreset | None, url: str, *, may_switch: bool
 ) -> ProtocolName:
     """The same, or what the server was found to speak instead. A maker's own server is asked again in every run, and
     one that the user chose a protocol for, once a day."""
     if protocol == "responses" and learned.protocol == "chat":
-        own = preset is not None and host_of(url) == host_of(preset.base_url)
+        own = preset is not None and url_host(url) == url_host(preset.base_url)
         return "chat" if (may_switch or learned.is_fresh) and not own else protocol
     return "responses" if protocol == "chat" and learned.protocol == "responses" and may_switch else protocol
 
 
-def _auth(key: _Key, protocol: ProtocolName, at: Endpoint, preset: Preset | None, lessons: Lessons) -> Auth:
+def _auth(key: _Key, protocol: ProtocolName, at: Endpoint, preset: ServerPreset | None, lessons: Lessons) -> Auth:
     if protocol != "messages":
         return Auth(key.text, preset.key_scheme if preset else "bearer", command=key.command)
-    from clio.providers.messages import headers_for
+    from clio.providers.messages import make_headers
 
     # Other makers' servers look for the key in one of two headers; Anthropic knows only its own.
     own: Scheme = "bearer" if key.variable == "ANTHROPIC_AUTH_TOKEN" else "x-api-key"
-    is_anthropic = host_of(at.base_url).endswith("anthropic.com")
+    is_anthropic = url_host(at.base_url).endswith("anthropic.com")
     scheme: Scheme = own if is_anthropic else "x-api-key and bearer"
-    return Auth(key.text, scheme, headers_for(at.model, lessons), command=key.command)
+    return Auth(key.text, scheme, make_headers(at.model, lessons), command=key.command)
 
 
-def _speak(name: ProtocolName, at: Endpoint, config: Config, preset: Preset | None, lessons: Lessons) -> WireProtocol:
+def _speak(
+    name: ProtocolName, at: Endpoint, config: Config, preset: ServerPreset | None, lessons: Lessons
+) -> WireProtocol:
     """Only the protocol that is spoken is imported."""
     own = config.models.get(at.model)
     tools, images = own is None or own.tools, takes_images(config, at.model)
-    place = urlsplit(without_login(at.base_url)).netloc
+    place = urlsplit(strip_login(at.base_url)).netloc
     origin = f"{name} {place} {at.model}"
     match name:
         case "chat":
-            quirks = quirks_of(preset, at.base_url, at.model)
+            quirks = find_quirks(preset, at.base_url, at.model)
             return ChatProtocol(
                 at.model,
                 quirks,
@@ -505,7 +509,7 @@ def _speak(name: ProtocolName, at: Endpoint, config: Config, preset: Preset | No
 
 
 def _transport(config: Config, url: str, auth: Auth, protocol: ProtocolName) -> Transport:
-    package = config.transport == "openai" or (config.transport == "auto" and bool(needs_package(url)))
+    package = config.transport == "openai" or (config.transport == "auto" and bool(explain_package_need(url)))
     if package and protocol != "messages":
         from clio.providers.openai_transport import OpenAITransport
 
@@ -514,8 +518,8 @@ def _transport(config: Config, url: str, auth: Auth, protocol: ProtocolName) -> 
 
 
 def _first_model(url: str, key: _Key, models: tuple[str, ...]) -> str:
-    place = without_login(url)
-    if not models and url.startswith("http://") and is_local_host(host_of(url)):
+    place = strip_login(url)
+    if not models and url.startswith("http://") and is_local_host(url_host(url)):
         models = list_models(url, _read_now(key))
         if not models:
             raise ConfigError(
@@ -542,7 +546,7 @@ def _with_messages_version(url: str) -> str:
 
 
 def _display_name(url: str) -> str:
-    return urlsplit(without_login(url)).netloc if is_loopback(host_of(url)) else host_of(url)
+    return urlsplit(strip_login(url)).netloc if is_loopback(url_host(url)) else url_host(url)
 
 
 class OpenedProviders:

@@ -24,11 +24,11 @@ from clio.providers.base import (
     ProtocolName,
     ToolCallDelta,
     ToolSpec,
-    name_images,
-    parts_in_order,
+    append_image_names,
+    iter_answer_parts,
 )
 from clio.providers.effort import EffortLevels
-from clio.providers.failure import Failure, TransportFailed, complaint, is_unwanted, names_field
+from clio.providers.failure import Failure, TransportFailed, extract_complaint, names_field, says_unsupported
 from clio.text.json_data import (
     as_dict,
     as_list,
@@ -48,7 +48,7 @@ _PASSING = ("server_error", "internal", "rate_limit", "timeout", "overload", "un
 
 
 class ResponsesDecoder:
-    """See `Decoder`. An item is known by its place in the output: some servers change its id on the way."""
+    """See `AnswerDecoder`. An item is known by its place in the output: some servers change its id on the way."""
 
     def __init__(self, origin: str = "") -> None:
         self._origin = origin
@@ -66,7 +66,7 @@ class ResponsesDecoder:
         self._thought: set[object] = set()  # places of reasoning items that were shown, and of their parts
 
     def take(self, event: object) -> Chunk | None:
-        """See `Decoder`."""
+        """See `AnswerDecoder`."""
         data = as_dict(event)
         kind = data.get("type")
         match kind:
@@ -100,11 +100,11 @@ class ResponsesDecoder:
 
     @property
     def is_whole(self) -> bool:
-        """See `Decoder`: the last event names the status; without it, every item must have ended."""
+        """See `AnswerDecoder`: the last event names the status; without it, every item must have ended."""
         return self.is_finished or (self.has_content and not self._open and bool(self._spoken or self._calls))
 
     def ending(self) -> Chunk:
-        """See `Decoder`."""
+        """See `AnswerDecoder`."""
         items = tuple(self._items)
         origin = self._origin if items else ""
         return Chunk(finish_reason=self.finish_reason, usage=self._usage, reasoning_items=items, origin=origin)
@@ -359,13 +359,13 @@ class ResponsesProtocol:
 
     def adapt(self, refusal: str) -> str | None:
         """See `WireProtocol`. Each field is left out once and for all; reasoning items only those that were sent."""
-        words = complaint(refusal)
+        words = extract_complaint(refusal)
         if _ITEM_REFUSED.search(words) and self._with_items:
             self._returns_items = not self._dropped  # where those that followed are refused too, none is sent again
             self._dropped |= self._with_items
             self._forget()
             return ""
-        if is_unwanted(words) and (field := self._refused_field(words)):
+        if says_unsupported(words) and (field := self._refused_field(words)):
             return self._leave_out(field)
         if (said := self._efforts.adapt(refusal)) is not None:
             return said
@@ -476,7 +476,7 @@ class ResponsesProtocol:
 
     def _parts(self, text: str, parts: Sequence[ImagePart], images: Mapping[str, bytes]) -> object:
         if not parts or not self._images:
-            return name_images(text, parts)
+            return append_image_names(text, parts)
         rows: list[dict[str, object]] = [{"type": "input_text", "text": text}]
         for part in parts:
             data = images.get(part.blob)
@@ -495,7 +495,7 @@ class ResponsesProtocol:
         phase = ""
         has_items = False
         returned = self._returns_items and message.id not in self._dropped
-        for part in parts_in_order(message, self._origin if returned else _NOWHERE):
+        for part in iter_answer_parts(message, self._origin if returned else _NOWHERE):
             match part:
                 case ReasoningItem():
                     item = _read_item(part)

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from clio.images import image_size
 from clio.messages import ImagePart, Message, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest, Lessons
-from clio.providers.failure import Failure, complaint
+from clio.providers.failure import Failure, extract_complaint
 from clio.text.json_data import as_list, as_text, as_token_count
 from clio.text.lazy_regex import LazyRegex
 
@@ -127,7 +127,7 @@ class SentPictures:
         self._sent: list[_Sent] = []  # of the last request, the oldest first
         self._copies: dict[str, tuple[Message, tuple[str, ...], Message]] = {}
 
-    def fit(self, request: ChatRequest) -> ChatRequest:
+    def fit_request(self, request: ChatRequest) -> ChatRequest:
         """The request with the pictures its server takes; the others are named in their messages."""
         refused = set(map(as_text, as_list(self._lessons.get(_REFUSED))))
         present = list(_pictures_in(request))
@@ -144,7 +144,7 @@ class SentPictures:
         self._copies = {message.id: copy for message in messages if (copy := self._copies.get(message.id))}
         return structs.replace(request, messages=messages)
 
-    def accept(self) -> None:
+    def mark_accepted(self) -> None:
         """The last request was answered, so its pictures can be read."""
         self._accepted.update(one.part.blob for one in self._sent)
 
@@ -155,7 +155,7 @@ class SentPictures:
         """
         if not self._sent:
             return None
-        words = complaint(failure.body)
+        words = extract_complaint(failure.body)
         if failure.status == 413:
             return self._make_smaller(words)
         if (said := self._adapt_count(words)) is not None:

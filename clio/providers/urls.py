@@ -28,7 +28,7 @@ def normalise_base_url(text: str) -> str:
     url = text.strip().strip("'\"").strip()
     try:
         if not _SCHEME.match(url):
-            url = f"{'http' if is_local_host(host_of(f'//{url}')) else 'https'}://{url}"
+            url = f"{'http' if is_local_host(url_host(f'//{url}')) else 'https'}://{url}"
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
     except ValueError as error:
@@ -52,7 +52,7 @@ def _is_address(host: str) -> bool:
     return True
 
 
-def without_login(url: str) -> str:
+def strip_login(url: str) -> str:
     """The address without a user name and password before the host, for the screen."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
@@ -82,7 +82,7 @@ def is_version(segment: str) -> bool:
     return bool(_VERSION.fullmatch(segment))
 
 
-def host_of(url: str) -> str:
+def url_host(url: str) -> str:
     """The host's name in lower case, "" where there is none."""
     try:
         return urlsplit(url).hostname or ""

@@ -14,10 +14,10 @@ from pathlib import Path
 from msgspec import structs
 
 from clio.sandbox.fence import (
-    GIVEN,
-    Enclosed,
+    FILTER_PLACEHOLDER,
+    EnclosedCommand,
     Fence,
-    Level,
+    SandboxLevel,
     iter_git_folders,
     list_folders_between,
     list_socket_folders,
@@ -53,7 +53,7 @@ def is_known_machine() -> bool:
     return platform.machine() in _SOCKET
 
 
-def sandbox_filter(*, network: bool) -> bytes:
+def make_sandbox_filter(*, network: bool) -> bytes:
     """Build a seccomp filter for sandboxed commands: no sockets, or with `network` all but Unix sockets.
 
     A Unix socket leads to other programs, which the sandbox does not confine. Socket pairs are allowed, because they
@@ -64,7 +64,7 @@ def sandbox_filter(*, network: bool) -> bytes:
     return _program([], unix if network else [refuse])
 
 
-def read_only_filter(*, network: bool) -> bytes:
+def make_read_only_filter(*, network: bool) -> bytes:
     """Build a seccomp filter that denies changes to the metadata of files and, without `network`, all sockets.
 
     A denied socket fails with "network unreachable", so that it can be told from a file that may not be read. Raises
@@ -129,7 +129,7 @@ def find_bubblewrap() -> str | None:
 
 def enclose_with_bubblewrap(
     program: str, fence: Fence, argv: Sequence[str], cwd: Path, *, lingers: bool = False
-) -> Enclosed:
+) -> EnclosedCommand:
     """Confine a command to the fence with bubblewrap.
 
     A user namespace without capabilities is always created, so that root has no rights outside and mounts cannot be
@@ -143,13 +143,13 @@ def enclose_with_bubblewrap(
     words += [*_tree(fence), *(word for name in _SOCKET_VARIABLES for word in ("--unsetenv", name))]
     words += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(cwd), "--"]
     words += ["/bin/sh", "-c", _LINGERING if lingers else _ATTENDED, "sh", *argv]
-    return Enclosed(argv=tuple(words), keeper=True)
+    return EnclosedCommand(argv=tuple(words), keeper=True)
 
 
 def confine_with_bubblewrap(
     program: str, root: Path, argv: Sequence[str], shown: Sequence[Path], hidden: Sequence[Path],
     *, network: bool, lingers: bool = False,
-) -> Enclosed:  # fmt: skip
+) -> EnclosedCommand:  # fmt: skip
     """Confine a command so that all files are read-only, with a /tmp of its own and without sockets.
 
     TMPDIR names an empty folder in that /tmp.
@@ -167,8 +167,8 @@ def confine_with_bubblewrap(
     given = b""
     if not network:
         known = is_known_machine()
-        given = read_only_filter(network=False) if known else b""
-        words += ["--seccomp", GIVEN] if known else ["--unshare-net"]
+        given = make_read_only_filter(network=False) if known else b""
+        words += ["--seccomp", FILTER_PLACEHOLDER] if known else ["--unshare-net"]
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     if sys.platform != "win32" and os.geteuid() == 0:
         words += ["--remount-ro", "/proc"]  # for the reason given in `_tree`
@@ -184,7 +184,7 @@ def confine_with_bubblewrap(
             words += ["--ro-bind-try", str(folder), str(folder)]
     words += ["--setenv", "TMPDIR", temporary, "--chdir", str(root), "--"]
     words += ["/bin/sh", "-c", _LINGERING if lingers else _ATTENDED, "sh", *argv]
-    return Enclosed(argv=tuple(words), keeper=True, given=given)
+    return EnclosedCommand(argv=tuple(words), keeper=True, given=given)
 
 
 def _empty_folder(shown: Sequence[Path]) -> str:
@@ -228,7 +228,7 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "
 _SINKS = ("null", "zero", "full")
 
 
-def enclose_with_landlock(fence: Fence, argv: Sequence[str], *, lingers: bool = False) -> Enclosed:
+def enclose_with_landlock(fence: Fence, argv: Sequence[str], *, lingers: bool = False) -> EnclosedCommand:
     """Confine a command to the fence with Landlock: a small Python process confines itself and becomes the command.
 
     A second process supervises it. This is not done between fork and exec, where no Python code may run while other
@@ -238,10 +238,12 @@ def enclose_with_landlock(fence: Fence, argv: Sequence[str], *, lingers: bool = 
         lingers: run until everything the command has started ends.
     """
     places = [*map(str, fence.write), tempfile.gettempdir(), "/tmp", *(f"/dev/{name}" for name in _DEVICES)]
-    return _enclosed(partial(sandbox_filter, network=fence.network), places, argv, lingers=lingers)
+    return _enclosed(partial(make_sandbox_filter, network=fence.network), places, argv, lingers=lingers)
 
 
-def confine_with_landlock(tmp: Path | None, argv: Sequence[str], *, network: bool, lingers: bool = False) -> Enclosed:
+def confine_with_landlock(
+    tmp: Path | None, argv: Sequence[str], *, network: bool, lingers: bool = False
+) -> EnclosedCommand:
     """Confine a command so that it writes only below `tmp` and has no sockets.
 
     Args:
@@ -249,7 +251,7 @@ def confine_with_landlock(tmp: Path | None, argv: Sequence[str], *, network: boo
         network: keep sockets.
     """
     places = [*([str(tmp)] if tmp else []), *(f"/dev/{name}" for name in _SINKS)]
-    enclosed = _enclosed(partial(read_only_filter, network=network), places, argv, lingers=lingers)
+    enclosed = _enclosed(partial(make_read_only_filter, network=network), places, argv, lingers=lingers)
     if tmp is None:
         return enclosed
     return structs.replace(enclosed, tmp=tmp, env=(("TMPDIR", str(tmp)),))
@@ -257,11 +259,11 @@ def confine_with_landlock(tmp: Path | None, argv: Sequence[str], *, network: boo
 
 def _enclosed(
     make_filter: Callable[[], bytes], places: Sequence[str], argv: Sequence[str], *, lingers: bool
-) -> Enclosed:
+) -> EnclosedCommand:
     # on an unknown machine `landlock_child` reports the error itself
     seccomp_filter = make_filter().hex() if is_known_machine() else ""
     words = (seccomp_filter, "lingers" if lingers else "attended", str(len(places)), *places, *argv)
-    return Enclosed(argv=words, keeper=True, script=CHILD)
+    return EnclosedCommand(argv=words, keeper=True, script=CHILD)
 
 
 def explain_missing_landlock() -> str:
@@ -287,9 +289,9 @@ def find_seatbelt() -> str | None:
     return shutil.which("sandbox-exec")
 
 
-def enclose_with_seatbelt(program: str, fence: Fence, argv: Sequence[str]) -> Enclosed:
+def enclose_with_seatbelt(program: str, fence: Fence, argv: Sequence[str]) -> EnclosedCommand:
     """Confine a command to the fence with Seatbelt."""
-    return Enclosed(argv=(program, "-p", render_seatbelt_profile(fence), "env", f"TMPDIR={fence.tmp}", *argv))
+    return EnclosedCommand(argv=(program, "-p", render_seatbelt_profile(fence), "env", f"TMPDIR={fence.tmp}", *argv))
 
 
 def render_seatbelt_profile(fence: Fence) -> str:
@@ -301,7 +303,7 @@ def render_seatbelt_profile(fence: Fence) -> str:
     return "".join(f"{line}\n" for line in _rules(fence))
 
 
-def confine_with_seatbelt(program: str, tmp: Path | None, argv: Sequence[str], *, network: bool) -> Enclosed:
+def confine_with_seatbelt(program: str, tmp: Path | None, argv: Sequence[str], *, network: bool) -> EnclosedCommand:
     """Confine a command so that it writes only below `tmp` and has no network.
 
     Args:
@@ -309,7 +311,7 @@ def confine_with_seatbelt(program: str, tmp: Path | None, argv: Sequence[str], *
     """
     text = "".join(f"{line}\n" for line in _read_only_rules(tmp, network=network))
     env = (("TMPDIR", str(tmp)),) if tmp is not None else ()
-    return Enclosed(argv=(program, "-p", text, *argv), tmp=tmp, env=env)
+    return EnclosedCommand(argv=(program, "-p", text, *argv), tmp=tmp, env=env)
 
 
 def _read_only_rules(tmp: Path | None, *, network: bool) -> Iterator[str]:
@@ -375,7 +377,9 @@ _TRY_CONFINED = 'if mkdir "$1" 2>&-; then rmdir "$1"; echo a command could write
 _TRY = 'echo in > inside; echo out > "$1/outside"; echo out > .git/config; echo done'
 
 
-def enclose_command(level: Level, fence: Fence, argv: tuple[str, ...], cwd: Path, *, lingers: bool = False) -> Enclosed:
+def enclose_command(
+    level: SandboxLevel, fence: Fence, argv: tuple[str, ...], cwd: Path, *, lingers: bool = False
+) -> EnclosedCommand:
     """Confine a command to the fence with the given level. Raises OSError if the level's program is missing.
 
     Args:
@@ -389,10 +393,10 @@ def enclose_command(level: Level, fence: Fence, argv: tuple[str, ...], cwd: Path
         case "seatbelt":
             return enclose_with_seatbelt(_there(find_seatbelt(), "sandbox-exec"), fence, argv)
         case "off":
-            return Enclosed(argv=argv)
+            return EnclosedCommand(argv=argv)
 
 
-def explain_unusable_level(level: Level, env: Mapping[str, str]) -> str:
+def explain_unusable_level(level: SandboxLevel, env: Mapping[str, str]) -> str:
     """Why a level does not work on this machine; "" if it does. Runs one small command in 15 to 60 ms."""
     if reason := _absent(level):
         return reason
@@ -403,7 +407,7 @@ def explain_unusable_level(level: Level, env: Mapping[str, str]) -> str:
         return error_cause(error)
 
 
-def _try(level: Level, folder: Path, env: Mapping[str, str]) -> str:
+def _try(level: SandboxLevel, folder: Path, env: Mapping[str, str]) -> str:
     root, outside, tmp = folder / "project", folder / "other", folder / "tmp"
     for path in (root / ".git" / "hooks", outside, tmp):
         path.mkdir(parents=True)
@@ -420,7 +424,7 @@ def _try(level: Level, folder: Path, env: Mapping[str, str]) -> str:
     return ""
 
 
-def explain_unusable_confinement(level: Level, env: Mapping[str, str], person: Path) -> str:
+def explain_unusable_confinement(level: SandboxLevel, env: Mapping[str, str], person: Path) -> str:
     """Why a level cannot confine a read-only command on this machine; "" if it can.
 
     Runs one small command that tries to create a folder in the user's home folder. Leaves no file if that is denied.
@@ -440,9 +444,9 @@ def explain_unusable_confinement(level: Level, env: Mapping[str, str], person: P
 
 
 def confine_command(
-    level: Level, root: Path, argv: tuple[str, ...], *, person: Path, env: Mapping[str, str] | None = None,
+    level: SandboxLevel, root: Path, argv: tuple[str, ...], *, person: Path, env: Mapping[str, str] | None = None,
     network: bool = False, lingers: bool = False, own_tmp: bool = True,
-) -> Enclosed:  # fmt: skip
+) -> EnclosedCommand:  # fmt: skip
     """Confine a read-only command: it writes only to a /tmp of its own and has no network.
 
     The caller removes `Enclosed.tmp`, if there is one, after the command. Raises OSError if the level's program is
@@ -464,21 +468,21 @@ def confine_command(
             program = _there(find_seatbelt(), "sandbox-exec")
             return confine_with_seatbelt(program, _own_tmp() if own_tmp else None, argv, network=network)
         case "off":
-            return Enclosed(argv=argv)
+            return EnclosedCommand(argv=argv)
 
 
 def _own_tmp() -> Path:
     return Path(tempfile.mkdtemp(prefix="clio-command-")).resolve()
 
 
-def _run(enclosed: Enclosed, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def _run(enclosed: EnclosedCommand, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     argv, given = enclosed.command, -1
     try:
         if enclosed.given:
             given, write = os.pipe()
             os.write(write, enclosed.given)
             os.close(write)
-            place = argv.index(GIVEN)
+            place = argv.index(FILTER_PLACEHOLDER)
             argv = (*argv[:place], str(given), *argv[place + 1 :])
         return subprocess.run(
             argv, cwd=cwd, env={**env, **dict(enclosed.env)}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
@@ -489,8 +493,8 @@ def _run(enclosed: Enclosed, cwd: Path, env: Mapping[str, str]) -> subprocess.Co
             os.close(given)
 
 
-def _absent(level: Level) -> str:
-    find: Mapping[Level, Callable[[], str]] = {
+def _absent(level: SandboxLevel) -> str:
+    find: Mapping[SandboxLevel, Callable[[], str]] = {
         "bwrap": lambda: "" if find_bubblewrap() else "bubblewrap is not installed",
         "landlock": explain_missing_landlock,
         "seatbelt": lambda: "" if find_seatbelt() else "it is a part of macOS",

@@ -14,7 +14,7 @@ from clio.config.paths import FOLDER_NAME
 from clio.storage.locks import error_cause
 from clio.text.lazy_regex import LazyRegex
 
-Level = Literal["bwrap", "landlock", "seatbelt", "off"]
+SandboxLevel = Literal["bwrap", "landlock", "seatbelt", "off"]
 """The mechanism that confines a command."""
 
 
@@ -42,13 +42,13 @@ class Fence(Struct, frozen=True, kw_only=True):
     network: bool = False
 
 
-class Enclosed(Struct, frozen=True, kw_only=True):
+class EnclosedCommand(Struct, frozen=True, kw_only=True):
     """A program and its arguments, confined.
 
     Attributes:
         keeper: its first process only waits for the command itself.
         script: a Python file of clio whose `main` takes `argv`.
-        given: bytes to read from the descriptor whose number replaces the first `GIVEN` in `argv`.
+        given: bytes to read from the descriptor whose number replaces the first `FILTER_PLACEHOLDER` in `argv`.
         tmp: a folder to remove after the command.
         env: further variables.
     """
@@ -66,7 +66,7 @@ class Enclosed(Struct, frozen=True, kw_only=True):
         return (sys.executable, "-I", "-S", "-B", self.script, *self.argv) if self.script else self.argv
 
 
-GIVEN = "@given"
+FILTER_PLACEHOLDER = "@given"
 
 
 def list_folders_between(upper: Path, lower: Path) -> tuple[Path, ...]:
@@ -74,7 +74,7 @@ def list_folders_between(upper: Path, lower: Path) -> tuple[Path, ...]:
     return tuple(folder for folder in reversed(lower.parents) if upper in folder.parents)
 
 
-TMP = Path("/tmp")
+TMP_FOLDERS = Path("/tmp")
 WARNING = "/tmp is the sandbox's own there: what is put into it goes when clio ends"
 """Shown to the user with the approval of a command that names /tmp."""
 TOLD = (
@@ -92,7 +92,7 @@ def find_tmp_paths(command: str) -> list[Path]:
     return [Path(found.group()) for found in _NAMED.finditer(command)]
 
 
-def list_tmp_program_folders(env: Mapping[str, str], tmp: Path = TMP) -> tuple[Path, ...]:
+def list_tmp_program_folders(env: Mapping[str, str], tmp: Path = TMP_FOLDERS) -> tuple[Path, ...]:
     """Return the folders below /tmp that contain the user's programs, by PATH and VIRTUAL_ENV, topmost first.
 
     For a `bin` folder whose programs need files beside it, such as a venv's, that is its parent; for a venv created by
@@ -254,7 +254,7 @@ _MAX_FILES = 300
 """Files remembered per folder."""
 
 
-class Seen(Struct, frozen=True):
+class SavedFile(Struct, frozen=True):
     """The state of one path: a file's bytes and mode, a link's target, or missing."""
 
     content: bytes | None = None
@@ -262,7 +262,7 @@ class Seen(Struct, frozen=True):
     link: str | None = None
 
 
-class Guard:
+class FileGuard:
     """Remembers files, and the files directly inside folders, to restore them. Those over 1 MB are only compared.
 
     Args:
@@ -278,7 +278,7 @@ class Guard:
     def changed(self) -> list[Path]:
         """Return the paths whose state has changed."""
         now = {*self._files(), *self._before}
-        return sorted(path for path in now if _look(path) != self._before.get(path, Seen()))
+        return sorted(path for path in now if _look(path) != self._before.get(path, SavedFile()))
 
     def undo(self) -> list[tuple[Path, Path | None]]:
         """Restore everything. Returns each changed path and the file that holds its new content, None if it was
@@ -292,7 +292,7 @@ class Guard:
             if not path.parent.is_dir():
                 continue  # restored together with its folder, which was removed as a whole
             aside = _set_aside(path)
-            _restore(path, self._before.get(path, Seen()))
+            _restore(path, self._before.get(path, SavedFile()))
             done.append((path, aside))
         return done
 
@@ -320,7 +320,7 @@ class Guard:
                 yield path
 
 
-def restore_guarded_files(guard: Guard, root: Path) -> str:
+def restore_guarded_files(guard: FileGuard, root: Path) -> str:
     """Restore everything and return a line about it, paths relative to the workspace; "" if nothing changed."""
     try:
         undone = guard.undo()
@@ -355,21 +355,21 @@ def _set_aside(path: Path) -> Path | None:
     return aside
 
 
-def _look(path: Path) -> Seen:
+def _look(path: Path) -> SavedFile:
     try:
         if path.is_symlink():
-            return Seen(link=str(path.readlink()))
+            return SavedFile(link=str(path.readlink()))
         if path.is_dir():
-            return Seen()  # its files are compared one by one
+            return SavedFile()  # its files are compared one by one
         status = path.stat()
         if status.st_size > _MAX_BYTES:
-            return Seen(content=b"%d %d" % (status.st_size, status.st_mtime_ns), mode=-1)
-        return Seen(content=path.read_bytes(), mode=status.st_mode & 0o777)
+            return SavedFile(content=b"%d %d" % (status.st_size, status.st_mtime_ns), mode=-1)
+        return SavedFile(content=path.read_bytes(), mode=status.st_mode & 0o777)
     except OSError:
-        return Seen()
+        return SavedFile()
 
 
-def _restore(path: Path, seen: Seen) -> None:
+def _restore(path: Path, seen: SavedFile) -> None:
     if seen.link is not None:
         path.symlink_to(seen.link)
     elif seen.content is not None and seen.mode >= 0:
@@ -394,7 +394,7 @@ LOOPBACK = LazyRegex(r"Connection refused|\bECONNREFUSED\b|Failed to connect|Cou
 _TMP = LazyRegex(r"/tmp/[^\n]*No such file|No such file[^\n]*/tmp/", re.IGNORECASE)
 
 
-def describe_denial(output: str, level: Level, *, network: bool) -> str:
+def describe_denial(output: str, level: SandboxLevel, *, network: bool) -> str:
     """Return one line with the likely cause and the way out; "" if nothing points to the sandbox."""
     if level == "off":
         return ""
@@ -430,9 +430,9 @@ _LAST_CHARS = 20_000
 _LINE_CHARS = 1_000
 
 
-def find_refusal(
+def find_denied_action(
     output: str,
-    level: Level,
+    level: SandboxLevel,
     *,
     root: Path,
     network: bool,
@@ -479,7 +479,7 @@ def _is_error_of(line: str, programs: Collection[str]) -> bool:
     return speaker is not None and (speaker["name"] in programs or speaker["name"] in _SHELLS)
 
 
-def _denied(line: str, level: Level, root: Path, *, network: bool) -> str:
+def _denied(line: str, level: SandboxLevel, root: Path, *, network: bool) -> str:
     if sys.platform == "win32":
         return ""
     privileged = os.geteuid() == 0  # a confined command has none of root's privileges

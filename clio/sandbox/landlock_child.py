@@ -40,11 +40,11 @@ _LEFT = b"[processes it left running were stopped, background=true would keep th
 """Last line of the output, for the model."""
 
 
-class Unable(Exception):
+class LandlockUnavailable(Exception):
     """The kernel does not support what is needed."""
 
 
-def missing() -> str:
+def explain_missing() -> str:
     """Why commands cannot be confined here; "" if they may be."""
     if os.uname().machine not in _CAPSET:
         return f"clio knows no system calls of {os.uname().machine}"
@@ -55,13 +55,13 @@ def missing() -> str:
     return "" if version >= _MIN_VERSION else "the kernel is older than Linux 6.2"
 
 
-def shut_in(places: list[str], seccomp_filter: bytes) -> None:
+def confine_process(places: list[str], seccomp_filter: bytes) -> None:
     """Restrict this process and all it starts to writing below `places`, for the rest of their lives.
 
     Raises Unable, OSError.
     """
-    if reason := missing():
-        raise Unable(reason)
+    if reason := explain_missing():
+        raise LandlockUnavailable(reason)
     version = _call(_CREATE_RULESET, None, 0, 1)
     rules = struct.pack("=QQQ", _WRITES, 0, _SCOPES if version >= _SCOPES_ABI else 0)
     rules = rules if version >= _SCOPES_ABI else rules[:16] if version >= 4 else rules[:8]
@@ -103,7 +103,7 @@ def _library() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def keep(command: int, *, lingers: bool) -> int:
+def run_and_supervise(command: int, *, lingers: bool) -> int:
     """Wait for a command and all processes it started. Returns its exit code, negative for a signal, as `subprocess`
     does.
 
@@ -200,8 +200,8 @@ def _run_confined(arguments: list[str], seccomp_filter: bytes, count: int) -> in
     """Confine this process and become the command. Returns an exit code only on failure."""
     places, command = arguments[:count], arguments[count:]
     try:
-        shut_in(places, seccomp_filter)
-    except (Unable, OSError) as error:
+        confine_process(places, seccomp_filter)
+    except (LandlockUnavailable, OSError) as error:
         sys.stderr.write(f"the command was not run, because the sandbox landlock cannot be had: {error}\n")
         return 126
     try:
@@ -243,7 +243,7 @@ def main(arguments: list[str]) -> int:
         code = _run_confined(arguments[3:], bytes.fromhex(arguments[0]), int(arguments[2]))
         sys.stderr.flush()
         os._exit(code)
-    return _exit_like(keep(child, lingers=arguments[1] == "lingers"))
+    return _exit_like(run_and_supervise(child, lingers=arguments[1] == "lingers"))
 
 
 if __name__ == "__main__":

@@ -19,10 +19,10 @@ from clio.storage.locks import error_cause
 if TYPE_CHECKING:
     import tempfile
 
-    from clio.sandbox.fence import Enclosed, Fence, Guard, Level
+    from clio.sandbox.fence import EnclosedCommand, Fence, FileGuard, SandboxLevel
 
 
-class Watches:
+class FileWatches:
     """One guard per workspace with running commands. It holds the state from before the first of them started.
 
     Changes cannot be attributed: what the user changes meanwhile is moved aside like a change made by a job.
@@ -30,10 +30,10 @@ class Watches:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._guards: dict[Path, tuple[Guard, int]] = {}
+        self._guards: dict[Path, tuple[FileGuard, int]] = {}
         self._notes: list[str] = []
 
-    def begin(self, root: Path, look: "Callable[[], Guard]") -> None:
+    def begin(self, root: Path, look: "Callable[[], FileGuard]") -> None:
         """Note that a command starts in a workspace.
 
         Args:
@@ -77,8 +77,8 @@ class Watches:
 
 
 FILE_NAME = "confinement.json"
-_ORDER: "tuple[Level, ...]" = ("bwrap", "landlock", "seatbelt")
-_WORKS: "dict[Level, str]" = {
+_ORDER: "tuple[SandboxLevel, ...]" = ("bwrap", "landlock", "seatbelt")
+_WORKS: "dict[SandboxLevel, str]" = {
     "bwrap": "bwrap: files read-only, no network, no secrets",
     "landlock": "landlock: files read-only, no network, no secrets",
     "seatbelt": "seatbelt: files read-only, no network, no secrets",
@@ -105,16 +105,16 @@ class Confinement:
         self._home = home
         self._person = person
         self._env = env
-        self._level: Level | None = None if wanted else "off"
-        self._reasons: dict[Level, str] = {}
+        self._level: SandboxLevel | None = None if wanted else "off"
+        self._reasons: dict[SandboxLevel, str] = {}
         self._lock = threading.Lock()
 
     @property
-    def reasons(self) -> "Mapping[Level, str]":
+    def reasons(self) -> "Mapping[SandboxLevel, str]":
         """Why the levels that were tried do not work; empty before `level` is called."""
         return self._reasons
 
-    def level(self) -> "Level":
+    def level(self) -> "SandboxLevel":
         """Return the level that works here; "off" if none does. The first call blocks for 5 to 60 ms."""
         with self._lock:
             if self._level is None:
@@ -139,7 +139,7 @@ class Confinement:
         *,
         network: bool = False,
         lingers: bool = False,
-    ) -> "Enclosed | None":
+    ) -> "EnclosedCommand | None":
         """Confine a command; None if no level works. Blocks. Raises ToolFailed.
 
         The caller removes `Enclosed.tmp`, if there is one, after the command.
@@ -172,7 +172,7 @@ class Confinement:
                 f"the command was not run, because it could not be confined: {error_cause(error)}"
             ) from error
 
-    def use(self, level: "Level") -> None:
+    def use(self, level: "SandboxLevel") -> None:
         """Use this level without testing it; for tests and measurements."""
         with self._lock:
             self._level = level
@@ -182,7 +182,7 @@ class Confinement:
         with self._lock:
             self._level = self._find()
 
-    def _find(self) -> "Level":
+    def _find(self) -> "SandboxLevel":
         from clio.sandbox.backends import explain_unusable_confinement
 
         for level in _ORDER:
@@ -192,7 +192,7 @@ class Confinement:
                 return level
         return "off"
 
-    def _recall(self) -> "Level | None":
+    def _recall(self) -> "SandboxLevel | None":
         """Return the level stored since the machine was started. Levels that failed are tried again each time."""
         if self._home is None or not (key := _machine()):
             return None
@@ -204,7 +204,7 @@ class Confinement:
             return None
         return next((level for level in _ORDER if stored == {"machine": key, "level": level}), None)
 
-    def _remember(self, level: "Level") -> None:
+    def _remember(self, level: "SandboxLevel") -> None:
         if self._home is None or not self._home.is_dir() or not (key := _machine()):
             return
         import contextlib
@@ -244,7 +244,7 @@ def open_confinement(loaded: LoadedConfig, env: Mapping[str, str]) -> Confinemen
     return Confinement(wanted=config.confine_unasked != "off", home=home, person=user_home(env), env=env)
 
 
-_LEVEL_ORDER: "tuple[Level, ...]" = ("bwrap", "seatbelt", "landlock")  # the strictest first
+_LEVEL_ORDER: "tuple[SandboxLevel, ...]" = ("bwrap", "seatbelt", "landlock")  # the strictest first
 
 
 class Sandbox:
@@ -275,12 +275,12 @@ class Sandbox:
         self._env = env
         self._write = tuple(write)
         self._caches = caches
-        self._level: Level | None = "off" if choice == "off" else None
+        self._level: SandboxLevel | None = "off" if choice == "off" else None
         self._refused = ""
         self._told = not self.wanted
-        self._reasons: dict[Level, str] = {}
+        self._reasons: dict[SandboxLevel, str] = {}
         self._lock = threading.Lock()
-        self.watches = Watches()
+        self.watches = FileWatches()
         self._tmp: tempfile.TemporaryDirectory[str] | None = None
 
     @property
@@ -289,17 +289,17 @@ class Sandbox:
         return self.choice != "off"
 
     @property
-    def known(self) -> "Level | None":
+    def known(self) -> "SandboxLevel | None":
         """The level in use; None before it was tested. Costs nothing."""
         return self._level
 
     @property
-    def reasons(self) -> "Mapping[Level, str]":
+    def reasons(self) -> "Mapping[SandboxLevel, str]":
         """Why the levels that were tried do not work."""
         return self._reasons
 
     @property
-    def word(self) -> str:
+    def status_word(self) -> str:
         """Text for the status line: "sandbox bwrap", "sandbox landlock, partly", "no sandbox"; "" if none is
         configured.
         """
@@ -313,7 +313,7 @@ class Sandbox:
             case level:
                 return f"sandbox {level}"
 
-    def level(self) -> "Level":
+    def level(self) -> "SandboxLevel":
         """Return the level in use. The first call blocks for 15 to 100 ms.
 
         Raises:
@@ -326,7 +326,7 @@ class Sandbox:
                 raise ToolFailed(self._refused)
             return self._level
 
-    def trouble(self) -> list[str]:
+    def describe_trouble(self) -> list[str]:
         """Return messages for the user: once, that the configured level is not available; and which changes by jobs
         were undone.
 
@@ -379,17 +379,17 @@ class Sandbox:
         real = self.fence(root).write
         return any(".." in path.parts or not {path, *path.parents}.intersection(real) for path in named)
 
-    def enclose(self, argv: Sequence[str], root: Path, *, lingers: bool = False) -> "Enclosed":
+    def enclose(self, argv: Sequence[str], root: Path, *, lingers: bool = False) -> "EnclosedCommand":
         """Confine a command of a workspace if a level works. Blocks. Raises ToolFailed.
 
         Args:
             lingers: run until everything the command has started ends.
         """
-        from clio.sandbox.fence import Enclosed
+        from clio.sandbox.fence import EnclosedCommand
 
         level = self.level()
         if level == "off":
-            return Enclosed(argv=tuple(argv))
+            return EnclosedCommand(argv=tuple(argv))
         from clio.sandbox.backends import enclose_command
 
         try:
@@ -398,7 +398,7 @@ class Sandbox:
             why = f"{error_cause(error)}; the user can start clio without it"
             raise ToolFailed(f"the sandbox cannot be set up: {why}") from error
 
-    def guard(self, root: Path) -> "Guard":
+    def guard(self, root: Path) -> "FileGuard":
         """Remember the files the level cannot seal, to restore them after a command. Blocks. Raises like `level`."""
         return self._guard(root, (root / FOLDER_NAME, self._home))
 
@@ -410,21 +410,21 @@ class Sandbox:
         """
         self.watches.begin(root, lambda: self._guard(root, (self._home,)))
 
-    def _guard(self, root: Path, folders: tuple[Path, ...]) -> "Guard":
-        from clio.sandbox.fence import Guard
+    def _guard(self, root: Path, folders: tuple[Path, ...]) -> "FileGuard":
+        from clio.sandbox.fence import FileGuard
 
         match self.level():
             case "off":
-                return Guard(())
+                return FileGuard(())
             case "landlock" | "seatbelt":  # that level seals them as well, but by path, which a hard link circumvents
                 fence = self.fence(root)
                 own = (folder / name for folder in folders for name in PERMISSION_FILES)
                 files = (path for path in fence.sealed if path.is_file() or path.name == "hooks")
-                return Guard(
+                return FileGuard(
                     (*files, *own, *fence.watched), (root / ".git", root / ".git" / "hooks", root / FOLDER_NAME)
                 )
             case _:
-                return Guard(self.fence(root).watched)
+                return FileGuard(self.fence(root).watched)
 
     def close(self) -> None:
         """Remove the /tmp folder of the commands."""

@@ -20,7 +20,7 @@ from clio.tools.output import nearest
 from clio.tools.schemas import UseSkillArgs
 
 if TYPE_CHECKING:
-    from clio.mcp.servers import NamedTool, Servers
+    from clio.mcp.servers import McpServers, NamedTool
 
 
 _DESCRIPTION_CHARS, _COMPACT_CHARS = 2_000, 200
@@ -33,7 +33,7 @@ class McpTool:
     args = FreeArguments
     read_only = False
 
-    def __init__(self, servers: "Servers", named: "NamedTool") -> None:
+    def __init__(self, servers: "McpServers", named: "NamedTool") -> None:
         self._servers = servers
         self._named = named
         self.name = named.name
@@ -80,7 +80,7 @@ class McpTool:
         )
 
 
-def fitting_tools(servers: "Servers", most_tokens: int) -> tuple[list[Tool], list[str]]:
+def fitting_tools(servers: "McpServers", most_tokens: int) -> tuple[list[Tool], list[str]]:
     """The tools of this session in their order; where all are too many, the first, and the names of the rest."""
     kept: list[Tool] = []
     used = 0

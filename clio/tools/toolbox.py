@@ -31,7 +31,7 @@ from clio.tools.session_tools import Asker, AskUserTool, TodoTool
 from clio.tools.shell.jobs import JobTable
 
 if TYPE_CHECKING:
-    from clio.mcp.servers import Servers
+    from clio.mcp.servers import McpServers
     from clio.memory.system import MemorySystem
     from clio.skills.skills import Skill, SkillShelf
 
@@ -214,7 +214,7 @@ def use_skill_tool(shelf: "SkillShelf", skills: "Sequence[Skill]") -> Tool:
     return LateTool("use_skill", UseSkillArgs, use_skill, read_only=True)
 
 
-def server_tools(servers: "Servers", most_tokens: int) -> tuple[list[Tool], list[str]]:
+def server_tools(servers: "McpServers", most_tokens: int) -> tuple[list[Tool], list[str]]:
     """The tools of MCP servers, see `fitting_tools`."""
     if not servers.offered:
         return [], []

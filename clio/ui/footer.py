@@ -189,7 +189,7 @@ class SessionStatus:
             model=shell.answering.model,
             effort=_format_effort(shell),
             mode=shell.policy.mode,
-            sandbox=shell.sandbox.word,
+            sandbox=shell.sandbox.status_word,
             privacy=silent,
             context=self._asked_tokens / window if window and self._asked_tokens else None,
             active_todo=active_words(shell.session.todos),

@@ -18,7 +18,7 @@ from clio.config.loaded import LoadedConfig, TrustRequest
 from clio.config.schema import Config
 from clio.context.window import ContextWindow
 from clio.errors import ClioError
-from clio.mcp.servers import open_servers
+from clio.mcp.servers import open_mcp_servers
 from clio.memory.system import MemorySystem
 from clio.messages import UserMessage
 from clio.providers.base import Provider
@@ -49,7 +49,7 @@ class Harness:
         self.planning = Planning(self.policy, self.session)
         self.spending = open_spending(self.loaded)
         self.efforts = EffortChoices(self.config)
-        self.servers = open_servers(self.loaded, {}, clean=str)
+        self.servers = open_mcp_servers(self.loaded, {}, clean=str)
         self.added = AddedCommands()
         self.skills = SkillShelf(self.loaded.project, self.loaded.home, {"HOME": str(self.loaded.home.parent)})
 

@@ -11,7 +11,7 @@ from clio.context.request_builder import Built, ContextBuilder, Prefix
 from clio.context.window import ContextWindow
 from clio.ids import new_id
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from clio.providers.base import Limits
+from clio.providers.base import ModelLimits
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.tokens import TokenEstimator, message_units
@@ -31,7 +31,7 @@ def make_window(session: Session, tokens: int, *, prefixes: int = 1) -> ContextW
     """A window of so many tokens over a small system prompt; each further prefix is half as long."""
     makers = [lambda n=n: Prefix(system=SYSTEM[: len(SYSTEM) >> n], tools=()) for n in range(prefixes)]
     builder = ContextBuilder(project=Path(), prefixes=makers, estimator=TokenEstimator())
-    return ContextWindow(session, builder, Limits(context_window=tokens, max_output_tokens=4_096, source="config"))
+    return ContextWindow(session, builder, ModelLimits(context_window=tokens, max_output_tokens=4_096, source="config"))
 
 
 def user(text: str, **more: Any) -> UserMessage:

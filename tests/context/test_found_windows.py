@@ -10,12 +10,12 @@ from msgspec import structs
 
 from clio.config.schema import Config
 from clio.context.learned_limits import LIFE_DAYS, MAX_WINDOWS, WINDOWS_FILE_NAME, WindowBook
-from clio.providers.base import NAMED, REFUSED, Limits, Provider
+from clio.providers.base import LIMIT_NAMED, LIMIT_REFUSED, ModelLimits, Provider
 from clio.providers.offline import OfflineProvider
 from clio.providers.registry import make_provider
 from tests.support.clock import Clock
 
-SAID = Limits(context_window=32_000, max_output_tokens=8_000, source="default")
+SAID = ModelLimits(context_window=32_000, max_output_tokens=8_000, source="default")
 DAY_S = 86_400.0
 BEGUN = 1_000_000.0
 
@@ -36,7 +36,9 @@ def book(home: Path | None, clock: Clock, told: list[str] | None = None) -> Wind
     return WindowBook(home, (told if told is not None else []).append, clock)
 
 
-def learn(home: Path | None, clock: Clock, tokens: int, source: str = NAMED, provider: Provider = HERE) -> WindowBook:
+def learn(
+    home: Path | None, clock: Clock, tokens: int, source: str = LIMIT_NAMED, provider: Provider = HERE
+) -> WindowBook:
     """A clio that began with what was said, and was refused."""
     found = book(home, clock)
     found.fitted(provider, SAID)
@@ -46,10 +48,10 @@ def learn(home: Path | None, clock: Clock, tokens: int, source: str = NAMED, pro
 
 def test_the_next_clio_begins_with_it(tmp_path: Path, clock: Clock) -> None:
     learn(tmp_path, clock, 8_192)
-    expected = Limits(context_window=8_192, max_output_tokens=4_096, source=NAMED)
+    expected = ModelLimits(context_window=8_192, max_output_tokens=4_096, source=LIMIT_NAMED)
     assert book(tmp_path, clock).fitted(HERE, SAID) == expected
     stored = json.loads((tmp_path / WINDOWS_FILE_NAME).read_text(encoding="utf-8"))
-    row = {"tokens": 8_192, "said": 32_000, "source": NAMED, "found": BEGUN}
+    row = {"tokens": 8_192, "said": 32_000, "source": LIMIT_NAMED, "found": BEGUN}
     assert stored == {"schema": "clio.windows", "version": 1, "windows": {"127.0.0.1:8080 m": row}}
 
 
@@ -69,12 +71,12 @@ def test_another_server_or_model_is_as_it_says(tmp_path: Path, clock: Clock, oth
         structs.replace(SAID, source="config"),  # the user says so
     ],
 )
-def test_an_explicit_correction_is_believed(tmp_path: Path, clock: Clock, said: Limits) -> None:
+def test_an_explicit_correction_is_believed(tmp_path: Path, clock: Clock, said: ModelLimits) -> None:
     learn(tmp_path, clock, 8_192)
     assert book(tmp_path, clock).fitted(HERE, said) == said
 
 
-@pytest.mark.parametrize("source", [NAMED, REFUSED])
+@pytest.mark.parametrize("source", [LIMIT_NAMED, LIMIT_REFUSED])
 def test_after_its_days_more_is_tried_again(tmp_path: Path, clock: Clock, source: str) -> None:
     learn(tmp_path, clock, 8_192, source)
     clock.now = BEGUN + LIFE_DAYS[source] * DAY_S - 1
@@ -100,17 +102,20 @@ def test_using_it_does_not_make_it_younger(tmp_path: Path, clock: Clock) -> None
 def test_what_the_user_set_is_never_stored(tmp_path: Path, clock: Clock) -> None:
     found = book(tmp_path, clock)
     found.fitted(HERE, structs.replace(SAID, source="config"))
-    found.keep(HERE, structs.replace(SAID, context_window=8_192, source=NAMED))
+    found.keep(HERE, structs.replace(SAID, context_window=8_192, source=LIMIT_NAMED))
     assert not (tmp_path / WINDOWS_FILE_NAME).exists()
 
 
 @pytest.mark.parametrize(
     ("steps", "kept"),
     [
-        ([(9_000, REFUSED), (8_500, REFUSED)], (8_500, REFUSED)),
-        ([(8_500, REFUSED), (9_000, REFUSED)], (8_500, REFUSED)),  # another session of this run, refused later
-        ([(6_000, REFUSED), (8_192, NAMED)], (8_192, NAMED)),
-        ([(8_192, NAMED), (8_000, REFUSED)], (8_000, REFUSED)),
+        ([(9_000, LIMIT_REFUSED), (8_500, LIMIT_REFUSED)], (8_500, LIMIT_REFUSED)),
+        (
+            [(8_500, LIMIT_REFUSED), (9_000, LIMIT_REFUSED)],
+            (8_500, LIMIT_REFUSED),
+        ),  # another session of this run, refused later
+        ([(6_000, LIMIT_REFUSED), (8_192, LIMIT_NAMED)], (8_192, LIMIT_NAMED)),
+        ([(8_192, LIMIT_NAMED), (8_000, LIMIT_REFUSED)], (8_000, LIMIT_REFUSED)),
     ],
 )
 def test_the_smallest_counts_and_a_number_more_than_a_guess(
@@ -148,7 +153,7 @@ def test_the_file_does_not_grow_for_ever(tmp_path: Path, clock: Clock) -> None:
 
 
 def row(number: int) -> dict[str, Any]:
-    return {"tokens": 1_000 + number, "said": 32_000, "source": NAMED, "found": 0.0}
+    return {"tokens": 1_000 + number, "said": 32_000, "source": LIMIT_NAMED, "found": 0.0}
 
 
 @pytest.mark.parametrize("content", ["{", '{"windows": {"127.0.0.1:8080 m": 8192}}', "[]"])
@@ -157,7 +162,7 @@ def test_a_corrupt_file_is_set_aside_with_one_sentence(tmp_path: Path, clock: Cl
     told: list[str] = []
     found = book(tmp_path, clock, told)
     assert found.fitted(HERE, SAID) == SAID
-    found.keep(HERE, structs.replace(SAID, context_window=8_192, source=NAMED))
+    found.keep(HERE, structs.replace(SAID, context_window=8_192, source=LIMIT_NAMED))
     assert book(tmp_path, clock).fitted(HERE, SAID).context_window == 8_192
     assert len(told) == 1
     assert "set aside as 'windows.json.corrupt-" in told[0]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.mcp.client import Ended, Launch, ServerLog, pipe
+from clio.mcp.client import EndSignal, Launch, ServerLog, open_pipe
 from clio.tools.shell.processes import session_members
 from tests.support.waiting import run_loop_once, wait_until_async
 
@@ -18,7 +18,7 @@ def test_stopped_while_it_starts_it_ends_with_all_it_started(tmp_path: Path) -> 
     launch = Launch(command=("sh", "-c", line), env=dict(os.environ), cwd=tmp_path)
 
     async def opened() -> None:
-        async with pipe(launch, ServerLog(tmp_path / "log"), Ended()):
+        async with open_pipe(launch, ServerLog(tmp_path / "log"), EndSignal()):
             pytest.fail("nobody was to know of it")
 
     async def scenario() -> None:

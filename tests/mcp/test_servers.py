@@ -13,7 +13,7 @@ import pytest
 
 from clio.config.loaded import McpServer
 from clio.mcp import connection, values
-from clio.mcp.servers import Servers
+from clio.mcp.servers import McpServers
 from clio.mcp.values import CallFailed, ServerDown
 from tests.support.mcp_peer import HttpPeer
 from tests.support.waiting import wait_until_async
@@ -30,9 +30,9 @@ def peer(*flags: str, name: str = "peer", **fields: Any) -> McpServer:
 
 
 @asynccontextmanager
-async def opened(folder: Path, *servers: McpServer, **given: Any) -> AsyncGenerator[tuple[Servers, list[str]]]:
+async def opened(folder: Path, *servers: McpServer, **given: Any) -> AsyncGenerator[tuple[McpServers, list[str]]]:
     told: list[str] = []
-    found = Servers(servers, [], project=folder, env=ENV, folder=folder / "cache", tell=told.append, **given)
+    found = McpServers(servers, [], project=folder, env=ENV, folder=folder / "cache", tell=told.append, **given)
     try:
         await found.settle()
         yield found, told
@@ -119,9 +119,9 @@ def test_the_next_session_knows_the_tools_and_starts_nothing(tmp_path: Path) -> 
             names = [one.name for one in first.offered]
         async with opened(tmp_path, peer()) as (second, _):
             assert [one.name for one in second.offered] == names
-            assert [one.state for one in second.standings()] == ["not started"]
+            assert [one.state for one in second.list_statuses()] == ["not started"]
             assert (await second.call("peer", "add", {"a": 1}, ignore)).text == "1"
-            assert [one.state for one in second.standings()] == ["running"]
+            assert [one.state for one in second.list_statuses()] == ["running"]
         async with opened(tmp_path, peer(tools=("add",))) as (third, _):
             assert [one.name for one in third.offered] == ["mcp_peer_add"]
 
@@ -129,19 +129,19 @@ def test_the_next_session_knows_the_tools_and_starts_nothing(tmp_path: Path) -> 
 
 
 def test_what_a_server_offers_is_kept_before_all_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = values.keep_catalog
+    keep = values.store_catalog
 
     def slowly(*given: Any) -> None:
         time.sleep(0.3)  # slow on purpose: closing has to wait for it
         keep(*given)
 
-    monkeypatch.setattr(values, "keep_catalog", slowly)
+    monkeypatch.setattr(values, "store_catalog", slowly)
 
     async def work() -> None:
         async with opened(tmp_path, peer()):
             pass
         async with opened(tmp_path, peer()) as (servers, _):
-            assert [one.state for one in servers.standings()] == ["not started"]
+            assert [one.state for one in servers.list_statuses()] == ["not started"]
 
     run(work)
 
@@ -230,7 +230,7 @@ def test_http_with_a_header_from_the_environment(tmp_path: Path, http: HttpPeer)
 
 def test_incognito_writes_nothing(tmp_path: Path) -> None:
     async def work() -> None:
-        servers = Servers([peer("--noisy")], [], project=tmp_path, env=ENV, folder=None)
+        servers = McpServers([peer("--noisy")], [], project=tmp_path, env=ENV, folder=None)
         await servers.settle()
         assert len(servers.offered) == 10
         await servers.close()

@@ -10,7 +10,7 @@ import httpx2 as httpx
 from msgspec import Struct
 
 from clio.messages import ReasoningItem
-from clio.providers.base import Chunk, Decoder
+from clio.providers.base import AnswerDecoder, Chunk
 from clio.providers.http1 import EventStream
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "recorded_streams"
@@ -53,7 +53,7 @@ def events_of(stream: str, cut: int = 0) -> list[object]:
     return [json.loads(data) for data in found if not data.startswith(b"[DONE]")]
 
 
-def hear(decoder: Decoder, events: list[object]) -> Heard:
+def hear(decoder: AnswerDecoder, events: list[object]) -> Heard:
     """What clio makes of the events."""
     heard, calls = Heard(), dict[int, list[str]]()
 

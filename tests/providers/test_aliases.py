@@ -7,8 +7,8 @@ import pytest
 
 from clio.config.schema import Config, ModelSettings
 from clio.errors import ConfigError
-from clio.providers.limits import configured
-from clio.providers.registry import OpenedProviders, find_settings, make_provider, resolve_alias
+from clio.providers.limits import read_configured_limits
+from clio.providers.registry import OpenedProviders, find_model_settings, make_provider, resolve_alias
 from tests.config.harness import Harness as Files
 
 ENV = {"OPENAI_API_KEY": "openai-key", "GROQ_API_KEY": "groq-key", "ANTHROPIC_API_KEY": "anthropic-key"}
@@ -66,18 +66,18 @@ def test_an_alias_without_a_model_is_the_name_of_one() -> None:
 
 def test_its_settings_count_for_the_model_it_stands_for() -> None:
     resolved = resolve_alias(config(model="fast"))
-    assert configured(resolved, "openai/gpt-oss-20b")[0] == 9_000
+    assert read_configured_limits(resolved, "openai/gpt-oss-20b")[0] == 9_000
     assert resolved.models["openai/gpt-oss-20b"].effort == "low"
 
 
 def test_settings_are_found_by_the_name_of_a_model_and_by_its_alias() -> None:
-    found = find_settings(config(), "openai/gpt-oss-20b")
+    found = find_model_settings(config(), "openai/gpt-oss-20b")
     assert found is not None
     assert found.effort == "low"
-    own = find_settings(config(), "gpt-5.4")
+    own = find_model_settings(config(), "gpt-5.4")
     assert own is not None
     assert own.context_window == 5_000
-    assert find_settings(config(), "claude-opus-5-5") is None
+    assert find_model_settings(config(), "claude-opus-5-5") is None
 
 
 def test_an_alias_is_looked_up_once() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from clio.providers.limits import offered_in
+from clio.providers.limits import list_offered_models
 from clio.providers.model_facts import documented_efforts
 from clio.providers.prices import PriceBook
 from clio.providers.profiles import PRESETS
@@ -50,7 +50,7 @@ YES, NO = {"supported": True}, {"supported": False}
     ],
 )
 def test_what_a_server_lists_of_effort_and_pictures_is_read(row: dict[str, Any], efforts: Any, images: Any) -> None:
-    (found,) = offered_in({"data": [row]})
+    (found,) = list_offered_models({"data": [row]})
     assert (found.efforts, found.images) == (efforts, images)
 
 
@@ -87,5 +87,5 @@ def test_claude_4_6_takes_max_and_no_xhigh() -> None:
 def test_the_default_model_of_a_server_has_a_price(name: str) -> None:
     (preset,) = (one for one in PRESETS if one.name == name)
     assert preset.default_model
-    price = PriceBook(None, now=lambda: 1_795_000_000.0).price_of(name, preset.default_model)
+    price = PriceBook(None, now=lambda: 1_795_000_000.0).find_price(name, preset.default_model)
     assert price is not None and price.rate.input < price.rate.output

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from clio.providers.effort import EffortLevels
-from clio.providers.profiles import effort_style, preset_at, preset_named, quirks_of
+from clio.providers.profiles import find_effort_style, find_preset, find_preset_by_url, find_quirks
 
 GLM = {"type": "enabled", "clear_thinking": False}
 ON, OFF = {"type": "enabled"}, {"type": "disabled"}
@@ -18,7 +18,7 @@ VLLM = "http://localhost:8000/v1"
 
 def fields(url: str, model: str, wanted: str, preset: str = "") -> dict[str, Any]:
     """The fields of a request for this effort."""
-    style = quirks_of(preset_named(preset) if preset else preset_at(url), url, model).effort
+    style = find_quirks(find_preset(preset) if preset else find_preset_by_url(url), url, model).effort
     return style.options(EffortLevels(model, {}, style.levels).choose(wanted))
 
 
@@ -101,7 +101,7 @@ def test_effort(url: str, model: str, wanted: str, sent: dict[str, Any]) -> None
     ],
 )
 def test_effort_at_servers_of_the_user(preset: str, model: str, wanted: str, sent: dict[str, Any]) -> None:
-    named = preset_named(preset)
+    named = find_preset(preset)
     assert named is not None
     assert fields(named.base_url, model, wanted, preset) == sent
 
@@ -118,7 +118,7 @@ def test_only_none_asks_for_none() -> None:
 
 
 def test_a_refused_template_argument_is_left_out_and_said() -> None:
-    style = effort_style("", "localhost", "qwen3", local=True)
+    style = find_effort_style("", "localhost", "qwen3", local=True)
     levels = EffortLevels("qwen3", {}, style.levels)
     assert levels.choose("high") == "high"
     said = levels.adapt("extra fields not permitted: chat_template_kwargs")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.providers.http1 import Chunked
+from clio.providers.http1 import ChunkedBody
 
 BODY = [b"data: {}\n\n", b"x", b"0\r\n\r\n" * 5]
 
@@ -21,7 +21,7 @@ def framed(parts: list[bytes], end: bytes = b"0\r\n\r\n") -> bytes:
 def test_cut_anywhere(parts: list[bytes], cuts: list[int], trailers: bool) -> None:
     wire = framed(parts, b"0\r\nA: b\r\nC: d\r\n\r\n" if trailers else b"0\n\n")
     edges = [0, *sorted(min(cut, len(wire)) for cut in cuts), len(wire)]
-    body = Chunked()
+    body = ChunkedBody()
     found = b""
     for begin, end in pairwise(edges):
         assert not body.is_over or begin == end == len(wire)
@@ -30,7 +30,7 @@ def test_cut_anywhere(parts: list[bytes], cuts: list[int], trailers: bool) -> No
 
 
 def test_more_than_the_body_is_no_part_of_it() -> None:
-    body = Chunked()
+    body = ChunkedBody()
     assert body.feed(framed(BODY) + b"HTTP/1.1 200 OK\r\n") == b"".join(BODY)
     assert body.is_over
     assert body.surplus
@@ -47,7 +47,7 @@ def test_more_than_the_body_is_no_part_of_it() -> None:
     ],
 )
 def test_what_is_no_chunk(wire: bytes, wrong: str) -> None:
-    body = Chunked()
+    body = ChunkedBody()
     assert body.feed(framed(BODY, end=b"") + wire).startswith(b"".join(BODY))  # what stood before it is good
     assert body.wrong == wrong
     assert not body.is_over

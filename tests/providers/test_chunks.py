@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clio.agent.model_request import Answer
 from clio.messages import Usage
 from clio.providers.base import Chunk, ToolCallDelta
-from clio.providers.chat import REASONING_FIELD, ChatDecoder, joined, read_cost, read_usage
+from clio.providers.chat import REASONING_FIELD, ChatDecoder, merge_chunks, read_cost, read_usage
 from clio.providers.failure import TransportFailed
 
 
@@ -401,7 +401,7 @@ chunks_of_any_kind = st.builds(
 
 @given(st.lists(chunks_of_any_kind))
 def test_joined_chunks_are_the_same_answer_in_the_same_order(chunks: list[Chunk]) -> None:
-    fewer = list(joined(chunks))
+    fewer = list(merge_chunks(chunks))
     whole, parts = Answer(), Answer()
     for chunk in chunks:
         parts.take(chunk)
@@ -428,4 +428,4 @@ def test_words_that_follow_words_are_one_piece() -> None:
         Chunk(text="y"),
         Chunk(tool_calls=(call_delta,)),
     ]
-    assert list(joined(chunks)) == [Chunk(reasoning="why"), Chunk(text="by"), chunks[-1]]
+    assert list(merge_chunks(chunks)) == [Chunk(reasoning="why"), Chunk(text="by"), chunks[-1]]

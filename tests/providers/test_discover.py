@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from clio.providers.registry import Found, ask_models, discover, find_local_server, list_models
+from clio.providers.registry import FoundServer, ask_models, discover_server, find_local_server, list_models
 from tests.support.chat_server import ChatServer, Reply, error, json_reply, slow
 
 
@@ -29,7 +29,7 @@ def closed_port() -> Iterator[int]:
 def test_a_server_is_found() -> None:
     with ChatServer(models=[{"id": "qwen"}, {"id": "llama"}]) as server:
         found = find_local_server({server.port: "ollama"})
-    assert found == Found(name="ollama", base_url=f"http://127.0.0.1:{server.port}/v1", models=("qwen", "llama"))
+    assert found == FoundServer(name="ollama", base_url=f"http://127.0.0.1:{server.port}/v1", models=("qwen", "llama"))
 
 
 def test_the_first_in_order_wins_among_strangers() -> None:
@@ -40,13 +40,13 @@ def test_the_first_in_order_wins_among_strangers() -> None:
         closed_port() as closed,
     ):
         ports = {silent: "x", closed: "y", first.port: "first", second.port: "second"}
-        found = asyncio.run(discover(ports, time_limit_s=0.5))
+        found = asyncio.run(discover_server(ports, time_limit_s=0.5))
     assert found is not None
     assert (found.name, found.models) == ("first", ("a",))
 
 
 def test_it_works_below_a_running_loop() -> None:
-    async def inside() -> Found | None:
+    async def inside() -> FoundServer | None:
         return find_local_server({server.port: "vllm"})
 
     with ChatServer(models=[{"id": "a"}]) as server:
@@ -80,7 +80,7 @@ def test_no_user_and_no_answer_are_none() -> None:
 def test_all_ports_are_asked_at_once() -> None:
     """None of these servers answers before all of them were asked."""
 
-    async def scene() -> Found | None:
+    async def scene() -> FoundServer | None:
         everybody = asyncio.Barrier(4)
 
         async def reply(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -91,7 +91,7 @@ def test_all_ports_are_asked_at_once() -> None:
 
         servers = [await asyncio.start_server(reply, "127.0.0.1", 0) for _ in range(4)]
         ports = {server.sockets[0].getsockname()[1]: "x" for server in servers}
-        found = await discover(ports, time_limit_s=5)
+        found = await discover_server(ports, time_limit_s=5)
         for server in servers:
             server.close()
         return found

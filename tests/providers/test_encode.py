@@ -20,9 +20,9 @@ from clio.messages import (
 )
 from clio.providers.base import EFFORTS, ChatRequest, ToolSpec
 from clio.providers.chat import NO_SIGNATURE, ChatProtocol
-from clio.providers.profiles import Quirks, preset_at, quirks_of
+from clio.providers.profiles import ServerQuirks, find_preset_by_url, find_quirks
 
-PLAIN = Quirks()
+PLAIN = ServerQuirks()
 TOOL = ToolSpec(name="git", description="Runs git.", parameters=Raw(b'{"type":"object","properties":{}}'))
 CALL = AssistantMessage(content="", reasoning="hm", tool_calls=(ToolCall(id="c1", name="git", arguments='{"a": 1}'),))
 ROUND: tuple[Message, ...] = (
@@ -33,7 +33,7 @@ ROUND: tuple[Message, ...] = (
 )
 
 
-def body(*messages: Message, quirks: Quirks = PLAIN, **options: Any) -> dict[str, Any]:
+def body(*messages: Message, quirks: ServerQuirks = PLAIN, **options: Any) -> dict[str, Any]:
     request = ChatRequest(system="Be brief.", messages=messages, **options)
     return json.loads(ChatProtocol("m", quirks).encode(request))
 
@@ -70,7 +70,11 @@ def test_a_whole_request() -> None:
 
 def test_what_is_not_set_is_not_sent() -> None:
     assert set(body(UserMessage(content="hi"))) == {"model", "stream", "stream_options", "messages"}
-    assert set(body(UserMessage(content="hi"), quirks=Quirks(stream_usage=False))) == {"model", "stream", "messages"}
+    assert set(body(UserMessage(content="hi"), quirks=ServerQuirks(stream_usage=False))) == {
+        "model",
+        "stream",
+        "messages",
+    }
 
 
 def test_system_messages_keep_their_place() -> None:
@@ -79,7 +83,7 @@ def test_system_messages_keep_their_place() -> None:
 
 
 def test_quirks() -> None:
-    quirks = Quirks(
+    quirks = ServerQuirks(
         max_tokens_field="max_completion_tokens",
         effort_none_with_tools=True,
         echo_reasoning=True,
@@ -94,7 +98,7 @@ def test_quirks() -> None:
 
 
 def test_known_signatures_go_back() -> None:
-    encoder = ChatProtocol("m", Quirks(thought_signatures=True), origin="chat h m")
+    encoder = ChatProtocol("m", ServerQuirks(thought_signatures=True), origin="chat h m")
     items = (ReasoningItem(data='{"thought_signature":"c2ln"}', calls=0),)
     signed = tuple(
         structs.replace(message, reasoning_items=items, reasoning_origin="chat h m")
@@ -175,7 +179,7 @@ def kept(message: AssistantMessage, *items: dict[str, Any]) -> AssistantMessage:
     return structs.replace(message, reasoning_items=data, reasoning_origin="chat h m")
 
 
-def answer_sent(message: AssistantMessage, quirks: Quirks) -> dict[str, Any]:
+def answer_sent(message: AssistantMessage, quirks: ServerQuirks) -> dict[str, Any]:
     encoder = ChatProtocol("m", quirks, origin="chat h m")
     return json.loads(encoder.encode(ChatRequest(system="", messages=(message,))))["messages"][0]
 
@@ -184,11 +188,11 @@ def answer_sent(message: AssistantMessage, quirks: Quirks) -> dict[str, Any]:
 def test_reasoning_goes_back_in_the_field_it_came_in(field: str) -> None:
     for answer in (CALL, AssistantMessage(content="It is clean.", reasoning="hm")):
         own = kept(answer, {"reasoning_field": field})
-        assert answer_sent(own, Quirks(echo_field=True))[field] == "hm"
-        assert answer_sent(own, Quirks(echo_reasoning=True))["reasoning_content"] == "hm"
+        assert answer_sent(own, ServerQuirks(echo_field=True))[field] == "hm"
+        assert answer_sent(own, ServerQuirks(echo_reasoning=True))["reasoning_content"] == "hm"
         assert "hm" not in json.dumps(answer_sent(own, PLAIN))
         foreign = structs.replace(own, reasoning_origin="chat other m")
-        assert "hm" not in json.dumps(answer_sent(foreign, Quirks(echo_field=True, echo_reasoning=True)))
+        assert "hm" not in json.dumps(answer_sent(foreign, ServerQuirks(echo_field=True, echo_reasoning=True)))
 
 
 def test_reasoning_details_go_back_as_they_came() -> None:
@@ -197,11 +201,11 @@ def test_reasoning_details_go_back_as_they_came() -> None:
         {"type": "reasoning.encrypted", "data": "xyz", "id": "tool_1", "index": 1, "format": "google-gemini-v1"},
     ]
     own = kept(CALL, *details, {"reasoning_field": "reasoning"})
-    sent = answer_sent(own, Quirks(echo_details=True))
+    sent = answer_sent(own, ServerQuirks(echo_details=True))
     assert sent["reasoning_details"] == details
     assert set(sent) == {"role", "content", "tool_calls", "reasoning_details"}
     assert "reasoning_details" not in answer_sent(own, PLAIN)
-    assert answer_sent(own, Quirks(echo_reasoning=True))["reasoning_content"] == "hm"
+    assert answer_sent(own, ServerQuirks(echo_reasoning=True))["reasoning_content"] == "hm"
 
 
 @pytest.mark.parametrize(
@@ -215,7 +219,7 @@ def test_reasoning_details_go_back_as_they_came() -> None:
     ],
 )
 def test_a_field_that_is_refused_is_left_out_from_then_on(field: str, refusal: str) -> None:
-    quirks = Quirks(cache_key=True, cache_points=True, echo_details=True, echo_field=True)
+    quirks = ServerQuirks(cache_key=True, cache_points=True, echo_details=True, echo_field=True)
     item = (
         {"type": "reasoning.text", "text": "hm"}
         if field == "reasoning_details"
@@ -241,7 +245,7 @@ def test_a_field_that_is_refused_is_left_out_from_then_on(field: str, refusal: s
     ],
 )
 def test_reasoning_that_a_server_cannot_read_is_dropped(refusal: str) -> None:
-    encoder = ChatProtocol("m", Quirks(echo_details=True), origin="chat h m")
+    encoder = ChatProtocol("m", ServerQuirks(echo_details=True), origin="chat h m")
     request = ChatRequest(system="", messages=(kept(CALL, {"type": "reasoning.text", "text": "hm"}),))
     assert b"reasoning_details" in encoder.encode(request)
     assert encoder.adapt(refusal) == ""
@@ -250,7 +254,7 @@ def test_reasoning_that_a_server_cannot_read_is_dropped(refusal: str) -> None:
 
 
 def test_a_signature_that_gemini_cannot_read_is_replaced() -> None:
-    encoder = ChatProtocol("m", Quirks(thought_signatures=True), origin="chat h m")
+    encoder = ChatProtocol("m", ServerQuirks(thought_signatures=True), origin="chat h m")
     request = ChatRequest(system="", messages=(kept(CALL, {"thought_signature": "c2ln"}),))
     assert b"c2ln" in encoder.encode(request)
     assert encoder.adapt("Thought signature is not valid") == ""
@@ -275,7 +279,7 @@ def test_a_refusal_that_asks_for_reasoning_is_no_refusal_of_the_effort() -> None
 
 
 def test_cache_points() -> None:
-    quirks = Quirks(cache_points=True, cache_key=True)
+    quirks = ServerQuirks(cache_points=True, cache_key=True)
     first, *later = body(*ROUND, UserMessage(content="and now?"), quirks=quirks, cache_key="k")["messages"]
     marked = [row for row in later if isinstance(row["content"], list)]
     assert first["content"] == [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]
@@ -285,7 +289,7 @@ def test_cache_points() -> None:
 
 def test_every_request_reads_what_the_one_before_wrote() -> None:
     """The second last point of a request is where the last one of the request before it was."""
-    encoder = ChatProtocol("m", Quirks(cache_points=True))
+    encoder = ChatProtocol("m", ServerQuirks(cache_points=True))
     messages: list[Message] = [UserMessage(content="hi")]
     before: list[int] = []
     for number in range(12):
@@ -300,7 +304,7 @@ def test_every_request_reads_what_the_one_before_wrote() -> None:
 
 
 def test_a_long_lived_cache_point() -> None:
-    encoder = ChatProtocol("m", Quirks(cache_points=True), lifetime="1h")
+    encoder = ChatProtocol("m", ServerQuirks(cache_points=True), lifetime="1h")
     sent = json.loads(encoder.encode(ChatRequest(system="s", messages=ROUND)))["messages"]
     assert sent[0]["content"][0]["cache_control"] == {"type": "ephemeral", "ttl": "1h"}
 
@@ -376,7 +380,7 @@ def without_vendors(value: Any) -> Any:
 @pytest.mark.parametrize("effort", ["auto", *EFFORTS])
 def test_requests_are_what_the_package_would_send(url: str, model: str, effort: str) -> None:
     adapter = TypeAdapter(CompletionCreateParamsStreaming)
-    encoder = ChatProtocol(model, quirks_of(preset_at(url), url, model), images=True, origin="chat h m")
+    encoder = ChatProtocol(model, find_quirks(find_preset_by_url(url), url, model), images=True, origin="chat h m")
     request = ChatRequest(
         system="s", messages=FULL, tools=(TOOL,), effort=effort, cache_key="k", max_output_tokens=9, images={"b1": b"x"}
     )

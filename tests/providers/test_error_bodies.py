@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from clio.errors import ClioError, ContextOverflow, ProviderError, ProviderRefused, RateLimited, ServerFailed
-from clio.providers.error_meaning import explain
+from clio.providers.error_meaning import explain_failure
 from clio.providers.failure import Endpoint, Failure
 
 AT = Endpoint(name="srv", base_url="https://h/v1", model="gpt-9")
@@ -34,7 +34,7 @@ def said(message: str, **fields: Any) -> dict[str, Any]:
 def explained(status: int, body: Any) -> ClioError:
     text = body if isinstance(body, str) else json.dumps(body)
     kind = "status" if status else "in_stream"
-    return explain(Failure(kind=kind, status=status, body=text), AT, now=0.0)
+    return explain_failure(Failure(kind=kind, status=status, body=text), AT, now=0.0)
 
 
 @expecting("smaller")

@@ -16,7 +16,7 @@ from clio.errors import (
     ServerFailed,
     StreamBroken,
 )
-from clio.providers.error_meaning import explain, nearest
+from clio.providers.error_meaning import explain_failure, find_similar_models
 from clio.providers.failure import Endpoint, Failure
 from tests.support.wording import mentions
 
@@ -29,7 +29,9 @@ def status(
     code: int, body: Any = "", headers: dict[str, str] | None = None, at: Endpoint = AT, **options: Any
 ) -> ClioError:
     text = body if isinstance(body, str) else json.dumps(body)
-    return explain(Failure(kind="status", status=code, headers=headers or {}, body=text), at, now=NOW, **options)
+    return explain_failure(
+        Failure(kind="status", status=code, headers=headers or {}, body=text), at, now=NOW, **options
+    )
 
 
 def said(message: str, **fields: Any) -> dict[str, Any]:
@@ -242,7 +244,7 @@ def test_long_answers_are_cut() -> None:
     ],
 )
 def test_the_way_to_the_server(failure: Failure, kind: type[ProviderError], retryable: bool, words: str) -> None:
-    error = explain(failure, LOCAL, now=NOW)
+    error = explain_failure(failure, LOCAL, now=NOW)
     assert isinstance(error, kind)
     assert error.retryable is retryable
     assert words in str(error)
@@ -261,15 +263,15 @@ def test_the_way_to_the_server(failure: Failure, kind: type[ProviderError], retr
     ],
 )
 def test_errors_inside_a_stream(body: Any, kind: type[ClioError]) -> None:
-    assert type(explain(Failure(kind="in_stream", body=json.dumps(body)), AT, now=NOW)) is kind
+    assert type(explain_failure(Failure(kind="in_stream", body=json.dumps(body)), AT, now=NOW)) is kind
 
 
 def test_nearest_names() -> None:
     names = ("qwen2.5-coder:7b", "llama3.2", "gpt-oss:20b", "nomic")
-    assert nearest("qwen", names) == ["qwen2.5-coder:7b"]
-    assert nearest("lama3.2", names)[0] == "llama3.2"
-    assert nearest("zzz", names) == ["qwen2.5-coder:7b", "llama3.2", "gpt-oss:20b"]
-    assert nearest("zzz", ()) == []
+    assert find_similar_models("qwen", names) == ["qwen2.5-coder:7b"]
+    assert find_similar_models("lama3.2", names)[0] == "llama3.2"
+    assert find_similar_models("zzz", names) == ["qwen2.5-coder:7b", "llama3.2", "gpt-oss:20b"]
+    assert find_similar_models("zzz", ()) == []
 
 
 @given(

@@ -5,9 +5,26 @@ from typing import Any
 import pytest
 
 from clio.config.schema import Config, ModelSettings
-from clio.providers.base import Limits
-from clio.providers.limits import Reported, configured, decide, names_in, native_path, read_native, reported
-from clio.providers.profiles import EffortStyle, Profile, Quirks, preset_at, preset_named, profile_of, quirks_of, taught
+from clio.providers.base import ModelLimits
+from clio.providers.limits import (
+    ReportedLimits,
+    choose_limits,
+    find_native_path,
+    list_model_names,
+    read_configured_limits,
+    read_native_limits,
+    read_reported_limits,
+)
+from clio.providers.profiles import (
+    EffortStyle,
+    ModelProfile,
+    ServerQuirks,
+    find_preset,
+    find_preset_by_url,
+    find_profile,
+    find_quirks,
+    learn_quirks,
+)
 
 
 def listing(**row: Any) -> dict[str, Any]:
@@ -17,101 +34,101 @@ def listing(**row: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({}, Reported()),
-        ({"max_model_len": 8192}, Reported(window=8192)),
+        ({}, ReportedLimits()),
+        ({"max_model_len": 8192}, ReportedLimits(window=8192)),
         (
             {"context_length": 65536, "top_provider": {"max_completion_tokens": 4096}},
-            Reported(window=65536, output=4096),
+            ReportedLimits(window=65536, output=4096),
         ),
-        ({"top_provider": {"context_length": 65536, "max_completion_tokens": None}}, Reported(window=65536)),
-        ({"context_window": 131072, "max_completion_tokens": 32768}, Reported(window=131072, output=32768)),
-        ({"max_context_length": 32768}, Reported(window=32768)),
-        ({"max_input_tokens": 200000, "max_tokens": 64000}, Reported(window=200000, output=64000)),
-        ({"meta": {"n_ctx_train": 131072, "n_ctx": 4096}}, Reported(window=4096, trained=131072)),
-        ({"meta": {"n_ctx_train": 131072}}, Reported(trained=131072)),
-        ({"context_length": "32768"}, Reported(window=32768)),
-        ({"context_length": 0}, Reported()),
-        ({"context_length": -1, "meta": None}, Reported()),
-        ({"context_length": 5}, Reported()),
-        ({"state": "loaded", "max_context_length": 131072, "loaded_context_length": 4096}, Reported(window=4096)),
-        ({"state": "not-loaded", "max_context_length": 131072}, Reported(trained=131072)),
+        ({"top_provider": {"context_length": 65536, "max_completion_tokens": None}}, ReportedLimits(window=65536)),
+        ({"context_window": 131072, "max_completion_tokens": 32768}, ReportedLimits(window=131072, output=32768)),
+        ({"max_context_length": 32768}, ReportedLimits(window=32768)),
+        ({"max_input_tokens": 200000, "max_tokens": 64000}, ReportedLimits(window=200000, output=64000)),
+        ({"meta": {"n_ctx_train": 131072, "n_ctx": 4096}}, ReportedLimits(window=4096, trained=131072)),
+        ({"meta": {"n_ctx_train": 131072}}, ReportedLimits(trained=131072)),
+        ({"context_length": "32768"}, ReportedLimits(window=32768)),
+        ({"context_length": 0}, ReportedLimits()),
+        ({"context_length": -1, "meta": None}, ReportedLimits()),
+        ({"context_length": 5}, ReportedLimits()),
+        ({"state": "loaded", "max_context_length": 131072, "loaded_context_length": 4096}, ReportedLimits(window=4096)),
+        ({"state": "not-loaded", "max_context_length": 131072}, ReportedLimits(trained=131072)),
         (
             {"capabilities": {"limits": {"max_context_window_tokens": 128000, "max_output_tokens": 16000}}},
-            Reported(window=128000, output=16000),
+            ReportedLimits(window=128000, output=16000),
         ),
     ],
 )
-def test_a_row(row: dict[str, Any], said: Reported) -> None:
-    assert reported(listing(**row), "m") == said
+def test_a_row(row: dict[str, Any], said: ReportedLimits) -> None:
+    assert read_reported_limits(listing(**row), "m") == said
 
 
 @pytest.mark.parametrize("name", ["m", "M", "models/m", "m:latest"])
 def test_names_that_mean_the_same(name: str) -> None:
-    assert reported({"data": [{"id": "x"}, {"id": name, "context_length": 9000}]}, "m").window == 9000
+    assert read_reported_limits({"data": [{"id": "x"}, {"id": name, "context_length": 9000}]}, "m").window == 9000
 
 
 def test_the_only_model_is_meant_whatever_its_name() -> None:
-    assert reported({"data": [{"id": "/models/qwen.gguf", "meta": {"n_ctx": 4096}}]}, "qwen").window == 4096
-    assert reported({"data": [{"id": "a", "context_length": 9000}, {"id": "b"}]}, "c") == Reported()
+    assert read_reported_limits({"data": [{"id": "/models/qwen.gguf", "meta": {"n_ctx": 4096}}]}, "qwen").window == 4096
+    assert read_reported_limits({"data": [{"id": "a", "context_length": 9000}, {"id": "b"}]}, "c") == ReportedLimits()
 
 
 @pytest.mark.parametrize("answer", [None, [], {}, "x", {"data": None}, {"data": [1, "a", None]}, {"error": "x"}])
 def test_nonsense_says_nothing(answer: Any) -> None:
-    assert reported(answer, "m") == Reported()
-    assert names_in(answer) == ()
+    assert read_reported_limits(answer, "m") == ReportedLimits()
+    assert list_model_names(answer) == ()
 
 
 def test_native_places() -> None:
     assert (
-        native_path("llamacpp", None)
-        == native_path("127.0.0.1:9", {"data": [{"id": "m", "owned_by": "llamacpp"}]})
+        find_native_path("llamacpp", None)
+        == find_native_path("127.0.0.1:9", {"data": [{"id": "m", "owned_by": "llamacpp"}]})
         == "/props"
     )
-    assert native_path("", {"data": [{"id": "m", "owned_by": "library"}]}) == "/api/ps"
-    assert native_path("", {"data": [{"id": "m", "owned_by": "organization_owner"}]}) == "/api/v0/models"
-    assert native_path("", {"data": [{"id": "m", "owned_by": "vllm"}]}) == ""
-    assert read_native({"default_generation_settings": {"n_ctx": 4096}}, "m").window == 4096
-    assert read_native({"models": [{"name": "m:latest", "context_length": 8192}]}, "m").window == 8192
+    assert find_native_path("", {"data": [{"id": "m", "owned_by": "library"}]}) == "/api/ps"
+    assert find_native_path("", {"data": [{"id": "m", "owned_by": "organization_owner"}]}) == "/api/v0/models"
+    assert find_native_path("", {"data": [{"id": "m", "owned_by": "vllm"}]}) == ""
+    assert read_native_limits({"default_generation_settings": {"n_ctx": 4096}}, "m").window == 4096
+    assert read_native_limits({"models": [{"name": "m:latest", "context_length": 8192}]}, "m").window == 8192
 
 
-SMALL = Profile(context_window=8_192, max_output_tokens=4_096)
-LARGE = Profile(context_window=272_000, max_output_tokens=128_000)
+SMALL = ModelProfile(context_window=8_192, max_output_tokens=4_096)
+LARGE = ModelProfile(context_window=272_000, max_output_tokens=128_000)
 
 
 @pytest.mark.parametrize(
     ("window", "output", "server", "profile", "local", "expected"),
     [
-        (9_000, None, Reported(window=5), LARGE, False, (9_000, 4_500, "config")),
-        (None, None, Reported(window=65_536, output=4_096), LARGE, False, (65_536, 4_096, "server")),
-        (None, 100, Reported(window=65_536), None, False, (65_536, 100, "server")),
-        (None, None, Reported(), LARGE, False, (272_000, 128_000, "profile")),
-        (None, None, Reported(), None, False, (128_000, 32_000, "default")),
-        (None, None, Reported(), None, True, (32_000, 8_000, "default")),
-        (None, None, Reported(), LARGE, True, (32_000, 16_000, "default")),
-        (None, None, Reported(), SMALL, True, (8_192, 4_096, "profile")),
-        (None, None, Reported(trained=4_096), None, True, (4_096, 1_024, "server")),
-        (None, None, Reported(trained=131_072), None, True, (32_000, 8_000, "default")),
+        (9_000, None, ReportedLimits(window=5), LARGE, False, (9_000, 4_500, "config")),
+        (None, None, ReportedLimits(window=65_536, output=4_096), LARGE, False, (65_536, 4_096, "server")),
+        (None, 100, ReportedLimits(window=65_536), None, False, (65_536, 100, "server")),
+        (None, None, ReportedLimits(), LARGE, False, (272_000, 128_000, "profile")),
+        (None, None, ReportedLimits(), None, False, (128_000, 32_000, "default")),
+        (None, None, ReportedLimits(), None, True, (32_000, 8_000, "default")),
+        (None, None, ReportedLimits(), LARGE, True, (32_000, 16_000, "default")),
+        (None, None, ReportedLimits(), SMALL, True, (8_192, 4_096, "profile")),
+        (None, None, ReportedLimits(trained=4_096), None, True, (4_096, 1_024, "server")),
+        (None, None, ReportedLimits(trained=131_072), None, True, (32_000, 8_000, "default")),
     ],
 )
 def test_who_is_believed(
     window: int | None,
     output: int | None,
-    server: Reported,
-    profile: Profile | None,
+    server: ReportedLimits,
+    profile: ModelProfile | None,
     local: bool,
     expected: tuple[int, int, str],
 ) -> None:
     size, cap, source = expected
-    assert decide(window, output, server, profile, local=local) == Limits(
+    assert choose_limits(window, output, server, profile, local=local) == ModelLimits(
         context_window=size, max_output_tokens=cap, source=source
     )
 
 
 def test_settings_of_one_model_win() -> None:
     config = Config(context_window=1_000, max_output_tokens=10, models={"m": ModelSettings(context_window=2_000)})
-    assert configured(config, "m") == (2_000, 10)
-    assert configured(config, "n") == (1_000, 10)
-    assert configured(Config(), "n") == (None, None)
+    assert read_configured_limits(config, "m") == (2_000, 10)
+    assert read_configured_limits(config, "n") == (1_000, 10)
+    assert read_configured_limits(Config(), "n") == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -133,25 +150,25 @@ def test_settings_of_one_model_win() -> None:
     ],
 )
 def test_known_models(model: str, window: int) -> None:
-    profile = profile_of(model)
+    profile = find_profile(model)
     assert profile is not None
     assert profile.context_window == window
     assert profile.max_output_tokens <= profile.context_window
 
 
 def test_unknown_models_have_no_profile() -> None:
-    assert profile_of("test-model") is None
-    assert profile_of("") is None
+    assert find_profile("test-model") is None
+    assert find_profile("") is None
 
 
 def test_dialects() -> None:
     openai = "https://api.openai.com/v1"
-    newer = Quirks(max_tokens_field="max_completion_tokens", cache_key=True)
-    assert quirks_of(preset_named("openai"), openai, "gpt-6-sol") == newer
-    assert quirks_of(None, openai, "gpt-5.4-mini") == newer
-    assert quirks_of(None, openai, "gpt-4o") == Quirks(cache_key=True, effort=EffortStyle(levels=()))
-    assert quirks_of(None, "http://localhost:8000/v1", "gpt-6-sol") == Quirks()
-    assert not quirks_of(preset_named("mistral"), "https://api.mistral.ai/v1", "x").stream_usage
+    newer = ServerQuirks(max_tokens_field="max_completion_tokens", cache_key=True)
+    assert find_quirks(find_preset("openai"), openai, "gpt-6-sol") == newer
+    assert find_quirks(None, openai, "gpt-5.4-mini") == newer
+    assert find_quirks(None, openai, "gpt-4o") == ServerQuirks(cache_key=True, effort=EffortStyle(levels=()))
+    assert find_quirks(None, "http://localhost:8000/v1", "gpt-6-sol") == ServerQuirks()
+    assert not find_quirks(find_preset("mistral"), "https://api.mistral.ai/v1", "x").stream_usage
 
 
 @pytest.mark.parametrize(
@@ -176,7 +193,7 @@ def test_dialects() -> None:
     ],
 )
 def test_what_goes_back_and_what_is_cached(url: str, model: str, expected: set[str]) -> None:
-    quirks = quirks_of(preset_at(url), url, model)
+    quirks = find_quirks(find_preset_by_url(url), url, model)
     fields = ("cache_key", "cache_points", "echo_details", "echo_field", "echo_reasoning", "thought_signatures")
     assert {field for field in fields if getattr(quirks, field)} == expected
 
@@ -187,29 +204,29 @@ def test_what_goes_back_and_what_is_cached(url: str, model: str, expected: set[s
         (
             "Unsupported parameter: 'max_tokens' is not supported with this model."
             " Use 'max_completion_tokens' instead.",
-            Quirks(max_tokens_field="max_completion_tokens"),
+            ServerQuirks(max_tokens_field="max_completion_tokens"),
         ),
         (
             '{"detail":[{"type":"extra_forbidden","loc":["body","stream_options","include_usage"],'
             '"msg":"Extra inputs are not permitted"}]}',
-            Quirks(stream_usage=False),
+            ServerQuirks(stream_usage=False),
         ),
         (
             "Function tools with reasoning_effort are not supported for gpt-9 in /v1/chat/completions. To use function"
             " tools, use /v1/responses or set reasoning_effort to 'none'.",
-            Quirks(effort_none_with_tools=True),
+            ServerQuirks(effort_none_with_tools=True),
         ),
-        ("Please set `reasoning_effort` to `none` to call functions.", Quirks(effort_none_with_tools=True)),
-        ("Function call is missing a thought_signature in functionCall parts.", Quirks(thought_signatures=True)),
-        ("Missing `reasoning_content` field in the assistant message at index 3", Quirks(echo_reasoning=True)),
+        ("Please set `reasoning_effort` to `none` to call functions.", ServerQuirks(effort_none_with_tools=True)),
+        ("Function call is missing a thought_signature in functionCall parts.", ServerQuirks(thought_signatures=True)),
+        ("Missing `reasoning_content` field in the assistant message at index 3", ServerQuirks(echo_reasoning=True)),
         ("'max_tokens' or 'max_completion_tokens' is too large: 2000. maximum context length is 4096", None),
         ("Invalid value for 'messages'", None),
     ],
 )
-def test_refusals_teach_once(refusal: str, lesson: Quirks | None) -> None:
-    assert taught(Quirks(), refusal) == lesson
+def test_refusals_teach_once(refusal: str, lesson: ServerQuirks | None) -> None:
+    assert learn_quirks(ServerQuirks(), refusal) == lesson
     if lesson is not None:
-        assert taught(lesson, refusal) is None
+        assert learn_quirks(lesson, refusal) is None
 
 
 @pytest.mark.parametrize(
@@ -222,11 +239,11 @@ def test_refusals_teach_once(refusal: str, lesson: Quirks | None) -> None:
     ],
 )
 def test_an_effort_that_is_refused_is_never_sent_again(refusal: str) -> None:
-    lesson = taught(Quirks(effort_none_with_tools=True), refusal)
-    assert lesson == Quirks(effort_none_refused=True)
-    assert taught(lesson, "set reasoning_effort to 'none'") is None
+    lesson = learn_quirks(ServerQuirks(effort_none_with_tools=True), refusal)
+    assert lesson == ServerQuirks(effort_none_refused=True)
+    assert learn_quirks(lesson, "set reasoning_effort to 'none'") is None
 
 
 def test_a_field_too_new_is_taken_back() -> None:
     refusal = '{"detail":[{"loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted"}]}'
-    assert taught(Quirks(max_tokens_field="max_completion_tokens"), refusal) == Quirks()
+    assert learn_quirks(ServerQuirks(max_tokens_field="max_completion_tokens"), refusal) == ServerQuirks()

@@ -19,7 +19,7 @@ from clio.messages import (
     UserMessage,
 )
 from clio.providers.base import EFFORTS, ChatRequest, ToolSpec
-from clio.providers.messages import MessagesProtocol, headers_for
+from clio.providers.messages import MessagesProtocol, make_headers
 
 ORIGIN = "messages api.anthropic.com claude-sonnet-5-5"
 TOOLS = (
@@ -163,7 +163,7 @@ def test_each_generation_is_asked_in_its_own_way(
     ],
 )
 def test_only_some_generations_need_the_header_to_think_between_calls(model: str, wanted: bool) -> None:
-    assert ("interleaved-thinking-2025-05-14" in headers_for(model, {}).get("anthropic-beta", "")) is wanted
+    assert ("interleaved-thinking-2025-05-14" in make_headers(model, {}).get("anthropic-beta", "")) is wanted
 
 
 def test_a_short_answer_leaves_no_room_for_a_budget() -> None:

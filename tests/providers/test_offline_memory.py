@@ -2,17 +2,25 @@
 
 from clio.memory.transcripts.transcript_records import Recall, Recalled, SessionHit, Signals
 from clio.messages import ToolMessage
-from clio.providers.offline import Found, Lookup, Plan, compose, forget_entry, further_lookups, plan
+from clio.providers.offline import (
+    Lookup,
+    LookupPlan,
+    LookupResult,
+    compose_answer,
+    make_forget_lookup,
+    plan_further_lookups,
+    plan_lookups,
+)
 from clio.tools.memory import recall_text
 
 
-def found(operation: str, text: str, *, summary: str = "1 found", ok: bool = True) -> Found:
+def found(operation: str, text: str, *, summary: str = "1 found", ok: bool = True) -> LookupResult:
     lookup = Lookup(tool="memory_operations", arguments={"operation": operation})
-    return Found(lookup=lookup, result=ToolMessage(tool_call_id="1", content=text, summary=summary, ok=ok))
+    return LookupResult(lookup=lookup, result=ToolMessage(tool_call_id="1", content=text, summary=summary, ok=ok))
 
 
-def answer(todo: Plan, *items: Found) -> str:
-    return compose(todo, [items], introduce=False)
+def answer(todo: LookupPlan, *items: LookupResult) -> str:
+    return compose_answer(todo, [items], introduce=False)
 
 
 def test_what_was_said_before_is_quoted_with_its_session() -> None:
@@ -33,27 +41,27 @@ def test_what_was_said_before_is_quoted_with_its_session() -> None:
     hit = SessionHit(session_id="s", session_name="perf (old)", updated=0.0, score=1.0, passages=passages)
     output = recall_text(Recall(sessions=(hit,)))
     text = answer(
-        plan("what did we decide about caching?"), found("recall_sessions", output.text, summary=output.summary)
+        plan_lookups("what did we decide about caching?"), found("recall_sessions", output.text, summary=output.summary)
     )
     assert text == "**Earlier sessions**\n\n- undated, *perf (old)*: we decided that caching lives in one small module"
 
 
 def test_only_one_entry_that_holds_every_word_is_forgotten() -> None:
-    todo = plan("forget that deploys happen on Fridays")
+    todo = plan_lookups("forget that deploys happen on Fridays")
     one = found("search", "- discovery d-3f9a12: Deploys happen on Fridays\n- discovery d-000001: deploys need a tag")
-    assert further_lookups(todo, [one]) == (forget_entry("d-3f9a12"),)
+    assert plan_further_lookups(todo, [one]) == (make_forget_lookup("d-3f9a12"),)
 
     two = found("search", "- discovery d-3f9a12: Deploys happen on Fridays\n- rule r-0a0a0a: no Friday deploys happen")
-    assert further_lookups(todo, [two]) == ()
+    assert plan_further_lookups(todo, [two]) == ()
     assert "- `forget d-3f9a12`: Deploys happen on Fridays\n- `forget r-0a0a0a`" in answer(todo, two)
 
     note = found("search", "- note fridays: deploys happen on fridays")
-    assert further_lookups(todo, [note]) == ()
+    assert plan_further_lookups(todo, [note]) == ()
     assert "nothing was forgotten" in answer(todo, note)
 
 
 def test_what_became_of_it_is_reported() -> None:
-    todo = plan("forget d-3f9a12")
+    todo = plan_lookups("forget d-3f9a12")
     assert answer(todo, found("forget_ltm", "Forgotten: d-3f9a12", summary="forgot d-3f9a12")) == "Forgotten: d-3f9a12"
     refused = answer(todo, found("forget_ltm", "there is no entry d-3f9a12", summary="none", ok=False))
     assert "there is no entry d-3f9a12" in refused
@@ -61,7 +69,7 @@ def test_what_became_of_it_is_reported() -> None:
 
 
 def test_remembering_again_is_a_confirmation() -> None:
-    todo = plan("remember that tests run with pytest -q")
+    todo = plan_lookups("remember that tests run with pytest -q")
     new = found("add_discovery", "Remembered", summary="remembered d-1")
     again = found("add_discovery", "Known already", summary="confirmed d-1")
     off = found("add_discovery", "memory is off", summary="off", ok=False)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.providers.offline import plan, search_words
+from clio.providers.offline import find_search_words, plan_lookups
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from clio.providers.offline import plan, search_words
     ],
 )
 def test_the_first_rule_that_fits(question: str, kind: str, tool: str | None, argument: str | None) -> None:
-    made = plan(question)
+    made = plan_lookups(question)
     assert made.kind == kind
     assert (made.lookups[0].tool if made.lookups else None) == tool
     if argument is not None:
@@ -35,11 +35,11 @@ def test_the_first_rule_that_fits(question: str, kind: str, tool: str | None, ar
 
 
 def test_a_range_of_lines_is_an_offset_and_a_limit() -> None:
-    assert plan("show README.md:3-9").lookups[0].arguments == {"path": "README.md", "offset": 3, "limit": 7}
+    assert plan_lookups("show README.md:3-9").lookups[0].arguments == {"path": "README.md", "offset": 3, "limit": 7}
 
 
 def test_a_question_about_the_past_leaves_the_code_alone() -> None:
-    tools = {lookup.tool for lookup in plan("what did we decide about caching?").lookups}
+    tools = {lookup.tool for lookup in plan_lookups("what did we decide about caching?").lookups}
     assert tools == {"memory_operations"}
 
 
@@ -53,4 +53,4 @@ def test_a_question_about_the_past_leaves_the_code_alone() -> None:
     ],
 )
 def test_words_worth_looking_for(question: str, words: list[str]) -> None:
-    assert search_words(question) == words
+    assert find_search_words(question) == words

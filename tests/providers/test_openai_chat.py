@@ -14,7 +14,7 @@ from msgspec import Raw
 from clio.config.schema import Config, ModelSettings
 from clio.errors import ClioError, ContextOverflow, ProviderRefused, RateLimited, ServerFailed, StreamBroken
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, Usage, UserMessage
-from clio.providers.base import ChatRequest, Chunk, Limits, Provider, ToolSpec
+from clio.providers.base import ChatRequest, Chunk, ModelLimits, Provider, ToolSpec
 from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import make_provider
 from tests.support.chat_server import (
@@ -569,8 +569,8 @@ def test_requests_of_a_session_share_their_prefix() -> None:
     assert second.startswith(first.removesuffix(b"]}"))
 
 
-def limits_of(rows: Any, **config: Any) -> tuple[Limits, ChatServer]:
-    async def limits_twice(provider: Provider) -> Limits:
+def limits_of(rows: Any, **config: Any) -> tuple[ModelLimits, ChatServer]:
+    async def limits_twice(provider: Provider) -> ModelLimits:
         first, second = await asyncio.gather(provider.limits(), provider.limits())
         assert first == second
         return first
@@ -581,14 +581,14 @@ def limits_of(rows: Any, **config: Any) -> tuple[Limits, ChatServer]:
 
 def test_the_window_the_server_names() -> None:
     limits, server = limits_of([{"id": "test-model", "max_model_len": 8192}])
-    assert limits == Limits(context_window=8192, max_output_tokens=2048, source="server")
+    assert limits == ModelLimits(context_window=8192, max_output_tokens=2048, source="server")
     assert [request.path for request in server.others] == ["/v1/models"]
     assert server.others[0].headers["authorization"] == "Bearer sk-test"
 
 
 @pytest.mark.parametrize("models", [error(500), error(404, "nope"), json_reply({}), json_reply([1]), error(200, "hm")])
 def test_a_server_that_does_not_say(models: Any) -> None:
-    assert limits_of(models)[0] == Limits(context_window=32_000, max_output_tokens=8_000, source="default")
+    assert limits_of(models)[0] == ModelLimits(context_window=32_000, max_output_tokens=8_000, source="default")
 
 
 def test_a_silent_server_is_waited_for_no_longer_than_three_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -598,7 +598,7 @@ def test_a_silent_server_is_waited_for_no_longer_than_three_seconds(monkeypatch:
 
 def test_the_users_window_needs_no_server() -> None:
     limits, server = limits_of((), models={"test-model": ModelSettings(context_window=9_000)})
-    assert limits == Limits(context_window=9_000, max_output_tokens=2_250, source="config")
+    assert limits == ModelLimits(context_window=9_000, max_output_tokens=2_250, source="config")
     assert server.others == []
 
 

@@ -12,7 +12,7 @@ from clio.errors import ConfigError, ProviderRefused, ServerFailed
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest
 from clio.providers.http_provider import HttpProvider
-from clio.providers.profiles import PRESETS, preset_named, profile_of
+from clio.providers.profiles import PRESETS, find_preset, find_profile
 from clio.providers.registry import make_provider
 from clio.security.redaction.redactor import build_redactor
 from tests.support.protocol_server import ProtocolServer, Said
@@ -241,7 +241,7 @@ def test_keys_are_found_in_one_order_whatever_the_order_of_the_environment() -> 
     for at, name in enumerate(keys):
         env = dict.fromkeys(reversed(keys[at:]), "k")
         chosen = make_provider(Config(), env, find_server=lambda: None)
-        preset = preset_named(chosen.name)
+        preset = find_preset(chosen.name)
         assert preset is not None
         assert preset.key_variable == name
 
@@ -295,11 +295,11 @@ def test_an_anthropic_path_on_any_host_gets_the_messages_below_v1() -> None:
     ],
 )
 def test_windows_of_current_models(model: str, window: int) -> None:
-    profile = profile_of(model)
+    profile = find_profile(model)
     assert profile is not None
     assert profile.context_window == window
 
 
 def test_every_default_model_has_a_known_window() -> None:
     names = {preset.default_model for preset in PRESETS if preset.default_model} - {"openrouter/auto"}
-    assert [name for name in names if profile_of(name) is None] == []
+    assert [name for name in names if find_profile(name) is None] == []

@@ -94,40 +94,40 @@ def test_a_wrong_file_is_named_with_its_line(text: str, said: str) -> None:
 
 def test_the_users_file_wins_and_is_read_again_when_it_changed(tmp_path: Path) -> None:
     book = PriceBook(tmp_path, lambda: NOON)
-    shipped = book.price_of("openai", "gpt-6-sol")
+    shipped = book.find_price("openai", "gpt-6-sol")
     assert shipped is not None
     home_with(tmp_path, "openai:\n  gpt-6-sol: {input: 77, output: 1}\n  new: {input: 1, output: 1}\n")
-    own = book.price_of("openai", "gpt-6-sol")
+    own = book.find_price("openai", "gpt-6-sol")
     assert own is not None
     assert (own.rate.input, own.where) == (77_000_000, "~/.clio/prices.yaml")
-    assert book.price_of("openai", "new") is not None
+    assert book.find_price("openai", "new") is not None
 
 
 def test_a_wrong_file_of_the_users_is_wrong_at_every_look(tmp_path: Path) -> None:
     book = PriceBook(home_with(tmp_path, "openai: cheap\n"), lambda: NOON)
     for _ in range(2):
         with pytest.raises(ConfigError, match=r"prices\.yaml:1"):
-            book.price_of("openai", "gpt-6-sol")
+            book.find_price("openai", "gpt-6-sol")
 
 
 @pytest.mark.parametrize("server", ["ollama", "offline", "127.0.0.1:8080", "localhost", "192.168.1.4", "box.local"])
 def test_what_runs_here_is_free(server: str) -> None:
-    price = PriceBook(None, lambda: NOON).price_of(server, "anything")
+    price = PriceBook(None, lambda: NOON).find_price(server, "anything")
     assert price is not None
     assert price.is_free
 
 
 def test_a_server_here_costs_what_the_user_says(tmp_path: Path) -> None:
     book = PriceBook(home_with(tmp_path, '"*":\n  "*": {input: 1, output: 1}\n'), lambda: NOON)
-    price = book.price_of("127.0.0.1:8080", "m")
+    price = book.find_price("127.0.0.1:8080", "m")
     assert price is not None
     assert not price.is_free
 
 
 def test_a_hosted_model_no_one_has_looked_up_is_unknown() -> None:
     book = PriceBook(None, lambda: NOON)
-    assert book.price_of("openai", "gpt-99") is None
-    assert book.price_of("api.example.com", "gpt-6-sol") is None
+    assert book.find_price("openai", "gpt-99") is None
+    assert book.find_price("api.example.com", "gpt-6-sol") is None
 
 
 def test_an_old_price_is_told_to_be_old() -> None:
@@ -140,7 +140,7 @@ def test_an_old_price_is_told_to_be_old() -> None:
 
 
 def test_every_shipped_price_has_a_day_a_known_server_and_a_cheaper_cache() -> None:
-    shipped = PriceBook(None).all_prices()
+    shipped = PriceBook(None).list_prices()
     assert {price.server for price in shipped} <= {preset.name for preset in PRESETS}
     for price in shipped:
         assert date.fromisoformat(price.as_of) <= date.fromisoformat("2026-12-31")
@@ -174,7 +174,7 @@ def test_more_written_than_was_sent_is_not_billed() -> None:
 
 def test_writes_at_anthropic_cost_a_quarter_more_or_twice_as_much() -> None:
     book = PriceBook(None)
-    for price in book.all_prices():
+    for price in book.list_prices():
         if price.server == "anthropic":
             for rate in filter(None, (price.rate, price.long)):
                 assert (rate.write, rate.write_1h) == (rate.input * 5 // 4, rate.input * 2), price.model

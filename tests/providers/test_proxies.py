@@ -3,19 +3,19 @@
 import pytest
 
 from clio.config.schema import Config
-from clio.providers.http1 import environment_proxies, proxy_for
+from clio.providers.http1 import find_proxy, read_environment_proxies
 from clio.providers.http_provider import HttpProvider
-from clio.providers.lean_transport import needs_package
+from clio.providers.lean_transport import explain_package_need
 from clio.providers.registry import make_provider
 
 
 def test_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert environment_proxies() == {}
+    assert read_environment_proxies() == {}
     monkeypatch.setenv("HTTPS_PROXY", "http://upper:1")
     monkeypatch.setenv("https_proxy", " http://lower:1 ")
     monkeypatch.setenv("ALL_PROXY", "all:1")
     monkeypatch.setenv("NO_PROXY", "a,b")
-    assert environment_proxies() == {"https": "http://lower:1", "all": "all:1", "no": "a,b"}
+    assert read_environment_proxies() == {"https": "http://lower:1", "all": "all:1", "no": "a,b"}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_which_proxy(url: str, no: str, proxy: str) -> None:
-    assert proxy_for(url, {"https": "http://tls:1", "all": "any:2", "no": no}) == proxy
+    assert find_proxy(url, {"https": "http://tls:1", "all": "any:2", "no": no}) == proxy
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_which_proxy(url: str, no: str, proxy: str) -> None:
     ],
 )
 def test_when_the_package_is_needed(url: str, env: dict[str, str], platform: str, why: str) -> None:
-    assert why in needs_package(url, env, platform)
-    assert bool(needs_package(url, env, platform)) == bool(why)
+    assert why in explain_package_need(url, env, platform)
+    assert bool(explain_package_need(url, env, platform)) == bool(why)
 
 
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
@@ -69,15 +69,15 @@ def test_certificates_of_the_system_need_it_where_truststore_is_missing(
     platform: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clio.providers.lean_transport.has_truststore", lambda: False)
-    assert "certificates" in needs_package("https://api.example.com/v1", {}, platform)
-    assert needs_package("https://api.example.com/v1", {"SSL_CERT_FILE": "f"}, platform) == ""
-    assert needs_package("http://gpu-box:8000/v1", {}, platform) == ""
+    assert "certificates" in explain_package_need("https://api.example.com/v1", {}, platform)
+    assert explain_package_need("https://api.example.com/v1", {"SSL_CERT_FILE": "f"}, platform) == ""
+    assert explain_package_need("http://gpu-box:8000/v1", {}, platform) == ""
 
 
 @pytest.mark.parametrize(("proxy", "needed"), [("socks5://p:1", True), ("https://p:1", True), ("http://p:1", False)])
 def test_proxies_that_need_it(proxy: str, needed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", proxy)
-    assert bool(needs_package("https://api.example.com/v1", {}, "linux")) == needed
+    assert bool(explain_package_need("https://api.example.com/v1", {}, "linux")) == needed
 
 
 @pytest.mark.parametrize(

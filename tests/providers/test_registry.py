@@ -13,11 +13,11 @@ from clio.errors import ConfigError
 from clio.providers.http_provider import HttpProvider
 from clio.providers.offline import OfflineProvider
 from clio.providers.profiles import PRESETS
-from clio.providers.registry import Found, make_provider
+from clio.providers.registry import FoundServer, make_provider
 from tests.support.chat_server import ChatServer, error, text
 
 
-def choose(env: dict[str, str] | None = None, found: Found | None = None, **config: Any) -> Any:
+def choose(env: dict[str, str] | None = None, found: FoundServer | None = None, **config: Any) -> Any:
     return make_provider(Config(**config), env or {}, find_server=lambda: found)
 
 
@@ -31,7 +31,7 @@ def test_nothing_configured_and_nothing_found() -> None:
 
 
 def test_offline_by_name_asks_no_one() -> None:
-    def nobody() -> Found:
+    def nobody() -> FoundServer:
         raise AssertionError
 
     config = Config(provider="Offline", api_key="k")
@@ -39,13 +39,15 @@ def test_offline_by_name_asks_no_one() -> None:
 
 
 def test_a_local_server_is_used_without_a_key() -> None:
-    provider = choose(found=Found(name="ollama", base_url="http://127.0.0.1:11434/v1", models=("qwen", "llama")))
+    provider = choose(found=FoundServer(name="ollama", base_url="http://127.0.0.1:11434/v1", models=("qwen", "llama")))
     assert (provider.name, provider.model, provider.base_url) == ("ollama", "qwen", "http://127.0.0.1:11434/v1")
     assert key_of(provider) is None
 
 
 def test_a_named_model_goes_to_the_local_server() -> None:
-    provider = choose(found=Found(name="ollama", base_url="http://127.0.0.1:11434/v1", models=("qwen",)), model="llama")
+    provider = choose(
+        found=FoundServer(name="ollama", base_url="http://127.0.0.1:11434/v1", models=("qwen",)), model="llama"
+    )
     assert provider.model == "llama"
 
 

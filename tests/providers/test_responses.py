@@ -14,7 +14,7 @@ from clio.config.schema import Config
 from clio.errors import ClioError, ContextOverflow, ProviderRefused, RateLimited, ServerFailed, StreamBroken
 from clio.messages import AssistantMessage, ImagePart, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.providers.base import EFFORTS, ChatRequest, Chunk, ToolSpec
-from clio.providers.lesson_book import FILE_NAME, LIFE_DAYS, MAX_ENTRIES, LessonBook
+from clio.providers.lesson_book import LESSONS_FILE_NAME, LIFE_DAYS, MAX_ENTRIES, LessonBook
 from clio.providers.registry import make_provider
 from clio.providers.responses import ResponsesDecoder, ResponsesProtocol
 from tests.providers.recorded import Heard, hear
@@ -491,14 +491,14 @@ def test_a_missing_model_is_no_missing_page(body: Any, tmp_path: Path) -> None:
     with ChatServer([error(404, body)], responses=True) as server, pytest.raises(ProviderRefused):
         Talk(server, LessonBook(tmp_path)).ask(REQUEST)
     assert len(server.requests) == 1
-    assert not (tmp_path / FILE_NAME).exists()
+    assert not (tmp_path / LESSONS_FILE_NAME).exists()
 
 
 def test_where_chat_fails_as_well_nothing_is_remembered(tmp_path: Path) -> None:
     with ChatServer([error(404, ""), error(404, "")], responses=True) as server, pytest.raises(ProviderRefused):
         Talk(server, LessonBook(tmp_path)).ask(REQUEST)
     assert len(server.requests) == 2
-    assert not (tmp_path / FILE_NAME).exists()
+    assert not (tmp_path / LESSONS_FILE_NAME).exists()
 
 
 def _learn(folder: Path, *, days: float, home: bool = True) -> tuple[int, list[str]]:
@@ -536,32 +536,32 @@ def test_without_a_home_nothing_is_written(tmp_path: Path) -> None:
 
 
 def test_a_damaged_file_is_set_aside_and_told(tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).write_text('{"schema": "clio.servers", "version": 1, "models": 7}', encoding="utf-8")
+    (tmp_path / LESSONS_FILE_NAME).write_text('{"schema": "clio.servers", "version": 1, "models": 7}', encoding="utf-8")
     told_of: list[str] = []
-    LessonBook(tmp_path, told_of.append).of("h:1", "m")
-    assert len(told_of) == 1 and f"set aside as '{FILE_NAME}.corrupt-" in told_of[0]
+    LessonBook(tmp_path, told_of.append).lessons_for("h:1", "m")
+    assert len(told_of) == 1 and f"set aside as '{LESSONS_FILE_NAME}.corrupt-" in told_of[0]
     models = {"h m": {"learned": 1e9, "lessons": {"efforts": 7}}}
     document = {"schema": "clio.servers", "version": 1, "models": models}
     document["servers"] = {"h": {"learned": 1e9, "protocol": "smoke"}}
-    (tmp_path / FILE_NAME).write_text(json.dumps(document), encoding="utf-8")
-    known = LessonBook(tmp_path, told_of.append, lambda: 1e9).of("h", "m")
+    (tmp_path / LESSONS_FILE_NAME).write_text(json.dumps(document), encoding="utf-8")
+    known = LessonBook(tmp_path, told_of.append, lambda: 1e9).lessons_for("h", "m")
     assert (known.protocol, known.lessons, len(told_of)) == (None, {"efforts": 7}, 1)
 
 
 def test_the_file_is_bounded_and_two_clios_share_it(tmp_path: Path) -> None:
     one, two = LessonBook(tmp_path), LessonBook(tmp_path)
     for number in range(MAX_ENTRIES + 20):
-        known = (one if number % 2 else two).of("h:1", f"m{number}")
+        known = (one if number % 2 else two).lessons_for("h:1", f"m{number}")
         known.lessons["n"] = number
-        known.keep()
-    stored = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))["models"]
+        known.store()
+    stored = json.loads((tmp_path / LESSONS_FILE_NAME).read_text(encoding="utf-8"))["models"]
     assert len(stored) == MAX_ENTRIES
     assert f"h:1 m{MAX_ENTRIES + 19}" in stored and "h:1 m0" not in stored
-    assert LessonBook(tmp_path).of("h:1", f"m{MAX_ENTRIES + 18}").lessons == {"n": MAX_ENTRIES + 18}
+    assert LessonBook(tmp_path).lessons_for("h:1", f"m{MAX_ENTRIES + 18}").lessons == {"n": MAX_ENTRIES + 18}
 
 
 def test_the_address_is_stored_without_its_login(tmp_path: Path) -> None:
     with ChatServer([refusal("Unknown parameter: 'store'."), says("a")], responses=True) as server:
         url = server.url.replace("http://", "http://user:hunter2@")
         Talk(server, LessonBook(tmp_path), base_url=url).ask(REQUEST)
-    assert "hunter2" not in (tmp_path / FILE_NAME).read_text(encoding="utf-8")
+    assert "hunter2" not in (tmp_path / LESSONS_FILE_NAME).read_text(encoding="utf-8")

@@ -12,10 +12,10 @@ from clio.providers.failure import (
     CAP_S,
     LONGEST_WAIT_S,
     MAX_RETRIES,
-    away_delay,
-    retry_after,
+    find_wait_s,
+    read_retry_after,
+    reconnect_delay,
     retry_delay,
-    wait_in_words,
 )
 
 NOW = 1_800_000_000.0
@@ -58,7 +58,7 @@ def test_the_server_is_obeyed_within_reason(asked_s: float) -> None:
     ],
 )
 def test_the_headers(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(headers, NOW) == seconds
+    assert read_retry_after(headers, NOW) == seconds
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_the_headers(headers: dict[str, str], seconds: float | None) -> None:
     ],
 )
 def test_the_words(words: str, seconds: float | None) -> None:
-    assert wait_in_words(words) == (None if seconds is None else pytest.approx(seconds))
+    assert find_wait_s(words) == (None if seconds is None else pytest.approx(seconds))
 
 
 def test_a_server_that_is_away_has_time_to_load_its_model() -> None:
-    assert [away_delay(attempt) for attempt in range(1, MAX_RETRIES + 1)] == [0.5, 2.0, 8.0, 30.0]
+    assert [reconnect_delay(attempt) for attempt in range(1, MAX_RETRIES + 1)] == [0.5, 2.0, 8.0, 30.0]

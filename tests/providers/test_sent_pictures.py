@@ -109,60 +109,60 @@ def failure(body: Any, status: int = 400) -> Failure:
 def test_a_model_that_takes_no_pictures_is_remembered_and_sent_their_names(body: Any):
     lessons: dict[str, object] = {}
     pictures = SentPictures("m", "host", "host", lessons)
-    assert sent(pictures.fit(request(png()))) == ["p0.png"]
+    assert sent(pictures.fit_request(request(png()))) == ["p0.png"]
     said = pictures.adapt(failure(body))
     assert said and "no pictures" in said
-    fitted = pictures.fit(request(png()))
+    fitted = pictures.fit_request(request(png()))
     assert not sent(fitted)
     assert "p0.png" in fitted.messages[0].content and "takes no pictures" in fitted.messages[0].content
-    assert not sent(SentPictures("m", "host", "host", lessons).fit(request(png(), png())))
+    assert not sent(SentPictures("m", "host", "host", lessons).fit_request(request(png(), png())))
 
 
 @pytest.mark.parametrize("body", REFUSES_ONE)
 def test_a_picture_that_is_refused_is_left_out_and_later_ones_are_sent(body: Any):
     lessons: dict[str, object] = {}
     pictures = SentPictures("m", "host", "host", lessons)
-    pictures.fit(request(png(), png()))
+    pictures.fit_request(request(png(), png()))
     said = pictures.adapt(failure(body))
     assert said and "p1.png" in said and "p0.png" not in said
-    fitted = pictures.fit(request(png(), png(), png()))
+    fitted = pictures.fit_request(request(png(), png(), png()))
     assert sent(fitted) == ["p0.png", "p2.png"]
     again = SentPictures("m", "host", "host", lessons)
-    assert sent(again.fit(request(png(), png()))) == ["p0.png"], "a resumed session does not send it again"
+    assert sent(again.fit_request(request(png(), png()))) == ["p0.png"], "a resumed session does not send it again"
 
 
 @pytest.mark.parametrize("body", ABOUT_SOMETHING_ELSE)
 def test_a_refusal_about_something_else_leaves_pictures_alone(body: Any):
     pictures = SentPictures("m", "host", "host", {})
-    pictures.fit(request(png()))
+    pictures.fit_request(request(png()))
     assert pictures.adapt(failure(body)) is None
 
 
 def test_the_picture_a_refusal_describes_is_the_one_left_out():
     big = png(size=6_000)
     pictures = SentPictures("m", "host", "host", {})
-    pictures.fit(request(big, png()))
+    pictures.fit_request(request(big, png()))
     pictures.adapt(failure(anthropic(f"messages.0.content.1.image: {len(big)} bytes > 5000 bytes maximum")))
-    assert sent(pictures.fit(request(big, png()))) == ["p1.png"]
+    assert sent(pictures.fit_request(request(big, png()))) == ["p1.png"]
     wide = png(width=9_000)
     assert image_size(wide) == (9_000, 4)
     other = SentPictures("m", "host", "host", {})
-    other.fit(request(wide, png()))
+    other.fit_request(request(wide, png()))
     other.adapt(failure(anthropic("the image dimensions exceed max allowed size: 8000 pixels")))
-    assert sent(other.fit(request(wide, png()))) == ["p1.png"]
+    assert sent(other.fit_request(request(wide, png()))) == ["p1.png"]
 
 
 def test_a_picture_that_was_accepted_before_is_blamed_last():
     pictures = SentPictures("m", "host", "host", {})
     first = request(png())
-    pictures.fit(first)
-    pictures.accept()
+    pictures.fit_request(first)
+    pictures.mark_accepted()
     both = request(png(), png())
-    pictures.fit(both)
+    pictures.fit_request(both)
     pictures.adapt(failure(anthropic("Could not process image")))
-    assert sent(pictures.fit(both)) == ["p0.png"]
+    assert sent(pictures.fit_request(both)) == ["p0.png"]
     pictures.adapt(failure(anthropic("Could not process image")))
-    assert not sent(pictures.fit(both)), "where that did not help, none is sent"
+    assert not sent(pictures.fit_request(both)), "where that did not help, none is sent"
     assert pictures.adapt(failure(anthropic("Could not process image"))) is None
 
 
@@ -179,19 +179,19 @@ def test_too_many_pictures_leave_the_oldest_out_and_the_number_is_remembered(mes
     lessons: dict[str, object] = {}
     pictures = SentPictures("m", "host", "host", lessons)
     many = request(*[png()] * 12)
-    assert len(sent(pictures.fit(many))) == 12
+    assert len(sent(pictures.fit_request(many))) == 12
     assert pictures.adapt(failure(openai(message)))
-    names = sent(pictures.fit(many))
+    names = sent(pictures.fit_request(many))
     assert 1 <= len(names) <= most and names[-1] == "p11.png"
-    assert len(sent(SentPictures("m", "host", "host", lessons).fit(many))) <= most
+    assert len(sent(SentPictures("m", "host", "host", lessons).fit_request(many))) <= most
 
 
 def test_pictures_beyond_the_bytes_of_a_request_are_the_oldest_and_stay_left_out():
     data = png(size=5_000_000)
     pictures = SentPictures("m", "gemini", "generativelanguage.googleapis.com", {})
-    assert sent(pictures.fit(request(data, data))) == ["p0.png", "p1.png"]
-    assert sent(pictures.fit(request(data, data, data))) == ["p1.png", "p2.png"]
-    again = pictures.fit(request(data, data, png()))
+    assert sent(pictures.fit_request(request(data, data))) == ["p0.png", "p1.png"]
+    assert sent(pictures.fit_request(request(data, data, data))) == ["p1.png", "p2.png"]
+    again = pictures.fit_request(request(data, data, png()))
     assert sent(again) == ["p1.png", "p2.png"], "what was left out once does not come back and void the cache"
     assert "p0.png" in again.messages[0].content
 
@@ -200,28 +200,28 @@ def test_many_large_pictures_are_cut_to_what_anthropic_takes_at_that_size():
     wide = png(width=2_400)
     many = request(*[wide] * 25)
     pictures = SentPictures("claude-opus-5-5", "anthropic", "api.anthropic.com", {})
-    assert len(sent(pictures.fit(many))) <= 20
+    assert len(sent(pictures.fit_request(many))) <= 20
     small = SentPictures("claude-opus-5-5", "anthropic", "api.anthropic.com", {})
-    assert len(sent(small.fit(request(*[png()] * 25)))) == 25
+    assert len(sent(small.fit_request(request(*[png()] * 25)))) == 25
 
 
 def test_a_request_too_large_by_bytes_loses_its_oldest_pictures_before_its_words():
     data = png(size=1_000_000)
     pictures = SentPictures("m", "host", "host", {})
-    pictures.fit(request(data, data, data, data))
+    pictures.fit_request(request(data, data, data, data))
     said = pictures.adapt(failure(anthropic("Request exceeds the maximum size"), 413))
     assert said and "p0.png" in said
-    names = sent(pictures.fit(request(data, data, data, data)))
+    names = sent(pictures.fit_request(request(data, data, data, data)))
     assert names and names[-1] == "p3.png" and len(names) < 4
     budget = SentPictures("m", "host", "host", {})
-    budget.fit(request(data, data))
+    budget.fit_request(request(data, data))
     assert budget.adapt(failure(openai("Limit 8000, requested 9000 tokens per minute (TPM)"), 413)) is None
 
 
 def test_messages_keep_their_identity_so_that_they_are_encoded_once():
     pictures = SentPictures("m", "host", "host", {"takes_pictures": False})
     one = request(png())
-    assert pictures.fit(one).messages[0] is pictures.fit(one).messages[0]
+    assert pictures.fit_request(one).messages[0] is pictures.fit_request(one).messages[0]
 
 
 @pytest.mark.parametrize("api", ["chat", "responses", "messages"])

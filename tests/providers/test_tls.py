@@ -81,7 +81,7 @@ def test_the_system_checks_certificates_where_they_are_not_in_files(
     secure_port: int, certificate: Path, platform: str, known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     truststore = pytest.importorskip("truststore")
-    make = http1.trusting_context
+    make = http1.make_tls_context
 
     def context() -> ssl.SSLContext:
         made = make(platform)
@@ -90,7 +90,7 @@ def test_the_system_checks_certificates_where_they_are_not_in_files(
             made.load_verify_locations(certificate)
         return made
 
-    monkeypatch.setattr(http1, "trusting_context", context)
+    monkeypatch.setattr(http1, "make_tls_context", context)
     if known:
         assert "".join(chunk.text for chunk in ask(secure_port, "lean")) == "trusted"
         return

@@ -294,7 +294,7 @@ def test_a_server_that_takes_no_tls(kind: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(f"{MODULES[kind]}.CONNECT_TIMEOUT_S", 0.05)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     monkeypatch.setattr("httpx2.create_ssl_context", lambda *_, **__: context)  # making a real one takes long
-    monkeypatch.setattr("clio.providers.http1.trusting_context", lambda: context)
+    monkeypatch.setattr("clio.providers.http1.make_tls_context", lambda: context)
 
     async def main() -> Failure:
         with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from clio.errors import ConfigError
 from clio.providers.profiles import PRESETS
-from clio.providers.urls import is_local_host, is_loopback, normalise_base_url, without_login
+from clio.providers.urls import is_local_host, is_loopback, normalise_base_url, strip_login
 
 
 @pytest.mark.parametrize(
@@ -107,4 +107,4 @@ def test_elsewhere(host: str) -> None:
 def test_passwords_stay_off_the_screen() -> None:
     url = normalise_base_url("https://me:secret@host.example:8443/v1")
     assert url == "https://me:secret@host.example:8443/v1"
-    assert without_login(url) == "https://host.example:8443/v1"
+    assert strip_login(url) == "https://host.example:8443/v1"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from clio.sandbox.fence import Level
+from clio.sandbox.fence import SandboxLevel
 from clio.sandbox.sandbox import Sandbox
 from tests.sandbox.range import REASONS, Range
 
@@ -19,7 +19,7 @@ def field() -> Iterator[Range]:
 @pytest.fixture(params=["bwrap", "landlock"], scope="session")
 def held(request: pytest.FixtureRequest, field: Range) -> Iterator[Sandbox]:
     """A sandbox that holds at one level."""
-    level: Level = request.param
+    level: SandboxLevel = request.param
     if REASONS[level]:
         pytest.skip(f"{level} does not hold here: {REASONS[level]}")
     sandbox = field.sandbox(level)

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from clio.config.schema import Sandboxing
 from clio.sandbox.backends import explain_unusable_level
-from clio.sandbox.fence import Level
+from clio.sandbox.fence import SandboxLevel
 from clio.sandbox.sandbox import Sandbox
 from clio.tools.shell.processes import RunningProcess
 from clio.tools.shell.sandboxed_run import run_held
 
-REASONS: Mapping[Level, str] = {level: explain_unusable_level(level, os.environ) for level in ("bwrap", "landlock")}
+REASONS: Mapping[SandboxLevel, str] = {
+    level: explain_unusable_level(level, os.environ) for level in ("bwrap", "landlock")
+}
 """Why a level cannot be attacked here; "" where it can."""
 _DECIDING = ("config", "commondir", "config.worktree")
 

@@ -19,7 +19,7 @@ from clio.config.options import Options
 from clio.errors import ApprovalNeeded
 from clio.messages import ToolMessage
 from clio.sandbox import backends
-from clio.sandbox.fence import Level, find_refusal
+from clio.sandbox.fence import SandboxLevel, find_denied_action
 from clio.sandbox.sandbox import FILE_NAME, Confinement
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Answer, Deny, Policy
@@ -32,7 +32,7 @@ from tests.turns.conftest import MakeHarness, make_harness
 
 __all__ = ["make_harness"]
 
-LEVELS: tuple[Level, ...] = ("bwrap", "landlock")
+LEVELS: tuple[SandboxLevel, ...] = ("bwrap", "landlock")
 WHY_NOT = {level: backends.explain_unusable_confinement(level, os.environ, Path.home()) for level in LEVELS}
 WORKS = any(not reason for reason in WHY_NOT.values())
 NEEDS_ONE = pytest.mark.skipif(not WORKS, reason=f"nothing confines commands here: {WHY_NOT}")
@@ -282,8 +282,8 @@ def test_a_refused_write_is_reported(confinement: Confinement, field: Range, com
 
 
 def test_errors_of_many_programs(tmp_path: Path) -> None:
-    def need(output: str, level: Level = "bwrap", **options: object) -> str:
-        return find_refusal(output, level, root=tmp_path, network=False, **options)  # type: ignore[arg-type]
+    def need(output: str, level: SandboxLevel = "bwrap", **options: object) -> str:
+        return find_denied_action(output, level, root=tmp_path, network=False, **options)  # type: ignore[arg-type]
 
     assert need("npm ERR! EROFS: read-only file system, mkdir 'node_modules'") == "needs to write 'node_modules'"
     assert need("fatal: Unable to create '.git/index.lock': Read-only file system") == "needs to write files"
@@ -293,9 +293,10 @@ def test_errors_of_many_programs(tmp_path: Path) -> None:
     assert need("anything\n", "off") == ""
     gh = "populate the GH_TOKEN environment variable"
     assert (
-        find_refusal(gh, "bwrap", root=tmp_path, network=True, withheld=["GH_TOKEN"]) == "needs the variable GH_TOKEN"
+        find_denied_action(gh, "bwrap", root=tmp_path, network=True, withheld=["GH_TOKEN"])
+        == "needs the variable GH_TOKEN"
     )
-    assert find_refusal(gh, "bwrap", root=tmp_path, network=False, withheld=["GH_TOKEN"]) == ""
+    assert find_denied_action(gh, "bwrap", root=tmp_path, network=False, withheld=["GH_TOKEN"]) == ""
 
 
 def test_the_environment_of_unasked_commands(tmp_path: Path) -> None:
@@ -334,13 +335,13 @@ def test_the_environment_of_unasked_commands(tmp_path: Path) -> None:
 
 
 def test_what_works_is_remembered_until_the_machine_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[Level] = []
+    tried: list[SandboxLevel] = []
 
-    def why_not(level: Level, env: object, person: Path) -> str:
+    def why_not(level: SandboxLevel, env: object, person: Path) -> str:
         tried.append(level)
         return "" if level == "landlock" else "not here"
 
-    def level() -> Level:
+    def level() -> SandboxLevel:
         return Confinement(wanted=True, home=tmp_path, person=tmp_path, env={}).level()
 
     monkeypatch.setattr(backends, "explain_unusable_confinement", why_not)

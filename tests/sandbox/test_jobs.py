@@ -69,7 +69,7 @@ async def stopping_it(held: Sandbox, field: Range, job: Job) -> str:
 
 
 async def next_turn(held: Sandbox, field: Range, job: Job) -> str:
-    return "\n".join(held.trouble())
+    return "\n".join(held.describe_trouble())
 
 
 async def commit_by_the_model(held: Sandbox, field: Range, job: Job) -> str:
@@ -84,7 +84,7 @@ async def commit_by_the_model(held: Sandbox, field: Range, job: Job) -> str:
 @pytest.mark.parametrize("step", [next_command, command_outside, its_end, stopping_it, next_turn, commit_by_the_model])
 def test_what_a_job_planted_is_gone(held: Sandbox, field: Range, step: Step) -> None:
     before = field.intact()
-    held.trouble()
+    held.describe_trouble()
 
     async def go() -> str:
         async with job_of(held, field, f"{PLANT}; {COMMON}"):

@@ -13,7 +13,7 @@ import pytest
 from clio.config.schema import Config
 from clio.errors import ToolFailed
 from clio.sandbox import backends
-from clio.sandbox.fence import TOLD, WARNING, Fence, Guard, describe_denial, list_tmp_program_folders, make_fence
+from clio.sandbox.fence import TOLD, WARNING, Fence, FileGuard, describe_denial, list_tmp_program_folders, make_fence
 from clio.sandbox.sandbox import Sandbox
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy
@@ -351,7 +351,7 @@ def fence(field: Range, root: Path) -> Fence:
 
 def test_off_is_off(field: Range) -> None:
     sandbox = field.sandbox("off")
-    assert (sandbox.wanted, sandbox.word, sandbox.level(), sandbox.trouble()) == (False, "", "off", [])
+    assert (sandbox.wanted, sandbox.status_word, sandbox.level(), sandbox.describe_trouble()) == (False, "", "off", [])
     assert RunCommandTool(Workspace(field.project), JobTable(sandbox), 20).args is RunCommandArgs
     assert Config().sandbox == "off"
 
@@ -373,15 +373,15 @@ def test_auto_takes_what_holds_and_a_liar_is_found_out(
     broken = field.sandbox("bwrap")
     with pytest.raises(ToolFailed, match="does not run: bwrap: No permissions"):
         broken.level()
-    assert broken.word == "no sandbox, no commands"
+    assert broken.status_word == "no sandbox, no commands"
     process_never = RunCommandTool(Workspace(field.project), JobTable(broken), 20).prepare(
         HeldCommandArgs(command="touch ran")
     )
     with pytest.raises(ToolFailed, match="does not hold here"):
         asyncio.run(_run(process_never))
     assert not (field.project / "ran").exists()
-    assert broken.trouble()[0].startswith("no command will run: the sandbox 'bwrap'")
-    assert broken.trouble() == []
+    assert broken.describe_trouble()[0].startswith("no command will run: the sandbox 'bwrap'")
+    assert broken.describe_trouble() == []
 
 
 async def _run(prepared: object) -> object:
@@ -389,9 +389,9 @@ async def _run(prepared: object) -> object:
 
 
 def test_words_for_the_status_line(held: Sandbox, field: Range) -> None:
-    assert field.sandbox("auto").word == "sandbox"
+    assert field.sandbox("auto").status_word == "sandbox"
     held.level()
-    assert held.word == {"bwrap": "sandbox bwrap", "landlock": "sandbox landlock, partly"}[held.choice]
+    assert held.status_word == {"bwrap": "sandbox bwrap", "landlock": "sandbox landlock, partly"}[held.choice]
 
 
 def test_leaving_the_sandbox_is_asked_in_every_mode_and_by_no_rule(tmp_path: Path) -> None:
@@ -413,7 +413,7 @@ def test_what_a_guard_cannot_put_back_is_not_lost(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("before", encoding="utf-8")
     (tmp_path / "link").symlink_to("a")
     (tmp_path / "large").write_bytes(b"x" * 1_000_001)
-    guard = Guard([tmp_path / name for name in ("a", "link", "large", "missing")])
+    guard = FileGuard([tmp_path / name for name in ("a", "link", "large", "missing")])
     assert guard.undo() == []
     (tmp_path / "a").write_text("after", encoding="utf-8")
     (tmp_path / "link").unlink()

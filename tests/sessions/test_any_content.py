@@ -15,7 +15,7 @@ from clio.errors import CorruptDocument, NewerDocument, SessionNotFound
 from clio.messages import AssistantMessage, ImagePart, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest
 from clio.providers.chat import ChatProtocol
-from clio.providers.profiles import Quirks
+from clio.providers.profiles import ServerQuirks
 from clio.sessions.side_effects import find_side_effects
 from clio.sessions.state import Bill, PlanMode, Todo, Trim
 from tests.entrypoints.repl_support import clio, make_place
@@ -56,7 +56,7 @@ QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(Heal
 def encode_request(messages: list[Message]) -> None:
     """The body a server gets, as strict JSON."""
     request = ChatRequest(system="s", messages=tuple(messages))
-    for quirks in (Quirks(), Quirks(echo_reasoning=True, thought_signatures=True)):
+    for quirks in (ServerQuirks(), ServerQuirks(echo_reasoning=True, thought_signatures=True)):
         body = ChatProtocol("m", quirks).encode(request)
         for row in msgspec.json.decode(body.decode("utf-8"))["messages"]:
             for call in row.get("tool_calls", ()):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import NewerDocument
-from clio.providers.prices import day_of
+from clio.providers.prices import format_day
 from clio.sessions import ledger as ledger_module
 from clio.sessions.ledger import (
     COMPACT_BYTES,
@@ -93,7 +93,7 @@ def test_a_torn_line_is_cut_off_and_a_foreign_one_stays(ledger: Ledger) -> None:
     read = ledger.read()
     assert [one.session for one in read.spent] == ["s", "t"]
     assert read.damaged == (b'{"strange":1}',)
-    ledger.recount("p", {}, day_of)
+    ledger.recount("p", {}, format_day)
     assert ledger.read() == read
 
 
@@ -141,7 +141,7 @@ def test_bills_of_one_session_by_day_and_model() -> None:
         Bill(model="m", prompt_tokens=20, cached_tokens=5, timestamp=noon + 60, server="openai", cost=8),
         Bill(model="old", prompt_tokens=3, completion_tokens=1, timestamp=noon),
     ]
-    first, second = make_ledger_entries(bills, project="p", session="s", day_of=day_of)
+    first, second = make_ledger_entries(bills, project="p", session="s", day_of=format_day)
     assert (first.requests, first.prompt_tokens, first.cached_tokens, first.micro_dollars) == (2, 30, 5, 15)
     assert (second.micro_dollars, second.unpriced_tokens) == (0, 4)
 

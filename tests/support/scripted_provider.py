@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 
 from clio.errors import ClioError
 from clio.messages import AssistantMessage
-from clio.providers.base import ChatRequest, Chunk, Limits, ToolCallDelta
+from clio.providers.base import ChatRequest, Chunk, ModelLimits, ToolCallDelta
 
 Reply = str | AssistantMessage | ClioError | Sequence[Chunk | ClioError]
 """Words; a whole message; an error to raise; or chunks, with an error where the stream is to break."""
@@ -17,7 +17,7 @@ class ScriptedProvider:
         self, replies: Iterable[Reply], *, context_window: int = 128_000, max_output_tokens: int = 8_192
     ) -> None:
         self._replies = list(replies)
-        self._limits = Limits(context_window=context_window, max_output_tokens=max_output_tokens, source="config")
+        self._limits = ModelLimits(context_window=context_window, max_output_tokens=max_output_tokens, source="config")
         self.requests: list[ChatRequest] = []
         self.closed = False
 
@@ -31,7 +31,7 @@ class ScriptedProvider:
         """See `Provider`."""
         return "scripted"
 
-    async def limits(self) -> Limits:
+    async def limits(self) -> ModelLimits:
         """See `Provider`."""
         return self._limits
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from clio.agent.user_interface import Notice, ReasoningDelta
-from clio.providers.lesson_book import FILE_NAME
+from clio.providers.lesson_book import LESSONS_FILE_NAME
 from tests.providers.test_responses import check
 from tests.support.chat_server import ChatServer, error, text
 from tests.support.harness import Harness
@@ -77,7 +77,7 @@ def test_a_refused_effort_is_reported_once_and_not_sent_again(make_harness: Make
     assert [notice for notice in notices if "effort" in notice] == [
         "test-model does not take the effort 'max': 'high' is used"
     ]
-    assert (tmp_path / "home" / FILE_NAME).exists()
+    assert (tmp_path / "home" / LESSONS_FILE_NAME).exists()
 
 
 def _turns_after(make_harness: MakeHarness, refusal: Any) -> list[str]:
@@ -124,8 +124,8 @@ def test_a_server_without_responses_answers_over_chat(tmp_path: Path, incognito:
     paths = [sent.path.removeprefix("/v1") for sent in server.requests]
     first = ["/responses", "/chat/completions"]
     assert paths == (first * 2 if incognito else [*first, "/chat/completions"])
-    assert (tmp_path / "home" / FILE_NAME).exists() is not incognito
+    assert (tmp_path / "home" / LESSONS_FILE_NAME).exists() is not incognito
     if not incognito:
-        stored = json.loads((tmp_path / "home" / FILE_NAME).read_text(encoding="utf-8"))
+        stored = json.loads((tmp_path / "home" / LESSONS_FILE_NAME).read_text(encoding="utf-8"))
         assert [entry["protocol"] for entry in stored["servers"].values()] == ["chat"]
     assert "Chat Completions" in runs[0].stderr

@@ -75,7 +75,7 @@ def _models(project: Path, home: Path) -> Rows:
 
     known = [(name, "configured") for name in _configured_models(project, home)]
     known += [(preset.default_model, preset.name) for preset in PRESETS if preset.default_model]
-    known += [(price.model, "" if price.server == "*" else price.server) for price in PriceBook(home).all_prices()]
+    known += [(price.model, "" if price.server == "*" else price.server) for price in PriceBook(home).list_prices()]
     found: dict[str, str] = {}
     for name, server in known:
         if not name.endswith("*"):

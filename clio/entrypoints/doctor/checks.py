@@ -45,7 +45,7 @@ from clio.memory.team.share import Sharing
 from clio.memory.transcripts.database import VERSION
 from clio.memory.transcripts.index import FILE
 from clio.memory.transcripts.session_sync import SessionFolder
-from clio.sandbox.fence import Level
+from clio.sandbox.fence import SandboxLevel
 from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.security.shell.parser import has_grammar
 from clio.sessions.listing import list_file_names, list_sessions
@@ -415,7 +415,7 @@ def check_confinement(ground: Ground) -> Iterator[Finding]:
 
 def _why(sandbox: Sandbox) -> str:
     """Why no level works, in a few words each."""
-    reasons: dict[Level, str] = dict(sandbox.reasons)
+    reasons: dict[SandboxLevel, str] = dict(sandbox.reasons)
     return ", ".join(
         f"{level}: {error_reason[:_SHORT_CHARS]}" for level, error_reason in reasons.items() if error_reason
     )

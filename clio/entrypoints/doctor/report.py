@@ -22,12 +22,12 @@ from clio.entrypoints.doctor import finding as check_limits
 from clio.entrypoints.doctor.finding import Finding, Ground, Named, fix, note, ok, run_all
 from clio.errors import ClioError, ConfigError, UsageError
 from clio.messages import Usage, UserMessage
-from clio.providers.base import AUTO, ChatRequest, Limits, ListsModels, Provider
+from clio.providers.base import AUTO, ChatRequest, ListsModels, ModelLimits, Provider
 from clio.providers.http_provider import HttpProvider
 from clio.providers.lesson_book import LessonBook
 from clio.providers.model_facts import PROBE_TOOL, PROTOCOL_TITLES, read_request_facts, usable_efforts
-from clio.providers.prices import OLD_DAYS, SHOWN, PriceBook, states_cost
-from clio.providers.profiles import preset_named
+from clio.providers.prices import OLD_DAYS, SHOWN_PRICES_PATH, PriceBook, states_cost
+from clio.providers.profiles import find_preset
 from clio.providers.registry import DEFAULT_KEY_VARIABLE, OFFLINE, make_provider
 from clio.text.formatting import format_count, format_money
 from clio.threads import BackgroundCall
@@ -150,7 +150,7 @@ def _key(ground: Ground, server: str) -> Finding:
     origin = ground.loaded.origins.get("api_key") if ground.loaded.config.api_key else None
     if origin is None and ground.loaded.config.api_key_command:
         origin = f"api_key_command, {ground.loaded.origins.get('api_key_command', 'the configuration')}"
-    preset = preset_named(server)
+    preset = find_preset(server)
     variable, key = (
         preset.find_key(ground.env)
         if preset
@@ -161,7 +161,7 @@ def _key(ground: Ground, server: str) -> Finding:
     return ok("key", f"from {origin}" if origin else f"none is set, {server} is asked without one")
 
 
-async def _ask(provider: Provider) -> tuple[Finding, Limits | None]:
+async def _ask(provider: Provider) -> tuple[Finding, ModelLimits | None]:
     """Request the server's models and the window's size, None if it did not answer in time."""
     try:
         async with asyncio.timeout(LIMIT_S):
@@ -197,7 +197,7 @@ def _silent(provider: Provider) -> Finding:
                "check the address, the network and HTTPS_PROXY, or start it")  # fmt: skip
 
 
-def _who_says(limits: Limits, loaded: LoadedConfig, model: str) -> str:
+def _who_says(limits: ModelLimits, loaded: LoadedConfig, model: str) -> str:
     match limits.source:
         case "config":
             own = loaded.origins.get(f"models.{model}.context_window")
@@ -212,15 +212,15 @@ def _price(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
     """Report whether the model's price is known, and its age; nothing for a free model."""
     book = PriceBook(loaded.home)
     try:
-        price = book.price_of(provider.name, provider.model)
+        price = book.find_price(provider.name, provider.model)
     except ConfigError as error:
         yield fix("prices", *_split_sentence(str(error)))
         return
-    age = book.age()
+    age = book.table_age()
     if price is None and not states_cost(provider.name):
-        yield note("prices", f"none for {provider.model} at {provider.name}", f"add it to {SHOWN}")
+        yield note("prices", f"none for {provider.model} at {provider.name}", f"add it to {SHOWN_PRICES_PATH}")
     elif price is not None and book.is_old(price):
-        yield note("prices", f"that of {provider.model} is of {price.as_of}", f"correct it in {SHOWN}")
+        yield note("prices", f"that of {provider.model} is of {price.as_of}", f"correct it in {SHOWN_PRICES_PATH}")
     elif price is not None and not price.is_free:
         day = f" of {price.as_of}" if price.as_of else ""
         yield ok("prices", f"{provider.model}{day}; {age.prices} known, {age.old} older than {OLD_DAYS} days")

@@ -171,7 +171,7 @@ class Committing:
         return True
 
     async def _undo_what_jobs_did(self) -> None:
-        for sentence in await asyncio.to_thread(self._app.sandbox.trouble):
+        for sentence in await asyncio.to_thread(self._app.sandbox.describe_trouble):
             self._reviewer.print_sentence(sentence, bad=True)
 
     def _look(self) -> RepositoryState:

@@ -20,7 +20,7 @@ from clio.entrypoints import first_paint
 from clio.entrypoints.repl.parts import terminal_size
 from clio.errors import ClioError, SessionNotFound
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from clio.providers.profiles import preset_named
+from clio.providers.profiles import find_preset
 from clio.providers.registry import OFFLINE
 from clio.sessions.state import find_first_words
 from clio.storage.files import make_folder
@@ -78,7 +78,7 @@ def _key_place(loaded: LoadedConfig, env: Mapping[str, str], server: str) -> str
         return loaded.origins.get("api_key", "the configuration").removeprefix("environment ")
     if loaded.config.api_key_command:
         return "api_key_command"
-    preset = preset_named(server)
+    preset = find_preset(server)
     variable, key = preset.find_key(env) if preset else ("OPENAI_API_KEY", env.get("OPENAI_API_KEY", "").strip())
     return variable if key else ""
 

@@ -114,7 +114,7 @@ class _Shown:
 async def _run(parts: Parts, command: str, shown: _Shown) -> "RunningProcess":
     from clio.tools.shell.processes import CANCEL_GRACE_S, start
 
-    for sentence in await asyncio.to_thread(parts.app.sandbox.trouble):
+    for sentence in await asyncio.to_thread(parts.app.sandbox.describe_trouble):
         parts.screen.note(sentence)  # a job may have left a hook that this command would run
     process = shown.process = await start(command, parts.app.workspace.root)
     waiting = asyncio.ensure_future(process.wait())

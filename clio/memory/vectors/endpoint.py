@@ -16,9 +16,9 @@ from clio.config.schema import Config
 from clio.errors import ConfigError, ProviderError, ProviderRefused, ServerFailed, UserError
 from clio.memory.vectors.embedders import EmbeddingFailed, Row
 from clio.memory.vectors.vector_index import load_numpy
-from clio.providers.failure import TransportFailed, retry_after
-from clio.providers.profiles import PRESETS, preset_at, preset_named
-from clio.providers.urls import host_of, is_loopback, normalise_base_url, without_login
+from clio.providers.failure import TransportFailed, read_retry_after
+from clio.providers.profiles import PRESETS, find_preset, find_preset_by_url
+from clio.providers.urls import is_loopback, normalise_base_url, strip_login, url_host
 from clio.text.embedding import EMBEDDING_DIMENSIONS
 from clio.text.json_data import decode_json
 
@@ -106,7 +106,7 @@ class EmbeddingServer:
         import urllib.error
         from http.client import HTTPException
 
-        place = without_login(self.base_url)
+        place = strip_login(self.base_url)
         try:
             return self._read(self._post(texts, timeout_s), len(texts), place)
         except urllib.error.HTTPError as error:
@@ -163,13 +163,13 @@ def embedding_server(config: Config, env: Mapping[str, str], dimensions: int) ->
     if not text:
         raise ConfigError("no server for embeddings is named: set embedding_base_url")
     url = normalise_base_url(text)
-    model = config.embedding_model or (_OPENAI_MODEL if host_of(url) == "api.openai.com" else "")
+    model = config.embedding_model or (_OPENAI_MODEL if url_host(url) == "api.openai.com" else "")
     if not model:
-        raise ConfigError(f"no model for embeddings at {without_login(url)} is named: set embedding_model")
-    preset = preset_at(url)
+        raise ConfigError(f"no model for embeddings at {strip_login(url)} is named: set embedding_model")
+    preset = find_preset_by_url(url)
     key = preset.find_key(env)[1] if preset else env.get("OPENAI_API_KEY", "").strip()
     command = None
-    if chat and host_of(normalise_base_url(chat)) == host_of(url):
+    if chat and url_host(normalise_base_url(chat)) == url_host(url):
         key = config.api_key or key
         if config.api_key_command:
             from clio.providers.key_command import KeyCommand
@@ -182,12 +182,12 @@ def _chat_url(config: Config, env: Mapping[str, str]) -> str:
     if config.base_url:
         return config.base_url
     if config.provider:
-        preset = preset_named(config.provider)
+        preset = find_preset(config.provider)
         return preset.base_url if preset else ""
     if url := env.get("OPENAI_BASE_URL", "").strip():
         return url
     if config.api_key or config.api_key_command:
-        preset = preset_named("openai")
+        preset = find_preset("openai")
         return preset.base_url if preset else ""
     return next((one.base_url for one in PRESETS if one.key_required and env.get(one.key_variable, "").strip()), "")
 
@@ -197,7 +197,7 @@ def _refused(
 ) -> ServerFailed | ProviderRefused:
     quoted = f": {said}" if said else ""
     if status in _AGAIN:
-        wait = retry_after({name.lower(): value for name, value in headers.items()}, time.time())
+        wait = read_retry_after({name.lower(): value for name, value in headers.items()}, time.time())
         return ServerFailed(f"{place} failed (status {status}){quoted}", retry_after_s=wait)
     if status in (401, 403):
         return ProviderRefused(f"{place} does not accept the key for embeddings (status {status})")
@@ -213,7 +213,7 @@ def _make_opener(base_url: str) -> "urllib.request.OpenerDirector":
         def redirect_request(self, req: object, fp: object, code: int, msg: str, headers: object, newurl: str) -> None:
             return None
 
-    direct = [urllib.request.ProxyHandler({})] if is_loopback(host_of(base_url)) else []
+    direct = [urllib.request.ProxyHandler({})] if is_loopback(url_host(base_url)) else []
     return urllib.request.build_opener(NoRedirects(), *direct)
 
 
@@ -275,7 +275,7 @@ class EndpointEmbedder:
 def endpoint_embedder(config: Config, env: Mapping[str, str]) -> EndpointEmbedder:
     """The server the configuration names. Opens no connection; what is wrong with it shows when it is asked."""
     where = config.embedding_base_url or config.base_url or env.get("OPENAI_BASE_URL", "") or config.provider or ""
-    label = f"{without_login(where) if '//' in where else where} {config.embedding_model}"
+    label = f"{strip_login(where) if '//' in where else where} {config.embedding_model}"
     return EndpointEmbedder(lambda: embedding_server(config, env, EMBEDDING_DIMENSIONS), label)
 
 

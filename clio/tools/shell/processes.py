@@ -16,7 +16,7 @@ from typing import cast
 
 from clio.child_processes import start_process
 from clio.errors import ToolFailed
-from clio.sandbox.fence import Enclosed
+from clio.sandbox.fence import EnclosedCommand
 from clio.security.shell.command_line import get_line_shell
 from clio.tools.shell.launcher import Request, launch
 
@@ -393,7 +393,7 @@ class RunningProcess(asyncio.SubprocessProtocol):
 
 
 async def start(
-    command: str | Sequence[str] | Enclosed, cwd: Path, env: Mapping[str, str] | None = None
+    command: str | Sequence[str] | EnclosedCommand, cwd: Path, env: Mapping[str, str] | None = None
 ) -> RunningProcess:
     """Start a line of shell, an argument list without a shell, or what a sandbox has made of one of them.
 
@@ -401,9 +401,9 @@ async def start(
     still end it. Raises ToolFailed where it cannot be started.
     """
     if isinstance(command, str):
-        enclosed = Enclosed(argv=tuple(shell_argv(command)))
+        enclosed = EnclosedCommand(argv=tuple(shell_argv(command)))
     else:
-        enclosed = command if isinstance(command, Enclosed) else Enclosed(argv=tuple(command))
+        enclosed = command if isinstance(command, EnclosedCommand) else EnclosedCommand(argv=tuple(command))
     make = functools.partial(RunningProcess, keeper=enclosed.keeper)
     environment = command_environment(os.environ if env is None else env) | dict(enclosed.env)
     try:
@@ -436,7 +436,7 @@ async def stop_started(new: tuple[asyncio.BaseTransport, RunningProcess]) -> Non
 
 
 async def run(
-    command: str | Sequence[str] | Enclosed,
+    command: str | Sequence[str] | EnclosedCommand,
     cwd: Path,
     *,
     timeout_s: float,

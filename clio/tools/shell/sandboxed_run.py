@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
-from clio.sandbox.fence import Enclosed, Guard, describe_denial, find_refusal, restore_guarded_files
+from clio.sandbox.fence import EnclosedCommand, FileGuard, describe_denial, find_denied_action, restore_guarded_files
 from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.security.git_safety import git_environment
 from clio.security.redaction.names_and_values import is_secret_name, may_be_secret_name
@@ -180,7 +180,7 @@ async def run_held(
     return process, late, "\n".join(filter(None, notes))
 
 
-def _prepare(sandbox: Sandbox, argv: Sequence[str], root: Path) -> tuple[Enclosed, Guard]:
+def _prepare(sandbox: Sandbox, argv: Sequence[str], root: Path) -> tuple[EnclosedCommand, FileGuard]:
     return sandbox.enclose(argv, root), sandbox.guard(root)
 
 
@@ -243,7 +243,7 @@ def _find_refused(
         # Tools such as git call themselves "fatal" or "error". Where only filters run, that is a text they print.
         speakers = programs if programs <= PROGRAMS.keys() else programs | {"fatal", "error"}
     withheld = [name for name in os.environ if name not in env]
-    return find_refusal(output, level, root=root, network=network, withheld=withheld, speakers=speakers)
+    return find_denied_action(output, level, root=root, network=network, withheld=withheld, speakers=speakers)
 
 
 async def start_unasked(
@@ -261,7 +261,7 @@ async def start_unasked(
         raise
 
 
-def remove_tmp(enclosed: Enclosed) -> None:
+def remove_tmp(enclosed: EnclosedCommand) -> None:
     """Remove the folder for temporary files that a confined command had for itself."""
     if enclosed.tmp is not None:
         shutil.rmtree(enclosed.tmp, ignore_errors=True)
@@ -269,12 +269,12 @@ def remove_tmp(enclosed: Enclosed) -> None:
 
 def _confine(
     command: str, root: Path, confinement: Confinement, *, network: bool, lingers: bool = False
-) -> tuple[dict[str, str], Enclosed | None]:
+) -> tuple[dict[str, str], EnclosedCommand | None]:
     env = build_unasked_environment(os.environ, root, network=network, confined=confinement.wanted)
     return env, confinement.enclose(shell_argv(command), root, env, network=network, lingers=lingers)
 
 
-def _bwrap_failed(enclosed: Enclosed, process: RunningProcess) -> bool:
+def _bwrap_failed(enclosed: EnclosedCommand, process: RunningProcess) -> bool:
     """Whether bubblewrap itself could not set up the confinement: the command has not run then."""
     by_bwrap = Path(enclosed.argv[0]).name == "bwrap"
     return by_bwrap and process.exit_code == 1 and process.output.text().startswith("bwrap: ")
