@@ -257,7 +257,7 @@ def _describe(shell: Shell, name: str, said: OfferedModel) -> _Described:
     window = read_configured_limits(shell.config, name)[0] or said.window or _profiled(real)
     price = None
     with suppress(ClioError):  # /cost prices reports an invalid prices file
-        price = shell.spending.book.price_of(server, real)
+        price = shell.spending.book.find_price(server, real)
     rates = (price.rate.input, price.rate.output, price.rate.cached) if price else ()
     own = shell.config.models.get(name)
     images = said.images if said.images is not None and (own is None or own.images is None) else None
