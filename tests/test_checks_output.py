@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.checks.diagnostics import Diagnostic, find_new, parse_lines
+from clio.checks.diagnostics import Diagnostic, find_new_diagnostics, parse_lines
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,10 @@ def test_of_several_alike_the_one_on_a_changed_line_is_new() -> None:
     def at(line: int) -> Diagnostic:
         return Diagnostic(path="a.py", line=line, code="F821", message="Undefined name `x`")
 
-    assert find_new([at(1)], [at(2), at(9)], lambda each: each.line == 2) == [at(2)]
+    assert find_new_diagnostics([at(1)], [at(2), at(9)], lambda each: each.line == 2) == [at(2)]
 
 
 def test_a_place_in_a_message_does_not_make_it_new() -> None:
     before = Diagnostic(path="a.py", line=9, code="F811", message="Redefinition of unused `f` from line 3")
     after = Diagnostic(path="a.py", line=12, code="F811", message="Redefinition of unused `f` from line 6")
-    assert find_new([before], [after], lambda each: False) == []
+    assert find_new_diagnostics([before], [after], lambda each: False) == []

@@ -41,7 +41,7 @@ from clio.security.redaction.redactor import Redactor
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
 from clio.skills.skills import CAP_TOKENS as SKILL_TOKENS
-from clio.skills.skills import Skill, skills_fragment
+from clio.skills.skills import Skill, make_skills_fragment
 from clio.storage.locks import error_cause
 from clio.tokens import TokenEstimator
 from clio.tools.base import LeftOut, PageSize, ReadLog, Tool
@@ -50,7 +50,7 @@ from clio.tools.toolbox import file_tools, run_command_tool, server_tools, use_s
 
 if TYPE_CHECKING:
     from clio.agent.mention_lookup import MentionLookup
-    from clio.checks.checkers import Surroundings
+    from clio.checks.checkers import CheckContext
 
 
 MOST_TOKENS = 12_000
@@ -245,7 +245,7 @@ class Conversation:
         for sentence in await asyncio.to_thread(runtime.sandbox.describe_trouble):
             runtime.warn(sentence)
         # Hooks of the last turn may still run in the background; their notes belong to this one.
-        await runtime.hooks.finish()
+        await runtime.hooks.run_session_end_hooks()
         loop, billed = await self._ready(), len(session.bills)
         # Before the request is built, so that what the text states is already in its prompt.
         runtime.lessons.begin(session, text)
@@ -396,10 +396,10 @@ class Conversation:
         """Return the checks that the loop runs after edits."""
         runtime, config = self.runtime, self.config
 
-        def open_surroundings() -> "Surroundings":
-            from clio.checks.checkers import Surroundings
+        def open_surroundings() -> "CheckContext":
+            from clio.checks.checkers import CheckContext
 
-            return Surroundings(
+            return CheckContext(
                 wanted=config.checks,
                 root=runtime.workspace.root,
                 owner=runtime.loaded.main_project,
@@ -462,10 +462,10 @@ class Conversation:
         """Return the skills of the session, and allow the model to read the files of the user's own skills."""
         runtime = self.runtime
         found = runtime.skills.find()
-        if news := runtime.skills.take_news(found):
+        if news := runtime.skills.take_trust_notice(found):
             runtime.warn(news)
-        skills = runtime.skills.usable(found)
-        runtime.policy.allow_reading(runtime.skills.readable(skills))
+        skills = runtime.skills.list_usable(found)
+        runtime.policy.allow_reading(runtime.skills.list_readable_folders(skills))
         return skills
 
     # Parts of a request before the messages
@@ -503,7 +503,7 @@ class Conversation:
         )
 
     def _skill_fragments(self, skills: Sequence[Skill], cap_tokens: int | None) -> list[Fragment]:
-        listed = skills_fragment(skills, cap_tokens or SKILL_TOKENS, self.estimator.estimate_text)
+        listed = make_skills_fragment(skills, cap_tokens or SKILL_TOKENS, self.estimator.estimate_text)
         return [structs.replace(listed, text=self.runtime.clean(listed.text))] if listed else []
 
     def _memory_fragments(self, cap_tokens: int | None) -> list[Fragment]:

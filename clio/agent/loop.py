@@ -25,7 +25,7 @@ from clio.agent.user_interface import (
     TurnFinished,
     TurnStarted,
 )
-from clio.checks.edit_checks import EditChecks, find_place
+from clio.checks.edit_checks import EditChecks, find_report_index
 from clio.context.request_builder import Words, fit_words
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, ProviderError, ProviderRefused
@@ -506,7 +506,7 @@ class Loop:
 
     async def _run_calls(self, calls: tuple[ToolCall, ...], cut_off: bool, guard: RepetitionGuard, turn: _Turn) -> None:
         """Run calls in order, adjacent read-only ones concurrently; raise `_Stop` if the model repeats itself."""
-        place = calls[find_place([call.name for call in calls])]
+        place = calls[find_report_index([call.name for call in calls])]
         self._runner.page.fit(*self._context.free_room(), calls=len(calls))
         for batch in self._batches(calls):
             outcomes = await self._run_batch(batch, cut_off)

@@ -40,7 +40,7 @@ from clio.security.redaction.redactor import Redactor, build_redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
 from clio.sessions.store import open_session_store
-from clio.skills.skills import DefinitionFolders, SkillShelf
+from clio.skills.skills import SkillCatalog, SubagentCatalog
 from clio.storage.jsonl import pop_damage_notes
 from clio.storage.locks import format_os_error
 from clio.tools.shell.jobs import JobTable
@@ -233,8 +233,8 @@ class Runtime:
         self.mailbox = Mailbox()
         self.servers = open_mcp_servers(loaded, env, clean=self.clean, tell=self.warn, ask=self.ui.ask)
         self.tool_limit = ToolLimit(self.policy)
-        self.skills = SkillShelf(loaded.main_project, self.home, env)
-        self.agents = DefinitionFolders(loaded.main_project, self.home, env)
+        self.skills = SkillCatalog(loaded.main_project, self.home, env)
+        self.agents = SubagentCatalog(loaded.main_project, self.home, env)
         self.asked = AskedByFiles(
             project=self.project,
             start=loaded.start_folder or loaded.project,
@@ -283,7 +283,7 @@ class Runtime:
 
     def begin_session(self, session: Session) -> None:
         """Switch to another session and close the current one."""
-        self.hooks.leave(self.session.id)
+        self.hooks.end_session(self.session.id)
         self._close_session()
         self.servers.begin_session()
         self.session = session
@@ -333,7 +333,7 @@ class Runtime:
     async def close(self) -> None:
         """Stop background commands and close connections and files. Call `close_session` first."""
         await self.jobs.close()
-        await self.hooks.finish()
+        await self.hooks.run_session_end_hooks()
         await self.servers.close()
         await asyncio.to_thread(self.checkpoints.close)
         self.memory.close()
@@ -343,7 +343,7 @@ class Runtime:
         """Close the session at the end of the process, and stop indexing sessions."""
         self._closing.set()
         self._close_session()
-        self.hooks.leave(self.session.id)
+        self.hooks.end_session(self.session.id)
 
     def _close_session(self) -> None:
         known = self.session.unsaved_reason

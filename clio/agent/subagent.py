@@ -35,7 +35,7 @@ from clio.messages import AssistantMessage, Fragment
 from clio.providers.base import ModelLimits, Provider
 from clio.security.actions import FileChange
 from clio.sessions.session import Session
-from clio.skills.skills import Definition
+from clio.skills.skills import SubagentDefinition
 from clio.text.formatting import format_count
 from clio.tokens import TokenEstimator
 from clio.tools.base import LeftOut, Progress, Tool, ToolOutput
@@ -67,10 +67,10 @@ class SubagentPool:
     def make_tool(self, sender: Conversation, limits: ModelLimits) -> Tool:
         """Return the tool with which a conversation starts sub-agents."""
         known = [tool.name for tool in offered_tools(sender, limits)[0]]
-        agents = [self._clean(agent) for agent in self._runtime.agents.usable()]
+        agents = [self._clean(agent) for agent in self._runtime.agents.list_usable()]
         return DelegateTool(agents, known, partial(self._run, sender))
 
-    def _clean(self, agent: Definition) -> Definition:
+    def _clean(self, agent: SubagentDefinition) -> SubagentDefinition:
         """Return the definition with secrets replaced, because its text is sent to the model."""
         clean = self._runtime.clean
         return structs.replace(agent, description=clean(agent.description), text=clean(agent.text))
@@ -228,7 +228,7 @@ class _Listener:
                 pass  # the report contains the rest
 
 
-def _definition_fragment(agent: Definition) -> Fragment:
+def _definition_fragment(agent: SubagentDefinition) -> Fragment:
     return Fragment(name="agent", text=agent.text, source=agent.shown, reason="what this sub-agent is told", whole=True)
 
 

@@ -17,7 +17,7 @@ from clio.context.inert_text import said_by_a_tool
 from clio.context.request_builder import render_fragment
 from clio.context.workspace_state import files_may_have_changed
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed, ToolRetry
-from clio.hooks.hooks import MAX_CONTINUATIONS, Heard, Hooks
+from clio.hooks.hooks import MAX_CONTINUATIONS, Hooks, HookVerdict
 from clio.images import Picture
 from clio.messages import ChangedFile, Commit, ImagePart, SideEffects, ToolCall, ToolMessage
 from clio.prompt_files import fill_prompt
@@ -213,11 +213,11 @@ class TurnHooks:
     async def refusal(self, words: str) -> str:
         """Return why a hook refuses to begin a turn with this text; "" if none does."""
         self._sent_on = 0
-        return await self._hooks.user_prompt(self._session.id, words, resumed=bool(self._session.messages))
+        return await self._hooks.before_prompt(self._session.id, words, resumed=bool(self._session.messages))
 
     async def before_trim(self, will_trim: Callable[[], bool]) -> str:
         """Return what hooks want the model to know after a trim, if the next request will trim the window."""
-        if not self._hooks.has("before_trim") or not will_trim():
+        if not self._hooks.has_hook("before_trim") or not will_trim():
             return ""
         heard = await self._hooks.before_trim(self._session.id)
         return self._rendered(heard)
@@ -226,7 +226,7 @@ class TurnHooks:
         """Return the message for an agent that has finished while a hook asks for more; "" otherwise. Twice per turn at
         most.
         """
-        if self._sent_on >= MAX_CONTINUATIONS or not self._hooks.has("stop"):
+        if self._sent_on >= MAX_CONTINUATIONS or not self._hooks.has_hook("stop"):
             return ""
         heard = await self._hooks.stop(self._session.id, text, self._sent_on)
         if not heard.refusal:
@@ -243,7 +243,7 @@ class TurnHooks:
 
     async def after_tool(self, call: ToolCall, output: ToolOutput, files_changed: Sequence[str]) -> str:
         """Return what hooks say about a result, to be put below it."""
-        if not self._hooks.has("after_tool"):
+        if not self._hooks.has_hook("after_tool"):
             return ""
         heard = await self._hooks.after_tool(
             self._session.id, call.name, call.arguments, ok=output.ok, result=output.text, files_changed=files_changed
@@ -251,7 +251,7 @@ class TurnHooks:
         refusal = f"A hook of the user's objects to this result: {heard.refusal}" if heard.refusal else ""
         return "\n".join(filter(None, (refusal, self._rendered(heard))))
 
-    def _rendered(self, heard: Heard) -> str:
+    def _rendered(self, heard: HookVerdict) -> str:
         return "\n".join(filter(None, (render_fragment(part, self._estimator) for part in heard.notes)))
 
 

@@ -13,14 +13,14 @@ from msgspec import Struct
 
 from clio.checks.diagnostics import (
     Checker,
-    CheckFailed,
+    CheckerFailed,
     Diagnostic,
     parse_eslint,
     parse_gofmt,
     parse_lines,
     parse_node,
     parse_pyright,
-    relative,
+    to_project_path,
 )
 from clio.config.loaded import TrustRequest
 from clio.config.schema import CHECKS_AUTO, CHECKS_OFF
@@ -31,31 +31,31 @@ from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.tools.shell.processes import run
 from clio.tools.shell.sandboxed_run import build_unasked_environment, remove_tmp, run_held
 
-KEY = "checks"
-# The kind before the colon: the answer stays when the project's other values change.
+CHECKS_TRUST_KEY = "checks"
+# Not derived from the project's settings: the user's answer stays valid when they change.
 _FINGERPRINT = f"checks:{hashlib.sha256(b'run code of the project').hexdigest()}"
 
 
 def are_checks_trusted(owner: Path, home: Path) -> bool:
-    """Whether the user agreed to it. home: clio's own folder."""
+    """Whether the user allowed checkers that run code of this project. home: clio's own folder."""
     return _FINGERPRINT in TrustStore(home).fingerprints(owner)
 
 
 def describe_checks_trust(programs: Sequence[str]) -> TrustRequest:
-    """What the user agrees to, as it is shown before."""
+    """Return what the user is asked to allow."""
     names = ", ".join(programs)
     value = f"{names}: may run code of this project after edits, confined"
-    return TrustRequest(key=KEY, value=value, where="project", fingerprint=_FINGERPRINT)
+    return TrustRequest(key=CHECKS_TRUST_KEY, value=value, where="project", fingerprint=_FINGERPRINT)
 
 
 RUN_LIMIT_S = 30.0
-"""After which a checker that goes on in the background is ended."""
+"""Time limit for a checker that continues in the background."""
 _FILES = "{files}"
 _OWN_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", ".venv/Scripts", "venv/Scripts", "vendor/bin")
-"""Where a project's own environment keeps its programs."""
+"""Folders in which a project's own environment has its programs."""
 _QUIET = ("/bin/sh", "-c", 'exec "$@" 2>/dev/null', "sh")
-# Whether a file is a script or a module is often decided by what reads it. Given by its name, a file that looks like a
-# module is not checked at all by node 20.
+# Whether a file is a script or a module often depends on its importer, so both are tried. node 20 does not check a file
+# at all that is given by name and looks like a module.
 _AS_SCRIPT_OR_MODULE = (
     "for file; do :; done; "
     'script=$("$1" --check - < "$file" 2>&1) && exit 0; '
@@ -69,14 +69,22 @@ _MAX_CONFIG_BYTES = 500_000
 Parse = Callable[[str, Path], list[Diagnostic]]
 
 
-class Program(Struct, frozen=True, kw_only=True):
-    """A program that clio knows how to ask.
+class CheckerProgram(Struct, frozen=True, kw_only=True):
+    """A program that clio can run as a checker.
 
-    arguments: those before the paths. suffixes: of the files it is run for. configured: one of these files must be in
-    the project; "name:text" where the file must hold the text; none for a program that needs none. runs_code: whether
-    it runs code of the project. is_whole: it is not given paths and answers for the project. is_parser: it finds every
-    parse error of its files. keeps_errors: standard error is a part of its answer. one_by_one: takes one path only.
-    failed: exit codes of a run that says nothing about the files. shell: the line that runs it, where it needs one.
+    Attributes:
+        arguments: arguments before the paths.
+        suffixes: of the files it checks.
+        configured: files, one of which the project must contain; "name:text" if it must contain the text; empty
+            if no
+            configuration is needed.
+        runs_code: it runs code of the project.
+        is_whole: it checks the whole project and is not given paths.
+        is_parser: it finds every parse error in its files.
+        keeps_errors: standard error is part of its output.
+        one_by_one: it accepts a single path only.
+        failed: exit codes of a run that says nothing about the files.
+        shell: shell command that runs it, if it needs one.
     """
 
     name: str
@@ -93,26 +101,26 @@ class Program(Struct, frozen=True, kw_only=True):
     shell: str = ""
 
 
-PROGRAMS: tuple[Program, ...] = (
-    Program(
+CHECKER_PROGRAMS: tuple[CheckerProgram, ...] = (
+    CheckerProgram(
         name="ruff",
         arguments=("check", "--no-fix", "--no-cache", "--quiet", "--force-exclude", "--output-format=concise", "--"),
         suffixes=(".py", ".pyi"),
         failed=(2,),
     ),
-    Program(
+    CheckerProgram(
         name="gofmt",
         arguments=("-l", "-e"),
         suffixes=(".go",),
         parse=parse_gofmt,
         keeps_errors=True,
     ),
-    Program(
+    CheckerProgram(
         name="node", arguments=("--check",), suffixes=(".js", ".cjs", ".mjs"), parse=parse_node, keeps_errors=True,
         one_by_one=True, shell=_AS_SCRIPT_OR_MODULE,
     ),
-    Program(name="bash", arguments=("-n",), suffixes=(".sh", ".bash"), keeps_errors=True, one_by_one=True),
-    Program(
+    CheckerProgram(name="bash", arguments=("-n",), suffixes=(".sh", ".bash"), keeps_errors=True, one_by_one=True),
+    CheckerProgram(
         name="mypy",
         arguments=(
             "--no-error-summary", "--show-error-codes", "--no-color-output", "--hide-error-context", "--no-pretty",
@@ -123,7 +131,7 @@ PROGRAMS: tuple[Program, ...] = (
         runs_code=True,
         is_parser=False,
     ),
-    Program(
+    CheckerProgram(
         name="pyright",
         arguments=("--outputjson",),
         suffixes=(".py", ".pyi"),
@@ -132,7 +140,7 @@ PROGRAMS: tuple[Program, ...] = (
         runs_code=True,
         is_parser=False,
     ),
-    Program(
+    CheckerProgram(
         name="eslint",
         arguments=("--format", "json", "--"),
         suffixes=(*_JAVASCRIPT, *_TYPESCRIPT),
@@ -146,7 +154,7 @@ PROGRAMS: tuple[Program, ...] = (
         is_parser=False,
         failed=(2,),
     ),
-    Program(
+    CheckerProgram(
         name="tsc",
         arguments=("--noEmit", "--pretty", "false"),
         suffixes=_TYPESCRIPT,
@@ -154,7 +162,7 @@ PROGRAMS: tuple[Program, ...] = (
         runs_code=True,
         is_whole=True,
     ),
-    Program(
+    CheckerProgram(
         name="go",
         arguments=("vet", "./..."),
         suffixes=(".go",),
@@ -165,7 +173,7 @@ PROGRAMS: tuple[Program, ...] = (
         keeps_errors=True,
         shell='GOCACHE="$TMPDIR/go" exec "$@"',
     ),
-    Program(
+    CheckerProgram(
         name="cargo",
         arguments=("check", "--quiet", "--offline", "--message-format=short", "--color=never"),
         suffixes=(".rs",),
@@ -178,18 +186,22 @@ PROGRAMS: tuple[Program, ...] = (
 )  # fmt: skip
 
 
-class Found(Struct, frozen=True, kw_only=True):
-    """A known program that is there and that the project has a use for. needs_trust: see the module's first lines."""
+class InstalledProgram(Struct, frozen=True, kw_only=True):
+    """A known program that is installed and useful for the project. needs_trust: it runs code of the project."""
 
-    program: Program
+    program: CheckerProgram
     path: Path
     needs_trust: bool
 
 
-class Surroundings(Struct, frozen=True, kw_only=True):
-    """What checkers need of a running clio.
+class CheckContext(Struct, frozen=True, kw_only=True):
+    """What checkers need from clio.
 
-    wanted: the setting `checks`. root: the workspace. owner: the folder whose trust counts. home: clio's own folder.
+    Attributes:
+        wanted: the setting `checks`.
+        root: the workspace.
+        owner: the folder whose trust counts.
+        home: clio's own folder.
     """
 
     wanted: tuple[str, ...]
@@ -201,9 +213,9 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
 
 class ProgramChecker:
-    """A known program as a checker."""
+    """Runs a known program as a checker."""
 
-    def __init__(self, found: Found, around: Surroundings) -> None:
+    def __init__(self, found: InstalledProgram, around: CheckContext) -> None:
         self._found = found
         self._program = found.program
         self._around = around
@@ -211,12 +223,12 @@ class ProgramChecker:
         self.is_whole = found.program.is_whole
         self.is_parser = found.program.is_parser
 
-    def concerns(self, path: Path) -> bool:
-        """Whether it is for files of this ending."""
+    def can_check(self, path: Path) -> bool:
+        """Whether it checks files with this suffix."""
         return path.suffix in self._program.suffixes
 
     async def check(self, paths: Sequence[Path]) -> list[Diagnostic]:
-        """What it says of these files. Raises CheckFailed."""
+        """Return its diagnostics for these files. Raises CheckerFailed."""
         root = self._around.root
         if self.is_whole:
             return await self._run(())
@@ -234,50 +246,54 @@ class ProgramChecker:
             argv = (*_QUIET, *argv)
         env, enclosed = await asyncio.to_thread(self._confine, argv)
         if enclosed is None and self._found.needs_trust:
-            raise CheckFailed("it can't be confined here")
+            raise CheckerFailed("it can't be confined here")
         try:
             process, late = await run(enclosed or argv, root, timeout_s=RUN_LIMIT_S, env=env)
         except ToolFailed as error:
-            raise CheckFailed(str(error)) from None
+            raise CheckerFailed(str(error)) from None
         finally:
             if enclosed is not None:
                 remove_tmp(enclosed)
         output, code = process.output.text(), process.exit_code
         if late:
-            raise CheckFailed(f"it did not end within {RUN_LIMIT_S:g} s")
+            raise CheckerFailed(f"it did not end within {RUN_LIMIT_S:g} s")
         if code is None or code < 0 or code in (*program.failed, 126, 127) or output.startswith("bwrap: "):
-            raise CheckFailed(f"it ended with exit code {code}")
+            raise CheckerFailed(f"it ended with exit code {code}")
         found = program.parse(output, root)
         if code and not found:
-            raise CheckFailed(f"it ended with exit code {code}")
+            raise CheckerFailed(f"it ended with exit code {code}")
         return found
 
     def _confine(self, argv: Sequence[str]) -> tuple[dict[str, str], EnclosedCommand | None]:
         confinement, root = self._around.confinement, self._around.root
         env = build_unasked_environment(os.environ, root)
-        env.pop("NODE_OPTIONS", None)  # it may name a file of the project to load first
-        # A link on PATH may lead into /tmp, where confined commands see only folders that PATH names.
+        env.pop("NODE_OPTIONS", None)  # it may make node load a file of the project first
+        # A link on PATH may lead into /tmp, of which confined commands see only folders that are on PATH.
         env["PATH"] = os.pathsep.join(filter(None, (env.get("PATH"), str(self._found.path.resolve().parent))))
         return env, confinement.enclose(argv, root, env) if confinement is not None else None
 
 
 class CommandChecker:
-    """A command of the user's own; the sandbox holds it, as every command.
+    """Runs a command of the user's own, in the sandbox like every command.
 
-    "{files}" in it stands for the changed files; without that it answers for the whole project.
+    "{files}" in it is replaced by the changed files; without it, the command checks the whole project.
     """
 
-    def __init__(self, command: str, around: Surroundings) -> None:
+    def __init__(self, command: str, around: CheckContext) -> None:
         self.name = command
         self.is_whole = _FILES not in command
         self._around = around
 
-    def concerns(self, path: Path) -> bool:
-        """Always: what a command reads is not known."""
+    def can_check(self, path: Path) -> bool:
+        """Return True: it is not known what a command reads."""
         return True
 
     async def check(self, paths: Sequence[Path]) -> list[Diagnostic]:
-        """The lines it prints that name a file and a line; that it failed, where it prints none. Raises CheckFailed."""
+        """Return the printed lines that name a file and a line; if there are none and it failed, a diagnostic that
+        says so.
+
+        Raises CheckerFailed.
+        """
         root = self._around.root
         names = " ".join(
             shlex.quote(f"./{path.relative_to(root).as_posix()}") for path in paths if _is_below(path, root)
@@ -288,14 +304,14 @@ class CommandChecker:
         try:
             process, late, _ = await run_held(line, root, self._around.sandbox, timeout_s=RUN_LIMIT_S)
         except ToolFailed as error:
-            raise CheckFailed(str(error)) from None
+            raise CheckerFailed(str(error)) from None
         if late:
-            raise CheckFailed(f"it did not end within {RUN_LIMIT_S:g} s")
+            raise CheckerFailed(f"it did not end within {RUN_LIMIT_S:g} s")
         output = process.output.text()
         found = parse_lines(output, root)
         if not found and process.exit_code:
             last = next((text.strip() for text in reversed(output.splitlines()) if text.strip()), "")
-            path = "" if self.is_whole else relative(paths[0], root)
+            path = "" if self.is_whole else to_project_path(paths[0], root)
             return [Diagnostic(path=path, line=0, code=f"exit {process.exit_code}", message=self.name, detail=last)]
         return found
 
@@ -305,7 +321,7 @@ def _is_below(path: Path, folder: Path) -> bool:
 
 
 def _in_force(wanted: Sequence[str]) -> tuple[str, ...]:
-    """The entries that count: those after the last "off", as a higher layer of the configuration comes later."""
+    """Return the entries after the last "off": higher layers of the configuration come later."""
     entries = [entry.strip() for entry in wanted]
     last = max((place for place, entry in enumerate(entries) if entry == CHECKS_OFF), default=-1)
     kept = tuple(entries[last + 1 :])
@@ -313,14 +329,16 @@ def _in_force(wanted: Sequence[str]) -> tuple[str, ...]:
 
 
 def describe_checks(wanted: Sequence[str], root: Path) -> list[str]:
-    """What would run after edits, in the order of `open_checkers`; programs that need trust included."""
+    """Return what would run after edits, in the order of `open_checkers`, including programs that need trust."""
     entries = _in_force(wanted)
     programs = [one.program.name for one in find_programs(root.resolve())] if CHECKS_AUTO in entries else []
     return [*(repr(entry) for entry in entries if entry != CHECKS_AUTO), *programs]
 
 
-def open_checkers(around: Surroundings) -> list[Checker]:
-    """The checkers that may run in this project now; reads the project's folder, and starts nothing. For a thread."""
+def open_checkers(around: CheckContext) -> list[Checker]:
+    """Return the checkers that may run in this project. Reads the project's folder and starts nothing; call it in a
+    thread.
+    """
     entries = _in_force(around.wanted)
     checkers: list[Checker] = [CommandChecker(entry, around) for entry in entries if entry != CHECKS_AUTO]
     if CHECKS_AUTO in entries:
@@ -330,36 +348,40 @@ def open_checkers(around: Surroundings) -> list[Checker]:
     return checkers
 
 
-def find_programs(root: Path) -> list[Found]:
-    """The known programs that are installed and that the project has a use for."""
+def find_programs(root: Path) -> list[InstalledProgram]:
+    """Return the known programs that are installed and useful for the project."""
     users, own = _folders(root)
-    found: list[Found] = []
-    for program in PROGRAMS:
+    found: list[InstalledProgram] = []
+    for program in CHECKER_PROGRAMS:
         if not _is_configured(program, root):
             continue
-        # What runs the project's code anyhow is taken in the version that the project brings.
+        # A program that runs the project's code anyway is taken from the project, so that its version fits.
         places = (own, users) if program.runs_code else (users, own)
         for folders in places:
             if path := shutil.which(program.name, path=os.pathsep.join(folders)):
                 brought = folders is own or _is_below(Path(path).resolve(), root)
-                found.append(Found(program=program, path=Path(path), needs_trust=program.runs_code or brought))
+                found.append(
+                    InstalledProgram(program=program, path=Path(path), needs_trust=program.runs_code or brought)
+                )
                 break
     return found
 
 
 def _folders(root: Path) -> tuple[list[str], list[str]]:
-    """The folders of the user's PATH that are outside of the project, and those of programs inside of it."""
+    """Return the folders on the user's PATH that are outside the project, and the folders of the project's own
+    programs.
+    """
     users: list[str] = []
     own = [str(root / name) for name in _OWN_FOLDERS]
     for name in os.environ.get("PATH", "").split(os.pathsep):
         if not Path(name).is_absolute():
-            continue  # "." and its like mean another folder in each project
+            continue  # "." and other relative paths depend on the project
         place = Path(name).resolve()
         (own if place == root or root in place.parents else users).append(name)
     return users, own
 
 
-def _is_configured(program: Program, root: Path) -> bool:
+def _is_configured(program: CheckerProgram, root: Path) -> bool:
     return not program.configured or any(_holds(root, *entry.partition(":")[::2]) for entry in program.configured)
 
 
@@ -373,8 +395,8 @@ def _holds(root: Path, name: str, text: str) -> bool:
         return False
 
 
-def waiting_programs(wanted: Sequence[str], root: Path, owner: Path, home: Path) -> list[str]:
-    """The names of the programs that wait for the user's trust in the project. wanted: the setting `checks`."""
+def list_untrusted_programs_of_checks(wanted: Sequence[str], root: Path, owner: Path, home: Path) -> list[str]:
+    """Return the names of the programs that wait for the user's trust in the project. wanted: the setting `checks`."""
     if CHECKS_AUTO not in _in_force(wanted):
         return []
     found = [one.program.name for one in find_programs(root.resolve()) if one.needs_trust]

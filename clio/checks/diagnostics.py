@@ -24,7 +24,7 @@ _SEVERITY = re.compile(r"(?i)(?P<word>fatal error|error|warning|note|info|help)(
 _CODE_FIRST = re.compile(r"(?P<code>[A-Z]{1,6}\d{1,5}|invalid-syntax)(?::|\s)\s*(?P<rest>\S.*)")
 _CODE_LAST = re.compile(r"(?P<rest>.*\S)\s+\[(?P<code>[\w@/-]+)\]")
 _FIXABLE = re.compile(r"\[\*\]\s*")
-# A message that names a place says the same thing after lines above it were added or removed.
+# Positions inside a message are ignored, because they change when lines above are added or removed.
 _PLACES = re.compile(r"(?i)\b(lines?|columns?|col|char|offset|position)([ :]+)\d+|\b\d+:\d+\b")
 _STYLE = re.compile(r"(?!F\d|E9|PLE|TS)[A-Z]{1,6}\d{1,5}")
 """Codes of style rules; F (pyflakes), E9, PLE and TS are errors."""
@@ -32,16 +32,19 @@ _IS_MODULE = re.compile(r"outside a module|Unexpected token 'export'|await is on
 _NODE = re.compile(r"(?m)^(?P<path>\S.*?):(?P<line>\d+)\n(?:.*\n)*?(?P<code>\w*Error): (?P<text>.+)$")
 
 
-class CheckFailed(Exception):
-    """A checker could not give an answer; the text says why."""
+class CheckerFailed(Exception):
+    """A checker could not check the files; the text is the reason."""
 
 
 class Diagnostic(Struct, frozen=True, kw_only=True):
-    """One complaint.
+    """One problem that a checker reported.
 
-    path: relative to the project, with "/"; "" where it is about no single file. line: from 1; 0 where there is none.
-    code: the rule's name; "" where there is none. detail: more to show, which does not tell two of them apart.
-    is_error: False for warnings and matters of style, which are shown last.
+    Attributes:
+        path: relative to the project, with forward slashes; "" if it is not about a single file.
+        line: counted from 1; 0 if unknown.
+        code: name of the rule, or "".
+        detail: further text to show, which is not part of its identity.
+        is_error: False for warnings and style rules, which are shown last.
     """
 
     path: str
@@ -53,39 +56,39 @@ class Diagnostic(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What makes two of them the same complaint, wherever its line has moved."""
+        """Its identity, which does not change when its line moves."""
         return self.path, self.code, _PLACES.sub(r"\1\2#", self.message)
 
     @property
     def place(self) -> str:
-        """ "path:line", as far as it is known."""
+        """ "path:line" as far as it is known"""
         return f"{self.path}:{self.line}" if self.path and self.line else self.path
 
 
 class Checker(Protocol):
-    """Something that finds what is wrong with files: a program, a parser, later a language server."""
+    """Finds problems in files: a program or a parser."""
 
     @property
     def name(self) -> str:
-        """What it is called in settings and messages."""
+        """Its name in settings and messages."""
         ...
 
     @property
     def is_whole(self) -> bool:
-        """Whether `check` answers for the whole project, whichever files it is given."""
+        """Whether `check` covers the whole project, whichever files it is given."""
         ...
 
-    def concerns(self, path: Path) -> bool:
+    def can_check(self, path: Path) -> bool:
         """Whether a change of this file is a reason to run it."""
         ...
 
     async def check(self, paths: Sequence[Path]) -> list[Diagnostic]:
-        """What is wrong now. Raises CheckFailed. Cancelling it ends every process it has started."""
+        """Return the present problems. Cancelling ends every process it has started. Raises CheckerFailed."""
         ...
 
 
 def parse_lines(output: str, root: Path) -> list[Diagnostic]:
-    """The diagnostics of a program that prints one on each line; other lines and notes are passed over."""
+    """Return the diagnostics of a program that prints one per line; other lines and notes are ignored."""
     found: list[Diagnostic] = []
     for line in output.splitlines():
         match = _LINE.fullmatch(line.rstrip().removeprefix("vet: "))
@@ -111,28 +114,29 @@ def _split_code(text: str) -> tuple[str, str]:
 
 
 def parse_node(output: str, root: Path) -> list[Diagnostic]:
-    """What `node --check` prints of one file.
+    """Return the diagnostic that `node --check` printed for one file.
 
-    Where the file was read from standard input, its path is the first line, and two answers follow: of the file as a
-    script, and as a module.
+    If the file was read from standard input, its path is the first line of the output, followed by the results
+    for the
+    file as a script and as a module.
     """
     found = list(_NODE.finditer(output))
     if not found or any("Unexpected token '<'" in each["text"] for each in found):
-        return []  # JSX, which node does not know
+        return []  # JSX, which node cannot parse
     shown = next((each for each in found if not _IS_MODULE.search(each["text"])), found[-1])
     path = output.partition("\n")[0] if shown["path"] == "[stdin]" else shown["path"]
     return [_diagnostic(path, root, int(shown["line"]), shown["code"], shown["text"])]
 
 
 def parse_gofmt(output: str, root: Path) -> list[Diagnostic]:
-    """What `gofmt -l -e` prints: errors, and the bare names of files that are not formatted."""
+    """Return the diagnostics of `gofmt -l -e`: errors, and names of files that are not formatted."""
     unformatted = (line for line in output.splitlines() if line.endswith(".go"))
     style = [_diagnostic(name, root, 0, "gofmt", "not formatted", is_error=False) for name in unformatted]
     return [*parse_lines(output, root), *style]
 
 
 def parse_eslint(output: str, root: Path) -> list[Diagnostic]:
-    """What `eslint --format json` prints. Raises CheckFailed."""
+    """Return the diagnostics of `eslint --format json`. Raises CheckerFailed."""
     return [
         _diagnostic(
             str(file.get("filePath", "")),
@@ -148,7 +152,7 @@ def parse_eslint(output: str, root: Path) -> list[Diagnostic]:
 
 
 def parse_pyright(output: str, root: Path) -> list[Diagnostic]:
-    """What `pyright --outputjson` prints. Raises CheckFailed."""
+    """Return the diagnostics of `pyright --outputjson`. Raises CheckerFailed."""
     report = _json(output, "{")
     found: list[Diagnostic] = []
     for each in _tables(cast("dict[str, Any]", report).get("generalDiagnostics")):
@@ -168,14 +172,14 @@ def parse_pyright(output: str, root: Path) -> list[Diagnostic]:
 
 
 def _json(output: str, opening: str) -> object:
-    """The first JSON value that begins with this character at the beginning of a line."""
+    """Return the first JSON value that begins with this character at the start of a line."""
     start = 0 if output.startswith(opening) else output.find(f"\n{opening}") + 1
     try:
         value: object = json.JSONDecoder().raw_decode(output, start)[0]
     except (ValueError, RecursionError):
-        raise CheckFailed("its output is not understood") from None
+        raise CheckerFailed("its output is not understood") from None
     if not isinstance(value, list | dict):
-        raise CheckFailed("its output is not understood")
+        raise CheckerFailed("its output is not understood")
     return cast(object, value)
 
 
@@ -191,11 +195,11 @@ def _number(value: object) -> int:
 def _diagnostic(
     path: str, root: Path, line: int, code: str, message: str, *, is_error: bool = True
 ) -> Diagnostic:  # fmt: skip
-    return Diagnostic(path=relative(Path(path), root), line=line, code=code, message=message, is_error=is_error)
+    return Diagnostic(path=to_project_path(Path(path), root), line=line, code=code, message=message, is_error=is_error)
 
 
-def relative(path: Path, root: Path) -> str:
-    """The path as diagnostics name it; one outside of the project stays absolute."""
+def to_project_path(path: Path, root: Path) -> str:
+    """Return the path as diagnostics show it: relative to the project, absolute outside it."""
     whole = root / path
     try:
         return whole.resolve().relative_to(root).as_posix()
@@ -203,17 +207,19 @@ def relative(path: Path, root: Path) -> str:
         return whole.as_posix()
 
 
-def find_new(
+def find_new_diagnostics(
     before: Iterable[Diagnostic], after: Iterable[Diagnostic], is_changed: Callable[[Diagnostic], bool]
 ) -> list[Diagnostic]:
-    """Those of `after` that `before` does not account for, compared by path, code and message.
+    """Return the diagnostics of `after` that are not in `before`, compared by path, code and message.
 
-    is_changed: whether one is on a line that was changed. Where three are alike and two were there before, the new one
-    is one of these if there is any.
+    If `after` has three equal ones and `before` two, one is new: one on a changed line if there is any.
+
+    Args:
+        is_changed: whether a diagnostic is on a line that was changed.
     """
     known = Counter(each.key for each in before)
     new: list[Diagnostic] = []
-    for each in sorted(after, key=is_changed):  # unchanged lines first: they use up what is known
+    for each in sorted(after, key=is_changed):  # unchanged lines first: they account for the known ones
         if known[each.key] > 0:
             known[each.key] -= 1
         else:
@@ -250,11 +256,11 @@ _GRAMMARS: Mapping[str, tuple[str, str]] = {
     ".ts": ("tree_sitter_typescript", "language_typescript"),
     ".tsx": ("tree_sitter_typescript", "language_tsx"),
 }
-"""The package and the function that give the grammar of a file's ending; used where the package is installed."""
+"""Package and function of the tree-sitter grammar by file suffix; used if the package is installed."""
 
 
 class SyntaxChecker:
-    """Parses files and runs nothing."""
+    """Parses files without running anything."""
 
     name = "syntax"
     is_whole = False
@@ -262,28 +268,28 @@ class SyntaxChecker:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def concerns(self, path: Path) -> bool:
-        """Whether there is a parser for files of this ending."""
+    def can_check(self, path: Path) -> bool:
+        """Whether there is a parser for files with this suffix."""
         return path.suffix in _PARSERS or is_grammar_installed(path.suffix)
 
     async def check(self, paths: Sequence[Path]) -> list[Diagnostic]:
-        """The first parse error of each file; a file that cannot be read has none."""
+        """Return the first parse error of each file; none for a file that cannot be read."""
         return await asyncio.to_thread(lambda: list(self._parse_all(paths)))
 
     def _parse_all(self, paths: Sequence[Path]) -> Iterator[Diagnostic]:
         for path in paths:
             if (found := find_syntax_error(path)) is not None:
                 line, message = found
-                yield Diagnostic(path=relative(path, self._root), line=line, code="syntax", message=message)
+                yield Diagnostic(path=to_project_path(path, self._root), line=line, code="syntax", message=message)
 
 
 def is_grammar_installed(suffix: str) -> bool:
-    """Whether tree-sitter can parse files of this ending here."""
+    """Whether tree-sitter can parse files with this suffix here."""
     return suffix in _GRAMMARS and find_spec("tree_sitter") is not None and find_spec(_GRAMMARS[suffix][0]) is not None
 
 
 def find_syntax_error(path: Path) -> tuple[int, str] | None:
-    """Line and message of the first parse error; None where there is none, or the file cannot be judged."""
+    """Return line and message of the first parse error; None if there is none or the file cannot be parsed at all."""
     try:
         if not path.is_file() or path.stat().st_size > _MAX_BYTES:
             return None
@@ -296,8 +302,8 @@ def find_syntax_error(path: Path) -> tuple[int, str] | None:
             return parse(text, path)
         return _parse_by_grammar(data, path.suffix)
     except (RecursionError, MemoryError, SystemError):
-        # Nested too deep for this parser. SystemError is what the one of Python 3.11 raises at times when memory is
-        # collected meanwhile. Neither says anything about the file.
+        # Nested too deeply for this parser. Python 3.11's parser sometimes raises SystemError if memory is collected
+        # meanwhile. Neither says anything about the file.
         return None
 
 
@@ -347,7 +353,7 @@ def _parse_yaml(text: str, path: Path) -> tuple[int, str] | None:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        for _ in cast(Any, yaml).parse(text, Loader=loader):  # events only: nothing is built of them
+        for _ in cast(Any, yaml).parse(text, Loader=loader):  # parse events only; no objects are built
             pass
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -386,7 +392,7 @@ def _parse_by_grammar(data: bytes, suffix: str) -> tuple[int, str] | None:
 
 
 def _first_error(root: "Node") -> "Node | None":
-    """The innermost error node that begins first."""
+    """Return the innermost of the error nodes that begin first."""
     node: Node | None = root
     found: Node | None = None
     while node is not None:

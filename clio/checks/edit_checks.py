@@ -1,33 +1,36 @@
-"""Tells the model what its edits broke: the front of this package, loaded with every start and therefore small."""
+"""Reports to the model what its edits broke. Loaded at every start, so it imports the rest of the package when
+needed.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from clio.security.actions import Action, ChangeFiles
 
-if TYPE_CHECKING:  # a turn that edits nothing loads none of it
-    from clio.checks.checkers import Surroundings
+if TYPE_CHECKING:  # a turn without edits loads none of it
+    from clio.checks.checkers import CheckContext
     from clio.checks.turn_checks import TurnChecks
 
-EDITING = frozenset(("edit_file", "write_file", "apply_patch"))
-"""The tools whose changes are checked."""
+EDITING_TOOLS = frozenset(("edit_file", "write_file", "apply_patch"))
+"""Tools whose changes are checked."""
 
 
 class EditChecks:
-    """The checks of one loop's turns.
+    """The checks of the turns of one loop.
 
-    A step that changes files is followed by one run of the checks; what is new since before the turn's first change of
-    a file is said below the step's last edit. See `TurnChecks` for the limits.
+    The checks run once after each step that changes files. Problems that are new since before the turn's first
+    change of a
+    file are reported below the step's last edit. See `TurnChecks` for the limits.
 
     Args:
-        open_around: gives what the checkers need; called in a turn that edits, None where `checks` is off.
+        open_around: returns what the checkers need; called in a turn with edits. None if `checks` is off.
         clean: replaces secrets.
-        tell: shows the user a line.
+        tell: shows a line to the user.
     """
 
     def __init__(
         self,
-        open_around: "Callable[[], Surroundings] | None",
+        open_around: "Callable[[], CheckContext] | None",
         *,
         clean: Callable[[str], str],
         tell: Callable[[str], None],
@@ -39,29 +42,29 @@ class EditChecks:
         self._slow: set[str] = set()
 
     async def before_change(self, action: Action) -> None:
-        """Files are about to be changed: find out what is wrong with them already, for at most two seconds."""
+        """Find the problems that files have before they are changed, for at most two seconds."""
         if self._open_around is None or not isinstance(action, ChangeFiles):
             return
         if self._turn is None:
-            from clio.checks.turn_checks import open_turn
+            from clio.checks.turn_checks import open_turn_checks
 
-            self._turn = await open_turn(self._open_around(), self._slow, self._clean, self._tell)
+            self._turn = await open_turn_checks(self._open_around(), self._slow, self._clean, self._tell)
         await self._turn.before_change(action.changes)
 
     async def end_step(self) -> str:
-        """All edits of a step are done: what is to be said below its last result; "" for nothing.
+        """Return what to report below the last result of a step; "" for nothing.
 
-        Takes at most what is left of the step's five seconds, and no time after a step without edits.
+        Takes at most the rest of the step's five seconds, and no time after a step without edits.
         """
         return await self._turn.end_step() if self._turn is not None else ""
 
     async def end_turn(self) -> None:
-        """End what still runs and forget the turn."""
+        """Stop running checks and forget the turn."""
         turn, self._turn = self._turn, None
         if turn is not None:
             await turn.stop()
 
 
-def find_place(names: Sequence[str]) -> int:
-    """Which call of a step the checks are said below: its last edit, or its last call where it has none."""
-    return max((place for place, name in enumerate(names) if name in EDITING), default=len(names) - 1)
+def find_report_index(names: Sequence[str]) -> int:
+    """Return the index of the call below which the checks are reported: the step's last edit, or its last call."""
+    return max((place for place, name in enumerate(names) if name in EDITING_TOOLS), default=len(names) - 1)

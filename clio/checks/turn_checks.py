@@ -1,4 +1,4 @@
-"""The checks of one turn that edits: what was wrong before, what is wrong after each step, and what of that is new."""
+"""The checks of one turn: problems before it, problems after each step, and which of them are new."""
 
 import asyncio
 import time
@@ -7,23 +7,30 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.checks.checkers import ProgramChecker, Surroundings, open_checkers
-from clio.checks.diagnostics import Checker, CheckFailed, Diagnostic, SyntaxChecker, find_new, relative
+from clio.checks.checkers import CheckContext, ProgramChecker, open_checkers
+from clio.checks.diagnostics import (
+    Checker,
+    CheckerFailed,
+    Diagnostic,
+    SyntaxChecker,
+    find_new_diagnostics,
+    to_project_path,
+)
 from clio.context.inert_text import one_line
 from clio.security.actions import FileChange
 from clio.text.formatting import format_count, truncate
 
 LIMIT_S = 5.0
-"""How long the checks of one step may hold up the turn, the looks before its edits included."""
+"""How long the checks of one step may delay the turn, including the checks before its edits."""
 BEFORE_LIMIT_S = 2.0
-"""How much of that the look before an edit may take."""
+"""How much of that the checks before an edit may take."""
 MAX_LINES = 10
 _MAX_CHARS = 200
 _MAX_BYTES = 1_000_000
 
 
 class _Running(Struct, kw_only=True):
-    """One checker at work on a step's files."""
+    """A checker that is running on the files of a step."""
 
     checker: Checker
     paths: tuple[Path, ...]
@@ -33,9 +40,11 @@ class _Running(Struct, kw_only=True):
 class TurnChecks:
     """The state of one turn.
 
-    A checker whose look before an edit takes too long goes without from then on: of its diagnostics only those on
-    lines that the turn changed count. One that is not ready when the step's time is up goes on, and is heard after the
-    next step; a further edit ends it, as its answer would be about files that have changed.
+    A checker that takes too long before an edit is not waited for from then on: only its diagnostics on lines
+    that the turn
+    changed count. A checker that is not ready when the step's time is over continues and is reported after the
+    next step;
+    a further edit stops it, because its result would be about files that have changed since.
     """
 
     def __init__(
@@ -53,7 +62,7 @@ class TurnChecks:
         self._clean = clean
         self._tell = tell
         self._old_lines: dict[str, frozenset[str]] = {}
-        self._known: dict[str, dict[str, list[Diagnostic]]] = {}  # by checker, then by path
+        self._known: dict[str, dict[str, list[Diagnostic]]] = {}  # known problems by checker, then by path
         self._whole: dict[str, list[Diagnostic]] = {}
         self._new: dict[str, list[Diagnostic]] = {}
         self._told: set[tuple[str, str, str]] = set()
@@ -62,12 +71,12 @@ class TurnChecks:
         self._left_s = LIMIT_S
 
     async def before_change(self, changes: Sequence[FileChange]) -> None:
-        """Look at the files that are changed for the first time in this turn."""
+        """Check files that are changed for the first time in this turn."""
         await self.stop()
         started = time.monotonic()
         first: list[Path] = []
         for change in changes:
-            name = relative(change.path, self._root)
+            name = to_project_path(change.path, self._root)
             if name not in self._old_lines:
                 self._old_lines[name] = frozenset((change.before or "").splitlines())
                 first.append(change.path)
@@ -92,21 +101,21 @@ class TurnChecks:
         return [*self._checkers, self._syntax]
 
     def _unknown(self, checker: Checker, first: Sequence[Path]) -> tuple[Path, ...]:
-        """Which of these files the checker has to look at before they are changed."""
+        """Return the files that the checker must check before they are changed."""
         concerned = self._concerned(checker, first)
         if checker.is_whole:
             return concerned if checker.name not in self._whole else ()
         for path in concerned:
             if not path.exists():
-                self._known.setdefault(checker.name, {})[relative(path, self._root)] = []
+                self._known.setdefault(checker.name, {})[to_project_path(path, self._root)] = []
         return tuple(path for path in concerned if path.exists())
 
     def _concerned(self, checker: Checker, paths: Sequence[Path]) -> tuple[Path, ...]:
-        concerned = tuple(path for path in paths if checker.concerns(path))
+        concerned = tuple(path for path in paths if checker.can_check(path))
         if checker is not self._syntax:
             return concerned
         parsers = [one for one in self._checkers if isinstance(one, ProgramChecker) and one.is_parser]
-        return tuple(path for path in concerned if not any(one.concerns(path) for one in parsers))
+        return tuple(path for path in concerned if not any(one.can_check(path) for one in parsers))
 
     def _remember(self, look: _Running) -> None:
         if (found := _result(look)) is None:
@@ -117,14 +126,14 @@ class TurnChecks:
         else:
             known = self._known.setdefault(look.checker.name, {})
             for path in look.paths:
-                name = relative(path, self._root)
+                name = to_project_path(path, self._root)
                 known[name] = [one for one in found if one.path == name]
 
     def _follow(self, change: FileChange) -> None:
-        """A moved file keeps what is known of it; a changed one is to be checked."""
+        """Carry over what is known about a moved file, and mark a changed one to be checked."""
         path = change.moved_to or change.path
         if change.moved_to is not None:
-            old, new = relative(change.path, self._root), relative(path, self._root)
+            old, new = to_project_path(change.path, self._root), to_project_path(path, self._root)
             self._old_lines[new] = self._old_lines.get(old, frozenset())
             for known in self._known.values():
                 known[new] = [_at(new, one) for one in known.get(old, ())]
@@ -133,7 +142,7 @@ class TurnChecks:
         self._waiting[path] = None
 
     async def end_step(self) -> str:
-        """Check what the step changed; what is to be said now, "" for nothing."""
+        """Check what the step changed; return what to report now, or ""."""
         started = time.monotonic()
         changed = tuple(self._waiting)
         self._waiting.clear()
@@ -159,12 +168,12 @@ class TurnChecks:
         return _Running(checker=checker, paths=paths, task=task)
 
     async def _check(self, checker: Checker, paths: tuple[Path, ...]) -> list[Diagnostic]:
-        """What the checker says; where a parser fails, what clio's own parsers say."""
+        """Return what the checker reports; if a parser fails, what clio's own parsers report."""
         try:
             return await checker.check(paths)
-        except CheckFailed:
+        except CheckerFailed:
             if isinstance(checker, ProgramChecker) and checker.is_parser:
-                return await self._syntax.check([path for path in paths if self._syntax.concerns(path)])
+                return await self._syntax.check([path for path in paths if self._syntax.can_check(path)])
             raise
 
     def _settle(self, one: _Running) -> None:
@@ -175,7 +184,7 @@ class TurnChecks:
         if one.checker.is_whole:
             before, kept = self._whole.get(name), list[Diagnostic]()
         else:
-            checked = {relative(path, self._root) for path in one.paths}
+            checked = {to_project_path(path, self._root) for path in one.paths}
             known = self._known.get(name, {})
             before = [each for path in checked for each in known.get(path, ())] if checked <= known.keys() else None
             found = [each for each in found if each.path in checked]
@@ -184,11 +193,11 @@ class TurnChecks:
         if before is None:
             new = [each for each in found if not each.path or changed.holds(each)]
         else:
-            new = find_new(before, found, changed.holds)
+            new = find_new_diagnostics(before, found, changed.holds)
         self._new[name] = [*kept, *new]
 
     def _report(self, *, is_late: bool) -> str:
-        running = {one.checker.name for one in self._running}  # what is known of these is out of date
+        running = {one.checker.name for one in self._running}  # their known problems are out of date
         found = {
             (each.place, each.message): each for name, new in self._new.items() if name not in running for each in new
         }
@@ -221,13 +230,13 @@ class TurnChecks:
         return one_line(self._clean(shown)) + more
 
     async def stop(self) -> None:
-        """End every checker that still runs, with all it has started."""
+        """Stop every running checker and everything it started."""
         running, self._running = self._running, []
         await _end(running)
 
 
 class _ChangedLines:
-    """Which lines of files the turn changed; reads each file once."""
+    """Determines which lines of files the turn changed; reads each file once."""
 
     def __init__(self, root: Path, old: dict[str, frozenset[str]]) -> None:
         self._root = root
@@ -258,13 +267,13 @@ def _at(path: str, each: Diagnostic) -> Diagnostic:
 
 
 def _result(one: _Running) -> list[Diagnostic] | None:
-    """What it found; None where it gave no answer."""
+    """Return the diagnostics of a checker; None if it failed."""
     if one.task.cancelled():
         return None
     error = one.task.exception()
     if error is None:
         return one.task.result()
-    if isinstance(error, CheckFailed):
+    if isinstance(error, CheckerFailed):
         return None
     raise error
 
@@ -277,9 +286,9 @@ async def _end(running: Iterable[_Running]) -> None:
         await asyncio.wait(tasks)
 
 
-async def open_turn(
-    around: Surroundings, slow: set[str], clean: Callable[[str], str], tell: Callable[[str], None]
+async def open_turn_checks(
+    around: CheckContext, slow: set[str], clean: Callable[[str], str], tell: Callable[[str], None]
 ) -> TurnChecks:
-    """The checks of a turn that is about to make its first edit."""
+    """Return the checks for a turn that is about to make its first edit."""
     checkers = await asyncio.to_thread(open_checkers, around)
     return TurnChecks(checkers, around.root, slow, clean, tell)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clio.sessions.session import Session
     from clio.sessions.state import Todo
     from clio.sessions.store import SessionStore
-    from clio.skills.skills import SkillShelf
+    from clio.skills.skills import SkillCatalog
 
 
 _COMMAND = re.compile(r"/([A-Za-z][\w-]*(:[\w.-]+)*)?(?!\S)")  # "/etc/hosts is wrong" is a message, not a command
@@ -469,7 +469,7 @@ class Shell(Protocol):
         ...
 
     @property
-    def skills(self) -> "SkillShelf":
+    def skills(self) -> "SkillCatalog":
         """Directories with instructions for certain kinds of work."""
         ...
 

@@ -15,8 +15,15 @@ from clio.config.loaded import TrustRequest
 from clio.config.paths import display_path, user_home
 from clio.config.trust import TrustStore
 from clio.context.message_parts import find_mentions
-from clio.skills.definition_files import FrontMatter, Unreadable, places_of, read_text, split_front_matter, words_of
-from clio.skills.skills import line_of
+from clio.skills.definition_files import (
+    FrontMatter,
+    UnreadableFile,
+    list_definition_folders,
+    read_text,
+    split_front_matter,
+    split_tool_list,
+)
+from clio.skills.skills import to_safe_line
 
 MAX_BYTES = 64_000
 MAX_FILES = 300
@@ -67,7 +74,9 @@ class CustomFolders:
     def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
         self._project = project
         self._person = user_home(env)
-        self._places = places_of((".clio/commands", _OTHER), project=project, home=home, person=self._person)
+        self._places = list_definition_folders(
+            (".clio/commands", _OTHER), project=project, home=home, user_home_folder=self._person
+        )
         self._known: dict[Path, tuple[tuple[int, int], CustomFile | str]] = {}
 
     def read(self) -> tuple[tuple[CustomFile, ...], tuple[str, ...]]:
@@ -91,9 +100,9 @@ class CustomFolders:
         shown = display_path(path, project=self._project, user_home=self._person)
         try:
             if not _NAME.fullmatch(name):
-                raise Unreadable(f"{name!r} cannot be typed; use letters, digits and dashes, a letter first")
+                raise UnreadableFile(f"{name!r} cannot be typed; use letters, digits and dashes, a letter first")
             front = split_front_matter(read_text(path, inside=root, max_bytes=MAX_BYTES), shown)
-        except Unreadable as error:
+        except UnreadableFile as error:
             return f"{shown} is not used: {error}"
         return _custom(front, name=name, shown=shown, own=root is None)
 
@@ -106,10 +115,10 @@ def _custom(front: FrontMatter, *, name: str, shown: str, own: bool) -> CustomFi
         shown=shown,
         own=own,
         template=front.body,
-        description=line_of(values.get("description", "") or first)[:_MAX_SUMMARY] or "an empty command",
-        hint=line_of(values.get("argument-hint", ""))[:_MAX_SUMMARY],
-        model="" if _OTHER in shown else line_of(values.get("model", "")),
-        tools=_tools(words_of(line_of(values["allowed-tools"]))) if "allowed-tools" in values else None,
+        description=to_safe_line(values.get("description", "") or first)[:_MAX_SUMMARY] or "an empty command",
+        hint=to_safe_line(values.get("argument-hint", ""))[:_MAX_SUMMARY],
+        model="" if _OTHER in shown else to_safe_line(values.get("model", "")),
+        tools=_tools(split_tool_list(to_safe_line(values["allowed-tools"]))) if "allowed-tools" in values else None,
         problem=front.problem,
     )
 

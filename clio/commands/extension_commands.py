@@ -22,19 +22,19 @@ from clio.config.paths import FOLDER_NAME
 from clio.config.trust import TrustStore
 from clio.errors import ClioError, UserError
 from clio.prompt_files import fill_prompt
-from clio.skills.definition_files import Unreadable, split_front_matter
+from clio.skills.definition_files import UnreadableFile, split_front_matter
 from clio.skills.skills import (
     FILE_NAME,
     MAX_SUBAGENT_BYTES,
-    Definition,
-    DefinitionFolders,
     Skill,
     SkillSet,
+    SubagentCatalog,
+    SubagentDefinition,
+    describe_name_problem,
     describe_subagent_trust,
-    files_beside,
+    list_skill_files,
     make_skill,
-    name_problem,
-    read_definition,
+    parse_subagent_definition,
 )
 from clio.skills.skills import MAX_SKILL_BYTES as MAX_BYTES_of_skill
 from clio.storage.files import make_folder, write_atomic
@@ -80,7 +80,7 @@ def list_agents(shell: Shell, argument: str) -> CommandResult:
         return refuse(f"/agents list takes nothing; /agents show {argument} shows one")
     folders = _folders(shell)
     found, problems = folders.find()
-    usable = folders.usable()
+    usable = folders.list_usable()
     told = "\n".join(f"- {problem}" for problem in problems[:_SHOWN_PROBLEMS])
     data = [_agent_data(one, one in usable) for one in found]
     if not found:
@@ -103,7 +103,7 @@ def show_agent(shell: Shell, argument: str) -> CommandResult:
         names = [one.name for one in found]
         hint = nearest(name, names) if names else "there are none; /agents new NAME begins one"
         raise UserError(f"There is no agent {name!r}; {hint}")
-    is_usable = one in folders.usable()
+    is_usable = one in folders.list_usable()
     rows = [
         ("agent", one.name),
         ("when it is used", one.description),
@@ -129,8 +129,8 @@ def new_agent(shell: Shell, argument: str) -> CommandResult:
     path = home / "agents" / f"{name}.md"
     text = fill_prompt("context/new_agent", agent=name)
     try:
-        read_definition(text, stem=name, shown=path.name, own=own)
-    except Unreadable as error:
+        parse_subagent_definition(text, stem=name, shown=path.name, own=own)
+    except UnreadableFile as error:
         return refuse(f"No agent can be called {name[:64]!r}: {error}")
     if path.exists():
         return refuse(f"There is an agent {name!r} already; open {path} to change it")
@@ -145,8 +145,8 @@ def _agent_store(shell: Shell, path: Path, text: str, *, own: bool) -> CommandRe
             f"A definition has up to {MAX_SUBAGENT_BYTES:,} bytes, and this has {len(data):,}; say it in fewer words"
         )
     try:
-        read_definition(text, stem=path.stem, shown=path.name, own=own)
-    except Unreadable as error:
+        parse_subagent_definition(text, stem=path.stem, shown=path.name, own=own)
+    except UnreadableFile as error:
         return refuse(f"The agent was not written: {error}")
     make_folder(path.parent)
     write_atomic(path, data, 0o644)
@@ -156,11 +156,11 @@ def _agent_store(shell: Shell, path: Path, text: str, *, own: bool) -> CommandRe
     return CommandResult(text=f"Wrote {code(str(path))}. The model may send it from the next session on.")
 
 
-def _folders(shell: Shell) -> DefinitionFolders:
-    return DefinitionFolders(shell.loaded.project, shell.loaded.home, os.environ)
+def _folders(shell: Shell) -> SubagentCatalog:
+    return SubagentCatalog(shell.loaded.project, shell.loaded.home, os.environ)
 
 
-def _agent_data(one: Definition, usable: bool) -> dict[str, object]:
+def _agent_data(one: SubagentDefinition, usable: bool) -> dict[str, object]:
     return {
         "name": one.name,
         "description": one.description,
@@ -206,7 +206,7 @@ def list_skills(shell: Shell, argument: str) -> CommandResult:
     if argument:
         return refuse(f"/skills list takes nothing; /skills show {argument} shows one skill")
     found = shell.skills.find()
-    usable = shell.skills.usable(found)
+    usable = shell.skills.list_usable(found)
     data = [_skill_data(skill, skill in usable) for skill in found.skills]
     told = [f"- {problem}" for problem in found.problems[:_SHOWN_PROBLEMS]]
     if more := len(found.problems) - len(told):
@@ -228,7 +228,7 @@ def use(shell: Shell, argument: str) -> CommandResult:
         return refuse("Which skill? Write /skills use NAME WORDS; /skills list shows those there are")
     found = shell.skills.find()
     skill = _named(found, name)
-    if skill not in shell.skills.usable(found):
+    if skill not in shell.skills.list_usable(found):
         return refuse(
             f"The skill {code(skill.name)} is the project's, and this folder is not trusted with it: `/trust`"
         )
@@ -247,9 +247,9 @@ def show_skill(shell: Shell, argument: str) -> CommandResult:
         return refuse("Which skill? Write /skills show NAME; /skills list shows those there are")
     found = shell.skills.find()
     skill = _named(found, name)
-    is_usable = skill in shell.skills.usable(found)
+    is_usable = skill in shell.skills.list_usable(found)
     body = shell.skills.open(skill).body
-    files = files_beside(skill)
+    files = list_skill_files(skill)
     rows = [
         ("skill", skill.name),
         ("when it is used", skill.description),
@@ -272,7 +272,7 @@ def new_skill(shell: Shell, argument: str) -> CommandResult:
     if len(given.words) != 1:
         return refuse("Write /skills new NAME, or /skills new NAME --user for one that goes with you to every project")
     name = given.words[0]
-    if problem := name_problem(name):
+    if problem := describe_name_problem(name):
         return refuse(f"{name!r} is no name of a skill: {problem}")
     own = _OWN in given.options
     folder = (shell.loaded.home if own else shell.loaded.main_project / FOLDER_NAME) / "skills" / name
@@ -296,7 +296,7 @@ def _skill_store(shell: Shell, name: str, folder: Path, text: str) -> CommandRes
         )
     try:
         make_skill(split_front_matter(text, FILE_NAME), folder_name=name, folder=folder, shown=FILE_NAME, own=True)
-    except Unreadable as error:
+    except UnreadableFile as error:
         return refuse(f"The skill was not written: {error}")
     make_folder(folder)
     write_atomic(folder / FILE_NAME, data, 0o644)

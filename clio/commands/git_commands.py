@@ -11,7 +11,7 @@ from clio.commands.arguments import read
 from clio.commands.command import Command, CommandResult, GitWork, MakePrompt, Meaning, Shell, Suggestion, code, refuse
 from clio.errors import ProviderError, UsageError, UserError
 from clio.git.commits import (
-    Difference,
+    CommitDiff,
     FittedDiff,
     diff_between,
     diff_staged,
@@ -48,7 +48,7 @@ def find_task_lines(messages: Sequence[Message]) -> list[str]:
 
 
 def build_commit_prompt(
-    difference: Difference,
+    difference: CommitDiff,
     *,
     task: Sequence[str],
     subjects: Sequence[str],
@@ -84,7 +84,7 @@ def build_commit_prompt(
 
 
 def build_pr_prompt(
-    difference: Difference,
+    difference: CommitDiff,
     commits: Sequence[str],
     *,
     task: Sequence[str],
@@ -103,11 +103,11 @@ def build_pr_prompt(
 
 def render_fitted_diff(fitted: FittedDiff) -> str:
     """Return a truncated diff with a sentence on what is missing."""
-    missing = "" if fitted.whole else f", of which {fitted.left_out}"
+    missing = "" if fitted.is_whole else f", of which {fitted.describe_omitted}"
     return f"The diff{missing}:\n{fitted.text}"
 
 
-def _files(difference: Difference) -> str:
+def _files(difference: CommitDiff) -> str:
     lines = [f"{count.path} {format_line_counts(count)}" for count in difference.counts[:_MAX_PROMPT_FILES]]
     more = len(difference.counts) - len(lines)
     return "Files:\n" + "\n".join([*lines, *([f"and {more:,} more"] if more > 0 else [])])
@@ -138,9 +138,9 @@ def review_meaning(shell: Shell, words: Sequence[str], *, staged_only: bool, win
     room = max(int(budget_tokens * _CHARS_PER_TOKEN) - len(head) - 600, 1_000)
     fitted = fit_diff(shell.redactor.redact(difference.text).text, room)
     note = (
-        f"\n\nOf the diff {fitted.left_out}, marked where they are. Look at what is missing with the git tool "
+        f"\n\nOf the diff {fitted.describe_omitted}, marked where they are. Look at what is missing with the git tool "
         "(operation diff or show, with path), as far as it matters, and say what you did not look at."
-        if not fitted.whole
+        if not fitted.is_whole
         else ""
     )
     return Meaning(
@@ -152,7 +152,7 @@ def review_meaning(shell: Shell, words: Sequence[str], *, staged_only: bool, win
     )
 
 
-def _difference(state: RepositoryState, words: Sequence[str], *, staged_only: bool) -> tuple[str, Difference]:
+def _difference(state: RepositoryState, words: Sequence[str], *, staged_only: bool) -> tuple[str, CommitDiff]:
     if staged_only:
         if words:
             raise UsageError("/review --staged takes no further words: what is staged is looked at as a whole")
@@ -176,7 +176,7 @@ def _difference(state: RepositoryState, words: Sequence[str], *, staged_only: bo
     )
 
 
-def _open_work(state: RepositoryState, paths: Sequence[str]) -> tuple[str, Difference]:
+def _open_work(state: RepositoryState, paths: Sequence[str]) -> tuple[str, CommitDiff]:
     """Return all uncommitted changes below the project's directory, staged or not; with paths, only theirs."""
     folders = [f"{state.prefix}{path}".rstrip("/") for path in paths]
     files = [
@@ -187,7 +187,7 @@ def _open_work(state: RepositoryState, paths: Sequence[str]) -> tuple[str, Diffe
         and (not folders or any(file.path == one or file.path.startswith(f"{one}/") for one in folders))
     ]
     what = ", ".join(paths) or "what is not committed"
-    return what, diff_unstaged(state, files) if files else Difference(text="", counts=())
+    return what, diff_unstaged(state, files) if files else CommitDiff(text="", counts=())
 
 
 def _is_revision(state: RepositoryState, word: str) -> bool:
@@ -242,7 +242,7 @@ async def describe_branch(shell: Shell, base: str, file: str) -> CommandResult:
 class _Found:
     """The changes of a branch. commits: their messages, oldest first."""
 
-    def __init__(self, base: str, commits: Sequence[str], difference: Difference, template: str) -> None:
+    def __init__(self, base: str, commits: Sequence[str], difference: CommitDiff, template: str) -> None:
         self.base = base
         self.commits = commits
         self.difference = difference
@@ -251,7 +251,7 @@ class _Found:
 
 def _collect(project: Path, wanted: str) -> _Found:
     state = read_state(project)
-    if state.unborn:
+    if state.has_no_commit:
         raise UserError("there is no commit yet, so there is nothing to describe; /commit makes one")
     base = wanted or _base_of(state.root, state.branch)
     start = _merge_base(state.root, base)
@@ -272,20 +272,22 @@ def _base_of(root: Path, branch: str) -> str:
 
     Raises UserError if there is none.
     """
-    named = run_git(root, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD", wrong=(1,))
+    named = run_git(root, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD", accepted_codes=(1,))
     candidates = [*([named] if named else []), *(f"origin/{name}" for name in _USUAL), *_USUAL]
     for name in candidates:
-        if name != branch and run_git(root, "rev-parse", "--quiet", "--verify", f"{name}^{{commit}}", wrong=(1,)):
+        if name != branch and run_git(
+            root, "rev-parse", "--quiet", "--verify", f"{name}^{{commit}}", accepted_codes=(1,)
+        ):
             return name
     raise UserError("which branch this one goes into is not clear; name it: /pr BRANCH")
 
 
 def _merge_base(root: Path, base: str) -> str:
     if base.startswith("-") or not run_git(
-        root, "rev-parse", "--quiet", "--verify", f"{base}^{{commit}}", wrong=(1, 128)
+        root, "rev-parse", "--quiet", "--verify", f"{base}^{{commit}}", accepted_codes=(1, 128)
     ):
         raise UserError(f"{base!r} is no branch and no commit git knows here; `git branch -a` lists what there is")
-    start = run_git(root, "merge-base", base, "HEAD", wrong=(1,))
+    start = run_git(root, "merge-base", base, "HEAD", accepted_codes=(1,))
     if not start:
         raise UserError(f"{base} and this branch have no commit in common; name another base: /pr BRANCH")
     return start.splitlines()[0]

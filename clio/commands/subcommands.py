@@ -10,7 +10,7 @@ from msgspec import Struct
 from clio.commands.arguments import nearest, read
 from clio.commands.command import Command, CommandResult, Shell, Table, code, refuse
 from clio.errors import UsageError
-from clio.git.worktrees import Worktree, count_changes, count_own_commits, list_worktrees, remove_worktree
+from clio.git.worktrees import Worktree, count_own_commits, count_worktree_changes, list_worktrees, remove_worktree
 from clio.importing.reading import AGENTS, Agent
 from clio.memory.store.versions import parse_when
 from clio.text.formatting import format_count
@@ -177,7 +177,7 @@ def _start(shell: Shell) -> Path:
 def _state(one: Worktree) -> str:
     if one.gone:
         return "its folder is gone"
-    number = count_changes(one)
+    number = count_worktree_changes(one)
     words = "clean" if not number else f"{format_count(number, 'file')} not committed"
     return f"{words}, locked" if one.locked else words
 

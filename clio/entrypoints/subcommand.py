@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from clio.sandbox.sandbox import Sandbox
     from clio.security.approval import Policy
     from clio.security.redaction.redactor import Redactor
-    from clio.skills.skills import SkillShelf
+    from clio.skills.skills import SkillCatalog
 
 
 _CODE = re.compile(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
@@ -174,7 +174,7 @@ class LightShell:
         self.context: ContextWindow | None = None
         self.added = AddedCommands()
         self._redactor: Redactor | None = None
-        self._skills: SkillShelf | None = None
+        self._skills: SkillCatalog | None = None
         self._memory: MemorySystem | None = None
         self._spending: Spending | None = None
         self._servers: McpServers | None = None
@@ -240,12 +240,12 @@ class LightShell:
         raise needs_a_conversation()
 
     @property
-    def skills(self) -> "SkillShelf":
+    def skills(self) -> "SkillCatalog":
         """The same as in a conversation."""
-        from clio.skills.skills import SkillShelf
+        from clio.skills.skills import SkillCatalog
 
         if self._skills is None:
-            self._skills = SkillShelf(self.loaded.main_project, self.loaded.home, os.environ)
+            self._skills = SkillCatalog(self.loaded.main_project, self.loaded.home, os.environ)
         return self._skills
 
     @property

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from clio.child_processes import start_process
 from clio.errors import ConfigError, UserError
-from clio.git.repository import Changed, RepositoryState, decode_output, get_git_path, make_git_environment, run_git
+from clio.git.repository import ChangedFile, RepositoryState, decode_output, get_git_path, make_git_environment, run_git
 from clio.readonly_git import read_git_settings
 from clio.security.redaction.token_patterns import Span
 from clio.storage.files import open_regular, write_atomic
@@ -24,57 +24,61 @@ from clio.text.formatting import format_count, truncate
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
 
 
-class Count(Struct, frozen=True, kw_only=True):
-    """How many lines of a file a change adds and takes away; None for a file that is not text."""
+class LineCount(Struct, frozen=True, kw_only=True):
+    """Lines that a change adds to and removes from a file; None for a binary file."""
 
     path: str
     added: int | None
     removed: int | None
 
 
-class Difference(Struct, frozen=True, kw_only=True):
-    """A diff, and its files with their numbers of lines."""
+class CommitDiff(Struct, frozen=True, kw_only=True):
+    """A diff, and the line counts of its files."""
 
     text: str
-    counts: tuple[Count, ...]
+    counts: tuple[LineCount, ...]
 
 
-def diff_staged(state: RepositoryState) -> Difference:
-    """What a plain `git commit` would take."""
+def diff_staged(state: RepositoryState) -> CommitDiff:
+    """Return what a plain `git commit` would commit."""
     return diff_between(state.root, "--cached")
 
 
-def diff_unstaged(state: RepositoryState, files: Sequence[Changed]) -> Difference:
-    """What a commit of these files, as they are in the working tree, would take. Git's index is not touched."""
+def diff_unstaged(state: RepositoryState, files: Sequence[ChangedFile]) -> CommitDiff:
+    """Return what a commit of these files as they are in the working tree would contain, without touching git's
+    index.
+    """
     with tempfile.TemporaryDirectory(prefix="clio-index-") as folder:
         index = Path(folder, "index")
         own = get_git_path(state.root, "index")
         if own.exists():
-            shutil.copy2(own, index)  # with its time: git trusts entries older than its index
+            shutil.copy2(own, index)  # keeps the modification time: git trusts entries older than the index
         if new := [file.path for file in files if not file.tracked]:
             run_git(state.root, "add", "--intent-to-add", "--force", "--", *new, index=index)
-        base = get_empty_tree(state.root) if state.unborn else "HEAD"
+        base = get_empty_tree(state.root) if state.has_no_commit else "HEAD"
         return diff_between(state.root, base, paths=[file.path for file in files], index=index, filters=state.filters)
 
 
 def diff_between(
     root: Path, *revisions: str, paths: Sequence[str] = (), index: Path | None = None, filters: bool = False
-) -> Difference:
-    """The diff `git diff` shows for these arguments. paths: only these, from the top of the working tree."""
+) -> CommitDiff:
+    """Return the diff that `git diff` shows for these arguments. paths: limit to these, relative to the top of the
+    tree.
+    """
     arguments = [*_PLAIN, *revisions, "--", *paths]
     text = run_git(root, "diff", *arguments, index=index, filters=filters)
     numbers = run_git(root, "diff", "--numstat", "-z", *arguments, index=index, filters=filters)
-    return Difference(text=text, counts=tuple(_counts(numbers)))
+    return CommitDiff(text=text, counts=tuple(_counts(numbers)))
 
 
 def get_empty_tree(root: Path) -> str:
-    """The name of the tree that holds nothing, whatever the repository's kind of hash."""
+    """Return the object name of the empty tree, in the repository's hash format."""
     return run_git(root, "hash-object", "-t", "tree", "--stdin", stdin="")
 
 
-def _counts(listing: str) -> list[Count]:
-    """`--numstat -z`: a renamed file has an empty path, then the two names."""
-    found: list[Count] = []
+def _counts(listing: str) -> list[LineCount]:
+    """Parse `--numstat -z`, in which a renamed file has an empty path followed by both names."""
+    found: list[LineCount] = []
     entries = iter(listing.split("\0"))
     for entry in entries:
         if entry.count("\t") < 2:
@@ -84,7 +88,7 @@ def _counts(listing: str) -> list[Count]:
             next(entries)
             path = next(entries)
         found.append(
-            Count(
+            LineCount(
                 path=path,
                 added=int(added) if added.isdecimal() else None,
                 removed=int(removed) if removed.isdecimal() else None,
@@ -95,44 +99,50 @@ def _counts(listing: str) -> list[Count]:
 
 _FILE = re.compile(r"^diff --(?:git|cc|combined) ", re.MULTILINE)
 _LEAST_CHARS = 400
-"""Less of a file says nothing; its name alone is given then."""
+"""If less of a file would fit, only its name is given."""
 
 
-class Share(Struct, frozen=True):
-    """One file's part of a diff. left_out: how many of its lines are missing."""
+class DiffPart(Struct, frozen=True):
+    """The part of a diff about one file. left_out: number of its lines that are omitted."""
 
     text: str
     left_out: int = 0
 
 
 class FittedDiff(Struct, frozen=True, kw_only=True):
-    """A diff of bounded size. cut, unseen: how many files are there in part, and not at all; lines: what is missing."""
+    """A diff of bounded size.
+
+    Attributes:
+        shortened_files: number of files of which a part is missing.
+        omitted_files: number of files that are missing completely.
+        lines: number of missing lines.
+    """
 
     text: str
-    cut: int = 0
-    unseen: int = 0
+    shortened_files: int = 0
+    omitted_files: int = 0
     lines: int = 0
 
     @property
-    def whole(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether nothing is missing."""
-        return not (self.cut or self.unseen)
+        return not (self.shortened_files or self.omitted_files)
 
     @property
-    def left_out(self) -> str:
+    def describe_omitted(self) -> str:
         """ "120 lines in 3 files are left out"."""
-        files = self.cut + self.unseen
+        files = self.shortened_files + self.omitted_files
         return f"{self.lines:,} lines in {format_count(files, 'file')} are left out"
 
 
 def split_by_file(diff: str) -> list[str]:
-    """The diff in pieces of one file each."""
+    """Split a diff into one piece per file."""
     starts = [match.start() for match in _FILE.finditer(diff)]
     return [diff[start:end] for start, end in zip(starts, [*starts[1:], len(diff)], strict=False)]
 
 
 def fit_diff(diff: str, max_chars: int) -> FittedDiff:
-    """The diff in at most about so many characters."""
+    """Return the diff in about `max_chars` characters at most."""
     if len(diff) <= max_chars:
         return FittedDiff(text=diff)
     pieces = split_by_file(diff) or [diff]
@@ -140,14 +150,14 @@ def fit_diff(diff: str, max_chars: int) -> FittedDiff:
     unseen = sum(not share.text for share in shares)
     return FittedDiff(
         text="\n".join(share.text.rstrip("\n") for share in shares if share.text),
-        cut=sum(bool(share.left_out) for share in shares) - unseen,
-        unseen=unseen,
+        shortened_files=sum(bool(share.left_out) for share in shares) - unseen,
+        omitted_files=unseen,
         lines=sum(share.left_out for share in shares),
     )
 
 
 def _rooms(pieces: Sequence[str], max_chars: int) -> list[int]:
-    """What each piece may take: what small ones leave over goes to the large ones."""
+    """Return how many characters each piece may take: what small pieces do not need goes to the large ones."""
     rooms = [0] * len(pieces)
     room, left = max_chars, len(pieces)
     for place in sorted(range(len(pieces)), key=lambda place: len(pieces[place])):
@@ -157,33 +167,37 @@ def _rooms(pieces: Sequence[str], max_chars: int) -> list[int]:
     return rooms
 
 
-def _cut(piece: str, room: int) -> Share:
-    """As many whole lines of the piece as the room holds, and a line that says how many are missing."""
+def _cut(piece: str, room: int) -> DiffPart:
+    """Return the whole lines of the piece that fit, and a line with the number of missing ones."""
     if len(piece) <= room:
-        return Share(piece)
+        return DiffPart(piece)
     if room < _LEAST_CHARS // 2:
-        return Share("", piece.rstrip("\n").count("\n") + 1)
+        return DiffPart("", piece.rstrip("\n").count("\n") + 1)
     kept = piece[:room].rpartition("\n")[0] or piece[:room]
     missing = max(piece[len(kept) :].strip("\n").count("\n") + 1, 1)
-    return Share(f"{kept}\n[{missing:,} more lines of this file are left out]\n", missing)
+    return DiffPart(f"{kept}\n[{missing:,} more lines of this file are left out]\n", missing)
 
 
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _MAX_CHARS = 2_000_000
-MOST = 20
+MAX_SECRETS = 20
 
 
-class Leak(Struct, frozen=True):
-    """A secret in a line that a commit would add. kind: as in its mark, such as "aws-key"."""
+class FoundSecret(Struct, frozen=True):
+    """A secret in a line that a commit would add. kind: as in its replacement mark, such as "aws-key"."""
 
     path: str
     line: int
     kind: str
 
 
-def find_leaks(diff: str, spans: Callable[[str], Iterable[Span]]) -> list[Leak]:
-    """The secrets among the added lines, each line once, at most MOST of them. spans: finds them in a text."""
-    found: list[Leak] = []
+def find_secrets_in_diff(diff: str, spans: Callable[[str], Iterable[Span]]) -> list[FoundSecret]:
+    """Return the secrets in the added lines, at most one per line and MAX_SECRETS in total.
+
+    Args:
+        spans: finds the secrets in a text.
+    """
+    found: list[FoundSecret] = []
     for piece in split_by_file(diff):
         path, numbers, text = _added(piece)
         starts: list[int] = []
@@ -196,14 +210,14 @@ def find_leaks(diff: str, spans: Callable[[str], Iterable[Span]]) -> list[Leak]:
             index = max(i for i, start in enumerate(starts) if start <= span.start)
             if index not in seen:
                 seen.add(index)
-                found.append(Leak(path, numbers[index], span.kind))
-            if len(found) >= MOST:
+                found.append(FoundSecret(path, numbers[index], span.kind))
+            if len(found) >= MAX_SECRETS:
                 return found
     return found
 
 
 def _added(piece: str) -> tuple[str, list[int], list[str]]:
-    """A file's path, and its added lines with their numbers."""
+    """Return a file's path, and the numbers and texts of its added lines."""
     path, numbers, text, number = "", list[int](), list[str](), 0
     for kind, line in _lines(piece):
         if kind == "name":
@@ -233,26 +247,27 @@ def _lines(piece: str) -> Iterator[tuple[str, str]]:
             yield " ", line
 
 
-KEPT = "CLIO_COMMIT_MSG"
-"""The message of a commit that did not come about, in the repository's own folder until the next one does."""
+SAVED_MESSAGE_FILE = "CLIO_COMMIT_MSG"
+"""File in the git directory with the message of a failed commit, kept until the next successful one."""
 _SUBJECTS = 20
 
 
 class CommitResult(Struct, frozen=True, kw_only=True):
-    """What came of a commit. said: what git and the hooks printed. hash, subject: of the commit; "" where none is."""
+    """The result of a commit. output: what git and hooks printed. hash, subject: of the commit; "" if it failed."""
 
-    said: str
+    output: str
     hash: str = ""
     subject: str = ""
 
 
 async def create_commit(
-    state: RepositoryState, files: Sequence[Changed], message: str, trailer: str = ""
+    state: RepositoryState, files: Sequence[ChangedFile], message: str, trailer: str = ""
 ) -> CommitResult:
-    """Commit these files as they are in the working tree; without any, what is staged.
+    """Commit these files as they are in the working tree; without files, what is staged.
 
-    Hooks run and may take as long as they want; cancelling ends git with them. The message is kept on disk until the
-    commit is there. A commit that fails leaves the index as it was. Raises UserError where git cannot be run.
+    Hooks run without a time limit; cancelling ends git and them. The message is kept on disk until the commit
+    succeeds.
+    A failed commit leaves the index unchanged. Raises UserError if git cannot be run.
     """
     save_message(state.root, message)
     new = [file.path for file in files if not file.tracked]
@@ -267,34 +282,34 @@ async def create_commit(
             with suppress(UserError):
                 run_git(state.root, "rm", "--cached", "--quiet", "--ignore-unmatch", "--", *new)
     if not done:
-        return CommitResult(said=said or f"git commit ended with exit code {code}")
+        return CommitResult(output=said or f"git commit ended with exit code {code}")
     delete_saved_message(state.root)
     full, _, subject = run_git(
         state.root, "show", "--no-patch", "--no-show-signature", "--format=%h %s", "HEAD"
     ).partition(" ")
-    return CommitResult(said=said, hash=full, subject=subject)
+    return CommitResult(output=said, hash=full, subject=subject)
 
 
 def save_message(root: Path, message: str) -> None:
-    """Put a message on disk for the next try."""
-    write_atomic(get_git_path(root, KEPT), message.encode("utf-8", "replace"))
+    """Save a message for the next attempt."""
+    write_atomic(get_git_path(root, SAVED_MESSAGE_FILE), message.encode("utf-8", "replace"))
 
 
 def delete_saved_message(root: Path) -> None:
-    """Nobody wants the message of the last try any more."""
+    """Delete the message of the last failed attempt."""
     with suppress(OSError):
-        get_git_path(root, KEPT).unlink()
+        get_git_path(root, SAVED_MESSAGE_FILE).unlink()
 
 
 def load_saved_message(root: Path) -> str:
-    """The message of the last try that failed; "" where there is none."""
-    path = get_git_path(root, KEPT)
+    """Return the message of the last failed attempt, or ""."""
+    path = get_git_path(root, SAVED_MESSAGE_FILE)
     return read_text(path, path.parent)
 
 
 def read_prepared_message(state: RepositoryState) -> str:
-    """What git itself proposes for a merge, a cherry-pick or a revert, without its comments; "" where there is none."""
-    if state.doing in ("", "rebase"):
+    """Return the message git proposes for a merge, cherry-pick or revert, without comments; "" if there is none."""
+    if state.operation in ("", "rebase"):
         return ""
     path = get_git_path(state.root, "MERGE_MSG")
     lines = read_text(path, path.parent).splitlines()
@@ -302,11 +317,12 @@ def read_prepared_message(state: RepositoryState) -> str:
 
 
 def read_template(root: Path) -> str:
-    """The text of `commit.template`, without its comments; "" where there is none.
+    """Return the text of `commit.template` without comments; "" if there is none.
 
-    What the repository's own configuration names counts only where it is in the working tree: it is sent to the model.
+    A template named by the repository's own configuration must be in the working tree, because it is sent to the
+    model.
     """
-    named = run_git(root, "config", "--type=path", "--get", "commit.template", wrong=(1,))
+    named = run_git(root, "config", "--type=path", "--get", "commit.template", accepted_codes=(1,))
     given = [setting for setting in read_git_settings(root).items if setting.key == "commit.template"] if named else []
     if not given:
         return ""
@@ -315,7 +331,7 @@ def read_template(root: Path) -> str:
 
 
 def list_subjects(root: Path, *revisions: str) -> list[str]:
-    """The first lines of the newest commits, merges left out; none where there is no commit."""
+    """Return the subjects of the newest commits without merges; empty if there are no commits."""
     arguments = ("log", f"--max-count={_SUBJECTS}", "--no-merges", "--no-show-signature", "--format=%s")
     try:
         return run_git(root, *arguments, *revisions, "--").splitlines()
@@ -324,7 +340,7 @@ def list_subjects(root: Path, *revisions: str) -> list[str]:
 
 
 def read_text(path: Path, inside: Path | None = None) -> str:
-    """A small regular file's text; "" where it cannot be read, or where it is not in the directory `inside`."""
+    """Return the text of a small regular file; "" if it cannot be read or is not in the directory `inside`."""
     try:
         if inside and not path.resolve().is_relative_to(inside.resolve()):
             return ""
@@ -334,20 +350,20 @@ def read_text(path: Path, inside: Path | None = None) -> str:
         return ""
 
 
-def _arguments(files: Sequence[Changed], trailer: str) -> list[str]:
+def _arguments(files: Sequence[ChangedFile], trailer: str) -> list[str]:
     trailers = ["--trailer", trailer] if trailer else []
     only = ["--only", "--", *(f":(top,literal){file.path}" for file in files)] if files else []
     return ["commit", "--cleanup=whitespace", "--file=-", *trailers, *only]
 
 
 async def _run(root: Path, arguments: list[str], message: str) -> tuple[int, str]:
-    make_git_environment()  # refuses where git would be led elsewhere
-    # Hooks get what a person's own git would give them; only how paths are read is settled, by each path itself.
+    make_git_environment()  # raises UserError if a variable leads git to another repository
+    # Hooks get the environment the user's own git would give them, except for variables that change how paths are read.
     env = {name: value for name, value in os.environ.items() if not name.endswith("_PATHSPECS")}
     if "GPG_TTY" not in env and sys.stdin is not None and hasattr(os, "ttyname"):
-        with suppress(OSError, ValueError):  # what signs asks for its passphrase there
+        with suppress(OSError, ValueError):  # the signing program asks for its passphrase on the terminal
             env["GPG_TTY"] = os.ttyname(sys.stdin.fileno())
-    with tempfile.TemporaryFile() as output:  # a hook's child that lives on does not hold us
+    with tempfile.TemporaryFile() as output:  # a pipe would stay open if a hook left a child running
         starting = asyncio.create_subprocess_exec(
             "git",
             "--no-pager",
@@ -373,7 +389,7 @@ async def _run(root: Path, arguments: list[str], message: str) -> tuple[int, str
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Let git give its locks back before it goes; killed, it would leave them to whoever comes next."""
+    """Ask git to terminate and wait, so that it removes its lock files; killed, it would leave them behind."""
     if process.returncode is None:
         process.terminate()
     await process.wait()
@@ -387,18 +403,18 @@ _MANIFESTS = frozenset("pyproject.toml setup.py package.json Cargo.toml go.mod M
 
 
 def is_conventional(subjects: Sequence[str]) -> bool:
-    """Whether most of these first lines follow Conventional Commits: "feat: …", "fix(parser): …"."""
+    """Whether most of these subjects follow Conventional Commits: "feat: …", "fix(parser): …"."""
     return bool(subjects) and 2 * sum(bool(_CONVENTIONAL.match(subject)) for subject in subjects) > len(subjects)
 
 
 def check_trailer(attribution: str | None) -> None:
-    """Raises ConfigError where the setting is nothing that git takes for a trailer."""
+    """Raise ConfigError if git would not accept the setting as a trailer."""
     if attribution and not _TRAILER.match(attribution):
         raise ConfigError(f'attribution: {attribution!r} is no trailer; write it as "Assisted-by: clio"')
 
 
-def compose_message(counts: Sequence[Count], *, new: bool, conventional: bool) -> str:
-    """A message that says which files a commit touches, and no more. new: all of them are new."""
+def compose_message(counts: Sequence[LineCount], *, new: bool, conventional: bool) -> str:
+    """Return a message that only names the files of the commit. new: all of them are new."""
     paths = [count.path for count in counts]
     verb = "add" if new else "remove" if paths and all(_is_gone(count) for count in counts) else "update"
     what = _named(paths)
@@ -409,7 +425,11 @@ def compose_message(counts: Sequence[Count], *, new: bool, conventional: bool) -
 
 
 def extract_message(answer: str) -> str:
-    """The message in a model's answer: no code fence or quotes round it, its first line set apart; "" for none."""
+    """Return the commit message in a model's answer, without code fence and quotes, with an empty line after the
+    subject.
+
+    Returns "" if there is none.
+    """
     text = answer.strip()
     if fenced := _FENCE.match(text):
         text = fenced[1].strip()
@@ -422,28 +442,28 @@ def extract_message(answer: str) -> str:
 
 
 def truncate_subject(subject: str) -> str:
-    """The first line, no longer than it should be."""
+    """Return the subject in at most MAX_SUBJECT characters."""
     return truncate(subject, MAX_SUBJECT)
 
 
-def format_stat(counts: Sequence[Count]) -> str:
+def format_stat(counts: Sequence[LineCount]) -> str:
     """ "3 files, +120 −8"."""
     added = sum(count.added or 0 for count in counts)
     removed = sum(count.removed or 0 for count in counts)
     return f"{format_count(len(counts), 'file')}, +{added:,} −{removed:,}"
 
 
-def format_line_counts(count: Count) -> str:
+def format_line_counts(count: LineCount) -> str:
     """ "+12 −3", or "binary"."""
     return "binary" if count.added is None or count.removed is None else f"+{count.added:,} −{count.removed:,}"
 
 
-def _is_gone(count: Count) -> bool:
+def _is_gone(count: LineCount) -> bool:
     return not count.added and bool(count.removed)
 
 
 def _named(paths: Sequence[str]) -> str:
-    """One or two files by name, more by the folder that holds them all."""
+    """Return one or two files by name, more by their common folder."""
     names = [PurePosixPath(path).name for path in paths]
     if len(names) <= 2:
         return " and ".join(names)
@@ -454,7 +474,7 @@ def _named(paths: Sequence[str]) -> str:
     return f"{len(paths)} files"
 
 
-def _file_lines(counts: Sequence[Count], most: int = 20) -> list[str]:
+def _file_lines(counts: Sequence[LineCount], most: int = 20) -> list[str]:
     lines = [f"{count.path} ({format_line_counts(count)})" for count in counts[:most]]
     return [*lines, f"{len(counts) - most:,} more files"] if len(counts) > most else lines
 

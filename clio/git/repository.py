@@ -15,12 +15,14 @@ from clio.config.trust import TrustStore, format_value
 from clio.errors import UserError
 from clio.readonly_git import NO_HOOKS, PLAIN_OUTPUT, SAFE_SWITCHES, readonly_git_command, readonly_git_environment
 
-LIMIT_S = 60.0
-LOOK_LIMIT_S = 15.0
-"""For what only reads and starts no other program. The patterns of a repository can make git take for ever."""
+GIT_LIMIT_S = 60.0
+GIT_READ_LIMIT_S = 15.0
+"""For commands that only read and start no other program. A repository's ignore patterns can make git run for
+minutes.
+"""
 MAX_BYTES = 8_000_000
-"""Of one output; a diff that is larger is cut."""
-# With one of these, git would work on another repository than the one the folder lies in, or on another index.
+"""Limit for one output; a larger diff is cut."""
+# These make git use another repository or index than those of the folder.
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
 _HOW_PATHS_ARE_READ = ("GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS")
 
@@ -30,22 +32,28 @@ def run_git(
     *arguments: str,
     index: Path | None = None,
     stdin: str | None = None,
-    wrong: tuple[int, ...] = (),
+    accepted_codes: tuple[int, ...] = (),
     filters: bool = False,
     hooks: bool = False,
 ) -> str:
-    """What git prints, without its last newline; bytes that are no UTF-8 stay what they are, as surrogates.
+    """Return what git prints, without the last newline; invalid UTF-8 is kept as surrogate escapes.
 
-    index: used in the place of the repository's own; what git writes then, such as the empty blob that stands for a
-        file not yet added, goes into a folder beside it, and nothing into the repository.
-    filters, hooks: those of the repository run, where the person has let them; else no program is started.
-    wrong: exit codes that are an answer and not an error.
-    Raises UserError with git's own words, or where git is missing, takes longer than its limit, or is led elsewhere.
+    Args:
+        index: used instead of the repository's own. Objects git writes meanwhile, such as the empty blob of a
+            file marked
+            with `add --intent-to-add`, go to a folder beside it and not into the repository.
+        accepted_codes: exit codes besides 0 that are not errors.
+        filters, hooks: run those of the repository, which the user has allowed; otherwise git starts no other
+            program.
+
+    Raises:
+        UserError: with git's own words; or git is missing, exceeds its time limit, or is led to another
+            repository.
     """
     env = make_git_environment() if filters or hooks else readonly_git_environment(make_git_environment())
     if index is not None:
         env |= _written_beside(index, get_git_path(folder, "objects").absolute())
-    limit_s = LIMIT_S if filters or hooks else LOOK_LIMIT_S
+    limit_s = GIT_LIMIT_S if filters or hooks else GIT_READ_LIMIT_S
     try:
         open_to = ["git", *PLAIN_OUTPUT, *SAFE_SWITCHES, *(() if hooks else NO_HOOKS), *arguments]
         done = subprocess.run(
@@ -67,14 +75,14 @@ def run_git(
         ) from error
     except OSError as error:
         raise UserError(f"git {arguments[0]} cannot be run in {str(folder)!r}: {error.strerror}") from error
-    if done.returncode and done.returncode not in wrong:
+    if done.returncode and done.returncode not in accepted_codes:
         said = decode_output(done.stderr).strip().removeprefix("fatal: ").removeprefix("error: ")
         raise UserError(f"git {arguments[0]} failed: {said or f'exit {done.returncode}'}")
     return done.stdout[:MAX_BYTES].decode("utf-8", "surrogateescape").removesuffix("\n")
 
 
 def _written_beside(index: Path, objects: Path) -> dict[str, str]:
-    """The variables that make git write another index and other objects, and read the repository's objects too."""
+    """Return variables that make git write another index and objects, while it also reads the repository's objects."""
     own = index.with_name("objects")
     own.mkdir(exist_ok=True)
     others = os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES")
@@ -87,9 +95,9 @@ def _written_beside(index: Path, objects: Path) -> dict[str, str]:
 
 
 def make_git_environment() -> dict[str, str]:
-    """The environment git is run in: nothing is asked at the terminal, no lock is taken to read, paths mean themselves.
+    """Return the environment to run git in: no terminal prompts, no locks for reading, paths taken literally.
 
-    Raises UserError where a variable leads git to another repository or index than the folder's own.
+    Raises UserError if a variable leads git to another repository or index than the folder's own.
     """
     led = next((name for name in _ELSEWHERE if os.environ.get(name)), None)
     if led is not None:
@@ -109,12 +117,12 @@ def make_git_environment() -> dict[str, str]:
 
 
 def decode_output(output: bytes) -> str:
-    """Output for a person: bytes that are no UTF-8 are marked."""
+    """Decode output for display; bytes that are not UTF-8 become U+FFFD."""
     return output.decode("utf-8", "replace")
 
 
 def find_root(folder: Path) -> Path:
-    """The top of the working tree the folder lies in. Raises UserError where it lies in none."""
+    """Return the top of the working tree that contains the folder. Raises UserError if there is none."""
     try:
         inside = run_git(folder, "rev-parse", "--is-inside-work-tree")
     except UserError as error:
@@ -127,7 +135,7 @@ def find_root(folder: Path) -> Path:
 
 
 def get_git_path(folder: Path, name: str) -> Path:
-    """Where a file of the repository's own lies, such as MERGE_MSG; of a worktree, its own one."""
+    """Return the path of a file in the git directory, such as MERGE_MSG; for a worktree, its own one."""
     return folder / run_git(folder, "rev-parse", "--git-path", name)
 
 
@@ -141,12 +149,17 @@ _HEADS: tuple[tuple[str, Operation], ...] = (
 )
 
 
-class Changed(Struct, frozen=True, kw_only=True):
-    """One file, by its path from the top of the working tree.
+class ChangedFile(Struct, frozen=True, kw_only=True):
+    """One changed file.
 
-    staged, worked: the letter git gives its change in the index and in the working tree: M, A, D, R, T; "" for none.
-    tracked: whether git knows it. conflict: a merge left it undecided. was: its path before, where it was renamed.
-    inside: of a submodule only what lies in it has changed, which no commit of this repository can hold.
+    Attributes:
+        path: relative to the top of the working tree.
+        staged, worked: git's letter for its change in the index and in the working tree: M, A, D, R, T; "" for
+            none.
+        tracked: git knows it.
+        conflict: it has a merge conflict.
+        inside: it is a submodule with changes inside only, which no commit of this repository can contain.
+        was: its previous path if it was renamed.
     """
 
     path: str
@@ -159,47 +172,54 @@ class Changed(Struct, frozen=True, kw_only=True):
 
 
 class RepositoryState(Struct, frozen=True, kw_only=True):
-    """A working tree. root: its top. prefix: the project's folder below it, "" or ending in a slash.
+    """The state of a working tree.
 
-    branch: "" where HEAD is detached. unborn: there is no commit yet. doing: what git is in the middle of.
-    filters: files were compared as the repository's own filters make them, and submodules were looked into.
+    Attributes:
+        root: its top.
+        prefix: the project's folder below it, "" or ending in a slash.
+        branch: "" if HEAD is detached.
+        has_no_commit: the repository is new.
+        operation: what git is in the middle of, such as "merge"; "" for nothing.
+        filters: files were compared after the repository's own filters, and submodules were examined.
     """
 
     root: Path
     prefix: str
     branch: str
-    unborn: bool
-    doing: Operation
-    files: tuple[Changed, ...]
+    has_no_commit: bool
+    operation: Operation
+    files: tuple[ChangedFile, ...]
     filters: bool = False
 
     @property
-    def staged(self) -> tuple[Changed, ...]:
-        """What a plain `git commit` would take."""
+    def staged(self) -> tuple[ChangedFile, ...]:
+        """What a plain `git commit` would commit."""
         return tuple(file for file in self.files if file.staged)
 
     @property
-    def tracked(self) -> tuple[Changed, ...]:
-        """Files of the project's folder that git knows and that have changed."""
-        return tuple(file for file in self.open if file.tracked)
+    def tracked(self) -> tuple[ChangedFile, ...]:
+        """Changed files in the project's folder that git tracks."""
+        return tuple(file for file in self.unstaged if file.tracked)
 
     @property
-    def open(self) -> tuple[Changed, ...]:
-        """Files of the project's folder that a commit can take and that are not staged."""
+    def unstaged(self) -> tuple[ChangedFile, ...]:
+        """Files in the project's folder that can be committed and are not staged."""
         return tuple(
             file for file in self.files if file.worked and not file.inside and file.path.startswith(self.prefix)
         )
 
     @property
-    def conflicts(self) -> tuple[Changed, ...]:
-        """Files a merge left undecided."""
+    def conflicts(self) -> tuple[ChangedFile, ...]:
+        """Files with a merge conflict."""
         return tuple(file for file in self.files if file.conflict)
 
 
 def read_state(folder: Path, *, filters: bool = False) -> RepositoryState:
-    """The state of the working tree a folder lies in. Raises UserError where there is none, or git fails.
+    """Return the state of the working tree that contains a folder. Raises UserError if there is none, or git fails.
 
-    filters: the person has let the repository's own programs run, so that all is seen as a commit would take it.
+    Args:
+        filters: the user allowed the repository's own programs, so files are compared as a commit would store
+            them.
     """
     root = find_root(folder)
     prefix = run_git(folder, "rev-parse", "--show-prefix")
@@ -207,7 +227,7 @@ def read_state(folder: Path, *, filters: bool = False) -> RepositoryState:
     listing = run_git(
         root, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", *into, filters=filters
     )
-    head, branch, files = "", "", list[Changed]()
+    head, branch, files = "", "", list[ChangedFile]()
     entries = iter(listing.split("\0"))
     for entry in entries:
         if entry.startswith("# branch.oid "):
@@ -215,21 +235,21 @@ def read_state(folder: Path, *, filters: bool = False) -> RepositoryState:
         elif entry.startswith("# branch.head "):
             branch = entry.removeprefix("# branch.head ")
         elif file := _file(entry):
-            files.append(Changed(path=file.path, staged=file.staged, worked=file.worked, was=next(entries))
+            files.append(ChangedFile(path=file.path, staged=file.staged, worked=file.worked, was=next(entries))
                          if entry[0] == "2" else file)  # fmt: skip
     return RepositoryState(
         root=root,
         prefix=prefix,
         branch="" if branch == "(detached)" else branch,
-        unborn=head == "(initial)",
-        doing=_doing(root),
+        has_no_commit=head == "(initial)",
+        operation=_doing(root),
         files=tuple(files),
         filters=filters,
     )
 
 
 def check_identity(folder: Path) -> None:
-    """Raises UserError where git does not know who commits."""
+    """Raise UserError if git has no author name and address for a commit."""
     try:
         run_git(folder, "var", "GIT_COMMITTER_IDENT")
         run_git(folder, "var", "GIT_AUTHOR_IDENT")
@@ -239,20 +259,20 @@ def check_identity(folder: Path) -> None:
         ) from error
 
 
-def _file(entry: str) -> Changed | None:
-    """A line of `git status --porcelain=v2`."""
+def _file(entry: str) -> ChangedFile | None:
+    """Parse a line of `git status --porcelain=v2`."""
     kind = entry[:2]
     if kind == "? ":
-        return None if entry.endswith("/") else Changed(path=entry[2:], worked="A", tracked=False)
+        return None if entry.endswith("/") else ChangedFile(path=entry[2:], worked="A", tracked=False)
     if kind not in ("1 ", "2 ", "u "):
         return None
     fields = entry.split(" ", {"1 ": 8, "2 ": 9, "u ": 10}[kind])
     staged, worked = (letter.replace(".", "") for letter in fields[1])
     if kind == "u ":
-        return Changed(path=fields[-1], worked="U", conflict=True)
+        return ChangedFile(path=fields[-1], worked="U", conflict=True)
     submodule = fields[2]
     inside = submodule[0] == "S" and submodule[1] != "C"
-    return Changed(path=fields[-1], staged=staged, worked=worked, inside=inside)
+    return ChangedFile(path=fields[-1], staged=staged, worked=worked, inside=inside)
 
 
 def _doing(root: Path) -> Operation:
@@ -272,20 +292,22 @@ _MAX_BYTES = 1_000_000
 
 
 def list_repository_programs(root: Path) -> tuple[TrustRequest, ...]:
-    """All that a repository names, in its settings and its submodules' and as hooks. Raises UserError."""
+    """Return all programs that a repository and its submodules name in settings and as hooks. Raises UserError."""
     places = [root, *_submodules(root)]
     found = [value for place in places for value in (*_settings(place, root), *_hooks(place, root))]
     return tuple({value.fingerprint: value for value in found}.values())
 
 
 def list_untrusted_programs(root: Path, trust: TrustStore, owner: Path) -> tuple[TrustRequest, ...]:
-    """Those of them the folder `owner` is not trusted with. Raises UserError."""
+    """Return those of them that the user has not trusted for the folder `owner`. Raises UserError."""
     known = trust.fingerprints(owner)
     return tuple(value for value in list_repository_programs(root) if value.fingerprint not in known)
 
 
 def check_programs(root: Path, trust: TrustStore, owner: Path, doing: str) -> None:
-    """Raises UserError where something would be started that waits for trust. doing: such as "a worktree"."""
+    """Raise UserError if a program would be started that waits for trust. doing: what would start it, such as "a
+    worktree".
+    """
     waiting = list_untrusted_programs(root, trust, owner)
     if waiting:
         names = ", ".join(value.key for value in waiting[:3]) + (", …" if len(waiting) > 3 else "")
@@ -298,7 +320,9 @@ def check_programs(root: Path, trust: TrustStore, owner: Path, doing: str) -> No
 def _settings(place: Path, root: Path) -> Iterator[TrustRequest]:
     where = _shown(place / ".git", root)
     for scope in ("--local", "--worktree"):
-        listed = run_git(place, "config", scope, "--includes", "--null", "--get-regexp", _NAMING, wrong=(1, 128))
+        listed = run_git(
+            place, "config", scope, "--includes", "--null", "--get-regexp", _NAMING, accepted_codes=(1, 128)
+        )
         for setting in listed.split("\0"):
             key, _, value = setting.partition("\n")
             if key:
@@ -307,10 +331,10 @@ def _settings(place: Path, root: Path) -> Iterator[TrustRequest]:
 
 def _hooks(place: Path, root: Path) -> Iterator[TrustRequest]:
     folder = place / run_git(place, "rev-parse", "--git-path", "hooks", hooks=True)
-    own = run_git(place, "config", "--local", "--includes", "--get", "core.hooksPath", wrong=(1, 128))
+    own = run_git(place, "config", "--local", "--includes", "--get", "core.hooksPath", accepted_codes=(1, 128))
     common = place / run_git(place, "rev-parse", "--git-common-dir")
     if not own and not any(folder.resolve().is_relative_to(top.resolve()) for top in (common, place)):
-        return  # a folder that the person's own settings name
+        return  # named by the user's own settings, not by the repository
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix != ".sample" and os.access(path, os.X_OK))
     except OSError:
@@ -321,7 +345,7 @@ def _hooks(place: Path, root: Path) -> Iterator[TrustRequest]:
 
 
 def _submodules(root: Path) -> Iterator[Path]:
-    """The folders of other repositories that git looks into."""
+    """Yield the folders of other repositories that git examines."""
     for entry in run_git(root, "ls-files", "--stage", "-z").split("\0"):
         place = root / entry.partition("\t")[2]
         if entry.startswith("160000 ") and (place / ".git").exists():
@@ -335,7 +359,7 @@ def _program(key: str, value: str, where: str, real: str) -> TrustRequest:
 
 
 def _digest(path: Path) -> str:
-    """What a hook holds; of a very large one, its size."""
+    """Return a hook's content, or the size of a very large one."""
     try:
         if path.stat().st_size > _MAX_BYTES:
             return f"{path.stat().st_size} bytes"

@@ -15,9 +15,12 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 
 
 class Worktree(Struct, frozen=True, kw_only=True):
-    """One checkout as git lists it. branch: "" where its HEAD is detached. locked, gone: git's reason, "" for none.
+    """One checkout as git lists it.
 
-    name: as it was given to clio; "" for one that clio did not make.
+    Attributes:
+        branch: "" if HEAD is detached.
+        locked, gone: git's reason, or "".
+        name: as given to clio; "" for a checkout that clio did not create.
     """
 
     path: Path
@@ -29,12 +32,12 @@ class Worktree(Struct, frozen=True, kw_only=True):
 
 
 def make_branch_name(name: str) -> str:
-    """The branch of a worktree."""
+    """Return the branch for a worktree of that name."""
     return f"clio/{name}"
 
 
-def check_name(name: str) -> str:
-    """The name, if it can be one of a folder and of a branch. Raises UsageError."""
+def check_worktree_name(name: str) -> str:
+    """Return the name if it is valid for a folder and a branch. Raises UsageError."""
     if not _NAME.fullmatch(name) or ".." in name or name.endswith(".lock"):
         raise UsageError(
             f"{name!r} is no name for a worktree; it takes letters, digits, '-', '_' and '.', such as fix-login"
@@ -43,12 +46,16 @@ def check_name(name: str) -> str:
 
 
 def open_worktree(start: Path, name: str, allow: Callable[[Path], None] = lambda root: None) -> tuple[Path, bool]:
-    """The folder in the worktree that is `start` in its checkout, and whether it was made just now.
+    """Return the folder in the worktree that corresponds to `start`, and whether the worktree was created now.
 
-    allow: raises where the repository's own hooks and filters, which a checkout starts, may not run.
-    Raises UsageError for a name that is none, UserError where there is no repository or no room for the worktree.
+    Args:
+        allow: raises if the repository's hooks and filters, which a checkout starts, must not run.
+
+    Raises:
+        UsageError: the name is not valid.
+        UserError: there is no repository, or the worktree cannot be created.
     """
-    check_name(name)
+    check_worktree_name(name)
     root = find_root(start)
     checkouts = _checkouts(root)
     main = _main(checkouts)
@@ -67,7 +74,7 @@ def open_worktree(start: Path, name: str, allow: Callable[[Path], None] = lambda
 
 
 def list_worktrees(start: Path) -> list[Worktree]:
-    """Those clio made for the repository `start` lies in. Raises UserError where it lies in none."""
+    """Return the worktrees clio created for the repository of `start`. Raises UserError if there is no repository."""
     checkouts = _checkouts(find_root(start))
     main = _main(checkouts)
     prefix = f"{main.name}-"
@@ -79,8 +86,8 @@ def list_worktrees(start: Path) -> list[Worktree]:
 
 
 def find_worktree(start: Path, name: str) -> Worktree:
-    """The one of that name. Raises UsageError, UserError where there is none."""
-    check_name(name)
+    """Return the worktree with that name. Raises UsageError for an invalid name, UserError if there is none."""
+    check_worktree_name(name)
     known = list_worktrees(start)
     found = next((one for one in known if one.name == name), None)
     if found is None:
@@ -89,13 +96,13 @@ def find_worktree(start: Path, name: str) -> Worktree:
     return found
 
 
-def count_changes(worktree: Worktree) -> int:
-    """How many files in it are changed or new and not committed."""
+def count_worktree_changes(worktree: Worktree) -> int:
+    """Return the number of files in it that are changed or new and not committed."""
     return len(run_git(worktree.path, "status", "--porcelain", "--untracked-files=all").splitlines())
 
 
 def remove_worktree(start: Path, name: str) -> Worktree:
-    """Delete its folder; its branch stays. Raises UserError where something in it would be lost, or it is locked."""
+    """Delete its folder and keep its branch. Raises UserError if work would be lost, or it is locked."""
     found = find_worktree(start, name)
     main = _main(_checkouts(find_root(start)))
     if found.locked:
@@ -107,7 +114,7 @@ def remove_worktree(start: Path, name: str) -> Worktree:
         return found
     if start.resolve().is_relative_to(found.path.resolve()):
         raise UserError(f"this is the worktree {name!r}; go elsewhere first, such as to {main}")
-    if number := count_changes(found):
+    if number := count_worktree_changes(found):
         files = "a file that is" if number == 1 else f"{number} files that are"
         raise UserError(f"the worktree {name!r} holds {files} not committed; commit or throw that away in {found.path}")
     run_git(main, "worktree", "remove", str(found.path))
@@ -115,7 +122,7 @@ def remove_worktree(start: Path, name: str) -> Worktree:
 
 
 def count_own_commits(start: Path, worktree: Worktree) -> int:
-    """How many commits its branch has that no other branch has."""
+    """Return the number of commits on its branch that no other branch has."""
     if not worktree.branch:
         return 0
     others = ["--exclude", worktree.branch, "--branches", "--remotes"]
@@ -123,7 +130,7 @@ def count_own_commits(start: Path, worktree: Worktree) -> int:
 
 
 def get_worktree_path(main: Path, name: str) -> Path:
-    """Where the worktree of that name lies: beside the checkout."""
+    """Return the path of the worktree with that name, beside the checkout."""
     return main.parent / f"{main.name}-{name}"
 
 
@@ -133,9 +140,9 @@ def _make(main: Path, path: Path, name: str, checkouts: list[Worktree]) -> None:
         raise UserError(f"{path} is there already and is no worktree of this repository; take another name")
     if holder := next((one for one in checkouts if one.branch == branch), None):
         raise UserError(f"the branch {branch} is checked out in {holder.path} already; go there, or take another name")
-    if not run_git(main, "rev-parse", "--quiet", "--verify", "HEAD^{commit}", wrong=(1, 128)):
+    if not run_git(main, "rev-parse", "--quiet", "--verify", "HEAD^{commit}", accepted_codes=(1, 128)):
         raise UserError("there is no commit yet, and a worktree begins with one; make the first commit, with /commit")
-    exists = run_git(main, "rev-parse", "--quiet", "--verify", f"refs/heads/{branch}", wrong=(1,))
+    exists = run_git(main, "rev-parse", "--quiet", "--verify", f"refs/heads/{branch}", accepted_codes=(1,))
     new = [str(path), branch] if exists else ["-b", branch, str(path)]
     run_git(main, "worktree", "add", "--quiet", *new, filters=True, hooks=True)
 
@@ -154,7 +161,7 @@ def _check_reusable(known: Worktree, name: str) -> None:
 
 
 def _checkouts(root: Path) -> list[Worktree]:
-    """All of them, the main one first."""
+    """Return all checkouts, the main one first."""
     found: list[Worktree] = []
     for block in run_git(root, "worktree", "list", "--porcelain").split("\n\n"):
         fields: dict[str, str] = {}
@@ -177,7 +184,7 @@ def _checkouts(root: Path) -> list[Worktree]:
 def _main(checkouts: list[Worktree]) -> Path:
     main = checkouts[0]
     if main.bare:
-        raise UserError(f"{main.path} is a bare repository; a worktree of clio's stands beside a checkout")
+        raise UserError(f"{main.path} is a bare repository; clio creates worktrees beside a checkout")
     return main.path
 
 
@@ -186,7 +193,7 @@ def _mark(path: Path) -> Path:
 
 
 def _is_ours(main: Path, one: Worktree) -> bool:
-    """Whether clio made it; also told where its folder is gone."""
+    """Whether clio created it; also determined if its folder is gone."""
     if not one.gone:
         return _mark(one.path).is_file()
     entries = (main / run_git(main, "rev-parse", "--git-common-dir") / "worktrees").glob(f"*/{WORKTREE_MARK}")

@@ -1,4 +1,4 @@
-"""Run one hook's command and interpret how it ended."""
+"""Run one hook's command and interpret its exit code and output."""
 
 import asyncio
 import os
@@ -29,8 +29,8 @@ MAX_OUTPUT_CHARS = 100_000
 _GRACE_S = 0.5
 
 
-class Ended(Struct, frozen=True, kw_only=True):
-    """How a command ended. exit_code: None where it was stopped after its time; negative for a signal."""
+class HookResult(Struct, frozen=True, kw_only=True):
+    """The result of a hook's command. exit_code: None if it was stopped after its time limit; negative for a signal."""
 
     exit_code: int | None
     output: str
@@ -38,7 +38,7 @@ class Ended(Struct, frozen=True, kw_only=True):
 
 
 class _HookProcess(RunningProcess):
-    """Keeps what is printed apart from what is complained of."""
+    """A process whose standard output and standard error are collected separately."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,37 +47,42 @@ class _HookProcess(RunningProcess):
         self._open = {1, 2}
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Called by asyncio with a piece of output."""
+        """Add output to the text of its stream; called by asyncio."""
         if fd == 2:
             self.errors.add(data.decode("utf-8", "replace"))
         else:
             super().pipe_data_received(fd, data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """Called by asyncio when nobody holds the other end of one of the two any more."""
+        """Finish when both streams are closed; called by asyncio."""
         self._open.discard(fd)
         if not self._open:
             super().pipe_connection_lost(fd, exc)
 
 
-async def run_hook(command: str, given: bytes, *, cwd: Path, env: Mapping[str, str], timeout_s: float) -> Ended:
-    """Run one line of shell to its end. Cancelling kills all it started. Raises ToolFailed where it cannot start."""
-    process = await _start(command, given, cwd, env)
+async def run_hook(
+    command: str, input_bytes: bytes, *, cwd: Path, env: Mapping[str, str], timeout_s: float
+) -> HookResult:
+    """Run one shell command line to its end, with `input_bytes` as standard input.
+
+    Cancelling kills everything it started. Raises ToolFailed if it cannot be started.
+    """
+    process = await _start(command, input_bytes, cwd, env)
     try:
         async with asyncio.timeout(timeout_s):
             await process.wait()
     except TimeoutError:
         await process.stop(_GRACE_S)
-        return Ended(exit_code=None, output=process.output.text(), errors=process.errors.text())
+        return HookResult(exit_code=None, output=process.output.text(), errors=process.errors.text())
     except asyncio.CancelledError:
         await process.stop(CANCEL_GRACE_S)
         raise
-    return Ended(exit_code=process.exit_code, output=process.output.text(), errors=process.errors.text())
+    return HookResult(exit_code=process.exit_code, output=process.output.text(), errors=process.errors.text())
 
 
 async def _start(command: str, given: bytes, cwd: Path, env: Mapping[str, str]) -> _HookProcess:
     try:
-        with tempfile.TemporaryFile() as file:  # a pipe would have to be fed while it runs, or not at all
+        with tempfile.TemporaryFile() as file:  # a pipe would have to be written to while the command runs
             file.write(given)
             file.seek(0)
             if sys.platform == "win32":
@@ -101,12 +106,12 @@ async def _start(command: str, given: bytes, cwd: Path, env: Mapping[str, str]) 
     return process
 
 
-BLOCKS = 2
-"""The exit code that says no; any other but 0 is a fault of the hook, and the work goes on."""
+BLOCK_EXIT_CODE = 2
+"""Exit code with which a hook refuses; any other except 0 is an error of the hook, and the work continues."""
 
 
 class _Said(Struct, frozen=True, kw_only=True):
-    """The JSON a hook may print. Other keys are left for other programs."""
+    """The JSON a hook may print. Other keys are ignored: they are for other programs."""
 
     decision: Literal["block", "approve", "allow", ""] = ""
     reason: str = ""
@@ -114,19 +119,25 @@ class _Said(Struct, frozen=True, kw_only=True):
 
 
 class HookAnswer(Struct, frozen=True, kw_only=True):
-    """blocks: the reason for a no, "" for none. context: what it wants known. problem: what was wrong with it."""
+    """What a hook decided.
 
-    blocks: str = ""
+    Attributes:
+        refusal: the reason for refusing, or "".
+        context: text for the model.
+        problem: what was wrong with the hook.
+    """
+
+    refusal: str = ""
     context: str = ""
     problem: str = ""
 
 
-def read_answer(ended: Ended, timeout_s: float) -> HookAnswer:
-    """The answer of a command that has ended. "approve" approves nothing: a hook can only narrow."""
+def read_answer(ended: HookResult, timeout_s: float) -> HookAnswer:
+    """Interpret the result of a hook. "approve" approves nothing, because a hook can only restrict."""
     if ended.exit_code is None:
         return HookAnswer(problem=f"was stopped after {timeout_s:g} s")
-    if ended.exit_code == BLOCKS:
-        return HookAnswer(blocks=(ended.errors or ended.output).strip() or "it gave no reason")
+    if ended.exit_code == BLOCK_EXIT_CODE:
+        return HookAnswer(refusal=(ended.errors or ended.output).strip() or "it gave no reason")
     if ended.exit_code != 0:
         last = ended.errors.strip().rpartition("\n")[2]
         return HookAnswer(problem=f"failed with exit code {ended.exit_code}" + (f": {last}" if last else ""))
@@ -138,5 +149,5 @@ def read_answer(ended: Ended, timeout_s: float) -> HookAnswer:
     except (msgspec.DecodeError, RecursionError) as error:
         return HookAnswer(problem=f"printed JSON that is not understood: {error}")
     if said.decision == "block":
-        return HookAnswer(blocks=said.reason.strip() or "it gave no reason", context=said.context.strip())
+        return HookAnswer(refusal=said.reason.strip() or "it gave no reason", context=said.context.strip())
     return HookAnswer(context=said.context.strip())

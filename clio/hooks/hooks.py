@@ -1,7 +1,8 @@
-"""A person's own commands at the turns of clio's work: asked in their order, each may say no or add something to know.
+"""The user's own commands that run at events of a session; each may refuse, or add text for the model.
 
-A hook can only narrow: what it lets pass is still judged and, where it must be, asked about. What it prints is data for
-the model, fenced, bounded and with its source.
+A hook can only restrict: what it allows is still judged by the policy, and asked about if necessary. Its output
+is data
+for the model: in tags, bounded, with its source.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,29 +21,31 @@ if TYPE_CHECKING:
     from clio.hooks.hook_process import HookAnswer
 
 CAP_TOKENS = 1_000
-"""Of what one hook adds."""
+"""Limit for the text one hook adds."""
 MAX_RESULT_CHARS = 20_000
-"""Of a tool's result, as a hook is given it."""
+"""Limit for a tool's result as it is passed to a hook."""
 MAX_CONTINUATIONS = 2
-"""So often in one turn a hook may send the agent on that would have stopped."""
-TAG = "hook_note"
+"""How many times per turn a hook may make a finished agent continue."""
+HOOK_NOTE_TAG = "hook_note"
 
 
-class Heard(Struct, frozen=True, kw_only=True):
-    """What the hooks of one event came to. refusal: the first no, with who said it; "" where none did."""
+class HookVerdict(Struct, frozen=True, kw_only=True):
+    """The combined result of the hooks of one event. refusal: the first refusal and which hook gave it, or ""."""
 
     refusal: str = ""
     notes: tuple[Fragment, ...] = ()
 
 
-NOTHING = Heard()
+NO_VERDICT = HookVerdict()
 
 
 class Hooks:
-    """The hooks in force, for one running clio.
+    """The hooks of one clio process.
 
-    env: of the commands, on top of which stand CLIO_EVENT, CLIO_PROJECT and CLIO_SESSION. clean: replaces secrets, in
-    what hooks are given and in what they say. tell: shows a line; its second value is whether it warns.
+    Args:
+        env: environment of the commands; CLIO_EVENT, CLIO_PROJECT and CLIO_SESSION are added.
+        clean: replaces secrets, in what hooks receive and in what they print.
+        tell: shows a line; its second argument is whether it is a warning.
     """
 
     def __init__(
@@ -63,14 +66,15 @@ class Hooks:
         self._started: set[str] = set()
         self._ended: list[str] = []
 
-    def has(self, event: str) -> bool:
-        """Whether anything is to run at this event."""
+    def has_hook(self, event: str) -> bool:
+        """Whether any hook runs at this event."""
         return any(hook.event == event for hook in self._hooks)
 
-    async def user_prompt(self, session: str, text: str, *, resumed: bool) -> str:
-        """Before a person's words are taken; the reason for refusing them, "" for none.
+    async def before_prompt(self, session: str, text: str, *, resumed: bool) -> str:
+        """Run hooks before a user message is accepted; return the reason for refusing it, or "".
 
-        The first of a session comes after `session_start`. What hooks add waits for `take_notes`.
+        Before the first message of a session, the hooks of `session_start` run. Text that hooks add waits for
+        `take_notes`.
         """
         self._waiting.clear()
         if self._hooks and session not in self._started:
@@ -82,45 +86,49 @@ class Hooks:
         return heard.refusal
 
     def take_notes(self) -> list[Fragment]:
-        """What was added since the last time, for the context of the turn that begins."""
+        """Return the text added since the last call, for the context of the turn that begins."""
         notes, self._waiting = self._waiting, []
         return notes
 
-    async def before_tool(self, session: str, tool: str, arguments: str, title: str) -> Heard:
-        """Before a call is judged. arguments: its JSON, as the model wrote it."""
+    async def before_tool(self, session: str, tool: str, arguments: str, title: str) -> HookVerdict:
+        """Run hooks before a call is judged. arguments: its JSON as the model wrote it."""
         return await self._fire("before_tool", session, {"title": title, **_call(tool, arguments)}, tool)
 
     async def after_tool(
         self, session: str, tool: str, arguments: str, *, ok: bool, result: str, files_changed: Sequence[str]
-    ) -> Heard:
-        """After a call was carried out. A no does not take it back; the model is told of it."""
+    ) -> HookVerdict:
+        """Run hooks after a call. A refusal does not undo the call; the model is told about it."""
         shown = result if len(result) <= MAX_RESULT_CHARS else result[:MAX_RESULT_CHARS] + "…"
         facts = {"ok": ok, "result": shown, "files_changed": list(files_changed)}
         return await self._fire("after_tool", session, {**_call(tool, arguments), **facts}, tool)
 
-    async def before_trim(self, session: str) -> Heard:
-        """Before messages leave the window, which nothing can refuse: what hooks add stays in it."""
+    async def before_trim(self, session: str) -> HookVerdict:
+        """Run hooks before messages leave the window. They cannot refuse; text they add stays in the window."""
         return await self._fire("before_trim", session, {})
 
-    async def stop(self, session: str, text: str, continued: int) -> Heard:
-        """When the agent is done. A no sends it on. continued: how often one did so in this turn."""
+    async def stop(self, session: str, text: str, continued: int) -> HookVerdict:
+        """Run hooks when the agent is done. A refusal makes it continue. continued: how often that happened in this
+        turn.
+        """
         return await self._fire("stop", session, {"text": text, "continued": continued})
 
-    def leave(self, session: str) -> None:
-        """A session is left; its hooks run with the next `finish`. One without a turn has none."""
+    def end_session(self, session: str) -> None:
+        """Note that a session has ended; its hooks run in `run_session_end_hooks`. A session without a turn has
+        none.
+        """
         if session in self._started and session not in self._ended:
             self._started.discard(session)
             self._ended.append(session)
 
-    async def finish(self) -> None:
-        """Run the hooks of the sessions that were left."""
+    async def run_session_end_hooks(self) -> None:
+        """Run the hooks of the sessions that have ended."""
         while self._ended:
             await self._fire("session_end", self._ended.pop(0), {})
 
-    async def _fire(self, event: str, session: str, facts: Mapping[str, object], tool: str = "") -> Heard:
+    async def _fire(self, event: str, session: str, facts: Mapping[str, object], tool: str = "") -> HookVerdict:
         asked = [hook for hook in self._hooks if hook.event == event and hook.matches_tool(tool)]
         if not asked:
-            return NOTHING
+            return NO_VERDICT
         given = {"event": event, "session": session, "project": str(self._project), **facts}
         data = msgspec.json.encode(_cleaned(given, self._clean))
         env = {**self._env, "CLIO_EVENT": event, "CLIO_PROJECT": str(self._project), "CLIO_SESSION": session}
@@ -129,10 +137,10 @@ class Hooks:
             answer = await self._ask(hook, data, env)
             if answer.context:
                 notes.append(_note(hook, self._clean(answer.context)))
-            if answer.blocks:
-                refusal = f"{self._clean(answer.blocks)} ({hook.where})"
-                return Heard(refusal=refusal, notes=tuple(notes))
-        return Heard(notes=tuple(notes))
+            if answer.refusal:
+                refusal = f"{self._clean(answer.refusal)} ({hook.where})"
+                return HookVerdict(refusal=refusal, notes=tuple(notes))
+        return HookVerdict(notes=tuple(notes))
 
     async def _ask(self, hook: Hook, data: bytes, env: Mapping[str, str]) -> "HookAnswer":
         from clio.hooks.hook_process import HookAnswer, read_answer, run_hook
@@ -146,8 +154,8 @@ class Hooks:
         about = f"the hook {hook.where} at {hook.event}"
         if answer.problem:
             self._tell(f"{about} {self._clean(answer.problem)}; the work goes on without it", True)
-        elif answer.blocks:
-            self._tell(f"{about} says no: {' '.join(self._clean(answer.blocks).split())[:200]}", True)
+        elif answer.refusal:
+            self._tell(f"{about} says no: {' '.join(self._clean(answer.refusal).split())[:200]}", True)
         elif answer.context:
             self._tell(f"{about} adds {len(answer.context):,} characters", False)
         return answer
@@ -155,19 +163,19 @@ class Hooks:
 
 def _note(hook: Hook, text: str) -> Fragment:
     reason = f"a hook at {hook.event} printed it"
-    return Fragment(name=TAG, text=text, source=hook.where, reason=reason, cap_tokens=CAP_TOKENS)
+    return Fragment(name=HOOK_NOTE_TAG, text=text, source=hook.where, reason=reason, cap_tokens=CAP_TOKENS)
 
 
 def _call(tool: str, arguments: str) -> dict[str, object]:
     try:
         values: object = decode_json(arguments) if arguments.strip() else {}
     except (msgspec.DecodeError, RecursionError):
-        values = arguments  # as the model wrote them; the tool will say what is wrong
+        values = arguments  # invalid JSON is passed on as written; the tool reports the error
     return {"tool": tool, "arguments": values}
 
 
 def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
-    """The same with each text cleaned; JSON is never cut by it."""
+    """Return the value with `clean` applied to each string in it; it stays valid JSON."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):

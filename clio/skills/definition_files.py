@@ -1,4 +1,6 @@
-"""Markdown files with properties at the top: where projects and users keep them, and how they are read."""
+"""Read Markdown files with properties at the top (skills, sub-agents, commands), and list the folders they are kept
+in.
+"""
 
 import re
 import stat
@@ -14,18 +16,20 @@ from clio.text.lazy_regex import LazyRegex
 _FENCE = "---"
 _PLAIN = LazyRegex(r"([A-Za-z][\w-]*)\s*:\s*(.*)")
 _MAX_HEAD = 16_384
-"""Characters of properties; more is no property of anything."""
+"""Characters; a longer block at the top of a file is not read as properties."""
 
 
-class Unreadable(Exception):
-    """Why a file is not used, as the end of a sentence."""
+class UnreadableFile(Exception):
+    """The reason, as the end of a sentence, why a file is not used."""
 
 
 class FrontMatter(Struct, frozen=True, kw_only=True):
-    """A file's properties and its words.
+    """The properties at the top of a file, and the text below them.
 
-    values: text by key; a list is joined with blanks, a mapping below a key has a value for each "key.name".
-    problem: what was wrong with the properties, which were then read line by line; "" where nothing was.
+    Attributes:
+        values: text by key. A list is joined with spaces; a mapping below a key has one entry for each
+            "key.name".
+        problem: why the properties were not valid YAML and were read line by line; "" if they were valid.
     """
 
     values: dict[str, str]
@@ -34,32 +38,37 @@ class FrontMatter(Struct, frozen=True, kw_only=True):
 
 
 def read_text(path: Path, *, inside: Path | None, max_bytes: int) -> str:
-    """The text of a file; bytes that are no UTF-8 are replaced.
+    """Return the text of a file; bytes that are not UTF-8 are replaced.
 
-    inside: the folder its real place must lie in, with links resolved; None takes it wherever it lies.
-    Raises Unreadable.
+    Args:
+        inside: folder that must contain the file after links are resolved; None allows any place.
+
+    Raises:
+        UnreadableFile: it cannot be read, is not a regular file, is too large, or is outside `inside`.
     """
     try:
         real = path.resolve(strict=True)
         if inside is not None and not real.is_relative_to(inside):
-            raise Unreadable("it is a link that leads out of the project")
+            raise UnreadableFile("it is a link that leads out of the project")
         status = real.stat()
-        if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
-            raise Unreadable("it is not a file")
+        if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait forever
+            raise UnreadableFile("it is not a file")
         with real.open("rb") as file:
             data = file.read(max_bytes + 1)
-    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
-        raise Unreadable(f"it cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except (OSError, RuntimeError) as error:  # RuntimeError: a cycle of links
+        raise UnreadableFile(f"it cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > max_bytes:
-        raise Unreadable(f"it is larger than {max_bytes:,} bytes")
+        raise UnreadableFile(f"it is larger than {max_bytes:,} bytes")
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def split_front_matter(text: str, shown: str) -> FrontMatter:
-    """The properties of a text and what follows them. A text without any is all body.
+    """Split a text into its properties and the text below them. Never raises; a text without properties is all body.
 
-    shown: the file's name in `problem`. Never raises: what is not YAML, as an unquoted "Use when: …" is not, is read
-    line by line.
+    Invalid YAML, such as an unquoted "Use when: …", is read line by line.
+
+    Args:
+        shown: name of the file, for `FrontMatter.problem`.
     """
     head, body = _split(text)
     if head is None:
@@ -67,7 +76,7 @@ def split_front_matter(text: str, shown: str) -> FrontMatter:
     try:
         if len(head) > _MAX_HEAD:
             raise ConfigError(f"{shown}: the properties have more than {_MAX_HEAD:,} characters")
-        # One line is put in the place of the first fence, so that messages name the file's own lines.
+        # An empty line replaces the first fence, so that line numbers in messages are those of the file.
         return FrontMatter(values=_values(parse_yaml(f"\n{head}".encode("utf-8", "replace"), shown)), body=body)
     except ConfigError as error:
         plain = (_PLAIN.fullmatch(line.rstrip()) for line in head[:_MAX_HEAD].split("\n"))
@@ -75,8 +84,8 @@ def split_front_matter(text: str, shown: str) -> FrontMatter:
         return FrontMatter(values=values, body=body, problem=str(error))
 
 
-def words_of(value: str) -> tuple[str, ...]:
-    """A list of tools as it is written: `Read, Bash(git add:*)` or with blanks between; brackets hold together."""
+def split_tool_list(value: str) -> tuple[str, ...]:
+    """Split a list of tools such as `Read, Bash(git add:*)` at commas and spaces outside parentheses."""
     return tuple(found.strip() for found in re.findall(r"[^\s,()]+(?:\([^)]*\))?", value))
 
 
@@ -115,24 +124,36 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
-class Place(Struct, frozen=True, kw_only=True):
-    """A folder of such files. root: what a project's must lie in, links resolved; None for the person's own."""
+class DefinitionFolder(Struct, frozen=True, kw_only=True):
+    """A folder that may contain definitions.
+
+    root: folder that must contain its files after links are resolved, for a project's; None for the user's own.
+    """
 
     folder: Path
     root: Path | None = None
 
 
-def places_of(names: Sequence[str], *, project: Path, home: Path, person: Path) -> tuple[Place, ...]:
-    """The project's folders of these names, then the person's.
+def list_definition_folders(
+    names: Sequence[str], *, project: Path, home: Path, user_home_folder: Path
+) -> tuple[DefinitionFolder, ...]:
+    """Return the project's folders with these names, then the user's.
 
-    names: below the project, in their order, the first in `.clio`; below the home folder `person` likewise, with
-    clio's own folder, `home`, in the place of `.clio`.
+    Args:
+        names: paths below the project; the first is in `.clio`.
+        home: clio's own folder, which replaces `.clio` for the user's folders.
+        user_home_folder: the user's home directory, in which the user's other folders are.
     """
     root = project.resolve()
-    own = (home / Path(names[0]).name, *(person / name for name in names[1:]))
-    places = [*(Place(folder=project / name, root=root) for name in names), *(Place(folder=one) for one in own)]
-    found: dict[Path, Place] = {}
+    own = (home / Path(names[0]).name, *(user_home_folder / name for name in names[1:]))
+    places = [
+        *(DefinitionFolder(folder=project / name, root=root) for name in names),
+        *(DefinitionFolder(folder=one) for one in own),
+    ]
+    found: dict[Path, DefinitionFolder] = {}
     for place in places:
-        if place.root is None or place.folder not in own:  # in the home folder both are one: the person's
+        if (
+            place.root is None or place.folder not in own
+        ):  # if the project is the home directory, both are the user's own
             found.setdefault(place.folder, place)
     return tuple(found.values())

@@ -15,13 +15,13 @@ from clio.errors import UserError
 from clio.messages import Fragment
 from clio.prompt_files import load_prompt
 from clio.skills.definition_files import (
+    DefinitionFolder,
     FrontMatter,
-    Place,
-    Unreadable,
-    places_of,
+    UnreadableFile,
+    list_definition_folders,
     read_text,
     split_front_matter,
-    words_of,
+    split_tool_list,
 )
 from clio.text.formatting import format_count, truncate
 from clio.text.hidden_text import reveal_hidden_text
@@ -37,11 +37,14 @@ _CONTROL = LazyRegex(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-
 
 
 class Skill(Struct, frozen=True, kw_only=True):
-    """A skill as its properties describe it; what it says is read when it is used.
+    """A skill as its properties describe it; its instructions are read when it is used.
 
-    folder: where it is, links resolved. shown: its `SKILL.md` as a person would write the path.
-    own: the person's and not the project's. tools: the tools its author had in mind; they allow nothing.
-    problems: sentences on what is not as the format wants it, though it is used.
+    Attributes:
+        folder: where it is, with links resolved.
+        shown: path of its `SKILL.md` for display.
+        own: the user's own, not the project's.
+        tools: the tools its author expects. They grant no permission.
+        problems: sentences on violations of the format that do not prevent its use.
     """
 
     name: str
@@ -56,26 +59,30 @@ class Skill(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
-def name_problem(name: str) -> str:
-    """Why this cannot be the name of a skill, as the end of a sentence; "" where it can."""
+def describe_name_problem(name: str) -> str:
+    """Return why this cannot be the name of a skill, as the end of a sentence; "" if it can."""
     if len(name) <= MAX_NAME and _SKILL_NAME.fullmatch(name):
         return ""
     return f"a name has up to {MAX_NAME} small letters, digits and single dashes between them"
 
 
 def make_skill(front: FrontMatter, *, folder_name: str, folder: Path, shown: str, own: bool) -> Skill:
-    """The skill these properties describe. Raises Unreadable for one without a usable name or a description.
+    """Return the skill that these properties describe.
 
-    folder_name: the name of its folder as it is found; `folder` may be where a link leads.
+    Args:
+        folder_name: name of its folder as found; `folder` may be the target of a link.
+
+    Raises:
+        UnreadableFile: it has no valid name or no description.
     """
     values = front.values
-    given = line_of(values.get("name", ""))
-    name = folder_name if name_problem(given) else given
-    description = line_of(values.get("description", ""))
-    if name_problem(name):
-        raise Unreadable(f"{(given or name)[:MAX_NAME]!r} is no name of a skill: {name_problem(name)}")
+    given = to_safe_line(values.get("name", ""))
+    name = folder_name if describe_name_problem(given) else given
+    description = to_safe_line(values.get("description", ""))
+    if describe_name_problem(name):
+        raise UnreadableFile(f"{(given or name)[:MAX_NAME]!r} is no name of a skill: {describe_name_problem(name)}")
     if not description:
-        raise Unreadable("it has no description, which says when the skill is to be used")
+        raise UnreadableFile("it has no description, which says when the skill is to be used")
     problems = [front.problem] if front.problem else []
     if not given:
         problems.append(f"it has no name, and is called {name!r} like its folder")
@@ -85,7 +92,7 @@ def make_skill(front: FrontMatter, *, folder_name: str, folder: Path, shown: str
         problems.append(f"its name {name!r} is not that of its folder, {folder_name[:MAX_NAME]!r}")
     if len(description) > MAX_SKILL_DESCRIPTION:
         problems.append(f"its description has {len(description):,} characters and is cut to {MAX_SKILL_DESCRIPTION:,}")
-    compatibility = line_of(values.get("compatibility", ""))
+    compatibility = to_safe_line(values.get("compatibility", ""))
     if len(compatibility) > _MAX_COMPATIBILITY:
         problems.append(f"its compatibility has more than {_MAX_COMPATIBILITY} characters")
     return Skill(
@@ -94,56 +101,61 @@ def make_skill(front: FrontMatter, *, folder_name: str, folder: Path, shown: str
         folder=folder,
         shown=shown,
         own=own,
-        license=line_of(values.get("license", "")),
+        license=to_safe_line(values.get("license", "")),
         compatibility=compatibility[:_MAX_COMPATIBILITY],
-        metadata={key[9:]: line_of(value) for key, value in values.items() if key.startswith("metadata.")},
-        tools=words_of(line_of(values.get("allowed-tools", ""))),
+        metadata={key[9:]: to_safe_line(value) for key, value in values.items() if key.startswith("metadata.")},
+        tools=split_tool_list(to_safe_line(values.get("allowed-tools", ""))),
         problems=tuple(f"{shown}: {problem}" if not problem.startswith(shown) else problem for problem in problems),
     )
 
 
-def line_of(text: str) -> str:
-    """The text on one line, without control characters and marks that turn the reading direction round.
+def to_safe_line(text: str) -> str:
+    """Return the text on one line, without control characters and marks that reverse the reading direction.
 
-    Letters nobody sees are spelled out: who trusts a description reads what the model reads.
+    Invisible letters are spelled out, so that a user who trusts a description has seen what the model reads.
     """
     return " ".join(_CONTROL.sub(" ", reveal_hidden_text(text)).split())
 
 
-PLACES = (".clio/skills", ".claude/skills", ".agents/skills")
+SKILL_FOLDERS = (".clio/skills", ".claude/skills", ".agents/skills")
 MAX_SKILLS = 200
-"""Folders looked at in one place."""
+"""Maximum number of folders examined in one place."""
 MAX_FILES = 100
-"""Files beside a SKILL.md that are named."""
+"""Maximum number of files listed beside a SKILL.md."""
 _MAX_DEPTH = 4
 
 
 class SkillSet(Struct, frozen=True, kw_only=True):
-    """Skills in the order they were found. problems: sentences on what is not used, or not as it should be."""
+    """Skills in the order they were found. problems: sentences on skills that are not used, or not as intended."""
 
     skills: tuple[Skill, ...] = ()
     problems: tuple[str, ...] = ()
 
     def get(self, name: str) -> Skill | None:
-        """The skill of that name."""
+        """Return the skill with that name in any case; None if there is none."""
         return next((skill for skill in self.skills if skill.name == name.lower()), None)
 
 
-def skill_places(project: Path, home: Path, person: Path) -> tuple[Place, ...]:
-    """Where skills are looked for. home: clio's own folder. person: the user's home folder."""
-    return places_of(PLACES, project=project, home=home, person=person)
+def list_skill_folders(project: Path, home: Path, user_home_folder: Path) -> tuple[DefinitionFolder, ...]:
+    """Return the folders that may contain skills.
+
+    Args:
+        home: clio's own folder.
+        user_home_folder: the user's home directory.
+    """
+    return list_definition_folders(SKILL_FOLDERS, project=project, home=home, user_home_folder=user_home_folder)
 
 
-def find_skills(places: Sequence[Place], *, project: Path, person: Path) -> SkillSet:
-    """Reads the properties of every skill; no more than their files' heads are kept."""
+def find_skills(places: Sequence[DefinitionFolder], *, project: Path, user_home_folder: Path) -> SkillSet:
+    """Read the properties of every skill in these folders; the first skill of a name is used."""
     found: dict[str, Skill] = {}
     problems: list[str] = []
     for place in places:
         for folder in _folders(place.folder):
-            shown = display_path(folder / FILE_NAME, project=project, user_home=person)
+            shown = display_path(folder / FILE_NAME, project=project, user_home=user_home_folder)
             try:
                 skill = _read(folder, shown, place.root)
-            except Unreadable as error:
+            except UnreadableFile as error:
                 problems.append(f"{shown} is not used: {error}")
                 continue
             if skill is None:
@@ -154,15 +166,15 @@ def find_skills(places: Sequence[Place], *, project: Path, person: Path) -> Skil
     return SkillSet(skills=tuple(found.values()), problems=tuple(problems))
 
 
-def read_body(skill: Skill, *, root: Path | None) -> str:
-    """The skill's instructions. root: as of its place. Raises Unreadable."""
+def read_skill_body(skill: Skill, *, root: Path | None) -> str:
+    """Return the skill's instructions. root: see `DefinitionFolder`. Raises UnreadableFile."""
     return split_front_matter(
         read_text(skill.folder / FILE_NAME, inside=root, max_bytes=MAX_SKILL_BYTES), skill.shown
     ).body
 
 
-def files_beside(skill: Skill) -> tuple[str, ...]:
-    """Files of the skill's folder but its SKILL.md, sorted, with forward slashes; no links and nothing hidden."""
+def list_skill_files(skill: Skill) -> tuple[str, ...]:
+    """Return the other files in a skill's folder, sorted, with forward slashes; without links and hidden files."""
     return tuple(sorted(_walk(skill.folder, "", _MAX_DEPTH))[:MAX_FILES])
 
 
@@ -170,12 +182,12 @@ def _folders(place: Path) -> Iterator[Path]:
     try:
         names = sorted(entry.name for entry in os.scandir(place) if not entry.name.startswith("."))
     except OSError:
-        return  # no such folder, or none that may be read: it has no skills
+        return  # the folder is missing or not readable: it has no skills
     yield from (place / name for name in names[:MAX_SKILLS])
 
 
 def _read(folder: Path, shown: str, root: Path | None) -> Skill | None:
-    """None for a folder that holds no skill at all."""
+    """Return the skill in a folder; None if the folder contains no SKILL.md."""
     file = folder / FILE_NAME
     if not os.path.lexists(file):
         return None
@@ -198,21 +210,23 @@ def _walk(folder: Path, above: str, depth: int) -> Iterator[str]:
 
 
 CAP_TOKENS = 1_500
-"""Of the list of skills in the prompt."""
+"""Limit for the list of skills in the prompt."""
 _SHORT_CHARS = (400, 200, 100, 50, 0)
-"""How much of each description is left where all of it does not fit, tried in this order."""
+"""If the descriptions do not fit, they are truncated to the first of these lengths at which they do."""
 
 
-class Opened(Struct, frozen=True, kw_only=True):
-    """A skill that is used. body: its instructions. text: what the model reads: where it is, its files, the body."""
+class OpenedSkill(Struct, frozen=True, kw_only=True):
+    """A skill in use. body: its instructions. text: what the model reads: its path, its files and the body."""
 
     skill: Skill
     body: str
     text: str
 
 
-class SkillShelf:
-    """Reads the folders anew at every question: they are few, and a skill is edited while clio runs.
+class SkillCatalog:
+    """The skills of the project and the user. The folders are read at each call: they are few, and skills are edited
+    while
+    clio runs.
 
     home: clio's own folder.
     """
@@ -222,34 +236,36 @@ class SkillShelf:
         self._root = project.resolve()
         self._home = home.resolve()
         self._person = user_home(env)
-        self._places = skill_places(project, home, self._person)
+        self._places = list_skill_folders(project, home, self._person)
         self._trust = TrustStore(home)
         self._told = ""
 
     def find(self) -> SkillSet:
-        """Every skill, whether it may be used or not."""
-        return find_skills(self._places, project=self._project, person=self._person)
+        """Return every skill, whether it may be used or not."""
+        return find_skills(self._places, project=self._project, user_home_folder=self._person)
 
-    def usable(self, found: SkillSet) -> tuple[Skill, ...]:
-        """The person's own, and those of the project's that the folder is trusted with; by name."""
+    def list_usable(self, found: SkillSet) -> tuple[Skill, ...]:
+        """Return the user's own skills, and those of the project that the user trusts; sorted by name."""
         known = self._trust.fingerprints(self._project) if any(not skill.own for skill in found.skills) else ()
         skills = (skill for skill in found.skills if skill.own or describe_skill_trust(skill).fingerprint in known)
         return tuple(sorted(skills, key=lambda skill: skill.name))
 
-    def readable(self, skills: Iterable[Skill]) -> list[Path]:
-        """The folders outside the project that may be read for these skills; none that holds more than a skill."""
+    def list_readable_folders(self, skills: Iterable[Skill]) -> list[Path]:
+        """Return the folders outside the project that may be read for these skills, except folders that contain more
+        than that.
+        """
         kept = (self._home, self._person.resolve(), self._root)
         folders = [skill.folder for skill in skills if skill.own]
         return [folder for folder in folders if not any(place.is_relative_to(folder) for place in kept)]
 
-    def withheld(self, found: SkillSet) -> tuple[TrustRequest, ...]:
-        """What the folder must be trusted with before the rest may be used."""
-        usable = self.usable(found)
+    def list_withheld(self, found: SkillSet) -> tuple[TrustRequest, ...]:
+        """Return what the user must trust before the other skills may be used."""
+        usable = self.list_usable(found)
         return tuple(describe_skill_trust(skill) for skill in found.skills if skill not in usable)
 
-    def take_news(self, found: SkillSet) -> str:
-        """A sentence on skills that wait for trust, where it was not said before; else ""."""
-        withheld = self.withheld(found)
+    def take_trust_notice(self, found: SkillSet) -> str:
+        """Return a sentence on skills that wait for trust; "" if there are none, or they were reported before."""
+        withheld = self.list_withheld(found)
         names = ", ".join(value.key.removeprefix("skill ") for value in withheld)
         told, self._told = self._told, names
         if not names or names == told or not self._trust.note_skills_once(self._project, withheld):
@@ -257,29 +273,29 @@ class SkillShelf:
         return f"skills of this project are not used until you trust it with them: {names}; look with /trust"
 
     def trust(self, skill: Skill) -> None:
-        """Use it from now on. Raises ConfigError where that cannot be stored."""
+        """Trust the skill from now on. Raises ConfigError if that cannot be stored."""
         if not skill.own:
             self._trust.add(self._project, describe_skill_trust(skill))
 
-    def open(self, skill: Skill) -> Opened:
-        """The skill's instructions and what lies beside them. Raises UserError where they cannot be read."""
+    def open(self, skill: Skill) -> OpenedSkill:
+        """Return the skill's instructions and files. Raises UserError if they cannot be read."""
         try:
-            body = read_body(skill, root=None if skill.own else self._root)
-        except Unreadable as error:
+            body = read_skill_body(skill, root=None if skill.own else self._root)
+        except UnreadableFile as error:
             raise UserError(f"the skill {skill.name!r} cannot be used: {error}; look at {skill.shown}") from None
         folder = skill.folder.relative_to(self._root) if skill.folder.is_relative_to(self._root) else skill.folder
         lines = [f"Skill {skill.name}, in {folder.as_posix()}; paths in it begin there."]
-        if files := ", ".join(map(line_of, files_beside(skill))):
+        if files := ", ".join(map(to_safe_line, list_skill_files(skill))):
             lines.append(f"Beside it: {files}. Read what it names with read_file, run scripts as commands.")
         if skill.tools:
             lines.append(f"It was written for the tools {', '.join(skill.tools)}; each still asks as always.")
         if skill.compatibility:
             lines.append(f"It needs: {skill.compatibility}")
-        return Opened(skill=skill, body=body, text="\n".join([*lines, "", body or "(it says nothing more)"]))
+        return OpenedSkill(skill=skill, body=body, text="\n".join([*lines, "", body or "(it says nothing more)"]))
 
 
 def describe_skill_trust(skill: Skill) -> TrustRequest:
-    """The skill as it is shown before trust is asked for: what of it stands in the prompt, and where it is from."""
+    """Return what the user is asked to trust: the part of the skill that is in the prompt, and its origin."""
     mark = hashlib.sha256(json.dumps([skill.shown, skill.name, skill.description]).encode("ascii")).hexdigest()
     return TrustRequest(
         key=f"skill {skill.name}",
@@ -289,10 +305,11 @@ def describe_skill_trust(skill: Skill) -> TrustRequest:
     )
 
 
-def skills_fragment(skills: Sequence[Skill], cap_tokens: int, tokens: Callable[[str], int]) -> Fragment | None:
-    """The list of skills for the prompt: names with their descriptions, shorter ones where the cap asks for it.
+def make_skills_fragment(skills: Sequence[Skill], cap_tokens: int, tokens: Callable[[str], int]) -> Fragment | None:
+    """Return the list of skills for the prompt: names and descriptions, truncated to fit; None without skills.
 
-    tokens: an estimate of a text's. None without skills.
+    Args:
+        tokens: returns the estimated tokens of a text.
     """
     if not skills:
         return None
@@ -315,7 +332,7 @@ def _row(skill: Skill, chars: int | None) -> str:
 
 
 def _names(head: str, skills: Sequence[Skill], cap: int, tokens: Callable[[str], int]) -> str:
-    """As many names as fit, and how many there are beside them."""
+    """Return as many names as fit, and the number of the others."""
     for count in range(len(skills), 0, -max(len(skills) // 20, 1)):
         text = f"{_listed(head, skills[:count], 0)}\n[and {len(skills) - count} more]"
         if tokens(text) <= cap:
@@ -326,7 +343,7 @@ def _names(head: str, skills: Sequence[Skill], cap: int, tokens: Callable[[str],
 MAX_SUBAGENT_BYTES = 64_000
 MAX_SUBAGENT_DESCRIPTION = 500
 MAX_STEPS = 50
-"""Of a sub-agent that names no number of its own, and the most it may name."""
+"""Default and maximum number of steps of a sub-agent."""
 _OTHER = ".claude/agents"
 _SUBAGENT_NAME = LazyRegex(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _TOOLS = {
@@ -342,14 +359,19 @@ _TOOLS = {
     "webfetch": "web_fetch",
     "todowrite": "todo_operations",
 }
-"""What other agents call clio's tools."""
+"""Names that other agents use for clio's tools."""
 
 
-class Definition(Struct, frozen=True, kw_only=True):
-    """One sub-agent. text: what it is told besides its task. tools: the only ones it may have; None for all.
+class SubagentDefinition(Struct, frozen=True, kw_only=True):
+    """The definition of one sub-agent.
 
-    model: "" for that of the session. shown: the file as a person would write its path. own: the person's.
-    problem: what of its properties was not understood.
+    Attributes:
+        text: its instructions besides the task.
+        tools: the only tools it may use; None for all.
+        model: "" for the model of the session.
+        shown: path of the file for display.
+        own: the user's own, not the project's.
+        problem: which of its properties were not understood.
     """
 
     name: str
@@ -363,46 +385,50 @@ class Definition(Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
-class DefinitionFolders:
-    """Reads the folders anew at every question: they are few. home: clio's own folder."""
+class SubagentCatalog:
+    """The sub-agents defined by the project and the user. The few folders are read at each call. home: clio's own
+    folder.
+    """
 
     def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
         self._project = project
         self._person = user_home(env)
-        self._places = places_of((".clio/agents", _OTHER), project=project, home=home, person=self._person)
+        self._places = list_definition_folders(
+            (".clio/agents", _OTHER), project=project, home=home, user_home_folder=self._person
+        )
         self._trust = TrustStore(home)
 
-    def find(self) -> tuple[tuple[Definition, ...], tuple[str, ...]]:
-        """Every definition, trusted or not, by name; and sentences on files that are none."""
-        found: dict[str, Definition] = {}
+    def find(self) -> tuple[tuple[SubagentDefinition, ...], tuple[str, ...]]:
+        """Return every definition sorted by name, trusted or not; and sentences on files that are not definitions."""
+        found: dict[str, SubagentDefinition] = {}
         problems: list[str] = []
         for place in self._places:
             for path in _files(place.folder):
                 shown = display_path(path, project=self._project, user_home=self._person)
                 try:
                     text = read_text(path, inside=place.root, max_bytes=MAX_SUBAGENT_BYTES)
-                    one = read_definition(text, stem=path.stem, shown=shown, own=place.root is None)
-                except Unreadable as error:
+                    one = parse_subagent_definition(text, stem=path.stem, shown=shown, own=place.root is None)
+                except UnreadableFile as error:
                     problems.append(f"{shown} is not used: {error}")
                     continue
                 problems += [one.problem] if one.problem else []
                 found.setdefault(one.name, one)
         return tuple(found[name] for name in sorted(found)), tuple(problems)
 
-    def usable(self) -> tuple[Definition, ...]:
-        """The person's own, and those of the project's that the folder is trusted with; by name."""
+    def list_usable(self) -> tuple[SubagentDefinition, ...]:
+        """Return the user's own definitions, and those of the project that the user trusts; sorted by name."""
         definitions, _ = self.find()
         known = self._trust.fingerprints(self._project) if any(not one.own for one in definitions) else ()
         return tuple(one for one in definitions if one.own or describe_subagent_trust(one).fingerprint in known)
 
-    def withheld(self) -> tuple[TrustRequest, ...]:
-        """What the folder must be trusted with before the rest may be used."""
-        usable = self.usable()
+    def list_withheld(self) -> tuple[TrustRequest, ...]:
+        """Return what the user must trust before the other definitions may be used."""
+        usable = self.list_usable()
         return tuple(describe_subagent_trust(one) for one in self.find()[0] if one not in usable)
 
 
-def describe_subagent_trust(one: Definition) -> TrustRequest:
-    """A definition as it is shown before trust is asked for; any change of its words asks again."""
+def describe_subagent_trust(one: SubagentDefinition) -> TrustRequest:
+    """Return what the user is asked to trust; any change of the definition asks again."""
     content = [one.shown, one.name, one.description, one.text, one.tools, one.model, one.max_steps]
     mark = hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()
     return TrustRequest(key=f"agent {one.name}", value=one.description, where=one.shown, fingerprint=f"agent:{mark}")
@@ -412,30 +438,34 @@ def _files(folder: Path) -> Iterator[Path]:
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith(".md"))
     except OSError:
-        return  # no such folder, or none that may be read: it defines nothing
+        return  # the folder is missing or not readable: it defines nothing
     yield from (folder / name for name in names[:MAX_FILES] if not name.startswith("."))
 
 
-def read_definition(text: str, *, stem: str, shown: str, own: bool) -> Definition:
-    """The sub-agent a file's text defines. stem: its name where the text gives none. Raises Unreadable."""
+def parse_subagent_definition(text: str, *, stem: str, shown: str, own: bool) -> SubagentDefinition:
+    """Return the sub-agent that a file's text defines. Raises UnreadableFile.
+
+    Args:
+        stem: the name to use if the text gives none.
+    """
     front = split_front_matter(text, shown)
     values = front.values
-    name = line_of(values.get("name", "") or stem).lower()
+    name = to_safe_line(values.get("name", "") or stem).lower()
     if not _SUBAGENT_NAME.fullmatch(name) or len(name) > 64:
-        raise Unreadable(f"{name[:64]!r} is no name: up to 64 small letters, digits, and dashes between them")
-    description = line_of(values.get("description", ""))
+        raise UnreadableFile(f"{name[:64]!r} is no name: up to 64 small letters, digits, and dashes between them")
+    description = to_safe_line(values.get("description", ""))
     if not description:
-        raise Unreadable("it has no description, which says when the sub-agent is to be used")
+        raise UnreadableFile("it has no description, which says when the sub-agent is to be used")
     if not front.body:
-        raise Unreadable("it says nothing below its properties, which is what the sub-agent would be told")
-    return Definition(
+        raise UnreadableFile("it says nothing below its properties, which is what the sub-agent would be told")
+    return SubagentDefinition(
         name=name,
         description=description[:MAX_SUBAGENT_DESCRIPTION],
         text=front.body,
         shown=shown,
         own=own,
-        tools=_tools(words_of(line_of(values["tools"]))) if values.get("tools", "").strip() else None,
-        model="" if _OTHER in shown else line_of(values.get("model", "")),
+        tools=_tools(split_tool_list(to_safe_line(values["tools"]))) if values.get("tools", "").strip() else None,
+        model="" if _OTHER in shown else to_safe_line(values.get("model", "")),
         max_steps=_steps(values),
         problem=front.problem,
     )
@@ -446,7 +476,7 @@ def _steps(values: Mapping[str, str]) -> int:
     if not given:
         return MAX_STEPS
     if not given.isascii() or not given.isdecimal() or not 1 <= int(given) <= MAX_STEPS:
-        raise Unreadable(f"max_steps must be a number from 1 to {MAX_STEPS}, not {given[:40]!r}")
+        raise UnreadableFile(f"max_steps must be a number from 1 to {MAX_STEPS}, not {given[:40]!r}")
     return int(given)
 
 

@@ -12,7 +12,7 @@ from clio.mcp.values import CallFailed, ServerDown
 from clio.messages import SideEffects
 from clio.providers.base import ToolSpec
 from clio.security.actions import CallServer, Internal
-from clio.skills.skills import Skill, SkillShelf
+from clio.skills.skills import Skill, SkillCatalog
 from clio.text.formatting import format_count, truncate, truncate_line
 from clio.text.hidden_text import reveal_hidden_text
 from clio.tools.base import FreeArguments, Prepared, Progress, Tool, ToolOutput
@@ -140,7 +140,7 @@ class UseSkillTool:
     args = UseSkillArgs
     read_only = True
 
-    def __init__(self, shelf: SkillShelf, skills: Sequence[Skill]) -> None:
+    def __init__(self, shelf: SkillCatalog, skills: Sequence[Skill]) -> None:
         self._shelf = shelf
         self._skills = {skill.name: skill for skill in skills}
 

@@ -13,7 +13,7 @@ from clio.providers.base import ToolSpec
 from clio.security.actions import Internal
 from clio.sessions.session import Session
 from clio.sessions.state import Todo, TodoStatus
-from clio.skills.skills import Definition
+from clio.skills.skills import SubagentDefinition
 from clio.text.formatting import truncate_line
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.schemas import args_schema
@@ -234,7 +234,7 @@ class Task(Struct, frozen=True, kw_only=True):
     """One piece of work as it was understood. agent: None for the general one."""
 
     text: str
-    agent: Definition | None
+    agent: SubagentDefinition | None
     tools: tuple[str, ...]
     model: str
 
@@ -256,7 +256,7 @@ class DelegateTool:
 
     def __init__(
         self,
-        agents: Sequence[Definition],
+        agents: Sequence[SubagentDefinition],
         known: Sequence[str],
         run: Callable[[Task, Progress], Awaitable[ToolOutput]],
     ) -> None:

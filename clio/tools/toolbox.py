@@ -33,7 +33,7 @@ from clio.tools.shell.jobs import JobTable
 if TYPE_CHECKING:
     from clio.mcp.servers import McpServers
     from clio.memory.system import MemorySystem
-    from clio.skills.skills import Skill, SkillShelf
+    from clio.skills.skills import Skill, SkillCatalog
 
 
 class LateTool:
@@ -203,7 +203,7 @@ def run_command_tool(workspace: Workspace, jobs: JobTable, timeout_s: int) -> To
     return LateTool("run_command", command_args(held=jobs.held), run_command, described={"timeout_s": str(timeout_s)})
 
 
-def use_skill_tool(shelf: "SkillShelf", skills: "Sequence[Skill]") -> Tool:
+def use_skill_tool(shelf: "SkillCatalog", skills: "Sequence[Skill]") -> Tool:
     """The tool for the skills of a session that has some."""
 
     def use_skill() -> Tool:

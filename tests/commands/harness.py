@@ -28,7 +28,7 @@ from clio.security.approval import Policy
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
-from clio.skills.skills import SkillShelf
+from clio.skills.skills import SkillCatalog
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Harness:
         self.efforts = EffortChoices(self.config)
         self.servers = open_mcp_servers(self.loaded, {}, clean=str)
         self.added = AddedCommands()
-        self.skills = SkillShelf(self.loaded.project, self.loaded.home, {"HOME": str(self.loaded.home.parent)})
+        self.skills = SkillCatalog(self.loaded.project, self.loaded.home, {"HOME": str(self.loaded.home.parent)})
 
     async def output_of(self, command: str) -> str:
         """As if the command had printed itself."""

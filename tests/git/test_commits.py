@@ -18,7 +18,7 @@ from clio.git.commits import (
     read_prepared_message,
     read_template,
 )
-from clio.git.repository import Changed, RepositoryState, check_identity, read_state, run_git
+from clio.git.repository import ChangedFile, RepositoryState, check_identity, read_state, run_git
 from tests.support.repositories import git, make, write
 from tests.support.waiting import run_loop_once, wait_until, wait_until_async
 
@@ -28,7 +28,7 @@ def repo(tmp_path: Path) -> Path:
     return make(tmp_path / "shop", {"a.py": "one\n", "b.py": "one\n", "sub/c.py": "one\n"})
 
 
-def commit(state: RepositoryState, files: list[Changed], message: str, trailer: str = "") -> CommitResult:
+def commit(state: RepositoryState, files: list[ChangedFile], message: str, trailer: str = "") -> CommitResult:
     return asyncio.run(commits.create_commit(state, files, message, trailer))
 
 
@@ -39,8 +39,8 @@ def hook(repo: Path, name: str, script: str) -> None:
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
-def only(state: RepositoryState, *paths: str) -> list[Changed]:
-    return [file for file in state.open if file.path in paths]
+def only(state: RepositoryState, *paths: str) -> list[ChangedFile]:
+    return [file for file in state.unstaged if file.path in paths]
 
 
 def test_every_kind_of_change_is_told_apart(repo: Path) -> None:
@@ -49,7 +49,13 @@ def test_every_kind_of_change_is_told_apart(repo: Path) -> None:
     git(repo, "add", "b.py")
     write(repo, {"b.py": "three\n"})
     state = read_state(repo / "sub")
-    assert (state.root, state.prefix, state.branch, state.unborn, state.doing) == (repo, "sub/", "main", False, "")
+    assert (state.root, state.prefix, state.branch, state.has_no_commit, state.operation) == (
+        repo,
+        "sub/",
+        "main",
+        False,
+        "",
+    )
     seen = {file.path: (file.staged, file.worked, file.tracked) for file in state.files}
     assert seen == {
         "a.py": ("", "M", True),
@@ -59,7 +65,7 @@ def test_every_kind_of_change_is_told_apart(repo: Path) -> None:
         "sub/ü.txt": ("", "A", False),
     }
     assert [file.path for file in state.staged] == ["b.py"]
-    assert {file.path for file in state.open} == {"sub/c.py", "sub/ü.txt"}
+    assert {file.path for file in state.unstaged} == {"sub/c.py", "sub/ü.txt"}
     assert [file.path for file in state.tracked] == ["sub/c.py"]
 
 
@@ -72,7 +78,7 @@ def test_a_change_as_quick_as_the_commit_before_it_is_seen(repo: Path) -> None:
     for one in (path, repo / ".git/index"):
         os.utime(one, ns=(before.st_atime_ns, before.st_mtime_ns))
     state = read_state(repo)
-    assert [count.path for count in diff_unstaged(state, list(state.open)).counts] == ["a.py"]
+    assert [count.path for count in diff_unstaged(state, list(state.unstaged)).counts] == ["a.py"]
 
 
 def test_a_renamed_file_keeps_its_new_name(repo: Path) -> None:
@@ -138,7 +144,7 @@ def test_a_hook_that_fails_costs_nothing(repo: Path) -> None:
     before = git(repo, "status", "--short")
     state = read_state(repo)
     made = commit(state, only(state, "a.py", "new.py"), "say: it\n\nwith a body")
-    assert (made.hash, made.said) == ("", "lint: a.py is bad")
+    assert (made.hash, made.output) == ("", "lint: a.py is bad")
     assert git(repo, "status", "--short") == before
     assert load_saved_message(repo) == "say: it\n\nwith a body"
     hook(repo, "pre-commit", 'git diff --cached --name-only -- "*.py" > ../seen')
@@ -186,9 +192,9 @@ def test_the_first_commit(tmp_path: Path) -> None:
     repo = make(tmp_path / "shop")
     write(repo, {"a.py": "one\n"})
     state = read_state(repo)
-    assert (state.unborn, state.branch, list_subjects(repo)) == (True, "main", [])
-    assert [count.path for count in diff_unstaged(state, list(state.open)).counts] == ["a.py"]
-    assert commit(state, list(state.open), "begin").subject == "begin"
+    assert (state.has_no_commit, state.branch, list_subjects(repo)) == (True, "main", [])
+    assert [count.path for count in diff_unstaged(state, list(state.unstaged)).counts] == ["a.py"]
+    assert commit(state, list(state.unstaged), "begin").subject == "begin"
 
 
 def test_a_merge_is_seen_with_its_conflicts_and_message(repo: Path) -> None:
@@ -201,7 +207,7 @@ def test_a_merge_is_seen_with_its_conflicts_and_message(repo: Path) -> None:
     with pytest.raises(Exception, match="returned non-zero"):
         git(repo, "merge", "side")
     state = read_state(repo)
-    assert (state.doing, [file.path for file in state.conflicts]) == ("merge", ["a.py"])
+    assert (state.operation, [file.path for file in state.conflicts]) == ("merge", ["a.py"])
     assert read_prepared_message(state) == "Merge branch 'side'"
     write(repo, {"a.py": "both\n"})
     git(repo, "add", "a.py")
@@ -213,7 +219,7 @@ def test_a_detached_head_and_a_rebase_are_seen(repo: Path) -> None:
     git(repo, "checkout", "--quiet", "--detach")
     assert read_state(repo).branch == ""
     (repo / ".git/rebase-merge").mkdir()
-    assert read_state(repo).doing == "rebase"
+    assert read_state(repo).operation == "rebase"
 
 
 def test_what_changed_only_inside_a_submodule_is_no_change_of_ours(repo: Path, tmp_path: Path) -> None:
@@ -224,10 +230,10 @@ def test_what_changed_only_inside_a_submodule_is_no_change_of_ours(repo: Path, t
     assert read_state(repo).files == ()  # no one has let git look into it
     state = read_state(repo, filters=True)
     assert [file.path for file in state.files if file.inside] == ["lib"]
-    assert state.open == ()
+    assert state.unstaged == ()
     git(repo / "lib", "-c", "user.name=you", "-c", "user.email=you@localhost", "commit", "--quiet", "-am", "two")
     state = read_state(repo)
-    assert commit(state, list(state.open), "newer lib").hash
+    assert commit(state, list(state.unstaged), "newer lib").hash
     assert git(repo, "status", "--short") == ""
 
 
@@ -265,7 +271,7 @@ def test_how_paths_are_read_is_not_the_environments_choice(repo: Path, monkeypat
     monkeypatch.setenv("GIT_GLOB_PATHSPECS", "1")
     write(repo, {"a.py": "two\n"})
     state = read_state(repo)
-    assert commit(state, list(state.open), "a").hash
+    assert commit(state, list(state.unstaged), "a").hash
 
 
 def test_a_missing_git_is_a_sentence(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

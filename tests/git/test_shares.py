@@ -7,14 +7,14 @@ import pytest
 from clio.config.schema import Config
 from clio.errors import ConfigError
 from clio.git.commits import (
+    MAX_SECRETS,
     MAX_SUBJECT,
-    MOST,
-    Count,
-    Leak,
+    FoundSecret,
+    LineCount,
     check_trailer,
     compose_message,
     extract_message,
-    find_leaks,
+    find_secrets_in_diff,
     fit_diff,
     format_stat,
     is_conventional,
@@ -33,17 +33,17 @@ def piece(name: str, lines: int, start: int = 1) -> str:
 def test_what_fits_is_left_as_it_is() -> None:
     diff = piece("a", 3) + piece("b", 3)
     assert fit_diff(diff, len(diff)).text == diff
-    assert fit_diff(diff, len(diff)).whole
+    assert fit_diff(diff, len(diff)).is_whole
 
 
 def test_small_files_are_whole_and_the_large_one_says_what_is_missing() -> None:
     fitted = fit_diff(piece("small", 3) + piece("large", 5_000), 3_000)
     assert piece("small", 3).rstrip() in fitted.text
-    assert (fitted.cut, fitted.unseen) == (1, 0)
+    assert (fitted.shortened_files, fitted.omitted_files) == (1, 0)
     kept = fitted.text.count("+line") - 3
     assert fitted.lines == 5_000 - kept
     assert f"[{fitted.lines:,} more lines of this file are left out]" in fitted.text
-    assert fitted.left_out == f"{fitted.lines:,} lines in 1 file are left out"
+    assert fitted.describe_omitted == f"{fitted.lines:,} lines in 1 file are left out"
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -53,7 +53,7 @@ def test_a_fitted_diff_is_bounded_and_accounts_for_every_line(seed: int) -> None
     room = rng.randrange(1_000, 20_000)
     fitted = fit_diff("".join(pieces), room)
     assert len(fitted.text) <= room + 100 * len(pieces)
-    if not fitted.whole:
+    if not fitted.is_whole:
         kept = sum(not line.startswith("[") for line in fitted.text.splitlines())
         assert kept + fitted.lines == sum(one.count("\n") for one in pieces)
 
@@ -69,21 +69,21 @@ def test_words_that_look_like_a_head_are_no_file() -> None:
 
 def test_a_secret_is_found_by_its_file_and_line() -> None:
     diff = piece("a.py", 2, start=10) + f"+token = '{TOKEN}'\n" + piece("b.py", 1)
-    assert find_leaks(diff, Redactor().spans) == [Leak("a.py", 12, "github-token")]
+    assert find_secrets_in_diff(diff, Redactor().spans) == [FoundSecret("a.py", 12, "github-token")]
 
 
 def test_a_secret_that_is_taken_out_is_none() -> None:
     diff = f"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,2 +1,1 @@\n-token = '{TOKEN}'\n context {TOKEN}\n"
-    assert find_leaks(diff, Redactor().spans) == []
+    assert find_secrets_in_diff(diff, Redactor().spans) == []
 
 
 def test_a_key_over_several_lines_is_named_once_and_many_secrets_are_bounded() -> None:
     key = ["-----BEGIN PRIVATE KEY-----", *["MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 2] * 3, "-----END PRIVATE KEY-----"]
     lines = "".join(f"+{line}\n" for line in key)
-    found = find_leaks(piece("k", 0).replace("+1,0", "+1,5") + lines, Redactor().spans)
+    found = find_secrets_in_diff(piece("k", 0).replace("+1,0", "+1,5") + lines, Redactor().spans)
     assert [(leak.path, leak.line) for leak in found] == [("k", 1)]
     many = piece("m", 0) + "".join(f"+t{number} = {TOKEN}\n" for number in range(50))
-    assert len(find_leaks(many, Redactor().spans)) == MOST
+    assert len(find_secrets_in_diff(many, Redactor().spans)) == MAX_SECRETS
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_conventional_commits_are_recognized_from_most_subjects(subjects: list[s
     assert is_conventional(subjects) is follows
 
 
-def count(path: str, added: int | None = 1, removed: int | None = 1) -> Count:
-    return Count(path=path, added=added, removed=removed)
+def count(path: str, added: int | None = 1, removed: int | None = 1) -> LineCount:
+    return LineCount(path=path, added=added, removed=removed)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,9 @@ def count(path: str, added: int | None = 1, removed: int | None = 1) -> Count:
         ([count("pic.png", None, None)], False, True, "chore: update pic.png"),
     ],
 )
-def test_a_message_by_rule_says_which_files(counts: list[Count], new: bool, conventional: bool, subject: str) -> None:
+def test_a_message_by_rule_says_which_files(
+    counts: list[LineCount], new: bool, conventional: bool, subject: str
+) -> None:
     message = compose_message(counts, new=new, conventional=conventional)
     assert message.partition("\n")[0] == subject
     assert len(subject) <= MAX_SUBJECT

@@ -11,9 +11,9 @@ from clio.config.project_links import find_worktree_link
 from clio.config.trust import TrustStore, trust_project
 from clio.errors import UsageError, UserError
 from clio.git.worktrees import (
-    check_name,
-    count_changes,
+    check_worktree_name,
     count_own_commits,
+    count_worktree_changes,
     list_worktrees,
     open_worktree,
     remove_worktree,
@@ -57,7 +57,7 @@ def test_a_branch_that_is_there_is_used(repo: Path) -> None:
 )
 def test_a_name_is_one_of_a_folder_and_a_branch(name: str) -> None:
     with pytest.raises(UsageError, match="is no name for a worktree"):
-        check_name(name)
+        check_worktree_name(name)
 
 
 def test_an_existing_file_at_its_path_is_left_alone(repo: Path) -> None:
@@ -84,7 +84,7 @@ def test_removing_refuses_what_would_be_lost_and_leaves_the_branch(repo: Path) -
     path, _ = open_worktree(repo, "fix")
     write(path, {"a.py": "two\n", "new": "x"})
     [fix] = list_worktrees(repo)
-    assert count_changes(fix) == 2
+    assert count_worktree_changes(fix) == 2
     with pytest.raises(UserError, match="holds 2 files that are not committed"):
         remove_worktree(repo, "fix")
     git(path, "add", "--all")

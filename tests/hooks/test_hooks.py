@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clio.config.loaded import Hook
-from clio.hooks.hook_process import MAX_OUTPUT_CHARS, Ended, read_answer, run_hook
+from clio.hooks.hook_process import MAX_OUTPUT_CHARS, HookResult, read_answer, run_hook
 from clio.hooks.hooks import MAX_RESULT_CHARS, Hooks
 from clio.tools.shell.processes import session_members
 from tests.support.waiting import has_text, run_loop_once, wait_until, wait_until_async
@@ -37,15 +37,15 @@ def test_without_hooks_nothing_runs(tmp_path: Path) -> None:
 
     async def all_of_them() -> list[object]:
         return [
-            await harness.hooks.user_prompt("s", "hi", resumed=False),
+            await harness.hooks.before_prompt("s", "hi", resumed=False),
             (await harness.hooks.before_tool("s", "git", "{}", "git")).refusal,
             (await harness.hooks.before_trim("s")).notes,
             (await harness.hooks.stop("s", "", 0)).refusal,
-            await harness.hooks.finish(),
+            await harness.hooks.run_session_end_hooks(),
         ]
 
     assert asyncio.run(all_of_them()) == ["", "", (), "", None]
-    assert not any(harness.hooks.has(event) for event in ("stop", "before_tool"))
+    assert not any(harness.hooks.has_hook(event) for event in ("stop", "before_tool"))
 
 
 def test_a_hook_is_given_json_and_where_it_is(tmp_path: Path) -> None:
@@ -105,12 +105,12 @@ def test_a_session_begins_once_and_ends_once(tmp_path: Path) -> None:
     async def life() -> list[list[str]]:
         notes: list[list[str]] = []
         for session in ("a", "a", "b"):
-            await harness.hooks.user_prompt(session, "hi", resumed=False)
+            await harness.hooks.before_prompt(session, "hi", resumed=False)
             notes.append([note.text for note in harness.hooks.take_notes()])
-        harness.hooks.leave("a")
-        harness.hooks.leave("never had a turn")
-        await harness.hooks.finish()
-        await harness.hooks.finish()
+        harness.hooks.end_session("a")
+        harness.hooks.end_session("never had a turn")
+        await harness.hooks.run_session_end_hooks()
+        await harness.hooks.run_session_end_hooks()
         return notes
 
     assert asyncio.run(life()) == [["hello"], [], ["hello"]]
@@ -124,27 +124,27 @@ def test_a_session_begins_once_and_ends_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ended", "expected"),
     [
-        (Ended(exit_code=0, output="", errors="chatter"), ("", "", "")),
-        (Ended(exit_code=0, output="plain words\n", errors=""), ("", "plain words", "")),
-        (Ended(exit_code=0, output='{"context": "c"}', errors=""), ("", "c", "")),
-        (Ended(exit_code=0, output='{"decision": "block", "reason": "r", "x": 1}', errors=""), ("r", "", "")),
-        (Ended(exit_code=0, output='{"decision": "approve"}', errors=""), ("", "", "")),
-        (Ended(exit_code=2, output="o", errors="e\n"), ("e", "", "")),
-        (Ended(exit_code=2, output="o", errors=""), ("o", "", "")),
-        (Ended(exit_code=1, output="o", errors="a\nlast\n"), ("", "", "failed with exit code 1: last")),
-        (Ended(exit_code=-9, output="", errors=""), ("", "", "failed with exit code -9")),
-        (Ended(exit_code=None, output="", errors=""), ("", "", "was stopped after 3 s")),
+        (HookResult(exit_code=0, output="", errors="chatter"), ("", "", "")),
+        (HookResult(exit_code=0, output="plain words\n", errors=""), ("", "plain words", "")),
+        (HookResult(exit_code=0, output='{"context": "c"}', errors=""), ("", "c", "")),
+        (HookResult(exit_code=0, output='{"decision": "block", "reason": "r", "x": 1}', errors=""), ("r", "", "")),
+        (HookResult(exit_code=0, output='{"decision": "approve"}', errors=""), ("", "", "")),
+        (HookResult(exit_code=2, output="o", errors="e\n"), ("e", "", "")),
+        (HookResult(exit_code=2, output="o", errors=""), ("o", "", "")),
+        (HookResult(exit_code=1, output="o", errors="a\nlast\n"), ("", "", "failed with exit code 1: last")),
+        (HookResult(exit_code=-9, output="", errors=""), ("", "", "failed with exit code -9")),
+        (HookResult(exit_code=None, output="", errors=""), ("", "", "was stopped after 3 s")),
     ],
 )
-def test_what_an_end_means(ended: Ended, expected: tuple[str, str, str]) -> None:
+def test_what_an_end_means(ended: HookResult, expected: tuple[str, str, str]) -> None:
     answer = read_answer(ended, 3.0)
-    assert (answer.blocks, answer.context, answer.problem) == expected
+    assert (answer.refusal, answer.context, answer.problem) == expected
 
 
 @pytest.mark.parametrize("text", ['{"decision": "no"}', '{"context": 1}', "{" * 5_000, '{"a":' * 5_000])
 def test_json_no_one_understands_is_a_fault_of_the_hook(text: str) -> None:
-    answer = read_answer(Ended(exit_code=0, output=text, errors=""), 1.0)
-    assert answer.problem.startswith("printed JSON that is not understood") and not answer.blocks
+    answer = read_answer(HookResult(exit_code=0, output=text, errors=""), 1.0)
+    assert answer.problem.startswith("printed JSON that is not understood") and not answer.refusal
 
 
 def test_a_hook_that_does_not_end_is_ended_with_all_it_started(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_clios_own_queries_start_no_program(trap: HostileRepository, root: Path)
 def test_queries_before_a_commit_start_no_program(trap: HostileRepository, root: Path) -> None:
     state = read_state(root)
     diff_staged(state)
-    assert "six" in diff_unstaged(state, state.open).text
+    assert "six" in diff_unstaged(state, state.unstaged).text
     diff_between(root, "HEAD~1", "HEAD")
     list_worktrees(root)
     assert {value.key for value in list_repository_programs(root)} >= {"git filter.trap.clean", "git hook pre-commit"}

@@ -10,7 +10,7 @@ from clio.config.loaded import TrustRequest
 from clio.config.options import Options
 from clio.config.trust import PERMISSION_FILES, PERMISSION_PATHS
 from clio.security.protected_files import explain_clio_file, is_protected
-from clio.skills.skills import PLACES as SKILLS
+from clio.skills.skills import SKILL_FOLDERS as SKILLS
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = {

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from clio.skills.skills import MAX_FILES, MAX_SKILL_BYTES, Skill, SkillSet, files_beside, find_skills, skill_places
+from clio.skills.skills import (
+    MAX_FILES,
+    MAX_SKILL_BYTES,
+    Skill,
+    SkillSet,
+    find_skills,
+    list_skill_files,
+    list_skill_folders,
+)
 from tests.support.wording import mentions
 
 WHOLE = """\
@@ -36,7 +44,7 @@ def project(tmp_path: Path) -> Path:
 
 def find(project: Path) -> SkillSet:
     home = project.parent
-    return find_skills(skill_places(project, home / "clio", home), project=project, person=home)
+    return find_skills(list_skill_folders(project, home / "clio", home), project=project, user_home_folder=home)
 
 
 def write(folder: Path, text: str) -> Path:
@@ -168,7 +176,9 @@ def test_the_users_own_may_be_links(project: Path) -> None:
 
 def test_in_the_home_folder_skills_are_the_users(tmp_path: Path) -> None:
     write(tmp_path / ".clio" / "skills" / "mine", named("mine"))
-    found = find_skills(skill_places(tmp_path, tmp_path / ".clio", tmp_path), project=tmp_path, person=tmp_path)
+    found = find_skills(
+        list_skill_folders(tmp_path, tmp_path / ".clio", tmp_path), project=tmp_path, user_home_folder=tmp_path
+    )
     assert [skill.own for skill in found.skills] == [True]
     assert found.problems == ()
 
@@ -181,7 +191,7 @@ def test_files_beside_are_named_without_links_and_hidden_ones(project: Path) -> 
     (folder / "link").symlink_to("/etc/passwd")
     (folder / "up").symlink_to(folder)
     (skill,) = find(project).skills
-    assert files_beside(skill) == ("REFERENCE.md", "scripts/run.py")
+    assert list_skill_files(skill) == ("REFERENCE.md", "scripts/run.py")
     for number in range(MAX_FILES * 2):
         (folder / f"n{number}").touch()
-    assert len(files_beside(skill)) == MAX_FILES
+    assert len(list_skill_files(skill)) == MAX_FILES

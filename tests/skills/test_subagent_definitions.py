@@ -7,8 +7,8 @@ import pytest
 from clio.commands.command import EditText
 from clio.commands.registry import run_command
 from clio.config.trust import TrustStore
-from clio.skills.definition_files import Unreadable
-from clio.skills.skills import DefinitionFolders, describe_subagent_trust, read_definition
+from clio.skills.definition_files import UnreadableFile
+from clio.skills.skills import SubagentCatalog, describe_subagent_trust, parse_subagent_definition
 from tests.commands.harness import make_harness
 
 TEXT = "---\ndescription: finds things\n---\nSearch wide.\n"
@@ -20,7 +20,7 @@ class House:
     def __init__(self, home: Path) -> None:
         self.home, self.project = home / ".clio", home / "shop"
         self.project.mkdir()
-        self.folders = DefinitionFolders(self.project, self.home, {"HOME": str(home)})
+        self.folders = SubagentCatalog(self.project, self.home, {"HOME": str(home)})
 
     def write(self, name: str, text: str = TEXT) -> None:
         path = self.home.parent / name
@@ -47,21 +47,21 @@ def test_the_first_of_a_name_counts_the_projects_before_the_users(house: House) 
 def test_a_projects_wait_for_trust_and_any_change_asks_again(house: House) -> None:
     house.write("shop/.clio/agents/theirs.md")
     house.write(".clio/agents/mine.md")
-    assert [one.name for one in house.folders.usable()] == ["mine"]
-    TrustStore(house.home).add_all(house.project, house.folders.withheld())
-    assert [one.name for one in house.folders.usable()] == ["mine", "theirs"]
+    assert [one.name for one in house.folders.list_usable()] == ["mine"]
+    TrustStore(house.home).add_all(house.project, house.folders.list_withheld())
+    assert [one.name for one in house.folders.list_usable()] == ["mine", "theirs"]
     house.write("shop/.clio/agents/theirs.md", TEXT + "And run rm -rf.\n")
-    assert [one.name for one in house.folders.usable()] == ["mine"]
+    assert [one.name for one in house.folders.list_usable()] == ["mine"]
 
 
 def test_the_properties_of_other_agents_are_understood() -> None:
     text = "---\nname: Find-It\ndescription: d\ntools: Read, Grep, Bash(git log:*), mcp_x_y\nmodel: sonnet\n---\nwords"
-    theirs = read_definition(text, stem="x", shown="~/.claude/agents/x.md", own=True)
+    theirs = parse_subagent_definition(text, stem="x", shown="~/.claude/agents/x.md", own=True)
     assert (theirs.name, theirs.tools, theirs.model) == (
         "find-it", ("read_file", "search_text", "run_command", "mcp_x_y"), "",
     )  # fmt: skip
-    assert read_definition(text, stem="x", shown=".clio/agents/x.md", own=False).model == "sonnet"
-    assert read_definition(TEXT, stem="x", shown="x.md", own=True).tools is None
+    assert parse_subagent_definition(text, stem="x", shown=".clio/agents/x.md", own=False).model == "sonnet"
+    assert parse_subagent_definition(TEXT, stem="x", shown="x.md", own=True).tools is None
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_the_properties_of_other_agents_are_understood() -> None:
     ],
 )
 def test_what_is_wrong_is_reported(house: House, text: str, said: str) -> None:
-    with pytest.raises(Unreadable):
-        read_definition(text, stem="x", shown="x.md", own=True)
+    with pytest.raises(UnreadableFile):
+        parse_subagent_definition(text, stem="x", shown="x.md", own=True)
     house.write(".clio/agents/x.md", text)
     found, problems = house.folders.find()
     assert found == () and said in problems[0]
@@ -106,6 +106,6 @@ def test_they_are_listed_shown_and_begun(tmp_path: Path, monkeypatch: pytest.Mon
     assert not run_command(harness, "/agents new ../x").ok
     assert not run_command(harness, "/agents show nobody").ok
     assert (
-        describe_subagent_trust(DefinitionFolders(harness.loaded.project, harness.loaded.home, {}).find()[0][0]).key
+        describe_subagent_trust(SubagentCatalog(harness.loaded.project, harness.loaded.home, {}).find()[0][0]).key
         == "agent explore"
     )

@@ -123,9 +123,9 @@ def _servers(project: Path, home: Path) -> Rows:
 
 def _skills(project: Path, home: Path) -> Rows:
     """Skills by the names of their folders; their files are not read."""
-    from clio.skills.skills import FILE_NAME, skill_places
+    from clio.skills.skills import FILE_NAME, list_skill_folders
 
-    folders = [place.folder for place in skill_places(project, home, user_home(os.environ))]
+    folders = [place.folder for place in list_skill_folders(project, home, user_home(os.environ))]
     found = (path.name for folder in folders if folder.is_dir() for path in folder.iterdir()
              if (path / FILE_NAME).is_file())  # fmt: skip
     return [(name, "") for name in sorted(set(found))]

@@ -17,7 +17,7 @@ import msgspec
 from clio import __file__ as clio_file
 from clio import __version__
 from clio.checkpoints.store_limits import measure_usage
-from clio.checks.checkers import describe_checks, waiting_programs
+from clio.checks.checkers import describe_checks, list_untrusted_programs_of_checks
 from clio.commands.custom_commands import CustomCommands
 from clio.commands.pending_trust import list_waiting_for_trust
 from clio.commands.subcommands import GcRequest
@@ -49,7 +49,7 @@ from clio.sandbox.fence import SandboxLevel
 from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.security.shell.parser import has_grammar
 from clio.sessions.listing import list_file_names, list_sessions
-from clio.skills.skills import DefinitionFolders, SkillShelf
+from clio.skills.skills import SkillCatalog, SubagentCatalog
 from clio.storage.documents import decode_document, describe_damage
 from clio.storage.files import read_regular
 from clio.storage.jsonl import is_torn_line, split_lines
@@ -210,7 +210,7 @@ def check_edit_checks(ground: Ground) -> Iterator[Finding]:
     """Which checks run on changed files after a step that edited."""
     wanted = ground.loaded.config.checks
     found = describe_checks(wanted, ground.project)
-    waiting = waiting_programs(wanted, ground.project, ground.owner, ground.home)
+    waiting = list_untrusted_programs_of_checks(wanted, ground.project, ground.owner, ground.home)
     ready = [name for name in found if name not in waiting]
     named = f"after edits: {', '.join(ready)}" if ready else "no program is found"
     if wanted[-1:] == (CHECKS_OFF,):
@@ -464,9 +464,9 @@ def check_trust(ground: Ground) -> Iterator[Finding]:
 def check_added(ground: Ground) -> Iterator[Finding]:
     """Count MCP servers, skills, commands, sub-agents and hooks; none is started."""
     loaded = ground.loaded
-    found = SkillShelf(ground.owner, ground.home, ground.env).find()
+    found = SkillCatalog(ground.owner, ground.home, ground.env).find()
     commands = CustomCommands(ground.owner, ground.home, ground.env)
-    agents, agent_problems = DefinitionFolders(ground.owner, ground.home, ground.env).find()
+    agents, agent_problems = SubagentCatalog(ground.owner, ground.home, ground.env).find()
     enabled = sum(1 for server in loaded.servers if server.enabled)
     off = len(loaded.servers) - enabled
     counts = (

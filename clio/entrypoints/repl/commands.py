@@ -50,20 +50,20 @@ from clio.entrypoints.repl.turn import review_plan, review_proposed
 from clio.errors import ClioError, ProviderError, UserError
 from clio.git import commits
 from clio.git.commits import (
+    CommitDiff,
     CommitResult,
-    Difference,
     check_trailer,
     compose_message,
     diff_staged,
     diff_unstaged,
     extract_message,
-    find_leaks,
+    find_secrets_in_diff,
     format_line_counts,
     format_stat,
     is_conventional,
 )
 from clio.git.repository import (
-    Changed,
+    ChangedFile,
     RepositoryState,
     check_identity,
     find_root,
@@ -123,7 +123,7 @@ class Committing:
             return
         difference = await asyncio.to_thread(_difference, state, files)
         clean = self._clean(difference.text)
-        found = find_leaks(difference.text, self._app.redactor.spans)
+        found = find_secrets_in_diff(difference.text, self._app.redactor.spans)
         lines = [f"{leak.path}:{leak.line} {leak.kind}" for leak in found]
         if lines and not await self._reviewer.confirm_secrets(lines):
             self._reviewer.print_sentence("nothing was committed; take the secret out, and /commit again")
@@ -131,7 +131,7 @@ class Committing:
         await self._propose(state, files, difference, clean, words)
 
     async def _propose(
-        self, state: RepositoryState, files: Sequence[Changed], difference: Difference, clean: str, words: str
+        self, state: RepositoryState, files: Sequence[ChangedFile], difference: CommitDiff, clean: str, words: str
     ) -> None:
         """Propose messages until the user accepts or declines, and commit."""
         message = await asyncio.to_thread(self._begun, state) if not words else ""
@@ -181,18 +181,18 @@ class Committing:
         if state.conflicts:
             names = ", ".join(file.path for file in state.conflicts[:10])
             raise UserError(
-                f"the {state.doing or 'merge'} left conflicts in {names}; "
+                f"the {state.operation or 'merge'} left conflicts in {names}; "
                 "settle them, `git add` the files, and /commit again"
             )
         check_identity(state.root)
         return state
 
-    async def _files(self, state: RepositoryState) -> Sequence[Changed] | None:
+    async def _files(self, state: RepositoryState) -> Sequence[ChangedFile] | None:
         """Return the files to commit as they are; an empty sequence commits what is staged, None means the user
         declined.
         """
-        if state.staged or state.doing in ("merge", "cherry-pick", "revert"):
-            if rest := len(state.open):
+        if state.staged or state.operation in ("merge", "cherry-pick", "revert"):
+            if rest := len(state.unstaged):
                 self._reviewer.print_sentence(
                     f"what is staged goes in; {format_count(rest, 'file')} with changes that are not stay"
                 )
@@ -206,7 +206,7 @@ class Committing:
             return None if chosen is None else own if chosen == "own" else tracked
         return own or tracked
 
-    def _own(self, state: RepositoryState) -> list[Changed]:
+    def _own(self, state: RepositoryState) -> list[ChangedFile]:
         """Return the unstaged changes in files that turns of this session changed."""
         try:
             turns = session_turns(self._app)
@@ -218,7 +218,7 @@ class Committing:
             if turn.files is not None and not turn.back
             for change in turn.files.changes
         }
-        return [file for file in state.open if file.path in paths]
+        return [file for file in state.unstaged if file.path in paths]
 
     def _begun(self, state: RepositoryState) -> str:
         """Return an existing message: of the last attempt, or git's own for a merge; "" if there is none."""
@@ -227,7 +227,7 @@ class Committing:
             return kept
         return self._clean(commits.read_prepared_message(state))
 
-    async def _message(self, state: RepositoryState, difference: Difference, words: str, before: str = "") -> str:
+    async def _message(self, state: RepositoryState, difference: CommitDiff, words: str, before: str = "") -> str:
         """Return a message from the model; without a model, one generated from the diff."""
         subjects = await asyncio.to_thread(commits.list_subjects, state.root)
         by_rule = compose_message(
@@ -264,12 +264,12 @@ class Committing:
         return self._clean(extract_message(answer or "")) or words or by_rule
 
     def _proposed(
-        self, state: RepositoryState, files: Sequence[Changed], difference: Difference, message: str
+        self, state: RepositoryState, files: Sequence[ChangedFile], difference: CommitDiff, message: str
     ) -> ProposedCommit:
         letters = {file.path: file.worked if files else file.staged for file in state.files}
         place = f"on {state.branch}" if state.branch else "on no branch: HEAD is detached"
-        doing = f", {state.doing} under way" if state.doing else ""
-        first = ", the first commit" if state.unborn else ""
+        doing = f", {state.operation} under way" if state.operation else ""
+        first = ", the first commit" if state.has_no_commit else ""
         outside = sum(not file.path.startswith(state.prefix) for file in state.files if file.staged and not files)
         beyond = f" · {outside} of them outside of {state.prefix}" if outside and state.prefix else ""
         return ProposedCommit(
@@ -291,10 +291,10 @@ class Committing:
             return message
         return message if edited is None else edited.strip()
 
-    async def _commit(self, state: RepositoryState, files: Sequence[Changed], message: str) -> None:
+    async def _commit(self, state: RepositoryState, files: Sequence[ChangedFile], message: str) -> None:
         await self._undo_what_jobs_did()  # a background job may have created a hook while the user read the message
         work = commits.create_commit(state, files, self._clean(message), self._app.config.attribution or "")
-        signs = run_git(state.root, "config", "--type=bool", "--get", "commit.gpgsign", wrong=(1,)) == "true"
+        signs = run_git(state.root, "config", "--type=bool", "--get", "commit.gpgsign", accepted_codes=(1,)) == "true"
         # A signing git may ask for a passphrase at this terminal, so clio must not read its keys.
         made: CommitResult | None = await work if signs else await self._wait("committing", work)
         if made is None:
@@ -302,8 +302,8 @@ class Committing:
                 "stopped before there was a commit; the message is kept for the next /commit", bad=True
             )
             return
-        if made.said and not made.hash:
-            self._reviewer.print_output(made.said)
+        if made.output and not made.hash:
+            self._reviewer.print_output(made.output)
             self._reviewer.print_sentence("git did not commit; the message is kept for the next /commit", bad=True)
             return
         self._reviewer.print_sentence(f"committed {made.hash} {made.subject}")
@@ -312,12 +312,12 @@ class Committing:
         return self._app.redactor.redact(text).text
 
 
-def _difference(state: RepositoryState, files: Sequence[Changed]) -> Difference:
+def _difference(state: RepositoryState, files: Sequence[ChangedFile]) -> CommitDiff:
     return diff_unstaged(state, files) if files else diff_staged(state)
 
 
 def _nothing(state: RepositoryState) -> str:
-    new = [file.path for file in state.open if not file.tracked]
+    new = [file.path for file in state.unstaged if not file.tracked]
     inside = [file.path for file in state.files if file.inside]
     if new:
         names = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
