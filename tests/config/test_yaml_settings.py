@@ -191,7 +191,7 @@ def test_a_pipe_is_not_waited_for_and_a_forbidden_file_is_named(tmp_path: Path) 
         read_settings_file(tmp_path / "pipe", "config.yaml")
     forbidden = tmp_path / "config.yaml"
     forbidden.symlink_to(forbidden)
-    with pytest.raises(ConfigError, match=r"config\.yaml is a link that leads back to itself; it was not read"):
+    with pytest.raises(ConfigError, match=r"config\.yaml is a link.*not read"):
         read_settings_file(forbidden, "config.yaml")
 
 

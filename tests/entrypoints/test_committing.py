@@ -271,7 +271,7 @@ def test_a_merge_is_concluded_with_gits_own_message(repo: Path) -> None:
     git(repo, "commit", "--quiet", "-am", "main")
     with pytest.raises(subprocess.CalledProcessError):
         git(repo, "merge", "side")
-    with pytest.raises(UserError, match=r"the merge left conflicts in a\.py; settle them, `git add`"):
+    with pytest.raises(UserError, match=r"conflicts in a\.py.*`git add`"):
         clio(repo).commit(Person())
     git(repo, "add", "a.py")
     person = Person(GO)
@@ -280,10 +280,10 @@ def test_a_merge_is_concluded_with_gits_own_message(repo: Path) -> None:
 
 
 def test_nothing_to_commit_is_a_sentence(repo: Path) -> None:
-    with pytest.raises(UserError, match="nothing to commit: the working tree is clean"):
+    with pytest.raises(UserError, match=r"nothing to commit.*clean"):
         clio(repo).commit(Person())
     write(repo, {"new.py": "x\n"})
-    with pytest.raises(UserError, match=r"new are new\.py: `git add` what is to go in"):
+    with pytest.raises(UserError, match=r"new\.py.*`git add`"):
         clio(repo).commit(Person())
 
 
@@ -307,7 +307,7 @@ def test_a_project_in_a_subfolder_commits_what_is_in_it(tmp_path: Path) -> None:
     write(repo, {"one/a.py": "2\n", "two/b.py": "2\n"})
     clio(repo / "one", "Change a").commit(Person(GO))
     assert git(repo, "status", "--short") == " M two/b.py"
-    with pytest.raises(UserError, match="what has changed lies outside of one/: `git add` it"):
+    with pytest.raises(UserError, match=r"outside of one/.*`git add`"):
         clio(repo / "one").commit(Person())
 
 
@@ -479,7 +479,7 @@ def test_a_base_that_is_none_is_a_sentence(branched: Path, base: str, sentence: 
 
 def test_an_unclear_base_branch_must_be_named(branched: Path) -> None:
     git(branched, "branch", "--move", "main", "elsewhere")
-    with pytest.raises(UserError, match="which branch this one goes into is not clear; name it: /pr BRANCH"):
+    with pytest.raises(UserError, match=r"branch.*not clear.*/pr BRANCH"):
         pr(clio(branched))
 
 

@@ -62,7 +62,7 @@ def test_a_name_is_one_of_a_folder_and_a_branch(name: str) -> None:
 
 def test_an_existing_file_at_its_path_is_left_alone(repo: Path) -> None:
     (repo.parent / "shop-fix").mkdir()
-    with pytest.raises(UserError, match="shop-fix is there already and is no worktree"):
+    with pytest.raises(UserError, match=r"shop-fix.*no worktree"):
         open_worktree(repo, "fix")
 
 
@@ -89,7 +89,7 @@ def test_removing_refuses_what_would_be_lost_and_leaves_the_branch(repo: Path) -
         remove_worktree(repo, "fix")
     git(path, "add", "--all")
     git(path, "commit", "--quiet", "-m", "two")
-    with pytest.raises(UserError, match="this is the worktree 'fix'; go elsewhere first"):
+    with pytest.raises(UserError, match="this is the worktree 'fix'"):
         remove_worktree(path, "fix")
     git(repo, "worktree", "lock", "--reason", "on a stick", str(path))
     with pytest.raises(UserError, match=r"is locked \(on a stick\)"):
@@ -99,14 +99,14 @@ def test_removing_refuses_what_would_be_lost_and_leaves_the_branch(repo: Path) -
     assert not path.exists()
     assert count_own_commits(repo, gone) == 1
     assert git(repo, "log", "-1", "--format=%s", "clio/fix") == "two"
-    with pytest.raises(UserError, match="there is no worktree 'fix'; there is none yet"):
+    with pytest.raises(UserError, match=r"no worktree 'fix'.*none"):
         remove_worktree(repo, "fix")
 
 
 def test_a_folder_that_is_gone_is_reported_of_and_forgotten(repo: Path) -> None:
     path, _ = open_worktree(repo, "fix")
     path.rename(repo.parent / "moved")
-    with pytest.raises(UserError, match="is gone; clio worktree remove fix forgets it"):
+    with pytest.raises(UserError, match=r"gone.*clio worktree remove fix"):
         open_worktree(repo, "fix")
     assert list_worktrees(repo)[0].gone
     remove_worktree(repo, "fix")

@@ -149,7 +149,7 @@ def test_what_a_server_offers_is_kept_before_all_is_closed(tmp_path: Path, monke
 def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path, peer()) as (servers, _):
-            with pytest.raises(ServerDown, match="exit code 7: out of memory; the call may have been done or not"):
+            with pytest.raises(ServerDown, match=r"exit code 7: out of memory.*may have been done"):
                 await servers.call("peer", "die", {}, ignore)
             assert (await servers.call("peer", "add", {"a": 5}, ignore)).text == "5"
 
@@ -166,7 +166,7 @@ def test_a_server_that_goes_on_dying_is_let_rest(tmp_path: Path, monkeypatch: py
             assert servers.offered == ()
             with pytest.raises(ServerDown, match="exit code 1"):
                 await servers.call("gone", "add", {}, ignore)
-            with pytest.raises(ServerDown, match="it is started again in 50 s at the earliest"):
+            with pytest.raises(ServerDown, match="started again in 50 s"):
                 await servers.call("gone", "add", {}, ignore)
 
     run(work)

@@ -74,7 +74,7 @@ def test_a_named_preset_takes_only_its_own_key() -> None:
     )
     assert (provider.name, key_of(provider)) == ("groq", "g")
     assert provider.base_url == "https://api.groq.com/openai/v1"
-    with pytest.raises(ConfigError, match="groq needs a key and none is set: set GROQ_API_KEY"):
+    with pytest.raises(ConfigError, match=r"groq.*key.*GROQ_API_KEY"):
         choose({"OPENAI_API_KEY": "o"}, provider="groq")
 
 
@@ -132,7 +132,7 @@ def test_a_local_server_that_names_none() -> None:
 
 
 def test_an_unknown_provider() -> None:
-    with pytest.raises(ConfigError, match="unknown provider 'opnai': did you mean 'openai'"):
+    with pytest.raises(ConfigError, match=r"unknown provider 'opnai'.*'openai'"):
         choose(provider="opnai")
     with pytest.raises(ConfigError, match="choose one of openai, anthropic"):
         choose(provider="zzzzzz")
@@ -140,7 +140,7 @@ def test_an_unknown_provider() -> None:
 
 @pytest.mark.parametrize("key", ["sk-\u201cquoted\u201d", "sk-two\nlines", "sk-\x00"])
 def test_a_key_that_cannot_be_one(key: str) -> None:
-    with pytest.raises(ConfigError, match="the key in OPENAI_API_KEY holds characters"):
+    with pytest.raises(ConfigError, match=r"key in OPENAI_API_KEY.*characters"):
         choose({"OPENAI_API_KEY": key})
 
 

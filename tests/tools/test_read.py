@@ -129,7 +129,7 @@ def test_two_hundred_megabytes(bench: Bench) -> None:
     last = bench.call("read_file", path="huge.log", offset=220_000)
     assert "[cut: this line has 30,000 bytes]" in last.text
     assert last.summary == "lines 220000-220001 of 220,001"
-    with pytest.raises(ToolRetry, match="has 220,000 lines; there is no line 900,000"):
+    with pytest.raises(ToolRetry, match=r"220,000 lines.*no line 900,000"):
         bench.call("read_file", path="huge.log", offset=900_000)
     with pytest.raises(ToolFailed, match="too large to edit"):
         bench.prepare("edit_file", path="huge.log", old_string="0000001", new_string="x")

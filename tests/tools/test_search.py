@@ -270,7 +270,7 @@ def test_a_search_that_does_not_end_is_stopped(bench: Bench, tmp_path: Path) -> 
     endless.write_text("#!/bin/sh\nexec sleep 60\n", encoding="utf-8")
     endless.chmod(0o755)
     tool = SearchTextTool(bench.workspace, str(endless), limit_s=0.2)
-    with pytest.raises(ToolFailed, match=r"took more than 0 s and was stopped; search a smaller folder"):
+    with pytest.raises(ToolFailed, match=r"more than 0 s.*stopped.*smaller folder"):
         run(tool.prepare(SearchText(pattern="x")))
 
 
