@@ -34,7 +34,7 @@ from clio.providers.base import OFFLINE, Provider
 from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import OpenedProviders, resolve_alias
 from clio.sandbox.sandbox import open_confinement, open_sandbox
-from clio.security.actions import Action, Internal, ReadFiles, RunCommand, Workspace
+from clio.security.actions import Action, ReadFiles, RunCommand, TouchOwnState, Workspace
 from clio.security.approval import Policy, open_policy
 from clio.security.redaction.redactor import Redactor, build_redactor
 from clio.sessions.session import Session
@@ -65,7 +65,7 @@ class ToolLimit:
 
     def check(self, name: str, action: Action) -> None:
         """Raise ToolFailed for a call that this turn may not make."""
-        if self._tools is None or name in self._tools or isinstance(action, ReadFiles | Internal):
+        if self._tools is None or name in self._tools or isinstance(action, ReadFiles | TouchOwnState):
             return
         if isinstance(action, RunCommand):
             rules = [rule for tool, rule in map(_taken_apart, self._tools) if tool == _COMMAND]
@@ -216,7 +216,7 @@ class Runtime:
         self.turn_files = TurnFiles(
             self.checkpoints,
             self.session,
-            only_reads=self.policy.only_reads,
+            only_reads=self.policy.is_read_only,
             clean=self.clean,
             emit=self.ui.emit,
             enabled=config.checkpoints,

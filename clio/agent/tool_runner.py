@@ -21,7 +21,7 @@ from clio.hooks.hooks import MAX_CONTINUATIONS, Hooks, HookVerdict
 from clio.images import Picture
 from clio.messages import ChangedFile, Commit, ImagePart, SideEffects, ToolCall, ToolMessage
 from clio.prompt_files import fill_prompt
-from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
+from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand, TouchOwnState
 from clio.security.approval import Allow, Answer, ApprovalRequest, Ask, Declined, Deny, Verdict
 from clio.sessions.session import Session
 from clio.text.formatting import format_count, truncate, truncate_line
@@ -436,8 +436,8 @@ class ToolRunner:
 
     def _only_looks(self, action: Action) -> bool:
         if isinstance(action, RunCommand):
-            return self._policy.only_reads(action)
-        return isinstance(action, ReadFiles | FetchUrl | Internal)
+            return self._policy.is_read_only(action)
+        return isinstance(action, ReadFiles | FetchUrl | TouchOwnState)
 
     async def _do(self, call: ToolCall, prepared: Prepared, unasked: Unasked | None, *, may_change: bool) -> ToolOutput:
         def tell(text: str) -> None:
@@ -452,7 +452,7 @@ class ToolRunner:
                 return await prepared.run_confined(tell, unasked)
             return await prepared.run(tell)
         finally:
-            if not isinstance(prepared.action, ReadFiles | FetchUrl | Internal):
+            if not isinstance(prepared.action, ReadFiles | FetchUrl | TouchOwnState):
                 # Also after a failure: a command may have changed files before it failed.
                 files_may_have_changed()
             if self._support is not None:

@@ -114,7 +114,7 @@ class FetchUrl(Struct, frozen=True, kw_only=True, tag="fetch"):
     url: str
 
 
-class Internal(Struct, frozen=True, kw_only=True, tag="internal"):
+class TouchOwnState(Struct, frozen=True, kw_only=True, tag="internal"):
     """Touch only clio's own state: the todo list, memory, output store, background jobs, or a question to the user.
 
     Attributes:
@@ -142,10 +142,10 @@ class CallServer(Struct, frozen=True, kw_only=True, tag="server"):
     reads: bool = False
 
 
-Action = ReadFiles | ChangeFiles | RunCommand | FetchUrl | Internal | CallServer
+Action = ReadFiles | ChangeFiles | RunCommand | FetchUrl | TouchOwnState | CallServer
 
 
-FETCH = "fetch"
+FETCH_RULE = "fetch"
 """First word of a rule about web pages. The second word is a host name, which may contain `*`."""
 
 
@@ -165,18 +165,18 @@ def read_rule(text: str) -> Rule:
     return Rule(text, tuple(words))
 
 
-def host_matches(rule: Rule, host: str) -> bool:
+def is_host_covered(rule: Rule, host: str) -> bool:
     """Whether a rule of the form `fetch host` covers this host."""
-    return len(rule.words) == 2 and rule.words[0] == FETCH and fnmatchcase(host.lower(), rule.words[1].lower())
+    return len(rule.words) == 2 and rule.words[0] == FETCH_RULE and fnmatchcase(host.lower(), rule.words[1].lower())
 
 
-def tool_matches(rule: Rule, name: str) -> bool:
+def is_tool_covered(rule: Rule, name: str) -> bool:
     """Whether a rule covers this server tool, by full name (`mcp_github_get_issue`) or pattern (`mcp_github_*`)."""
     return len(rule.words) == 1 and rule.words[0].startswith("mcp_") and fnmatchcase(name, rule.words[0])
 
 
-def is_about_commands(rule: Rule) -> bool:
+def is_command_rule(rule: Rule) -> bool:
     """Whether a rule is about commands, not about a web page or a tool of a server."""
-    if not rule.words or (rule.words[0] == FETCH and len(rule.words) == 2):
+    if not rule.words or (rule.words[0] == FETCH_RULE and len(rule.words) == 2):
         return False
     return not (len(rule.words) == 1 and rule.words[0].startswith("mcp_"))

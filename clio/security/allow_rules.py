@@ -10,28 +10,28 @@ from msgspec import Struct
 from clio.security.actions import Rule
 from clio.security.command_risk import (
     INTERPRETERS,
-    PLAIN_STARTERS,
+    TRANSPARENT_WRAPPERS,
     Level,
-    assess,
+    assess_command,
     is_harmless_variable,
     is_known_program_name,
     is_level_above,
-    names_own_code,
+    is_own_code_path,
 )
 from clio.security.shell.command_line import SimpleCommand, Word, word_set
 from clio.security.shell.wrappers import SHELLS, find_git_subcommand
 
-SAFE = "<safe>"
+SAFE_WORD = "<safe>"
 """Last word of a rule that stands for any number of harmless arguments."""
 
 _PATH = re.compile(r"[\w.][\w.@%+,/-]*")
 _TEST_ID = re.compile(r"[\w.][\w.@%+,/-]*(?:::[\w.:\[\]@%+,/ =-]+)?")
 _NAME = re.compile(r"[A-Za-z_][\w.:-]*")
 _BRANCH = re.compile(r"[A-Za-z_][\w.-]*(?:/[\w.-]+)*")
-_PACKAGES = re.compile(r"\.(?:/[\w.-]+)*(?:/\.\.\.)?")
+_GO_PACKAGES = re.compile(r"\.(?:/[\w.-]+)*(?:/\.\.\.)?")
 
 
-class _Safe(Struct, frozen=True):
+class _SafeArguments(Struct, frozen=True):
     """The harmless arguments of one call.
 
     Attributes:
@@ -45,88 +45,98 @@ class _Safe(Struct, frozen=True):
     operand: re.Pattern[str] | None = None
 
 
-def _safe(flags: str, valued: str = "", operand: re.Pattern[str] | None = None) -> _Safe:
-    return _Safe(word_set(flags), word_set(valued), operand)
+def _make_safe_arguments(flags: str, valued: str = "", operand: re.Pattern[str] | None = None) -> _SafeArguments:
+    return _SafeArguments(word_set(flags), word_set(valued), operand)
 
 
-_PYTEST = _safe(
+_PYTEST = _make_safe_arguments(
     "-q -v -x -s -l --lf --ff --nf --sw --co --quiet --verbose --exitfirst --showlocals --last-failed"
     " --failed-first --new-first --stepwise --collect-only --no-header --no-summary --disable-warnings",
     "-k -m -n --maxfail --tb --durations --color --numprocesses --timeout",
     _TEST_ID,
 )
-_UNITTEST = _safe("-v -q -f -b --verbose --quiet --failfast --buffer", "-k", _TEST_ID)
-_CARGO = _safe(
+_UNITTEST = _make_safe_arguments("-v -q -f -b --verbose --quiet --failfast --buffer", "-k", _TEST_ID)
+_CARGO = _make_safe_arguments(
     "--all --workspace --lib --bins --tests --examples --benches --all-targets --all-features --no-default-features"
     " --release -q --quiet -v --verbose --no-fail-fast --no-run --locked --offline --frozen --doc --keep-going --"
     " --nocapture --exact --ignored --include-ignored --show-output",
     "-p --package --test --bin --example --features -F -j --jobs --color --test-threads --skip",
     _NAME,
 )
-_SAFE_CALLS: dict[str, _Safe] = {
+_SAFE_CALLS: dict[str, _SafeArguments] = {
     "pytest": _PYTEST,
     "py.test": _PYTEST,
     "python -m pytest": _PYTEST,
     "python -m unittest": _UNITTEST,
-    "go test": _safe(
-        "-v -race -short -cover -failfast -benchmem -json", "-count -run -skip -timeout -parallel -p -bench", _PACKAGES
+    "go test": _make_safe_arguments(
+        "-v -race -short -cover -failfast -benchmem -json",
+        "-count -run -skip -timeout -parallel -p -bench",
+        _GO_PACKAGES,
     ),
-    "go build": _safe("-v -race", "", _PACKAGES),
-    "go vet": _safe("-v", "", _PACKAGES),
+    "go build": _make_safe_arguments("-v -race", "", _GO_PACKAGES),
+    "go vet": _make_safe_arguments("-v", "", _GO_PACKAGES),
     "cargo test": _CARGO,
     "cargo check": _CARGO,
     "cargo build": _CARGO,
-    "cargo clippy": _safe(" ".join(_CARGO.flags - {"--"}), " ".join(_CARGO.valued)),
-    "cargo fmt": _safe("--all --check -q --quiet -v --verbose", "-p --package"),
-    "ruff check": _safe(
+    "cargo clippy": _make_safe_arguments(" ".join(_CARGO.flags - {"--"}), " ".join(_CARGO.valued)),
+    "cargo fmt": _make_safe_arguments("--all --check -q --quiet -v --verbose", "-p --package"),
+    "ruff check": _make_safe_arguments(
         "--fix --no-fix --diff --statistics --show-files --preview --no-preview --exit-zero --no-cache -q --quiet -v"
         " --verbose -s --silent --isolated --show-fixes",
         "--select --ignore --extend-select --output-format --target-version --line-length",
         _PATH,
     ),
-    "ruff format": _safe(
+    "ruff format": _make_safe_arguments(
         "--check --diff --preview --no-preview --no-cache -q --quiet -v --verbose -s --silent --isolated",
         "--target-version --line-length",
         _PATH,
     ),
-    "black": _safe(
+    "black": _make_safe_arguments(
         "--check --diff --color --no-color -q --quiet -v --verbose --fast --safe", "-l --line-length", _PATH
     ),
-    "isort": _safe("--check --check-only -c --diff -q --quiet -v --verbose", "", _PATH),
-    "mypy": _safe(
+    "isort": _make_safe_arguments("--check --check-only -c --diff -q --quiet -v --verbose", "", _PATH),
+    "mypy": _make_safe_arguments(
         "--strict --pretty --show-error-codes --ignore-missing-imports --no-incremental --no-error-summary -v",
         "",
         _PATH,
     ),
-    "pyright": _safe("--stats --outputjson --verbose --warnings", "--level", _PATH),
-    "flake8": _safe("-v -q --statistics --count --benchmark", "--select --ignore --max-line-length", _PATH),
-    "eslint": _safe("--fix --quiet --cache --no-cache --color --no-color", "--max-warnings --ext", _PATH),
-    "prettier": _safe("--check -c --write -w --list-different -l --no-color", "--log-level", _PATH),
-    "tsc": _safe("--noEmit --pretty --skipLibCheck --strict", "", None),
-    "jest": _safe(
+    "pyright": _make_safe_arguments("--stats --outputjson --verbose --warnings", "--level", _PATH),
+    "flake8": _make_safe_arguments(
+        "-v -q --statistics --count --benchmark", "--select --ignore --max-line-length", _PATH
+    ),
+    "eslint": _make_safe_arguments(
+        "--fix --quiet --cache --no-cache --color --no-color", "--max-warnings --ext", _PATH
+    ),
+    "prettier": _make_safe_arguments("--check -c --write -w --list-different -l --no-color", "--log-level", _PATH),
+    "tsc": _make_safe_arguments("--noEmit --pretty --skipLibCheck --strict", "", None),
+    "jest": _make_safe_arguments(
         "--coverage --silent --verbose --runInBand -i --ci --bail --watch --watchAll --onlyChanged -o",
         "-t --testNamePattern",
         _PATH,
     ),
-    "vitest run": _safe("--coverage --silent --bail", "-t --testNamePattern", _PATH),
-    "gofmt": _safe("-l -d -s -e -w", "", _PATH),
-    "mkdir": _safe("-p -v --parents --verbose", "", _PATH),
-    "touch": _safe("-c --no-create", "", _PATH),
-    "git add": _safe("-A --all -u --update -v --verbose -n --dry-run -N --intent-to-add", "", _PATH),
-    "git commit": _safe("-a --all -v --verbose -q --quiet -s --signoff --no-edit", "-m --message"),
-    "git fetch": _safe("--all --prune -p --tags -t -q --quiet -v --verbose --no-tags", "--depth", _BRANCH),
-    "git pull": _safe("--ff-only --rebase --no-rebase --prune -p --tags -q --quiet -v --verbose", "", _BRANCH),
-    "git switch": _safe("-q --quiet --detach --no-guess --no-track", "-c --create", _BRANCH),
+    "vitest run": _make_safe_arguments("--coverage --silent --bail", "-t --testNamePattern", _PATH),
+    "gofmt": _make_safe_arguments("-l -d -s -e -w", "", _PATH),
+    "mkdir": _make_safe_arguments("-p -v --parents --verbose", "", _PATH),
+    "touch": _make_safe_arguments("-c --no-create", "", _PATH),
+    "git add": _make_safe_arguments("-A --all -u --update -v --verbose -n --dry-run -N --intent-to-add", "", _PATH),
+    "git commit": _make_safe_arguments("-a --all -v --verbose -q --quiet -s --signoff --no-edit", "-m --message"),
+    "git fetch": _make_safe_arguments(
+        "--all --prune -p --tags -t -q --quiet -v --verbose --no-tags", "--depth", _BRANCH
+    ),
+    "git pull": _make_safe_arguments(
+        "--ff-only --rebase --no-rebase --prune -p --tags -q --quiet -v --verbose", "", _BRANCH
+    ),
+    "git switch": _make_safe_arguments("-q --quiet --detach --no-guess --no-track", "-c --create", _BRANCH),
 }
 """Harmless arguments by the first one to three words of the call."""
 
 
 def count_safe_head(words: Sequence[Word]) -> int:
     """Return how many words of a call a rule with `<safe>` would fix; 0 if no list of harmless arguments exists."""
-    return next((count for count in (3, 2, 1) if _entry([word.text for word in words[:count]])), 0)
+    return next((count for count in (3, 2, 1) if _find_safe_arguments([word.text for word in words[:count]])), 0)
 
 
-def _entry(texts: Sequence[str]) -> _Safe | None:
+def _find_safe_arguments(texts: Sequence[str]) -> _SafeArguments | None:
     if not texts:
         return None
     program = texts[0].rsplit("/", 1)[-1]
@@ -143,7 +153,7 @@ def are_safe_arguments(head: Sequence[str], rest: Sequence[Word], inside: Callab
         rest: the arguments after them.
         inside: whether an operand leads only into the project.
     """
-    known = _entry(head)
+    known = _find_safe_arguments(head)
     if known is None or any(word.dynamic for word in rest):
         return False
     place = 0
@@ -154,7 +164,7 @@ def are_safe_arguments(head: Sequence[str], rest: Sequence[Word], inside: Callab
                 return False
             place += 1
             continue
-        taken = _option_length(word.text, known)
+        taken = _count_option_words(word.text, known)
         values = rest[place + 1 : place + taken]
         if not taken or len(values) < taken - 1 or any(each.text.startswith("-") for each in values):
             return False
@@ -164,7 +174,7 @@ def are_safe_arguments(head: Sequence[str], rest: Sequence[Word], inside: Callab
     return True
 
 
-def _option_length(text: str, known: _Safe) -> int:
+def _count_option_words(text: str, known: _SafeArguments) -> int:
     """Return how many words a harmless option takes, its value included; 0 if the option is not listed."""
     if text in known.flags:
         return 1
@@ -179,7 +189,7 @@ def _option_length(text: str, known: _Safe) -> int:
     return 1 if f"-{letters[-1]}" in known.flags else 2 * (f"-{letters[-1]}" in known.valued)
 
 
-def _is_plain_operand(word: Word, known: _Safe, inside: Callable[[Word], bool]) -> bool:
+def _is_plain_operand(word: Word, known: _SafeArguments, inside: Callable[[Word], bool]) -> bool:
     text = word.text
     if word.glob:  # only with a literal start: a bare pattern may match a file whose name looks like an option
         if text[:1] in "*?[" or "::" in text:
@@ -193,14 +203,14 @@ def _is_plain_operand(word: Word, known: _Safe, inside: Callable[[Word], bool]) 
     return inside(Word(word.text.split("::", 1)[0], glob=word.glob))
 
 
-_NO_RULE = word_set(
+_NEVER_OFFERED = word_set(
     """
     rm rmdir mv cp ln tee dd curl wget sudo su doas ssh scp rsync nc kill chmod chown eval source . exec env xargs find
     parallel command builtin export declare typeset local readonly set alias trap install truncate patch sqlite3 psql
     mysql redis-cli mongosh npx pnpx uvx bunx docker-compose awk gawk sed less more vi vim nano ed ex printenv
     """
 )
-_GLOB = frozenset("*?[")
+_GLOB_CHARACTERS = frozenset("*?[")
 
 
 def is_below_folder(word: Word) -> bool:
@@ -222,24 +232,26 @@ def is_allowed_by_rule(
         level: the risk level of the command.
         inside: whether an operand leads only into the project.
     """
-    if not rule.words or _sets_something(command):
+    if not rule.words or _has_effective_variable(command):
         return False
     if not command.words or command.words[0].dynamic:
         return False
-    if rule.words[-1] == SAFE:
+    if rule.words[-1] == SAFE_WORD:
         head = rule.words[:-1]
         return not is_level_above(level, "medium") and any(
-            _matches(head, words[: len(head)])
+            _has_matching_words(head, words[: len(head)])
             and inside(Word("."))
-            and are_safe_arguments(head[_started_after(command, words) :], words[len(head) :], inside)
-            for words in _spellings(command)
+            and are_safe_arguments(head[_count_wrapper_words(command, words) :], words[len(head) :], inside)
+            for words in _list_written_forms(command)
             if head
         )
-    if is_level_above(level, _reach(rule)):
+    if is_level_above(level, _get_covered_level(rule)):
         return False
-    if not any(_GLOB & set(word) for word in rule.words) and level != "low" and not inside(Word(".")):
-        return assess(command).level == "low" and any(_matches(rule.words, words) for words in _spellings(command))
-    return any(_matches(rule.words, words) for words in _spellings(command))
+    if not any(_GLOB_CHARACTERS & set(word) for word in rule.words) and level != "low" and not inside(Word(".")):
+        return assess_command(command).level == "low" and any(
+            _has_matching_words(rule.words, words) for words in _list_written_forms(command)
+        )
+    return any(_has_matching_words(rule.words, words) for words in _list_written_forms(command))
 
 
 def suggest_rule(command: SimpleCommand, level: Level, inside: Callable[[Word], bool] = is_below_folder) -> str | None:
@@ -249,43 +261,43 @@ def suggest_rule(command: SimpleCommand, level: Level, inside: Callable[[Word], 
     other arguments; otherwise exactly this command. No rule is offered for high risk, for code given to an interpreter,
     or for programs that can do anything, depending on their arguments.
     """
-    words = _plain(command.words)
-    starter = () if set(command.wrappers) <= PLAIN_STARTERS else command.written[: -len(command.words)]
-    if any(map(_is_open, starter)):
+    words = _drop_git_options(command.words)
+    starter = () if set(command.wrappers) <= TRANSPARENT_WRAPPERS else command.written[: -len(command.words)]
+    if any(map(_is_unfixed, starter)):
         return None
-    if level == "high" or not words or words[0].dynamic or _sets_something(command):
+    if level == "high" or not words or words[0].dynamic or _has_effective_variable(command):
         return None
     program = words[0].text.rsplit("/", 1)[-1]  # `.venv/bin/python` is as general as `python`
     runs_script = program in ("source", ".") and len(words) == 2
-    if not runs_script and (program in _NO_RULE or program in SHELLS or _runs_text(program, words)):
+    if not runs_script and (program in _NEVER_OFFERED or program in SHELLS or _is_running_text(program, words)):
         return None
     fixed = count_safe_head(words)
-    if fixed and not any(_is_open(word) for word in words[:fixed]):
+    if fixed and not any(_is_unfixed(word) for word in words[:fixed]):
         head = tuple(word.text for word in words[:fixed])
         if inside(Word(".")) and are_safe_arguments(head, words[fixed:], inside):
-            return f"{shlex.join((*(word.text for word in starter), *head))} {SAFE}"
-    return None if any(map(_is_open, words)) else shlex.join(word.text for word in (*starter, *words))
+            return f"{shlex.join((*(word.text for word in starter), *head))} {SAFE_WORD}"
+    return None if any(map(_is_unfixed, words)) else shlex.join(word.text for word in (*starter, *words))
 
 
 def suggest_exact_rule(command: SimpleCommand) -> str | None:
     """Return the rule for exactly this command, word by word; None if a word may have another meaning next time."""
-    if command.env or any(map(_is_open, command.words)):
+    if command.env or any(map(_is_unfixed, command.words)):
         return None
     return shlex.join(command.argv)
 
 
-def _sets_something(command: SimpleCommand) -> bool:
+def _has_effective_variable(command: SimpleCommand) -> bool:
     return any(
-        not (is_harmless_variable(name, value) or names_own_code(command, name, value)) for name, value in command.env
+        not (is_harmless_variable(name, value) or is_own_code_path(command, name, value)) for name, value in command.env
     )
 
 
-def _is_open(word: Word) -> bool:
+def _is_unfixed(word: Word) -> bool:
     """Whether a word may have another meaning next time, or would act as a pattern in a rule."""
-    return word.dynamic or word.glob or bool(_GLOB & set(word.text)) or word.text == SAFE
+    return word.dynamic or word.glob or bool(_GLOB_CHARACTERS & set(word.text)) or word.text == SAFE_WORD
 
 
-def _runs_text(program: str, words: tuple[Word, ...]) -> bool:
+def _is_running_text(program: str, words: tuple[Word, ...]) -> bool:
     """Whether an interpreter runs something other than `-m name` or a file."""
     if program not in INTERPRETERS:
         return False
@@ -294,43 +306,43 @@ def _runs_text(program: str, words: tuple[Word, ...]) -> bool:
     return len(words) < 2 or words[1].text.startswith("-")
 
 
-def _reach(rule: Rule) -> Level:
+def _get_covered_level(rule: Rule) -> Level:
     """Return the risk level a rule covers: that of its literal words, and at least "medium".
 
     A rule without wildcards is the complete command, so it covers that command at any level.
     """
-    if not any(_GLOB & set(word) for word in rule.words):
+    if not any(_GLOB_CHARACTERS & set(word) for word in rule.words):
         return "high"
     fixed: list[str] = []
     for word in rule.words:
-        if _GLOB & set(word):
+        if _GLOB_CHARACTERS & set(word):
             break
         fixed.append(word)
     if not fixed:
         return "medium"
-    level = assess(SimpleCommand(words=tuple(Word(word) for word in fixed))).level
+    level = assess_command(SimpleCommand(words=tuple(Word(word) for word in fixed))).level
     return level if level == "high" else "medium"
 
 
-def _spellings(command: SimpleCommand) -> tuple[tuple[Word, ...], ...]:
+def _list_written_forms(command: SimpleCommand) -> tuple[tuple[Word, ...], ...]:
     """Return the forms in which a rule may name a command: bare, and with the wrappers it was written with.
 
     Only the written form counts if a wrapper runs it as another user, on another machine, or runs code of its own
     first:
     a rule for `pytest` must not allow what `uv run pytest` or `dotenv run pytest` starts.
     """
-    bare = _plain(command.words)
-    if not set(command.wrappers) <= PLAIN_STARTERS:
+    bare = _drop_git_options(command.words)
+    if not set(command.wrappers) <= TRANSPARENT_WRAPPERS:
         return (command.written,) if command.written != command.words else ()
     return (bare,) if not command.wrappers or command.written == command.words else (bare, command.written)
 
 
-def _started_after(command: SimpleCommand, words: tuple[Word, ...]) -> int:
+def _count_wrapper_words(command: SimpleCommand, words: tuple[Word, ...]) -> int:
     """Return how many words of one form precede the call itself."""
     return len(words) - len(command.words) if words is command.written else 0
 
 
-def _plain(words: tuple[Word, ...]) -> tuple[Word, ...]:
+def _drop_git_options(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Drop git's harmless leading options, so that `git --no-pager log` equals `git log`."""
     if not words or words[0].text.rsplit("/", 1)[-1] != "git":
         return words
@@ -340,18 +352,18 @@ def _plain(words: tuple[Word, ...]) -> tuple[Word, ...]:
     return (words[0], *words[place:]) if harmless else words
 
 
-def _matches(patterns: tuple[str, ...], words: tuple[Word, ...], *, strict: bool = True) -> bool:
+def _has_matching_words(patterns: tuple[str, ...], words: tuple[Word, ...], *, strict: bool = True) -> bool:
     rest_is_free = patterns[-1] == "*"
     fixed = patterns[:-1] if rest_is_free else patterns
     if len(words) < len(fixed) or (len(words) > len(fixed) and not rest_is_free):
         return False
     return all(
-        _word_matches(pattern, word, program=place == 0, strict=strict)
+        _is_matching_word(pattern, word, program=place == 0, strict=strict)
         for place, (pattern, word) in enumerate(zip(fixed, words, strict=False))
     )
 
 
-def _word_matches(pattern: str, word: Word, *, program: bool, strict: bool) -> bool:
+def _is_matching_word(pattern: str, word: Word, *, program: bool, strict: bool) -> bool:
     if pattern == "*":
         return not (program and word.dynamic)
     if word.dynamic:

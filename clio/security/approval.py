@@ -12,21 +12,21 @@ from msgspec import Struct
 from clio.config.loaded import LoadedConfig
 from clio.config.schema import ApprovalMode
 from clio.security.actions import (
-    FETCH,
+    FETCH_RULE,
     Action,
     CallServer,
     ChangeFiles,
     FetchUrl,
     FileChange,
-    Internal,
     ReadFiles,
     RunCommand,
+    TouchOwnState,
     Workspace,
-    host_matches,
+    is_host_covered,
+    is_tool_covered,
     read_rule,
-    tool_matches,
 )
-from clio.security.protected_files import explain_clio_file, is_protected
+from clio.security.protected_files import explain_clio_file, explain_protected_file
 
 if TYPE_CHECKING:
     from clio.security.command_policy import CommandView
@@ -181,7 +181,7 @@ class Policy:
         self._commands: set[RunCommand] = set()
         self._hosts: set[str] = set()
         self._tools: set[str] = set()
-        self._writes_inside = False
+        self._can_write_inside = False
 
     def judge(self, action: Action) -> Verdict:
         """Return the verdict on an action. Reads the file system to resolve links; runs and changes nothing."""
@@ -194,21 +194,21 @@ class Policy:
                 return self._judge_command(action)
             case FetchUrl():
                 return self._judge_fetch(action)
-            case Internal():
+            case TouchOwnState():
                 return self._judge_internal(action)
             case CallServer():
                 return self._judge_server_call(action)
             case _:
                 assert_never(action)
 
-    def only_reads(self, action: RunCommand) -> bool:
+    def is_read_only(self, action: RunCommand) -> bool:
         """Whether a command provably does nothing but read inside the workspace."""
-        return self._parse_command(action).only_reads
+        return self._parse_command(action).is_read_only
 
     def covers(self, action: RunCommand, rules: Iterable[str]) -> bool:
         """Whether a command only reads, or these rules name every part of it. Does not tell whether it may run."""
         view = self._parse_command(action)
-        return view.only_reads or view.covered_by([read_rule(rule) for rule in rules])
+        return view.is_read_only or view.is_covered_by([read_rule(rule) for rule in rules])
 
     def add_rule(self, rule: str) -> None:
         """Allow what a rule names from now on. The caller saves the rule for later sessions."""
@@ -233,15 +233,15 @@ class Policy:
             case ChangeFiles():
                 special = [path for path in _list_changed_paths(action) if self._explain_special_write(path)]
                 self._paths.update(special)
-                self._writes_inside = self._writes_inside or not special
+                self._can_write_inside = self._can_write_inside or not special
             case RunCommand():
                 verdict = self.judge(action)
                 if isinstance(verdict, Ask) and verdict.rule is not None:
                     self.add_rule(verdict.rule)
                 self._commands.add(action)
             case FetchUrl():
-                self._hosts.add(_host(action.url))
-            case Internal():
+                self._hosts.add(_get_host(action.url))
+            case TouchOwnState():
                 pass
             case CallServer():
                 self._tools.add(action.name)
@@ -269,7 +269,7 @@ class Policy:
             return Ask("high", f"{self.workspace.display(path)!r} {why}", in_every_mode=never)
         if self.mode == "all":
             return Allow("mode 'all'")
-        if self.mode == "edits" or self._writes_inside or all(path in self._paths for path in paths):
+        if self.mode == "edits" or self._can_write_inside or all(path in self._paths for path in paths):
             return Allow("writes inside the workspace")
         deletes = any(change.kind == "delete" for change in action.changes)
         return Ask("medium" if deletes else "low", "it deletes files" if deletes else "it changes files")
@@ -278,7 +278,7 @@ class Policy:
         """Why a write needs approval in every mode but "all", as the end of a sentence; "" where it does not."""
         if not self.workspace.contains(path):
             return "is outside the workspace"
-        return is_protected(path, self.workspace.root, self._home)
+        return explain_protected_file(path, self.workspace.root, self._home)
 
     def _explain_always_asked(self, path: Path) -> str:
         """Why a write needs approval even in mode "all"; "" where it does not.
@@ -298,10 +298,10 @@ class Policy:
     def _judge_command(self, action: RunCommand) -> Verdict:
         view = self._parse_command(action)
         # Checked first: no mode, rule or earlier answer may allow these commands.
-        if view.never:
-            return Deny(f"clio never runs this: {view.never}; ask the user to run it by hand if it must be")
+        if view.never_reason:
+            return Deny(f"clio never runs this: {view.never_reason}; ask the user to run it by hand if it must be")
         # Deny rules apply in every mode and take precedence over allow rules and earlier answers.
-        if rule := view.denied_by(self._deny):
+        if rule := view.find_deny_rule(self._deny):
             open_word = view.line.hidden_programs or any(command.dynamic for command in view.line.commands)
             hint = "; programs and sub-commands must be written out for this rule" if open_word else ""
             return Deny(f"the rule deny: {rule!r} forbids this command{hint}; find another way or ask the user")
@@ -309,15 +309,15 @@ class Policy:
             return self._judge_outside_sandbox(action)
         if self.mode == "all":
             return self._judge_in_mode_all(action, view)
-        if view.only_reads:
-            said = self.mode != "plan" and (action in self._commands or view.covered_by(self._allow))
+        if view.is_read_only:
+            said = self.mode != "plan" and (action in self._commands or view.is_covered_by(self._allow))
             network = bool(view.needs_network)
             return Allow("only reads inside the workspace", confined=not said, network=network)
         if self.mode == "plan":
             return Deny(PLAN_REASON)
         if action in self._commands:
             return Allow("allowed for this session")
-        if doubt := view.denied_by(self._deny, "maybe"):
+        if doubt := view.find_deny_rule(self._deny, "maybe"):
             return Ask("high", f"an argument computed at run time may be what the rule deny: {doubt!r} forbids")
         return self._judge_by_rules(view)
 
@@ -347,7 +347,7 @@ class Policy:
             return Ask("high", NO_GRAMMAR, in_every_mode=True)
         if self._deny and view.unknown:
             return Ask("high", f"{view.unknown[0]}, so the deny rules cannot be checked")
-        if action not in self._commands and (doubt := view.denied_by(self._deny, "maybe")):
+        if action not in self._commands and (doubt := view.find_deny_rule(self._deny, "maybe")):
             return Ask("high", f"an argument computed at run time may be what the rule deny: {doubt!r} forbids")
         from clio.security.outside_changes import explain_written_settings
 
@@ -378,7 +378,7 @@ class Policy:
 
     def _is_allowed_by_rules(self, view: "CommandView") -> bool:
         """Whether the user's `allow` rules name every part of a line, so that the user has approved it already."""
-        return view.allowed_by(tuple(self._allow), writes_inside=True) is not None
+        return view.explain_allowed(tuple(self._allow), writes_inside=True) is not None
 
     def _judge_outside_sandbox(self, action: RunCommand) -> Verdict:
         """Return the verdict on a command that asks to leave the sandbox: no mode and no rule allows that without
@@ -392,10 +392,10 @@ class Policy:
 
     def _judge_by_rules(self, view: "CommandView") -> Verdict:
         rules = tuple(self._allow)
-        writes = self.mode == "edits" or self._writes_inside
-        if reason := view.allowed_by(rules, writes_inside=writes):
+        writes = self.mode == "edits" or self._can_write_inside
+        if reason := view.explain_allowed(rules, writes_inside=writes):
             return Allow(reason)
-        return Ask(view.risk.level, view.risk.reason, view.suggestion(rules))
+        return Ask(view.risk.level, view.risk.reason, view.suggest_rule(rules))
 
     def _judge_fetch(self, action: FetchUrl) -> Verdict:
         from clio.security.url_policy import UrlRefused, read_url
@@ -404,28 +404,28 @@ class Policy:
             target = read_url(action.url, allow_private=self.private_network)
         except UrlRefused as error:
             return Deny(str(error))
-        rule = next((rule.text for rule in self._deny if host_matches(rule, target.host)), None)
+        rule = next((rule.text for rule in self._deny if is_host_covered(rule, target.host)), None)
         if rule is not None:
             return Deny(f"the rule deny: {rule!r} forbids {target.host!r}; find another source or ask the user")
         if self.mode == "all":
             return Allow("mode 'all'")
-        if target.host in self._hosts or any(host_matches(rule, target.host) for rule in self._allow):
+        if target.host in self._hosts or any(is_host_covered(rule, target.host) for rule in self._allow):
             return Allow(f"{target.host!r} is allowed")
-        return Ask("low", f"it asks {target.host!r} for a page", f"{FETCH} {target.host}")
+        return Ask("low", f"it asks {target.host!r} for a page", f"{FETCH_RULE} {target.host}")
 
     def _judge_server_call(self, action: CallServer) -> Verdict:
-        rule = next((rule.text for rule in self._deny if tool_matches(rule, action.name)), None)
+        rule = next((rule.text for rule in self._deny if is_tool_covered(rule, action.name)), None)
         if rule is not None:
             return Deny(f"the rule deny: {rule!r} forbids this tool; find another way or ask the user")
         if self.mode == "all":
             return Allow("mode 'all'")
         if self.mode == "plan" and not action.reads:
             return Deny(PLAN_REASON)
-        if action.name in self._tools or any(tool_matches(rule, action.name) for rule in self._allow):
+        if action.name in self._tools or any(is_tool_covered(rule, action.name) for rule in self._allow):
             return Allow(f"{action.name!r} is allowed")
         return Ask("medium", f"it hands this to the MCP server {action.server!r}", action.name)
 
-    def _judge_internal(self, action: Internal) -> Verdict:
+    def _judge_internal(self, action: TouchOwnState) -> Verdict:
         if action.writes_memory and self.incognito:
             return Deny("this session is incognito: nothing is remembered; go on without storing it")
         if action.writes_memory and self.mode == "plan":
@@ -435,7 +435,7 @@ class Policy:
         return Allow("touches nothing but clio itself")
 
 
-def _host(url: str) -> str:
+def _get_host(url: str) -> str:
     from clio.security.url_policy import read_url
 
     return read_url(url, allow_private=True).host
@@ -447,12 +447,12 @@ def _list_changed_paths(action: ChangeFiles) -> tuple[Path, ...]:
     return (*(change.path for change in action.changes), *moved)
 
 
-_AFTER: dict[ApprovalMode, ApprovalMode] = {"ask": "edits", "edits": "plan", "plan": "ask", "all": "ask"}
+_NEXT_MODE: dict[ApprovalMode, ApprovalMode] = {"ask": "edits", "edits": "plan", "plan": "ask", "all": "ask"}
 
 
 def get_next_mode(mode: ApprovalMode) -> ApprovalMode:
     """Return the mode after this one: ask, edits, plan, ask. "all" is never reached: the user must type it."""
-    return _AFTER[mode]
+    return _NEXT_MODE[mode]
 
 
 def open_policy(loaded: LoadedConfig, workspace: Workspace) -> Policy:

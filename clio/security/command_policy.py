@@ -15,16 +15,25 @@ from msgspec.structs import replace
 
 from clio.readonly_git import run_git
 from clio.security import command_risk as tables
-from clio.security.actions import Rule, RunCommand, Workspace, is_about_commands
+from clio.security.actions import Rule, RunCommand, Workspace, is_command_rule
 from clio.security.allow_rules import is_allowed_by_rule, suggest_exact_rule, suggest_rule
-from clio.security.command_risk import Level, Risk, assess, high, judge_reading, low, medium, pick_worst_risk
-from clio.security.deny_rules import Match, match_deny
+from clio.security.command_risk import (
+    Level,
+    Risk,
+    assess_command,
+    high_risk,
+    judge_reading,
+    low_risk,
+    medium_risk,
+    pick_worst_risk,
+)
+from clio.security.deny_rules import Certainty, match_deny
 from clio.security.never_list import explain_forbidden_command
 from clio.security.program_options import ConfiguredAliases
-from clio.security.protected_files import is_protected
+from clio.security.protected_files import explain_protected_file
 from clio.security.readonly.developer_tools import explain_project_influence
 from clio.security.readonly.grammar import Judgement
-from clio.security.readonly.judge import is_listed, is_started
+from clio.security.readonly.judge import has_readonly_grammar, is_started_by_search
 from clio.security.shell.command_line import (
     Redirect,
     SimpleCommand,
@@ -37,16 +46,16 @@ from clio.security.shell.command_line import (
 from clio.security.shell.known_values import KnownCalls, find_known_calls, has_only_harmless_expansions
 from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS
-from clio.security.system_changes import starts_without_end
+from clio.security.system_changes import has_endless_starts
 
-_HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
+_HARMLESS_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _PUBLIC_FILES = frozenset(
     {f"/etc/{name}" for name in ("os-release", "debian_version", "lsb-release", "alpine-release", "redhat-release")}
     | {f"/proc/{name}" for name in ("cpuinfo", "meminfo", "version", "loadavg", "uptime")}
     | {"/usr/lib/os-release"}
 )
 """Files that describe the system and the hardware. They contain no secrets and nothing about a single process."""
-_KEEP_VARIABLES = frozenset({"time", "command", "nice", "nohup", "timeout"})
+_VARIABLE_KEEPING_WRAPPERS = frozenset({"time", "command", "nice", "nohup", "timeout"})
 """Wrappers that pass on the environment variables clio sets to make git safe; `env -i` does not."""
 _MAX_MATCHES = 500
 """Matches of one glob pattern that are checked; a pattern with more counts as leading outside the workspace."""
@@ -54,17 +63,17 @@ _GIT_TIMEOUT_S = 5.0
 """Time limit of `git ls-files`; without an answer there are no names to check."""
 _DIRECTORY_STACK = re.compile(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
 # xargs splits names at blanks: "a b" becomes two plain names, but "a -x" yields an option and "a /etc" another path.
-_STRANGE_NAME = re.compile(r"^-|[^\S ]|['\"\\]| (?![\w(])")
+_UNSAFE_FILE_NAME = re.compile(r"^-|[^\S ]|['\"\\]| (?![\w(])")
 # A shell also expands `*`, `?` and `[` in an unquoted word.
-_STRANGE_WORD = re.compile(r"^-|[^\S ]|['\"\\*?\[]| (?![\w(])")
-_PARTED = re.compile(r"[\s*?\[\\]|^-")
-_PROGRAM = re.compile(r"[\w./+:@\[~-]+")
-_PYTHON = re.compile(r"python[\d.]*t?")
+_UNSAFE_WORD = re.compile(r"^-|[^\S ]|['\"\\*?\[]| (?![\w(])")
+_SPLIT_OR_PATTERN = re.compile(r"[\s*?\[\\]|^-")
+_PLAIN_PROGRAM = re.compile(r"[\w./+:@\[~-]+")
+_PYTHON_NAME = re.compile(r"python[\d.]*t?")
 _MAX_ENTRIES = 50_000
 """Directory entries visited per check for links. Beyond it the user is asked."""
-_MACHINE = ("/proc/", "/sys/", "/dev/")
+_KERNEL_FOLDERS = ("/proc/", "/sys/", "/dev/")
 """Directories that expose processes and devices; never inside, even when the workspace is above them."""
-_BRACKETS = re.compile(r"[^/]*\[[^/]*")
+_BRACKET_PART = re.compile(r"[^/]*\[[^/]*")
 
 
 class CommandView:
@@ -77,10 +86,10 @@ class CommandView:
         self.text = action.command
         shell = get_line_shell()
         self.line = parse_command_line(action.command, plain=not is_bash(shell))
-        forks = "it may start processes without end" if starts_without_end(action.command) else ""
+        forks = "it may start processes without end" if has_endless_starts(action.command) else ""
         self.unknown = tuple(filter(None, (*self.line.unknown, explain_shell_doubt(action.command, shell), forks)))
         self._known: dict[SimpleCommand, KnownCalls | None] = {}
-        self.never = explain_forbidden_command(self.line, action.command, self.start, str(Path.home()))
+        self.never_reason = explain_forbidden_command(self.line, action.command, self.start, str(Path.home()))
 
     @cached_property
     def risks(self) -> tuple[Risk, ...]:
@@ -95,24 +104,26 @@ class CommandView:
     @property
     def risk(self) -> Risk:
         """The most dangerous part of the line, with the reason. A part that could not be parsed counts as high."""
-        unknown = [high(reason) for reason in self.unknown]
+        unknown = [high_risk(reason) for reason in self.unknown]
         dynamic = (
-            [low("an argument is only known when it runs")] if any(map(self._has_open_word, self.line.commands)) else []
+            [low_risk("an argument is only known when it runs")]
+            if any(map(self._has_unknown_word, self.line.commands))
+            else []
         )
         return pick_worst_risk([*dynamic, *self.risks, *self.redirect_risks, *unknown])
 
     @property
-    def only_reads(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether the line provably does nothing but read inside the workspace."""
         return (
             not self.unknown
             and bool(self.line.commands)
             and all(risk.level == "low" for risk in (*self.risks, *self.redirect_risks))
-            and not any(map(self._has_open_word, self.line.commands))
+            and not any(map(self._has_unknown_word, self.line.commands))
             and not any(redirect.writes and not _is_harmless_redirect(redirect) for redirect in self.line.redirects)
         )
 
-    def denied_by(self, rules: tuple[Rule, ...], certainty: Match = "yes") -> str | None:
+    def find_deny_rule(self, rules: tuple[Rule, ...], certainty: Certainty = "yes") -> str | None:
         """Return the first rule that forbids any part of the line, or None.
 
         If the line runs programs it does not name, every rule about commands forbids it.
@@ -122,19 +133,19 @@ class CommandView:
         """
         aliases = ConfiguredAliases(self.start, self.line)
         scripts = [parse_command_line(script.text).commands for script in self.line.runtime_scripts]
-        late = [_mark_placeholders(each) for commands in scripts for each in commands]
+        late = [_mark_placeholder_words(each) for commands in scripts for each in commands]
         commands = (*self.line.commands, *self.line.second_parser_calls, *late)
-        unnamed = not all(scripts) or any(each.words and not _PROGRAM.fullmatch(each.program) for each in late)
+        unnamed = not all(scripts) or any(each.words and not _PLAIN_PROGRAM.fullmatch(each.program) for each in late)
         # A program hidden in a variable or an encoded script could be any denied one.
         hidden = certainty == "yes" and (bool(self.line.hidden_programs) or unnamed)
         for rule in rules:
-            if (hidden and is_about_commands(rule)) or any(
+            if (hidden and is_command_rule(rule)) or any(
                 match_deny(rule, command, aliases) == certainty for command in commands
             ):
                 return rule.text
         return None
 
-    def allowed_by(self, rules: tuple[Rule, ...], *, writes_inside: bool) -> str | None:
+    def explain_allowed(self, rules: tuple[Rule, ...], *, writes_inside: bool) -> str | None:
         """Why these rules allow the line to run; None where they do not cover a part of it.
 
         Args:
@@ -147,7 +158,7 @@ class CommandView:
                 return None
         used: list[str] = []
         for command, risk in zip(self.line.commands, self.risks, strict=True):
-            if risk.level == "low" and not self._has_open_word(command):
+            if risk.level == "low" and not self._has_unknown_word(command):
                 continue
             needed = self._get_needed_level(command, risk)
             rule = next(
@@ -159,7 +170,7 @@ class CommandView:
             used.append(rule.text)
         return f"allowed by the rule {', '.join(map(repr, dict.fromkeys(used)))}" if used else "only writes inside"
 
-    def covered_by(self, rules: Iterable[Rule]) -> bool:
+    def is_covered_by(self, rules: Iterable[Rule]) -> bool:
         """Whether these rules name every part of the line, including harmless parts. Does not judge how dangerous they
         are.
         """
@@ -171,14 +182,14 @@ class CommandView:
             and all(any(is_allowed_by_rule(one, part, "low") for one in rules) for part in commands)
         )
 
-    def suggestion(self, rules: tuple[Rule, ...]) -> str | None:
+    def suggest_rule(self, rules: tuple[Rule, ...]) -> str | None:
         """Return the one rule that would allow the line next time; None if no rule or several would be needed."""
         if self.unknown:
             return None
         wanted: set[str | None] = set()
         for command, risk in zip(self.line.commands, self.risks, strict=True):
             needed, inside = self._get_needed_level(command, risk), self._make_inside_test(command)
-            if (risk.level == "low" and not self._has_open_word(command)) or any(
+            if (risk.level == "low" and not self._has_unknown_word(command)) or any(
                 is_allowed_by_rule(rule, command, needed, inside) for rule in rules
             ):
                 continue
@@ -194,20 +205,23 @@ class CommandView:
             bases = self._list_bases(command.folders)
             return bases is not None and all(
                 all(
-                    map(self._is_inside, _resolve_places(posixpath.join(base, _expand_home(word.text)), glob=word.glob))
+                    map(
+                        self._is_inside_workspace,
+                        _resolve_paths(posixpath.join(base, _expand_home(word.text)), glob=word.glob),
+                    )
                 )
-                and not (word.glob and _may_match_option(base, word.text))
+                and not (word.glob and _can_match_option(base, word.text))
                 for base in bases
             )
 
         return is_inside
 
-    def _has_open_word(self, command: SimpleCommand) -> bool:
+    def _has_unknown_word(self, command: SimpleCommand) -> bool:
         """Whether a word that affects the judgement is only known when the command runs."""
-        if is_started(command) and is_listed(command.program):
+        if is_started_by_search(command) and has_readonly_grammar(command.program):
             return isinstance(judge_reading(command, self.line), str)
         return (
-            not has_only_harmless_expansions(command, None if self._nested else self.text, self.start)
+            not has_only_harmless_expansions(command, None if self._has_nested_script else self.text, self.start)
             and self._find_plain_calls(command) is None
         )
 
@@ -215,55 +229,57 @@ class CommandView:
         """Return the calls that a command with computed words can turn into; None if they are not known."""
         if command not in self._known:
             open_words = any(word.dynamic for word in command.words) and command.stdin != ""
-            known = find_known_calls(command, self.line, self.text) if open_words and not self._nested else None
+            known = (
+                find_known_calls(command, self.line, self.text) if open_words and not self._has_nested_script else None
+            )
             self._known[command] = known
         return self._known[command]
 
     @cached_property
-    def _nested(self) -> bool:
+    def _has_nested_script(self) -> bool:
         return any((SHELLS | SCRIPT_BUILTINS) & set(command.wrappers) for command in self.line.commands)
 
     def _get_needed_level(self, command: SimpleCommand, risk: Risk) -> Level:
         """The risk level a rule must cover: reading outside the workspace needs a rule that spells out the path."""
-        return "high" if risk.level == "medium" and assess(command, self.line).level == "low" else risk.level
+        return "high" if risk.level == "medium" and assess_command(command, self.line).level == "low" else risk.level
 
     def _assess_command(self, command: SimpleCommand) -> Risk:
         """How dangerous a command is where it runs: the worst of all calls it can turn into."""
         known = self._find_plain_calls(command)
-        if known is None or not is_listed(command.program):
+        if known is None or not has_readonly_grammar(command.program):
             return self._assess_call(command)
-        if known.files and not self._nested and has_only_harmless_expansions(command, self.text, self.start):
+        if known.files and not self._has_nested_script and has_only_harmless_expansions(command, self.text, self.start):
             return self._assess_call(command)  # the file names it prints are not opened
         for base in self._list_bases(command.folders) or ():
-            if any(_may_split_names(base, pattern) for pattern in known.patterns):
-                return medium("a name that a pattern matches may stand for several words")
-        if known.files and (why := self._check_files(command.folders)):
-            return medium(f"it {why}")
+            if any(_can_split_names(base, pattern) for pattern in known.patterns):
+                return medium_risk("a name that a pattern matches may stand for several words")
+        if known.files and (why := self._explain_unsafe_files(command.folders)):
+            return medium_risk(f"it {why}")
         return pick_worst_risk([self._assess_call(call) for call in known.calls])
 
-    def _check_files(self, folders: tuple[str, ...] | None) -> str:
+    def _explain_unsafe_files(self, folders: tuple[str, ...] | None) -> str:
         """Why a file name below these folders may be misread as another word, or lead outside; "" if none may."""
         bases = self._list_bases(folders)
         if bases is None:
             return "reads files in a folder that cannot be told"
-        return _check_index(bases, _STRANGE_WORD) or self._explain_tree_risk(bases, strange=_STRANGE_WORD)
+        return _explain_unsafe_index_name(bases, _UNSAFE_WORD) or self._explain_tree_risk(bases, strange=_UNSAFE_WORD)
 
     def _assess_call(self, command: SimpleCommand) -> Risk:
-        risk = assess(command, self.line)
+        risk = assess_command(command, self.line)
         if risk.level == "high":
             return risk
-        if risk.level == "low" and is_listed(command.program):
+        if risk.level == "low" and has_readonly_grammar(command.program):
             why = self._explain_further_reads(command)
-            return medium(f"it {why}") if why else risk
+            return medium_risk(f"it {why}") if why else risk
         reads = risk.level == "low"
-        touches_files = command.program in tables.FILES
+        touches_files = command.program in tables.FILE_PROGRAMS
         if not reads and not touches_files:
             return risk
         where = self._explain_outside_path(command, writes=not reads)
         if not where:
             return risk
         reason = f"it {'reads' if reads else 'may change'} {where}"
-        return medium(reason) if reads else high(reason)
+        return medium_risk(reason) if reads else high_risk(reason)
 
     def _explain_further_reads(self, command: SimpleCommand) -> str:
         """Which files outside the workspace a read-only command would read, as a verb phrase; "" for none."""
@@ -274,7 +290,7 @@ class CommandView:
         if bases is None:
             return "reads files in a folder that cannot be told"
         for base in bases:
-            if not all(map(self._is_inside, _resolve_places(base, glob=False))):
+            if not all(map(self._is_inside_workspace, _resolve_paths(base, glob=False))):
                 return f"reads {base!r}, outside the workspace"
             if judgement.git and (why := self._explain_git(base, judgement.directory, command.wrappers)):
                 return why
@@ -285,13 +301,13 @@ class CommandView:
         for word in judgement.paths:
             if why := self._explain_refused_path(word.text, word, there, writes=False, named=True):
                 return f"reads {why}"
-        if judgement.lists_arguments and "git" in command.upstream and (why := _check_index(bases)):
+        if judgement.lists_arguments and "git" in command.upstream and (why := _explain_unsafe_index_name(bases)):
             return why
         if judgement.follows_links or judgement.lists_arguments:
             starts = [posixpath.join(base, _expand_home(word.text)) for base in bases for word in judgement.paths]
-            starts = [start for start in starts if start not in _HARMLESS_TARGETS]
+            starts = [start for start in starts if start not in _HARMLESS_FILES]
             starts = bases if judgement.lists_arguments else starts or ([] if judgement.paths else bases)
-            return self._explain_tree_risk(starts, strange=_STRANGE_NAME if judgement.lists_arguments else None)
+            return self._explain_tree_risk(starts, strange=_UNSAFE_FILE_NAME if judgement.lists_arguments else None)
         return ""
 
     def _explain_git(self, base: str, directory: str, wrappers: tuple[str, ...]) -> str:
@@ -299,8 +315,10 @@ class CommandView:
         from clio.security.git_safety import explain_git_risk
 
         place = Path(os.path.realpath(posixpath.join(base, _expand_home(directory))))
-        shielded = _KEEP_VARIABLES.issuperset(wrappers)
-        return explain_git_risk(self.workspace.root, place, shielded=shielded) if self._is_inside(place) else ""
+        shielded = _VARIABLE_KEEPING_WRAPPERS.issuperset(wrappers)
+        return (
+            explain_git_risk(self.workspace.root, place, shielded=shielded) if self._is_inside_workspace(place) else ""
+        )
 
     def _explain_tree_risk(self, starts: list[str], *, strange: re.Pattern[str] | None) -> str:
         """Why walking these directories and their links may leave the workspace; "" if it cannot.
@@ -310,12 +328,12 @@ class CommandView:
             option or
                 split into several words.
         """
-        waiting = [place for start in starts for place in _resolve_places(start, glob=has_glob(start))]
+        waiting = [place for start in starts for place in _resolve_paths(start, glob=has_glob(start))]
         seen, entries = set[Path](), 0
         while waiting:
             place = waiting.pop()
-            if not self._is_inside(place):
-                if _is_interpreter(place):
+            if not self._is_inside_workspace(place):
+                if _is_python_interpreter(place):
                     continue
                 return f"may follow a link to {str(place)!r}, outside the workspace"
             if place in seen or not place.is_dir():
@@ -357,7 +375,9 @@ class CommandView:
         bases = self._list_bases(command.folders)
         if bases is None:
             return "files in a folder that cannot be told"
-        away = next((base for base in bases if not all(map(self._is_inside, _resolve_places(base, glob=False)))), None)
+        away = next(
+            (base for base in bases if not all(map(self._is_inside_workspace, _resolve_paths(base, glob=False)))), None
+        )
         if away is not None:
             return f"{away!r}, outside the workspace"
         argv = command.argv
@@ -365,7 +385,7 @@ class CommandView:
             if option in ("-C", "--directory"):
                 bases += [posixpath.join(base, value) for base in bases]
         for word in command.words[1:]:
-            for text in _list_paths(word):
+            for text in _list_word_paths(word):
                 if why := self._explain_refused_path(text, word, bases, writes=writes):
                     return why
         return ""
@@ -380,53 +400,61 @@ class CommandView:
         """
         for base in bases:
             path = posixpath.join(base, _expand_home(text))
-            if path in _HARMLESS_TARGETS or (path in _PUBLIC_FILES and not writes):
+            if path in _HARMLESS_FILES or (path in _PUBLIC_FILES and not writes):
                 continue
             if not named and text.startswith("/") and not word.glob and not writes and not os.path.lexists(path):
                 continue  # a search pattern such as '/api/' names no file
-            if word.glob and not text.startswith(("/", ".", "~")) and _may_match_option(base, text):
+            if word.glob and not text.startswith(("/", ".", "~")) and _can_match_option(base, text):
                 return "a file whose name looks like an option"
-            for place in _resolve_places(path, glob=word.glob):
-                if not writes and _may_block(place):
+            for place in _resolve_paths(path, glob=word.glob):
+                if not writes and _can_block(place):
                     return f"{text!r}, which is no ordinary file"
-                if not self._is_inside(place):
+                if not self._is_inside_workspace(place):
                     return f"{text!r}, outside the workspace"
-                if writes and (why := is_protected(place, self.workspace.root, self.clio_home)):
+                if writes and (why := explain_protected_file(place, self.workspace.root, self.clio_home)):
                     return f"{text!r}, which {why}"
         return ""
 
     @cached_property
-    def _runs_input(self) -> bool:
+    def _has_interpreter(self) -> bool:
         return any(command.program in SHELLS | tables.INTERPRETERS | {"source", "."} for command in self.line.commands)
 
     def _assess_redirect(self, redirect: Redirect) -> Risk:
         target = redirect.target
         if _is_harmless_redirect(redirect):
-            return low("it redirects to nowhere")
-        if redirect.operator == "<" and target.text.startswith("<(") and not self._runs_input:
-            return low("it reads what a command of the line says")
+            return low_risk("it redirects to nowhere")
+        if redirect.operator == "<" and target.text.startswith("<(") and not self._has_interpreter:
+            return low_risk("it reads what a command of the line says")
         named = redirect.operator == "<" and target.dynamic and not target.text.startswith("<(")
-        if named and not (self._nested or self._runs_input) and (risk := self._assess_open_input(redirect)):
+        if (
+            named
+            and not (self._has_nested_script or self._has_interpreter)
+            and (risk := self._assess_computed_input(redirect))
+        ):
             return risk
         if target.dynamic or target.glob:
-            return high("a redirect goes where only the run can tell")
+            return high_risk("a redirect goes where only the run can tell")
         if target.text.startswith(("/dev/tcp/", "/dev/udp/")):
-            return high("a redirect opens a network connection")
+            return high_risk("a redirect opens a network connection")
         bases = self._list_bases(redirect.folders)
         if bases is None:
-            return high("a redirect goes to a folder that cannot be told")
+            return high_risk("a redirect goes to a folder that cannot be told")
         for base in bases:
-            for place in _resolve_places(posixpath.join(base, _expand_home(target.text)), glob=False):
-                if not self._is_inside(place):
+            for place in _resolve_paths(posixpath.join(base, _expand_home(target.text)), glob=False):
+                if not self._is_inside_workspace(place):
                     where = f"{target.text!r}, outside the workspace"
-                    return high(f"a redirect writes {where}") if redirect.writes else medium(f"it reads {where}")
-                if redirect.writes and (why := is_protected(place, self.workspace.root, self.clio_home)):
-                    return high(f"a redirect writes {target.text!r}, which {why}")
-                if _may_block(place):
-                    return medium(f"it reads {target.text!r}, which is no ordinary file")
-        return medium(f"a redirect writes {target.text!r}") if redirect.writes else low("it reads a file inside")
+                    return (
+                        high_risk(f"a redirect writes {where}") if redirect.writes else medium_risk(f"it reads {where}")
+                    )
+                if redirect.writes and (why := explain_protected_file(place, self.workspace.root, self.clio_home)):
+                    return high_risk(f"a redirect writes {target.text!r}, which {why}")
+                if _can_block(place):
+                    return medium_risk(f"it reads {target.text!r}, which is no ordinary file")
+        return (
+            medium_risk(f"a redirect writes {target.text!r}") if redirect.writes else low_risk("it reads a file inside")
+        )
 
-    def _assess_open_input(self, redirect: Redirect) -> Risk | None:
+    def _assess_computed_input(self, redirect: Redirect) -> Risk | None:
         """The risk of reading a file whose name is computed, judged like `cat`; None if the name is not known."""
         reader = SimpleCommand(words=(Word("cat"), redirect.target), folders=redirect.folders)
         return self._assess_command(reader) if self._find_plain_calls(reader) else None
@@ -436,11 +464,11 @@ class CommandView:
             return None
         return [posixpath.join(self.start, _expand_home(folder)) for folder in folders]
 
-    def _is_inside(self, place: Path) -> bool:
-        return self.workspace.contains(place) and not str(place).startswith(_MACHINE)
+    def _is_inside_workspace(self, place: Path) -> bool:
+        return self.workspace.contains(place) and not str(place).startswith(_KERNEL_FOLDERS)
 
 
-def _may_block(place: Path) -> bool:
+def _can_block(place: Path) -> bool:
     """Whether reading a path may block or never end: a pipe, a socket or a device."""
     try:
         mode = place.stat().st_mode
@@ -449,21 +477,21 @@ def _may_block(place: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def _check_index(bases: Iterable[str], pattern: re.Pattern[str] | None = None) -> str:
+def _explain_unsafe_index_name(bases: Iterable[str], pattern: re.Pattern[str] | None = None) -> str:
     """Why a name listed by git may be misread as an option or as several words; "" if none may.
 
     The index of a cloned repository may contain names of files that do not exist in the directory.
     """
     for base in bases:
         names = (run_git(Path(base), "ls-files", "-z", timeout_s=_GIT_TIMEOUT_S) or "").split("\0")
-        if strange := next((name for name in names if (pattern or _STRANGE_NAME).search(name)), ""):
+        if strange := next((name for name in names if (pattern or _UNSAFE_FILE_NAME).search(name)), ""):
             return f"may take the file name {strange!r} for something else"
     return ""
 
 
-def _is_interpreter(place: Path) -> bool:
+def _is_python_interpreter(place: Path) -> bool:
     """Whether a path is a Python interpreter, which links of a virtual environment often point to."""
-    return _PYTHON.fullmatch(place.name) is not None and place.is_file() and os.access(place, os.X_OK)
+    return _PYTHON_NAME.fullmatch(place.name) is not None and place.is_file() and os.access(place, os.X_OK)
 
 
 def _expand_home(text: str) -> str:
@@ -476,31 +504,33 @@ def _expand_home(text: str) -> str:
     return os.path.expanduser(text)  # noqa: PTH111
 
 
-def _may_match_option(base: str, pattern: str) -> bool:
+def _can_match_option(base: str, pattern: str) -> bool:
     """Whether a glob pattern may match a name that begins with a dash, which a program would take for an option."""
-    matches = iglob(_BRACKETS.sub("*", pattern), root_dir=base, include_hidden=True)  # noqa: PTH207
+    matches = iglob(_BRACKET_PART.sub("*", pattern), root_dir=base, include_hidden=True)  # noqa: PTH207
     return any(match.startswith("-") for match in islice(matches, _MAX_MATCHES + 1))
 
 
-def _may_split_names(base: str, pattern: str) -> bool:
+def _can_split_names(base: str, pattern: str) -> bool:
     """Whether a glob pattern may match a name that the shell would split or expand as a pattern again."""
-    matches = list(islice(iglob(_BRACKETS.sub("*", pattern), root_dir=base, include_hidden=True), _MAX_MATCHES + 1))  # noqa: PTH207
-    return len(matches) > _MAX_MATCHES or any(_PARTED.search(match) for match in matches)
+    matches = list(islice(iglob(_BRACKET_PART.sub("*", pattern), root_dir=base, include_hidden=True), _MAX_MATCHES + 1))  # noqa: PTH207
+    return len(matches) > _MAX_MATCHES or any(_SPLIT_OR_PATTERN.search(match) for match in matches)
 
 
-def _mark_placeholders(command: SimpleCommand) -> SimpleCommand:
+def _mark_placeholder_words(command: SimpleCommand) -> SimpleCommand:
     """Return the call with every word that may contain the placeholder of xargs or find marked as not known until it
     runs.
     """
-    words = tuple(word if _PROGRAM.fullmatch(word.text) else Word(word.text, dynamic=True) for word in command.words)
+    words = tuple(
+        word if _PLAIN_PROGRAM.fullmatch(word.text) else Word(word.text, dynamic=True) for word in command.words
+    )
     return replace(command, words=words)
 
 
 def _is_harmless_redirect(redirect: Redirect) -> bool:
-    return not redirect.target.dynamic and redirect.target.text in _HARMLESS_TARGETS
+    return not redirect.target.dynamic and redirect.target.text in _HARMLESS_FILES
 
 
-def _list_paths(word: Word) -> list[str]:
+def _list_word_paths(word: Word) -> list[str]:
     """Return the parts of a word that may name a file: the word itself, or what follows `=` or a one-letter option."""
     text = word.text
     if not text.startswith("-"):
@@ -511,7 +541,7 @@ def _list_paths(word: Word) -> list[str]:
     return [part for part in (*glued, *named) if part]
 
 
-def _resolve_places(path: str, *, glob: bool) -> list[Path]:
+def _resolve_paths(path: str, *, glob: bool) -> list[Path]:
     """Return where a path leads: as written, with its links resolved and, for a glob pattern, the targets of its
     matches.
 
@@ -524,7 +554,7 @@ def _resolve_places(path: str, *, glob: bool) -> list[Path]:
         if any(part[:1] == "." and has_glob(part) and fnmatchcase("..", part) for part in path.split("/")):
             return [Path("/")]  # `.*` also matches `..`
         # Shell brackets support more than Python's (`[^a]`, `[[:alpha:]]`), so a bracket expression is widened to `*`.
-        wide = _BRACKETS.sub("*", path)
+        wide = _BRACKET_PART.sub("*", path)
         deep = "**" in wide  # the shell may have `globstar` set
         matches = list(islice(iglob(wide, include_hidden=True, recursive=deep), _MAX_MATCHES + 1))  # noqa: PTH207
         places += [Path(os.path.realpath(match)) for match in matches]

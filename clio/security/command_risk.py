@@ -7,15 +7,20 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.security.readonly.git_grammar import LISTED, is_harmless_setting, is_listed_subcommand
+from clio.security.readonly.git_grammar import READING_SUBCOMMANDS, is_harmless_setting, is_reading_subcommand
 from clio.security.readonly.grammar import Judgement
-from clio.security.readonly.judge import STARTERS, is_listed, is_started, judge_read_only
+from clio.security.readonly.judge import (
+    NAME_PASSING_PROGRAMS,
+    has_readonly_grammar,
+    is_started_by_search,
+    judge_read_only,
+)
 from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, is_influential_variable, word_set
 from clio.security.shell.known_values import is_line_variable
 from clio.security.shell.wrappers import CLEARS_ENVIRONMENT, SCRIPT_BUILTINS, SHELLS, find_git_subcommand, is_loader
 
 Level = Literal["low", "medium", "high"]
-_ORDER: tuple[Level, ...] = ("low", "medium", "high")
+_LEVELS: tuple[Level, ...] = ("low", "medium", "high")
 
 
 class Risk(Struct, frozen=True):
@@ -25,29 +30,29 @@ class Risk(Struct, frozen=True):
     reason: str
 
 
-def low(reason: str) -> Risk:
+def low_risk(reason: str) -> Risk:
     """For a command that only reads."""
     return Risk("low", reason)
 
 
-def medium(reason: str) -> Risk:
+def medium_risk(reason: str) -> Risk:
     """For a command whose changes can be undone, or whose effect is not known."""
     return Risk("medium", reason)
 
 
-def high(reason: str) -> Risk:
+def high_risk(reason: str) -> Risk:
     """For a command that may destroy data, use the network, or hide what it does."""
     return Risk("high", reason)
 
 
 def pick_worst_risk(risks: list[Risk]) -> Risk:
     """Return the most dangerous of several risks, the first among equals; low if there are none."""
-    return max(risks, key=lambda risk: _ORDER.index(risk.level), default=low("nothing runs"))
+    return max(risks, key=lambda risk: _LEVELS.index(risk.level), default=low_risk("nothing runs"))
 
 
 def is_level_above(level: Level, limit: Level) -> bool:
     """Whether one risk level is above another."""
-    return _ORDER.index(level) > _ORDER.index(limit)
+    return _LEVELS.index(level) > _LEVELS.index(limit)
 
 
 def has_option(argv: tuple[str, ...], letters: str, longs: tuple[str, ...] = ()) -> bool:
@@ -69,7 +74,7 @@ def has_option(argv: tuple[str, ...], letters: str, longs: tuple[str, ...] = ())
     return False
 
 
-BUILDS = word_set("""
+BUILD_TOOLS = word_set("""
     make gmake cmake ctest ninja meson bazel gradle gradlew mvn mvnw ant sbt cargo rustc rustfmt clippy-driver go gofmt
     gcc g++ clang clang++ cc c++ ld ar javac java kotlinc scalac swift swiftc xcodebuild dotnet msbuild zig ghc cabal
     stack mix elixir rebar3 dune opam npm npx pnpm pnpx yarn bun bunx node deno tsc ts-node tsx eslint prettier jest
@@ -81,7 +86,7 @@ BUILDS = word_set("""
     """)
 """Build tools, test runners, package managers and interpreters. They run code of the project."""
 
-FILES = word_set(
+FILE_PROGRAMS = word_set(
     "mkdir touch cp mv ln install rmdir rm tee unlink truncate split csplit patch tar unzip zip gzip gunzip bzip2 xz "
     "zstd 7z rsync sed awk gawk mawk nawk perl ed ex vim vi nano emacs chmod chown chgrp setfacl xattr shred dd"
 )
@@ -91,7 +96,7 @@ INTERPRETERS = word_set(
     "python python3 pypy pypy3 node deno bun ruby perl php lua Rscript julia pwsh powershell osascript tclsh"
 )
 
-HIGH: dict[str, str] = {
+HIGH_RISK_PROGRAMS: dict[str, str] = {
     **dict.fromkeys(word_set("sudo doas su pkexec runuser run0"), "it acts as another user"),
     **dict.fromkeys(
         word_set("dd shred diskutil wipefs fdisk sfdisk gdisk parted mkswap losetup cryptsetup"), "it writes raw data"
@@ -113,7 +118,7 @@ HIGH: dict[str, str] = {
 }
 """Programs that are high risk with any arguments, and the reason."""
 
-HIGH_WORDS: dict[str, tuple[frozenset[str], str]] = {
+HIGH_RISK_WORDS: dict[str, tuple[frozenset[str], str]] = {
     "npm": (word_set("publish unpublish deprecate owner access token login adduser -g --global"), "registry"),
     "pnpm": (word_set("publish -g --global login"), "registry"),
     "yarn": (word_set("publish global login"), "registry"),
@@ -154,7 +159,17 @@ HIGH_WORDS: dict[str, tuple[frozenset[str], str]] = {
 }
 """Words that make a program high risk at any position among its arguments, and what they change."""
 
-UPLOADS = ("data", "form", "upload-file", "json", "post-data", "post-file", "body-data", "body-file", "url-query")
+UPLOAD_OPTIONS = (
+    "data",
+    "form",
+    "upload-file",
+    "json",
+    "post-data",
+    "post-file",
+    "body-data",
+    "body-file",
+    "url-query",
+)
 UPLOAD_LETTERS = "dFT"
 """One-letter options of curl that upload data."""
 
@@ -168,7 +183,7 @@ STANDARD_FOLDERS = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/
 """Directories in which a program path can be trusted to be the program of that name."""
 
 
-_WRITES_OR_RUNS = (
+_GIT_OUTPUT_OPTIONS = (
     "output",
     "ext-diff",
     "open-files-in-pager",
@@ -177,16 +192,18 @@ _WRITES_OR_RUNS = (
     "output-directory",
     "show-signature",
 )
-_SAFE_LONG = frozenset({"--text", "--oneline", "--ours", "--others", "--format", "--find-renames", "--show-toplevel"})
+_GIT_SAFE_OPTIONS = frozenset(
+    {"--text", "--oneline", "--ours", "--others", "--format", "--find-renames", "--show-toplevel"}
+)
 
 # Sub-commands whose changes git can undo.
-_MEDIUM = word_set("""
+_GIT_MEDIUM = word_set("""
     add commit merge pull fetch mv rm cherry-pick revert switch init clone am apply submodule format-patch
     archive bundle sparse-checkout rebase fsck ls-remote verify-commit verify-tag maintenance help difftool mergetool
     """)
-_RUNS = {"difftool": "x", "rebase": "x"}
+_GIT_EXEC_OPTIONS = {"difftool": "x", "rebase": "x"}
 """Sub-commands with a one-letter option that names a program to run."""
-_HIGH = {
+_GIT_HIGH = {
     "push": "it changes the remote repository",
     "clean": "it deletes files git does not hold",
     "filter-branch": "it rewrites history",
@@ -212,89 +229,95 @@ def assess_git(command: SimpleCommand) -> Risk:
     words, argv = command.words, command.argv
     place = find_git_subcommand(words)
     if place < 0:
-        return high("git gets an option clio does not know")
+        return high_risk("git gets an option clio does not know")
     for option, value in pairwise(argv[1 : place + 1]):
         if option in ("-c", "--config-env") and (option != "-c" or not is_harmless_setting(value)):
-            return high(f"git gets the setting {value.split('=', 1)[0]!r}, which may run a program")
+            return high_risk(f"git gets the setting {value.split('=', 1)[0]!r}, which may run a program")
         if option.startswith("--config-env="):
-            return high("git gets a setting from a variable, which may run a program")
+            return high_risk("git gets a setting from a variable, which may run a program")
         if option.startswith(("--git-dir", "--work-tree", "--exec-path")):
-            return medium("git works on another repository")
+            return medium_risk("git works on another repository")
     if place >= len(words):
-        return medium("git gets an option clio does not know")
+        return medium_risk("git gets an option clio does not know")
     if words[place].dynamic:
-        return high("the git command is only known when it runs")
-    return _assess_subcommand(argv[place], argv[place + 1 :])
+        return high_risk("the git command is only known when it runs")
+    return _assess_git_subcommand(argv[place], argv[place + 1 :])
 
 
-def _assess_subcommand(name: str, rest: tuple[str, ...]) -> Risk:
-    if name in LISTED and name not in _CHANGES:
-        plain = tuple(word for word in rest if word not in _SAFE_LONG)
-        if has_option(plain, "O" if name == "grep" else "", _WRITES_OR_RUNS):
-            return high(f"git {name} may write a file or run a program")
-        return _CHANGING_FORMS.get(name) or medium(f"git {name} gets an argument that is not known to be harmless")
-    if name in _HIGH:
-        return high(_HIGH[name])
-    if name in _MEDIUM:
+def _assess_git_subcommand(name: str, rest: tuple[str, ...]) -> Risk:
+    if name in READING_SUBCOMMANDS and name not in _GIT_PARTLY_READING:
+        plain = tuple(word for word in rest if word not in _GIT_SAFE_OPTIONS)
+        if has_option(plain, "O" if name == "grep" else "", _GIT_OUTPUT_OPTIONS):
+            return high_risk(f"git {name} may write a file or run a program")
+        return _GIT_CHANGING_FORMS.get(name) or medium_risk(
+            f"git {name} gets an argument that is not known to be harmless"
+        )
+    if name in _GIT_HIGH:
+        return high_risk(_GIT_HIGH[name])
+    if name in _GIT_MEDIUM:
         if has_option(rest, "f", ("force", "exec", "extcmd", "upload-pack", "receive-pack")) and name not in (
             "add",
             "fetch",
         ):
-            return high(f"git {name} is forced, or runs a program")
-        if has_option(rest, _RUNS.get(name, ""), ("upload-pack", "exec", "extcmd")):
-            return high(f"git {name} runs a program")
+            return high_risk(f"git {name} is forced, or runs a program")
+        if has_option(rest, _GIT_EXEC_OPTIONS.get(name, ""), ("upload-pack", "exec", "extcmd")):
+            return high_risk(f"git {name} runs a program")
         if name in ("clone", "init") and has_option(rest, "cu" if name == "clone" else "", ("config", "template")):
-            return high(f"git {name} sets what may run programs later")
+            return high_risk(f"git {name} sets what may run programs later")
         if name == "switch" and has_option(rest, "C", ("discard-changes", "force-create")):
-            return high("git switch throws changes or a branch away")
-        return medium(f"git {name} changes the repository")
-    return _assess_special(name, rest)
+            return high_risk("git switch throws changes or a branch away")
+        return medium_risk(f"git {name} changes the repository")
+    return _assess_git_by_arguments(name, rest)
 
 
-_CHANGES = word_set("apply bisect branch clean notes remote sparse-checkout stash tag worktree help")
+_GIT_PARTLY_READING = word_set("apply bisect branch clean notes remote sparse-checkout stash tag worktree help")
 """Sub-commands that only read in some forms and change the repository in others."""
-_CHANGING_FORMS = {
-    "config": high("git settings may hold secrets, and set programs that run later"),
-    "reflog": high("git reflog forgets commits"),
-    "symbolic-ref": high("it moves a reference"),
+_GIT_CHANGING_FORMS = {
+    "config": high_risk("git settings may hold secrets, and set programs that run later"),
+    "reflog": high_risk("git reflog forgets commits"),
+    "symbolic-ref": high_risk("it moves a reference"),
 }
 
 
-def _assess_special(name: str, rest: tuple[str, ...]) -> Risk:
+def _assess_git_by_arguments(name: str, rest: tuple[str, ...]) -> Risk:
     first = rest[0] if rest else ""
     positionals = [word for word in rest if not word.startswith("-")]
-    changes = medium(f"git {name} changes the repository")
+    changes = medium_risk(f"git {name} changes the repository")
     match name:
         case "branch" | "tag":
             if has_option(rest, "DMCf", ("force", "delete")) or (name == "tag" and has_option(rest, "d")):
-                return high(f"git {name} deletes or overwrites")
+                return high_risk(f"git {name} deletes or overwrites")
             return changes
         case "remote":
-            return medium("git asks the remote repository") if positionals[:1] == ["show"] else changes
+            return medium_risk("git asks the remote repository") if positionals[:1] == ["show"] else changes
         case "stash":
             if first in ("list", "show"):
-                return high("git stash may write a file or run a program")
-            return high("git stash throws work away") if first in ("drop", "clear") else changes
+                return high_risk("git stash may write a file or run a program")
+            return high_risk("git stash throws work away") if first in ("drop", "clear") else changes
         case "worktree" | "notes" | "bisect" | "sparse-checkout":
             return changes
         case "reset":
-            return high("git reset --hard throws changes away") if has_option(rest, "", ("hard", "merge")) else changes
+            return (
+                high_risk("git reset --hard throws changes away")
+                if has_option(rest, "", ("hard", "merge"))
+                else changes
+            )
         case "checkout" | "restore":
             makes = has_option(rest, "bt", ("track", "orphan", "no-track"))
             discards = "--" in rest or "." in positionals or has_option(rest, "fB", ("force", "ours", "theirs"))
             discards = discards or (len(positionals) > 1 and not makes)
             staged = has_option(rest, "S", ("staged",)) and not has_option(rest, "W", ("worktree",))
             if (name == "restore" and not staged) or (name == "checkout" and discards):
-                return high(f"git {name} throws changes away")
+                return high_risk(f"git {name} throws changes away")
             return changes
         case _:
-            return medium(f"clio does not know the command 'git {name}'")
+            return medium_risk(f"clio does not know the command 'git {name}'")
 
 
-_AS_ANOTHER = frozenset({"sudo", "doas", "su", "chroot"})
-ELSEWHERE = _AS_ANOTHER | {"ssh"}
+_USER_SWITCHERS = frozenset({"sudo", "doas", "su", "chroot"})
+ELSEWHERE_WRAPPERS = _USER_SWITCHERS | {"ssh"}
 """Wrappers that run a command as another user or on another machine."""
-PLAIN_STARTERS = (
+TRANSPARENT_WRAPPERS = (
     word_set("""
     time command builtin exec nohup setsid timeout gtimeout nice ionice stdbuf taskset caffeinate xargs find fd fdfind
     watch jobs coproc ! env arch setarch i386 i486 i586 i686 x86_64 linux32 linux64 uname26 flock cmake
@@ -303,8 +326,8 @@ PLAIN_STARTERS = (
     | SCRIPT_BUILTINS
 )
 """Wrappers that start only the call they are given, found on the same PATH, and pass on all variables."""
-_DOWNLOADS = frozenset({"curl", "wget", "fetch", "http", "https", "aria2c"})
-_HARMLESS = word_set("""
+_DOWNLOADERS = frozenset({"curl", "wget", "fetch", "http", "https", "aria2c"})
+_HARMLESS_VARIABLES = word_set("""
     LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI COLUMNS LINES TERM COLORTERM NODE_ENV
     RUST_BACKTRACE RUST_LOG
     PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONHASHSEED PYTHONIOENCODING PYTHONUTF8 PYTHONFAULTHANDLER
@@ -312,11 +335,11 @@ _HARMLESS = word_set("""
     HYPOTHESIS_PROFILE PYTEST_DISABLE_PLUGIN_AUTOLOAD
     """)
 _LOCALE = re.compile(r"(?!.*\.\.)[\w.@:-]*", re.ASCII)
-_ZONE = re.compile(r"(?!.*\.\.)(?:[A-Za-z][\w+-]*(?:/[A-Za-z][\w+-]*){0,2})?", re.ASCII)
+_TIME_ZONE = re.compile(r"(?!.*\.\.)(?:[A-Za-z][\w+-]*(?:/[A-Za-z][\w+-]*){0,2})?", re.ASCII)
 _PLAIN_VALUE = re.compile(r"[\w.,:=+%-]*", re.ASCII)
 """Excludes paths and references to environment variables, whose value a program could print."""
-_ANY_WORD = "1"
-_ONLY_READ = word_set("""
+_WORD_FOR_COMPUTED = "1"
+_ALWAYS_READING = word_set("""
     ls cat head tail stat df pwd echo printf true false : whoami id uname arch which type whereis basename dirname
     realpath readlink cut tr nl tac rev fold fmt column paste join comm cmp md5sum sha1sum sha224sum sha256sum sha384sum
     sha512sum b2sum cksum sum md5 shasum od hexdump strings seq expr test [ [[ sleep ps uptime free nproc lscpu
@@ -324,51 +347,54 @@ _ONLY_READ = word_set("""
     readarray getopts unset eza exa tsort zcat gzcat
     """)
 """Programs that only read, whatever their arguments are; an argument that is not known yet adds little risk."""
-_SOURCE = r"(?:\.|(?:\./)?(?:src|lib|tests?)/?|\$PWD|\$\{?PYTHONPATH\}?|\$\(pwd\))"
-_SOURCES = re.compile(rf"{_SOURCE}(?::{_SOURCE})*:?")
+_SOURCE_FOLDER = r"(?:\.|(?:\./)?(?:src|lib|tests?)/?|\$PWD|\$\{?PYTHONPATH\}?|\$\(pwd\))"
+_SOURCE_FOLDERS = re.compile(rf"{_SOURCE_FOLDER}(?::{_SOURCE_FOLDER})*:?")
 
 
-def assess(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
+def assess_command(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
     """Assess one simple command as written, including its wrappers and pipes.
 
     Args:
         line: the line that contains the command. Without it, no command started by xargs is recognized as harmless.
     """
     for wrapper in command.wrappers:
-        if wrapper in _AS_ANOTHER:
-            return high(f"it acts as another user ({wrapper})")
+        if wrapper in _USER_SWITCHERS:
+            return high_risk(f"it acts as another user ({wrapper})")
         if wrapper == "ssh":
-            return high("it runs on another machine")
+            return high_risk("it runs on another machine")
     if not command.words:
-        return assess_env(command, line)
+        return assess_variables(command, line)
     if command.words[0].dynamic:
-        return high("its program is only known when it runs")
-    own, env = pick_worst_risk([_program(command, line), _assess_wrappers(command)]), assess_env(command, line)
+        return high_risk("its program is only known when it runs")
+    own, env = (
+        pick_worst_risk([_assess_program(command, line), _assess_wrappers(command)]),
+        assess_variables(command, line),
+    )
     return env if is_level_above(env.level, own.level) else own
 
 
 def _assess_wrappers(command: SimpleCommand) -> Risk:
     """Assess the wrappers of a command: `uv run`, `bundle exec` and similar programs first run code of the project."""
     if CLEARS_ENVIRONMENT in command.wrappers:
-        return medium("it keeps variables from the command that clio sets for what runs unasked")
-    other = next((each for each in command.wrappers if each not in PLAIN_STARTERS and not is_loader(each)), None)
-    return medium(f"{other} may run something else first") if other else low("it is started as it is")
+        return medium_risk("it keeps variables from the command that clio sets for what runs unasked")
+    other = next((each for each in command.wrappers if each not in TRANSPARENT_WRAPPERS and not is_loader(each)), None)
+    return medium_risk(f"{other} may run something else first") if other else low_risk("it is started as it is")
 
 
-def assess_env(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
+def assess_variables(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
     """Assess the variables a command sets, because some decide which code runs. The worst one counts."""
-    settings = [_setting(command, name, value, line) for name, value in command.env]
-    return pick_worst_risk([low("it sets nothing that matters"), *settings])
+    settings = [_assess_variable(command, name, value, line) for name, value in command.env]
+    return pick_worst_risk([low_risk("it sets nothing that matters"), *settings])
 
 
-def _setting(command: SimpleCommand, name: str, value: str, line: CommandLine | None) -> Risk:
-    if is_harmless_variable(name, value) or _its_own(command, name, line):
-        return low("it sets nothing that matters")
-    if names_own_code(command, name, value):
-        return medium(f"the variable {name} says where the project's code lies")
+def _assess_variable(command: SimpleCommand, name: str, value: str, line: CommandLine | None) -> Risk:
+    if is_harmless_variable(name, value) or _is_private_variable(command, name, line):
+        return low_risk("it sets nothing that matters")
+    if is_own_code_path(command, name, value):
+        return medium_risk(f"the variable {name} says where the project's code lies")
     if is_influential_variable(name):
-        return high(f"the variable {name} can change which code runs")
-    return medium(f"it sets the variable {name}")
+        return high_risk(f"the variable {name} can change which code runs")
+    return medium_risk(f"it sets the variable {name}")
 
 
 def is_harmless_variable(name: str, value: str) -> bool:
@@ -381,26 +407,26 @@ def is_harmless_variable(name: str, value: str) -> bool:
         # A path could select translation files in the project, whose format strings can print the memory of a program.
         return _LOCALE.fullmatch(value) is not None
     if name == "TZ":
-        return _ZONE.fullmatch(value) is not None
-    return name in _HARMLESS and _PLAIN_VALUE.fullmatch(value) is not None
+        return _TIME_ZONE.fullmatch(value) is not None
+    return name in _HARMLESS_VARIABLES and _PLAIN_VALUE.fullmatch(value) is not None
 
 
-def names_own_code(command: SimpleCommand, name: str, value: str) -> bool:
+def is_own_code_path(command: SimpleCommand, name: str, value: str) -> bool:
     """Whether a variable only points a test run at the project's own code, which the tests run anyway."""
     tests = command.program in ("pytest", "export") or command.argv[1:3] in (("-m", "pytest"), ("-m", "unittest"))
-    return name == "PYTHONPATH" and tests and _SOURCES.fullmatch(value) is not None
+    return name == "PYTHONPATH" and tests and _SOURCE_FOLDERS.fullmatch(value) is not None
 
 
-def _its_own(command: SimpleCommand, name: str, line: CommandLine | None) -> bool:
+def _is_private_variable(command: SimpleCommand, name: str, line: CommandLine | None) -> bool:
     """Whether a variable is private to the line (`count=0`), or `IFS` set for `read`."""
     if name == "IFS":
         return command.program == "read" and not command.wrappers
     if command.words or not is_line_variable(name):
         return False
-    return not name[:1].isupper() or (line is not None and _reads_variable(line, name))
+    return not name[:1].isupper() or (line is not None and _is_variable_read(line, name))
 
 
-def _reads_variable(line: CommandLine, name: str) -> bool:
+def _is_variable_read(line: CommandLine, name: str) -> bool:
     """Whether a word of the line uses a variable, so that the line sets it for its own use."""
     words = [word.text for command in line.commands for word in command.words]
     words += [redirect.target.text for redirect in line.redirects]
@@ -422,58 +448,60 @@ def judge_reading(command: SimpleCommand, line: CommandLine | None = None) -> Ju
     """
     if not command.words:
         return Judgement()
-    if not is_listed(command.program) or not is_known_program_name(command.words[0].text):
+    if not has_readonly_grammar(command.program) or not is_known_program_name(command.words[0].text):
         return f"clio does not know the program {command.words[0].text!r}"
-    if is_started(command) or command.program in STARTERS:
+    if is_started_by_search(command) or command.program in NAME_PASSING_PROGRAMS:
         return judge_read_only(command, line)
-    words = tuple(Word(_ANY_WORD) if word.dynamic else word for word in command.words)
+    words = tuple(Word(_WORD_FOR_COMPUTED) if word.dynamic else word for word in command.words)
     return judge_read_only(replace(command, words=(*words, *map(Word, command.declares))), line)
 
 
-def _program(command: SimpleCommand, line: CommandLine | None) -> Risk:
+def _assess_program(command: SimpleCommand, line: CommandLine | None) -> Risk:
     program = command.program
-    if program in HIGH:
-        return high(HIGH[program])
+    if program in HIGH_RISK_PROGRAMS:
+        return high_risk(HIGH_RISK_PROGRAMS[program])
     if program.startswith("mkfs"):
-        return high("it formats a disk")
+        return high_risk("it formats a disk")
     # Homoglyphs: a Cyrillic "с" in a program's name looks like the Latin letter.
     if not program.isascii():
-        return high("its name holds letters that may only look like others")
+        return high_risk("its name holds letters that may only look like others")
     if not is_known_program_name(command.words[0].text):
-        return medium(f"it runs the program {command.words[0].text!r}")
-    if not is_listed(program):
-        return _danger(command)
+        return medium_risk(f"it runs the program {command.words[0].text!r}")
+    if not has_readonly_grammar(program):
+        return _assess_unknown_call(command)
     judged = judge_reading(command, line)
-    if isinstance(judged, Judgement) and (not command.dynamic or is_started(command) or program in _ONLY_READ):
-        return low(f"{program} only reads")
+    if isinstance(judged, Judgement) and (
+        not command.dynamic or is_started_by_search(command) or program in _ALWAYS_READING
+    ):
+        return low_risk(f"{program} only reads")
     judged = "an argument is only known when it runs" if isinstance(judged, Judgement) else judged
-    danger = _danger(command)
-    other_form = program in BUILDS and not judged.startswith("the option")
-    if danger.level == "high" or other_form or (program == "git" and not is_listed_subcommand(command.words)):
+    danger = _assess_unknown_call(command)
+    other_form = program in BUILD_TOOLS and not judged.startswith("the option")
+    if danger.level == "high" or other_form or (program == "git" and not is_reading_subcommand(command.words)):
         return danger
-    return medium(judged if judged.startswith(program) else f"{program}: {judged}")
+    return medium_risk(judged if judged.startswith(program) else f"{program}: {judged}")
 
 
-def _danger(command: SimpleCommand) -> Risk:
+def _assess_unknown_call(command: SimpleCommand) -> Risk:
     """Assess a program that is not known to be read-only."""
     program, rest = command.program, command.argv[1:]
     if program in SHELLS or program in INTERPRETERS:
-        return _interpreter(command)
-    special = _special(command, program, rest)
+        return _assess_interpreter(command)
+    special = _assess_by_arguments(command, program, rest)
     if special is not None:
         return special
-    if program in HIGH_WORDS:
-        words, what = HIGH_WORDS[program]
+    if program in HIGH_RISK_WORDS:
+        words, what = HIGH_RISK_WORDS[program]
         if found := next((word for word in rest if word in words), None):
-            return high(f"{program} {found} changes the {what}")
-    if program in BUILDS or program in HIGH_WORDS:
-        return medium(f"{program} runs the project's or a package's code")
-    if program in FILES:
-        return medium(f"{program} changes files")
-    return medium(f"clio does not know the program {program!r}")
+            return high_risk(f"{program} {found} changes the {what}")
+    if program in BUILD_TOOLS or program in HIGH_RISK_WORDS:
+        return medium_risk(f"{program} runs the project's or a package's code")
+    if program in FILE_PROGRAMS:
+        return medium_risk(f"{program} changes files")
+    return medium_risk(f"clio does not know the program {program!r}")
 
 
-def _special(command: SimpleCommand, program: str, rest: tuple[str, ...]) -> Risk | None:
+def _assess_by_arguments(command: SimpleCommand, program: str, rest: tuple[str, ...]) -> Risk | None:
     """Assess programs whose risk depends on their arguments in a special way; None for all others."""
     match program:
         case "git":
@@ -481,35 +509,43 @@ def _special(command: SimpleCommand, program: str, rest: tuple[str, ...]) -> Ris
         case "rm" | "unlink":
             wide = any(word.glob or word.dynamic for word in command.words[1:])
             many = has_option(rest, "rRf", ("recursive", "force")) or wide
-            return high("it deletes without a way back") if many else medium("it deletes a file")
+            return high_risk("it deletes without a way back") if many else medium_risk("it deletes a file")
         case "find" if "-delete" in rest:
-            return high("find deletes what it finds")
+            return high_risk("find deletes what it finds")
         case "chmod" | "chown" | "chgrp":
             wide = has_option(rest, "R", ("recursive",)) or any("s" in word or "777" in word for word in rest[:1])
-            return high(f"{program} changes many permissions") if wide else medium(f"{program} changes permissions")
+            return (
+                high_risk(f"{program} changes many permissions")
+                if wide
+                else medium_risk(f"{program} changes permissions")
+            )
         case "curl" | "wget":
-            sends = has_option(rest, UPLOAD_LETTERS if program == "curl" else "", UPLOADS)
+            sends = has_option(rest, UPLOAD_LETTERS if program == "curl" else "", UPLOAD_OPTIONS)
             method = any(word.upper() in ("POST", "PUT", "PATCH", "DELETE") for word in rest)
-            return high(f"{program} sends data away") if sends or method else medium(f"{program} uses the network")
+            return (
+                high_risk(f"{program} sends data away")
+                if sends or method
+                else medium_risk(f"{program} uses the network")
+            )
         case "eval" | "source" | ".":
-            return medium("it runs a script in this shell")
+            return medium_risk("it runs a script in this shell")
         case "env" | "printenv":
-            return medium("it shows the environment, secrets included")
+            return medium_risk("it shows the environment, secrets included")
         case _:
             return None
 
 
-def _interpreter(command: SimpleCommand) -> Risk:
+def _assess_interpreter(command: SimpleCommand) -> Risk:
     program, rest = command.program, command.argv[1:]
     file = next((word for word in rest if not word.startswith("-")), None)
     reads_input = file is None or "-s" in rest
-    if command.upstream and reads_input and not _has_code(rest):
-        download = next((name for name in command.upstream if name in _DOWNLOADS), None)
-        return high(f"it runs what {download} downloads" if download else "it runs what the pipe brings")
+    if command.upstream and reads_input and not _has_inline_code(rest):
+        download = next((name for name in command.upstream if name in _DOWNLOADERS), None)
+        return high_risk(f"it runs what {download} downloads" if download else "it runs what the pipe brings")
     if any(word.dynamic for word in command.words[1:2]):
-        return high("the program text is only known when it runs")
-    return medium("it runs code clio cannot look into" if _has_code(rest) else f"{program} runs a program")
+        return high_risk("the program text is only known when it runs")
+    return medium_risk("it runs code clio cannot look into" if _has_inline_code(rest) else f"{program} runs a program")
 
 
-def _has_code(rest: tuple[str, ...]) -> bool:
+def _has_inline_code(rest: tuple[str, ...]) -> bool:
     return any(word.startswith(("-c", "-e", "-m", "-r", "--eval", "--print", "-p")) for word in rest)

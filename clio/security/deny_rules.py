@@ -11,19 +11,19 @@ from typing import Literal, Protocol
 from msgspec.structs import replace
 
 from clio.security import command_risk as tables
-from clio.security.actions import Rule, is_about_commands
+from clio.security.actions import Rule, is_command_rule
 from clio.security.program_options import (
-    ABBREVIATES,
+    ABBREVIATING_PROGRAMS,
+    ALIASING_PROGRAMS,
+    EQUIVALENT_CALLS,
     GLOBAL_OPTIONS,
-    HAS_ALIASES,
-    IMPLIES,
+    IMPLIED_SUBCOMMANDS,
     KNOWN_SUBCOMMANDS,
-    RUNS_SCRIPTS,
-    SAME_OPTIONS,
-    SAME_PROGRAM,
-    SINGLE_DASH_WORDS,
-    STANDS_FOR,
-    SYNONYMS,
+    OPTION_SPELLINGS,
+    PROGRAM_ALIASES,
+    SCRIPT_RUNNERS,
+    SINGLE_DASH_PROGRAMS,
+    SUBCOMMAND_SYNONYMS,
 )
 from clio.security.readonly.git_grammar import is_harmless_setting
 from clio.security.readonly.judge import judge_read_only
@@ -48,29 +48,29 @@ from clio.security.shell.wrappers import (
     make_options,
 )
 
-_RUNNING_FILES = word_set("tar rsync sed awk gawk mawk nawk perl ed ex vim vi nano emacs zip split")
+_RUNNING_FILE_PROGRAMS = word_set("tar rsync sed awk gawk mawk nawk perl ed ex vim vi nano emacs zip split")
 """File programs that can also run code or commands given as an argument."""
-_COPIES = word_set("cp mv ln install")
-FILES_ONLY = (tables.FILES - _RUNNING_FILES) | PROGRAMS.keys()
+_COPYING_PROGRAMS = word_set("cp mv ln install")
+PURE_FILE_PROGRAMS = (tables.FILE_PROGRAMS - _RUNNING_FILE_PROGRAMS) | PROGRAMS.keys()
 """Programs that run nothing, except what one of their options names."""
-_PRINTS = word_set("echo printf : true false test [")
-_QUOTES = _PRINTS | {"gh", "man", "cd"}
-_OPTIONS_ONLY = word_set("man info apropos whatis help type")
-_GIT_QUOTES = word_set(
+_PRINTING_PROGRAMS = word_set("echo printf : true false test [")
+_QUOTING_PROGRAMS = _PRINTING_PROGRAMS | {"gh", "man", "cd"}
+_DOCUMENTATION_PROGRAMS = word_set("man info apropos whatis help type")
+_GIT_QUOTING_COMMANDS = word_set(
     """
     add blame branch checkout cherry-pick commit describe diff log merge mv notes reflog reset restore revert rm
     shortlog show stash status switch tag
     """
 )
 """Git sub-commands that run nothing named in their arguments."""
-_STARTS_CALLS = word_set("exec x dlx explore run tool -- -x -e --exec --command debug")
-_PARTS = re.compile(r"(?:\\[nrt]|[\s;&|()<>'\"`,\[\]{}=:!@$\\#^~+*?-](?<!\w-))+")
-_SUBSTITUTES = ("$(", "`")
+_CALL_WORDS = word_set("exec x dlx explore run tool -- -x -e --exec --command debug")
+_TEXT_SEPARATOR = re.compile(r"(?:\\[nrt]|[\s;&|()<>'\"`,\[\]{}=:!@$\\#^~+*?-](?<!\w-))+")
+_SUBSTITUTION_SIGNS = ("$(", "`")
 
 
 def has_program_name(text: str, is_program: Callable[[str], bool], lead: Sequence[str]) -> bool:
     """Whether a text, split at blanks and operators, contains a program followed by the words of `lead` in order."""
-    parts = [part for part in _PARTS.split(text) if part]
+    parts = [part for part in _TEXT_SEPARATOR.split(text) if part]
     for place, part in enumerate(parts):
         # `-Orm` is the option `-O` with the value `rm`; splitting removes the dash.
         if not (is_program(part) or (len(part) > 1 and f"-{part}" in text and is_program(part[1:]))):
@@ -83,23 +83,23 @@ def has_program_name(text: str, is_program: Callable[[str], bool], lead: Sequenc
 
 def iter_runnable_texts(command: SimpleCommand, line: CommandLine | None) -> Iterator[tuple[str, bool]]:
     """Yield each text a command may run, and whether the text may be a program name if it is a single word."""
-    yield from ((value, True) for value in _variables(command, line))
-    if not command.words or command.words[0].dynamic or command.program in _PRINTS:
+    yield from ((value, True) for value in _iter_passed_values(command, line))
+    if not command.words or command.words[0].dynamic or command.program in _PRINTING_PROGRAMS:
         return
     if not isinstance(judge_read_only(command, line), str):
         return
     program = command.program
     if program == "git":
-        yield from _git_texts(command.words)
+        yield from _iter_git_texts(command.words)
         return
-    if program in _COPIES:
+    if program in _COPYING_PROGRAMS:
         yield from ((word.text, True) for word in command.words[1:-1] if _is_installed_path(word.text))
-    if program in FILES_ONLY:
-        yield from _option_values(command.words)
+    if program in PURE_FILE_PROGRAMS:
+        yield from _iter_option_values(command.words)
         return
-    if program in _QUOTES - _OPTIONS_ONLY:
+    if program in _QUOTING_PROGRAMS - _DOCUMENTATION_PROGRAMS:
         return
-    yield from _own_words(program, command.words)
+    yield from _iter_arguments(program, command.words)
     if command.stdin and command.stdin != STDIN_FROM_FILE:
         yield command.stdin, True
     if line is not None and command.upstream:
@@ -110,7 +110,7 @@ def iter_runnable_texts(command: SimpleCommand, line: CommandLine | None) -> Ite
                 yield each.stdin, True
 
 
-def _variables(command: SimpleCommand, line: CommandLine | None) -> Iterator[str]:
+def _iter_passed_values(command: SimpleCommand, line: CommandLine | None) -> Iterator[str]:
     """Yield the values of the variables that programs receive; variables of the shell alone are left out."""
     exported = {name for each in line.commands for name in each.declares} if line is not None else set[str]()
     for name, value in command.env:
@@ -125,14 +125,14 @@ def _variables(command: SimpleCommand, line: CommandLine | None) -> Iterator[str
             yield value
 
 
-def _git_texts(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
+def _iter_git_texts(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
     place = find_git_subcommand(words)
     place = place if place >= 0 else len(words)
     for word in words[1:place]:
         if "=" in word.text and not is_harmless_setting(word.text):
             yield word.text, True
     sub = words[place].text if place < len(words) else ""
-    if sub in _GIT_QUOTES:
+    if sub in _GIT_QUOTING_COMMANDS:
         return
     rest = words[place + 1 :]
     for at, word in enumerate(rest):
@@ -140,7 +140,7 @@ def _git_texts(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
         yield word.text, after_option or sub == "config" or word.text.startswith("-")
 
 
-def _option_values(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
+def _iter_option_values(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
     for at, word in enumerate(words[1:], 1):
         if word.text.startswith("--") and "=" in word.text:
             yield word.text.partition("=")[2], True
@@ -148,47 +148,47 @@ def _option_values(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
             yield word.text, True
 
 
-def _own_words(program: str, words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
+def _iter_arguments(program: str, words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
     """Yield the arguments of a program. Names of sub-commands, scripts and targets are marked as not being programs."""
-    has_subcommands = program in GLOBAL_OPTIONS or program in tables.BUILDS or program in tables.INTERPRETERS
+    has_subcommands = program in GLOBAL_OPTIONS or program in tables.BUILD_TOOLS or program in tables.INTERPRETERS
     starts = script = False
     for at, word in enumerate(words[1:], 1):
-        single = (starts and not script) if has_subcommands else program not in _OPTIONS_ONLY
+        single = (starts and not script) if has_subcommands else program not in _DOCUMENTATION_PROGRAMS
         yield word.text, single
-        if word.text in _STARTS_CALLS or SYNONYMS.get(program, {}).get(word.text) in ("run", "exec"):
-            runs = SYNONYMS.get(program, {}).get(word.text, word.text) == "run"
-            script = runs and program in RUNS_SCRIPTS and at < 4
+        if word.text in _CALL_WORDS or SUBCOMMAND_SYNONYMS.get(program, {}).get(word.text) in ("run", "exec"):
+            runs = SUBCOMMAND_SYNONYMS.get(program, {}).get(word.text, word.text) == "run"
+            script = runs and program in SCRIPT_RUNNERS and at < 4
             starts = True
         elif script and not word.text.startswith("-"):
             script = starts = False
 
 
 def _is_installed_path(text: str) -> bool:
-    return text.startswith("/") or "/bin/" in text or any(mark in text for mark in _SUBSTITUTES)
+    return text.startswith("/") or "/bin/" in text or any(mark in text for mark in _SUBSTITUTION_SIGNS)
 
 
-Match = Literal["no", "maybe", "yes"]
+Certainty = Literal["no", "maybe", "yes"]
 """"maybe": the decision depends on an argument that is not known before the command runs."""
 Words = tuple[Word, ...]
 
-_ORDER: dict[Match, int] = {"no": 0, "maybe": 1, "yes": 2}
+_CERTAINTY_ORDER: dict[Certainty, int] = {"no": 0, "maybe": 1, "yes": 2}
 _NO_OPTIONS = make_options()
-_LOSES_ITS_CALL = SHELLS | UNPARSED_SHELLS | SCRIPT_BUILTINS | {"watch"}
+_NAME_ONLY_WRAPPERS = SHELLS | UNPARSED_SHELLS | SCRIPT_BUILTINS | {"watch"}
 """Wrappers of whose own call the parser keeps only the program name."""
-_ANYTHING = Word("$…", dynamic=True, glob=True)
+_UNKNOWN_WORD = Word("$…", dynamic=True, glob=True)
 _MAX_DEPTH = 5
 """Nested aliases and calls that are resolved. A rule counts as matching beyond that."""
 _MAX_OPTION_WORDS = 150
 """With more words than this before a sub-command, options are no longer parsed and the answer is "maybe"."""
-_LEADS_IN = frozenset({"--", "exec", "run", "x", "-c", "-e", "--command", "-x"})
-_QUOTES_OTHERS = FILES_ONLY | {"git", "gh"}
+_CALL_INTRODUCERS = frozenset({"--", "exec", "run", "x", "-c", "-e", "--command", "-x"})
+_NEVER_STARTING = PURE_FILE_PROGRAMS | {"git", "gh"}
 """Programs that do not run what their arguments name."""
 _INTERPRETERS = tables.INTERPRETERS | {"awk", "gawk", "mawk", "nawk", "ipython", "ts-node", "tsx", "jshell"}
-_VERSION = re.compile(r"[\d.]+t?$")
-_CODE = re.compile(r"-[A-Za-z]*[ceErp]\S*|--eval(?:=.*)?|--print|--command|--execute|eval|.*\bsystem\s*\(.*")
+_VERSION_SUFFIX = re.compile(r"[\d.]+t?$")
+_CODE_ARGUMENT = re.compile(r"-[A-Za-z]*[ceErp]\S*|--eval(?:=.*)?|--print|--command|--execute|eval|.*\bsystem\s*\(.*")
 """Arguments that give an interpreter its program as text. awk takes it as an operand."""
-_DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?-([\w./+-]+)\}")
-_LOCATED = re.compile(r"\$\(\s*(?:which|command -v|type -[pP])\s+([\w.+/-]+)\s*\)")
+_DEFAULT_EXPANSION = re.compile(r"\$\{([A-Za-z_]\w*):?-([\w./+-]+)\}")
+_PROGRAM_LOOKUP = re.compile(r"\$\(\s*(?:which|command -v|type -[pP])\s+([\w.+/-]+)\s*\)")
 
 
 class AliasSource(Protocol):
@@ -207,20 +207,20 @@ class AliasSource(Protocol):
         ...
 
 
-def _gives_code(command: SimpleCommand) -> bool:
+def _has_inline_code(command: SimpleCommand) -> bool:
     """Whether an interpreter, whose language clio does not parse, receives its program as text in the line."""
-    name = _VERSION.sub("", command.program)
-    return name in _INTERPRETERS and any(_CODE.fullmatch(text) for text in command.argv[1:])
+    name = _VERSION_SUFFIX.sub("", command.program)
+    return name in _INTERPRETERS and any(_CODE_ARGUMENT.fullmatch(text) for text in command.argv[1:])
 
 
-def match_deny(rule: Rule, command: SimpleCommand, aliases: AliasSource | None = None) -> Match:
+def match_deny(rule: Rule, command: SimpleCommand, aliases: AliasSource | None = None) -> Certainty:
     """Whether a rule forbids a command, whatever name or spelling the command uses."""
-    if not is_about_commands(rule):
+    if not is_command_rule(rule):
         return "no"
-    return _Matcher(rule, aliases).match(command)
+    return _RuleMatcher(rule, aliases).match(command)
 
 
-class _Matcher:
+class _RuleMatcher:
     """One parsed rule: its program, the words that must follow in order, and the options that may occur anywhere."""
 
     def __init__(self, rule: Rule, aliases: AliasSource | None, depth: int = 0) -> None:
@@ -228,90 +228,92 @@ class _Matcher:
         self.aliases = aliases
         self.depth = depth
         words = rule.words[:-1] if len(rule.words) > 1 and rule.words[-1] == "*" else rule.words
-        (self.program, *rest) = _respelled_rule(words)
+        (self.program, *rest) = _respell_rule(words)
         place = next((place for place, word in enumerate(rest) if word.startswith("-")), len(rest))
         self.lead, self.tail = tuple(rest[:place]), tuple(rest[place:])
 
-    def match(self, command: SimpleCommand) -> Match:
+    def match(self, command: SimpleCommand) -> Certainty:
         """Whether the rule forbids a command. Computed words are replaced by the values that the line assigns."""
-        found = self._match(command)
+        found = self._match_calls(command)
         if found == "yes" and command.dynamic and self.aliases is not None and self.depth == 0:
             calls = _find_plain_calls(command, self.aliases.line)
             if calls:
-                found = _worst([self._match(call) for call in calls])
+                found = _pick_most_certain([self._match_calls(call) for call in calls])
         if found != "yes" and self.depth == 0 and self._is_in_text(command):
-            return "yes" if _gives_code(command) else "maybe"
+            return "yes" if _has_inline_code(command) else "maybe"
         return found
 
     def _is_in_text(self, command: SimpleCommand) -> bool:
         """Whether a text that the command's program may run contains the program of the rule."""
         line = self.aliases.line if self.aliases is not None else None
-        literal = _program_name(self.program)
+        literal = _normalize_program(self.program)
         plain = not any(mark in literal for mark in "*?[")
         for text, single in iter_runnable_texts(command, line):
-            if (plain and literal not in text.casefold()) or (not single and self._named(Word(text))):
+            if (plain and literal not in text.casefold()) or (not single and self._is_named(Word(text))):
                 continue
-            if has_program_name(text, lambda part: self._named(Word(part)), self.lead):
+            if has_program_name(text, lambda part: self._is_named(Word(part)), self.lead):
                 return True
         return False
 
-    def _match(self, command: SimpleCommand) -> Match:
-        found: list[Match] = [self._call(call, command) for call in _calls(command)]
-        if not self.lead and not self.tail and any(self._named(Word(wrapper)) for wrapper in command.wrappers):
+    def _match_calls(self, command: SimpleCommand) -> Certainty:
+        found: list[Certainty] = [self._match_call(call, command) for call in _iter_calls(command)]
+        if not self.lead and not self.tail and any(self._is_named(Word(wrapper)) for wrapper in command.wrappers):
             return "yes"
-        lost = [wrapper for wrapper in command.wrappers if wrapper in _LOSES_ITS_CALL]
-        if any(self._call((Word(wrapper), _ANYTHING), command) != "no" for wrapper in lost):
+        lost = [wrapper for wrapper in command.wrappers if wrapper in _NAME_ONLY_WRAPPERS]
+        if any(self._match_call((Word(wrapper), _UNKNOWN_WORD), command) != "no" for wrapper in lost):
             found.append("maybe")
-        return _worst(found)
+        return _pick_most_certain(found)
 
-    def _call(self, call: Words, command: SimpleCommand) -> Match:
+    def _match_call(self, call: Words, command: SimpleCommand) -> Certainty:
         """Whether the rule forbids one call, its wrappers removed."""
         if not call:
             return "no"
         first = call[0]
         if first.dynamic:
             splits = first.glob or "@" in first.text or "*" in first.text or "{" in first.text
-            return "yes" if splits or len(call) == 1 else self._arguments(call, command)
-        if self._named(first):
-            return _worst([self._arguments(call, command), *self._started_by_itself(call, command)])
+            return "yes" if splits or len(call) == 1 else self._match_arguments(call, command)
+        if self._is_named(first):
+            return _pick_most_certain([self._match_arguments(call, command), *self._match_self_started(call, command)])
         if first.glob and fnmatchcase(self.program, first.text.rsplit("/", 1)[-1]):
-            return self._arguments(call, command)
-        return self._started(call, command)
+            return self._match_arguments(call, command)
+        return self._match_started(call, command)
 
-    def _started_by_itself(self, call: Words, command: SimpleCommand) -> Iterator[Match]:
+    def _match_self_started(self, call: Words, command: SimpleCommand) -> Iterator[Certainty]:
         """Match calls that a program starts of itself, as in `npm exec npm publish`."""
         if not self.lead and not self.tail:
             return
         for place, word in enumerate(call[2:], 2):
-            runs_text = _family(self.program) == "cargo" and self.depth < _MAX_DEPTH  # `cargo watch -x "test -q"`
+            runs_text = (
+                _get_listed_name(self.program) == "cargo" and self.depth < _MAX_DEPTH
+            )  # `cargo watch -x "test -q"`
             if runs_text and call[place - 1].text in ("-x", "--exec") and not word.dynamic:
-                inner = _Matcher(self.rule, self.aliases, self.depth + 1)
+                inner = _RuleMatcher(self.rule, self.aliases, self.depth + 1)
                 for each in parse_command_line(f"cargo {word.text}").commands:
                     yield inner.match(each)
             before = [each.text for each in call[1:place]]
-            if self._named(word) and any(text in _LEADS_IN or text == "explore" for text in before):
-                yield self._arguments(call[place:], command)
+            if self._is_named(word) and any(text in _CALL_INTRODUCERS or text == "explore" for text in before):
+                yield self._match_arguments(call[place:], command)
 
-    def _named(self, word: Word) -> bool:
-        name = _program_name(word.text)
+    def _is_named(self, word: Word) -> bool:
+        name = _normalize_program(word.text)
         return any(
             fnmatchcase(each, pattern)
-            for each in {name, word.text, _family(name)}
-            for pattern in (self.program, _program_name(self.program))
+            for each in {name, word.text, _get_listed_name(name)}
+            for pattern in (self.program, _normalize_program(self.program))
         )
 
-    def _arguments(self, call: Words, command: SimpleCommand) -> Match:
+    def _match_arguments(self, call: Words, command: SimpleCommand) -> Certainty:
         args = call[1:]
-        known = GLOBAL_OPTIONS.get(_family(self.program), _NO_OPTIONS)
-        found: list[Match] = [self._walk(args, lead, known, call, command, {}) for lead in self._leads()]
-        return _worst(found)
+        known = GLOBAL_OPTIONS.get(_get_listed_name(self.program), _NO_OPTIONS)
+        found: list[Certainty] = [self._match_lead(args, lead, known, call, command, {}) for lead in self._iter_leads()]
+        return _pick_most_certain(found)
 
-    def _leads(self) -> Iterator[tuple[str, ...]]:
+    def _iter_leads(self) -> Iterator[tuple[str, ...]]:
         """Yield the words that must follow the program, in each equivalent form."""
         yield self.lead
-        program = _family(self.program)
-        if self.lead and program in RUNS_SCRIPTS:
-            names = SYNONYMS.get(program, {})
+        program = _get_listed_name(self.program)
+        if self.lead and program in SCRIPT_RUNNERS:
+            names = SUBCOMMAND_SYNONYMS.get(program, {})
             if names.get(self.lead[0], self.lead[0]) == "run" and len(self.lead) > 1 and program != "npm":
                 yield self.lead[1:]
             elif program != "npm":
@@ -319,23 +321,23 @@ class _Matcher:
         if self.lead and program == "git":
             yield ("for-each-repo", *self.lead)
         text = " ".join(self.lead)
-        for word, others in IMPLIES.get(program, {}).items():
+        for word, others in IMPLIED_SUBCOMMANDS.get(program, {}).items():
             for other in others:
                 if text == other or text.startswith(f"{other} "):
                     yield (word, *text[len(other) :].split())
                 if self.lead[:1] == (word,) and " " in other:
                     yield (*other.split(), *self.lead[1:])
 
-    def _walk(
+    def _match_lead(
         self,
         args: Words,
         lead: Sequence[str],
         known: Options,
         call: Words,
         command: SimpleCommand,
-        seen: "dict[tuple[int, int, bool], Match]",
+        seen: "dict[tuple[int, int, bool], Certainty]",
         options_end: bool = False,
-    ) -> Match:
+    ) -> Certainty:
         """Whether these words occur in this order among the operands, for at least one way to parse the options in
         between.
 
@@ -347,67 +349,68 @@ class _Matcher:
         place = (len(args), len(lead), options_end)
         if place not in seen:
             far = len(call) - len(args) > _MAX_OPTION_WORDS
-            seen[place] = "maybe" if far else self._step(args, lead, known, call, command, seen, options_end)
+            seen[place] = "maybe" if far else self._match_next_word(args, lead, known, call, command, seen, options_end)
         return seen[place]
 
-    def _step(
+    def _match_next_word(
         self,
         args: Words,
         lead: Sequence[str],
         known: Options,
         call: Words,
         command: SimpleCommand,
-        seen: "dict[tuple[int, int, bool], Match]",
+        seen: "dict[tuple[int, int, bool], Certainty]",
         options_end: bool,
-    ) -> Match:
+    ) -> Certainty:
         if not lead:
-            return self._rest(call)
+            return self._match_tail(call)
         if not args:
             return "no"
         word, rest = args[0], args[1:]
         if word.text.startswith("-") and len(word.text) > 1 and not options_end:
             if word.text == "--" and not word.dynamic:
-                return self._walk(rest, lead, known, call, command, seen, True)
+                return self._match_lead(rest, lead, known, call, command, seen, True)
             if word.dynamic and word.glob:
                 return "maybe"  # without quotes it may expand to several words
-            readings: list[Match] = [
-                self._walk(rest[taken:], lead, known, call, command, seen) for taken in _values(word.text, known)
+            readings: list[Certainty] = [
+                self._match_lead(rest[taken:], lead, known, call, command, seen)
+                for taken in _count_option_values(word.text, known)
             ]
-            value = rest[0] if rest and 1 in _values(word.text, known) else None
+            value = rest[0] if rest and 1 in _count_option_values(word.text, known) else None
             if value is not None and value.dynamic and value.glob:
                 readings.append("maybe")
-            return _worst(readings)
+            return _pick_most_certain(readings)
         if word.dynamic:
             return "yes"
-        if self._same(word, lead[0]):
-            return self._walk(rest, lead[1:], known, call, command, seen, options_end)
-        if word.text.startswith("+") and _family(self.program) == "cargo":  # `cargo +nightly build`
-            return self._walk(rest, lead, known, call, command, seen)
+        if self._is_same_word(word, lead[0]):
+            return self._match_lead(rest, lead[1:], known, call, command, seen, options_end)
+        if word.text.startswith("+") and _get_listed_name(self.program) == "cargo":  # `cargo +nightly build`
+            return self._match_lead(rest, lead, known, call, command, seen)
         if len(lead) == len(self.lead) or lead == self.lead:
-            return self._alias(word, rest, call, command)
+            return self._match_alias(word, rest, call, command)
         return "no"
 
-    def _same(self, word: Word, pattern: str) -> bool:
+    def _is_same_word(self, word: Word, pattern: str) -> bool:
         """Whether an operand matches a word of the rule."""
-        program = _family(self.program)
-        other = SYNONYMS.get(program, {})
-        names = {word.text, other.get(word.text, word.text), _kebab(word.text)}
+        program = _get_listed_name(self.program)
+        other = SUBCOMMAND_SYNONYMS.get(program, {})
+        names = {word.text, other.get(word.text, word.text), _convert_to_kebab_case(word.text)}
         names.add(word.text.casefold())  # on a file system that ignores case, `git-PUSH` is found as `git-push`
         if any(fnmatchcase(name, pattern) or fnmatchcase(name, other.get(pattern, pattern)) for name in names):
             return True
         if word.glob and fnmatchcase(pattern, word.text):
             return True
-        if program == "npm" and pattern in IMPLIES["npm"].get(other.get(word.text, word.text), ()):
+        if program == "npm" and pattern in IMPLIED_SUBCOMMANDS["npm"].get(other.get(word.text, word.text), ()):
             return True
         exact = word.text in other or word.text in other.values()
-        return program in ABBREVIATES and not exact and bool(word.text) and pattern.startswith(word.text)
+        return program in ABBREVIATING_PROGRAMS and not exact and bool(word.text) and pattern.startswith(word.text)
 
-    def _alias(self, word: Word, rest: Words, call: Words, command: SimpleCommand) -> Match:
+    def _match_alias(self, word: Word, rest: Words, call: Words, command: SimpleCommand) -> Certainty:
         """Whether an unknown sub-command is an alias for something the rule forbids."""
-        program = _family(self.program)
-        if program not in HAS_ALIASES or word.text in KNOWN_SUBCOMMANDS[program]:
+        program = _get_listed_name(self.program)
+        if program not in ALIASING_PROGRAMS or word.text in KNOWN_SUBCOMMANDS[program]:
             return "no"
-        given = _given_alias(program, call, word.text)
+        given = _find_given_alias(program, call, word.text)
         if given is None and self.aliases is None:
             return "no"
         if given is None and self.aliases is not None:
@@ -415,24 +418,24 @@ class _Matcher:
         if given is None or self.depth >= _MAX_DEPTH:
             return "yes"
         if not given:  # a separate program or no alias; git may still autocorrect a misspelled sub-command
-            return "yes" if self.lead and _is_like(word.text, self.lead[0]) else "no"
-        inner = _Matcher(self.rule, self.aliases, self.depth + 1)
+            return "yes" if self.lead and _can_be_autocorrected(word.text, self.lead[0]) else "no"
+        inner = _RuleMatcher(self.rule, self.aliases, self.depth + 1)
         tail = " ".join("$X" if each.dynamic else shlex.quote(each.text) for each in rest)
-        settings = shlex.join(text for pair in _settings(program, call) for text in pair)
+        settings = shlex.join(text for pair in _list_git_settings(program, call) for text in pair)
         text = given[1:] if given.startswith("!") else f"{program} {settings} {given}"
         line = parse_command_line(f"{text} {tail}".strip())
         if line.unknown:
             return "yes"
-        return _worst([inner.match(each) for each in line.commands])
+        return _pick_most_certain([inner.match(each) for each in line.commands])
 
-    def _rest(self, call: Words) -> Match:
+    def _match_tail(self, call: Words) -> Certainty:
         """Whether the options of the rule, and the words after them, are among the arguments."""
         args = call[1:]
-        return _least([self._has(word, args) for word in self.tail])
+        return _pick_least_certain([self._match_tail_word(word, args) for word in self.tail])
 
-    def _has(self, wanted: str, args: Words) -> Match:
-        program = _family(self.program)
-        if wanted == "*" or any(_is_option(each.text, wanted, program) for each in args if not each.dynamic):
+    def _match_tail_word(self, wanted: str, args: Words) -> Certainty:
+        program = _get_listed_name(self.program)
+        if wanted == "*" or any(_is_same_option(each.text, wanted, program) for each in args if not each.dynamic):
             return "yes"
         forces = program == "git" and self.lead[:1] == ("push",) and wanted in ("-f", "--force")
         if forces and any(each.text.startswith(("+", "--mirror")) for each in args):
@@ -441,62 +444,66 @@ class _Matcher:
             return "yes"
         letters = wanted[1:]
         bundle = wanted[:1] == "-" and wanted[:2] != "--" and len(letters) > 1 and letters.isalpha()
-        if bundle and program not in SINGLE_DASH_WORDS:
-            return _least([self._has(f"-{letter}", args) for letter in letters])
+        if bundle and program not in SINGLE_DASH_PROGRAMS:
+            return _pick_least_certain([self._match_tail_word(f"-{letter}", args) for letter in letters])
         name, sign, value = wanted.partition("=")
-        if sign and self._has(name, args) == "yes" and any(each.text == value for each in args):
+        if sign and self._match_tail_word(name, args) == "yes" and any(each.text == value for each in args):
             return "yes"
         return "maybe" if any(each.dynamic for each in args) else "no"
 
-    def _started(self, call: Words, command: SimpleCommand) -> Match:
+    def _match_started(self, call: Words, command: SimpleCommand) -> Certainty:
         """Whether a program other than the rule's may start what the rule forbids."""
-        name, args = _program_name(call[0].text), call[1:]
-        found: list[Match] = []
-        if name in STANDS_FOR:
-            found.append(self._inner((*map(Word, STANDS_FOR[name]), *args), command))
+        name, args = _normalize_program(call[0].text), call[1:]
+        found: list[Certainty] = []
+        if name in EQUIVALENT_CALLS:
+            found.append(self._match_inner((*map(Word, EQUIVALENT_CALLS[name]), *args), command))
         if name.startswith("git-") and len(name) > 4:
-            found.append(self._inner((Word("git"), Word(name[4:]), *args), command))
-        if name.startswith(("python", "pypy", "py")) and (module := _module(args)):
-            found.append(self._inner(module, command))
+            found.append(self._match_inner((Word("git"), Word(name[4:]), *args), command))
+        if name.startswith(("python", "pypy", "py")) and (module := _unwrap_module(args)):
+            found.append(self._match_inner(module, command))
         if name in SHELLS | tables.INTERPRETERS | {"source", "."}:
             scripts = [at for at, word in enumerate(args) if not word.dynamic and word.text[:1] != "-"]
             behind_option = bool(scripts) and scripts[0] > 0 and args[scripts[0] - 1].text.startswith("-")
-            found.extend(self._inner(args[at:], command) for at in scripts[: 2 if behind_option else 1])
+            found.extend(self._match_inner(args[at:], command) for at in scripts[: 2 if behind_option else 1])
         if name == "alias":
             for word in args:
                 text = word.text.partition("=")[2]
                 calls = parse_command_line(text).commands if self.depth < _MAX_DEPTH else ()
-                if word.dynamic or any(self._inner((*each.words, _ANYTHING), each) != "no" for each in calls):
+                if word.dynamic or any(self._match_inner((*each.words, _UNKNOWN_WORD), each) != "no" for each in calls):
                     found.append("yes")
         if name == "corepack":
-            found.append(self._inner(args, command))
+            found.append(self._match_inner(args, command))
         if name == "pipx" and len(args) > 2 and args[0].text == "runpip":
-            found.append(self._inner((Word("pip"), *args[2:]), command))
-        if name not in _QUOTES_OTHERS and isinstance(judge_read_only(command), str):
-            found += self._named_inside(name, args, command)
-        return _worst(found)
+            found.append(self._match_inner((Word("pip"), *args[2:]), command))
+        if name not in _NEVER_STARTING and isinstance(judge_read_only(command), str):
+            found += self._match_inner_texts(name, args, command)
+        return _pick_most_certain(found)
 
-    def _named_inside(self, program: str, args: Words, command: SimpleCommand) -> Iterator[Match]:
+    def _match_inner_texts(self, program: str, args: Words, command: SimpleCommand) -> Iterator[Certainty]:
         """Match what a program unknown to clio may start: a call among its arguments, or a text that contains one."""
         for place, word in enumerate(args):
             if word.dynamic:
                 continue
-            leads_in = place > 0 and args[place - 1].text in _LEADS_IN and not _names_script(program, args[place - 1])
-            if self._named(word) and (leads_in or self.lead or self.tail):
-                yield self._arguments(args[place:], command)
+            leads_in = (
+                place > 0
+                and args[place - 1].text in _CALL_INTRODUCERS
+                and not _is_before_script_name(program, args[place - 1])
+            )
+            if self._is_named(word) and (leads_in or self.lead or self.tail):
+                yield self._match_arguments(args[place:], command)
             elif self.depth < _MAX_DEPTH:
-                inner = _Matcher(self.rule, self.aliases, self.depth + 1)
+                inner = _RuleMatcher(self.rule, self.aliases, self.depth + 1)
                 starts = is_wrapper(program)
-                texts = _texts_in(program, word.text) if starts else [word.text]
+                texts = _list_word_texts(program, word.text) if starts else [word.text]
                 for text in texts:
                     calls = parse_command_line(text).commands if " " in text else ()
                     if any(inner.match(each) == "yes" for each in calls):
                         yield "yes" if starts else "maybe"
 
-    def _inner(self, call: Words, command: SimpleCommand) -> Match:
+    def _match_inner(self, call: Words, command: SimpleCommand) -> Certainty:
         if self.depth >= _MAX_DEPTH:
             return "yes"
-        return _Matcher(self.rule, self.aliases, self.depth + 1)._call(call, command)
+        return _RuleMatcher(self.rule, self.aliases, self.depth + 1)._match_call(call, command)
 
 
 def _find_plain_calls(command: SimpleCommand, line: CommandLine) -> tuple[SimpleCommand, ...]:
@@ -508,9 +515,9 @@ def _find_plain_calls(command: SimpleCommand, line: CommandLine) -> tuple[Simple
     first = command.words[0].text
     if command.wrappers or any(word.dynamic for word in command.words[1:]):
         return ()
-    if match := _LOCATED.fullmatch(first):
+    if match := _PROGRAM_LOOKUP.fullmatch(first):
         found = match[1]
-    elif (match := _DEFAULT.fullmatch(first)) and len(re.findall(rf"\b{match[1]}\b", line.text)) == 1:
+    elif (match := _DEFAULT_EXPANSION.fullmatch(first)) and len(re.findall(rf"\b{match[1]}\b", line.text)) == 1:
         found = os.environ.get(match[1]) or match[2]
     else:
         return ()
@@ -518,7 +525,7 @@ def _find_plain_calls(command: SimpleCommand, line: CommandLine) -> tuple[Simple
     return (replace(command, words=words, written=words),)
 
 
-def _texts_in(program: str, text: str) -> list[str]:
+def _list_word_texts(program: str, text: str) -> list[str]:
     """Return the texts a wrapper may read a word as: the whole word, or the value attached to an option."""
     text = text.replace("\\_", " ") if program == "env" else text  # `env -S` reads `\_` as a blank
     if not text.startswith("-"):
@@ -527,19 +534,19 @@ def _texts_in(program: str, text: str) -> list[str]:
     return [text.partition("=")[2], *(text[at:] for at in range(2, min(letters, 6)))]
 
 
-def _names_script(program: str, word: Word) -> bool:
+def _is_before_script_name(program: str, word: Word) -> bool:
     """Whether the next word is the name of a project script, as after `npm run`."""
-    return program in RUNS_SCRIPTS and SYNONYMS[program].get(word.text, word.text) == "run"
+    return program in SCRIPT_RUNNERS and SUBCOMMAND_SYNONYMS[program].get(word.text, word.text) == "run"
 
 
-def _is_like(name: str, wanted: str) -> bool:
+def _can_be_autocorrected(name: str, wanted: str) -> bool:
     """Whether git might autocorrect an unknown sub-command to another one."""
     from difflib import SequenceMatcher
 
     return SequenceMatcher(None, name, wanted).ratio() >= 0.7
 
 
-def _calls(command: SimpleCommand) -> Iterator[Words]:
+def _iter_calls(command: SimpleCommand) -> Iterator[Words]:
     """Yield the call itself, and each call that starts with one of its wrappers."""
     yield command.words
     if command.written != command.words:
@@ -548,26 +555,26 @@ def _calls(command: SimpleCommand) -> Iterator[Words]:
                 yield command.written[place:]
 
 
-def _respelled_rule(words: tuple[str, ...]) -> tuple[str, ...]:
+def _respell_rule(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words of a rule, with a program that equals another's sub-command replaced by that sub-command."""
-    stands = STANDS_FOR.get(words[0])
+    stands = EQUIVALENT_CALLS.get(words[0])
     return (*stands, *words[1:]) if stands else words
 
 
-def _program_name(text: str) -> str:
+def _normalize_program(text: str) -> str:
     """Return a program's name without directory and version, in lower case, because some file systems ignore case."""
     name = text.rsplit("/", 1)[-1].rsplit("\\", 1)[-1].casefold().removesuffix(".exe").removesuffix(".cmd")
     return name.partition("@")[0] or name  # `npx npm@latest`
 
 
-def _family(program: str) -> str:
+def _get_listed_name(program: str) -> str:
     """Return the name under which the option tables list a program."""
-    name = _program_name(program)
-    name = SAME_PROGRAM.get(name, name)
+    name = _normalize_program(program)
+    name = PROGRAM_ALIASES.get(name, name)
     return "pip" if name.startswith("pip") and name[3:].replace(".", "").isdecimal() else name
 
 
-def _values(text: str, known: Options) -> tuple[int, ...]:
+def _count_option_values(text: str, known: Options) -> tuple[int, ...]:
     """Return how many of the following words an option may take; (0, 1) if the option is not known."""
     name = text.split("=", 1)[0]
     if "=" in text and text.startswith("--"):
@@ -581,13 +588,13 @@ def _values(text: str, known: Options) -> tuple[int, ...]:
     return (0, 1)
 
 
-def _is_option(text: str, wanted: str, program: str) -> bool:
+def _is_same_option(text: str, wanted: str, program: str) -> bool:
     """Whether an argument is the option of a rule: another spelling, an abbreviation, or part of a cluster."""
     if not wanted.startswith("-") or not text.startswith("-"):
         return False
     if fnmatchcase(text, wanted):
         return True
-    rows = [row.split() for row in SAME_OPTIONS.get(program, ())]
+    rows = [row.split() for row in OPTION_SPELLINGS.get(program, ())]
     for each in {wanted, *(same for row in rows if wanted in row for same in row)}:
         if "=" in each:
             (name, _, value), (given, _, said) = each.partition("="), text.partition("=")
@@ -600,12 +607,12 @@ def _is_option(text: str, wanted: str, program: str) -> bool:
         if each.startswith("--") and len(shortened) > 3 and each.startswith(shortened):
             return True
         letter = len(each) == 2 and each[1].isalpha() and not text.startswith("--")
-        if letter and program not in SINGLE_DASH_WORDS and each[1] in text.split("=", 1)[0][1:]:
+        if letter and program not in SINGLE_DASH_PROGRAMS and each[1] in text.split("=", 1)[0][1:]:
             return True
     return False
 
 
-def _given_alias(program: str, call: Words, name: str) -> str | None:
+def _find_given_alias(program: str, call: Words, name: str) -> str | None:
     """Return the alias defined by the call itself, as in `git -c alias.p=push p`; None for none."""
     flag, prefix = {"git": ("-c", "alias."), "cargo": ("--config", "alias.")}.get(program, ("", ""))
     for place, word in enumerate(call[1:], 1):
@@ -619,13 +626,13 @@ def _given_alias(program: str, call: Words, name: str) -> str | None:
     return None
 
 
-def _settings(program: str, call: Words) -> list[tuple[str, str]]:
+def _list_git_settings(program: str, call: Words) -> list[tuple[str, str]]:
     """Return the settings that a git call passes with `-c`. They also apply to the expansion of its aliases."""
     pairs = pairwise(call)
     return [(flag.text, word.text) for flag, word in pairs if flag.text == "-c" and program == "git"]
 
 
-def _module(args: Words) -> Words:
+def _unwrap_module(args: Words) -> Words:
     """Rewrite `-m pip install` to `pip install`; empty if no module is run."""
     for place, word in enumerate(args):
         if word.text.startswith("-m") and not word.dynamic:
@@ -638,20 +645,20 @@ def _module(args: Words) -> Words:
     return ()
 
 
-def _kebab(text: str) -> str:
+def _convert_to_kebab_case(text: str) -> str:
     """Convert `installTest` to `install-test`; npm accepts both."""
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in text).removeprefix("-")
 
 
-def _worst(found: Iterable[Match]) -> Match:
-    worst: Match = "no"
+def _pick_most_certain(found: Iterable[Certainty]) -> Certainty:
+    worst: Certainty = "no"
     for each in found:
-        worst = each if _ORDER[each] > _ORDER[worst] else worst
+        worst = each if _CERTAINTY_ORDER[each] > _CERTAINTY_ORDER[worst] else worst
     return worst
 
 
-def _least(found: Iterable[Match]) -> Match:
-    least: Match = "yes"
+def _pick_least_certain(found: Iterable[Certainty]) -> Certainty:
+    least: Certainty = "yes"
     for each in found:
-        least = each if _ORDER[each] < _ORDER[least] else least
+        least = each if _CERTAINTY_ORDER[each] < _CERTAINTY_ORDER[least] else least
     return least

@@ -16,9 +16,9 @@ from clio.readonly_git import (
     readonly_git_command,
     readonly_git_environment,
 )
-from clio.security.readonly.git_grammar import LISTED, is_plain_format, is_plain_sort_key
+from clio.security.readonly.git_grammar import READING_SUBCOMMANDS, is_plain_format, is_plain_sort_key
 
-_OVERRIDES = (
+_CONFIG_OVERRIDES = (
     ("safe.bareRepository", "explicit"),
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -37,7 +37,7 @@ _OVERRIDES = (
     ("maintenance.auto", "false"),
     ("gc.auto", "0"),
 )
-_VARIABLES: Mapping[str, str] = {
+_SAFE_VARIABLES: Mapping[str, str] = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
@@ -60,11 +60,11 @@ _GITLINK = b"\x00\x00\xe0\x00"
 """Mode of a submodule in the index file."""
 _MAX_ALTERNATES = 5
 """Length of the longest chain of object stores that git follows."""
-_OWN_STATE = ("info", "rebase-merge", "rebase-apply", "sequencer", "logs", "bisect")
+_STATE_FOLDERS = ("info", "rebase-merge", "rebase-apply", "sequencer", "logs", "bisect")
 """Directories of a repository, besides its top, whose files git prints. A link there would expose another file."""
 
 
-class FoundKey(Struct, frozen=True):
+class RiskyEntry(Struct, frozen=True):
     """Something in a repository that is not known to be harmless.
 
     Attributes:
@@ -85,7 +85,7 @@ class FoundKey(Struct, frozen=True):
         return f"reads {self.name} from {self.file}, which {self.effect}"
 
 
-class _Layout(Struct, frozen=True):
+class _RepositoryLayout(Struct, frozen=True):
     """The locations of a repository.
 
     Attributes:
@@ -103,11 +103,11 @@ class _Layout(Struct, frozen=True):
     top: Path | None
 
 
-_layouts: dict[Path, tuple[tuple[object, ...], _Layout | None]] = {}
-_submodules: dict[Path, tuple[tuple[int, ...], tuple[Path, ...]]] = {}
+_layout_cache: dict[Path, tuple[tuple[object, ...], _RepositoryLayout | None]] = {}
+_submodule_cache: dict[Path, tuple[tuple[int, ...], tuple[Path, ...]]] = {}
 
 
-def git_environment(root: Path, env: Mapping[str, str] = os.environ) -> dict[str, str]:
+def build_git_environment(root: Path, env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the variables for a git call that runs without approval: no programs, prompts, fetches or locks.
 
     The user's GIT_CONFIG_* configuration is kept; these settings come after it. git does not search above the
@@ -115,11 +115,11 @@ def git_environment(root: Path, env: Mapping[str, str] = os.environ) -> dict[str
     """
     count = env.get("GIT_CONFIG_COUNT", "")
     first = int(count) if count.isdecimal() else 0
-    variables = dict(_VARIABLES)
-    for number, (key, value) in enumerate(_OVERRIDES, start=first):
+    variables = dict(_SAFE_VARIABLES)
+    for number, (key, value) in enumerate(_CONFIG_OVERRIDES, start=first):
         variables[f"GIT_CONFIG_KEY_{number}"] = key
         variables[f"GIT_CONFIG_VALUE_{number}"] = value
-    variables["GIT_CONFIG_COUNT"] = str(first + len(_OVERRIDES))
+    variables["GIT_CONFIG_COUNT"] = str(first + len(_CONFIG_OVERRIDES))
     real = Path(os.path.realpath(root))
     tops = {
         next((place for place in (start, *start.parents) if (place / ".git").exists()), start) for start in (root, real)
@@ -134,22 +134,22 @@ def explain_git_risk(root: Path, cwd: Path, *, shielded: bool = True) -> str:
     """Why git in `cwd` may run a program or read outside the project, to follow "it"; "" if it may not.
 
     Args:
-        shielded: whether git gets the variables of `git_environment`.
+        shielded: whether git gets the variables of `build_git_environment`.
     """
-    found = find_program_keys(root, cwd, shielded=shielded)
+    found = find_risky_entries(root, cwd, shielded=shielded)
     return found[0].sentence if found else ""
 
 
-def find_program_keys(root: Path, cwd: Path, *, shielded: bool = True) -> tuple[FoundKey, ...]:
+def find_risky_entries(root: Path, cwd: Path, *, shielded: bool = True) -> tuple[RiskyEntry, ...]:
     """Return everything the repository of `cwd` configures that is not known to be harmless, submodules included.
 
     Runs git (about 10 ms) the first time and after a configuration file has changed; otherwise only checks files.
 
     Args:
-        shielded: whether git gets the variables of `git_environment`, which override hooks, editors and pagers.
+        shielded: whether git gets the variables of `build_git_environment`, which override hooks, editors and pagers.
     """
     root = Path(os.path.realpath(root))
-    waiting, seen, found = [Path(os.path.realpath(cwd))], set[Path](), list[FoundKey]()
+    waiting, seen, found = [Path(os.path.realpath(cwd))], set[Path](), list[RiskyEntry]()
     while waiting:
         place = waiting.pop()
         try:
@@ -158,15 +158,17 @@ def find_program_keys(root: Path, cwd: Path, *, shielded: bool = True) -> tuple[
         except FileNotFoundError:
             return tuple(found)  # without git or the directory, the call itself fails
         except OSError as error:
-            found.append(FoundKey("its configuration", _show(place, root), f"cannot be checked ({error.strerror})"))
+            found.append(
+                RiskyEntry("its configuration", _display_path(place, root), f"cannot be checked ({error.strerror})")
+            )
             break
         own = [setting for setting in settings.items if setting.is_from_repository]
-        bare = _find_bare(place, layout.found_in if layout else None)
+        bare = _find_bare_repository(place, layout.found_in if layout else None)
         if bare is not None:
             effect = "is a repository inside the project, so that its files may name programs"
-            found.append(FoundKey("the configuration", _show(bare, root), effect))
+            found.append(RiskyEntry("the configuration", _display_path(bare, root), effect))
         if layout is None:
-            found += [FoundKey(_printable(one.key), _show(place, root)) for one in own[:1]]
+            found += [RiskyEntry(_make_printable(one.key), _display_path(place, root)) for one in own[:1]]
             continue
         if layout.git_dir in seen:
             continue
@@ -179,16 +181,16 @@ def find_program_keys(root: Path, cwd: Path, *, shielded: bool = True) -> tuple[
             try:
                 waiting += _list_submodules(layout)
             except (OSError, subprocess.TimeoutExpired):
-                found.append(FoundKey("the index", _show(layout.index, root), "cannot be checked"))
+                found.append(RiskyEntry("the index", _display_path(layout.index, root), "cannot be checked"))
         if len(waiting) + len(seen) > _MAX_SUBMODULES:
-            found.append(FoundKey("submodules", _show(layout.index, root), "are too many to check"))
+            found.append(RiskyEntry("submodules", _display_path(layout.index, root), "are too many to check"))
             break
     return tuple(found)
 
 
-def _find_layout(place: Path, settings: GitSettings) -> _Layout | None:
+def _find_layout(place: Path, settings: GitSettings) -> _RepositoryLayout | None:
     """Return the repository git finds from a directory; None for none. Raises OSError."""
-    known = _layouts.get(place)
+    known = _layout_cache.get(place)
     if known is not None and settings.marks is not None and known[0] == settings.marks:
         return known[1]
     words = ("--absolute-git-dir", "--git-common-dir", "--git-path", "hooks", "--git-path", "index", "--show-toplevel")
@@ -205,19 +207,19 @@ def _find_layout(place: Path, settings: GitSettings) -> _Layout | None:
     if len(lines) in (4, 5):  # git omits the last line without a working tree
         git_dir, common, hooks, index = (Path(os.path.realpath(place / line)) for line in lines[:4])
         top = Path(os.path.realpath(lines[4])) if len(lines) == 5 else None
-        layout = _Layout(git_dir, common, hooks, index, _found_in(place, git_dir), top)
+        layout = _RepositoryLayout(git_dir, common, hooks, index, _find_worktree_folder(place, git_dir), top)
     elif lines != [""]:
         raise OSError(0, "its paths are not plain names")
     if settings.marks is not None:
-        _layouts[place] = settings.marks, layout
+        _layout_cache[place] = settings.marks, layout
     return layout
 
 
-def _found_in(place: Path, git_dir: Path) -> Path | None:
+def _find_worktree_folder(place: Path, git_dir: Path) -> Path | None:
     for folder in (place, *place.parents):
         inner = folder / ".git"
         if inner.is_file():
-            target = _read_small(inner).strip().removeprefix("gitdir:").strip()
+            target = _read_beginning(inner).strip().removeprefix("gitdir:").strip()
             inner = folder / target
         if os.path.lexists(folder / ".git") and Path(os.path.realpath(inner)) == git_dir:
             return folder
@@ -226,7 +228,7 @@ def _found_in(place: Path, git_dir: Path) -> Path | None:
     return None
 
 
-def _find_bare(place: Path, top: Path | None) -> Path | None:
+def _find_bare_repository(place: Path, top: Path | None) -> Path | None:
     """Return a directory from `place` up to `top` that git may treat as a repository although it is not named `.git`.
 
     git before 2.38 cannot be told to ignore it, and its exact criteria differ between versions.
@@ -240,88 +242,98 @@ def _find_bare(place: Path, top: Path | None) -> Path | None:
     return None
 
 
-def _check_layout(layout: _Layout, settings: GitSettings, root: Path) -> Iterator[FoundKey]:
+def _check_layout(layout: _RepositoryLayout, settings: GitSettings, root: Path) -> Iterator[RiskyEntry]:
     """Find what leads git to another repository, or to files outside both the repository and the project."""
     here = layout.found_in
-    shown = _show(layout.git_dir, root)
+    shown = _display_path(layout.git_dir, root)
     if here is None:
-        yield FoundKey(
+        yield RiskyEntry(
             "the configuration", shown, "is a repository inside the project, so that its files may name programs"
         )
         return
     elsewhere = find_outside_target(here, settings)
     if elsewhere is not None and not elsewhere[1].is_relative_to(root):
         name, target = elsewhere
-        yield FoundKey(name, shown, f"leads to {_show(target, root)}, outside the project", target)
+        yield RiskyEntry(name, shown, f"leads to {_display_path(target, root)}, outside the project", target)
     common = layout.common_dir
     allowed = tuple(filter(None, (root, layout.top, common, layout.git_dir)))
     yield from _check_links({layout.git_dir, common}, allowed, root)
     yield from _check_alternates(common / "objects", allowed, root, 0)
 
 
-def _check_alternates(objects: Path, allowed: tuple[Path, ...], root: Path, depth: int) -> Iterator[FoundKey]:
+def _check_alternates(objects: Path, allowed: tuple[Path, ...], root: Path, depth: int) -> Iterator[RiskyEntry]:
     """Find further object stores outside the project that git reads. A store may refer to others."""
     entries = _list_folder(objects)
     for entry in (*entries, objects / "info" / "alternates"):
         target = Path(os.path.realpath(entry))
         if entry.is_symlink() and not _is_inside(target, allowed):
-            yield FoundKey("a link", _show(entry, root), "leads outside the project", target)
+            yield RiskyEntry("a link", _display_path(entry, root), "leads outside the project", target)
     alternates = objects / "info" / "alternates"
-    for line in _read_small(alternates).splitlines():
+    for line in _read_beginning(alternates).splitlines():
         if not line or line.startswith("#"):
             continue
-        target = _path(line, objects)
+        target = _resolve_path(line, objects)
         if line.startswith('"') or depth == _MAX_ALTERNATES:
-            yield FoundKey("objects", _show(alternates, root), f"leads to {_printable(line)}, which is not checked")
+            yield RiskyEntry(
+                "objects", _display_path(alternates, root), f"leads to {_make_printable(line)}, which is not checked"
+            )
         elif not _is_inside(target, allowed):
-            effect = f"leads to {_printable(line)}, outside the project"
-            yield FoundKey("objects", _show(alternates, root), effect, target)
+            effect = f"leads to {_make_printable(line)}, outside the project"
+            yield RiskyEntry("objects", _display_path(alternates, root), effect, target)
         else:
             yield from _check_alternates(target, allowed, root, depth + 1)
 
 
-def _check_links(places: Iterable[Path], allowed: tuple[Path, ...], root: Path) -> Iterator[FoundKey]:
+def _check_links(places: Iterable[Path], allowed: tuple[Path, ...], root: Path) -> Iterator[RiskyEntry]:
     """Find links that lead outside among the files that git reads and prints."""
     folders = [
         folder
         for place in places
-        for folder in (place, *(place / name for name in _OWN_STATE), *_list_folder(place / "worktrees"))
+        for folder in (place, *(place / name for name in _STATE_FOLDERS), *_list_folder(place / "worktrees"))
     ]
     for folder in folders:
         entries = _list_folder(folder)
         if len(entries) == _MAX_ENTRIES:
-            yield FoundKey("files", _show(folder, root), "are too many to check")
+            yield RiskyEntry("files", _display_path(folder, root), "are too many to check")
         for entry in entries:
             target = Path(os.path.realpath(entry))
             if entry.is_symlink() and not _is_inside(target, allowed):
-                yield FoundKey("a link", _show(entry, root), "leads outside the project", target)
+                yield RiskyEntry("a link", _display_path(entry, root), "leads outside the project", target)
 
 
-def _check_hooks(layout: _Layout, settings: GitSettings, root: Path) -> Iterator[FoundKey]:
+def _check_hooks(layout: _RepositoryLayout, settings: GitSettings, root: Path) -> Iterator[RiskyEntry]:
     """Find the one hook that a read-only command can start: git refreshes the index during a comparison."""
     named = [one for one in settings.items if one.key == "core.hookspath"]
     if named and not named[-1].is_from_repository:
         return
     hook = layout.hooks / "post-index-change"
     if hook.is_file() and os.access(hook, os.X_OK):
-        yield FoundKey("the hook post-index-change", _show(hook, root), "runs when git refreshes its index")
+        yield RiskyEntry("the hook post-index-change", _display_path(hook, root), "runs when git refreshes its index")
 
 
-def _check_settings(layout: _Layout, own: list[GitSetting], root: Path, *, shielded: bool) -> Iterator[FoundKey]:
+def _check_settings(
+    layout: _RepositoryLayout, own: list[GitSetting], root: Path, *, shielded: bool
+) -> Iterator[RiskyEntry]:
     for setting in own:
-        unused = shielded and _is_listed(setting.key, _list_keys(_UNUSED))
+        unused = shielded and _is_listed_key(setting.key, _parse_keys(_UNUSED_KEYS))
         if not unused and not _is_harmless(setting, layout, root):
             kind, _, name = setting.origin.partition(":")
-            file = _show(_path(name, layout.top or layout.git_dir), root) if kind == "file" else setting.origin
-            outside = _path(setting.value or "", layout.top or layout.git_dir) if setting.key in _FILES else None
-            yield FoundKey(_printable(setting.key), file, _effect_of(setting.key), outside)
+            file = (
+                _display_path(_resolve_path(name, layout.top or layout.git_dir), root)
+                if kind == "file"
+                else setting.origin
+            )
+            outside = (
+                _resolve_path(setting.value or "", layout.top or layout.git_dir) if setting.key in _FILE_KEYS else None
+            )
+            yield RiskyEntry(_make_printable(setting.key), file, _describe_effect(setting.key), outside)
 
 
-def _effect_of(key: str) -> str:
-    return "may lead git outside the project" if key in _FILES or _is_include(key) else "may name a program"
+def _describe_effect(key: str) -> str:
+    return "may lead git outside the project" if key in _FILE_KEYS or _is_include(key) else "may name a program"
 
 
-def _list_submodules(layout: _Layout) -> tuple[Path, ...]:
+def _list_submodules(layout: _RepositoryLayout) -> tuple[Path, ...]:
     """Return the checked-out submodules, which `git status` and `git diff` enter with their own configuration."""
     top = layout.top
     if top is None:
@@ -330,16 +342,16 @@ def _list_submodules(layout: _Layout) -> tuple[Path, ...]:
     if status is None:
         return ()
     mark = status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
-    known = _submodules.get(layout.index)
+    known = _submodule_cache.get(layout.index)
     if known is None or known[0] != mark:
         data = layout.index.read_bytes()
         split = any(name.name.startswith("sharedindex.") for name in _list_folder(layout.git_dir))
-        known = mark, (_ask_submodules(top) if split or _GITLINK in data or b"sdir" in data else ())
-        _submodules[layout.index] = known
+        known = mark, (_query_submodules(top) if split or _GITLINK in data or b"sdir" in data else ())
+        _submodule_cache[layout.index] = known
     return tuple(folder for folder in known[1] if os.path.lexists(folder / ".git"))
 
 
-def _ask_submodules(top: Path) -> tuple[Path, ...]:
+def _query_submodules(top: Path) -> tuple[Path, ...]:
     done = subprocess.run(
         readonly_git_command(top, "ls-files", "--stage", "-z"),
         cwd=top, env=readonly_git_environment(), stdin=subprocess.DEVNULL, capture_output=True,
@@ -355,7 +367,7 @@ def _is_inside(place: Path, allowed: Iterable[Path]) -> bool:
     return any(place.is_relative_to(folder) for folder in allowed)
 
 
-def _path(text: str, base: Path) -> Path:
+def _resolve_path(text: str, base: Path) -> Path:
     return Path(os.path.realpath(base / Path(text.removeprefix(":(optional)")).expanduser()))
 
 
@@ -367,7 +379,7 @@ def _list_folder(folder: Path) -> list[Path]:
         return []
 
 
-def _read_small(path: Path) -> str:
+def _read_beginning(path: Path) -> str:
     """Return the beginning of a regular file; "" if there is none."""
     try:
         if not path.is_file():
@@ -378,16 +390,16 @@ def _read_small(path: Path) -> str:
         return ""
 
 
-def _show(path: Path, root: Path) -> str:
-    return _printable(path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path))
+def _display_path(path: Path, root: Path) -> str:
+    return _make_printable(path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path))
 
 
-def _printable(text: str) -> str:
+def _make_printable(text: str) -> str:
     text = text if text.isprintable() else repr(text)
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-_HARMLESS = """
+_HARMLESS_KEYS = """
     add: ignoreerrors ignore-errors
     am: keepcr threeway
     apply: ignorewhitespace whitespace
@@ -513,7 +525,7 @@ _HARMLESS = """
     oh-my-zsh: *
     """
 """Keys that name neither a program nor a file, whatever their value; `section.*` for those with a subsection."""
-_UNUSED = """
+_UNUSED_KEYS = """
     core: editor pager sshcommand askpass
     credential: helper
     credential.*: helper
@@ -528,29 +540,29 @@ _UNUSED = """
     sequence: editor
     """
 """Keys naming programs that no listed git command starts, because it would have to commit, merge, sign, verify, fetch
-or use a pager. `git_environment` overrides most of them in variables that also reach submodules.
+or use a pager. `build_git_environment` overrides most of them in variables that also reach submodules.
 """
-_LFS = {
+_LFS_COMMANDS = {
     "clean": ("git-lfs clean -- %f",),
     "smudge": ("git-lfs smudge -- %f", "git-lfs smudge --skip -- %f"),
     "process": ("git-lfs filter-process", "git-lfs filter-process --skip"),
 }
 """Settings written by `git lfs install`; the program is the user's own."""
-_BOOLEAN = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0", ""})
-_FILES = frozenset(
+_BOOLEAN_VALUES = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0", ""})
+_FILE_KEYS = frozenset(
     {
         *("core.excludesfile", "core.attributesfile", "core.worktree"),
         *("mailmap.file", "blame.ignorerevsfile", "diff.orderfile"),
     }
 )
 """Keys that name a file or directory, which must be in the project."""
-_DIFF_MERGES = frozenset(
+_DIFF_MERGES_VALUES = frozenset(
     {"off", "none", "on", "m", "first-parent", "1", "separate", "combined", "c", "dense-combined", "cc"}
 )
 
 
 @cache
-def _list_keys(text: str) -> dict[str, frozenset[str]]:
+def _parse_keys(text: str) -> dict[str, frozenset[str]]:
     table: dict[str, set[str]] = {}
     section = ""
     for word in text.split():
@@ -565,26 +577,26 @@ def _is_include(key: str) -> bool:
     return key == "include.path" or (key.startswith("includeif.") and key.endswith(".path"))
 
 
-def _is_harmless(setting: GitSetting, layout: _Layout, root: Path) -> bool:
+def _is_harmless(setting: GitSetting, layout: _RepositoryLayout, root: Path) -> bool:
     """Whether a setting cannot make a read-only git command run a program or read outside the project."""
     key, value = setting.key, setting.value or ""
     section, _, rest = key.partition(".")
     middle, _, name = rest.rpartition(".")
     allowed = tuple(filter(None, (root, layout.top, layout.common_dir, layout.git_dir)))
-    if key in _FILES:
+    if key in _FILE_KEYS:
         base = layout.git_dir if key == "core.worktree" else layout.top or layout.git_dir
-        return "%" not in value and _is_inside(_path(value, base), allowed)
+        return "%" not in value and _is_inside(_resolve_path(value, base), allowed)
     if _is_include(key):
-        file = _path(setting.origin.partition(":")[2], layout.top or layout.git_dir)
-        target = _path(value, file.parent)
+        file = _resolve_path(setting.origin.partition(":")[2], layout.top or layout.git_dir)
+        target = _resolve_path(value, file.parent)
         plain = not os.path.lexists(target) or target.is_file()
         return "%" not in value and plain and _is_inside(target, allowed)
     if key == "core.hookspath":
         return True  # checked by `_check_hooks`
     if key == "core.fsmonitor" or section == "pager":
-        return setting.value is None or value.lower() in _BOOLEAN  # true selects git's built-in daemon
+        return setting.value is None or value.lower() in _BOOLEAN_VALUES  # true selects git's built-in daemon
     if key == "log.diffmerges":
-        return value in _DIFF_MERGES
+        return value in _DIFF_MERGES_VALUES
     if key == "log.showsignature":
         return value.lower() in ("false", "no", "off", "0")
     if key == "format.pretty" or section == "pretty":
@@ -592,20 +604,20 @@ def _is_harmless(setting: GitSetting, layout: _Layout, root: Path) -> bool:
     if key in ("branch.sort", "tag.sort"):
         return is_plain_sort_key(value)
     if section in ("remote", "submodule") and middle and name in ("url", "pushurl"):
-        return not _names_helper(value)
+        return not _is_helper_url(value)
     if section == "url" and name in ("insteadof", "pushinsteadof"):
-        return not _names_helper(middle) and not _names_helper(value)
+        return not _is_helper_url(middle) and not _is_helper_url(value)
     if section == "submodule" and middle and name == "update":
         return value in ("checkout", "rebase", "merge", "none")
     if section == "alias" and not middle:
         # An alias never overrides a git command, unless a later git version has removed that command.
-        return not value.lstrip().startswith("!") and name not in LISTED
-    if section == "filter" and middle == "lfs" and name in _LFS:
-        return value in _LFS[name]
-    return _is_listed(key, _list_keys(_HARMLESS))
+        return not value.lstrip().startswith("!") and name not in READING_SUBCOMMANDS
+    if section == "filter" and middle == "lfs" and name in _LFS_COMMANDS:
+        return value in _LFS_COMMANDS[name]
+    return _is_listed_key(key, _parse_keys(_HARMLESS_KEYS))
 
 
-def _is_listed(key: str, table: Mapping[str, frozenset[str]]) -> bool:
+def _is_listed_key(key: str, table: Mapping[str, frozenset[str]]) -> bool:
     section, _, rest = key.partition(".")
     middle, _, name = rest.rpartition(".")
     names = table.get(f"{section}.{middle}" if middle else section, frozenset())
@@ -614,6 +626,6 @@ def _is_listed(key: str, table: Mapping[str, frozenset[str]]) -> bool:
     return name in names or "*" in names
 
 
-def _names_helper(url: str) -> bool:
+def _is_helper_url(url: str) -> bool:
     """Whether an address runs a helper program (`ext::sh -c …`) or would be taken for an option of ssh."""
     return "::" in url or url.startswith("-")

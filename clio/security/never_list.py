@@ -16,39 +16,39 @@ from clio.security.targets import (
     WholePaths,
     is_device,
     is_disk,
+    is_matching_many_processes,
     is_narrowed_find,
     list_mounts,
     list_operands,
     map_to_machine,
-    matches_many_processes,
     read_option_values,
 )
 from clio.text.lazy_regex import LazyRegex
 
 _MAX_DEPTH = 2
 """Nested scripts (`sh -c`, `eval`) that are parsed and checked."""
-_STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
+_STOP_PROGRAMS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
 # Searched in the raw text where the parser cannot look: code in other languages and scripts built at run time.
-_CRUDE = LazyRegex(
+_DESTRUCTIVE_TEXT = LazyRegex(
     r"\brm\s+(?:-\S+\s+)*-\w*[rR]\w*\s+(?:-\S+\s+)*[\"']?(?:/|~|\$HOME|\$\{HOME\})/?[\"']?\*?(?=[\s;&|)\"']|$)"
     r"|\bmkfs(?:\.\w+)?\s+(?:-\S+\s+)*/dev/|\bdd\s[^\n;|&]{0,400}\bof=/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"
     r"|:\(\)\s*\{\s*:\s*\|\s*:|>\s*/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"
     r"|\b(?:rmtree|rm(?:dir)?(?:Sync)?|rm_r[f]?|remove(?:Sync|_tree|_dir_all|_entry_secure)?|rimraf(?:\.sync)?|RemoveAll)"
     r"\(?\s*r?[\"'`](?:/|~)/?[\"'`]"
 )
-_SPAWNS_FOREVER = LazyRegex(
+_ENDLESS_LOOP = LazyRegex(
     r"\b(?:while|until)\s+(?:true|false|:|1|\[ 1 \]|\(\(\s*1\s*\)\))\s*[;\n]\s*do\b(?P<body>.{0,400}?)\bdone\b"
     r"|\bfor\s*\(\(\s*;\s*;\s*\)\)\s*[;\n]?\s*do\b(?P<other>.{0,400}?)\bdone\b",
     re.DOTALL,
 )
 _BACKGROUND = LazyRegex(r"(?<![&>|])&(?![&>|\d])")
-_PAUSES = LazyRegex(r"\b(?:sleep|wait|read|inotifywait|break|exit)\b")
-_FORKS = LazyRegex(
+_PAUSE_OR_END = LazyRegex(r"\b(?:sleep|wait|read|inotifywait|break|exit)\b")
+_ENDLESS_FORK = LazyRegex(
     r"(?:while|until)\s*\(?\s*(?:1|true|True)\b.{0,80}\bfork\b|\bfork\b.{0,40}\bwhile\b\s*\(?(?:1|true)|\bloop\b.{0,20}\bfork\b"
     r"|for\s*\(\s*;\s*;\s*\).{0,40}\bfork\b|\bfork\s+and\s+redo\b",
     re.DOTALL,
 )
-_ITSELF = LazyRegex(
+_SELF_START = LazyRegex(
     r"(?:\$0|\$\{0\}|\$BASH_SOURCE)[\"']?\s*(?:\||&(?!&)).{0,20}(?:\$0|\$\{0\}|\$BASH_SOURCE)", re.DOTALL
 )
 
@@ -62,13 +62,13 @@ def explain_forbidden_command(line: CommandLine, text: str, start: str, home: st
         home: the user's home folder.
         depth: number of nested shells around the line.
     """
-    if line.fork_bomb or _starts_itself(line, text):
+    if line.fork_bomb or _is_fork_bomb(line, text):
         return "it starts itself without end"
     expansion = Expansion(line, text, start, home)
     for redirect in line.redirects:
         if not redirect.writes:
             continue
-        for target in expansion.values(redirect.target):
+        for target in expansion.expand_word(redirect.target):
             for folder in redirect.folders or (start,):
                 if is_device(posixpath.join(start, folder, target.text)):
                     return f"it writes to the device {redirect.target.text}"
@@ -77,63 +77,63 @@ def explain_forbidden_command(line: CommandLine, text: str, start: str, home: st
             if empties and not target.dynamic and whole.is_essential_file(target):
                 return f"it writes over the system's file {target.text!r}"
     for command in line.commands:
-        if reason := _Judge(command, expansion, start, home).reason():
+        if reason := _CommandJudge(command, expansion, start, home).explain():
             return reason
     for script in line.runtime_scripts if depth < _MAX_DEPTH else ():
-        for each in expansion.texts(script):
+        for each in expansion.expand_script(script):
             if reason := explain_forbidden_command(parse_command_line(each), each, start, home, depth + 1):
                 return reason
     # The crude pattern has false positives (quoted text), so it is used only for lines that were not fully parsed.
-    unseen = line.unknown or any(map(_runs_text, line.commands))
-    if unseen and _CRUDE.search(text):
+    unseen = line.unknown or any(map(_is_running_unseen_code, line.commands))
+    if unseen and _DESTRUCTIVE_TEXT.search(text):
         return "it holds a command that destroys a whole disk or home folder"
     return None
 
 
-def _starts_itself(line: CommandLine, text: str) -> bool:
+def _is_fork_bomb(line: CommandLine, text: str) -> bool:
     """Whether a line starts processes without end: a loop with `&` and no pause, or a script that runs itself twice."""
-    for loop in _SPAWNS_FOREVER.finditer(text):
+    for loop in _ENDLESS_LOOP.finditer(text):
         body = loop["body"] or loop["other"] or ""
-        if _BACKGROUND.search(body) and not _PAUSES.search(body):
+        if _BACKGROUND.search(body) and not _PAUSE_OR_END.search(body):
             return True
-    if _ITSELF.search(text):
+    if _SELF_START.search(text):
         return True
-    return any(map(_runs_text, line.commands)) and _FORKS.search(text) is not None
+    return any(map(_is_running_unseen_code, line.commands)) and _ENDLESS_FORK.search(text) is not None
 
 
-_LITTLE_LANGUAGES = word_set("awk gawk mawk nawk vim vi nvim ex ed emacs")
+_EDITORS_AND_AWKS = word_set("awk gawk mawk nawk vim vi nvim ex ed emacs")
 
 
-def _runs_text(command: SimpleCommand) -> bool:
+def _is_running_unseen_code(command: SimpleCommand) -> bool:
     """Whether a command runs code the parser has not seen: input piped to a shell, or a program given to an
     interpreter.
     """
     text = any(word.text.startswith(("-c", "-e", "-r", "-E", "--eval")) for word in command.words[1:])
     if command.program in SHELLS and command.upstream:
         return True
-    return command.program in _LITTLE_LANGUAGES or (command.program in tables.INTERPRETERS and text)
+    return command.program in _EDITORS_AND_AWKS or (command.program in tables.INTERPRETERS and text)
 
 
-_STARTERS = word_set("npx pnpx bunx")
-_FD_EXEC = word_set("-x --exec -X --exec-batch")
-_FD_VALUED = word_set(
+_PACKAGE_RUNNERS = word_set("npx pnpx bunx")
+_FD_EXEC_OPTIONS = word_set("-x --exec -X --exec-batch")
+_FD_VALUE_OPTIONS = word_set(
     "-t --type -d --max-depth --min-depth -E --exclude -e --extension -S --size -j --threads -o --owner"
 )
-_REMOVES = frozenset(
+_REMOVAL_PROGRAMS = frozenset(
     {"rm", "unlink", "shred", "srm", "wipe", "rimraf", "trash", "trash-put", "truncate", "rmdir", "mv"}
 )
-_PERMITS = frozenset({"chmod", "chown", "chgrp", "setfacl", "chattr", "chcon"})
-_PACKERS = word_set("gzip bzip2 xz zstd lzma lz4 compress pigz pbzip2 pxz")
-_LOCKED_OUT = LazyRegex(r"0*[0-7]?[0-7]?[0-6]?|[ugoa]*[-=][rwxX]*|[ugoa]*=")
-_FORMATS = ("mkfs", "mke2fs", "mkdosfs", "mkntfs", "mkswap", "newfs", "mkreiserfs", "mkudffs", "mkexfatfs")
-_READS_DEVICES = (PROGRAMS.keys() - {"uniq"}) | word_set(
+_PERMISSION_PROGRAMS = frozenset({"chmod", "chown", "chgrp", "setfacl", "chattr", "chcon"})
+_COMPRESSORS = word_set("gzip bzip2 xz zstd lzma lz4 compress pigz pbzip2 pxz")
+_MODE_WITHOUT_ACCESS = LazyRegex(r"0*[0-7]?[0-7]?[0-6]?|[ugoa]*[-=][rwxX]*|[ugoa]*=")
+_FORMATTERS = ("mkfs", "mke2fs", "mkdosfs", "mkntfs", "mkswap", "newfs", "mkreiserfs", "mkudffs", "mkexfatfs")
+_DEVICE_READERS = (PROGRAMS.keys() - {"uniq"}) | word_set(
     """
     mount umount lsblk blkid file stat ls head tail hexdump xxd od strings md5sum sha256sum smartctl df findmnt lsof
     udevadm fsck e2fsck dumpe2fs blockdev test [ echo printf cat grep find docker podman ssh fuser eject sort wc cmp
     diff git
     """
 )
-_LISTS_ONLY = {
+_DISPLAY_ARGUMENTS = {
     "fdisk": ("-l", "--list", "-s", "-x"),
     "sfdisk": ("-l", "--list", "-d", "--dump", "-s", "-J", "--json"),
     "sgdisk": ("-p", "--print", "-i", "--info", "-v", "--verify"),
@@ -150,7 +150,7 @@ _LISTS_ONLY = {
     "mdadm": ("--detail", "-D", "--examine", "-E"),
 }
 """Disk programs, with the arguments that make them only display information."""
-_LAST_ONLY = frozenset({"cp", "mv", "install", "rsync", "ln", "qemu-img", "ddrescue", "scp"})
+_LAST_OPERAND_WRITERS = frozenset({"cp", "mv", "install", "rsync", "ln", "qemu-img", "ddrescue", "scp"})
 _OUTPUT_OPTIONS = {
     "pv": ("-o", "--output"),
     "curl": ("-o", "--output"),
@@ -161,12 +161,14 @@ _OUTPUT_OPTIONS = {
     "dcfldd": ("of",),
     "dc3dd": ("of", "hof", "wipe"),
 }
-_WRITERS = _LAST_ONLY | _OUTPUT_OPTIONS.keys() | {"tee", "truncate", "shred", "wipefs", "blkdiscard", "badblocks"}
-_ERASES = ("erase", "partitiondisk", "zerodisk", "randomdisk", "secureerase", "reformat", "deletecontainer")
-_NUMBERS = LazyRegex(r"\{(\d+)\.\.(\d+)\}")
+_DEVICE_WRITERS = (
+    _LAST_OPERAND_WRITERS | _OUTPUT_OPTIONS.keys() | {"tee", "truncate", "shred", "wipefs", "blkdiscard", "badblocks"}
+)
+_DISKUTIL_ERASERS = ("erase", "partitiondisk", "zerodisk", "randomdisk", "secureerase", "reformat", "deletecontainer")
+_NUMBER_RANGE = LazyRegex(r"\{(\d+)\.\.(\d+)\}")
 
 
-class _Judge:
+class _CommandJudge:
     """One simple command with its words expanded."""
 
     def __init__(self, command: SimpleCommand, expansion: Expansion, start: str, home: str) -> None:
@@ -180,47 +182,47 @@ class _Judge:
         self.argv: tuple[str, ...] = ()
         self.operands: tuple[Word, ...] = ()
 
-    def reason(self) -> str | None:
+    def explain(self) -> str | None:
         """Why the command must never run; None if it may."""
         words = self.words
         while words:
-            values = self.expansion.values(words[0])
+            values = self.expansion.expand_word(words[0])
             known = [place for place, value in enumerate(values) if not value.dynamic]
             self.words = words = words[1:]
-            after = tuple(each for word in words for each in self.expansion.values(word))
+            after = tuple(each for word in words for each in self.expansion.expand_word(word))
             for place in known:
                 self.rest = (*values[place + 1 :], *after)
                 self.argv = tuple(word.text for word in self.rest)
                 self.operands = list_operands(self.rest)
-                if why := self._named(values[place]):
+                if why := self._explain_named(values[place]):
                     return why
-            if known and not any(values[place].text in _STARTERS for place in known):
+            if known and not any(values[place].text in _PACKAGE_RUNNERS for place in known):
                 break  # otherwise the word may expand to nothing, and the next word is the program
             while known and words and words[0].text.startswith("-"):
                 words = words[1:]
         return None
 
-    def _named(self, first: Word) -> str | None:
+    def _explain_named(self, first: Word) -> str | None:
         name = first.text.rsplit("/", 1)[-1]
         if name[:1] == "g" and name[1:] in _CHECKS:
             name = name[1:]  # GNU programs are installed with a `g` prefix on BSD and macOS: `grm`
         found = [each for each in _CHECKS if fnmatchcase(each, name)] if first.glob else [name]
-        whys = (self._program("mkfs" if each.startswith(_FORMATS) else each) for each in found)
+        whys = (self._explain_program("mkfs" if each.startswith(_FORMATTERS) else each) for each in found)
         return next(filter(None, whys), None)
 
-    def _program(self, program: str) -> str | None:
+    def _explain_program(self, program: str) -> str | None:
         check = _CHECKS.get(program)
-        return (check(self, program) if check is not None else None) or self._devices(program)
+        return (check(self, program) if check is not None else None) or self._explain_device_write(program)
 
     # Checks for removing a whole folder, or changing its permissions.
 
-    def removes(self, program: str) -> str | None:
+    def check_removal(self, program: str) -> str | None:
         options = tuple(text for text in self.argv if text.startswith("-"))
         may_recurse = any(word.dynamic and not word.text.startswith("/") and word.glob for word in self.words)
         recursive = has_option(options, "R" if program == "chattr" else "rR", ("recursive", "no-preserve-root"))
         always = program in ("rimraf", "trash", "trash-put", "srm", "wipe", "mv")
-        operands = self.operands[1:] if program in _PERMITS - {"setfacl"} else self.operands
-        shuts = program == "chmod" and any(_LOCKED_OUT.fullmatch(text) for text in self.argv)
+        operands = self.operands[1:] if program in _PERMISSION_PROGRAMS - {"setfacl"} else self.operands
+        shuts = program == "chmod" and any(_MODE_WITHOUT_ACCESS.fullmatch(text) for text in self.argv)
         shuts = shuts or (program == "chattr" and any(re.fullmatch(r"[+=]\w*i\w*", text) for text in self.argv))
         for word in operands:
             if shuts and self.whole.is_whole(word):
@@ -229,58 +231,60 @@ class _Judge:
                 return f"{program} would take the whole of {word.text!r}"
             if may_recurse and not word.dynamic and self.whole.is_whole(word):
                 return f"{program} would take the whole of {word.text!r}"
-        fed = self.expansion.fed_with_whole(self.command, self.whole)
-        if fed and (recursive or always or program in _REMOVES):
+        fed = self.expansion.find_whole_input(self.command, self.whole)
+        if fed and (recursive or always or program in _REMOVAL_PROGRAMS):
             return f"{program} would take the whole of {fed!r}"
         return None
 
-    def moves(self, program: str) -> str | None:
+    def check_move(self, program: str) -> str | None:
         aimed = any(text.startswith(("-t", "--target-directory")) for text in self.argv)
         sources = self.operands if aimed else self.operands[:-1]
         found = next((word for word in sources if self.whole.is_whole(word) or self.whole.is_everything_in(word)), None)
-        fed = self.expansion.fed_with_whole(self.command, self.whole)
+        fed = self.expansion.find_whole_input(self.command, self.whole)
         name = found.text if found else fed
         return f"mv would take the whole of {name!r}" if name else None
 
-    def overwrites(self, program: str) -> str | None:
-        if program == "shred" and (why := self.removes(program)):
+    def check_overwrite(self, program: str) -> str | None:
+        if program == "shred" and (why := self.check_removal(program)):
             return why
         found = next((word for word in self.operands if self.whole.is_system_file(word)), None)
-        return f"{program} would destroy the system's file {found.text!r}" if found else self.removes(program)
+        return f"{program} would destroy the system's file {found.text!r}" if found else self.check_removal(program)
 
-    def finds(self, program: str) -> str | None:
+    def check_find(self, program: str) -> str | None:
         starts: list[Word] = []
         for word in self.rest:
             if word.text.startswith(("-", "(", "!")) and word.text not in ("-H", "-L", "-P", "--"):
                 break
             if not word.text.startswith("-"):
                 starts.append(word)
-        if not _find_destroys(self.argv) or is_narrowed_find(self.argv, self.whole):
+        if not _is_destroying_find(self.argv) or is_narrowed_find(self.argv, self.whole):
             return None
         found = next((word for word in starts or [Word(".")] if self.whole.is_whole(word, follows=True)), None)
         if found is None:
             found = next((word for word in starts if self.whole.is_everything_in(word)), None)
         return f"find would delete the whole of {found.text!r}" if found else None
 
-    def searches(self, program: str) -> str | None:
+    def check_fd(self, program: str) -> str | None:
         """Reject `fd pattern folder -X rm` if it removes the contents of a whole folder."""
-        place = next((at for at, text in enumerate(self.argv) if text in _FD_EXEC), len(self.argv))
-        if not any(text.rsplit("/", 1)[-1] in _REMOVES | _PERMITS for text in self.argv[place + 1 :]):
+        place = next((at for at, text in enumerate(self.argv) if text in _FD_EXEC_OPTIONS), len(self.argv))
+        if not any(
+            text.rsplit("/", 1)[-1] in _REMOVAL_PROGRAMS | _PERMISSION_PROGRAMS for text in self.argv[place + 1 :]
+        ):
             return None
-        operands = list_operands(self.rest[:place], _FD_VALUED)
+        operands = list_operands(self.rest[:place], _FD_VALUE_OPTIONS)
         narrow = any(re.search(r"\w{2}", word.text) for word in operands[:1]) or "-e" in self.argv[:place]
         starts = operands[1:] or (Word("."),)
         found = next((word for word in starts if not narrow and self.whole.is_whole(word, follows=True)), None)
         return f"{program} would take the whole of {found.text!r}" if found else None
 
-    def packs(self, program: str) -> str | None:
+    def check_archiver(self, program: str) -> str | None:
         """Reject `zip -m` and `7z a -sdel`, which delete files after adding them to the archive."""
         options = tuple(text for text in self.argv if text.startswith("-"))
         removes = has_option(options, "m", ("move",)) if program == "zip" else "-sdel" in options
-        found = next((word for word in self.operands if removes and self._takes_whole(word)), None)
+        found = next((word for word in self.operands if removes and self._is_whole_or_all_in(word)), None)
         return f"{program} would remove the whole of {found.text!r}" if found else None
 
-    def compresses(self, program: str) -> str | None:
+    def check_compressor(self, program: str) -> str | None:
         """Reject `gzip -r /`, which replaces each file by a compressed one."""
         keeps = has_option(self.argv, "ckltd", ("stdout", "keep", "list", "test", "decompress"))
         recursive = has_option(self.argv, "r", ("recursive",))
@@ -289,24 +293,24 @@ class _Judge:
                 return f"{program} would replace all of {word.text!r}"
         return None
 
-    def edits(self, program: str) -> str | None:
+    def check_edit_in_place(self, program: str) -> str | None:
         """Reject `sed -i d /etc/*`, which edits all files of a folder in place."""
         options = tuple(text for text in self.argv if text.startswith("-"))
         in_place = has_option(options, "i", ("in-place",))
         found = next((word for word in self.operands if in_place and self.whole.is_everything_in(word)), None)
         return f"{program} would change all of {found.text!r}" if found else None
 
-    def trashes(self, program: str) -> str | None:
+    def check_trash(self, program: str) -> str | None:
         """Reject `gio trash`, `gio remove` and similar programs, which remove a folder with its contents."""
         if program in ("gio", "kioclient", "kioclient5") and self.argv[:1] not in (("trash",), ("remove",), ("move",)):
             return None
-        found = next((word for word in self.operands if self._takes_whole(word)), None)
+        found = next((word for word in self.operands if self._is_whole_or_all_in(word)), None)
         return f"{program} would take the whole of {found.text!r}" if found else None
 
-    def _takes_whole(self, word: Word) -> bool:
+    def _is_whole_or_all_in(self, word: Word) -> bool:
         return self.whole.is_whole(word) or self.whole.is_everything_in(word)
 
-    def replaces(self, program: str) -> str | None:
+    def check_essential_file(self, program: str) -> str | None:
         """Reject overwriting a file that the system cannot run without."""
         if program == "tee":
             over = () if has_option(self.argv, "a", ("append",)) else self.operands
@@ -317,7 +321,7 @@ class _Judge:
         found = next((word for word in over if self.whole.is_essential_file(word)), None)
         return f"{program} would destroy the system's file {found.text!r}" if found else None
 
-    def contains(self, program: str) -> str | None:
+    def check_container(self, program: str) -> str | None:
         """Reject damage by a container to mounted host folders: `docker run -v /:/host image rm -rf /host`."""
         mounts = list(list_mounts(self.argv))
         if not mounts:
@@ -335,11 +339,11 @@ class _Judge:
                     for at, each in enumerate(call)
                 )
                 command = SimpleCommand(words=words, written=words)
-                if why := _Judge(command, self.expansion, self.start, self.home).reason():
+                if why := _CommandJudge(command, self.expansion, self.start, self.home).explain():
                     return f"in a container, {why}"
         return None
 
-    def empties(self, program: str) -> str | None:
+    def check_sync_or_tar(self, program: str) -> str | None:
         if program == "tar":
             taken = next((word for word in self.operands if self.whole.is_whole(word)), None)
             return f"tar would remove {taken.text!r}" if taken and "--remove-files" in self.argv else None
@@ -352,11 +356,11 @@ class _Judge:
             return f"{program} would empty {sources[0].text!r}"
         return None
 
-    def cleans(self, program: str) -> str | None:
+    def check_git_clean(self, program: str) -> str | None:
         if "clean" not in self.argv or "-n" in self.argv or "--dry-run" in self.argv:
             return None
         given = [value for name, value in self.command.env if name == "GIT_WORK_TREE"]
-        where = [Word("."), *map(Word, (*given, *self.expansion.given("GIT_WORK_TREE")))]
+        where = [Word("."), *map(Word, (*given, *self.expansion.get_assigned_values("GIT_WORK_TREE")))]
         paths = self.argv[self.argv.index("clean") + 1 :]
         for place, text in enumerate(self.argv[:-1]):
             if text in ("-C", "--work-tree"):
@@ -369,42 +373,42 @@ class _Judge:
 
     # Checks for ending processes or stopping the machine.
 
-    def stops(self, program: str) -> str | None:
-        asks = program not in _STOPS and not any(
+    def check_stop(self, program: str) -> str | None:
+        asks = program not in _STOP_PROGRAMS and not any(
             text.removesuffix(".target")
-            in ("0", "1", "6", "s", "S", *_STOPS, "kexec", "emergency", "rescue", "halt", "soft-reboot")
+            in ("0", "1", "6", "s", "S", *_STOP_PROGRAMS, "kexec", "emergency", "rescue", "halt", "soft-reboot")
             for text in self.argv
         )
         if program == "loginctl" and any(text.startswith(("terminate-", "kill-")) for text in self.argv):
             return "loginctl would end every process of a session"
         return None if asks or "-c" in self.argv or "--help" in self.argv else f"{program} stops the machine"
 
-    def kills(self, program: str) -> str | None:
+    def check_kill(self, program: str) -> str | None:
         signal_first = self.argv[:1] and re.fullmatch(r"-(?:\d+|[A-Z][A-Z\d+-]*|[a-z]+)", self.argv[0])
         targets = self.argv[1:] if signal_first and len(self.argv) > 1 else self.argv if "--" in self.argv else ()
         if "-1" in targets:
             return "kill would end every process"
         for word in self.words:
-            numbers = _NUMBERS.search(word.text) if word.dynamic else None
+            numbers = _NUMBER_RANGE.search(word.text) if word.dynamic else None
             if numbers and int(numbers[2]) - int(numbers[1]) > 100:
                 return "kill would end every process"
-        return "kill would end every process" if self.expansion.fed_with_processes(self.command) else None
+        return "kill would end every process" if self.expansion.has_all_processes_as_input(self.command) else None
 
-    def kills_by_name(self, program: str) -> str | None:
-        return f"{program} would end every process" if matches_many_processes(program, self.rest) else None
+    def check_kill_by_name(self, program: str) -> str | None:
+        return f"{program} would end every process" if is_matching_many_processes(program, self.rest) else None
 
-    def ends_users(self, program: str) -> str | None:
+    def check_fuser(self, program: str) -> str | None:
         """Reject `fuser -k /`, which kills every process that has a file there open or runs from there."""
         ends = has_option(tuple(text for text in self.argv if text.startswith("-")), "k", ("kill",))
-        found = next((word for word in self.operands if ends and self._takes_whole(word)), None)
+        found = next((word for word in self.operands if ends and self._is_whole_or_all_in(word)), None)
         return f"{program} would end every process that uses {found.text!r}" if found else None
 
-    def ends_all(self, program: str) -> str | None:
+    def check_kill_all(self, program: str) -> str | None:
         return f"{program} would end every process"
 
     # Checks for writing to a disk below its file system.
 
-    def formats(self, program: str) -> str | None:
+    def check_format(self, program: str) -> str | None:
         """Reject formatting anything but an ordinary file; formatting a file is how disk images are made."""
         if self.argv in (("--help",), ("-V",), ("--version",)):
             return None
@@ -412,38 +416,38 @@ class _Judge:
         devices = any(self._is_device(word.text, strictly=True) for word in self.rest)
         return f"{program} formats a disk" if not self.operands or open_words or devices else None
 
-    def erases(self, program: str) -> str | None:
-        found = next((text for text in self.argv if text.casefold().startswith(_ERASES)), None)
+    def check_diskutil(self, program: str) -> str | None:
+        found = next((text for text in self.argv if text.casefold().startswith(_DISKUTIL_ERASERS)), None)
         return f"{program} {found} destroys a disk" if found else None
 
-    def destroys_pool(self, program: str) -> str | None:
+    def check_volume(self, program: str) -> str | None:
         destroys = program in ("vgremove", "pvremove", "pvcreate") or "destroy" in self.argv
         return f"{program} destroys a volume" if destroys else None
 
-    def no_reason(self, program: str) -> None:
+    def check_devices_only(self, program: str) -> None:
         """Return None: these programs are judged only by the devices they name."""
 
-    def _devices(self, program: str) -> str | None:
+    def _explain_device_write(self, program: str) -> str | None:
         if program == "find":
             files = read_option_values(self.argv, ("-fprint", "-fprint0", "-fprintf", "-fls"))
             written = next((text for text in files if self._is_device(text, strictly=True)), None)
             return f"find writes to the device {written}" if written else None
-        if program in _READS_DEVICES:
+        if program in _DEVICE_READERS:
             return None
-        looks = _LISTS_ONLY.get(program, ())
+        looks = _DISPLAY_ARGUMENTS.get(program, ())
         overwrites = program == "badblocks" and {"-w", "-n"} & set(self.argv)
         if not overwrites and any(text in looks for text in self.argv):
             return None
         texts = list(self.argv)
         if program in _OUTPUT_OPTIONS:
             texts = read_option_values(self.argv, _OUTPUT_OPTIONS[program])
-        elif program in _LAST_ONLY:
+        elif program in _LAST_OPERAND_WRITERS:
             texts = [
                 *(word.text for word in self.operands[-1:]),
                 *read_option_values(self.argv, ("-t", "--target-directory")),
             ]
         values = [text.partition("=")[2] if "=" in text else text for text in texts]
-        writes = program in _WRITERS
+        writes = program in _DEVICE_WRITERS
         found = next((text for text in values if self._is_device(text, strictly=writes)), None)
         return f"{program} writes to the device {found}" if found else None
 
@@ -452,37 +456,39 @@ class _Judge:
         return any(known(posixpath.join(folder, text)) for folder in self.whole.folders)
 
 
-def _find_destroys(argv: tuple[str, ...]) -> bool:
+def _is_destroying_find(argv: tuple[str, ...]) -> bool:
     executes = any(text in ("-exec", "-execdir", "-ok", "-okdir") for text in argv)
-    destroys = any(text.rsplit("/", 1)[-1] in _REMOVES | _PERMITS | _PACKERS | {"dd"} for text in argv)
+    destroys = any(
+        text.rsplit("/", 1)[-1] in _REMOVAL_PROGRAMS | _PERMISSION_PROGRAMS | _COMPRESSORS | {"dd"} for text in argv
+    )
     destroys = destroys or ("/dev/null" in argv and any(text in ("cp", "install", "ln", "tee") for text in argv))
     scripted = any(re.search(r"\b(?:rm|unlink|shred|truncate|mv|chmod|chown)\b", text) for text in argv if " " in text)
     return "-delete" in argv or (executes and (destroys or scripted))
 
 
-_Check = Callable[[_Judge, str], str | None]
+_Check = Callable[[_CommandJudge, str], str | None]
 _CHECKS: dict[str, _Check] = {
-    **dict.fromkeys(_PERMITS, _Judge.removes),
-    **dict.fromkeys(("rm", "unlink", "rimraf", "srm", "wipe", "trash", "trash-put"), _Judge.removes),
-    **dict.fromkeys(("truncate", "shred"), _Judge.overwrites),
-    **dict.fromkeys(_PACKERS, _Judge.compresses),
-    **dict.fromkeys(("sed", "gsed", "perl", "ruby"), _Judge.edits),
-    "mkfs": _Judge.formats,
-    **dict.fromkeys(("zpool", "vgremove", "pvremove", "pvcreate"), _Judge.destroys_pool),
-    **dict.fromkeys((*_STOPS, "init", "telinit", "systemctl", "loginctl"), _Judge.stops),
-    "killall5": _Judge.ends_all,
-    **dict.fromkeys(("rsync", "tar"), _Judge.empties),
-    **dict.fromkeys(("zip", "7z", "7za", "7zr", "7zz"), _Judge.packs),
-    **dict.fromkeys(("gio", "gvfs-trash", "kioclient", "kioclient5", "rmtrash"), _Judge.trashes),
-    **dict.fromkeys(("docker", "podman", "nerdctl"), _Judge.contains),
-    "diskutil": _Judge.erases,
-    "find": _Judge.finds,
-    **dict.fromkeys(("fd", "fdfind"), _Judge.searches),
-    "fuser": _Judge.ends_users,
-    "git": _Judge.cleans,
-    "kill": _Judge.kills,
-    **dict.fromkeys(("pkill", "killall", "skill"), _Judge.kills_by_name),
-    "mv": _Judge.moves,
-    **dict.fromkeys(("dd", "tee", "cp", "install"), _Judge.replaces),
-    **dict.fromkeys(("wipefs", "badblocks", "blkdiscard"), _Judge.no_reason),
+    **dict.fromkeys(_PERMISSION_PROGRAMS, _CommandJudge.check_removal),
+    **dict.fromkeys(("rm", "unlink", "rimraf", "srm", "wipe", "trash", "trash-put"), _CommandJudge.check_removal),
+    **dict.fromkeys(("truncate", "shred"), _CommandJudge.check_overwrite),
+    **dict.fromkeys(_COMPRESSORS, _CommandJudge.check_compressor),
+    **dict.fromkeys(("sed", "gsed", "perl", "ruby"), _CommandJudge.check_edit_in_place),
+    "mkfs": _CommandJudge.check_format,
+    **dict.fromkeys(("zpool", "vgremove", "pvremove", "pvcreate"), _CommandJudge.check_volume),
+    **dict.fromkeys((*_STOP_PROGRAMS, "init", "telinit", "systemctl", "loginctl"), _CommandJudge.check_stop),
+    "killall5": _CommandJudge.check_kill_all,
+    **dict.fromkeys(("rsync", "tar"), _CommandJudge.check_sync_or_tar),
+    **dict.fromkeys(("zip", "7z", "7za", "7zr", "7zz"), _CommandJudge.check_archiver),
+    **dict.fromkeys(("gio", "gvfs-trash", "kioclient", "kioclient5", "rmtrash"), _CommandJudge.check_trash),
+    **dict.fromkeys(("docker", "podman", "nerdctl"), _CommandJudge.check_container),
+    "diskutil": _CommandJudge.check_diskutil,
+    "find": _CommandJudge.check_find,
+    **dict.fromkeys(("fd", "fdfind"), _CommandJudge.check_fd),
+    "fuser": _CommandJudge.check_fuser,
+    "git": _CommandJudge.check_git_clean,
+    "kill": _CommandJudge.check_kill,
+    **dict.fromkeys(("pkill", "killall", "skill"), _CommandJudge.check_kill_by_name),
+    "mv": _CommandJudge.check_move,
+    **dict.fromkeys(("dd", "tee", "cp", "install"), _CommandJudge.check_essential_file),
+    **dict.fromkeys(("wipefs", "badblocks", "blkdiscard"), _CommandJudge.check_devices_only),
 }

@@ -12,28 +12,28 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from clio.security import command_risk as tables
-from clio.security.command_risk import assess, has_option, judge_reading
-from clio.security.readonly.judge import STARTERS
+from clio.security.command_risk import assess_command, has_option, judge_reading
+from clio.security.readonly.judge import NAME_PASSING_PROGRAMS
 from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, word_set
 from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS
 from clio.security.targets import PROCESS_LINK, Expansion, is_device, list_mounts, list_operands, map_to_machine
 from clio.text.lazy_regex import LazyRegex
 
-_REMOVES = word_set(
+_REMOVAL_PROGRAMS = word_set(
     "rm rmdir unlink shred srm wipe rimraf trash trash-put trash-cli del-cli del rmtrash mv gio gvfs-trash"
 )
-_PACKERS = word_set("gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress lzip lz4 brotli zstd")
-_CHANGES = _PACKERS | word_set("""
+_COMPRESSORS = word_set("gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress lzip lz4 brotli zstd")
+_CHANGING_PROGRAMS = _COMPRESSORS | word_set("""
     chmod chown chgrp setfacl chattr setfattr xattr patch ed ex vim vi nvim nano emacs dos2unix unix2dos rename
     prename mmv strip objcopy patchelf install_name_tool codesign plutil
     """)
 """Programs that change or replace each file they name."""
-_OVERWRITES = word_set("truncate tee split csplit sponge")
-_COPIES = word_set("cp install ln scp rsync dcfldd dc3dd ddrescue ditto")
+_OVERWRITING_PROGRAMS = word_set("truncate tee split csplit sponge")
+_COPYING_PROGRAMS = word_set("cp install ln scp rsync dcfldd dc3dd ddrescue ditto")
 """Programs that read all operands but the last, and write that one."""
-_IN_PLACE = word_set("sed gsed perl ruby gawk awk yq clang-format prettier black isort ruff shfmt gofmt")
-_WRITES_TO = {
+_IN_PLACE_EDITORS = word_set("sed gsed perl ruby gawk awk yq clang-format prettier black isort ruff shfmt gofmt")
+_OUTPUT_OPTIONS = {
     "wget": ("-O", "--output-document", "-P", "--directory-prefix"),
     "sort": ("-o", "--output"),
     "tar": ("-C", "--directory", "--one-top-level"),
@@ -52,9 +52,9 @@ _WRITES_TO = {
     "cpio": ("-D", "--directory"),
 }
 """Options whose value is a file or folder that is written."""
-_UNPACKS = word_set("tar bsdtar unzip 7z rsync")
+_UNPACKING_PROGRAMS = word_set("tar bsdtar unzip 7z rsync")
 """Programs that write names below a folder that the line does not contain."""
-_VALUED = {
+_VALUE_OPTIONS = {
     "truncate": word_set("-s -r --size --reference"),
     "shred": word_set("-n -s --iterations --size"),
     "install": word_set("-m -o -g --mode --owner --group"),
@@ -64,12 +64,12 @@ _VALUED = {
     "patch": word_set("-p -i --input --strip"),
     **dict.fromkeys(("gzip", "xz", "bzip2"), word_set("-S --suffix")),
 }
-_FIRST_IS_MODE = word_set("chmod chown chgrp chattr rename prename setfacl")
-_FIRST_IS_SCRIPT = word_set("sed gsed perl ruby awk gawk")
+_MODE_FIRST_PROGRAMS = word_set("chmod chown chgrp chattr rename prename setfacl")
+_SCRIPT_FIRST_PROGRAMS = word_set("sed gsed perl ruby awk gawk")
 _BUILD_TOOLS = (
-    tables.BUILDS - tables.INTERPRETERS - word_set("sqlite3 psql mysql redis-cli mongosh helm ansible vagrant")
+    tables.BUILD_TOOLS - tables.INTERPRETERS - word_set("sqlite3 psql mysql redis-cli mongosh helm ansible vagrant")
 )
-_AIMED = (
+_FOLDER_OPTIONS = (
     "-C",
     "--directory",
     "--prefix",
@@ -92,14 +92,14 @@ _AIMED = (
     "--workspace",
 )
 """Options by which build tools and package managers select the folder to work in or write to."""
-_AIMED_BRIEFLY = {
+_PROGRAM_FOLDER_OPTIONS = {
     "gradle": ("-p",),
     "gradlew": ("-p",),
     "mvn": ("-f", "--file"),
     "mvnw": ("-f", "--file"),
     "make": ("-f",),
 }
-_INSTALLED = (
+_SYSTEM_FOLDERS = (
     "/usr/",
     "/opt/",
     "/lib",
@@ -115,7 +115,7 @@ _INSTALLED = (
     "/Applications/",
 )
 """Folders with the system's programs and settings, which other programs read."""
-_READING_OPTIONS = word_set("""
+_INPUT_OPTIONS = word_set("""
     -I -L -i -c -k -K -F -isystem -iquote --config --config-file --conf --env-file --kubeconfig --key --cert
     --cacert --ca --identity --identity-file --inventory --sysroot --include --from-file --input --values --var-file
     --ssh --secret
@@ -124,10 +124,10 @@ _FORMATTERS = word_set("""
     ruff black isort autopep8 yapf prettier eslint biome rustfmt gofmt goimports shfmt clang-format rubocop
     stylelint standard dprint pyupgrade autoflake 2to3 taplo terraform-fmt buf meson bazel
     """)
-_READS_ITS_PATHS = (
+_PATH_READERS = (
     (_BUILD_TOOLS - _FORMATTERS)
     | tables.INTERPRETERS
-    | tables.FILES
+    | tables.FILE_PROGRAMS
     | SHELLS
     | word_set("""
     cd pushd popd export declare typeset local readonly unset source . [ [[ test echo printf read alias hash type exit
@@ -140,24 +140,24 @@ _READS_ITS_PATHS = (
     borg crontab at gpg-agent mdfind play mpv vlc feh eog evince qemu-system-x86_64
     gio btrfs zfs zpool df du findmnt configure trash trash-put gvfs-trash make ninja env sudo watch
     """)
-    | _REMOVES
-    | _CHANGES
-    | _OVERWRITES
-    | _COPIES
+    | _REMOVAL_PROGRAMS
+    | _CHANGING_PROGRAMS
+    | _OVERWRITING_PROGRAMS
+    | _COPYING_PROGRAMS
 )
 """Programs whose paths are only read, or judged by what is known about the program."""
-_SHOWS = word_set("-v --version --help -h -V version help")
+_INFO_WORDS = word_set("-v --version --help -h -V version help")
 _CODE_FLAGS = LazyRegex(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p|eval|-[Cc]ommand")
 _AWKS = word_set("awk gawk mawk nawk")
-_SED_WRITES = LazyRegex(r"(?:^|[;{}/\d$|,#]|\n)[gpIiMm\d]*[wW]\s*(?P<path>[^\s;'\"]+)")
-_TOLD_TO_DELETE = LazyRegex(r"\btell app(?:lication)?\b.*\b(?:delete|empty|erase|move|do shell script)\b")
-_SAYS_HOME = LazyRegex(r"\bHOME\b|\bhome\(\)|expanduser|expand_path|homedir\(")
-_STARTS_SHELL = LazyRegex(
+_SED_WRITE = LazyRegex(r"(?:^|[;{}/\d$|,#]|\n)[gpIiMm\d]*[wW]\s*(?P<path>[^\s;'\"]+)")
+_APPLESCRIPT_REMOVAL = LazyRegex(r"\btell app(?:lication)?\b.*\b(?:delete|empty|erase|move|do shell script)\b")
+_HOME_IN_CODE = LazyRegex(r"\bHOME\b|\bhome\(\)|expanduser|expand_path|homedir\(")
+_SHELL_CALL_IN_CODE = LazyRegex(
     r"\b(?:system|popen|exec\w*|spawn\w*|run|call|check_\w+|shell_exec|passthru|do shell script)\b|`|\|\s*\""
 )
-_SHELL_TEXT = LazyRegex(r"\"([^\"\n]*\s[^\"\n]*)\"|'([^'\n]*\s[^'\n]*)'|`([^`\n]+)`")
-_AWK_WRITES = LazyRegex(r">\s*\"([^\"\n]+)\"")
-_RUNNERS = (
+_QUOTED_SHELL_TEXT = LazyRegex(r"\"([^\"\n]*\s[^\"\n]*)\"|'([^'\n]*\s[^'\n]*)'|`([^`\n]+)`")
+_AWK_WRITE = LazyRegex(r">\s*\"([^\"\n]+)\"")
+_PACKAGE_RUNNERS = (
     ("npx",),
     ("pnpx",),
     ("bunx",),
@@ -174,20 +174,20 @@ _RUNNERS = (
     ("pipenv", "run"),
 )
 """Programs that start the program named by the next word."""
-_STARTS_TEXTS = word_set(
+_TEXT_STARTERS = word_set(
     "script unshare nsenter chroot firejail bwrap systemd-run runuser su sg run0 pkexec start-stop-daemon"
 )
 """Programs that start another one, which clio's shell parser does not analyze."""
-_DELETES = LazyRegex(
+_CHANGE_IN_CODE = LazyRegex(
     r"\b(?:unlink\w*|rm|rm_\w+|rmSync|rmdir\w*|rmtree|remove\w*|rimraf|delete\w*|destroy\w*|truncate\w*|rename\w*|move|mv"
     r"|chmod\w*|chown\w*|system|exec\w*|spawn\w*|popen|write_?[tTbB]\w*|writeFile\w*|copy\w*|append\w*|cpSync|extract\w*"
     r"|file_put_contents|symlink\w*|(?i:remove-item|set-content|out-file|move-item|clear-content))\b|\b(?:File|IO)\.write\b"
     r"|(?:open|fopen|File\.\w+)\s*\([^()]*,\s*[\"'](?:[wax]b?\+?|r\+|\+?>)|:w|\bwq|\bw!"
 )
-_LITERALS = LazyRegex(
+_PATH_IN_CODE = LazyRegex(
     r"[\"'](?P<text>(?:[~/]|\.\./|\.\.(?=[\"']))[^\"'\n]{0,300})[\"']|(?<![\w\"'.:/])(?P<bare>(?:~/|\.\./|/\w)[\w./@+-]{1,300})"
 )
-_GIT_PLACES = word_set("-C --git-dir --work-tree")
+_GIT_FOLDER_OPTIONS = word_set("-C --git-dir --work-tree")
 # Limits that bound the time of a check: matches of one pattern, and nested scripts or containers.
 _MAX_MATCHES = 200
 _MAX_DEPTH = 3
@@ -202,10 +202,10 @@ def find_outside_change(line: CommandLine, text: str, start: str, home: str, roo
         home: the user's home folder.
         root: the project's folder.
     """
-    return _Finder(line, text, start, _Places(root, home)).find()
+    return _OutsideChangeFinder(line, text, start, _FreePaths(root, home)).find()
 
 
-class _Places:
+class _FreePaths:
     """Decides which files may be changed without asking."""
 
     def __init__(self, root: str, home: str) -> None:
@@ -217,7 +217,7 @@ class _Places:
         caches += ("/var/cache", "/var/lib/apt/lists")
         self._caches = tuple({os.path.realpath(place) for place in caches if place.startswith("/")})
 
-    def is_named(self, name: str) -> bool:
+    def is_project_name(self, name: str) -> bool:
         """Whether a name is the one compose derives from this project folder, or the folder's own name."""
         own = posixpath.basename(self._root).casefold()
         return name.casefold() in (own, re.sub(r"[^a-z0-9_-]", "", own))
@@ -226,7 +226,7 @@ class _Places:
         """Whether an absolute path is in the project, temporary, a cache, or a device that stores nothing."""
         if "\0" in path:
             return True  # no program can receive such an argument
-        real = _resolve(path, follows=not removes)
+        real = _resolve_links(path, follows=not removes)
         if _is_below(real, self._root):
             return True
         if removes and _is_below(self._root, real):
@@ -241,27 +241,27 @@ class _Places:
         return any(_is_below(real, place) for place in self._temporary)
 
 
-class _Finder:
+class _OutsideChangeFinder:
     """Judges the commands of one line."""
 
-    def __init__(self, line: CommandLine, text: str, start: str, places: _Places, depth: int = 0) -> None:
+    def __init__(self, line: CommandLine, text: str, start: str, places: _FreePaths, depth: int = 0) -> None:
         self._line = line
         self._text = text
         self._start = start
-        self._places = places
+        self._free_paths = places
         self._depth = depth
         self._expansion = Expansion(line, text, start, places.home)
 
     def find(self) -> str:
         """Return the reason for asking about the line; "" for none."""
         for redirect in self._line.redirects:
-            if redirect.writes and (found := self._first_changed([redirect.target], redirect.folders, removes=False)):
+            if redirect.writes and (found := self._find_changed([redirect.target], redirect.folders, removes=False)):
                 return f"it writes over {found!r}, outside the project"
         for command in self._line.commands:
             if command.words and (why := self._explain(command)):
                 return why
         for script in self._line.runtime_scripts if self._depth < _MAX_DEPTH else ():
-            for text in self._expansion.texts(script):
+            for text in self._expansion.expand_script(script):
                 if why := self._judge_text(text):
                     return why
         return ""
@@ -270,27 +270,33 @@ class _Finder:
         """Return the reason for asking about a nested script."""
         if self._depth >= _MAX_DEPTH:
             return ""
-        return _Finder(parse_command_line(text), text, self._start, self._places, self._depth + 1).find()
+        return _OutsideChangeFinder(
+            parse_command_line(text), text, self._start, self._free_paths, self._depth + 1
+        ).find()
 
-    def _explain_handed(self, command: SimpleCommand) -> str:
+    def _explain_passed_text(self, command: SimpleCommand) -> str:
         """Return the reason for asking about text passed to a shell, or to a program that runs it later."""
         program, argv = command.program, command.argv[1:]
         texts = [command.stdin] if command.stdin and program in SHELLS | {"at", "batch"} else []
         if program in SHELLS | {"at", "batch", "parallel"}:
             feeding = [each for each in self._line.commands if each.program in command.upstream]
             texts += [" ".join(each.argv[1:]) for each in feeding if each.program in ("echo", "printf")]
-        if program in _STARTS_TEXTS:
+        if program in _TEXT_STARTERS:
             texts += [argv[at + 1] for at, text in enumerate(argv[:-1]) if text in ("-c", "--command")]
-            texts += [" ".join(argv[at:]) for at, text in enumerate(argv) if at and text in _REMOVES | _CHANGES]
-            texts += [" ".join(argv)] if argv[:1] and argv[0] in _REMOVES | _CHANGES else []
+            texts += [
+                " ".join(argv[at:])
+                for at, text in enumerate(argv)
+                if at and text in _REMOVAL_PROGRAMS | _CHANGING_PROGRAMS
+            ]
+            texts += [" ".join(argv)] if argv[:1] and argv[0] in _REMOVAL_PROGRAMS | _CHANGING_PROGRAMS else []
         if "parallel" in command.wrappers:
             texts.append(" ".join(command.argv).replace("{}", ""))
         if program == "env":
-            texts += [value.text for value in _values_of(command.words[1:], ("-S", "--split-string"))]
+            texts += [value.text for value in _iter_option_values(command.words[1:], ("-S", "--split-string"))]
         if program in _AWKS | tables.INTERPRETERS:
             for code in argv:
-                if _STARTS_SHELL.search(code):
-                    texts += [next(filter(None, match.groups())) for match in _SHELL_TEXT.finditer(code)]
+                if _SHELL_CALL_IN_CODE.search(code):
+                    texts += [next(filter(None, match.groups())) for match in _QUOTED_SHELL_TEXT.finditer(code)]
         return next((why for text in texts if (why := self._judge_text(text))), "")
 
     def _explain(self, command: SimpleCommand) -> str:
@@ -299,59 +305,61 @@ class _Finder:
         options = tuple(text for text in argv if text.startswith("-"))
         if argv in (("--help",), ("--version",)):
             return ""
-        if why := self._explain_fed(command) or self._explain_handed(command):
+        if why := self._explain_piped_names(command) or self._explain_passed_text(command):
             return why
-        if command.words[0].dynamic and (why := self._explain_named_late(command)):
+        if command.words[0].dynamic and (why := self._explain_computed_program(command)):
             return why
-        if inner := _skip_runner(command.words):
+        if inner := _unwrap_package_runner(command.words):
             return self._explain(replace(command, words=inner))
         if moved := [
-            Word(value.text) for value in _values_of(command.written, ("-C", "--chdir")) if "env" in command.wrappers
+            Word(value.text)
+            for value in _iter_option_values(command.written, ("-C", "--chdir"))
+            if "env" in command.wrappers
         ]:
-            command = replace(command, folders=tuple(path for _, path in self._paths(moved, command.folders)))
+            command = replace(command, folders=tuple(path for _, path in self._iter_paths(moved, command.folders)))
         if program == "git":
             return self._explain_git(command)
         if program in ("docker", "podman", "nerdctl", "docker-compose", "podman-compose"):
             return self._explain_container(command)
         runs_code = program in tables.INTERPRETERS | {"awk", "gawk", "vim", "vi", "ex", "nvim", "emacs"}
-        if runs_code and (found := self._first_in_code(argv)):
+        if runs_code and (found := self._find_path_in_code(argv)):
             return f"its code names {found!r}, outside the project, and may change it"
-        if program in ("find", "fd", "fdfind") and self._finds_to_change(command):
-            starts = self._starts(command)
-            if found := self._first_changed(starts, command.folders, removes=True):
+        if program in ("find", "fd", "fdfind") and self._is_changing_search(command):
+            starts = self._list_search_folders(command)
+            if found := self._find_changed(starts, command.folders, removes=True):
                 return f"{program} may remove or change what is in {found!r}, outside the project"
         remote = program == "rsync" and rest and re.match(r"(?:[\w.-]+@)?[\w.-]+:", rest[-1].text)
         if remote and any(text.startswith("--del") for text in argv):
             return f"rsync removes files of another machine, {rest[-1].text!r}"
         if "ssh" in command.wrappers and (command.stdin or command.upstream or program == "ssh"):
             return "a shell of another machine runs what it is given"
-        removed, written = self._targets(program, rest, argv, options)
+        removed, written = self._list_targets(program, rest, argv, options)
         # ssh runs the command on another machine, where nothing belongs to the project.
         if "ssh" in command.wrappers and (removed or written):
             return f"{program} removes or writes over files of another machine"
-        if found := self._first_changed(removed, command.folders, removes=True):
+        if found := self._find_changed(removed, command.folders, removes=True):
             return f"{program} removes, moves or changes {found!r}, outside the project"
-        if found := self._first_changed(written, command.folders, removes=False, sources=rest, program=program):
+        if found := self._find_changed(written, command.folders, removes=False, sources=rest, program=program):
             return f"{program} writes over {found!r}, outside the project"
-        return self._explain_aimed(command) or self._explain_unknown(command)
+        return self._explain_build_tool(command) or self._explain_unknown(command)
 
-    def _explain_named_late(self, command: SimpleCommand) -> str:
+    def _explain_computed_program(self, command: SimpleCommand) -> str:
         """Return the reason for asking about a call whose program is the value of a variable of the line."""
-        for value in self._expansion.values(command.words[0]):
+        for value in self._expansion.expand_word(command.words[0]):
             if not value.dynamic and value.text:
                 words = (value, *command.words[1:])
                 if why := self._explain(replace(command, words=words)):
                     return why
         return ""
 
-    def _explain_aimed(self, command: SimpleCommand) -> str:
+    def _explain_build_tool(self, command: SimpleCommand) -> str:
         """Why a build tool or package manager may change another project, by its folder or an option."""
         program, rest = command.program, command.words[1:]
-        if program not in _BUILD_TOOLS or (len(rest) == 1 and rest[0].text in _SHOWS):
+        if program not in _BUILD_TOOLS or (len(rest) == 1 and rest[0].text in _INFO_WORDS):
             return ""
-        aimed = list(_values_of(rest, (*_AIMED, *_AIMED_BRIEFLY.get(program, ()))))
-        for word, path in self._paths([*aimed, Word(".")], command.folders):
-            free = f"{path}/".startswith(_INSTALLED) or self._places.is_free(path, removes=False)
+        aimed = list(_iter_option_values(rest, (*_FOLDER_OPTIONS, *_PROGRAM_FOLDER_OPTIONS.get(program, ()))))
+        for word, path in self._iter_paths([*aimed, Word(".")], command.folders):
+            free = f"{path}/".startswith(_SYSTEM_FOLDERS) or self._free_paths.is_free(path, removes=False)
             if free or not os.path.lexists(path) or not isinstance(judge_reading(command, self._line), str):
                 continue
             named = path if word.text == "." else word.text
@@ -361,36 +369,36 @@ class _Finder:
     def _explain_unknown(self, command: SimpleCommand) -> str:
         """Why a program not known to be read-only may change its operands outside the project."""
         program, rest = command.program, command.words[1:]
-        if program in _READS_ITS_PATHS or command.words[0].dynamic:
+        if program in _PATH_READERS or command.words[0].dynamic:
             return ""
-        named = [word for at, word in enumerate(rest) if not at or rest[at - 1].text not in _READING_OPTIONS]
+        named = [word for at, word in enumerate(rest) if not at or rest[at - 1].text not in _INPUT_OPTIONS]
         given = [word for word in named if not word.text.startswith("-") and not word.dynamic]
         for word in named:
             name, sign, value = word.text.partition("=")
-            if sign and name.startswith("-") and name not in _READING_OPTIONS:
+            if sign and name.startswith("-") and name not in _INPUT_OPTIONS:
                 given.append(Word(value, word.dynamic, word.glob))
-        for word, path in self._paths(given, command.folders):
+        for word, path in self._iter_paths(given, command.folders):
             if (
-                not f"{path}/".startswith(_INSTALLED)
+                not f"{path}/".startswith(_SYSTEM_FOLDERS)
                 and os.path.lexists(path)
-                and not self._places.is_free(path, removes=False)
+                and not self._free_paths.is_free(path, removes=False)
             ):
                 reads = not isinstance(judge_reading(command, self._line), str)
                 return "" if reads else f"{program} may change {word.text!r}, outside the project"
         return ""
 
-    def _targets(
+    def _list_targets(
         self, program: str, rest: tuple[Word, ...], argv: tuple[str, ...], options: tuple[str, ...]
     ) -> tuple[list[Word], list[Word]]:
         """Return the words that a call removes or changes, and the words it overwrites."""
-        operands = list(list_operands(rest, _VALUED.get(program, frozenset())))
-        written = list(_values_of(rest, _WRITES_TO.get(program, ())))
+        operands = list(list_operands(rest, _VALUE_OPTIONS.get(program, frozenset())))
+        written = list(_iter_option_values(rest, _OUTPUT_OPTIONS.get(program, ())))
         if program == "mv":
             aimed = bool(written)
             return (operands, written) if aimed else (operands[:-1], operands[-1:])
         if program in ("gio", "gvfs-trash"):
             return (operands[1:] if argv[:1] in (("trash",), ("remove",), ("move",)) else []), []
-        if program in _REMOVES:
+        if program in _REMOVAL_PROGRAMS:
             return operands, []
         if program == "rsync" and any(text.startswith("--remove-s") for text in options):
             return operands, []
@@ -399,7 +407,7 @@ class _Finder:
         ):
             return operands, written
         if program in ("tar", "bsdtar") and any(re.fullmatch(r"-?[A-Za-z]*[cru][A-Za-z]*", text) for text in argv[:1]):
-            packed = list(_values_of(rest, ("-f", "--file")))
+            packed = list(_iter_option_values(rest, ("-f", "--file")))
             packed += operands[1:2] if argv and not argv[0].startswith("-") and "f" in argv[0] else []
             return [], packed
         if (
@@ -415,50 +423,56 @@ class _Finder:
         if program in ("uniq", "xxd"):
             return [], operands[1:2]
         if program in ("sed", "gsed") and not has_option(options, "i", ("in-place",)):
-            writes = [match["path"] for text in argv for match in _SED_WRITES.finditer(text)]
+            writes = [match["path"] for text in argv for match in _SED_WRITE.finditer(text)]
             return [], [Word(path) for path in writes]
         if program in _AWKS and not has_option(options, "i", ("in-place",)):
-            return [], [Word(match[1]) for text in argv for match in _AWK_WRITES.finditer(text)]
+            return [], [Word(match[1]) for text in argv for match in _AWK_WRITE.finditer(text)]
         if program in ("dd", "dcfldd", "dc3dd"):
             return [], [Word(word.text[3:], word.dynamic) for word in rest if word.text.startswith("of=")]
-        if program in _COPIES:
+        if program in _COPYING_PROGRAMS:
             links = program == "ln" and not has_option(options, "f", ("force",))
             return [], written or ([] if links else operands[-1:] if len(operands) > 1 else [])
-        if program in _OVERWRITES:
+        if program in _OVERWRITING_PROGRAMS:
             return [], operands
-        if program in _CHANGES:
-            unchanged = program in _PACKERS and has_option(options, "cktl", ("stdout", "keep", "test", "list"))
-            skipped = 1 if program in _FIRST_IS_MODE and len(operands) > 1 else 0
+        if program in _CHANGING_PROGRAMS:
+            unchanged = program in _COMPRESSORS and has_option(options, "cktl", ("stdout", "keep", "test", "list"))
+            skipped = 1 if program in _MODE_FIRST_PROGRAMS and len(operands) > 1 else 0
             return ([] if unchanged else operands[skipped:]), written
         in_place = has_option(options, "i", ("in-place", "write", "inplace")) or (program != "sed" and "-w" in options)
-        if program in _IN_PLACE and in_place:
-            given = has_option(options, "e", ("expression", "file")) or program not in _FIRST_IS_SCRIPT
+        if program in _IN_PLACE_EDITORS and in_place:
+            given = has_option(options, "e", ("expression", "file")) or program not in _SCRIPT_FIRST_PROGRAMS
             return (operands if given else operands[1:]), []
         if program == "sqlite3" and isinstance(judge_reading(SimpleCommand(words=(Word(program), *rest))), str):
             return [], operands[:1]
         return [], written
 
-    def _explain_fed(self, command: SimpleCommand) -> str:
+    def _explain_piped_names(self, command: SimpleCommand) -> str:
         """Why names outside the project, passed on by find or a pipe, may be removed."""
-        changes = command.program in _REMOVES | _CHANGES | _COPIES | _IN_PLACE | {"dd"}
+        changes = command.program in _REMOVAL_PROGRAMS | _CHANGING_PROGRAMS | _COPYING_PROGRAMS | _IN_PLACE_EDITORS | {
+            "dd"
+        }
         if not changes or command.program in ("tee", "touch", "patch", "sponge"):
             return ""
-        if not (STARTERS | {"parallel"} | SHELLS | SCRIPT_BUILTINS) & set(command.wrappers) and not any(
+        if not (NAME_PASSING_PROGRAMS | {"parallel"} | SHELLS | SCRIPT_BUILTINS) & set(command.wrappers) and not any(
             word.dynamic for word in command.words[1:]
         ):
             return ""
         sources = [each for each in self._line.commands if each is not command and each.program in command.upstream]
         sources += [each for each in self._line.commands if each.program in command.wrappers]
         for source in sources:
-            starts = self._starts(source) if source.program in STARTERS else [*list_operands(source.words[1:])]
+            starts = (
+                self._list_search_folders(source)
+                if source.program in NAME_PASSING_PROGRAMS
+                else [*list_operands(source.words[1:])]
+            )
             absolute = [word for word in starts if word.text.startswith(("/", "~", "..", "$HOME", "${HOME"))]
-            if found := self._first_changed(absolute, source.folders, removes=True):
+            if found := self._find_changed(absolute, source.folders, removes=True):
                 return f"{command.program} may remove or change what is in {found!r}, outside the project"
         return ""
 
     def _explain_git(self, command: SimpleCommand) -> str:
         """Why a git call may change a repository other than the project's."""
-        places = list(_values_of(command.words[1:], tuple(_GIT_PLACES)))
+        places = list(_iter_option_values(command.words[1:], tuple(_GIT_FOLDER_OPTIONS)))
         places += [Word(value) for name, value in command.env if name in ("GIT_DIR", "GIT_WORK_TREE")]
         argv = command.argv[1:]
         shared = {"--global", "--system"} & set(argv) and "config" in argv
@@ -468,40 +482,40 @@ class _Finder:
             and isinstance(judge_reading(command, self._line), str)
         ):
             return "git config changes settings that other projects use"
-        operands = list(_skip_git_options(command.words[1:]))
+        operands = list(_iter_git_operands(command.words[1:]))
         if "config" in [word.text for word in operands[:1]] and isinstance(judge_reading(command, self._line), str):
-            given = list(_values_of(command.words[1:], ("-f", "--file")))
-            if found := self._first_changed(given, command.folders, removes=True):
+            given = list(_iter_option_values(command.words[1:], ("-f", "--file")))
+            if found := self._find_changed(given, command.folders, removes=True):
                 return f"git config changes {found!r}, outside the project"
         if (
             [word.text for word in operands[:1]] == ["worktree"]
             and operands[1:]
             and operands[1].text in ("remove", "move")
-        ) and (found := self._first_changed(operands[2:], command.folders, removes=True)):
+        ) and (found := self._find_changed(operands[2:], command.folders, removes=True)):
             return f"git worktree {operands[1].text} takes away {found!r}, outside the project"
-        place = self._first_outside(places or [Word(".")], command.folders, removes=False)
+        place = self._find_outside(places or [Word(".")], command.folders, removes=False)
         if not place or isinstance(judge_reading(command, self._line), str) is False:
             return ""
-        subcommand = next((word.text for word in _skip_git_options(command.words[1:])), "")
+        subcommand = next((word.text for word in _iter_git_operands(command.words[1:])), "")
         if subcommand in ("clone", "fetch", "init", "--version", "help", ""):
             return ""
         return f"git {subcommand} changes the repository in {place!r}, outside the project"
 
     def _explain_container(self, command: SimpleCommand) -> str:
         """Why a container may remove host files mounted into it: `run -v /etc:/e image rm -rf /e/ssh`."""
-        if found := self._first_changed(
-            list(_values_of(command.words[1:], ("-o", "--output"))), command.folders, removes=False
+        if found := self._find_changed(
+            list(_iter_option_values(command.words[1:], ("-o", "--output"))), command.folders, removes=False
         ):
             return f"{command.program} writes over {found!r}, outside the project"
         options = ("-f", "--file", "--project-directory")
-        projects = _values_of(command.words[1:], ("-p", "--project-name"))
+        projects = _iter_option_values(command.words[1:], ("-p", "--project-name"))
         ends = word_set("down rm stop kill") & set(command.argv[1:])
         if ends and "compose" in "".join(command.argv[:2]):
-            if found := self._first_outside(
-                tuple(_values_of(command.words[1:], options)), command.folders, removes=True
+            if found := self._find_outside(
+                tuple(_iter_option_values(command.words[1:], options)), command.folders, removes=True
             ):
                 return f"{command.program} takes away what {found!r} describes, outside the project"
-            if foreign := next((word.text for word in projects if not self._places.is_named(word.text)), ""):
+            if foreign := next((word.text for word in projects if not self._free_paths.is_project_name(word.text)), ""):
                 return f"{command.program} takes away what belongs to the project {foreign!r}"
         mounts = list(list_mounts(command.argv[1:]))
         rest = command.words[1:]
@@ -510,7 +524,7 @@ class _Finder:
             if name in SHELLS:
                 texts = [each.text for each in rest[place + 1 :] if " " in each.text]
                 calls = [each.words for text in texts for each in parse_command_line(text).commands]
-            elif name in _REMOVES | _CHANGES | _COPIES | _IN_PLACE | {"find"}:
+            elif name in _REMOVAL_PROGRAMS | _CHANGING_PROGRAMS | _COPYING_PROGRAMS | _IN_PLACE_EDITORS | {"find"}:
                 calls = [rest[place:]]
             else:
                 continue
@@ -524,45 +538,57 @@ class _Finder:
                     return f"in a container, {why}"
         return ""
 
-    def _first_in_code(self, argv: tuple[str, ...]) -> str:
+    def _find_path_in_code(self, argv: tuple[str, ...]) -> str:
         """Return a path outside the project in inline code that also removes, writes or starts something."""
-        if argv[:1] == ("-e",) and any(_TOLD_TO_DELETE.search(text) for text in argv):
+        if argv[:1] == ("-e",) and any(_APPLESCRIPT_REMOVAL.search(text) for text in argv):
             return "another application"
         if not any(_CODE_FLAGS.fullmatch(text) for text in argv):
             return ""
         for code in argv:
-            if not _DELETES.search(code):
+            if not _CHANGE_IN_CODE.search(code):
                 continue
-            if home := _SAYS_HOME.search(code):
+            if home := _HOME_IN_CODE.search(code):
                 return home[0]
-            for match in _LITERALS.finditer(code):
+            for match in _PATH_IN_CODE.finditer(code):
                 text = match["text"] or match["bare"]
-                path = posixpath.join(self._start, text.replace("~", self._places.home, 1) if text[0] == "~" else text)
+                path = posixpath.join(
+                    self._start, text.replace("~", self._free_paths.home, 1) if text[0] == "~" else text
+                )
                 if not text.strip("/") or text.startswith(("//", "/usr/bin/", "/bin/")):
                     continue
                 known = os.path.lexists(path) or os.path.lexists("/" + path.split("/")[1])
-                if known and not self._places.is_free(path, removes=False):
+                if known and not self._free_paths.is_free(path, removes=False):
                     return text
         return ""
 
-    def _finds_to_change(self, command: SimpleCommand) -> bool:
+    def _is_changing_search(self, command: SimpleCommand) -> bool:
         argv = command.argv[1:]
         if "-delete" in argv or any(text.startswith("-fprint") for text in argv) or "-fls" in argv:
             return True
         acts = word_set("-exec -execdir -ok -okdir -x -X --exec --exec-batch")
         started = {each.rsplit("/", 1)[-1] for at, each in enumerate(argv) if at and argv[at - 1] in acts}
         starts_shell = bool(started & SHELLS) and any(
-            set(_DELETES.findall(text)) or each.program in _REMOVES | _CHANGES
+            set(_CHANGE_IN_CODE.findall(text)) or each.program in _REMOVAL_PROGRAMS | _CHANGING_PROGRAMS
             for text in argv
             if " " in text
             for each in parse_command_line(text).commands
         )
         return (
-            bool(started & (_REMOVES | _CHANGES | _COPIES | _OVERWRITES | _IN_PLACE | {"dd"}))
-            and (bool(started - _IN_PLACE) or "-i" in argv)
+            bool(
+                started
+                & (
+                    _REMOVAL_PROGRAMS
+                    | _CHANGING_PROGRAMS
+                    | _COPYING_PROGRAMS
+                    | _OVERWRITING_PROGRAMS
+                    | _IN_PLACE_EDITORS
+                    | {"dd"}
+                )
+            )
+            and (bool(started - _IN_PLACE_EDITORS) or "-i" in argv)
         ) or starts_shell
 
-    def _starts(self, command: SimpleCommand) -> list[Word]:
+    def _list_search_folders(self, command: SimpleCommand) -> list[Word]:
         """Return the folders in which a search starts."""
         words = command.words[1:]
         if command.program == "find":
@@ -572,7 +598,7 @@ class _Finder:
             return list(words[:place]) or [Word(".")]
         return [word for word in words if "/" in word.text or word.text in ("..", "~")] or [Word(".")]
 
-    def _first_changed(
+    def _find_changed(
         self,
         words: "list[Word] | tuple[Word, ...]",
         folders: tuple[str, ...] | None,
@@ -582,31 +608,35 @@ class _Finder:
         program: str = "",
     ) -> str:
         """Return the first word that names something outside; for a mere write, only if the target exists."""
-        for word, path in self._paths(words, folders):
-            if self._places.is_free(path, removes=removes):
+        for word, path in self._iter_paths(words, folders):
+            if self._free_paths.is_free(path, removes=removes):
                 continue
-            if removes or any(map(os.path.lexists, _written_below(path, sources, program))):
+            if removes or any(map(os.path.lexists, _list_written_paths(path, sources, program))):
                 return word.text
         return ""
 
-    def _first_outside(
+    def _find_outside(
         self, words: "list[Word] | tuple[Word, ...]", folders: tuple[str, ...] | None, *, removes: bool
     ) -> str:
         return next(
-            (path for _, path in self._paths(words, folders) if not self._places.is_free(path, removes=removes)),
+            (
+                path
+                for _, path in self._iter_paths(words, folders)
+                if not self._free_paths.is_free(path, removes=removes)
+            ),
             "",
         )
 
-    def _paths(
+    def _iter_paths(
         self, words: "list[Word] | tuple[Word, ...]", folders: tuple[str, ...] | None
     ) -> Iterator[tuple[Word, str]]:
         """Yield every absolute path that words may expand to, as far as the line determines it; patterns with their
         matches.
         """
         bases = folders if folders is not None else self._expansion.folders
-        homes = {"~": self._places.home, "$HOME": self._places.home, "${HOME}": self._places.home}
+        homes = {"~": self._free_paths.home, "$HOME": self._free_paths.home, "${HOME}": self._free_paths.home}
         for word in words:
-            for value in self._expansion.values(word):
+            for value in self._expansion.expand_word(word):
                 text = value.text
                 for name, home in homes.items():
                     if text == name or text.startswith(f"{name}/"):
@@ -618,7 +648,7 @@ class _Finder:
                 for folder in bases:
                     base = self._expansion.follow_link(folder)
                     if base == "~" or base.startswith("~/"):
-                        base = self._places.home + base[1:]
+                        base = self._free_paths.home + base[1:]
                     if not text.startswith("/") and ("$" in base or "`" in base):
                         continue
                     path = posixpath.join(self._start, base, text)
@@ -634,12 +664,12 @@ class _Finder:
                         yield from ((word, match) for match in islice(iglob(path), _MAX_MATCHES))  # noqa: PTH207
 
 
-def _written_below(path: str, sources: tuple[Word, ...], program: str) -> Iterator[str]:
+def _list_written_paths(path: str, sources: tuple[Word, ...], program: str) -> Iterator[str]:
     """Yield the paths that a copy writes: one per source below an existing folder, otherwise the path itself."""
-    if not os.path.isdir(path) or program not in _COPIES | {"mv", "wget"}:  # noqa: PTH112
+    if not os.path.isdir(path) or program not in _COPYING_PROGRAMS | {"mv", "wget"}:  # noqa: PTH112
         yield path
         return
-    if program in _UNPACKS:
+    if program in _UNPACKING_PROGRAMS:
         yield path
     for word in sources:
         name = posixpath.basename(word.text.rstrip("/"))
@@ -647,7 +677,7 @@ def _written_below(path: str, sources: tuple[Word, ...], program: str) -> Iterat
             yield path if word.dynamic or word.glob or name in (".", "..", "") else posixpath.join(path, name)
 
 
-def _resolve(path: str, *, follows: bool) -> str:
+def _resolve_links(path: str, *, follows: bool) -> str:
     """Resolve the links in a path. Without `follows`, a final link is kept, because removal affects only the link."""
     path = "/" + posixpath.normpath(path).lstrip("/") if ".." not in path else path
     if follows or path.endswith(("/", "/.", "/..")):
@@ -660,7 +690,7 @@ def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder.rstrip('/')}/")
 
 
-def _values_of(words: tuple[Word, ...], options: tuple[str, ...]) -> Iterator[Word]:
+def _iter_option_values(words: tuple[Word, ...], options: tuple[str, ...]) -> Iterator[Word]:
     """Yield the values of these options, given as the next word, after `=` or attached."""
     for place, word in enumerate(words):
         for option in options:
@@ -673,16 +703,16 @@ def _values_of(words: tuple[Word, ...], options: tuple[str, ...]) -> Iterator[Wo
                 yield Word(word.text[2:], word.dynamic, word.glob)
 
 
-def _skip_runner(words: tuple[Word, ...]) -> tuple[Word, ...]:
+def _unwrap_package_runner(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return the call that `npx`, `pnpm dlx`, `uvx` and similar programs start; nothing for other programs."""
     texts = tuple(word.text for word in words)
-    taken = next((len(each) for each in _RUNNERS if texts[: len(each)] == each), 0)
+    taken = next((len(each) for each in _PACKAGE_RUNNERS if texts[: len(each)] == each), 0)
     while taken and taken < len(words) and words[taken].text in ("-y", "--yes", "-q", "--quiet", "--"):
         taken += 1
     return words[taken:] if taken else ()
 
 
-def _skip_git_options(words: tuple[Word, ...]) -> Iterator[Word]:
+def _iter_git_operands(words: tuple[Word, ...]) -> Iterator[Word]:
     skip = False
     for word in words:
         if skip:
@@ -693,7 +723,7 @@ def _skip_git_options(words: tuple[Word, ...]) -> Iterator[Word]:
             yield word
 
 
-_COPY = frozenset({"cp", "install", "rsync"})
+_SETTINGS_COPIERS = frozenset({"cp", "install", "rsync"})
 _MAX_PATHS = 500
 """Matches of one pattern that are compared with the protected files."""
 
@@ -708,46 +738,48 @@ def explain_written_settings(line: CommandLine, start: str, why_not: Callable[[P
         why_not: returns why a path must not be written, as the end of a sentence.
     """
     for redirect in line.redirects:
-        if redirect.writes and (why := _why([redirect.target], redirect.folders, start, why_not)):
+        if redirect.writes and (why := _explain_written_words([redirect.target], redirect.folders, start, why_not)):
             return why
     for command in line.commands:
-        changes = command.program in tables.FILES and assess(command).level != "low"
-        if changes and (why := _why(_written(command), command.folders, start, why_not)):
+        changes = command.program in tables.FILE_PROGRAMS and assess_command(command).level != "low"
+        if changes and (why := _explain_written_words(_list_written_words(command), command.folders, start, why_not)):
             return why
     return ""
 
 
-def _written(command: SimpleCommand) -> Sequence[Word]:
+def _list_written_words(command: SimpleCommand) -> Sequence[Word]:
     """Return the words that may name what a command writes: for a copy the last, unless an option names another."""
     words = command.words[1:]
     named = any(word.text.startswith(("-t", "--target-directory")) for word in words)
-    return words[-1:] if command.program in _COPY and not named else words
+    return words[-1:] if command.program in _SETTINGS_COPIERS and not named else words
 
 
-def _why(words: Sequence[Word], folders: tuple[str, ...] | None, start: str, why_not: Callable[[Path], str]) -> str:
+def _explain_written_words(
+    words: Sequence[Word], folders: tuple[str, ...] | None, start: str, why_not: Callable[[Path], str]
+) -> str:
     for word in words:
         for folder in folders or ():
-            for text in _paths_in(word.text):
-                path = posixpath.join(start, _expanded(folder), _expanded(text))
-                for place in _places(path, glob=word.glob):
+            for text in _iter_word_paths(word.text):
+                path = posixpath.join(start, _expand_variables(folder), _expand_variables(text))
+                for place in _iter_places(path, glob=word.glob):
                     if why := why_not(place):
                         return f"{text!r}, which {why}"
     return ""
 
 
-def _expanded(text: str) -> str:
+def _expand_variables(text: str) -> str:
     """Expand `~`, and variables that clio's environment has too, such as `$HOME`."""
     return os.path.expanduser(os.path.expandvars(text))  # noqa: PTH111
 
 
-def _paths_in(text: str) -> Iterator[str]:
+def _iter_word_paths(text: str) -> Iterator[str]:
     """Yield the parts of a word that may name a file: the word itself, what follows `=`, or a one-letter option."""
     yield text[2:] if text.startswith("-") and not text.startswith("--") else text
     if "=" in text:
         yield text.partition("=")[2]
 
 
-def _places(path: str, *, glob: bool) -> Iterator[Path]:
+def _iter_places(path: str, *, glob: bool) -> Iterator[Path]:
     if "\0" in path:
         return
     yield Path(posixpath.normpath(path))

@@ -113,7 +113,7 @@ GLOBAL_OPTIONS: dict[str, Options] = {
 }
 """Options allowed before a sub-command: those without a value, and those with one."""
 
-SAME_PROGRAM = {
+PROGRAM_ALIASES = {
     "gmake": "make",
     "yarnpkg": "yarn",
     "py.test": "pytest",
@@ -124,7 +124,7 @@ SAME_PROGRAM = {
 }
 """Alternative names of programs."""
 
-STANDS_FOR: dict[str, tuple[str, ...]] = {
+EQUIVALENT_CALLS: dict[str, tuple[str, ...]] = {
     "npx": ("npm", "exec"),
     "pnpx": ("pnpm", "dlx"),
     "bunx": ("bun", "x"),
@@ -136,7 +136,7 @@ STANDS_FOR: dict[str, tuple[str, ...]] = {
 """Programs that equal a sub-command of another program."""
 
 
-def _synonyms(text: str) -> dict[str, str]:
+def _parse_synonyms(text: str) -> dict[str, str]:
     """Parse lines of `name: other other` into a map from each other name to the name."""
     found = dict[str, str]()
     for line in text.strip().splitlines():
@@ -145,9 +145,9 @@ def _synonyms(text: str) -> dict[str, str]:
     return found
 
 
-SYNONYMS: dict[str, dict[str, str]] = {
+SUBCOMMAND_SYNONYMS: dict[str, dict[str, str]] = {
     # from npm's lib/utils/cmd-list.js
-    "npm": _synonyms(
+    "npm": _parse_synonyms(
         """
         access: author
         owner: author
@@ -175,7 +175,7 @@ SYNONYMS: dict[str, dict[str, str]] = {
         login: adduser add-user
         """
     ),
-    "pnpm": _synonyms(
+    "pnpm": _parse_synonyms(
         """
         install: i
         remove: rm un uninstall uni
@@ -189,22 +189,24 @@ SYNONYMS: dict[str, dict[str, str]] = {
         create: init
         """
     ),
-    "yarn": _synonyms("remove: rm\nupgrade: up\nrun: run-script"),
-    "bun": _synonyms("install: i\nremove: rm r uninstall\nadd: a\nrun: run-script\ncreate: c\nupdate: up"),
-    "cargo": _synonyms("build: b\ncheck: c\ndoc: d\nrun: r\ntest: t\nremove: rm"),
-    "brew": _synonyms("uninstall: remove rm\ninstall: instal\nlist: ls\nupgrade: up\nupdate: up\nlink: ln"),
-    "svn": _synonyms("commit: ci\ncheckout: co\ndelete: del remove rm\ncopy: cp\nmove: mv rename ren\nstatus: stat st"),
-    "hg": _synonyms("commit: ci\nupdate: up checkout co\nstatus: st\nlog: history\nremove: rm\nrename: mv move"),
-    "helm": _synonyms("uninstall: del delete un\nlist: ls\nrepo: repository"),
-    "conda": _synonyms("remove: uninstall\nupdate: upgrade"),
-    "gem": _synonyms("install: i\nuninstall: rm"),
-    "poetry": _synonyms("remove: rm"),
-    "rails": _synonyms("generate: g\nserver: s\nconsole: c\ndestroy: d\ntest: t\nrunner: r\ndbconsole: db"),
-    "deno": _synonyms("install: i\nremove: rm\nadd: a"),
+    "yarn": _parse_synonyms("remove: rm\nupgrade: up\nrun: run-script"),
+    "bun": _parse_synonyms("install: i\nremove: rm r uninstall\nadd: a\nrun: run-script\ncreate: c\nupdate: up"),
+    "cargo": _parse_synonyms("build: b\ncheck: c\ndoc: d\nrun: r\ntest: t\nremove: rm"),
+    "brew": _parse_synonyms("uninstall: remove rm\ninstall: instal\nlist: ls\nupgrade: up\nupdate: up\nlink: ln"),
+    "svn": _parse_synonyms(
+        "commit: ci\ncheckout: co\ndelete: del remove rm\ncopy: cp\nmove: mv rename ren\nstatus: stat st"
+    ),
+    "hg": _parse_synonyms("commit: ci\nupdate: up checkout co\nstatus: st\nlog: history\nremove: rm\nrename: mv move"),
+    "helm": _parse_synonyms("uninstall: del delete un\nlist: ls\nrepo: repository"),
+    "conda": _parse_synonyms("remove: uninstall\nupdate: upgrade"),
+    "gem": _parse_synonyms("install: i\nuninstall: rm"),
+    "poetry": _parse_synonyms("remove: rm"),
+    "rails": _parse_synonyms("generate: g\nserver: s\nconsole: c\ndestroy: d\ntest: t\nrunner: r\ndbconsole: db"),
+    "deno": _parse_synonyms("install: i\nremove: rm\nadd: a"),
 }
 """Alternative names of sub-commands, by program."""
 
-IMPLIES: dict[str, dict[str, tuple[str, ...]]] = {
+IMPLIED_SUBCOMMANDS: dict[str, dict[str, tuple[str, ...]]] = {
     "git": {
         "push": ("subtree push", "lfs push"),
         "send-pack": ("push",),
@@ -239,15 +241,15 @@ IMPLIES: dict[str, dict[str, tuple[str, ...]]] = {
     },
 }
 """Sub-commands that include the effect of others; words of a longer path are separated by blanks."""
-IMPLIES["podman"] = IMPLIES["docker"]
+IMPLIED_SUBCOMMANDS["podman"] = IMPLIED_SUBCOMMANDS["docker"]
 
-RUNS_SCRIPTS = word_set("npm pnpm yarn bun")
+SCRIPT_RUNNERS = word_set("npm pnpm yarn bun")
 """Programs whose `run NAME` may be written without `run` (npm only for its own four scripts)."""
 
-ABBREVIATES = word_set("npm gem bundle hg composer symfony drush ip tc bridge nmcli btrfs vagrant")
+ABBREVIATING_PROGRAMS = word_set("npm gem bundle hg composer symfony drush ip tc bridge nmcli btrfs vagrant")
 """Programs that accept abbreviated sub-commands."""
 
-HAS_ALIASES = word_set("git cargo gh")
+ALIASING_PROGRAMS = word_set("git cargo gh")
 """Programs whose configuration may define sub-commands."""
 
 KNOWN_SUBCOMMANDS: dict[str, frozenset[str]] = {
@@ -290,7 +292,7 @@ KNOWN_SUBCOMMANDS: dict[str, frozenset[str]] = {
 }
 """Sub-commands that no configuration can redefine."""
 
-SAME_OPTIONS: dict[str, tuple[str, ...]] = {
+OPTION_SPELLINGS: dict[str, tuple[str, ...]] = {
     "rm": (
         "-r -R --recursive",
         "-f --force --interactive=never --interactive=none --interactive=no",
@@ -383,9 +385,9 @@ SAME_OPTIONS: dict[str, tuple[str, ...]] = {
     "apt-get": ("-y --yes --assume-yes",),
 }
 """Spellings of one option, one row per option. podman has the same as docker."""
-SAME_OPTIONS["podman"] = SAME_OPTIONS["docker"]
+OPTION_SPELLINGS["podman"] = OPTION_SPELLINGS["docker"]
 
-SINGLE_DASH_WORDS = word_set(
+SINGLE_DASH_PROGRAMS = word_set(
     "find terraform go java javac gcc g++ clang clang++ cc c++ ld openssl ffmpeg fd convert magick"
 )
 """Programs with long options after a single dash, so that `-rf` is not `-r -f`."""
@@ -395,7 +397,7 @@ SINGLE_DASH_WORDS = word_set(
 _MAX_BYTES = 1_000_000
 _MAX_INCLUDES = 20
 _SECRET_URL = re.compile(r"://(?:[^\s/@\"]*:[^\s/\"]*|(?!git@|hg@)[^\s/@\"]{16,})@")
-_CHANGES_SOURCES = ("GIT_", "HOME", "XDG_CONFIG_HOME", "CARGO_", "GH_", "PATH")
+_ALIAS_SOURCE_PREFIXES = ("GIT_", "HOME", "XDG_CONFIG_HOME", "CARGO_", "GH_", "PATH")
 
 
 class ConfiguredAliases:
@@ -409,26 +411,27 @@ class ConfiguredAliases:
     def __init__(self, start: str, line: CommandLine) -> None:
         self.start = start
         self.line = line
-        self.changed = _changes_aliases(line)
+        self.changed = _can_change_aliases(line)
         self._git: dict[Path, Mapping[str, str]] = {}
 
     def resolve_alias(self, program: str, name: str, call: Sequence[Word], command: SimpleCommand) -> str | None:
         """Return what a name stands for; "" if there is no such alias; None if it cannot be determined."""
-        if self.changed or any(key.startswith(_CHANGES_SOURCES) for key, _ in command.env):
+        if self.changed or any(key.startswith(_ALIAS_SOURCE_PREFIXES) for key, _ in command.env):
             return None
-        folders = self._folders(call, command)
+        folders = self._list_folders(call, command)
         if folders is None:
             return None
         if program == "gh":
             return None
         found = [
-            self._git_alias(folder, name) if program == "git" else _cargo_alias(folder, name) for folder in folders
+            self._find_git_alias(folder, name) if program == "git" else _find_cargo_alias(folder, name)
+            for folder in folders
         ]
         if any(found):
             return next(alias for alias in found if alias) if len(set(found)) == 1 else None
         return ""
 
-    def _folders(self, call: Sequence[Word], command: SimpleCommand) -> list[Path] | None:
+    def _list_folders(self, call: Sequence[Word], command: SimpleCommand) -> list[Path] | None:
         """Return the folders in which the program would search its settings; None if they are not known."""
         if command.folders is None:
             return None
@@ -442,16 +445,18 @@ class ConfiguredAliases:
                 found = [folder / os.path.expanduser(call[place + 1].text) for folder in found]  # noqa: PTH111
         return found
 
-    def _git_alias(self, folder: Path, name: str) -> str:
+    def _find_git_alias(self, folder: Path, name: str) -> str:
         if folder not in self._git:
-            self._git[folder] = {key: value for path in _git_files(folder) for key, value in _read_aliases(path)}
+            self._git[folder] = {
+                key: value for path in _iter_git_config_files(folder) for key, value in _iter_git_aliases(path)
+            }
         return self._git[folder].get(name.casefold(), "")
 
 
-def _changes_aliases(line: CommandLine) -> bool:
+def _can_change_aliases(line: CommandLine) -> bool:
     """Whether a line sets variables or writes files that define aliases."""
     for command in line.commands:
-        if any(key.startswith(_CHANGES_SOURCES) for key, _ in command.env if not command.words or key != "PATH"):
+        if any(key.startswith(_ALIAS_SOURCE_PREFIXES) for key, _ in command.env if not command.words or key != "PATH"):
             return True
         texts = command.argv
         if "config" in texts and any("alias" in text or "include" in text for text in texts):
@@ -461,7 +466,7 @@ def _changes_aliases(line: CommandLine) -> bool:
     return any(each.writes and "config" in each.target.text for each in line.redirects)
 
 
-def _git_files(folder: Path) -> Iterator[Path]:
+def _iter_git_config_files(folder: Path) -> Iterator[Path]:
     """Yield the configuration files git reads in a folder, lowest precedence first."""
     home = Path.home()
     yield from (Path("/etc/gitconfig"), Path("/usr/local/etc/gitconfig"), Path("/opt/homebrew/etc/gitconfig"))
@@ -469,7 +474,7 @@ def _git_files(folder: Path) -> Iterator[Path]:
     yield Path(os.environ.get("GIT_CONFIG_GLOBAL") or home / ".gitconfig")
     for place in (folder, *folder.parents):
         for base in (place / ".git", place):
-            git_dir = _linked_folder(base) if base.is_file() else base
+            git_dir = _read_git_link(base) if base.is_file() else base
             if git_dir is None or not (git_dir / "HEAD").is_file():
                 continue
             try:
@@ -482,23 +487,23 @@ def _git_files(folder: Path) -> Iterator[Path]:
 
 def has_secret_url(folder: Path) -> bool:
     """Whether the git configuration that applies in a folder contains a URL with a password or token."""
-    waiting, seen = list(_git_files(folder)), set[Path]()
+    waiting, seen = list(_iter_git_config_files(folder)), set[Path]()
     while waiting and len(seen) < _MAX_INCLUDES:
         path = waiting.pop()
         if path in seen:
             continue
         seen.add(path)
-        for line in _logical_lines(path):
+        for line in _iter_logical_lines(path):
             if _SECRET_URL.search(line):
                 return True
             key, sign, value = line.partition("=")
             if sign and key.strip().casefold() == "path":
-                other = Path(os.path.expanduser(_value(value)))  # noqa: PTH111
+                other = Path(os.path.expanduser(_unquote_git_value(value)))  # noqa: PTH111
                 waiting.append(other if other.is_absolute() else path.parent / other)
     return bool(waiting)
 
 
-def _linked_folder(path: Path) -> Path | None:
+def _read_git_link(path: Path) -> Path | None:
     """Return the folder that a `.git` file names."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -507,10 +512,10 @@ def _linked_folder(path: Path) -> Path | None:
     return path.parent / text.removeprefix("gitdir:").strip() if text.startswith("gitdir:") else None
 
 
-def _read_aliases(path: Path, included: int = 0) -> Iterator[tuple[str, str]]:
+def _iter_git_aliases(path: Path, included: int = 0) -> Iterator[tuple[str, str]]:
     """Yield (name in lower case, text) of each alias in a git configuration file and the files it includes."""
     section = ""
-    for line in _logical_lines(path):
+    for line in _iter_logical_lines(path):
         text = line.strip()
         if text.startswith("["):
             head, _, rest = text[1:].partition("]")
@@ -518,17 +523,17 @@ def _read_aliases(path: Path, included: int = 0) -> Iterator[tuple[str, str]]:
         if not text or text[0] in "#;":
             continue
         key, sign, value = text.partition("=")
-        key, value = key.strip().casefold(), _value(value) if sign else ""
+        key, value = key.strip().casefold(), _unquote_git_value(value) if sign else ""
         if section == "alias":
             yield key, value
         elif section.startswith("alias ") and key == "command":
             yield section[6:].strip().strip('"'), value
         elif section.startswith("include") and key == "path" and included < _MAX_INCLUDES:
             other = Path(os.path.expanduser(value))  # noqa: PTH111
-            yield from _read_aliases(other if other.is_absolute() else path.parent / other, included + 1)
+            yield from _iter_git_aliases(other if other.is_absolute() else path.parent / other, included + 1)
 
 
-def _logical_lines(path: Path) -> Iterator[str]:
+def _iter_logical_lines(path: Path) -> Iterator[str]:
     try:
         if not path.is_file() or path.stat().st_size > _MAX_BYTES:
             return
@@ -538,7 +543,7 @@ def _logical_lines(path: Path) -> Iterator[str]:
     yield from text.replace("\\\r\n", "").replace("\\\n", "").splitlines()
 
 
-def _value(text: str) -> str:
+def _unquote_git_value(text: str) -> str:
     """Return a value of git's configuration without its quotes and comment."""
     shown, quoted, place = "", False, 0
     text = text.strip()
@@ -557,7 +562,7 @@ def _value(text: str) -> str:
     return shown.strip()
 
 
-def _cargo_alias(folder: Path, name: str) -> str:
+def _find_cargo_alias(folder: Path, name: str) -> str:
     """Return the definition of a cargo alias; "" if there is none."""
     home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
     for place in (*(parent / ".cargo" for parent in (folder, *folder.parents)), home):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clio.config.trust import explain_permission_path
 
-_FOLDERS: dict[str, str] = {
+_PROTECTED_FOLDERS: dict[str, str] = {
     **dict.fromkeys(
         ".vscode .vscode-insiders .idea .fleet .zed .vs .devcontainer .nvim .vim .emacs.d".split(),
         "is obeyed by an editor that opens the folder",
@@ -37,7 +37,7 @@ _FOLDERS: dict[str, str] = {
     ".bundle": "is obeyed by Bundler",
 }
 """Folders by name, and why every file in them is protected."""
-_BELOW: dict[str, str] = {
+_PROTECTED_PATHS: dict[str, str] = {
     ".github/workflows": "is run by continuous integration",
     ".github/actions": "is run by continuous integration",
     ".github/copilot-instructions.md": "is obeyed by another agent",
@@ -47,7 +47,7 @@ _BELOW: dict[str, str] = {
     ".config/nvim": "is obeyed by an editor that opens the folder",
     "gradle/wrapper": "names what the Gradle wrapper downloads and runs",
 }
-_FILES: dict[str, str] = {
+_PROTECTED_NAMES: dict[str, str] = {
     **dict.fromkeys(
         """
             .envrc .tool-versions .mise.toml mise.toml .mise.local.toml mise.local.toml .rtx.toml .autoenv
@@ -128,7 +128,7 @@ _FILES: dict[str, str] = {
     ".tmux.conf": "is run by a terminal that opens the folder",
 }
 """Files by lower-case name."""
-_PATTERNS: dict[str, str] = {
+_PROTECTED_PATTERNS: dict[str, str] = {
     "*.code-workspace": "is obeyed by an editor that opens the folder",
     "*.sublime-project": "is obeyed by an editor that opens the folder",
     ".autoenv*": "is run when a shell enters the folder",
@@ -141,15 +141,15 @@ _PATTERNS: dict[str, str] = {
     ".yarnrc*": "is obeyed by a build tool or package manager, and may name programs or where code comes from",
     ".git*": "is obeyed by git or a git server, and may name programs",
 }
-_HARMLESS = frozenset(
+_HARMLESS_GIT_NAMES = frozenset(
     """
             .gitignore .gitkeep .github .gitignore.template .gitlint .gitbook.yaml .gitbook .gitea .gitlab
             .gitmessage
             """.split()
 )
 """Names that begin with `.git` but make git run nothing. In `.github`, only some files are protected."""
-_HOLDERS = frozenset(".github".split())
-_HARMLESS_BELOW = ((".vscode", "extensions.json"), (".yarn", "versions"))
+_CI_FOLDERS = frozenset(".github".split())
+_HARMLESS_PATHS = ((".vscode", "extensions.json"), (".yarn", "versions"))
 
 
 def explain_automatic_file(parts: Sequence[str]) -> str:
@@ -160,24 +160,24 @@ def explain_automatic_file(parts: Sequence[str]) -> str:
         tested.
     """
     for place, part in enumerate(parts):
-        if tuple(parts[place : place + 2]) in _HARMLESS_BELOW:
+        if tuple(parts[place : place + 2]) in _HARMLESS_PATHS:
             return ""
-        if why := _FOLDERS.get(part, ""):
+        if why := _PROTECTED_FOLDERS.get(part, ""):
             return why
         for length in (2, 3):
-            if why := _BELOW.get("/".join(parts[place : place + length]), ""):
+            if why := _PROTECTED_PATHS.get("/".join(parts[place : place + length]), ""):
                 return why
     name = parts[-1] if parts else ""
-    if name in _HOLDERS:
+    if name in _CI_FOLDERS:
         return "holds what continuous integration runs"
-    if why := _FILES.get(name, ""):
+    if why := _PROTECTED_NAMES.get(name, ""):
         return why
-    if name in _HARMLESS:
+    if name in _HARMLESS_GIT_NAMES:
         return ""
-    return next((why for pattern, why in _PATTERNS.items() if fnmatchcase(name, pattern)), "")
+    return next((why for pattern, why in _PROTECTED_PATTERNS.items() if fnmatchcase(name, pattern)), "")
 
 
-_IGNORABLE = frozenset(
+_IGNORED_CHARACTERS = frozenset(
     (
         *(0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0),
         *range(0x180B, 0x1810),
@@ -197,7 +197,7 @@ _SHORT_NAME = re.compile(r"[^.~]{1,6}~[0-9]{1,6}(?:\.[^.]{0,3})?")
 """A short 8.3 name, as NTFS and FAT generate for each long name: `git~1` is `.git` there."""
 
 
-def is_protected(path: Path, root: Path, clio_home: Path | None) -> str:
+def explain_protected_file(path: Path, root: Path, clio_home: Path | None) -> str:
     """Why a file is protected, as the end of a sentence; "" if it is not.
 
     Args:
@@ -205,16 +205,16 @@ def is_protected(path: Path, root: Path, clio_home: Path | None) -> str:
     """
     if why := explain_clio_file(path, root, clio_home):
         return why
-    parts = _below(path, root)
+    parts = _fold_path(path, root)
     if ".git" in parts:
         return "belongs to git, which may run what it holds"
     # The long name cannot be determined without the Windows disk, so every short name is protected.
     if any(_SHORT_NAME.fullmatch(part) for part in parts):
         return "has the form of the short name that a Windows disk gives to another file"
-    return explain_automatic_file(parts) or _why_linked(path, root)
+    return explain_automatic_file(parts) or _explain_linked_file(path, root)
 
 
-def _why_linked(path: Path, root: Path) -> str:
+def _explain_linked_file(path: Path, root: Path) -> str:
     """Why a file is protected through a link beside it or in the project root that has a protected name."""
     for folder in dict.fromkeys((root, *(place for place in path.parents if place.is_relative_to(root)))):
         try:
@@ -223,7 +223,11 @@ def _why_linked(path: Path, root: Path) -> str:
             continue
         for link in links:
             real = Path(os.path.realpath(link.path))
-            why = explain_automatic_file(_below(Path(link.path), root)) if real == path or real in path.parents else ""
+            why = (
+                explain_automatic_file(_fold_path(Path(link.path), root))
+                if real == path or real in path.parents
+                else ""
+            )
             if why:
                 return f"{why}, as {link.name!r} leads to it"
     return ""
@@ -240,7 +244,7 @@ def explain_clio_file(path: Path, root: Path, clio_home: Path | None) -> str:
     """
     if clio_home is not None and (path == clio_home or clio_home in path.parents):
         return "belongs to clio's own settings"
-    return explain_permission_path(_below(path, root))
+    return explain_permission_path(_fold_path(path, root))
 
 
 def fold_disk_name(name: str) -> str:
@@ -252,13 +256,13 @@ def fold_disk_name(name: str) -> str:
     """
     if not name.isascii():
         for _ in range(2):  # twice, because folding can produce characters that normalize further, and vice versa
-            name = "".join(char for char in name if ord(char) not in _IGNORABLE)
+            name = "".join(char for char in name if ord(char) not in _IGNORED_CHARACTERS)
             name = unicodedata.normalize("NFKC", name).casefold()
     stem = "".join(char for char in name.casefold().partition(":")[0] if char.isprintable())
     return stem.rstrip(". ") or os.curdir
 
 
-def _below(path: Path, root: Path) -> tuple[str, ...]:
+def _fold_path(path: Path, root: Path) -> tuple[str, ...]:
     parts = path.relative_to(root).parts if path.is_relative_to(root) else path.parts
     # A backslash is part of a name on Linux but separates folders when the project is checked out on Windows.
     return tuple(fold_disk_name(name) for part in parts for name in part.split("\\") if name)

@@ -7,14 +7,16 @@ from clio.security.shell.command_line import SimpleCommand, Word, word_set
 from clio.security.targets import list_operands
 from clio.text.lazy_regex import LazyRegex
 
-_READING = (
+_READING_VERBS = (
     r"(?:describe|list|get|head|show|view|status|info|ls|lookup|search|batch-get|scan|query|filter|tail|wait|validate|"
     r"estimate|simulate|test|preview|help|login|configure|config|check|diff|read|download|export|print|logs?|whoami|"
     r"version|ssh|proxy|build|dev|open|docs|doctor|detect|lint|synth|synthesize|init|local|package|explain|presign|sso|watch)"
 )
-_CREATING = r"(?:create|start|run|run-instances|invoke|mb|make|new|add|generate|submit|register|enable|import-key-pair)"
-_EVERYDAY_VERB = LazyRegex(rf"(?:{_READING}|{_CREATING})(?:[-:].*)?")
-_BY_VERB: dict[str, tuple[frozenset[str], int]] = {
+_CREATING_VERBS = (
+    r"(?:create|start|run|run-instances|invoke|mb|make|new|add|generate|submit|register|enable|import-key-pair)"
+)
+_EVERYDAY_VERB = LazyRegex(rf"(?:{_READING_VERBS}|{_CREATING_VERBS})(?:[-:].*)?")
+_ACCOUNT_PROGRAMS: dict[str, tuple[frozenset[str], int]] = {
     "gcloud": (word_set("--project --account --configuration --region --zone --format --filter"), 5),
     "az": (word_set("--subscription --output -o --query -g -n"), 4),
     "oci": (word_set("--profile --region --compartment-id"), 4),
@@ -39,7 +41,7 @@ _BY_VERB: dict[str, tuple[frozenset[str], int]] = {
     "bq": (word_set("--project_id --location --format"), 1),
 }
 """Programs that manage accounts: their options with a value, and the most words that precede the verb."""
-_OWN_VERBS: dict[str, frozenset[str]] = {
+_EVERYDAY_VERBS: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         ("vercel", "netlify", "wrangler", "railway", "firebase"),
         word_set("deploy link env functions serve emulators pull"),
@@ -58,8 +60,8 @@ _OWN_VERBS: dict[str, frozenset[str]] = {
     "nomad": word_set("plan fmt run"),
     "vault": word_set("kv token"),
 }
-_AWS_VALUES = word_set("--profile --region --output --endpoint-url --query --color --ca-bundle")
-_GH: dict[str, frozenset[str]] = {
+_AWS_VALUE_OPTIONS = word_set("--profile --region --output --endpoint-url --query --color --ca-bundle")
+_GH_EVERYDAY_COMMANDS: dict[str, frozenset[str]] = {
     "pr": word_set(
         "create list view status checks diff checkout comment review edit ready merge update-branch close reopen"
     ),
@@ -91,10 +93,10 @@ _GH: dict[str, frozenset[str]] = {
     "version": frozenset(),
     "completion": frozenset(),
 }
-_GH_ENDS = word_set("close merge cancel")
+_GH_ENDING_COMMANDS = word_set("close merge cancel")
 """Sub-commands that are everyday work on the project's own repository, but not on another one (`-R`)."""
 
-_MACHINE: dict[str, LazyRegex] = {
+_EVERYDAY_ARGUMENTS: dict[str, LazyRegex] = {
     **dict.fromkeys(
         ("service", "rc-service"),
         LazyRegex(
@@ -177,7 +179,7 @@ _MACHINE: dict[str, LazyRegex] = {
 }
 """Programs that manage the machine or a server, with a pattern for the arguments of everyday calls, joined by blanks.
 """
-_ADMINISTRATION = word_set("""
+_ADMINISTRATION_PROGRAMS = word_set("""
     initctl sv s6-svc s6-rc runsvdir supervisorctl pfctl iw iwconfig rfkill resolvectl resolvconf scutil smartctl
     hdparm nvme groupmod chfn pwck grpck faillock hostname domainname setenforce semanage setsebool auditctl
     aa-disable aa-enforce aa-complain apparmor_parser depmod insmod ntpdate chronyc grub-mkconfig grub2-mkconfig
@@ -193,7 +195,7 @@ _ADMINISTRATION = word_set("""
     puppet pm2 xkill sops-rotate chef-client capsh setcap semodule restorecon chcon tarsnap
     """)
 """Programs that manage the machine, its services or other machines. Only calls that state a read-only action run."""
-_READS_STATE = LazyRegex(
+_READING_ARGUMENTS = LazyRegex(
     r"(?:(?:-[lLqhV]|--?(?:list\S*|show\S*|status|version|help|query\S*|info|print\S*|check|dry-run|syntax-check|diff|get\S*"
     r"|list-hosts|list-tasks|list-tags|test)|status|list\S*|show\S*|get\S*|info|query\S*|check\S*|test|print\S*|version|help"
     r"|avail|certificates|sources|tracking|lookup|diff|template|lint|monitor|dump|scan|verify|installed|tree|graph|facts|ping)"
@@ -224,9 +226,9 @@ def find_service_change(command: SimpleCommand) -> str:
     judge = _JUDGES.get(program)
     if judge is not None:
         return judge(program, rest, argv)
-    if program in _BY_VERB:
+    if program in _ACCOUNT_PROGRAMS:
         return _explain_account(program, rest)
-    if program in _ADMINISTRATION:
+    if program in _ADMINISTRATION_PROGRAMS:
         checks = {
             "--check",
             "--syntax-check",
@@ -238,40 +240,40 @@ def find_service_change(command: SimpleCommand) -> str:
             "setup",
         }
         reads = (program == "ansible" or program == "ansible-playbook") and checks & set(argv)
-        if reads or _READS_STATE.fullmatch(" ".join(argv)):
+        if reads or _READING_ARGUMENTS.fullmatch(" ".join(argv)):
             return ""
         return f"{program} {argv[0]} changes what more than the project uses"
-    if (pattern := _MACHINE.get(program)) and not pattern.fullmatch(" ".join(argv)):
+    if (pattern := _EVERYDAY_ARGUMENTS.get(program)) and not pattern.fullmatch(" ".join(argv)):
         return f"{program} {argv[0]} changes what more than the project uses"
     return ""
 
 
 def _explain_account(program: str, rest: tuple[Word, ...]) -> str:
     """Why a call may change the contents of an account; "" if its verb is listed as reading or creating something."""
-    valued, most = _BY_VERB[program]
+    valued, most = _ACCOUNT_PROGRAMS[program]
     operands = [word.text for word in list_operands(rest, valued)][:most]
     if program == "gcloud" and operands[:1] == ["run"]:
         operands = operands[1:]
     if program == "cdk" and "never" in (word.text for word in rest):
         return "cdk changes an account without a question of its own"
-    own = _OWN_VERBS.get(program, frozenset())
+    own = _EVERYDAY_VERBS.get(program, frozenset())
     verbs = [text for text in operands if text in own or (_EVERYDAY_VERB.fullmatch(text) and "=" not in text)]
     changed = any(word.text in ("-d", "--delete", "-D") for word in rest) and program == "gsutil"
     if not operands or (verbs and not changed):
-        return _explain_second(program, operands)
+        return _explain_second_verb(program, operands)
     return f"{program} {' '.join(operands[:3])} may change what other projects use"
 
 
-def _explain_second(program: str, operands: list[str]) -> str:
+def _explain_second_verb(program: str, operands: list[str]) -> str:
     """Why a second verb after a listed one changes something: `wrangler d1 execute`, `vault kv delete`."""
     group = operands[0] if operands else ""
     second = operands[1] if len(operands) > 1 else ""
-    if (program, group) in _NARROW_GROUPS and second not in _NARROW_GROUPS[program, group]:
+    if (program, group) in _EVERYDAY_SECOND_VERBS and second not in _EVERYDAY_SECOND_VERBS[program, group]:
         return f"{program} {group} {second} may change what other projects use"
     return ""
 
 
-_NARROW_GROUPS = {
+_EVERYDAY_SECOND_VERBS = {
     ("vault", "kv"): word_set("get list metadata"),
     ("vault", "token"): word_set("lookup create renew"),
     ("supabase", "db"): word_set("diff pull dump lint push"),
@@ -283,7 +285,7 @@ _NARROW_GROUPS = {
 
 
 def _explain_aws(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> str:
-    operands = [word.text for word in list_operands(rest, _AWS_VALUES)]
+    operands = [word.text for word in list_operands(rest, _AWS_VALUE_OPTIONS)]
     service, action = (*operands, "", "")[:2]
     if service == "s3":
         reads = action in ("ls", "presign", "mb", "website") or (action in ("cp", "sync") and "--delete" not in argv)
@@ -299,14 +301,17 @@ def _explain_gh(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> 
     operands = [word.text for word in list_operands(rest, word_set("-R --repo -H --hostname -q --jq -t --template"))]
     group, action = (*operands, "", "")[:2]
     if group == "api":
-        method = _method_of(argv, ("-X", "--method")) or "GET"
+        method = _find_http_method(argv, ("-X", "--method")) or "GET"
         if any("mutation" in text for text in argv):
             return "gh api graphql changes what GitHub holds"
         return "" if method.upper() in _SAFE_METHODS else f"gh api {method} changes what GitHub holds"
-    if not group or (group in _GH and (not _GH[group] or action in _GH[group] or not action)):
+    if not group or (
+        group in _GH_EVERYDAY_COMMANDS
+        and (not _GH_EVERYDAY_COMMANDS[group] or action in _GH_EVERYDAY_COMMANDS[group] or not action)
+    ):
         elsewhere = any(text.startswith(("-R", "--repo")) for text in argv)
         admin = (action == "merge" and "--admin" in argv) or (action == "sync" and "--force" in argv)
-        if (action in _GH_ENDS and elsewhere) or admin:
+        if (action in _GH_ENDING_COMMANDS and elsewhere) or admin:
             return f"gh {group} {action} changes another repository, or goes round its rules"
         return ""
     return f"gh {group} {action} changes what GitHub holds".replace("  ", " ")
@@ -314,7 +319,7 @@ def _explain_gh(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> 
 
 def _explain_request(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> str:
     """Why an HTTP request may remove or replace data on a server."""
-    method = _method_of(argv, _METHOD_OPTIONS.get(program, ()))
+    method = _find_http_method(argv, _METHOD_OPTIONS.get(program, ()))
     if program in ("http", "https", "xh"):
         method = next((text for text in argv if text.isalpha() and text.isupper()), "")
     sends = any(text.startswith(("-d", "--data", "--json", "-F", "--form", "--post-", "--body-")) for text in argv)
@@ -343,7 +348,7 @@ def _explain_firewall(program: str, rest: tuple[Word, ...], argv: tuple[str, ...
     return f"{program} {text[:40]} changes the network" if blocks and not ({"-L", "-S", "--list"} & set(argv)) else ""
 
 
-def _method_of(argv: tuple[str, ...], options: tuple[str, ...]) -> str:
+def _find_http_method(argv: tuple[str, ...], options: tuple[str, ...]) -> str:
     for at, text in enumerate(argv):
         for option in options:
             if text == option or (

@@ -11,7 +11,7 @@ from clio.security.shell.wrappers import is_wrapper
 from clio.security.targets import list_operands, read_option_values
 from clio.text.lazy_regex import LazyRegex
 
-_PACKAGES: dict[str, frozenset[str]] = {
+_HARMLESS_PACKAGE_COMMANDS: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         ("apt", "apt-get", "aptitude"),
         word_set("""
@@ -45,20 +45,20 @@ _PACKAGES: dict[str, frozenset[str]] = {
     "scoop": word_set("install update search list info bucket status"),
 }
 """System package managers, with the sub-commands that remove nothing."""
-_PACKAGE_VALUES = word_set("-o -t -c -a --option --target-release --config-file --installroot --root -p")
+_PACKAGE_VALUE_OPTIONS = word_set("-o -t -c -a --option --target-release --config-file --installroot --root -p")
 _REMOVING_OPTIONS = LazyRegex(
     r"--(?:auto-?remove|purge|autopurge|remove\S*|erase|unmerge|allow-remove-essential|clean-deps)"
 )
-_DRY_RUNS = word_set("--simulate --dry-run --just-print --no-act --recon --assumeno --help --version")
-_APT = word_set("apt apt-get aptitude")
-_PACKAGE_OPTIONS = {
+_DRY_RUN_OPTIONS = word_set("--simulate --dry-run --just-print --no-act --recon --assumeno --help --version")
+_APT_PROGRAMS = word_set("apt apt-get aptitude")
+_REMOVING_PACKAGE_OPTIONS = {
     "nix-env": LazyRegex(r"-e|--uninstall|--delete-generations|--rollback"),
     "emerge": LazyRegex(r"-\w*[CcP]\w*|--(?:unmerge|depclean|prune|rage-clean|clean)"),
     **dict.fromkeys(("pip", "pip3", "uv"), LazyRegex(r"--break-system-packages|--system")),
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), LazyRegex(r"-g|--global|--location=global|global")),
 }
 """Options that make a program remove packages or operate on system packages."""
-_PACKAGE_CALLS: dict[str, LazyRegex] = {
+_HARMLESS_PACKAGE_OPTIONS: dict[str, LazyRegex] = {
     "dpkg": LazyRegex(
         r"-[ilLsSpIcexXCV]+|--(?:install|list\S*|status|search|info|contents|extract|vextract|verify|audit|print-\S+"
         r"|configure|unpack|get-selections|compare-versions|add-architecture|no-act|dry-run|simulate|field|show\S*|recursive)|-[aDR]"
@@ -74,23 +74,23 @@ _PACKAGE_CALLS: dict[str, LazyRegex] = {
     ),
     "apt-mark": LazyRegex(r"show\w+|hold|unhold|manual"),
 }
-_PACKAGE_CALLS["yay"] = _PACKAGE_CALLS["paru"] = _PACKAGE_CALLS["pacman"]
+_HARMLESS_PACKAGE_OPTIONS["yay"] = _HARMLESS_PACKAGE_OPTIONS["paru"] = _HARMLESS_PACKAGE_OPTIONS["pacman"]
 """Package managers controlled by an option or first word, with those that remove and force nothing."""
-_NEEDS_REMOVAL = word_set("pip pip3 uv npm pnpm yarn bun")
+_LANGUAGE_PACKAGE_MANAGERS = word_set("pip pip3 uv npm pnpm yarn bun")
 """Programs whose option matters only together with a sub-command that removes packages."""
-_ALWAYS = word_set("""
+_ALWAYS_REMOVING = word_set("""
     dropdb dropuser pg_dropcluster pg_resetwal initdb autoremove deborphan remove-shell nix-collect-garbage pkg_delete
     pkgrm pkg_remove xbps-remove opkg-remove update-alternatives dpkg-divert mongorestore pg_restore mysqladmin crictl
     """)
 """Programs that remove or replace data in every call, except with an option that only lists the actions."""
 
-_CONTAINERS = word_set("""
+_CONTAINER_COMMANDS = word_set("""
     attach build buildx builder commit cp create diff events exec export history image images import info init inspect
     kill load login logout logs manifest network pause port ps pull push rename restart rm rmi run save scan scout
     search start stats stop system tag top unpause update version volume wait context container compose machine pod
     unshare play kube generate healthcheck mount unmount secret config plugin trust node service stack swarm
     """)
-_CONTAINER_GROUPS = {
+_HARMLESS_CONTAINER_COMMANDS = {
     "system": word_set("df info events version connection service"),
     "volume": word_set("ls list inspect create exists export mount"),
     "network": word_set("ls list inspect create connect disconnect exists rm remove"),
@@ -117,18 +117,18 @@ _CONTAINER_GROUPS = {
         restart rm run scale start stats stop top unpause up version wait watch
         """),
 }
-_CONTAINER_VALUES = word_set("-H --host --context -c --config -l --log-level --connection --url -f --file -p")
-_COMPOSE_VALUES = word_set(
+_CONTAINER_VALUE_OPTIONS = word_set("-H --host --context -c --config -l --log-level --connection --url -f --file -p")
+_COMPOSE_VALUE_OPTIONS = word_set(
     "-f --file -p --project-name --profile --env-file --project-directory --ansi --parallel --progress"
 )
 _CONTAINER_CLIENTS = word_set("docker podman nerdctl docker-compose podman-compose")
-_IMAGE_PLACES = LazyRegex(
+_IMAGE_FOLDERS = LazyRegex(
     r"/(?:tmp|var/tmp|app|src|workspaces?|work|w|code|usr/src|project|repo|build|var/cache|root/\.cache)(?:/|$)"
 )
 """Paths at which a container has its program or temporary files."""
-_VOLUMES = LazyRegex(r"-\w*v\w*|--volumes?|--rmi(?:=.*)?|-\w*a\w*|--all")
+_VOLUME_OPTIONS = LazyRegex(r"-\w*v\w*|--volumes?|--rmi(?:=.*)?|-\w*a\w*|--all")
 
-_GROUPS: dict[str, frozenset[str]] = {
+_HARMLESS_SERVICE_COMMANDS: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         ("kubectl", "oc", "k3s"),
         word_set("""
@@ -174,11 +174,11 @@ _GROUPS: dict[str, frozenset[str]] = {
     "multipass": word_set("list ls info launch start stop exec shell mount version find transfer"),
 }
 """Programs whose data other projects may share, with the sub-commands that discard none of it."""
-_GROUP_VALUES = word_set(
+_SERVICE_VALUE_OPTIONS = word_set(
     "-n --namespace --context --kubeconfig -f -l -o --cluster --user -s --server -h -p -a -u --stack --cwd -C"
     " --kube-context"
 )
-_SECOND_WORDS = {
+_HARMLESS_KUBECTL_WORDS = {
     "rollout": word_set("status history restart resume"),
     "set": word_set("image env"),
     "config": word_set(
@@ -186,19 +186,19 @@ _SECOND_WORDS = {
     ),
 }
 """Second words of kubectl sub-commands that remove nothing."""
-_REDIS_SECOND = {
+_HARMLESS_REDIS_WORDS = {
     "client": word_set("list info id getname setname tracking help"),
     "memory": word_set("usage stats doctor help"),
     "config": word_set("get help"),
     "slowlog": word_set("get len help"),
     "latency": word_set("latest history doctor graph help"),
 }
-_TERRAFORM_STATE = word_set("list show pull")
+_HARMLESS_TERRAFORM_STATE = word_set("list show pull")
 _DELETING_OPTIONS = LazyRegex(
     r"--(?:prune|force|force-delete|delete\S*|destroy|purge|replace|reset-values|remove\S*|yes)|-destroy|-auto-approve"
 )
 
-_SQL_CLIENTS = {
+_SQL_CLIENT_OPTIONS = {
     **dict.fromkeys(("psql", "pgcli", "cockroach", "duckdb"), ("-c", "--command", "--execute", "-e")),
     **dict.fromkeys(
         ("mysql", "mariadb", "mycli", "usql", "sqlcmd", "bq", "clickhouse-client"),
@@ -206,7 +206,7 @@ _SQL_CLIENTS = {
     ),
     "sqlite3": (),
 }
-_SQL_RUNS = LazyRegex(
+_HARMLESS_SQL = LazyRegex(
     r"(?:select|show|explain|describe|desc|values|create(?!\s+or\s+replace)|insert|begin|start|commit|rollback|set(?!\s+(?:password|global|persist))"
     r"|use|analyze|vacuum|comment|with|pragma|table|fetch|declare|listen|notify|refresh)\b"
     r"|update\b.*\bwhere\b(?!\s+(?:true|1)\b)|alter\s+(?:table|index|type)\b.*\b(?:add|rename|owner)\b|grant\b(?!.*\bpublic\b)"
@@ -215,34 +215,34 @@ _SQL_RUNS = LazyRegex(
     r"|\.(?:tables|schema|databases|mode|headers|indexes|dump|show)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_SQL_CALLS = LazyRegex(r"\b([a-z_]\w*)\s*\(", re.IGNORECASE)
-_SQL_HARMFUL = LazyRegex(
+_SQL_CALL = LazyRegex(r"\b([a-z_]\w*)\s*\(", re.IGNORECASE)
+_HARMFUL_SQL_FUNCTION = LazyRegex(
     r"(?i)(?:pg_(?:terminate|cancel|drop|switch|promote|reload|rotate|logical|replication_origin|wal_replay|create_restore"
     r"|start_backup|stop_backup|write|file_(?:write|unlink|rename)|import|advisory_unlock)\w*|lo_(?:unlink|import|export|put|create"
     r"|truncate|from_bytea)|setval|set_config|dblink\w*|query_to_xml\w*|load_extension|writefile|edit|sys_(?:exec|eval)|xp_\w+"
     r"|load_file|kill)"
 )
 """SQL functions with side effects, although `select` calls them."""
-_SQL_DROPS = LazyRegex(r"\b(?:drop|delete|truncate|purge|reassign)\b", re.IGNORECASE)
-_QUOTED = LazyRegex(r"'[^']*'|\"[^\"]*\"")
+_SQL_REMOVAL = LazyRegex(r"\b(?:drop|delete|truncate|purge|reassign)\b", re.IGNORECASE)
+_QUOTED_SQL = LazyRegex(r"'[^']*'|\"[^\"]*\"")
 _DOCUMENT_SHELLS = word_set("mongosh mongo cqlsh influx arangosh")
-_DOCUMENT_CALLS = LazyRegex(
+_HARMLESS_DOCUMENT_CALL = LazyRegex(
     r"(?i)(?:find|findOne|count\w*|distinct|aggregate|stats|getSiblingDB|getCollection\w*|getIndexes|explain|limit|skip|sort"
     r"|toArray|pretty|forEach|map|insert\w*|createIndex\w*|createCollection|createUser|hello|isMaster|status|version|print\w*"
     r"|JSON\.stringify|stringify|ping|getName|serverStatus|hostInfo|listDatabases|ObjectId|ISODate|Date|NumberInt|NumberLong|initiate"
     r"|conf|adminCommand|project|size|length|getUsers|hasNext|next|itcount|log)"
 )
-_CALLED = LazyRegex(r"([\w$]+|\])\s*\(")
+_DOCUMENT_CALL = LazyRegex(r"([\w$]+|\])\s*\(")
 """Methods called in shells of document databases that remove nothing."""
-_DOCUMENT_DROPS = LazyRegex(
+_DOCUMENT_REMOVAL = LazyRegex(
     r"(?i)(?:drop|delete|remove|truncate|shutdown|rename|replace|\$out\b|\$merge\b|unset|eval\(|Function\()"
 )
 
-_THROWS = LazyRegex(
+_REMOVAL_WORD = LazyRegex(
     r"(?i)(?:.*[-_:.])?(?:delete|del|remove|rm|rb|destroy|purge|prune|terminate|drop|wipe|deregister|uninstall|forget"
     r"|flushall|flushdb|erase|nuke|truncate|undefine|unregister|decommission|evict|empty|autoremove|cleanup|reset)(?:[-_:].*)?"
 )
-_PROJECT_TOOLS = tables.BUILDS | word_set("""
+_PROJECT_TOOLS = tables.BUILD_TOOLS | word_set("""
     git gh npm pnpm yarn pip pip3 uv poetry pdm pipenv cargo go bundle composer gem dotnet mix stack cabal
     opam rustup pipx pre-commit alembic django-admin flask rails rake prisma nox tox just task make echo
     printf test [ [[ ls cat grep rg sed awk find fd head tail cut tr export declare local read for which
@@ -250,9 +250,9 @@ _PROJECT_TOOLS = tables.BUILDS | word_set("""
     man info curl wget
     """)
 """Programs whose operands are packages of the project, texts, or file names."""
-_STARTS_OTHERS = word_set("then else elif do if while until coproc ! time chrt firejail flock parallel rush ssh su")
+_PROGRAM_STARTERS = word_set("then else elif do if while until coproc ! time chrt firejail flock parallel rush ssh su")
 """Programs and shell keywords one of whose operands is the name of a program."""
-_USER_STORES: tuple[tuple[str, LazyRegex], ...] = (
+_USER_WIDE_REMOVALS: tuple[tuple[str, LazyRegex], ...] = (
     (
         "gh",
         LazyRegex(
@@ -283,41 +283,41 @@ _USER_STORES: tuple[tuple[str, LazyRegex], ...] = (
 def find_shared_removal(line: CommandLine) -> str:
     """Why a line may remove packages or data that do not belong to the project; "" if it does not."""
     for command in line.commands:
-        if command.words and (why := _explain(command, line, 0)):
+        if command.words and (why := _explain_command(command, line, 0)):
             return why
     return ""
 
 
-def _explain(command: SimpleCommand, line: CommandLine | None, depth: int) -> str:
+def _explain_command(command: SimpleCommand, line: CommandLine | None, depth: int) -> str:
     program, rest = command.program, command.words[1:]
     argv = command.argv[1:]
     fed = bool(command.upstream or command.stdin)
-    if not argv and program not in _ALWAYS and not fed:
+    if not argv and program not in _ALWAYS_REMOVING and not fed:
         return ""
-    dry = bool(_DRY_RUNS & set(argv)) or (program in _APT and "-s" in argv)
-    if argv in (("--help",), ("--version",), ("-h",)) or (dry and program in _PACKAGES):
+    dry = bool(_DRY_RUN_OPTIONS & set(argv)) or (program in _APT_PROGRAMS and "-s" in argv)
+    if argv in (("--help",), ("--version",), ("-h",)) or (dry and program in _HARMLESS_PACKAGE_COMMANDS):
         return ""
     if why := _explain_packages(command):
         return why
     if program in _CONTAINER_CLIENTS:
         return _explain_containers(command, line, depth)
-    if program in _GROUPS:
-        return _explain_group(command, depth)
-    if program in _ALWAYS:
+    if program in _HARMLESS_SERVICE_COMMANDS:
+        return _explain_service_client(command, depth)
+    if program in _ALWAYS_REMOVING:
         return f"{program} may remove data of other projects"
     if why := find_service_change(command):
         return why
-    if program in _SQL_CLIENTS:
+    if program in _SQL_CLIENT_OPTIONS:
         return _explain_sql(program, rest, command, line)
     if program in _DOCUMENT_SHELLS:
         text = " ".join((*argv, command.stdin or ""))
-        unknown = any(_DOCUMENT_CALLS.fullmatch(name) is None for name in _CALLED.findall(text))
-        return f"{program} may throw data away" if unknown or _DOCUMENT_DROPS.search(text) or command.upstream else ""
+        unknown = any(_HARMLESS_DOCUMENT_CALL.fullmatch(name) is None for name in _DOCUMENT_CALL.findall(text))
+        return f"{program} may throw data away" if unknown or _DOCUMENT_REMOVAL.search(text) or command.upstream else ""
     said = " ".join(argv)
-    stores = (pattern for name, pattern in _USER_STORES if name == program)
+    stores = (pattern for name, pattern in _USER_WIDE_REMOVALS if name == program)
     if found := next((match[0] for pattern in stores if (match := pattern.search(said))), ""):
         return f"{program} {found} removes what other projects may use"
-    return _explain_words(program, rest, command, line)
+    return _explain_unknown_program(program, rest, command, line)
 
 
 def _explain_packages(command: SimpleCommand) -> str:
@@ -335,66 +335,74 @@ def _explain_packages(command: SimpleCommand) -> str:
     if program in ("pip", "pip3") and {"sudo", "doas"} & set(command.wrappers):
         argv = ("--system", *argv)
     why = f"{program} removes packages of the system"
-    if calls := _PACKAGE_CALLS.get(program):
+    if calls := _HARMLESS_PACKAGE_OPTIONS.get(program):
         said = [text for text in argv if text.startswith("-")] if program != "apt-mark" else list(argv[:1])
         return "" if said and all(map(calls.fullmatch, said)) else why
-    if pattern := _PACKAGE_OPTIONS.get(program):
+    if pattern := _REMOVING_PACKAGE_OPTIONS.get(program):
         found = any(pattern.fullmatch(text) for text in argv)
-        if program not in _NEEDS_REMOVAL:
-            return why if found else "" if program not in _PACKAGES else _explain_manager(program, rest, argv, why)
+        if program not in _LANGUAGE_PACKAGE_MANAGERS:
+            return (
+                why
+                if found
+                else ""
+                if program not in _HARMLESS_PACKAGE_COMMANDS
+                else _explain_package_command(program, rest, argv, why)
+            )
         removes = word_set("uninstall remove rm un r") & set(argv)
         return why if found and removes else ""
-    return _explain_manager(program, rest, argv, why) if program in _PACKAGES else ""
+    return _explain_package_command(program, rest, argv, why) if program in _HARMLESS_PACKAGE_COMMANDS else ""
 
 
-def _explain_manager(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], why: str) -> str:
+def _explain_package_command(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], why: str) -> str:
     if any(_REMOVING_OPTIONS.fullmatch(text) for text in argv):
         return why
-    operands = [word.text for word in list_operands(rest, _PACKAGE_VALUES)]
+    operands = [word.text for word in list_operands(rest, _PACKAGE_VALUE_OPTIONS)]
     first = operands[0] if operands else next(iter(argv), "")
     marked = program.startswith("apt") and operands[1:] and any(text.endswith("-") for text in operands[1:])
-    if program == "emerge" or (not operands and first.startswith("-") and first not in _PACKAGES[program]):
+    if program == "emerge" or (
+        not operands and first.startswith("-") and first not in _HARMLESS_PACKAGE_COMMANDS[program]
+    ):
         return ""
-    return why if marked or first not in _PACKAGES[program] else ""
+    return why if marked or first not in _HARMLESS_PACKAGE_COMMANDS[program] else ""
 
 
 def _explain_containers(command: SimpleCommand, line: CommandLine | None, depth: int) -> str:
     """Why containers, images or volumes of other projects may be removed."""
     program = command.program
     words = command.words[1:]
-    operands = list(list_operands(words, _CONTAINER_VALUES))
+    operands = list(list_operands(words, _CONTAINER_VALUE_OPTIONS))
     group = "compose" if program.endswith("compose") else ""
     if not group:
         if not operands:
             return ""
-        first, rest = operands[0].text, words[_place_of(words, operands[0]) + 1 :]
-        if first not in _CONTAINERS:
+        first, rest = operands[0].text, words[_find_index(words, operands[0]) + 1 :]
+        if first not in _CONTAINER_COMMANDS:
             return f"{program} {first} may remove data of other projects"
-        group, words = (first, rest) if first in _CONTAINER_GROUPS else ("", words)
+        group, words = (first, rest) if first in _HARMLESS_CONTAINER_COMMANDS else ("", words)
     else:
         rest = words
     action = ""
     if group:
-        inner = list(list_operands(rest, _COMPOSE_VALUES if group == "compose" else frozenset()))
+        inner = list(list_operands(rest, _COMPOSE_VALUE_OPTIONS if group == "compose" else frozenset()))
         action = inner[0].text if inner else ""
-        if action and action not in _CONTAINER_GROUPS[group]:
+        if action and action not in _HARMLESS_CONTAINER_COMMANDS[group]:
             return f"{program} {group} {action} may remove data of other projects"
-        rest = rest[_place_of(rest, inner[0]) + 1 :] if inner else ()
+        rest = rest[_find_index(rest, inner[0]) + 1 :] if inner else ()
     else:
         action = operands[0].text
     options = [word.text for word in rest if word.text.startswith("-")]
     if action in ("rm", "rmi", "down", "remove", "kill", "stop"):
         plain = not any(word.dynamic or word.glob for word in rest)
-        if not plain or (action in ("rm", "rmi", "down", "remove") and any(map(_VOLUMES.fullmatch, options))):
+        if not plain or (action in ("rm", "rmi", "down", "remove") and any(map(_VOLUME_OPTIONS.fullmatch, options))):
             return f"{program} {action} may remove containers or volumes of other projects"
         if "xargs" in command.wrappers:
             return f"{program} {action} may remove containers of other projects"
     if action in ("exec", "run") and depth == 0:
-        return _explain_inside(rest, program, starts=action == "run", fed=_fed_texts(command, line))
+        return _explain_inner_command(rest, program, starts=action == "run", fed=_get_input_text(command, line))
     return ""
 
 
-def _explain_inside(words: tuple[Word, ...], program: str, *, starts: bool = False, fed: str = "") -> str:
+def _explain_inner_command(words: tuple[Word, ...], program: str, *, starts: bool = False, fed: str = "") -> str:
     """Why a command started in a container or cluster discards data there.
 
     Args:
@@ -414,15 +422,23 @@ def _explain_inside(words: tuple[Word, ...], program: str, *, starts: bool = Fal
                 if " " in text.text
                 for each in parse_command_line(text.text).commands
             ]
-        elif name not in _ALWAYS | _GROUPS.keys() | _SQL_CLIENTS.keys() | _DOCUMENT_SHELLS | _CONTAINER_CLIENTS | known:
+        elif (
+            name
+            not in _ALWAYS_REMOVING
+            | _HARMLESS_SERVICE_COMMANDS.keys()
+            | _SQL_CLIENT_OPTIONS.keys()
+            | _DOCUMENT_SHELLS
+            | _CONTAINER_CLIENTS
+            | known
+        ):
             continue
         for call in filter(None, calls):
             inner = SimpleCommand(words=call, written=call, stdin=fed or None)
             if inner.program in known and (
-                program == "kubectl" or any(_is_data(each, volumes) for each in list_operands(call[1:]))
+                program == "kubectl" or any(_can_be_on_volume(each, volumes) for each in list_operands(call[1:]))
             ):
                 return f"{program} starts {inner.program}, which may throw data away"
-            if why := _explain(inner, None, 1):
+            if why := _explain_command(inner, None, 1):
                 return why
     return ""
 
@@ -438,7 +454,7 @@ def _list_volumes(argv: tuple[str, ...]) -> list[str]:
     return [place.rstrip("/") for place in places if place]
 
 
-def _fed_texts(command: SimpleCommand, line: CommandLine | None) -> str:
+def _get_input_text(command: SimpleCommand, line: CommandLine | None) -> str:
     """Return what a here-document, `echo` or `printf` passes to a call's standard input, as far as the line contains
     it.
     """
@@ -447,7 +463,7 @@ def _fed_texts(command: SimpleCommand, line: CommandLine | None) -> str:
     return ";".join((*texts, command.stdin or "")).replace(STDIN_FROM_FILE, "").strip(";")
 
 
-def _is_data(word: Word, volumes: list[str] | None) -> bool:
+def _can_be_on_volume(word: Word, volumes: list[str] | None) -> bool:
     """Whether a path in a container may be on a volume that outlives it.
 
     Args:
@@ -455,73 +471,77 @@ def _is_data(word: Word, volumes: list[str] | None) -> bool:
     """
     text = word.text
     if volumes is None:
-        return text.startswith("/") and not _IMAGE_PLACES.match(text)
+        return text.startswith("/") and not _IMAGE_FOLDERS.match(text)
     return any(text == place or text.startswith(f"{place}/") for place in volumes)
 
 
-def _explain_group(command: SimpleCommand, depth: int) -> str:
+def _explain_service_client(command: SimpleCommand, depth: int) -> str:
     program, words = command.program, command.words[1:]
-    operands = list(list_operands(words, _GROUP_VALUES))
+    operands = list(list_operands(words, _SERVICE_VALUE_OPTIONS))
     first = operands[0].text if operands else ""
     name = first.casefold() if program == "redis-cli" else first
     second = operands[1].text.casefold() if len(operands) > 1 else ""
-    if program == "redis-cli" and second and second not in _REDIS_SECOND.get(name, {second}):
+    if program == "redis-cli" and second and second not in _HARMLESS_REDIS_WORDS.get(name, {second}):
         return f"redis-cli {first} {second} may throw away data that other projects use"
     if program == "redis-cli" and command.upstream:
         return f"{program} gets its commands from a pipe"
-    if (operands and operands[0].dynamic) or (first and name not in _GROUPS[program]):
+    if (operands and operands[0].dynamic) or (first and name not in _HARMLESS_SERVICE_COMMANDS[program]):
         return f"{program} {first} may throw away data that other projects use"
     second = operands[1].text if len(operands) > 1 else ""
     deletes = (program == "pulumi" and "-y" in command.argv) or any(
         _DELETING_OPTIONS.fullmatch(word.text) for word in words
     )
-    if deletes or (second and _THROWS.fullmatch(second) and first not in ("get", "explain", "exec", "set", "logs")):
+    if deletes or (
+        second and _REMOVAL_WORD.fullmatch(second) and first not in ("get", "explain", "exec", "set", "logs")
+    ):
         return f"{program} {first} {second} may throw away data that other projects use".replace("  ", " ")
-    if program in ("terraform", "tofu", "terragrunt") and first == "state" and second not in _TERRAFORM_STATE:
+    if program in ("terraform", "tofu", "terragrunt") and first == "state" and second not in _HARMLESS_TERRAFORM_STATE:
         return f"{program} state {second} changes what it knows of the infrastructure"
     if program in ("kubectl", "oc", "k3s"):
-        if second and second not in _SECOND_WORDS.get(first, {second}):
+        if second and second not in _HARMLESS_KUBECTL_WORDS.get(first, {second}):
             return f"{program} {first} {second} may throw away what other projects use"
         removes_label = first in ("label", "annotate") and any(word.text.endswith("-") for word in operands[2:])
         if removes_label or (first == "scale" and any(word.text in ("--replicas=0", "0") for word in words)):
             return f"{program} {first} takes away what other projects may use"
     if first == "exec" and depth == 0 and program in ("kubectl", "oc", "lxc", "incus", "multipass"):
-        return _explain_inside(words, "kubectl")
+        return _explain_inner_command(words, "kubectl")
     return ""
 
 
 def _explain_sql(program: str, rest: tuple[Word, ...], command: SimpleCommand, line: CommandLine | None) -> str:
     """Why a text for a database may discard data."""
     texts = [word.text for word in rest if " " in word.text.strip() or ";" in word.text]
-    flags = _SQL_CLIENTS[program]
+    flags = _SQL_CLIENT_OPTIONS[program]
     texts += [rest[at + 1].text for at, word in enumerate(rest[:-1]) if word.text in flags]
     if command.stdin and command.stdin != STDIN_FROM_FILE:
         texts.append(command.stdin)
     if line is not None and command.upstream:
-        texts.append(_fed_texts(command, line))
+        texts.append(_get_input_text(command, line))
     for text in texts:
-        bare = _QUOTED.sub("''", text)
+        bare = _QUOTED_SQL.sub("''", text)
         for statement in bare.split(";"):
             statement = statement.strip().strip("'\"")
-            called = any(map(_SQL_HARMFUL.fullmatch, _SQL_CALLS.findall(statement)))
-            if statement and (called or not _SQL_RUNS.match(statement) or _SQL_DROPS.search(statement)):
+            called = any(map(_HARMFUL_SQL_FUNCTION.fullmatch, _SQL_CALL.findall(statement)))
+            if statement and (called or not _HARMLESS_SQL.match(statement) or _SQL_REMOVAL.search(statement)):
                 return f"{program} would run {statement[:60]!r}, which may throw data away"
     open_text = any(word.dynamic and rest[at].text in flags for at, word in enumerate(rest[1:]))
     return f"{program} gets a text that is only known when it runs" if open_text else ""
 
 
-def _explain_words(program: str, rest: tuple[Word, ...], command: SimpleCommand, line: CommandLine | None) -> str:
+def _explain_unknown_program(
+    program: str, rest: tuple[Word, ...], command: SimpleCommand, line: CommandLine | None
+) -> str:
     """Why an unknown program may discard data: one of its first operands names such an action."""
-    starts_others = is_wrapper(program) or program in _STARTS_OTHERS | tables.INTERPRETERS
-    if starts_others or program in _PROJECT_TOOLS | tables.FILES or "/" in command.words[0].text:
+    starts_others = is_wrapper(program) or program in _PROGRAM_STARTERS | tables.INTERPRETERS
+    if starts_others or program in _PROJECT_TOOLS | tables.FILE_PROGRAMS or "/" in command.words[0].text:
         return ""
     operands = [word.text for word in list_operands(rest)[:3]]
-    found = next((text for text in operands if "/" not in text and _THROWS.fullmatch(text)), "")
+    found = next((text for text in operands if "/" not in text and _REMOVAL_WORD.fullmatch(text)), "")
     found = found or next((word.text for word in rest if _DELETING_OPTIONS.fullmatch(word.text)), "")
     if not found or isinstance(judge_reading(command, line), str) is False:
         return ""
     return f"{program} {found} may throw away what does not belong to the project"
 
 
-def _place_of(words: tuple[Word, ...], wanted: Word) -> int:
+def _find_index(words: tuple[Word, ...], wanted: Word) -> int:
     return next(at for at, word in enumerate(words) if word is wanted)

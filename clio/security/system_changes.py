@@ -9,7 +9,7 @@ from clio.security.shell.command_line import STDIN_FROM_FILE, CommandLine, Simpl
 from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS
 from clio.security.targets import (
-    KILL_VALUES,
+    KILL_VALUE_OPTIONS,
     Expansion,
     WholePaths,
     is_narrowed_find,
@@ -19,38 +19,38 @@ from clio.security.targets import (
 )
 from clio.text.lazy_regex import LazyRegex
 
-_COPIES = word_set("cp install ln scp mv rsync mkdir touch")
+_LAST_OPERAND_WRITERS = word_set("cp install ln scp mv rsync mkdir touch")
 """Programs that write only to their last operand. What they can destroy is covered by the never-list."""
-_LOOKS = word_set(
+_HARMLESS_PROGRAMS = word_set(
     "cd pushd popd code open xdg-open export declare typeset local readonly [ [[ test exit return echo printf"
 )
-_PREFIX = LazyRegex(r"(?i)[-\w]*prefix")
+_PREFIX_OPTION = LazyRegex(r"(?i)[-\w]*prefix")
 _REMOVERS = word_set("rm rmdir unlink shred srm wipe rimraf trash trash-put truncate mv gzip bzip2 xz")
 _OVERWRITERS = word_set("cp install ln tee dd truncate")
 _CODE_FLAGS = LazyRegex(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p")
 _EDITORS = word_set("vim vi nvim ex emacs awk gawk mawk nawk")
-_DELETES = LazyRegex(
+_CHANGE_IN_CODE = LazyRegex(
     r"\b(?:unlink\w*|rm\w*|remove\w*|rimraf|delete\w*|destroy\w*|truncate\w*|rename\w*|replace\(|move|mv|chmod\w*|chown\w*"
     r"|system|exec\w*|spawn\w*|popen|run|write\w*)\b",
     re.IGNORECASE,
 )
-_LITERALS = LazyRegex(
+_LITERAL_IN_CODE = LazyRegex(
     r"\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|<([^<>\n]{1,200})>|\b[qQ][qwx]?[{(/|]([^\n{}()|]{1,200})[})/|]"
 )
-_WORDS = LazyRegex(r"[^\s\"'();,<>`]+")
+_WORD_IN_CODE = LazyRegex(r"[^\s\"'();,<>`]+")
 _LOOP = LazyRegex(
     r"\b(?P<kind>while|until)\b(?P<test>.{0,400}?)[;\n]\s*do\b(?P<body>.{0,2000}?)\bdone\b"
     r"|\bfor\s*\(\((?P<sum>.{0,200}?)\)\)\s*[;\n]?\s*(?:do\b|\{)(?P<body2>.{0,2000}?)(?:\bdone\b|\})"
     r"|\bfor\s+\w+\s+in\s+(?P<items>[^;\n]{0,400})[;\n]\s*do\b(?P<body3>.{0,2000}?)\bdone\b",
     re.DOTALL,
 )
-_STARTS = LazyRegex(r"(?<![&>|<])&(?![&>|\d])|\b(?:setsid|daemonize|disown|systemd-run|start-stop-daemon)\b")
-_ENDS = LazyRegex(r"\b(?:wait|break|exit|return)\b")
+_BACKGROUND_START = LazyRegex(r"(?<![&>|<])&(?![&>|\d])|\b(?:setsid|daemonize|disown|systemd-run|start-stop-daemon)\b")
+_LOOP_END = LazyRegex(r"\b(?:wait|break|exit|return)\b")
 _ENDLESS_INPUT = LazyRegex(r"\byes\b|\bseq\b|/dev/(?:zero|u?random)|\{\d+\.\.\d{4,}")
-_MANY = LazyRegex(r"\{-?\d+\.\.-?\d{4,}|\bseq\b[^|;)]*\d{4,}|\byes\b")
+_LONG_RANGE = LazyRegex(r"\{-?\d+\.\.-?\d{4,}|\bseq\b[^|;)]*\d{4,}|\byes\b")
 _PARALLEL_WITHOUT_LIMIT = LazyRegex(r"(?:-P|--max-procs[= ]?|-j|--jobs[= ]?)\s*0\b|-\w*P0\b")
 
-_SYSTEM_PROGRAMS: dict[str, tuple[str, ...]] = {
+_HARMLESS_SYSTEM_CALLS: dict[str, tuple[str, ...]] = {
     "zfs": ("list", "get", "mount", "snapshot", "send", "diff", "holds", "version", "create", "userspace"),
     "zpool": ("list", "get", "status", "iostat", "history", "version", "scrub"),
     "btrfs": (
@@ -154,12 +154,12 @@ _PACKAGE_REMOVALS = {
     "pacman": word_set("-R -Rs -Rns -Rn -Rc -Rsc -Rdd"),
     "apk": word_set("del"),
 }
-_IRREPLACEABLE = word_set(
+_IRREPLACEABLE_FOLDERS = word_set(
     ".ssh .gnupg .password-store .aws .kube Documents Desktop Pictures Music Videos Movies Downloads Library Mail"
 )
 """Files in a home folder that cannot be restored from elsewhere."""
-_KERNEL = ("/proc/sys", "/sys/")
-_INSTALLED = (
+_KERNEL_FOLDERS = ("/proc/sys", "/sys/")
+_PROGRAM_FOLDERS = (
     "/bin/",
     "/sbin/",
     "/lib",
@@ -180,47 +180,47 @@ def find_system_change(line: CommandLine, text: str, start: str, home: str) -> s
         start: the folder it starts in.
         home: the user's home folder.
     """
-    if starts_without_end(text):
+    if has_endless_starts(text):
         return "it may start processes without end"
     expansion = Expansion(line, text, start, home)
-    written = (value.text for each in line.redirects if each.writes for value in expansion.values(each.target))
-    if found := next((target for target in written if target.startswith(_KERNEL)), ""):
+    written = (value.text for each in line.redirects if each.writes for value in expansion.expand_word(each.target))
+    if found := next((target for target in written if target.startswith(_KERNEL_FOLDERS)), ""):
         return f"it writes {found!r}, a setting of the kernel"
     for command in line.commands:
-        if command.words and (why := _explain(command, line, expansion, start, home)):
+        if command.words and (why := _explain_command(command, line, expansion, start, home)):
             return why
     return ""
 
 
-def _explain(command: SimpleCommand, line: CommandLine, expansion: Expansion, start: str, home: str) -> str:
-    values = tuple(value for word in command.words[1:] for value in expansion.values(word))
+def _explain_command(command: SimpleCommand, line: CommandLine, expansion: Expansion, start: str, home: str) -> str:
+    values = tuple(value for word in command.words[1:] for value in expansion.expand_word(word))
     program = command.program
     argv = tuple(value.text for value in values)
-    if why := _changes_system(program, argv, values):
+    if why := _explain_administration(program, argv, values):
         return why
     folders = command.folders if command.folders is not None else expansion.folders
     whole = WholePaths(tuple(map(expansion.follow_link, folders)), start, home)
     in_place = program in ("sed", "gsed", "perl", "ruby") and has_option(argv, "i", ("in-place",))
-    if (in_place or program in _REMOVERS | _OVERWRITERS) and (found := _installed_target(program, values, whole)):
+    if (in_place or program in _REMOVERS | _OVERWRITERS) and (found := _find_installed_target(program, values, whole)):
         return f"{program} may remove or write over {found!r}, which nothing brings back"
-    if found := _whole_in_code(program, argv, whole):
+    if found := _find_whole_path_in_code(program, argv, whole):
         return f"its code names {found!r}, and may change what is there"
-    if program in _SYSTEM_PROGRAMS or (program == "find" and is_narrowed_find(argv, whole)):
+    if program in _HARMLESS_SYSTEM_CALLS or (program == "find" and is_narrowed_find(argv, whole)):
         return ""
-    found = next((text for text in _whole_operands(program, values, argv, whole)), "")
-    if found and program not in _LOOKS and isinstance(judge_reading(command, line), str):
+    found = next((text for text in _iter_whole_operands(program, values, argv, whole)), "")
+    if found and program not in _HARMLESS_PROGRAMS and isinstance(judge_reading(command, line), str):
         return f"{program} is given {found!r} as a whole, and is not known to only read it"
     return ""
 
 
-def _changes_system(program: str, argv: tuple[str, ...], values: tuple[Word, ...]) -> str:
+def _explain_administration(program: str, argv: tuple[str, ...], values: tuple[Word, ...]) -> str:
     """Why a system administration program may make the machine unusable."""
     name = "mkfs" if program.startswith("mkfs") else program
     operands = [word.text for word in list_operands(values)]
     if name in _ALWAYS_ASKED and argv not in (("--help",), ("--version",)):
         return f"{program} changes accounts, volumes or the start of the machine"
-    if name in _SYSTEM_PROGRAMS:
-        harmless = _SYSTEM_PROGRAMS[name]
+    if name in _HARMLESS_SYSTEM_CALLS:
+        harmless = _HARMLESS_SYSTEM_CALLS[name]
         first = argv[0] if argv else ""
         said = {first, " ".join(operands[:2]), operands[0] if operands else ""}
         if said.isdisjoint(harmless) or (name == "systemctl" and any("*" in text for text in operands)):
@@ -242,14 +242,16 @@ def _changes_system(program: str, argv: tuple[str, ...], values: tuple[Word, ...
     return ""
 
 
-def _whole_operands(program: str, values: tuple[Word, ...], argv: tuple[str, ...], whole: WholePaths) -> Iterator[str]:
+def _iter_whole_operands(
+    program: str, values: tuple[Word, ...], argv: tuple[str, ...], whole: WholePaths
+) -> Iterator[str]:
     """Yield the words, and values after `=`, that are a whole system folder or home folder."""
     replaces = program == "ln" and has_option(argv, "nT", ("no-dereference", "no-target-directory"))
     for word in values:
-        if word.dynamic or (program in _COPIES and not replaces):
+        if word.dynamic or (program in _LAST_OPERAND_WRITERS and not replaces):
             continue
         name, sign, value = word.text.partition("=")
-        if sign and not _PREFIX.fullmatch(name.lstrip("-")):
+        if sign and not _PREFIX_OPTION.fullmatch(name.lstrip("-")):
             word = Word(value, glob=word.glob)
         if word.text and not word.text.startswith("-") and _is_outermost(word, whole):
             yield word.text
@@ -262,7 +264,7 @@ def _is_outermost(word: Word, whole: WholePaths) -> bool:
     return (not deep or trimmed == whole.home) and whole.is_whole(word, follows=True)
 
 
-def _installed_target(program: str, values: tuple[Word, ...], whole: WholePaths) -> str:
+def _find_installed_target(program: str, values: tuple[Word, ...], whole: WholePaths) -> str:
     """Return a file of the installed system that a call removes or overwrites; "" for none."""
     operands = list(list_operands(values))
     if program == "dd":
@@ -275,27 +277,29 @@ def _installed_target(program: str, values: tuple[Word, ...], whole: WholePaths)
             return operands[-1].text
         operands = operands[:-1]
     for word in operands:
-        if program in _OVERWRITERS and word.text.startswith(_KERNEL):
+        if program in _OVERWRITERS and word.text.startswith(_KERNEL_FOLDERS):
             return word.text
         kept = word.text.removeprefix("~").removeprefix("$HOME").removeprefix(whole.home)
-        if program in _REMOVERS and kept != word.text and kept.strip("/*") in _IRREPLACEABLE:
+        if program in _REMOVERS and kept != word.text and kept.strip("/*") in _IRREPLACEABLE_FOLDERS:
             return word.text
-        needed = word.text.startswith(_INSTALLED) and "node_modules" not in word.text and "/python" not in word.text
+        needed = (
+            word.text.startswith(_PROGRAM_FOLDERS) and "node_modules" not in word.text and "/python" not in word.text
+        )
         if whole.is_essential_file(word) or (program in _REMOVERS and needed and whole.is_system_file(word)):
             return word.text
     return ""
 
 
-def _whole_in_code(program: str, argv: tuple[str, ...], whole: WholePaths) -> str:
+def _find_whole_path_in_code(program: str, argv: tuple[str, ...], whole: WholePaths) -> str:
     """Return a whole folder or essential file that inline code names next to something that deletes."""
     if program not in tables.INTERPRETERS | _EDITORS:
         return ""
     given = any(_CODE_FLAGS.fullmatch(text) for text in argv)
     for code in argv if given or program in _EDITORS else ():
-        if not _DELETES.search(code):
+        if not _CHANGE_IN_CODE.search(code):
             continue
-        literals = [next(filter(None, match.groups()), "") for match in _LITERALS.finditer(code)]
-        words = [word for literal in (*literals, code) for word in _WORDS.findall(literal)]
+        literals = [next(filter(None, match.groups()), "") for match in _LITERAL_IN_CODE.finditer(code)]
+        words = [word for literal in (*literals, code) for word in _WORD_IN_CODE.findall(literal)]
         for text in dict.fromkeys((*literals, *words)):
             word = Word(text, glob=True)
             separates = not text.strip("/") or (text.startswith("/*") and text not in literals)
@@ -305,14 +309,14 @@ def _whole_in_code(program: str, argv: tuple[str, ...], whole: WholePaths) -> st
     return ""
 
 
-def starts_without_end(text: str) -> bool:
+def has_endless_starts(text: str) -> bool:
     """Whether a loop starts a background process in each iteration, and nothing visible ends it."""
     for loop in _LOOP.finditer(text):
         body = loop["body"] or loop["body2"] or loop["body3"] or ""
-        if not _STARTS.search(body) or _ENDS.search(body):
+        if not _BACKGROUND_START.search(body) or _LOOP_END.search(body):
             continue
         reads = re.search(r"\bread\b", loop["test"] or "") is not None
-        if loop["items"] is not None and not _MANY.search(loop["items"]):
+        if loop["items"] is not None and not _LONG_RANGE.search(loop["items"]):
             continue
         if reads and not _ENDLESS_INPUT.search(text):
             continue
@@ -322,15 +326,15 @@ def starts_without_end(text: str) -> bool:
     )
 
 
-_ALL_OPERANDS = word_set("""
+_CHANGING_PROGRAMS = word_set("""
     rm rmdir unlink shred srm wipe rimraf trash trash-put truncate mv tee ln cp install rsync dd dcfldd dc3dd ddrescue
     wipefs blkdiscard badblocks fdisk sfdisk sgdisk gdisk parted mkswap cryptsetup diskutil split csplit gio scp
     gzip gunzip bzip2 xz zstd patch
     """)
-"""Programs that delete or overwrite all operands. Those in `_LAST_OPERAND` only read all but the last."""
-_LAST_OPERAND = word_set("cp install rsync ln scp dd dcfldd dc3dd ddrescue")
-_RECURSIVE = word_set("chmod chown chgrp setfacl chattr")
-_OUTPUTS = {
+"""Programs that delete or overwrite all operands. Those in `_COPYING_PROGRAMS` only read all but the last."""
+_COPYING_PROGRAMS = word_set("cp install rsync ln scp dd dcfldd dc3dd ddrescue")
+_PERMISSION_PROGRAMS = word_set("chmod chown chgrp setfacl chattr")
+_OUTPUT_OPTIONS = {
     "curl": ("-o", "--output"),
     "wget": ("-O", "--output-document"),
     "sort": ("-o", "--output"),
@@ -338,27 +342,29 @@ _OUTPUTS = {
     "unzip": ("-d",),
 }
 """Options whose value is a file or folder to write."""
-_STARTS_MANY = word_set("parallel rush")
-_BY_NAME = word_set("pkill killall skill")
-_IN_PLACE = word_set("sed gsed perl ruby")
-_NEVER_BY_TEXT = word_set("kill systemctl init telinit loginctl docker podman nerdctl zpool")
+_PARALLEL_PROGRAMS = word_set("parallel rush")
+_KILL_BY_NAME = word_set("pkill killall skill")
+_IN_PLACE_EDITORS = word_set("sed gsed perl ruby")
+_ASKED_IF_COMPOSED = word_set("kill systemctl init telinit loginctl docker podman nerdctl zpool")
 """Programs on the never-list for other reasons than a path. Asked about only if their arguments are computed."""
 _PRINTERS = word_set("echo printf")
-_FILTERS = word_set(
+_TEXT_FILTERS = word_set(
     "sed awk gawk mawk tr cut rev printf base64 base32 basenc xxd od head tail fold fmt tac paste column openssl perl"
     " python python3 ruby nl expand sort uniq cat hexdump dd iconv gzip gunzip zcat"
 )
 _DISK_MAKERS = ("mkfs", "mke2fs", "newfs")
 
-_NUMBERS = LazyRegex(r"\$(?:[$!?#]|\{#\w+\}|\{?(?:RANDOM|SRANDOM|SECONDS|EPOCHSECONDS|PPID|UID|EUID|LINENO)\b\}?)")
+_NUMBER_PARAMETER = LazyRegex(
+    r"\$(?:[$!?#]|\{#\w+\}|\{?(?:RANDOM|SRANDOM|SECONDS|EPOCHSECONDS|PPID|UID|EUID|LINENO)\b\}?)"
+)
 _ARITHMETIC = LazyRegex(r"\$\(\((?:[^()$`]|\$\w+|\$\{\w+\}|\([^()]*\))*\)\)")
-_PIPES = LazyRegex(r"[<>]\([^()]*\)")
-_DATE = LazyRegex(r"\+(?:%[YmdHMSsFTjuVy]|[\w.:-])+")
-_COUNT = LazyRegex(r"-(?:n\s*)?\d+|--lines=\d+")
-_SPECIAL = LazyRegex(r"[-_0]|BASH\w*|OLDPWD|PWD|DIRSTACK|IFS|REPLY|OPTARG|PIPESTATUS|FUNCNAME|MAPFILE|COPROC")
+_PROCESS_SUBSTITUTION = LazyRegex(r"[<>]\([^()]*\)")
+_DATE_FORMAT = LazyRegex(r"\+(?:%[YmdHMSsFTjuVy]|[\w.:-])+")
+_LINE_COUNT = LazyRegex(r"-(?:n\s*)?\d+|--lines=\d+")
+_SHELL_VARIABLE = LazyRegex(r"[-_0]|BASH\w*|OLDPWD|PWD|DIRSTACK|IFS|REPLY|OPTARG|PIPESTATUS|FUNCNAME|MAPFILE|COPROC")
 _MAX_DEPTH = 3
-_WORDS_FOR_MANY = 64
-_STANDS_FOR = "name"
+_MAX_VALUES = 64
+_OUTPUT_PLACEHOLDER = "name"
 
 
 def find_unknown_target(line: CommandLine, text: str, start: str, home: str, depth: int = 0) -> str:
@@ -372,27 +378,27 @@ def find_unknown_target(line: CommandLine, text: str, start: str, home: str, dep
         depth: number of nested shells around the line.
     """
     expansion = Expansion(line, text, start, home)
-    known = _Knowledge(expansion, line, text, start, home)
+    known = _TargetAnalysis(expansion, line, text, start, home)
     for redirect in line.redirects:
-        if redirect.writes and not known.is_told(redirect.target):
+        if redirect.writes and not known.is_determined(redirect.target):
             return f"it writes over {redirect.target.text!r}, which is only known when it runs"
     for command in line.commands:
         if why := known.explain(command):
             return why
     for script in line.runtime_scripts:
-        if known.is_made_of_text(script.text):
+        if known.is_composed(script.text):
             return f"it runs {script.text!r}, a text that is put together when it runs"
         inner = parse_command_line(script.text)
         filled = "$" not in script.text and "`" not in script.text  # then xargs or find inserts names
-        if filled and any(_targets_of(each.program, each) for each in inner.commands):
+        if filled and any(_list_targets(each.program, each) for each in inner.commands):
             return f"it runs {script.text!r}, with names in it that are only known when it runs"
-        for each in expansion.texts(script) if depth < _MAX_DEPTH and not filled else ():
+        for each in expansion.expand_script(script) if depth < _MAX_DEPTH and not filled else ():
             if why := find_unknown_target(parse_command_line(each), each, start, home, depth + 1):
                 return why
     return ""
 
 
-class _Knowledge:
+class _TargetAnalysis:
     """What is known about the words of one line."""
 
     def __init__(self, expansion: Expansion, line: CommandLine, text: str, start: str, home: str) -> None:
@@ -408,15 +414,15 @@ class _Knowledge:
         fed = set(command.upstream)
         reads_shell_text = command.program in SHELLS | SCRIPT_BUILTINS and len(command.words) == 1
         sources = [each for each in self._line.commands if each.program in fed]
-        made = fed & _FILTERS and fed <= _FILTERS | _PRINTERS and any(map(_begins_with_text, sources))
+        made = fed & _TEXT_FILTERS and fed <= _TEXT_FILTERS | _PRINTERS and any(map(_is_processing_text, sources))
         if reads_shell_text and made:
             return f"{command.program} runs a text that is put together when it runs"
         first = command.words[0]
-        if first.dynamic and self._is_open(first) and (why := self._explain_program(command)):
+        if first.dynamic and self._is_undetermined(first) and (why := self._explain_program(command)):
             return why
-        for program in self._programs(first):
-            targets = _targets_of(program, command)
-            unknown = next((word for word in targets if not self.is_told(word, command)), None)
+        for program in self._list_programs(first):
+            targets = _list_targets(program, command)
+            unknown = next((word for word in targets if not self.is_determined(word, command)), None)
             if unknown is not None:
                 what = "what a pipe brings" if unknown.text == "$INPUT" else repr(unknown.text)
                 return f"{program} would delete or write over {what}, which is only known when it runs"
@@ -424,93 +430,97 @@ class _Knowledge:
                 anywhere = WholePaths(("/", self._home), self._start, self._home)
                 if found := next((word for word in targets if anywhere.is_whole(word)), None):
                     return f"{program} would delete or write over {found.text!r} in a folder only known when it runs"
-            by_text = program in _NEVER_BY_TEXT or program.startswith(_DISK_MAKERS)
-            made = next((word for word in command.words[1:] if by_text and self.is_made_of_text(word.text)), None)
+            by_text = program in _ASKED_IF_COMPOSED or program.startswith(_DISK_MAKERS)
+            made = next((word for word in command.words[1:] if by_text and self.is_composed(word.text)), None)
             if made is not None:
                 return f"{program} gets {made.text!r}, which is put together when it runs"
         return ""
 
-    def _programs(self, first: Word) -> list[str]:
-        texts = [value.text for value in self._expansion.values(first)] if first.dynamic else [first.text]
+    def _list_programs(self, first: Word) -> list[str]:
+        texts = [value.text for value in self._expansion.expand_word(first)] if first.dynamic else [first.text]
         return list(dict.fromkeys(text.rsplit("/", 1)[-1] for text in texts))
 
     def _explain_program(self, command: SimpleCommand) -> str:
         """Why a call of an unknown program may delete a whole folder."""
         name = command.words[0].text
         inner = list(iter_substitutions(name))
-        if inner and all(_finds_program(text) for text in inner):
+        if inner and all(_is_program_lookup(text) for text in inner):
             return ""
         whole = WholePaths(command.folders or ("",), self._start, self._home)
         for word in command.words[1:]:
-            if any(whole.is_whole(value) for value in self._expansion.values(word)) or self.is_made_of_text(word.text):
+            if any(whole.is_whole(value) for value in self._expansion.expand_word(word)) or self.is_composed(word.text):
                 return f"{name!r} is only known when it runs, and would get {word.text!r}"
-        return f"{name!r} is put together when it runs" if self.is_made_of_text(name) else ""
+        return f"{name!r} is put together when it runs" if self.is_composed(name) else ""
 
-    def is_told(self, word: Word, command: SimpleCommand | None = None) -> bool:
+    def is_determined(self, word: Word, command: SimpleCommand | None = None) -> bool:
         """Whether the line determines what a path may expand to, so that the never-list has judged it."""
         if not word.dynamic:
             return True
         if "INPUT" in list_variable_names(word.text) or "{}" in word.text:
             # Such a name is relative or below a plain folder, unless something is put in front of it.
             placed = word.text.startswith(("/", "~", "..")) or "/.." in word.text
-            return command is not None and not placed and self._is_fed_with_told(command)
-        return not self._is_open(word, command)
+            return command is not None and not placed and self._has_determined_input(command)
+        return not self._is_undetermined(word, command)
 
-    def is_made_of_text(self, text: str, depth: int = 0) -> bool:
+    def is_composed(self, text: str, depth: int = 0) -> bool:
         """Whether a word contains the output of commands that only compose text."""
         for inner in iter_substitutions(text):
             commands = parse_command_line(inner).commands
-            only_text = all(each.program in _PRINTERS | _FILTERS for each in commands)
-            if only_text and any(map(_begins_with_text, commands)) and not self._is_told_output(inner, depth):
+            only_text = all(each.program in _PRINTERS | _TEXT_FILTERS for each in commands)
+            if only_text and any(map(_is_processing_text, commands)) and not self._is_determined_output(inner, depth):
                 return True
         if depth > _MAX_DEPTH:
             return False
-        values = [value for name in list_variable_names(text) for value in self._expansion.given(name)]
-        return any(self.is_made_of_text(value, depth + 1) for value in values)
+        values = [value for name in list_variable_names(text) for value in self._expansion.get_assigned_values(name)]
+        return any(self.is_composed(value, depth + 1) for value in values)
 
-    def _is_open(self, word: Word, command: SimpleCommand | None = None) -> bool:
-        closed = self._close(word.text, command, 0)
+    def _is_undetermined(self, word: Word, command: SimpleCommand | None = None) -> bool:
+        closed = self._resolve_known_parts(word.text, command, 0)
         if closed is None:
             return True
-        if f"{_STANDS_FOR}/.." in closed:
+        if f"{_OUTPUT_PLACEHOLDER}/.." in closed:
             return True  # the parent of a folder named by an output
-        values = self._expansion.values(Word(closed, dynamic=True, glob=word.glob))
-        if len(values) >= _WORDS_FOR_MANY or any(value.dynamic for value in values):
+        values = self._expansion.expand_word(Word(closed, dynamic=True, glob=word.glob))
+        if len(values) >= _MAX_VALUES or any(value.dynamic for value in values):
             return True
         # An output that may be empty leaves only the path before or after it.
         whole = WholePaths((command.folders if command else None) or ("",), self._start, self._home)
-        emptied = closed.replace(_STANDS_FOR, "") if _STANDS_FOR in closed and _STANDS_FOR not in word.text else ""
-        rest = self._expansion.values(Word(emptied, dynamic=True, glob=word.glob)) if emptied else ()
+        emptied = (
+            closed.replace(_OUTPUT_PLACEHOLDER, "")
+            if _OUTPUT_PLACEHOLDER in closed and _OUTPUT_PLACEHOLDER not in word.text
+            else ""
+        )
+        rest = self._expansion.expand_word(Word(emptied, dynamic=True, glob=word.glob)) if emptied else ()
         return any(whole.is_whole(value) or whole.is_everything_in(value) for value in rest)
 
-    def _close(self, text: str, command: SimpleCommand | None, depth: int) -> str | None:
+    def _resolve_known_parts(self, text: str, command: SimpleCommand | None, depth: int) -> str | None:
         """Replace the parts of a word that are known not to matter; None if a part cannot be determined."""
         if depth > _MAX_DEPTH:
             return None
-        if list_variable_names(text) and any(value.strip() for value in self._expansion.given("IFS")):
+        if list_variable_names(text) and any(value.strip() for value in self._expansion.get_assigned_values("IFS")):
             return None
-        text = _PIPES.sub("/dev/fd/63", _NUMBERS.sub("1", _ARITHMETIC.sub("1", text)))
+        text = _PROCESS_SUBSTITUTION.sub("/dev/fd/63", _NUMBER_PARAMETER.sub("1", _ARITHMETIC.sub("1", text)))
         for inner in iter_substitutions(text):
-            if not self._is_told_output(inner, depth):
+            if not self._is_determined_output(inner, depth):
                 return None
             for written in (f"$({inner})", f"`{inner}`"):
-                text = text.replace(written, _STANDS_FOR) if not _is_expanded(inner) else text
+                text = text.replace(written, _OUTPUT_PLACEHOLDER) if not _is_known_to_expansion(inner) else text
         for name in list_variable_names(text):
-            values = self._expansion.given(name)
+            values = self._expansion.get_assigned_values(name)
             if re.search(rf"\b{re.escape(name)}(?:\[[^\]]*\])?\+=", self._text):
                 return None
-            if self._expansion.is_read(name) and name not in dict(self._line.loops):
-                if values or command is None or not self._is_fed_with_told(command):
+            if self._expansion.is_read_by_line(name) and name not in dict(self._line.loops):
+                if values or command is None or not self._has_determined_input(command):
                     return None
-                text = re.sub(rf"\$\{{?{re.escape(name)}\b\}}?", _STANDS_FOR, text)
+                text = re.sub(rf"\$\{{?{re.escape(name)}\b\}}?", _OUTPUT_PLACEHOLDER, text)
                 continue
-            if _SPECIAL.fullmatch(name) and name != "PWD" and not values:
+            if _SHELL_VARIABLE.fullmatch(name) and name != "PWD" and not values:
                 return None
             plain = re.search(rf"\$(?:\{{{re.escape(name)}\}}|{re.escape(name)}\b)", text) is not None
             for value in values:
                 if not plain and ("$" in value or "`" in value):
                     return None  # the result of a form such as `${x%/}` applied to an output is unknown
-                closed = self._close(value, command, depth + 1)
+                closed = self._resolve_known_parts(value, command, depth + 1)
                 if closed is None:
                     return None
                 if closed != value:  # only known outputs and numbers were replaced
@@ -519,13 +529,13 @@ class _Knowledge:
                     )
         return text
 
-    def _is_told_output(self, text: str, depth: int) -> bool:
+    def _is_determined_output(self, text: str, depth: int) -> bool:
         line = parse_command_line(text)
         if line.unknown or not line.commands or depth > _MAX_DEPTH:
             return False
-        return self._are_told(line.commands, depth + 1)
+        return self._are_outputs_determined(line.commands, depth + 1)
 
-    def _is_fed_with_told(self, command: SimpleCommand) -> bool:
+    def _has_determined_input(self, command: SimpleCommand) -> bool:
         """Whether the arguments from a pipe, `find -exec` or `read` are known to be below a plain folder."""
         upstream = set(command.upstream)
         if "find" in command.wrappers or "fd" in command.wrappers or "fdfind" in command.wrappers:
@@ -533,18 +543,18 @@ class _Knowledge:
         if not upstream:
             return command.stdin not in (None, "", STDIN_FROM_FILE)
         sources = [each for each in self._line.commands if each is not command and each.program in upstream]
-        return {each.program for each in sources} == upstream and self._are_told(sources, 1)
+        return {each.program for each in sources} == upstream and self._are_outputs_determined(sources, 1)
 
-    def _are_told(self, commands: Sequence[SimpleCommand], depth: int) -> bool:
-        return all(self._prints_told(each, depth) for each in commands)
+    def _are_outputs_determined(self, commands: Sequence[SimpleCommand], depth: int) -> bool:
+        return all(self._is_output_determined(each, depth) for each in commands)
 
-    def _prints_told(self, command: SimpleCommand, depth: int) -> bool:
+    def _is_output_determined(self, command: SimpleCommand, depth: int) -> bool:
         """Whether a program prints only paths that the never-list judges, or names that lead nowhere else."""
         rest = command.words[1:]
         argv = command.argv[1:]
         options = tuple(text for text in argv if text.startswith("-") and text != "-")
         operands = [word for word in rest if not word.text.startswith("-")]
-        told = all(self._close(word.text, None, depth) is not None for word in rest)
+        told = all(self._resolve_known_parts(word.text, None, depth) is not None for word in rest)
         match command.program:
             case "pwd" | "whoami" | "nproc" | "hostname" | "arch":
                 return not operands
@@ -564,13 +574,13 @@ class _Knowledge:
                 return told and argv[0] in ("%s", "%s\\n", "%d", "%s\\0") and len(argv) == 2
             case "date":
                 formats = [text for text in argv if text.startswith("+")]
-                return told and all(_DATE.fullmatch(text) for text in formats)
+                return told and all(_DATE_FORMAT.fullmatch(text) for text in formats)
             case "ls":
                 return told and not command.upstream
             case "find" | "fd" | "fdfind":
-                return told and self._finds_below(command)
+                return told and self._is_narrow_search(command)
             case "git":
-                return told and _lists_names(argv)
+                return told and _is_name_listing(argv)
             case "rg" | "grep" | "egrep" | "fgrep" if not command.upstream:
                 listing = has_option(options, "lL", ("files-with-matches", "files-without-match"))
                 paths = operands[1:] or [Word(".")]
@@ -580,7 +590,7 @@ class _Knowledge:
                 return not has_option(options, "orcbnH", ("only-matching", "replace", "count", "line-number"))
             case "head" | "tail":
                 joined = " ".join(argv)
-                return not argv or all(_COUNT.fullmatch(part) for part in re.split(r" (?=-)", joined))
+                return not argv or all(_LINE_COUNT.fullmatch(part) for part in re.split(r" (?=-)", joined))
             case "sort":
                 return all(re.fullmatch(r"-[urnVzf]+", text) for text in argv)
             case "uniq" | "cat" | "read" | "xargs" | "true" | ":":
@@ -588,7 +598,7 @@ class _Knowledge:
             case _:
                 return False
 
-    def _finds_below(self, command: SimpleCommand) -> bool:
+    def _is_narrow_search(self, command: SimpleCommand) -> bool:
         """Whether find prints only paths below folders that are not a whole home or system folder."""
         words = command.words[1:]
         acts = (
@@ -607,59 +617,59 @@ class _Knowledge:
         place = next((at for at, word in enumerate(words) if word.text.startswith(("-", "(", "!"))), len(words))
         starts = words[:place] if command.program == "find" else [word for word in words if "/" in word.text]
         whole = WholePaths(command.folders or ("",), self._start, self._home)
-        values = [value for word in starts or (Word("."),) for value in self._expansion.values(word)]
+        values = [value for word in starts or (Word("."),) for value in self._expansion.expand_word(word)]
         return not destroys and not any(whole.is_whole(value, follows=True) for value in values)
 
 
-def _targets_of(program: str, command: SimpleCommand) -> tuple[Word, ...]:
+def _list_targets(program: str, command: SimpleCommand) -> tuple[Word, ...]:
     """Return the words that name what a call deletes or overwrites."""
     rest = command.words[1:]
     argv = command.argv[1:]
     options = tuple(text for text in argv if text.startswith("-"))
-    if program in _OUTPUTS:
+    if program in _OUTPUT_OPTIONS:
         return tuple(
             word
             for at, word in enumerate(rest)
-            if (at and argv[at - 1] in _OUTPUTS[program])
-            or word.text.startswith(tuple(f"{o}=" for o in _OUTPUTS[program]))
+            if (at and argv[at - 1] in _OUTPUT_OPTIONS[program])
+            or word.text.startswith(tuple(f"{o}=" for o in _OUTPUT_OPTIONS[program]))
         )
     if program.startswith(_DISK_MAKERS):
         return rest
-    if program in _BY_NAME:
-        return list_operands(rest, valued=KILL_VALUES)
-    if program in _IN_PLACE and has_option(options, "i", ("in-place",)):
+    if program in _KILL_BY_NAME:
+        return list_operands(rest, valued=KILL_VALUE_OPTIONS)
+    if program in _IN_PLACE_EDITORS and has_option(options, "i", ("in-place",)):
         return list_operands(rest)[1:]
-    if program in _STARTS_MANY and any(text in _ALL_OPERANDS for text in argv):
+    if program in _PARALLEL_PROGRAMS and any(text in _CHANGING_PROGRAMS for text in argv):
         return rest if ":::" in argv else (*rest, Word("$INPUT", dynamic=True))
     if program == "find" and ("-delete" in argv or any(text in ("-exec", "-execdir") for text in argv)):
         place = next((at for at, text in enumerate(argv) if text.startswith(("-", "(", "!"))), len(rest))
         return rest[:place] if "-delete" in argv else ()
     if program == "git":
         return rest if "clean" in argv else ()
-    if program in _RECURSIVE:
+    if program in _PERMISSION_PROGRAMS:
         return (
             tuple(word for word in rest if not word.text.startswith("-"))[1:]
             if has_option(options, "R", ("recursive",))
             else ()
         )
-    if program not in _ALL_OPERANDS:
+    if program not in _CHANGING_PROGRAMS:
         return ()
     if program in ("dd", "dcfldd", "dc3dd"):
         return tuple(word for word in rest if word.text.startswith("of=") or word.text.startswith("$"))
-    if program in _LAST_OPERAND:
+    if program in _COPYING_PROGRAMS:
         aimed = any(text.startswith(("-t", "--target-directory", "--del", "--remove-s")) for text in options)
         return rest if aimed else rest[-1:]
     return rest
 
 
-def _begins_with_text(command: SimpleCommand) -> bool:
+def _is_processing_text(command: SimpleCommand) -> bool:
     """Whether a call processes text given in the line, and not the content of a file."""
     given = command.stdin not in (None, STDIN_FROM_FILE)
     own = any("BEGIN" in text or text.startswith(("-c", "-e")) for text in command.argv[1:])
     return command.program in _PRINTERS or given or (own and command.program not in ("head", "tail", "cut", "sed"))
 
 
-def _is_expanded(text: str) -> bool:
+def _is_known_to_expansion(text: str) -> bool:
     """Whether `Expansion` knows the values of a substitution by itself."""
     commands = parse_command_line(text).commands
     return len(commands) == 1 and commands[0].program in (
@@ -673,13 +683,13 @@ def _is_expanded(text: str) -> bool:
     )
 
 
-def _finds_program(text: str) -> bool:
+def _is_program_lookup(text: str) -> bool:
     """Whether a substitution prints the path of a program whose name it contains."""
     commands = parse_command_line(text).commands
     return len(commands) == 1 and commands[0].program in ("which", "command", "type") and not commands[0].dynamic
 
 
-def _lists_names(argv: Sequence[str]) -> bool:
+def _is_name_listing(argv: Sequence[str]) -> bool:
     """Whether a git call prints names inside its repository, a branch name, or a hash."""
     subcommand = argv[0] if argv else ""
     if subcommand == "rev-parse":

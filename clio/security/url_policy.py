@@ -10,13 +10,15 @@ from msgspec import Struct
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Lookup = Callable[[str, int], Iterable[str]]
 
-_METADATA = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})
+_METADATA_HOSTS = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})
 _LOCAL_NAMES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".intranet")
-_CARRIER = ipaddress.ip_network("100.64.0.0/10")
+_CARRIER_NAT = ipaddress.ip_network("100.64.0.0/10")
 """Carrier-grade NAT (RFC 6598). `ipaddress` calls it neither private nor global."""
 _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
 """NAT64 prefixes (RFC 6052, RFC 8215), whose last 32 bits are an IPv4 address."""
-_CLOUD = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "fd00:ec2::254", "168.63.129.16", "100.100.100.200")))
+_CLOUD_METADATA = frozenset(
+    map(ipaddress.ip_address, ("169.254.169.254", "fd00:ec2::254", "168.63.129.16", "100.100.100.200"))
+)
 """Addresses of cloud metadata services (AWS, Azure, Alibaba). They give credentials to any process that asks."""
 _MAX_URL_CHARS = 4096
 
@@ -34,7 +36,7 @@ class UrlParts(Struct, frozen=True, kw_only=True):
     port: int
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class FetchTarget(Struct, frozen=True, kw_only=True):
     """A checked URL and the address to connect to. TLS and the Host header still use `parts.host`."""
 
     parts: UrlParts
@@ -58,19 +60,19 @@ def read_url(url: str, *, allow_private: bool) -> UrlParts:
         raise UrlRefused(f"the URL {url[:200]!r} is not http or https; only those are fetched")
     if "@" in split.netloc or "\\" in url:
         raise UrlRefused("the URL holds a user name, a password or a backslash; fetch it without them")
-    host = _host(split.hostname or "")
+    host = _normalize_host(split.hostname or "")
     if not allow_private:
-        if host in _METADATA or host == "localhost" or host.endswith(_LOCAL_NAMES):
+        if host in _METADATA_HOSTS or host == "localhost" or host.endswith(_LOCAL_NAMES):
             raise UrlRefused(f"{host!r} is on this machine or a private network; set private_network to allow it")
         literal = read_address(host)
-        if literal is not None and (why := why_private(literal)):
+        if literal is not None and (why := explain_private_address(literal)):
             raise UrlRefused(f"{host!r} is {why}; set private_network to allow it")
     return UrlParts(
         url=url.strip(), scheme=split.scheme, host=host, port=port or (443 if split.scheme == "https" else 80)
     )
 
 
-def _host(name: str) -> str:
+def _normalize_host(name: str) -> str:
     """Return a host name in lower-case ASCII (IDNA) without a trailing dot."""
     name = name.rstrip(".").lower()
     if not name:
@@ -98,7 +100,7 @@ def read_address(host: str) -> Address | None:
         return None
 
 
-def why_private(address: Address) -> str:
+def explain_private_address(address: Address) -> str:
     """Why an address is not on the public internet, as the end of a sentence; "" if it is. Pure."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
@@ -106,9 +108,9 @@ def why_private(address: Address) -> str:
             inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         if inner is None and int(address) >> 32 == 0 and int(address) > 1:
             inner = ipaddress.IPv4Address(int(address))
-        if inner is not None and (why := why_private(inner)):
+        if inner is not None and (why := explain_private_address(inner)):
             return why
-    if address in _CLOUD:
+    if address in _CLOUD_METADATA:
         return "a cloud's metadata address"
     if address.is_loopback:
         return "this machine"
@@ -116,7 +118,7 @@ def why_private(address: Address) -> str:
         return "a link-local address"
     if address.is_multicast:
         return "a multicast address"
-    if address in _CARRIER:
+    if address in _CARRIER_NAT:
         return "inside a carrier's network"
     if address.is_unspecified or address.is_reserved:
         return "a reserved address"
@@ -125,7 +127,7 @@ def why_private(address: Address) -> str:
     return ""
 
 
-def choose_target(parts: UrlParts, addresses: Iterable[str], *, allow_private: bool) -> Target:
+def choose_target(parts: UrlParts, addresses: Iterable[str], *, allow_private: bool) -> FetchTarget:
     """Return the address to connect to. Pure.
 
     Every address must be public, not only the chosen one: a host that also resolves to a private one is refused.
@@ -140,9 +142,9 @@ def choose_target(parts: UrlParts, addresses: Iterable[str], *, allow_private: b
         address = read_address(text)
         if address is None:
             raise UrlRefused(f"{parts.host!r} has the address {text!r}, which cannot be read")
-        if not allow_private and (why := why_private(address)):
+        if not allow_private and (why := explain_private_address(address)):
             raise UrlRefused(f"{parts.host!r} leads to {text}, {why}; set private_network to allow it")
-    return Target(parts=parts, address=found[0])
+    return FetchTarget(parts=parts, address=found[0])
 
 
 def resolve_host(host: str, port: int) -> list[str]:
@@ -158,7 +160,7 @@ def resolve_host(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-def check_url(url: str, allow_private: bool, lookup: Lookup = resolve_host) -> Target:
+def check_url(url: str, allow_private: bool, lookup: Lookup = resolve_host) -> FetchTarget:
     """Return a URL with the one address to connect to. Blocks for the DNS lookup.
 
     Check every redirect again, and connect to `address` itself: a second lookup could return another address

@@ -11,7 +11,7 @@ from clio.errors import ToolFailed, ToolRetry, UserError
 from clio.mcp.values import CallFailed, ServerDown
 from clio.messages import SideEffects
 from clio.providers.base import ToolSpec
-from clio.security.actions import CallServer, Internal
+from clio.security.actions import CallServer, TouchOwnState
 from clio.skills.skills import Skill, SkillCatalog
 from clio.text.formatting import format_count, truncate, truncate_line
 from clio.text.hidden_text import reveal_hidden_text
@@ -161,4 +161,4 @@ class UseSkillTool:
             lines = format_count(len(text.splitlines()), "line")
             return ToolOutput(text=text, summary=lines, deeds=SideEffects(read=(skill.shown,)))
 
-        return Prepared(title=f"use skill {skill.name}", action=Internal(), run=run)
+        return Prepared(title=f"use skill {skill.name}", action=TouchOwnState(), run=run)

@@ -66,11 +66,11 @@ class GitTool:
             repo.close()
 
     def _read(self, repo: "Repo", arguments: list[str], title: str) -> Prepared:
-        from clio.security.git_safety import find_program_keys
+        from clio.security.git_safety import find_risky_entries
 
         root = Path(repo.working_dir).resolve()
         # Where the repository itself leads git to other files, reading them is a question of its own.
-        found = (one.outside for one in find_program_keys(self._cwd, self._cwd))
+        found = (one.outside for one in find_risky_entries(self._cwd, self._cwd))
         paths = (root, *(place for place in found if place is not None))
 
         async def go(progress: Progress) -> ToolOutput:

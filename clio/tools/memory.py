@@ -17,7 +17,7 @@ from clio.memory.system import MemorySystem
 from clio.memory.threads import ThreadArchive, meant_terms
 from clio.memory.transcripts.transcript_records import Recall, Recalled, Said, SessionHit, Signals
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
-from clio.security.actions import Internal
+from clio.security.actions import TouchOwnState
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
 from clio.storage.locks import error_cause
@@ -432,7 +432,7 @@ class MemoryTool:
             call.key or call.text or asked_for or ", ".join(call.ids) or " → ".join(call.steps), _TITLE_CHARS
         )
         title = f"memory {call.operation}" + (f": {about}" if about else "")
-        return Prepared(title=title, action=Internal(writes_memory=writes(call)), run=go)
+        return Prepared(title=title, action=TouchOwnState(writes_memory=writes(call)), run=go)
 
     def _do_labelled(self, call: MemoryCall, messages: Sequence[Message], session: Session) -> ToolOutput:
         """The answer; with the label of memory that is not the user's."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.security.actions import Internal
+from clio.security.actions import TouchOwnState
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
 from clio.storage.locks import error_cause
@@ -108,7 +108,7 @@ class ReadOutputTool:
             return page(text, call.offset, call.limit, min(PAGE_CHARS, self._size.chars - _NOTES_CHARS))
 
         title = f"read output {call.handle[:16]} from line {call.offset}"
-        return Prepared(title=title, action=Internal(), run=go)
+        return Prepared(title=title, action=TouchOwnState(), run=go)
 
 
 def page(text: str, offset: int, limit: int, max_chars: int = PAGE_CHARS) -> ToolOutput:

@@ -10,7 +10,7 @@ from clio.errors import ToolRetry
 from clio.messages import SideEffects
 from clio.prompt_files import load_prompt
 from clio.providers.base import ToolSpec
-from clio.security.actions import Internal
+from clio.security.actions import TouchOwnState
 from clio.sessions.session import Session
 from clio.sessions.state import Todo, TodoStatus
 from clio.skills.skills import SubagentDefinition
@@ -66,7 +66,7 @@ class AskUserTool:
             summary = " ".join(answer.split())[:_TITLE_CHARS]
             return ToolOutput(text=f"The user answered: {answer}", summary=summary, deeds=deeds)
 
-        return Prepared(title=f"ask: {truncate_line(question, _TITLE_CHARS)}", action=Internal(), run=go)
+        return Prepared(title=f"ask: {truncate_line(question, _TITLE_CHARS)}", action=TouchOwnState(), run=go)
 
 
 Operation = Literal["read", "write", "update", "add"]
@@ -113,7 +113,7 @@ class TodoTool:
                 session.set_todos(todos)
             return ToolOutput(text=render(todos), summary=news(before, todos))
 
-        return Prepared(title="todos", action=Internal(), run=go)
+        return Prepared(title="todos", action=TouchOwnState(), run=go)
 
 
 def render(todos: tuple[Todo, ...]) -> str:
@@ -291,6 +291,6 @@ class DelegateTool:
         task = Task(text=call.task.strip(), agent=agent, tools=call.tools, model=call.model.strip())
         return Prepared(
             title=f"delegate to {task.name}: {truncate_line(task.text, _DELEGATE_TITLE_CHARS)}",
-            action=Internal(),
+            action=TouchOwnState(),
             run=lambda progress: self._run(task, progress),
         )

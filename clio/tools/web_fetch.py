@@ -15,7 +15,7 @@ from msgspec import Struct
 from clio import __version__
 from clio.errors import ToolFailed
 from clio.security.actions import FetchUrl
-from clio.security.url_policy import Target, UrlRefused, check_url, read_url
+from clio.security.url_policy import FetchTarget, UrlRefused, check_url, read_url
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.schemas import WebFetchArgs
 
@@ -221,7 +221,7 @@ class Fetch:
             url = answer
         raise ToolFailed(f"{self._url!r} redirects more than {MAX_REDIRECTS} times")
 
-    def _ask(self, target: Target) -> Page | str:
+    def _ask(self, target: FetchTarget) -> Page | str:
         """The page, or the URL it has moved to."""
         url = target.parts.url
         connection = _connection(target)
@@ -262,7 +262,7 @@ class Fetch:
         return bytes(body[:MAX_BYTES]), True
 
 
-def _connection(target: Target) -> "HTTPConnection":
+def _connection(target: FetchTarget) -> "HTTPConnection":
     from http.client import HTTPConnection
 
     connection = HTTPConnection(target.parts.host, target.parts.port, timeout=TIMEOUT_S)
@@ -270,7 +270,7 @@ def _connection(target: Target) -> "HTTPConnection":
     return connection
 
 
-def _connect(connection: "HTTPConnection", target: Target) -> None:
+def _connect(connection: "HTTPConnection", target: FetchTarget) -> None:
     """To the address that was checked, under the name that was asked for."""
     connection.sock = socket.create_connection((target.address, target.parts.port), timeout=TIMEOUT_S)
     if target.parts.scheme == "https":

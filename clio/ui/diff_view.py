@@ -12,7 +12,16 @@ from msgspec import Struct
 from rich.cells import get_character_cell_size
 from rich.text import Text
 
-from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
+from clio.security.actions import (
+    Action,
+    CallServer,
+    ChangeFiles,
+    FetchUrl,
+    FileChange,
+    ReadFiles,
+    RunCommand,
+    TouchOwnState,
+)
 from clio.security.shell.parser import parse_command_line
 from clio.text.formatting import format_count
 from clio.text.lazy_regex import LazyRegex
@@ -465,7 +474,7 @@ def describe_action(action: Action, theme: Theme, width: int, format_path: Forma
             return [Text(f"  {spell_out_line(format_path(path))}") for path in paths]
         case CallServer(arguments=arguments):
             return [Text(f"  {line}") for line in spell_out_lines(arguments)]
-        case Internal():
+        case TouchOwnState():
             return []
         case _:
             assert_never(action)

@@ -13,7 +13,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from clio.security.command_risk import assess_env
+from clio.security.command_risk import assess_variables
 from clio.security.shell.parser import parse_command_line
 from tests.security import command_chance
 from tests.security.command_stage import SHELLS, Stage
@@ -34,7 +34,7 @@ def hunt(number: int, seed: int) -> tuple[list[tuple[str, str]], Counter[str]]:
         for each in range(seed, seed + number):
             line = command_chance.line(each)
             parsed = parse_command_line(line)
-            if any(assess_env(command).level == "high" for command in parsed.commands):
+            if any(assess_variables(command).level == "high" for command in parsed.commands):
                 counts["it sets a variable that decides"] += 1
                 continue
             if parsed.unknown:

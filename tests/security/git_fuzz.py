@@ -13,8 +13,8 @@ from pathlib import Path
 
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Policy
-from clio.security.git_safety import git_environment
-from clio.security.readonly.git_grammar import LISTED, read_git_grammar
+from clio.security.git_safety import build_git_environment
+from clio.security.readonly.git_grammar import READING_SUBCOMMANDS, read_git_grammar
 from tests.support.git_tricks import environment
 from tests.support.repositories import git, make, write
 
@@ -112,8 +112,8 @@ def hunt(folder: Path, count: int, seed: int, batch: int = 25) -> tuple[int, int
     git(root, "stash", "--quiet")
     write(root, {"docs/b.txt": "changed\n", "untracked": "u\n"})
     chance = random.Random(seed)
-    known = {name: options_of(name) for name in sorted(LISTED - {"help"})}
-    policy, env = Policy(Workspace(root), "ask"), {**git_environment(root), "HOME": str(folder)}
+    known = {name: options_of(name) for name in sorted(READING_SUBCOMMANDS - {"help"})}
+    policy, env = Policy(Workspace(root), "ask"), {**build_git_environment(root), "HOME": str(folder)}
     before, pending, ran, found = snapshot(root), list[str](), 0, list[str]()
     for number in range(count):
         words = build(chance, known)

@@ -5,7 +5,16 @@ from pathlib import Path
 import pytest
 
 from clio.config.schema import ApprovalMode
-from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand, Workspace
+from clio.security.actions import (
+    Action,
+    ChangeFiles,
+    FetchUrl,
+    FileChange,
+    ReadFiles,
+    RunCommand,
+    TouchOwnState,
+    Workspace,
+)
 from clio.security.approval import Allow, Ask, Deny, Policy
 
 
@@ -259,13 +268,13 @@ def test_pages_that_are_refused(root: Path) -> None:
 
 
 def test_memory(root: Path) -> None:
-    stores = Internal(writes_memory=True)
+    stores = TouchOwnState(writes_memory=True)
     assert judged(root, stores) == {"ask": "allow", "edits": "allow", "all": "allow", "plan": "deny"}
     assert set(judged(root, stores, incognito=True).values()) == {"deny"}
-    assert set(judged(root, Internal(), incognito=True).values()) == {"allow"}
+    assert set(judged(root, TouchOwnState(), incognito=True).values()) == {"allow"}
 
 
 def test_ending_what_runs(root: Path) -> None:
-    stops = Internal(ends_work=True)
+    stops = TouchOwnState(ends_work=True)
     assert judged(root, stops) == {"ask": "allow", "edits": "allow", "all": "allow", "plan": "deny"}
     assert kind(policy(root, incognito=True).judge(stops)) == "allow"

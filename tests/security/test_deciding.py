@@ -9,7 +9,7 @@ from clio.config.layers import load_config
 from clio.config.loaded import TrustRequest
 from clio.config.options import Options
 from clio.config.trust import PERMISSION_FILES, PERMISSION_PATHS
-from clio.security.protected_files import explain_clio_file, is_protected
+from clio.security.protected_files import explain_clio_file, explain_protected_file
 from clio.skills.skills import SKILL_FOLDERS as SKILLS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -68,7 +68,7 @@ def test_nothing_else_in_the_code_waits_for_trust() -> None:
         if re.search(r"(?<!class )\bWidening\(", path.read_text(encoding="utf-8"))
     }
     assert made == set(SOURCES)
-    assert all(is_protected(ROOT / name, ROOT, None) for names in SOURCES.values() for name in names)
+    assert all(explain_protected_file(ROOT / name, ROOT, None) for names in SOURCES.values() for name in names)
 
 
 def test_what_clio_reads_of_its_home_without_asking_is_protected(tmp_path: Path) -> None:

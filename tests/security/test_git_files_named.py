@@ -8,7 +8,7 @@ import pytest
 
 from clio.errors import ToolFailed
 from clio.readonly_git import find_blocking_file
-from clio.security.git_safety import find_program_keys
+from clio.security.git_safety import find_risky_entries
 from clio.tools.git import open_repository
 
 
@@ -47,4 +47,4 @@ def test_a_file_outside_that_git_would_read_is_named(key: str, tmp_path: Path) -
     section, name = key.split(".")
     (tmp_path / "secret.txt").write_text("secret\n")
     repository = make_repository(tmp_path / "project", f"[{section}]\n\t{name} = {tmp_path}/secret.txt\n")
-    assert tmp_path / "secret.txt" in [found.outside for found in find_program_keys(repository, repository)]
+    assert tmp_path / "secret.txt" in [found.outside for found in find_risky_entries(repository, repository)]

@@ -14,8 +14,8 @@ from clio.errors import ToolFailed
 from clio.git.commits import read_template, read_text
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Policy
-from clio.security.git_safety import find_program_keys, git_environment
-from clio.security.readonly.git_grammar import LISTED
+from clio.security.git_safety import build_git_environment, find_risky_entries
+from clio.security.readonly.git_grammar import READING_SUBCOMMANDS
 from clio.tools.git import GitArgs, GitTool
 from tests.security.git_fuzz import hunt
 from tests.support.git_tricks import CALLS, SETTINGS, Tricks, run, run_in_terminal, springs
@@ -87,7 +87,7 @@ def test_a_hostile_repository_is_asked_about_and_held_by_the_environment(name: s
             assert isinstance(judge(root, shlex.join(("git", "-C", folder, *call))), Ask)
         if name not in BY_JUDGEMENT_ALONE:
             os.utime(root / "docs" / "b.txt")
-            run(cwd, call, git_environment(root))
+            run(cwd, call, build_git_environment(root))
             assert not tricks.sprung(), line
 
 
@@ -102,7 +102,7 @@ def test_no_hook_of_a_repository_runs_in_a_call_that_runs_unasked(path: bool, tr
             assert isinstance(judge(root, f"{bare} {line}"), Ask), (bare, call)
         for locks in ({}, {"GIT_OPTIONAL_LOCKS": "1"}):  # a line may set this one
             os.utime(root / "docs" / "b.txt")
-            run(root, call, git_environment(root) | locks)
+            run(root, call, build_git_environment(root) | locks)
             assert not tricks.sprung(), call
 
 
@@ -118,10 +118,10 @@ def test_no_listed_call_starts_a_program_it_has_no_use_for(inside: bool, tricks:
     for call in CALLS:
         assert isinstance(judge(root, shlex.join(("git", *call))), Allow), call
         os.utime(root / "docs" / "b.txt")
-        run(root, call, git_environment(root) | {"GIT_OPTIONAL_LOCKS": "1"})
+        run(root, call, build_git_environment(root) | {"GIT_OPTIONAL_LOCKS": "1"})
         assert not tricks.sprung(), call
     for call in (("log", "-1"), ("status",), ("diff", "--submodule=log"), ("branch", "--list")):
-        run_in_terminal(root, call, git_environment(root))
+        run_in_terminal(root, call, build_git_environment(root))
         assert not tricks.sprung(), call
 
 
@@ -203,7 +203,7 @@ def test_each_variable_holds_a_program_back(name: str, tricks: Tricks) -> None:
     change(root, tricks)
     assert isinstance(judge(root, "git log -1"), Allow if name in UNUSED_PROGRAMS else Ask)
     call = tuple(line.removeprefix("terminal: ").split()[1:])
-    for env, expected in (({}, True), (git_environment(root), False)):
+    for env, expected in (({}, True), (build_git_environment(root), False)):
         if line.startswith("terminal: "):
             run_in_terminal(root, call, env)
         else:
@@ -255,20 +255,20 @@ def test_a_change_is_seen_though_the_answer_was_kept(tricks: Tricks, monkeypatch
     write(root, {"sub/x": "x\n", "later": ""})
     git(root, "config", "include.path", "../late.inc")
     sub = root / "sub"
-    assert find_program_keys(root, root) == find_program_keys(root, root) == ()
-    assert find_program_keys(root, sub) == ()
+    assert find_risky_entries(root, root) == find_risky_entries(root, root) == ()
+    assert find_risky_entries(root, sub) == ()
     write(root, {"late.inc": f"[diff]\n\texternal = {tricks.canary}\n"})
-    assert [found.name for found in find_program_keys(root, root)] == ["diff.external"]
+    assert [found.name for found in find_risky_entries(root, root)] == ["diff.external"]
     (root / "late.inc").unlink()
-    assert find_program_keys(root, sub) == ()
+    assert find_risky_entries(root, sub) == ()
     make(sub)
     git(sub, "config", "core.fsmonitor", str(tricks.canary))
-    assert [found.name for found in find_program_keys(root, sub)] == ["core.fsmonitor"]
-    assert find_program_keys(root, root) == ()
+    assert [found.name for found in find_risky_entries(root, sub)] == ["core.fsmonitor"]
+    assert find_risky_entries(root, root) == ()
     git(root, "config", "extensions.worktreeConfig", "true")
-    assert find_program_keys(root, root) == ()
+    assert find_risky_entries(root, root) == ()
     git(root, "config", "--worktree", "diff.external", "x")
-    assert [found.name for found in find_program_keys(root, root)] == ["diff.external"]
+    assert [found.name for found in find_risky_entries(root, root)] == ["diff.external"]
 
 
 def test_everyday_calls_run_unasked(tricks: Tricks) -> None:
@@ -286,7 +286,7 @@ def test_other_calls_are_asked(tricks: Tricks) -> None:
 
 def test_every_listed_subcommand_is_tried() -> None:
     tried = {call[0] for call in CALLS} | {line.split()[1] for line in EVERYDAY if " " in line}
-    assert set() == LISTED - tried - {"check-mailmap", "patch-id", "help"}
+    assert set() == READING_SUBCOMMANDS - tried - {"check-mailmap", "patch-id", "help"}
 
 
 def test_everyday_repositories_are_not_asked_about(
@@ -336,11 +336,11 @@ def test_everyday_repositories_are_not_asked_about(
     none.mkdir()
     places = [clone, linked, parent, parent / "part", partial, sparse, none]
     for root, cwd in [*((place, place) for place in places), (clone / "docs", clone / "docs"), (clone, clone / "docs")]:
-        assert find_program_keys(root, cwd) == (), root
+        assert find_risky_entries(root, cwd) == (), root
         for line in ("git status", "git diff", "git log -3", "git branch -a", "git show --stat"):
             assert isinstance(judge(root, line, cwd), Allow), (root, line)
-    assert run(linked, ("status",), git_environment(linked)).returncode == 0
-    assert run(clone / "docs", ("log", "-1"), git_environment(clone / "docs")).returncode == 0
+    assert run(linked, ("status",), build_git_environment(linked)).returncode == 0
+    assert run(clone / "docs", ("log", "-1"), build_git_environment(clone / "docs")).returncode == 0
 
 
 def test_random_calls_that_run_unasked_change_nothing(tmp_path: Path) -> None:
@@ -412,7 +412,7 @@ def test_objects_of_other_repositories_are_asked_about_however_they_are_named(tm
 def test_settings_given_by_the_environment_stay(tmp_path: Path) -> None:
     given = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Own Name"}
     root = make(tmp_path / "project", {"a": "x\n"})
-    env = {**given, **git_environment(root, given)}
+    env = {**given, **build_git_environment(root, given)}
     assert run(root, ("config", "--global", "--list"), env).stdout == b""
     assert b"Own Name" in run(root, ("-c", "x.y=z", "config", "user.name"), env).stdout
     assert run(root, ("config", "core.fsmonitor"), env).stdout == b"false\n"

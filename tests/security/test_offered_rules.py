@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clio.security.actions import RunCommand, Workspace
-from clio.security.allow_rules import SAFE
+from clio.security.allow_rules import SAFE_WORD
 from clio.security.approval import Allow, Ask, Policy
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's")
@@ -177,9 +177,9 @@ def test_a_rule_is_useful_for_the_next_call(line: str, again: str, project: Path
 
 
 def test_a_rule_with_safe_arguments_of_a_program_without_a_list_covers_nothing(project: Path) -> None:
-    assert not decide(project, "make test", f"make {SAFE}")
-    assert not decide(project, "git push", f"git push {SAFE}")
-    assert not decide(project, "make", SAFE)
+    assert not decide(project, "make test", f"make {SAFE_WORD}")
+    assert not decide(project, "git push", f"git push {SAFE_WORD}")
+    assert not decide(project, "make", SAFE_WORD)
 
 
 def test_rules_of_before_mean_what_they_say(project: Path) -> None:

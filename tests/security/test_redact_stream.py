@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.security.redaction.assignments import find_name
-from clio.security.redaction.finder import Finder, SignTest
-from clio.security.redaction.names_and_values import ANY_WORD, NAME_END, WORDS, is_secret_name, may_be_secret_name
+from clio.security.redaction.finder import SecretFinder, SignTest
+from clio.security.redaction.names_and_values import ANY_WORD, NAME_END, WORDS, can_be_secret_name, is_secret_name
 from clio.security.redaction.redactor import SLICE_CHARS, Redactor
 from tests.security.secret_corpus import placed
 from tests.security.secrets_table import HARMLESS, drawn, in_context, keys
@@ -92,7 +92,7 @@ def test_whatever_may_be_the_name_of_a_secret_is_a_sign() -> None:
         for match in named.finditer(text.lower()):
             seen.update(word for word in WORDS if word in match[0])
             name, start = find_name(text, match.start())
-            if is_secret_name(name) or may_be_secret_name(name):
+            if is_secret_name(name) or can_be_secret_name(name):
                 assert sign("", text[start : match.end()]) < 0, match[0]
     assert seen == set(WORDS)
 
@@ -165,8 +165,8 @@ def test_a_name_that_was_let_go_is_remembered() -> None:
 def test_most_pieces_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What makes a stream cheap: in source and prose, hardly a word in a hundred is looked at closely."""
     looks: list[str] = []
-    real = Finder.cut
-    monkeypatch.setattr(Finder, "cut", lambda self, text, places: looks.append(text) or real(self, text, places))
+    real = SecretFinder.cut
+    monkeypatch.setattr(SecretFinder, "cut", lambda self, text, places: looks.append(text) or real(self, text, places))
     text = Path(__file__).read_text(encoding="utf-8").partition("VALUES =")[0] * 20
     for redactor in (PLAIN, Redactor(env_secrets=[drawn(30, seed=seed) for seed in range(20)])):
         stream = redactor.stream()
@@ -209,8 +209,10 @@ HOSTILE = (
 def test_the_work_of_a_stream_is_bounded_by_its_length(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text that is open without an end is not looked at again and again."""
     looks: list[int] = []
-    real = Finder.cut
-    monkeypatch.setattr(Finder, "cut", lambda self, text, places: looks.append(len(text)) or real(self, text, places))
+    real = SecretFinder.cut
+    monkeypatch.setattr(
+        SecretFinder, "cut", lambda self, text, places: looks.append(len(text)) or real(self, text, places)
+    )
     whole = (text * 100_000)[:100_000]
     sizes, stream, place = random.Random(1), PLAIN.stream(), 0
     while place < len(whole):

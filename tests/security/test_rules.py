@@ -4,14 +4,14 @@ import pytest
 
 from clio.security.actions import read_rule
 from clio.security.allow_rules import is_allowed_by_rule, suggest_rule
-from clio.security.command_risk import assess
+from clio.security.command_risk import assess_command
 from clio.security.deny_rules import match_deny
 from clio.security.shell.parser import parse_command_line
 
 
 def covered(rule: str, line: str) -> bool:
     commands = parse_command_line(line).commands
-    return all(is_allowed_by_rule(read_rule(rule), command, assess(command).level) for command in commands)
+    return all(is_allowed_by_rule(read_rule(rule), command, assess_command(command).level) for command in commands)
 
 
 @pytest.mark.parametrize(
@@ -143,11 +143,11 @@ def test_does_not_deny(rule: str, line: str) -> None:
 )
 def test_suggestion(line: str, rule: str | None) -> None:
     (command,) = parse_command_line(line).commands
-    assert suggest_rule(command, assess(command).level) == rule
+    assert suggest_rule(command, assess_command(command).level) == rule
 
 
 @pytest.mark.parametrize("line", ["git commit -m x", "npm run test", "pytest -q", "python -m pytest", "make test"])
 def test_a_suggested_rule_covers_what_it_was_made_of(line: str) -> None:
     (command,) = parse_command_line(line).commands
-    level = assess(command).level
+    level = assess_command(command).level
     assert is_allowed_by_rule(read_rule(suggest_rule(command, level) or ""), command, level)

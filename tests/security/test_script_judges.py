@@ -8,7 +8,7 @@ import pytest
 from clio.security.readonly.awk import Node, parse_program
 from clio.security.readonly.grammar import Judgement, UnknownWord
 from clio.security.readonly.jq import parse_filter
-from clio.security.readonly.judge import STARTERS, judge_read_only
+from clio.security.readonly.judge import NAME_PASSING_PROGRAMS, judge_read_only
 from clio.security.readonly.sed import Command, parse_script
 from clio.security.shell.parser import parse_command_line
 from tests.security.script_corpus import corpus_lines, read_corpus
@@ -131,7 +131,7 @@ def test_what_xargs_starts_is_not_known_without_its_line() -> None:
     parsed = parse_command_line("find . | xargs head")
     assert isinstance(judge_read_only(parsed.commands[-1]), str)
     assert isinstance(judge_read_only(parsed.commands[-1], parsed), Judgement)
-    assert parsed.commands[-1].wrappers[-1] in STARTERS
+    assert parsed.commands[-1].wrappers[-1] in NAME_PASSING_PROGRAMS
 
 
 def test_a_parser_that_drops_a_part_of_a_script_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

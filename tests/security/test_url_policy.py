@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.security.url_policy import Target, UrlRefused, check_url, read_address, read_url, why_private
+from clio.security.url_policy import FetchTarget, UrlRefused, check_url, explain_private_address, read_address, read_url
 
 
 def looked_up(*addresses: str):  # type: ignore[no-untyped-def]
@@ -81,7 +81,7 @@ def test_parts() -> None:
 def test_the_checked_address_is_pinned() -> None:
     answers = iter([["93.184.216.34"], ["127.0.0.1"]])
     target = check_url("https://example.com/", False, lambda host, port: next(answers))
-    assert isinstance(target, Target)
+    assert isinstance(target, FetchTarget)
     assert (target.parts.host, target.address) == ("example.com", "93.184.216.34")
 
 
@@ -110,19 +110,19 @@ def test_loopback_is_reached_when_allowed() -> None:
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"])
 def test_public_addresses(address: str) -> None:
-    assert why_private(ipaddress.ip_address(address)) == ""
+    assert explain_private_address(ipaddress.ip_address(address)) == ""
 
 
 @given(st.ip_addresses(v=4))
 def test_an_address_inside_ipv6_is_judged_as_itself(address: ipaddress.IPv4Address) -> None:
     inside = ipaddress.IPv6Address(f"::ffff:{address}")
-    assert bool(why_private(inside)) or not why_private(address)
+    assert bool(explain_private_address(inside)) or not explain_private_address(address)
 
 
 @given(st.ip_addresses())
 def test_what_is_not_global_is_refused(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     if not address.is_global:
-        assert why_private(address)
+        assert explain_private_address(address)
 
 
 @given(st.text(max_size=60))

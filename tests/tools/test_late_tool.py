@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from clio.security.actions import Internal, Workspace
+from clio.security.actions import TouchOwnState, Workspace
 from clio.tools.base import Prepared, Progress, ReadLog, Tool, ToolOutput
 from clio.tools.shell.jobs import JobTable
 from clio.tools.toolbox import LateTool, file_tools, use_skill_tool, work_tools
@@ -34,7 +34,7 @@ class Idle:
         async def go(progress: Progress) -> ToolOutput:
             return ToolOutput(text="", summary="")
 
-        return Prepared(title=self.name, action=Internal(), run=go)
+        return Prepared(title=self.name, action=TouchOwnState(), run=go)
 
 
 def test_made_once_though_several_call_at_once() -> None:

@@ -12,7 +12,7 @@ import pytest
 from clio.errors import ClioError, ToolFailed, ToolRetry
 from clio.memory.system import MemorySystem
 from clio.messages import ToolMessage, UserMessage
-from clio.security.actions import Internal
+from clio.security.actions import TouchOwnState
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.tools.base import Prepared, ToolOutput
@@ -266,11 +266,11 @@ def test_a_message_of_another_session_is_shown_with_its_whole_output(harness: Ha
 
 
 def test_writing_operations_are_marked_for_policy(harness: Harness) -> None:
-    assert harness.prepare("store", key="k", content="c").action == Internal(writes_memory=True)
-    assert harness.prepare("forget_ltm", id="d-1").action == Internal(writes_memory=True)
-    assert harness.prepare("prune_ltm", dry_run=False).action == Internal(writes_memory=True)
-    assert harness.prepare("prune_ltm").action == Internal(writes_memory=False)
-    assert harness.prepare("list").action == Internal(writes_memory=False)
+    assert harness.prepare("store", key="k", content="c").action == TouchOwnState(writes_memory=True)
+    assert harness.prepare("forget_ltm", id="d-1").action == TouchOwnState(writes_memory=True)
+    assert harness.prepare("prune_ltm", dry_run=False).action == TouchOwnState(writes_memory=True)
+    assert harness.prepare("prune_ltm").action == TouchOwnState(writes_memory=False)
+    assert harness.prepare("list").action == TouchOwnState(writes_memory=False)
 
 
 @pytest.mark.parametrize(

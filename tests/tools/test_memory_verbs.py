@@ -13,7 +13,7 @@ import pytest
 from clio.errors import ToolFailed, ToolRetry
 from clio.memory.system import MemorySystem
 from clio.messages import ToolMessage, UserMessage
-from clio.security.actions import Internal
+from clio.security.actions import TouchOwnState
 from clio.sessions.store import SessionStore
 from clio.tools.base import Prepared, ToolOutput
 from clio.tools.memory import MemoryArgs, MemoryTool
@@ -243,7 +243,7 @@ def test_incognito_refuses_and_memory_off_refuses(tmp_path: Path, harness: Harne
 def test_a_user_is_shown_what_will_be_done(harness: Harness) -> None:
     prepared = harness.prepare("remember", content="The staging database is called wombat", type="fact")
     assert prepared.title == "memory remember: The staging database is called wombat"
-    assert prepared.action == Internal(writes_memory=True)
-    assert harness.prepare("recall", query="wombat").action == Internal(writes_memory=False)
+    assert prepared.action == TouchOwnState(writes_memory=True)
+    assert harness.prepare("recall", query="wombat").action == TouchOwnState(writes_memory=False)
     assert harness.prepare("forget", id="0a1b").title == "memory forget: 0a1b"
     assert json.dumps(harness.prepare("compact").title) == '"memory compact"'

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from clio.errors import ToolFailed
 from clio.security.actions import FetchUrl
-from clio.security.url_policy import Target, check_url, read_url
+from clio.security.url_policy import FetchTarget, check_url, read_url
 from clio.tools import web_fetch
 from clio.tools.base import ToolOutput
 from clio.tools.web_fetch import WebFetchArgs, WebFetchTool, html_text
@@ -188,11 +188,11 @@ def test_a_redirect_into_the_private_network_is_refused(site: Site, monkeypatch:
     """A name of the open internet, played by the loopback server, sends the fetch to this machine."""
     hops: list[str] = []
 
-    def check(url: str, allow_private: bool) -> Target:
+    def check(url: str, allow_private: bool) -> FetchTarget:
         hops.append(url)
         parts = read_url(url, allow_private=allow_private)
         if parts.host == "public.example":
-            return Target(parts=parts, address="127.0.0.1")
+            return FetchTarget(parts=parts, address="127.0.0.1")
         return check_url(url, allow_private)
 
     monkeypatch.setattr(web_fetch, "check_url", check)

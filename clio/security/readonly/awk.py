@@ -25,7 +25,7 @@ _KEYWORDS = word_set("""
     BEGIN END BEGINFILE ENDFILE function func if else while for do break continue next nextfile exit return delete in
     print printf getline switch case default
     """)
-_REFUSED = {
+_REFUSED_NAMES = {
     "system": "runs a command with system()",
     "getline": "reads with getline, from anywhere",
     "ENVIRON": "shows the environment, secrets included",
@@ -95,8 +95,8 @@ def parse_program(text: str) -> Node:
         raise UnknownWord("the awk program is too long to check")
     if _CONTROL.search(text) or _HALF_CHARACTER.search(text):
         raise UnknownWord("the awk program has characters that awk may read in several ways")
-    parser = _Parser(text)
-    program = parser.program()
+    parser = _AwkParser(text)
+    program = parser.parse_program()
     if program.render() != text:
         raise UnknownWord("the awk program is not understood as a whole")
     if unknown := sorted(parser.called - parser.defined):
@@ -104,7 +104,7 @@ def parse_program(text: str) -> Node:
     return program
 
 
-class _Parser:
+class _AwkParser:
     """Reads one program from left to right with one token of lookahead.
 
     Attributes:
@@ -122,73 +122,73 @@ class _Parser:
         self.in_print = False
         self.depth = 0
         self.parts: list[Node | Token] = []
-        self.token = self.read()
+        self.token = self.read_token()
 
     # -- tokens
 
-    def read(self) -> Token:
+    def read_token(self) -> Token:
         """Return the next token."""
         begin = self.at
-        self.skip(_SPACE)
-        if self.skip(_COMMENT).endswith("\\"):
+        self.take_match(_SPACE)
+        if self.take_match(_COMMENT).endswith("\\"):
             raise UnknownWord("a comment of the awk program ends in a backslash")
         leading = self.text[begin : self.at]
         if self.at == len(self.text):
             return Token("end", "", leading)
-        kind, found = self.lex()
+        kind, found = self.match_token()
         if not found:
-            raise UnknownWord(_describe(self.text[self.at :]))
+            raise UnknownWord(_describe_unreadable(self.text[self.at :]))
         return Token(kind, found, leading)
 
-    def lex(self) -> tuple[Kind, str]:
+    def match_token(self) -> tuple[Kind, str]:
         """Return the kind and text of the token here; "" for none."""
         letter = self.text[self.at]
         if letter == '"':
-            return "string", self.skip(_STRING)
-        if letter == "/" and not self.ends_operand(self.before):
+            return "string", self.take_match(_STRING)
+        if letter == "/" and not self.is_operand_end(self.before):
             if self.before.text not in _BEFORE_REGEX or self.before.kind in ("string", "regex"):
                 raise UnknownWord("the awk program has a slash that is read in different ways")
-            return "regex", self.regex()
-        if number := self.skip(_NUMBER):
+            return "regex", self.match_regex()
+        if number := self.take_match(_NUMBER):
             return "number", number
-        if name := self.skip(_NAME):
-            self.refuse_name(name)
+        if name := self.take_match(_NAME):
+            self.check_name(name)
             call = self.text[self.at : self.at + 1] == "(" and name not in _KEYWORDS
             return "call" if call else "name", name
-        return "operator", self.skip(_OPERATOR)
+        return "operator", self.take_match(_OPERATOR)
 
-    def ends_operand(self, token: Token) -> bool:
+    def is_operand_end(self, token: Token) -> bool:
         """Whether a slash after this token is a division."""
         if token.kind == "name":
             return token.text not in _KEYWORDS
         return token.kind == "number" or (token.kind == "operator" and token.text in _BEFORE_DIVISION)
 
-    def refuse_name(self, name: str) -> None:
+    def check_name(self, name: str) -> None:
         rest = self.text[self.at :]
-        if name in _REFUSED and not (
-            (name == "PROCINFO" and _sorts(rest)) or (name == "ARGV" and self.compares_file_name(rest))
+        if name in _REFUSED_NAMES and not (
+            (name == "PROCINFO" and _is_sort_setting(rest)) or (name == "ARGV" and self.is_file_name_comparison(rest))
         ):
-            raise UnknownWord(f"the awk program {_REFUSED[name]}")
+            raise UnknownWord(f"the awk program {_REFUSED_NAMES[name]}")
         if rest.startswith("::"):
             raise UnknownWord("the awk program uses a namespace")
 
-    def compares_file_name(self, rest: str) -> bool:
+    def is_file_name_comparison(self, rest: str) -> bool:
         """Whether the rest starts with `FILENAME == ARGV[1]`, which only compares the name."""
         compared = re.search(r"\bFILENAME *[!=]= *ARGV\Z", self.text[: self.at]) is not None
         return compared and re.match(r"\[\d\] *(?:[{});\n]|&&|\|\||\Z)", rest) is not None
 
-    def regex(self) -> str:
+    def match_regex(self) -> str:
         """Return a regular expression with its slashes. Refuses one that awk versions end at different slashes."""
         begin = self.at
         self.at += 1
-        while self.skip(_REGEX_ATOM):
+        while self.take_match(_REGEX_ATOM):
             pass
         if self.text[self.at : self.at + 1] != "/":
             raise UnknownWord("a regular expression of the awk program is read in different ways")
         self.at += 1
         return self.text[begin : self.at]
 
-    def skip(self, pattern: re.Pattern[str]) -> str:
+    def take_match(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self.text, self.at)
         if match is None:
             return ""
@@ -199,344 +199,344 @@ class _Parser:
         """Whether the next token is one of these operators or keywords."""
         return self.token.kind in ("operator", "name") and self.token.text in texts
 
-    def take(self) -> Token:
+    def take_token(self) -> Token:
         """Consume and return the next token."""
         token = self.token
         self.parts.append(token)
         self.before = token
-        self.token = self.read()
+        self.token = self.read_token()
         return token
 
-    def expect(self, *texts: str) -> Token:
+    def expect_token(self, *texts: str) -> Token:
         if not self.is_at(*texts):
             found = self.token.text.replace("\n", "end of line") or "its end"
             raise UnknownWord(f"the awk program has {found!r} where {texts[0]!r} is expected")
-        return self.take()
+        return self.take_token()
 
     def take_newlines(self, *more: str) -> None:
         while self.is_at("\n", *more):
-            self.take()
+            self.take_token()
 
-    def wrap(self, kind: str, begin: int) -> None:
+    def wrap_node(self, kind: str, begin: int) -> None:
         """Combine the parts from `begin` on into one node."""
         self.parts[begin:] = [Node(kind, tuple(self.parts[begin:]))]
 
-    def deeper(self) -> None:
+    def enter_level(self) -> None:
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise UnknownWord("the awk program is nested too deeply")
 
     # -- rules and statements
 
-    def program(self) -> Node:
+    def parse_program(self) -> Node:
         self.take_newlines(";")
         while self.token.kind != "end":
             begin = len(self.parts)
             if self.is_at("function"):
-                self.function()
+                self.parse_function()
             else:
-                self.rule()
-            self.wrap("rule", begin)
+                self.parse_rule()
+            self.wrap_node("rule", begin)
             self.take_newlines(";")
         self.parts.append(self.token)
         return Node("program", tuple(self.parts))
 
-    def function(self) -> None:
-        self.take()
+    def parse_function(self) -> None:
+        self.take_token()
         name = self.token.text
         if self.token.kind not in ("name", "call") or name in _KEYWORDS | _BUILTINS:
             raise UnknownWord("the awk program has a function without a name of its own")
         self.defined.add(name)
-        self.take()
-        self.expect("(")
+        self.take_token()
+        self.expect_token("(")
         while not self.is_at(")"):
-            self.plain_name()
+            self.parse_plain_name()
             if not self.is_at(")"):
-                self.expect(",")
+                self.expect_token(",")
                 self.take_newlines()
-        self.expect(")")
+        self.expect_token(")")
         self.take_newlines()
-        self.block()
+        self.parse_block()
 
-    def plain_name(self) -> None:
+    def parse_plain_name(self) -> None:
         """Parse a variable name without subscript, as in parameters and after `in`."""
         if self.token.kind != "name" or self.token.text in _KEYWORDS | _BUILTINS:
             raise UnknownWord("the awk program has no name where one is expected")
-        self.take()
+        self.take_token()
 
-    def rule(self) -> None:
+    def parse_rule(self) -> None:
         if self.is_at("BEGIN", "END", "BEGINFILE", "ENDFILE"):
-            self.take()
-            self.block()
+            self.take_token()
+            self.parse_block()
             return
         if not self.is_at("{"):
-            self.expression()
+            self.parse_expression()
             if self.is_at(","):
-                self.take()
+                self.take_token()
                 self.take_newlines()
-                self.expression()
+                self.parse_expression()
         if self.is_at("{"):
-            self.block()
+            self.parse_block()
         elif self.token.kind != "end":
-            self.expect("\n", ";")
+            self.expect_token("\n", ";")
 
-    def block(self) -> None:
+    def parse_block(self) -> None:
         """Parse statements in braces."""
         begin = len(self.parts)
-        self.deeper()
-        self.expect("{")
+        self.enter_level()
+        self.expect_token("{")
         self.take_newlines(";")
         while not self.is_at("}"):
-            self.statement()
+            self.parse_statement()
             self.take_newlines(";")
-        self.expect("}")
+        self.expect_token("}")
         self.depth -= 1
-        self.wrap("block", begin)
+        self.wrap_node("block", begin)
 
-    def statement(self) -> None:
+    def parse_statement(self) -> None:
         begin = len(self.parts)
-        self.deeper()
+        self.enter_level()
         if self.is_at("{"):
-            self.block()
+            self.parse_block()
         elif self.is_at("if", "while", "for"):
-            self.branch_or_loop()
+            self.parse_branch_or_loop()
         elif self.is_at("do"):
-            self.take()
+            self.take_token()
             self.take_newlines()
-            self.statement()
+            self.parse_statement()
             self.take_newlines(";")
-            self.expect("while")
-            self.condition()
-            self.end_statement()
+            self.expect_token("while")
+            self.parse_condition()
+            self.take_statement_end()
         else:
-            self.simple_statement()
-            self.end_statement()
+            self.parse_simple_statement()
+            self.take_statement_end()
         self.depth -= 1
-        self.wrap("statement", begin)
+        self.wrap_node("statement", begin)
 
-    def end_statement(self) -> None:
+    def take_statement_end(self) -> None:
         if not self.is_at("}"):
-            self.expect(";", "\n")
+            self.expect_token(";", "\n")
 
-    def branch_or_loop(self) -> None:
-        word = self.take().text
+    def parse_branch_or_loop(self) -> None:
+        word = self.take_token().text
         if word == "for":
-            self.for_head()
+            self.parse_for_head()
         else:
-            self.condition()
+            self.parse_condition()
         self.take_newlines()
         if word != "if" and self.is_at(";"):
-            self.take()
+            self.take_token()
             return
-        self.statement()
+        self.parse_statement()
         if word == "if":
-            self.otherwise()
+            self.parse_else()
 
-    def otherwise(self) -> None:
+    def parse_else(self) -> None:
         """Parse the `else` of an `if`, after newlines and at most one semicolon; without an `else` they count as
         blanks.
         """
         self.take_newlines(";")
         if self.is_at("else"):
-            self.take()
+            self.take_token()
             self.take_newlines()
-            self.statement()
+            self.parse_statement()
 
-    def condition(self) -> None:
+    def parse_condition(self) -> None:
         self.open_paren()
-        self.expression()
+        self.parse_expression()
         self.close_paren()
 
-    def for_head(self) -> None:
+    def parse_for_head(self) -> None:
         self.open_paren()
         if re.match(r"[ \t]*[A-Za-z_]\w*[ \t]+in[ \t]+[A-Za-z_]\w*[ \t]*\)", self.token.text + self.text[self.at :]):
-            self.plain_name()
-            self.expect("in")
-            self.plain_name()
+            self.parse_plain_name()
+            self.expect_token("in")
+            self.parse_plain_name()
             self.close_paren()
             return
         for last in (";", ";", ")"):
             if not self.is_at(last):
-                self.simple_statement()
+                self.parse_simple_statement()
             if last == ";":
-                self.expect(";")
+                self.expect_token(";")
                 self.take_newlines()
         self.close_paren()
 
-    def simple_statement(self) -> None:
+    def parse_simple_statement(self) -> None:
         if self.is_at("print", "printf"):
-            self.print_statement()
+            self.parse_print()
         elif self.is_at("next", "nextfile", "break", "continue"):
-            self.take()
+            self.take_token()
         elif self.is_at("exit", "return"):
-            self.take()
+            self.take_token()
             if not self.is_at("}", ";", "\n"):
-                self.expression()
+                self.parse_expression()
         elif self.is_at("delete"):
-            self.take()
-            self.plain_name()
+            self.take_token()
+            self.parse_plain_name()
             if self.is_at("["):
-                self.subscript()
+                self.parse_subscript()
         else:
-            self.expression()
+            self.parse_expression()
 
-    def print_statement(self) -> None:
+    def parse_print(self) -> None:
         """Parse the arguments of print. An unparenthesized `>` would redirect the output, and is refused."""
-        word = self.take().text
+        word = self.take_token().text
         if self.parens:
             raise UnknownWord("the awk program prints in a place where that is read in different ways")
         self.in_print = True
         if not self.is_at("}", ";", "\n"):
-            self.expressions(groups=True)
+            self.parse_expressions(groups=True)
         elif word == "printf":
             raise UnknownWord("the awk program has a printf without a format")
         self.in_print = False
 
     # -- expressions
 
-    def expressions(self, *, groups: bool = False) -> None:
+    def parse_expressions(self, *, groups: bool = False) -> None:
         """Parse one or more expressions separated by commas.
 
         Args:
             groups: accept a parenthesized list as well.
         """
-        self.expression(groups=groups)
+        self.parse_expression(groups=groups)
         while self.is_at(","):
-            self.take()
+            self.take_token()
             self.take_newlines()
-            self.expression(groups=groups)
+            self.parse_expression(groups=groups)
 
-    def expression(self, *, groups: bool = False) -> None:
+    def parse_expression(self, *, groups: bool = False) -> None:
         """Parse operands with operators between them, or none for concatenation."""
         begin = len(self.parts)
-        self.deeper()
-        self.operand(groups=groups)
+        self.enter_level()
+        self.parse_operand(groups=groups)
         while True:
             if self.is_at(">") and self.in_print and not self.parens:
                 raise UnknownWord("the awk program writes to a file with '>'")
             if self.is_at("?"):
-                self.take()
-                self.expression()
-                self.expect(":")
-                self.expression()
+                self.take_token()
+                self.parse_expression()
+                self.expect_token(":")
+                self.parse_expression()
             elif self.is_at("in"):
-                self.take()
-                self.plain_name()
+                self.take_token()
+                self.parse_plain_name()
             elif self.is_at(*_BINARY, *_ASSIGNS):
-                if self.take().text in ("&&", "||"):
+                if self.take_token().text in ("&&", "||"):
                     self.take_newlines()
-                self.operand()
-            elif self.starts_operand():
-                self.operand()
+                self.parse_operand()
+            elif self.is_operand_start():
+                self.parse_operand()
             else:
                 break
         self.depth -= 1
-        self.wrap("expression", begin)
+        self.wrap_node("expression", begin)
 
-    def starts_operand(self) -> bool:
+    def is_operand_start(self) -> bool:
         """Whether another operand follows and is concatenated."""
         if self.token.kind == "name":
             return self.token.text not in _KEYWORDS
         return self.token.kind in ("number", "string", "call") or self.is_at("(", "$", "++", "--")
 
-    def operand(self, *, groups: bool = False) -> None:
+    def parse_operand(self, *, groups: bool = False) -> None:
         """Parse a value with its signs and `++` or `--` on either side."""
         while self.is_at("!", "-", "+"):
-            self.take()
+            self.take_token()
         if self.is_at("++", "--"):
-            self.take()
+            self.take_token()
             if not (self.is_at("$") or (self.token.kind == "name" and self.token.text not in _KEYWORDS)):
                 raise UnknownWord("the awk program counts something that is no variable")
         if self.is_at("("):
-            self.group(groups=groups)
+            self.parse_group(groups=groups)
         elif self.is_at("$"):
-            self.take()
+            self.take_token()
             if not (self.token.kind in ("number", "call", "name") or self.is_at("(", "$", "++", "--", "-", "+")):
                 raise UnknownWord("the awk program has '$' before something that is no number")
-            self.operand()
+            self.parse_operand()
             return
         elif self.token.kind == "call":
-            self.call()
+            self.parse_call()
         elif self.token.kind == "name":
-            self.variable()
+            self.parse_variable()
         elif self.token.kind in ("number", "string", "regex"):
-            self.take()
+            self.take_token()
             return
         else:
-            raise UnknownWord(_misplaced(self.token))
+            raise UnknownWord(_describe_unexpected(self.token))
         while self.is_at("++", "--"):
-            self.take()
+            self.take_token()
 
-    def group(self, *, groups: bool) -> None:
+    def parse_group(self, *, groups: bool) -> None:
         """Parse a parenthesized expression, or a list: the arguments of `print`, or the index before `in`."""
         self.open_paren()
-        self.expression()
+        self.parse_expression()
         listed = self.is_at(",")
         while self.is_at(","):
-            self.take()
+            self.take_token()
             self.take_newlines()
-            self.expression()
+            self.parse_expression()
         self.close_paren()
         if listed and not groups and not self.is_at("in"):
             raise UnknownWord("the awk program has a list in parentheses where none is expected")
 
     def open_paren(self) -> None:
-        self.expect("(")
+        self.expect_token("(")
         self.parens += 1
 
     def close_paren(self) -> None:
-        self.expect(")")
+        self.expect_token(")")
         self.parens -= 1
 
-    def call(self) -> None:
+    def parse_call(self) -> None:
         """Parse a call of a harmless built-in function, or of one the program defines."""
-        name = self.take().text
+        name = self.take_token().text
         if name not in _BUILTINS:
             self.called.add(name)
         self.open_paren()
         commas = 0
         if not self.is_at(")"):
-            self.expression()
+            self.parse_expression()
             while self.is_at(","):
                 commas += 1
-                self.take()
+                self.take_token()
                 self.take_newlines()
-                self.expression()
+                self.parse_expression()
         self.close_paren()
         if name in ("asort", "asorti") and commas > 1:
             raise UnknownWord(f"the awk program gives {name}() the name of a function")
 
-    def variable(self) -> None:
+    def parse_variable(self) -> None:
         """Parse a variable, an array element, or `length` without parentheses."""
         if self.token.text in _KEYWORDS or (self.token.text in _BUILTINS and self.token.text != "length"):
-            raise UnknownWord(_misplaced(self.token))
-        name = self.take().text
+            raise UnknownWord(_describe_unexpected(self.token))
+        name = self.take_token().text
         if name == "length" and self.is_at("/", "(", "[", "/="):
             raise UnknownWord("the awk program uses 'length' in a way that is read differently")
         if self.is_at("["):
-            self.subscript()
+            self.parse_subscript()
 
-    def subscript(self) -> None:
+    def parse_subscript(self) -> None:
         while self.is_at("["):
-            self.take()
-            self.expressions()
-            self.expect("]")
+            self.take_token()
+            self.parse_expressions()
+            self.expect_token("]")
 
 
-def _sorts(rest: str) -> bool:
+def _is_sort_setting(rest: str) -> bool:
     """Whether the rest starts with `PROCINFO["sorted_in"] = "@ind_str_asc"`, which sets the order of loops."""
     match = re.match(r'\["sorted_in"\] *= *("@[a-z_]+") *(?=[;\n}]|\Z)', rest)
     return match is not None and match[1] in _SORT_ORDERS
 
 
-def _misplaced(token: Token) -> str:
+def _describe_unexpected(token: Token) -> str:
     if token.text in (">", ">>"):
         return "the awk program writes to a file with '>'"
     shown = token.text.replace("\n", "end of line")
     return f"the awk program has {shown!r} where a value is expected" if shown else "the awk program is not complete"
 
 
-def _describe(rest: str) -> str:
+def _describe_unreadable(rest: str) -> str:
     """Return why no token begins here."""
     if rest.startswith("|"):
         return "the awk program runs a command with '|'"
@@ -552,7 +552,7 @@ def _judge_awk(words: tuple[Word, ...]) -> Judgement:
         if any(word.text.startswith(("-f", "--file", "-E", "--exec")) for word in words[1:]):
             raise UnknownWord("awk reads its program from a file") from None
         raise
-    if call.has("--version", "--help") and not call.operands:
+    if call.has_option("--version", "--help") and not call.operands:
         return Judgement()
     for value in call.values("-v"):
         _check_assignment(value)
@@ -575,7 +575,7 @@ def _judge_awk(words: tuple[Word, ...]) -> Judgement:
 
 def _check_assignment(text: str) -> None:
     match = _ASSIGNMENT.match(text)
-    if match is None or match[1] in _REFUSED or match[1] in _KEYWORDS or match[1] in _BUILTINS:
+    if match is None or match[1] in _REFUSED_NAMES or match[1] in _KEYWORDS or match[1] in _BUILTINS:
         raise UnknownWord(f"awk is given {text!r}, which does not set a plain variable")
 
 

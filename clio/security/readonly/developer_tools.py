@@ -16,7 +16,7 @@ _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 _MOST_SUBCOMMANDS = 3
 
 
-def judge_subcommands(
+def make_subcommand_judge(
     table: Mapping[str, str],
     *,
     order: Order = "permute",
@@ -55,10 +55,10 @@ def judge_subcommands(
     return judge
 
 
-def _judge_version_only(options: str, *, conditions: tuple[str, ...] = (), long_single_dash: bool = False) -> Judge:
+def _make_version_judge(options: str, *, conditions: tuple[str, ...] = (), long_single_dash: bool = False) -> Judge:
     """Create the judge of a program that is only known with one of these options, which print its version."""
     table = dict.fromkeys(options.split(), ";")
-    return judge_subcommands(table, conditions=conditions, long_single_dash=long_single_dash)
+    return make_subcommand_judge(table, conditions=conditions, long_single_dash=long_single_dash)
 
 
 _JSON_TOOL = """
@@ -151,7 +151,7 @@ def _judge_cargo(words: tuple[Word, ...]) -> Judgement:
     return replace(judgement, conditions=("rust", "lock")) if texts[1] == "tree" else judgement
 
 
-_JUDGE_CARGO = judge_subcommands(_CARGO, conditions=("rust",))
+_JUDGE_CARGO = make_subcommand_judge(_CARGO, conditions=("rust",))
 
 _RUSTC_PRINTS = "sysroot target-list target-libdir crate-name host-tuple target-cpus target-features".split()
 _RUSTC = {
@@ -263,7 +263,7 @@ def _judge_docker(words: tuple[Word, ...]) -> Judgement:
     return _JUDGE_DOCKER(words)
 
 
-_JUDGE_DOCKER = judge_subcommands(_DOCKER, network=frozenset(_DOCKER) - _DOCKER_QUIET)
+_JUDGE_DOCKER = make_subcommand_judge(_DOCKER, network=frozenset(_DOCKER) - _DOCKER_QUIET)
 
 _GH_REPOSITORY = "-R= --repo="
 _GH_LIST = f"""
@@ -307,47 +307,47 @@ _COMPILER = "--version --help -v -dumpversion -dumpmachine -dumpfullversion -pri
 
 DEVELOPER_TOOLS: dict[str, Judge] = {
     **dict.fromkeys(("python", "python3", "pypy", "pypy3"), _judge_python),
-    **dict.fromkeys(("node", "nodejs"), _judge_version_only("--version -v --help")),
-    "deno": _judge_version_only("--version -V --help"),
-    "bun": _judge_version_only("--version -v --revision --help"),
-    **dict.fromkeys(("ruby", "perl", "php", "lua", "luajit"), _judge_version_only("--version -v")),
-    **dict.fromkeys(("R", "Rscript", "julia", "ghc"), _judge_version_only("--version")),
+    **dict.fromkeys(("node", "nodejs"), _make_version_judge("--version -v --help")),
+    "deno": _make_version_judge("--version -V --help"),
+    "bun": _make_version_judge("--version -v --revision --help"),
+    **dict.fromkeys(("ruby", "perl", "php", "lua", "luajit"), _make_version_judge("--version -v")),
+    **dict.fromkeys(("R", "Rscript", "julia", "ghc"), _make_version_judge("--version")),
     # With -n they check a script and run nothing.
-    **dict.fromkeys(("bash", "sh", "dash"), judge_subcommands({"--version": ";", "-n": "; path"}, order="stop")),
-    **dict.fromkeys(("zsh", "fish"), _judge_version_only("--version")),
-    "rustc": judge_subcommands(_RUSTC, conditions=("rust",)),
-    "rustup": judge_subcommands(_RUSTUP, conditions=("rust", "toolchain")),
-    **dict.fromkeys(("rustfmt", "rustdoc"), _judge_version_only("--version -V -vV --help", conditions=("rust",))),
-    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "cpp"), _judge_version_only(_COMPILER)),
-    **dict.fromkeys(("java", "javac", "jar", "kotlin", "kotlinc"), _judge_version_only("--version -version")),
-    **dict.fromkeys(("make", "gmake"), _judge_version_only("--version -v --help")),
+    **dict.fromkeys(("bash", "sh", "dash"), make_subcommand_judge({"--version": ";", "-n": "; path"}, order="stop")),
+    **dict.fromkeys(("zsh", "fish"), _make_version_judge("--version")),
+    "rustc": make_subcommand_judge(_RUSTC, conditions=("rust",)),
+    "rustup": make_subcommand_judge(_RUSTUP, conditions=("rust", "toolchain")),
+    **dict.fromkeys(("rustfmt", "rustdoc"), _make_version_judge("--version -V -vV --help", conditions=("rust",))),
+    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "cpp"), _make_version_judge(_COMPILER)),
+    **dict.fromkeys(("java", "javac", "jar", "kotlin", "kotlinc"), _make_version_judge("--version -version")),
+    **dict.fromkeys(("make", "gmake"), _make_version_judge("--version -v --help")),
     **dict.fromkeys(
-        ("cmake", "ctest", "ninja", "meson", "ld", "ar", "as", "gdb"), _judge_version_only("--version --help")
+        ("cmake", "ctest", "ninja", "meson", "ld", "ar", "as", "gdb"), _make_version_judge("--version --help")
     ),
     **dict.fromkeys(
         ("ruff", "black", "mypy", "isort", "prettier", "tsc", "eslint", "uv", "uvx", "pipx"),
-        _judge_version_only("--version --help"),
+        _make_version_judge("--version --help"),
     ),
     **dict.fromkeys(
         ("curl", "wget", "rsync", "psql", "redis-cli", "shellcheck", "shfmt"),
-        _judge_version_only("--version --help"),
+        _make_version_judge("--version --help"),
     ),
     "sqlite3": _judge_sqlite,
-    "mysql": _judge_version_only("--version"),  # --help prints the user's settings as well
-    **dict.fromkeys(("podman", "docker-compose", "brew"), _judge_version_only("--version --help")),
+    "mysql": _make_version_judge("--version"),  # --help prints the user's settings as well
+    **dict.fromkeys(("podman", "docker-compose", "brew"), _make_version_judge("--version --help")),
     "cargo": _judge_cargo,
-    "go": judge_subcommands(_GO, long_single_dash=True),
-    "gofmt": judge_subcommands({"": "-l -s -e -d ; path*"}, long_single_dash=True),
-    **dict.fromkeys(("pip", "pip3"), judge_subcommands(_PIP)),
-    "npm": judge_subcommands(_NPM, conditions=("npm",)),
+    "go": make_subcommand_judge(_GO, long_single_dash=True),
+    "gofmt": make_subcommand_judge({"": "-l -s -e -d ; path*"}, long_single_dash=True),
+    **dict.fromkeys(("pip", "pip3"), make_subcommand_judge(_PIP)),
+    "npm": make_subcommand_judge(_NPM, conditions=("npm",)),
     "docker": _judge_docker,
-    "gh": judge_subcommands(_GH, check=_check_gh, network=_GH_ASKS, git=True),
-    "openssl": judge_subcommands({"version": "-a -b -c -d -e -f -m -o -p -r -v ;"}, long_single_dash=True),
-    "dpkg": judge_subcommands(
+    "gh": make_subcommand_judge(_GH, check=_check_gh, network=_GH_ASKS, git=True),
+    "openssl": make_subcommand_judge({"version": "-a -b -c -d -e -f -m -o -p -r -v ;"}, long_single_dash=True),
+    "dpkg": make_subcommand_judge(
         {"-l": "; text*", "-s": "; text+", "-L": "; text+", "-S": "; text+", "--version": ";", "--help": ";"}
     ),
-    "apt-cache": judge_subcommands({"show": "; text+", "search": "-n ; text+", "policy": "; text*"}),
-    "apt": judge_subcommands({"list": "--installed --upgradable -a ; text*", "--version": ";"}),
+    "apt-cache": make_subcommand_judge({"show": "; text+", "search": "-n ; text+", "policy": "; text*"}),
+    "apt": make_subcommand_judge({"list": "--installed --upgradable -a ; text*", "--version": ";"}),
     "sw_vers": _judge_sw_vers,
 }
 
@@ -383,40 +383,40 @@ def explain_project_influence(condition: str, directory: Path, root: Path) -> st
         return _explain_database(directory / condition.removeprefix("sqlite:"))
     match condition:
         case "python":
-            return _python(directory)
+            return _explain_python_shadowing(directory)
         case "rust":
-            return _first(_rust, directory, root)
+            return _find_first_reason(_explain_rust_settings, directory, root)
         case "lock":
-            places = list(_upward(directory, root))
+            places = list(_list_upward(directory, root))
             missing = any((place / "Cargo.toml").exists() for place in places) and not any(
                 (place / "Cargo.lock").exists() for place in places
             )
             return "would write Cargo.lock, which is missing" if missing else ""
         case "npm":
-            return _first(_npm, directory, root)
+            return _find_first_reason(_explain_npm_settings, directory, root)
         case "git urls":
             from clio.security.program_options import has_secret_url
 
             return "shows a URL with a password in it" if has_secret_url(directory) else ""
         case "toolchain":
-            named = any((place / name).exists() for place in _upward(directory, root) for name in _TOOLCHAIN_FILES)
+            named = any((place / name).exists() for place in _list_upward(directory, root) for name in _TOOLCHAIN_FILES)
             return "may install the toolchain that the project names" if named else ""
         case _:
             return f"depends on {condition!r}, which clio does not know"
 
 
-def _upward(directory: Path, root: Path) -> Iterator[Path]:
+def _list_upward(directory: Path, root: Path) -> Iterator[Path]:
     yield directory
     for parent in directory.parents:
         if directory != root and (parent == root or root in parent.parents):
             yield parent
 
 
-def _first(look: Callable[[Path], str], directory: Path, root: Path) -> str:
-    return next((why for place in _upward(directory, root) if (why := look(place))), "")
+def _find_first_reason(look: Callable[[Path], str], directory: Path, root: Path) -> str:
+    return next((why for place in _list_upward(directory, root) if (why := look(place))), "")
 
 
-def _python(directory: Path) -> str:
+def _explain_python_shadowing(directory: Path) -> str:
     """Check that no file shadows a module: `python3 -m` searches its directory first."""
     try:
         names = [entry.name for entry in directory.iterdir()]
@@ -430,28 +430,28 @@ def _python(directory: Path) -> str:
     return ""
 
 
-def _rust(directory: Path) -> str:
+def _explain_rust_settings(directory: Path) -> str:
     for name in ("rust-toolchain", "rust-toolchain.toml"):
-        if (directory / name).exists() and not _names_toolchain(_content(directory / name)):
+        if (directory / name).exists() and not _is_user_toolchain(_read_content(directory / name)):
             return f"may run the toolchain that {name!r} names"
     for name in (".cargo/config", ".cargo/config.toml"):
-        if (directory / name).exists() and (key := _cargo_key(_content(directory / name))):
+        if (directory / name).exists() and (key := _find_cargo_key(_read_content(directory / name))):
             return f"may run what {key!r} in {name!r} names"
     return ""
 
 
-def _names_toolchain(content: str) -> bool:
+def _is_user_toolchain(content: str) -> bool:
     """Whether a toolchain file names one of the user's toolchains, not a directory."""
     if _TOOLCHAIN.fullmatch(content):
         return True
-    settings = _toml(content).get("toolchain", {"path": ""})
+    settings = _parse_toml(content).get("toolchain", {"path": ""})
     known = settings.keys() <= {"channel", "components", "targets", "profile"}
     return known and _TOOLCHAIN.fullmatch(str(settings.get("channel", "stable"))) is not None
 
 
-def _cargo_key(content: str) -> str:
+def _find_cargo_key(content: str) -> str:
     """Return the first key of a cargo configuration that may name a program or a directory; "" for none."""
-    for name, settings in _toml(content).items():
+    for name, settings in _parse_toml(content).items():
         if name not in _CARGO_KEYS:
             return name
         known = _CARGO_KEYS[name]
@@ -460,7 +460,7 @@ def _cargo_key(content: str) -> str:
     return ""
 
 
-def _toml(content: str) -> dict[str, dict[str, object]]:
+def _parse_toml(content: str) -> dict[str, dict[str, object]]:
     """Return the tables of a TOML file; one table with an unknown name if it cannot be parsed."""
     try:
         return msgspec.convert(tomllib.loads(content), dict[str, dict[str, object]])
@@ -474,15 +474,15 @@ def _is_harmless_npm_line(line: str) -> bool:
     return _NPM_LINE.fullmatch(line) is not None and (token or "${" not in line)
 
 
-def _npm(directory: Path) -> str:
+def _explain_npm_settings(directory: Path) -> str:
     path = directory / ".npmrc"
     if not path.exists():
         return ""
-    line = next((line for line in _content(path).splitlines() if not _is_harmless_npm_line(line)), None)
+    line = next((line for line in _read_content(path).splitlines() if not _is_harmless_npm_line(line)), None)
     return "" if line is None else f"may do what {line.strip()[:40]!r} in '.npmrc' says"
 
 
-def _content(path: Path) -> str:
+def _read_content(path: Path) -> str:
     """Return the text of a file; an unreadable file counts as unknown content."""
     try:
         if not path.is_file() or path.stat().st_size > MAX_BYTES:

@@ -73,7 +73,7 @@ _CONFIG = """
     --default= --fixed-value
     """
 
-_SPECS: dict[str, str] = {
+_SUBCOMMAND_GRAMMARS: dict[str, str] = {
     "annotate": _BLAME,
     "blame": _BLAME,
     "branch": f"""{_REFS} -v --verbose -q --quiet -r --remotes -a --all -l --list -i --column? --no-column --abbrev?
@@ -137,7 +137,7 @@ _SPECS: dict[str, str] = {
     "version": "--build-options ;",
     "whatchanged": f"{_LOG} ; path*",
 }
-_SPECS["grep"] = """
+_SUBCOMMAND_GRAMMARS["grep"] = """
     --cached --no-index --untracked --exclude-standard --no-exclude-standard -v --invert-match -i --ignore-case -w
     --word-regexp -a --text -I --no-textconv -r --recursive --no-recursive --max-depth=number -E --extended-regexp -G
     --basic-regexp -F --fixed-strings -P --perl-regexp -n --line-number --no-line-number --column -h -H --full-name -l
@@ -151,9 +151,9 @@ _APPLY = """
     --whitespace=(nowarn|warn|error|error-all) --ignore-space-change --ignore-whitespace -R --reverse --unidiff-zero
     --allow-overlap -v --verbose -q --quiet --inaccurate-eof --recount --directory= --allow-empty ; path*
     """
-_SPECS["apply"] = _APPLY
+_SUBCOMMAND_GRAMMARS["apply"] = _APPLY
 # Sub-commands with sub-commands of their own: `git remote show`. "" means none is given.
-_NESTED: dict[tuple[str, str], str] = {
+_NESTED_GRAMMARS: dict[tuple[str, str], str] = {
     ("bisect", "log"): ";",
     ("config", "get"): f"{_CONFIG} --all --regexp --value= --url= --show-names --no-show-names ; text",
     ("config", "list"): f"{_CONFIG} ;",
@@ -179,7 +179,7 @@ _GLOBAL_FLAGS = word_set(
     "--no-pager -P --no-optional-locks --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs"
     " --no-replace-objects --no-advice"
 )
-_SAYS_SOMETHING = word_set("--version -v --help -h --exec-path --html-path --man-path --info-path")
+_LISTING_WORD = word_set("--version -v --help -h --exec-path --html-path --man-path --info-path")
 """Options of git itself that need no sub-command: they print one line or the usage."""
 _LISTING = ("--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
 """If such an option is the last word, its value is HEAD. With one of them, `git branch` and `git tag` only list."""
@@ -194,7 +194,7 @@ _CONFIG_READS = (
     "--get-colorbool",
 )
 _CONFIG_LISTS = frozenset({"-l", "--list", "--get-regexp", "--get-urlmatch"})
-_SHOWN = LazyRegex(
+_DISPLAYED_SETTINGS = LazyRegex(
     r"""(?isx) (?: user | author | committer | init | branch | pull | push | merge | rebase | diff | color | column
     | commit | tag | fetch | log | status | rerere | gc | i18n | advice | blame | grep | stash | worktree | apply
     | index | feature | extensions | maintenance | receive | transfer | pack | format ) \. .+
@@ -204,7 +204,7 @@ _SHOWN = LazyRegex(
     | gpg\.(?: format | program )"""
 )
 """Settings whose values are names, switches and formats; URLs only without a password."""
-_SHOWN_FAMILY = LazyRegex(
+_DISPLAYED_SETTING_PATTERN = LazyRegex(
     r"(?i)\^(?:user|author|committer|init|branch|pull|push|merge|rebase|diff|color|commit|tag|fetch|log|status|advice)\\\."
 )
 """Beginnings of patterns that match only such settings."""
@@ -222,7 +222,7 @@ _SETTING = LazyRegex(
 )
 """Settings that `-c` may give: how git prints and compares. None of them names a program or a file."""
 
-_PRETTY_PLACES = LazyRegex(
+_PRETTY_PLACEHOLDERS = LazyRegex(
     r"%(?:%|n|x[0-9a-fA-F]{2}|w(?:\([\d, ]*\))?|C(?:red|green|blue|reset|\([^()]*\))|[<>|]{1,2}\([^()]*\)|><\([^()]*\)"
     r"|[-+ ]?(?:[HhTtPpdDSesfbBNm]|a[nNeElLdDrtiIsh]|c[nNeElLdDrtiIsh]|g[DdnNeEs]"
     r"|\((?:trailers|describe|decorate)(?::[^()]*)?\)))"
@@ -230,18 +230,18 @@ _PRETTY_PLACES = LazyRegex(
 """Placeholders of `--pretty`. `%G?` and similar ones are missing, because they start the program that checks
 signatures.
 """
-_ATOM = (
+_FORMAT_ATOM = (
     r"\*?(?:refname|objecttype|objectsize|objectname|deltabase|tree|parent|numparent|object|type|tag|(?:author|committer"
     r"|tagger|creator)(?:name|email|date)?|describe|subject|body|contents|trailers|raw|upstream|push|symref|flag|HEAD"
     r"|color|worktreepath|align|end|if|then|else|ahead-behind|is-base|rest)(?::[^()]*)?"
 )
-_REF_PLACES = LazyRegex(rf"%(?:%|[0-9a-fA-F]{{2}}|\({_ATOM}\))")
+_REF_PLACEHOLDERS = LazyRegex(rf"%(?:%|[0-9a-fA-F]{{2}}|\({_FORMAT_ATOM}\))")
 """Placeholders of `git for-each-ref --format`. `%(signature)` is missing, because it starts a program."""
-_SORT_KEY = LazyRegex(rf"-?(?:version:|v:)?{_ATOM}")
+_SORT_KEY = LazyRegex(rf"-?(?:version:|v:)?{_FORMAT_ATOM}")
 _PRETTY_NAME = LazyRegex(r"[\w-]*")
 
 
-class _Request(Struct, frozen=True):
+class _GitCall(Struct, frozen=True):
     """A parsed git call: where it runs (`-C`), its sub-command, and the words after it."""
 
     directory: str
@@ -251,7 +251,7 @@ class _Request(Struct, frozen=True):
 
 def judge_git(words: tuple[Word, ...]) -> Judgement:
     """Judge the words of a git call. Raises UnknownWord if it is not known to be read-only."""
-    request = _read_request(words)
+    request = _parse_git_options(words)
     if not request.subcommand:
         return Judgement()
     name, rest = request.subcommand, request.words
@@ -260,14 +260,14 @@ def judge_git(words: tuple[Word, ...]) -> Judgement:
     call = _judge_subcommand(name, rest)
     _check_formats(name, call)
     patterns = (word for word in call.operands if word.glob and word not in call.paths)
-    paths = tuple(_move_path(word, request.directory) for word in (*call.paths, *patterns))
+    paths = tuple(_resolve_path(word, request.directory) for word in (*call.paths, *patterns))
     own = (Word(request.directory),) if request.directory else ()
     shows_urls = name == "remote" or (name == "config" and any(".url" in word.text.casefold() for word in rest))
     conditions = ("git urls",) if shows_urls else ()
     return Judgement(paths=(*own, *paths), git=True, directory=request.directory, conditions=conditions)
 
 
-def _move_path(word: Word, directory: str) -> Word:
+def _resolve_path(word: Word, directory: str) -> Word:
     """Resolve a path argument of git against the directory of the call. Raises UnknownWord."""
     if not directory or word.text.startswith("~"):
         return word
@@ -276,7 +276,7 @@ def _move_path(word: Word, directory: str) -> Word:
     return Word(posixpath.join(directory, word.text))
 
 
-def _read_request(words: tuple[Word, ...]) -> _Request:
+def _parse_git_options(words: tuple[Word, ...]) -> _GitCall:
     """Parse git's own options, each of which must be harmless."""
     directory, place = "", 1
     while place < len(words) and words[place].text.startswith("-"):
@@ -284,8 +284,8 @@ def _read_request(words: tuple[Word, ...]) -> _Request:
         text = word.text
         if word.dynamic or word.glob:
             raise UnknownWord("has arguments computed at run time")
-        if place + 1 == len(words) and text in _SAYS_SOMETHING:
-            return _Request("", "", ())
+        if place + 1 == len(words) and text in _LISTING_WORD:
+            return _GitCall("", "", ())
         place += 1
         if text in _GLOBAL_FLAGS:
             continue
@@ -300,10 +300,10 @@ def _read_request(words: tuple[Word, ...]) -> _Request:
         elif not is_harmless_setting(value):
             raise UnknownWord(f"the setting {value.partition('=')[0]!r} is not known to be harmless")
     if place == len(words):
-        return _Request("", "", ())
+        return _GitCall("", "", ())
     if words[place].dynamic or words[place].glob:
         raise UnknownWord("its subcommand is only known when it runs")
-    return _Request(directory, words[place].text, words[place + 1 :])
+    return _GitCall(directory, words[place].text, words[place + 1 :])
 
 
 def is_harmless_setting(text: str) -> bool:
@@ -312,9 +312,9 @@ def is_harmless_setting(text: str) -> bool:
 
 
 def _judge_subcommand(name: str, words: tuple[Word, ...]) -> ParsedCall:
-    if name in _SPECIAL:
-        return _SPECIAL[name](words)
-    nested = {second for first, second in _NESTED if first == name}
+    if name in _SUBCOMMAND_JUDGES:
+        return _SUBCOMMAND_JUDGES[name](words)
+    nested = {second for first, second in _NESTED_GRAMMARS if first == name}
     if nested:
         first = words[0] if words else Word("")
         if first.dynamic or first.glob:
@@ -322,13 +322,13 @@ def _judge_subcommand(name: str, words: tuple[Word, ...]) -> ParsedCall:
         second = first.text if first.text in nested else ""
         if second not in nested:
             raise UnknownWord(f"'git {name}{' ' * bool(first.text)}{first.text}' is not known to only read")
-        return _parse(_NESTED[name, second], words[1:] if second else words)
-    if name not in _SPECS:
+        return _parse_words(_NESTED_GRAMMARS[name, second], words[1:] if second else words)
+    if name not in _SUBCOMMAND_GRAMMARS:
         raise UnknownWord(f"'git {name}' is not known to only read")
-    return _parse(_SPECS[name], words)
+    return _parse_words(_SUBCOMMAND_GRAMMARS[name], words)
 
 
-def _parse(spec: str, words: tuple[Word, ...], order: Order = "permute") -> ParsedCall:
+def _parse_words(spec: str, words: tuple[Word, ...], order: Order = "permute") -> ParsedCall:
     grammar = read_grammar(spec, order=order)
     if words and words[-1].text in _LISTING and grammar.options.get(words[-1].text) is not None:
         words = (*words, Word("HEAD"))
@@ -349,7 +349,7 @@ def _check_formats(name: str, call: ParsedCall) -> None:
     """Raise UnknownWord for a format or sort key that may start a program."""
     if name in ("branch", "tag", "for-each-ref"):
         for value in call.values("--format"):
-            if "%" in _REF_PLACES.sub("", value):
+            if "%" in _REF_PLACEHOLDERS.sub("", value):
                 raise UnknownWord("the format has a placeholder that is not known to be harmless")
         for value in call.values("--sort"):
             if not _SORT_KEY.fullmatch(value):
@@ -362,7 +362,7 @@ def _check_formats(name: str, call: ParsedCall) -> None:
 
 def is_plain_format(value: str) -> bool:
     """Whether a value of `--pretty` or `format.pretty` contains only placeholders that start no program."""
-    return _PRETTY_NAME.fullmatch(value) is not None or "%" not in _PRETTY_PLACES.sub("", value)
+    return _PRETTY_NAME.fullmatch(value) is not None or "%" not in _PRETTY_PLACEHOLDERS.sub("", value)
 
 
 def is_plain_sort_key(value: str) -> bool:
@@ -370,12 +370,12 @@ def is_plain_sort_key(value: str) -> bool:
     return _SORT_KEY.fullmatch(value) is not None
 
 
-def _judge_listing(name: str, *implied: str) -> Callable[[tuple[Word, ...]], ParsedCall]:
+def _make_listing_judge(name: str, *implied: str) -> Callable[[tuple[Word, ...]], ParsedCall]:
     """Judge `git branch` and `git tag`, which with an operand only list if an option says so."""
 
     def judge(words: tuple[Word, ...]) -> ParsedCall:
-        call = _parse(_SPECS[name], words)
-        if call.operands and not call.has("-l", "--list", *_LISTING, *implied):
+        call = _parse_words(_SUBCOMMAND_GRAMMARS[name], words)
+        if call.operands and not call.has_option("-l", "--list", *_LISTING, *implied):
             raise UnknownWord(f"git {name} with a name creates one")
         return call
 
@@ -383,8 +383,8 @@ def _judge_listing(name: str, *implied: str) -> Callable[[tuple[Word, ...]], Par
 
 
 def _judge_grep(words: tuple[Word, ...]) -> ParsedCall:
-    call = _parse(_SPECS["grep"], words)
-    if call.has("-e", "-f") or not call.operands or call.operands[0].glob:
+    call = _parse_words(_SUBCOMMAND_GRAMMARS["grep"], words)
+    if call.has_option("-e", "-f") or not call.operands or call.operands[0].glob:
         return call
     pattern = call.operands[0]
     kept = list(call.paths)
@@ -394,11 +394,11 @@ def _judge_grep(words: tuple[Word, ...]) -> ParsedCall:
 
 def _judge_config(words: tuple[Word, ...]) -> ParsedCall:
     """Accept only forms that read. Before git 2.46 all options precede the name, and `get` is no valid name there."""
-    if words and not words[0].glob and ("config", words[0].text) in _NESTED:
-        call = _parse(_NESTED["config", words[0].text], words[1:], "stop")
-        _check_shown_settings(call, lists=words[0].text == "list" or call.has("--regexp"))
+    if words and not words[0].glob and ("config", words[0].text) in _NESTED_GRAMMARS:
+        call = _parse_words(_NESTED_GRAMMARS["config", words[0].text], words[1:], "stop")
+        _check_shown_settings(call, lists=words[0].text == "list" or call.has_option("--regexp"))
         return call
-    call = _parse(_OLD_CONFIG, words, "stop")
+    call = _parse_words(_OLD_CONFIG, words, "stop")
     actions = {name for name, _ in call.options if name in _CONFIG_READS}
     given = len(call.operands)
     if any(word.glob for word in call.operands):
@@ -420,25 +420,25 @@ def _check_shown_settings(call: ParsedCall, *, lists: bool) -> None:
     A file of the project may be read like any other file, but not its `.git`.
     """
     files = call.values("-f", "--file")
-    if call.has("--name-only") or (files and all(".git" not in file.split("/") for file in files)):
+    if call.has_option("--name-only") or (files and all(".git" not in file.split("/") for file in files)):
         return
     if lists:
-        if not (call.operands and _SHOWN_FAMILY.match(call.operands[0].text)):
+        if not (call.operands and _DISPLAYED_SETTING_PATTERN.match(call.operands[0].text)):
             raise UnknownWord("it shows the configuration of git, which may hold secrets")
-    elif not call.operands or not _SHOWN.fullmatch(call.operands[0].text):
+    elif not call.operands or not _DISPLAYED_SETTINGS.fullmatch(call.operands[0].text):
         raise UnknownWord("it shows a setting of git that may hold a secret")
 
 
 def _judge_clean(words: tuple[Word, ...]) -> ParsedCall:
-    call = _parse(_SPECS["clean"], words)
-    if not call.has("-n", "--dry-run"):
+    call = _parse_words(_SUBCOMMAND_GRAMMARS["clean"], words)
+    if not call.has_option("-n", "--dry-run"):
         raise UnknownWord("git clean without --dry-run deletes files")
     return call
 
 
 def _judge_apply(words: tuple[Word, ...]) -> ParsedCall:
-    call = _parse(_APPLY, words)
-    if not call.has("--stat", "--numstat", "--summary", "--check"):
+    call = _parse_words(_APPLY, words)
+    if not call.has_option("--stat", "--numstat", "--summary", "--check"):
         raise UnknownWord("git apply changes files")
     return call
 
@@ -450,11 +450,11 @@ def _judge_remote(words: tuple[Word, ...]) -> ParsedCall:
     rest = words[place:]
     second = rest[0].text if rest and not rest[0].glob and not rest[0].dynamic else ""
     if not rest:
-        return _parse(_NESTED["remote", ""], words)
+        return _parse_words(_NESTED_GRAMMARS["remote", ""], words)
     if second not in ("get-url", "show"):
         raise UnknownWord(f"'git remote {rest[0].text}' is not known to only read")
-    call = _parse(_NESTED["remote", second], rest[1:])
-    if second == "show" and call.operands and not call.has("-n"):
+    call = _parse_words(_NESTED_GRAMMARS["remote", second], rest[1:])
+    if second == "show" and call.operands and not call.has_option("-n"):
         raise UnknownWord("git remote show without -n asks the remote repository")
     return call
 
@@ -462,10 +462,10 @@ def _judge_remote(words: tuple[Word, ...]) -> ParsedCall:
 def _judge_reflog(words: tuple[Word, ...]) -> ParsedCall:
     first = words[0] if words else Word("")
     if first.text in ("show", "list", "exists") and not first.dynamic:
-        return _parse(_NESTED["reflog", first.text], words[1:])
+        return _parse_words(_NESTED_GRAMMARS["reflog", first.text], words[1:])
     if any(word.text in _OTHER_REFLOG or word.glob for word in words):
         raise UnknownWord("git reflog may forget commits")
-    return _parse(_NESTED["reflog", ""], words)
+    return _parse_words(_NESTED_GRAMMARS["reflog", ""], words)
 
 
 def _judge_notes(words: tuple[Word, ...]) -> ParsedCall:
@@ -478,43 +478,45 @@ def _judge_notes(words: tuple[Word, ...]) -> ParsedCall:
     if place > len(words) or any(word.dynamic for word in words[:place]):
         raise UnknownWord("the value of --ref is missing or computed at run time")
     second = rest[0].text if rest else ""
-    if (rest and (rest[0].dynamic or rest[0].glob)) or ("notes", second) not in _NESTED:
+    if (rest and (rest[0].dynamic or rest[0].glob)) or ("notes", second) not in _NESTED_GRAMMARS:
         raise UnknownWord(f"'git notes {second}' is not known to only read")
-    return _parse(_NESTED["notes", second], rest[1:])
+    return _parse_words(_NESTED_GRAMMARS["notes", second], rest[1:])
 
 
-_SPECIAL: dict[str, Callable[[tuple[Word, ...]], ParsedCall]] = {
+_SUBCOMMAND_JUDGES: dict[str, Callable[[tuple[Word, ...]], ParsedCall]] = {
     "apply": _judge_apply,
-    "branch": _judge_listing("branch"),
+    "branch": _make_listing_judge("branch"),
     "clean": _judge_clean,
     "config": _judge_config,
     "grep": _judge_grep,
     "notes": _judge_notes,
     "reflog": _judge_reflog,
     "remote": _judge_remote,
-    "tag": _judge_listing("tag", "-n"),
+    "tag": _make_listing_judge("tag", "-n"),
 }
-LISTED = frozenset(_SPECS) | {first for first, _ in _NESTED}
+READING_SUBCOMMANDS = frozenset(_SUBCOMMAND_GRAMMARS) | {first for first, _ in _NESTED_GRAMMARS}
 """Sub-commands that only read in some of their calls."""
 
 
-def is_listed_subcommand(words: tuple[Word, ...]) -> bool:
+def is_reading_subcommand(words: tuple[Word, ...]) -> bool:
     """Whether the sub-command of a git call only reads in some of its calls."""
     place = find_git_subcommand(words)
-    return 0 < place < len(words) and words[place].text in LISTED
+    return 0 < place < len(words) and words[place].text in READING_SUBCOMMANDS
 
 
-GIT: dict[str, Judge] = {"git": judge_git}
+GIT_JUDGES: dict[str, Judge] = {"git": judge_git}
 
 
 def read_git_grammar(name: str, second: str = "") -> Grammar:
     """Return the grammar of a sub-command, for generated tests. second: its own sub-command, "" for none."""
     if name == "config" and not second:
         return read_grammar(_OLD_CONFIG, order="stop")
-    return read_grammar(_NESTED[name, second] if (name, second) in _NESTED else _SPECS[name])
+    return read_grammar(
+        _NESTED_GRAMMARS[name, second] if (name, second) in _NESTED_GRAMMARS else _SUBCOMMAND_GRAMMARS[name]
+    )
 
 
-OBJECT = "abcdef0123" * 4
+OBJECT_PLACEHOLDER = "abcdef0123" * 4
 """Placeholder for an object name."""
 _PLAIN_REVISION = LazyRegex(r"(?!.*\.\.)[A-Za-z@][\w/.-]*(?:[~^]\d*|@\{\d+\})*")
 _OBJECT_COMMITS = """
@@ -546,10 +548,10 @@ def find_object_revisions(command: SimpleCommand) -> tuple[str, ...] | None:
     if subcommand == "log" and len(call.values("--format", "--pretty")) != 1:
         return None
     texts = tuple(word.text for word in call.operands)
-    ranges = (part for text in texts for part in ([text] if subcommand == "rev-parse" else _ends(text)))
+    ranges = (part for text in texts for part in ([text] if subcommand == "rev-parse" else _split_range(text)))
     return texts if all(map(_PLAIN_REVISION.fullmatch, ranges)) else None
 
 
-def _ends(text: str) -> list[str]:
+def _split_range(text: str) -> list[str]:
     """Return the revisions of `a..b` and `a...b`, either of which may be omitted."""
     return [part for part in text.replace("...", "..").split("..") if part] if text.count("..") == 1 else [text]

@@ -55,7 +55,7 @@ class ParsedCall(Struct, frozen=True):
     operands: tuple[Word, ...]
     paths: tuple[Word, ...]
 
-    def has(self, *names: str) -> bool:
+    def has_option(self, *names: str) -> bool:
         """Whether one of these options is given."""
         return any(name in names for name, _ in self.options)
 
@@ -80,12 +80,12 @@ class Grammar(Struct, frozen=True):
     long_single_dash: bool = False
 
 
-_VALUE = re.compile(r"(?P<kind>text|path|number)?(?:\((?P<choices>[^)]*)\))?\Z")
-_TOKEN = re.compile(r"(?P<name>--?[^\s=?]*|-\?)(?P<sign>[=?])?(?P<value>.*)\Z", re.S)
-_OPERAND = re.compile(r"(?P<kind>text|path|number)(?:\((?P<choices>[^)]*)\))?(?P<count>[?*+]?)\Z")
+_SPEC_VALUE = re.compile(r"(?P<kind>text|path|number)?(?:\((?P<choices>[^)]*)\))?\Z")
+_SPEC_OPTION = re.compile(r"(?P<name>--?[^\s=?]*|-\?)(?P<sign>[=?])?(?P<value>.*)\Z", re.S)
+_SPEC_OPERAND = re.compile(r"(?P<kind>text|path|number)(?:\((?P<choices>[^)]*)\))?(?P<count>[?*+]?)\Z")
 _NUMBER = re.compile(r"[-+]?\d[\d.,]*[a-zA-Z%]{0,2}\Z", re.ASCII)
-_LIKE_OPTION = re.compile(r"--?[a-zA-Z]")
-_TAKES_DASH = frozenset({"-e", "--regexp"})
+_OPTION_START = re.compile(r"--?[a-zA-Z]")
+_PATTERN_OPTIONS = frozenset({"-e", "--regexp"})
 """Options whose value is a pattern and may begin with a dash. For others, versions of a program may differ."""
 _NUMBERED = re.compile(r"-\d+\Z", re.ASCII)
 
@@ -107,8 +107,8 @@ def read_grammar(spec: str, *, order: Order = "permute", long_single_dash: bool 
     head, _, tail = spec.partition(";")
     options: dict[str, Value | None] = {}
     for word in f"{prefix} {head}".split():
-        match = _TOKEN.match(word)
-        value = _VALUE.match(match["value"]) if match else None
+        match = _SPEC_OPTION.match(word)
+        value = _SPEC_VALUE.match(match["value"]) if match else None
         if match is None or value is None or len(match["name"]) < 2:
             raise ValueError(f"not an option of a grammar: {word!r}")
         choices = frozenset(filter(None, (value["choices"] or "").split("|")))
@@ -118,7 +118,7 @@ def read_grammar(spec: str, *, order: Order = "permute", long_single_dash: bool 
     number = options.pop("-#", None) is not None or "-#" in head.split() or "-#" in prefix.split()
     operands: list[Operand] = []
     for word in tail.split():
-        match = _OPERAND.match(word)
+        match = _SPEC_OPERAND.match(word)
         if match is None:
             raise ValueError(f"not an operand of a grammar: {word!r}")
         choices, kind, count = (
@@ -184,7 +184,7 @@ def parse_call(grammar: Grammar, words: tuple[Word, ...]) -> ParsedCall:
                 if place == len(words) or words[place].dynamic or words[place].glob:
                     raise UnknownWord(f"the value of {name} is missing or computed at run time")
                 given = words[place].text
-                if name not in _TAKES_DASH and _LIKE_OPTION.match(given):
+                if name not in _PATTERN_OPTIONS and _OPTION_START.match(given):
                     raise UnknownWord(f"the value {given!r} of {name} looks like an option")
                 place += 1
             if attached or not listed.optional:
@@ -299,7 +299,7 @@ Judge = Callable[[tuple[Word, ...]], Judgement]
 """Judges the words of a call, program name first. Raises UnknownWord if the call is not known to be read-only."""
 
 
-def judge_by(
+def make_judge(
     spec: str,
     *,
     order: Order = "permute",
@@ -320,6 +320,8 @@ def judge_by(
         call = parse_call(read_grammar(spec, order=order, long_single_dash=long_single_dash), words[1:])
         if check is not None:
             check(call)
-        return Judgement(paths=call.paths, follows_links=call.has(*follows), network=network, conditions=conditions)
+        return Judgement(
+            paths=call.paths, follows_links=call.has_option(*follows), network=network, conditions=conditions
+        )
 
     return judge

@@ -44,7 +44,7 @@ _FUNCTIONS = word_set("""
 _KEYWORDS = word_set("""
     def reduce foreach if then elif else end try catch label break import include as and or module
     """)
-_REFUSED = {
+_REFUSED_NAMES = {
     "env": "shows the environment, secrets included",
     "$ENV": "shows the environment, secrets included",
     "import": "loads a module",
@@ -88,14 +88,14 @@ def parse_filter(text: str) -> tuple[Token, ...]:
         raise UnknownWord("the jq filter is too long to check")
     if _CONTROL.search(text):
         raise UnknownWord("the jq filter has control characters")
-    parser = _Parser(text)
-    parser.program()
+    parser = _JqParser(text)
+    parser.parse_program()
     if "".join(token.leading + token.text for token in parser.tokens) != text:
         raise UnknownWord("the jq filter is not understood as a whole")
     return tuple(parser.tokens)
 
 
-class _Parser:
+class _JqParser:
     """Reads one filter from left to right with one token of lookahead. defined: functions and parameters it defines."""
 
     def __init__(self, text: str) -> None:
@@ -105,20 +105,20 @@ class _Parser:
         self.tokens: list[Token] = []
         self.called: set[str] = set()
         self.defined: set[str] = set()
-        self.token = self.read()
+        self.token = self.read_token()
 
     # -- tokens
 
-    def read(self) -> Token:
-        leading = self.skip(_SPACE)
+    def read_token(self) -> Token:
+        leading = self.take_match(_SPACE)
         if self.at == len(self.text):
             return Token("end", "", leading)
-        kind, found = self.lex()
+        kind, found = self.match_token()
         if not found:
             raise UnknownWord(f"clio does not read {self.text[self.at]!r} in a jq filter")
         return Token(kind, found, leading)
 
-    def lex(self) -> tuple[Kind, str]:
+    def match_token(self) -> tuple[Kind, str]:
         if self.text[self.at] == '"':
             self.at += 1
             return "string", '"'
@@ -131,13 +131,13 @@ class _Parser:
             ("operator", _OPERATOR),
         )
         for kind, pattern in kinds:
-            if found := self.skip(pattern):
+            if found := self.take_match(pattern):
                 if self.text.startswith("::", self.at):
                     raise UnknownWord("the jq filter uses a module")
                 return kind, found
         return "operator", ""
 
-    def skip(self, pattern: re.Pattern[str]) -> str:
+    def take_match(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self.text, self.at)
         if match is None:
             return ""
@@ -147,304 +147,304 @@ class _Parser:
     def is_at(self, *texts: str) -> bool:
         return self.token.kind in ("operator", "name") and self.token.text in texts
 
-    def take(self) -> Token:
+    def take_token(self) -> Token:
         token = self.token
         self.tokens.append(token)
-        self.token = self.read()
+        self.token = self.read_token()
         return token
 
-    def expect(self, *texts: str) -> None:
+    def expect_token(self, *texts: str) -> None:
         if not self.is_at(*texts):
             raise UnknownWord(f"the jq filter has {self.token.text or 'its end'!r} where {texts[0]!r} is expected")
-        self.take()
+        self.take_token()
 
-    def deeper(self) -> None:
+    def enter_level(self) -> None:
         self.depth += 1
         if self.depth > _MAX_DEPTH:
             raise UnknownWord("the jq filter is nested too deeply")
 
     # -- grammar
 
-    def program(self) -> None:
+    def parse_program(self) -> None:
         if self.token.kind != "end":
-            self.definitions()
+            self.parse_definitions()
         if self.token.kind != "end":
-            self.pipe()
+            self.parse_pipe()
         if self.token.kind != "end":
             raise UnknownWord(f"the jq filter has {self.token.text!r} where it should end")
         self.tokens.append(self.token)
         if unknown := sorted(self.called - self.defined - _FUNCTIONS):
             raise UnknownWord(f"the jq filter calls {unknown[0]!r}, which is not known to be harmless")
 
-    def definitions(self) -> None:
+    def parse_definitions(self) -> None:
         """Parse `def name(a; $b): body;`, any number of times."""
         while self.is_at("def"):
-            self.take()
-            self.define()
+            self.take_token()
+            self.define_name()
             if self.is_at("("):
-                self.take()
-                self.define()
+                self.take_token()
+                self.define_name()
                 while self.is_at(";"):
-                    self.take()
-                    self.define()
-                self.expect(")")
-            self.expect(":")
-            self.pipe()
-            self.expect(";")
+                    self.take_token()
+                    self.define_name()
+                self.expect_token(")")
+            self.expect_token(":")
+            self.parse_pipe()
+            self.expect_token(";")
 
-    def define(self) -> None:
+    def define_name(self) -> None:
         """Register the name of a function or parameter."""
         if self.token.kind == "variable":
-            self.variable()
+            self.parse_variable()
             return
         if self.token.kind != "name" or self.token.text in _KEYWORDS:
             raise UnknownWord("the jq filter has no name where one is defined")
         self.check_name()
-        self.defined.add(self.take().text)
+        self.defined.add(self.take_token().text)
 
     def check_name(self) -> None:
-        if why := _REFUSED.get(self.token.text):
+        if why := _REFUSED_NAMES.get(self.token.text):
             raise UnknownWord(f"the jq filter uses {self.token.text!r}, which {why}")
 
-    def pipe(self) -> None:
+    def parse_pipe(self) -> None:
         """Parse terms with operators between them, and `as`, which binds names for the rest."""
-        self.deeper()
-        self.definitions()
+        self.enter_level()
+        self.parse_definitions()
         if self.is_at("label"):
-            self.take()
-            self.variable()
+            self.take_token()
+            self.parse_variable()
         else:
-            self.operand()
+            self.parse_operand()
         while self.is_at(*_BINARY) or self.is_at("as"):
-            if self.take().text == "as":
-                self.patterns()
-                self.expect("|")
-            self.definitions()
+            if self.take_token().text == "as":
+                self.parse_patterns()
+                self.expect_token("|")
+            self.parse_definitions()
             if self.is_at("label"):
-                self.take()
-                self.variable()
+                self.take_token()
+                self.parse_variable()
             else:
-                self.operand()
+                self.parse_operand()
         self.depth -= 1
 
-    def operand(self) -> None:
+    def parse_operand(self) -> None:
         """Parse a term with its signs."""
         while self.is_at("-"):
-            self.take()
+            self.take_token()
         if self.is_at("reduce", "foreach"):
-            self.take()
-            self.postfix()
-            self.expect("as")
-            self.patterns()
-            self.arguments()
+            self.take_token()
+            self.parse_postfix()
+            self.expect_token("as")
+            self.parse_patterns()
+            self.parse_arguments()
         elif self.is_at("if"):
-            self.conditional()
+            self.parse_conditional()
         elif self.is_at("try"):
-            self.take()
-            self.operand()
+            self.take_token()
+            self.parse_operand()
             if self.is_at("catch"):
-                self.take()
-                self.operand()
+                self.take_token()
+                self.parse_operand()
             return
         else:
-            self.postfix()
+            self.parse_postfix()
             return
-        self.suffixes()
+        self.parse_suffixes()
 
-    def conditional(self) -> None:
-        self.take()
-        self.pipe()
-        self.expect("then")
-        self.pipe()
+    def parse_conditional(self) -> None:
+        self.take_token()
+        self.parse_pipe()
+        self.expect_token("then")
+        self.parse_pipe()
         while self.is_at("elif"):
-            self.take()
-            self.pipe()
-            self.expect("then")
-            self.pipe()
+            self.take_token()
+            self.parse_pipe()
+            self.expect_token("then")
+            self.parse_pipe()
         if self.is_at("else"):
-            self.take()
-            self.pipe()
-        self.expect("end")
+            self.take_token()
+            self.parse_pipe()
+        self.expect_token("end")
 
-    def postfix(self) -> None:
+    def parse_postfix(self) -> None:
         """Parse a term and the selectors after it."""
-        self.deeper()
+        self.enter_level()
         kind = self.token.kind
         if kind == "field" or kind == "number":
-            self.take()
+            self.take_token()
         elif kind == "variable":
-            self.variable()
+            self.parse_variable()
         elif kind == "string":
-            self.string()
+            self.parse_string()
         elif kind == "format":
-            self.format()
+            self.parse_format()
         elif self.is_at("("):
-            self.take()
-            self.pipe()
-            self.expect(")")
+            self.take_token()
+            self.parse_pipe()
+            self.expect_token(")")
         elif self.is_at("["):
-            self.take()
+            self.take_token()
             if not self.is_at("]"):
-                self.pipe()
-            self.expect("]")
+                self.parse_pipe()
+            self.expect_token("]")
         elif self.is_at("{"):
-            self.construct()
+            self.parse_object()
         elif self.is_at("."):
-            self.take()
+            self.take_token()
             if self.token.kind == "string":
-                self.string()
+                self.parse_string()
         elif self.is_at(".."):
-            self.take()
+            self.take_token()
         elif self.is_at("break"):
-            self.take()
-            self.variable()
+            self.take_token()
+            self.parse_variable()
         elif kind == "name" and self.token.text not in _KEYWORDS:
             self.check_name()
-            self.called.add(self.take().text)
+            self.called.add(self.take_token().text)
             if self.is_at("("):
-                self.arguments()
+                self.parse_arguments()
         else:
             self.check_name()
             raise UnknownWord(f"the jq filter has {self.token.text or 'its end'!r} where a value is expected")
-        self.suffixes()
+        self.parse_suffixes()
         self.depth -= 1
 
-    def suffixes(self) -> None:
+    def parse_suffixes(self) -> None:
         while True:
             if self.token.kind == "field" or self.is_at("?"):
-                self.take()
+                self.take_token()
             elif self.is_at("."):
-                self.take()
+                self.take_token()
                 if self.token.kind == "string":
-                    self.string()
+                    self.parse_string()
                 elif not self.is_at("["):
                     raise UnknownWord("the jq filter has a '.' without a name")
             elif self.is_at("["):
-                self.take()
+                self.take_token()
                 if self.is_at(":"):
-                    self.take()
-                    self.pipe()
+                    self.take_token()
+                    self.parse_pipe()
                 elif not self.is_at("]"):
-                    self.pipe()
+                    self.parse_pipe()
                     if self.is_at(":"):
-                        self.take()
+                        self.take_token()
                         if not self.is_at("]"):
-                            self.pipe()
-                self.expect("]")
+                            self.parse_pipe()
+                self.expect_token("]")
             else:
                 return
 
-    def arguments(self) -> None:
-        self.expect("(")
-        self.pipe()
+    def parse_arguments(self) -> None:
+        self.expect_token("(")
+        self.parse_pipe()
         while self.is_at(";"):
-            self.take()
-            self.pipe()
-        self.expect(")")
+            self.take_token()
+            self.parse_pipe()
+        self.expect_token(")")
 
-    def variable(self) -> None:
+    def parse_variable(self) -> None:
         """Parse a variable, including `$__loc__`. `$ENV` and jq's other variables are refused."""
         self.check_name()
         text = self.token.text
         if self.token.kind != "variable" or (text.startswith("$__") and text != "$__loc__"):
             raise UnknownWord(f"the jq filter uses {text!r}, which clio does not know")
-        self.take()
+        self.take_token()
 
-    def format(self) -> None:
+    def parse_format(self) -> None:
         """Parse `@base64`, or `@base64 "string with encoded interpolations"`."""
-        self.take()
+        self.take_token()
         if self.is_string():
-            self.string()
+            self.parse_string()
 
     def is_string(self) -> bool:
         return self.token.kind == "string"
 
-    def string(self) -> None:
+    def parse_string(self) -> None:
         """Parse a string and the filters interpolated in it. Its opening quote is the next token."""
-        self.deeper()
+        self.enter_level()
         while True:
             # After the quote, or after the bracket that closes a filter, the input is text.
-            text = self.skip(_TEXT)
+            text = self.take_match(_TEXT)
             opening = self.token
             end = self.text[self.at : self.at + 1]
             if end == '"':
                 self.at += 1
                 self.tokens.append(Token("string", f'{opening.text}{text}"', opening.leading))
-                self.token = self.read()
+                self.token = self.read_token()
                 break
             if not self.text.startswith("\\(", self.at):
                 raise UnknownWord("a string of the jq filter does not end")
             self.at += 2
             self.tokens.append(Token("string", f"{opening.text}{text}\\(", opening.leading))
-            self.token = self.read()
-            self.pipe()
+            self.token = self.read_token()
+            self.parse_pipe()
             if not self.is_at(")"):
                 raise UnknownWord("a filter in a string of the jq filter does not end")
         self.depth -= 1
 
-    def construct(self) -> None:
+    def parse_object(self) -> None:
         """Parse an object: `{a, "b": 1, (k): v, $x, @base64 "t": 2}`."""
-        self.take()
+        self.take_token()
         while not self.is_at("}"):
-            self.key()
+            self.parse_key()
             if self.is_at(":"):
-                self.take()
-                self.object_value()
+                self.take_token()
+                self.parse_object_value()
             if not self.is_at("}"):
-                self.expect(",")
-        self.take()
+                self.expect_token(",")
+        self.take_token()
 
-    def key(self) -> None:
+    def parse_key(self) -> None:
         if self.token.kind == "variable":
-            self.variable()
+            self.parse_variable()
         elif self.token.kind == "string":
-            self.string()
+            self.parse_string()
         elif self.token.kind == "format":
-            self.format()
+            self.parse_format()
         elif self.token.kind in ("name", "number"):
-            self.take()
+            self.take_token()
         elif self.is_at("("):
-            self.take()
-            self.pipe()
-            self.expect(")")
+            self.take_token()
+            self.parse_pipe()
+            self.expect_token(")")
         else:
             raise UnknownWord("the jq filter has an object without a key")
 
-    def object_value(self) -> None:
+    def parse_object_value(self) -> None:
         """Parse terms with operators other than a comma between them."""
-        self.operand()
+        self.parse_operand()
         while self.is_at(*(_BINARY - {","})):
-            self.take()
-            self.operand()
+            self.take_token()
+            self.parse_operand()
 
-    def patterns(self) -> None:
-        self.pattern()
+    def parse_patterns(self) -> None:
+        self.parse_pattern()
         while self.is_at("?//"):
-            self.take()
-            self.pattern()
+            self.take_token()
+            self.parse_pattern()
 
-    def pattern(self) -> None:
+    def parse_pattern(self) -> None:
         """Parse the pattern of a binding: `$x`, `[$a, $b]`, `{a: $x, $y}`."""
-        self.deeper()
+        self.enter_level()
         if self.is_at("["):
-            self.take()
-            self.pattern()
+            self.take_token()
+            self.parse_pattern()
             while self.is_at(","):
-                self.take()
-                self.pattern()
-            self.expect("]")
+                self.take_token()
+                self.parse_pattern()
+            self.expect_token("]")
         elif self.is_at("{"):
-            self.take()
+            self.take_token()
             while not self.is_at("}"):
-                self.key()
+                self.parse_key()
                 if self.is_at(":"):
-                    self.take()
-                    self.pattern()
+                    self.take_token()
+                    self.parse_pattern()
                 if not self.is_at("}"):
-                    self.expect(",")
-            self.take()
+                    self.expect_token(",")
+            self.take_token()
         else:
-            self.variable()
+            self.parse_variable()
         self.depth -= 1
 
 

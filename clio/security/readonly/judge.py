@@ -7,46 +7,46 @@ from msgspec.structs import replace
 
 from clio.security.readonly import awk, jq, sed, system_programs
 from clio.security.readonly.developer_tools import DEVELOPER_TOOLS
-from clio.security.readonly.git_grammar import GIT, OBJECT, find_object_revisions
+from clio.security.readonly.git_grammar import GIT_JUDGES, OBJECT_PLACEHOLDER, find_object_revisions
 from clio.security.readonly.grammar import Judge, Judgement, ParsedCall, UnknownWord, parse_call, read_grammar
 from clio.security.readonly.system_programs import BUILTINS, PROGRAMS
 from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, word_set
 
-STARTERS = frozenset({"find", "fd", "fdfind", "xargs"})
+NAME_PASSING_PROGRAMS = frozenset({"find", "fd", "fdfind", "xargs"})
 """Programs that start another one with file names; the inner call is judged here."""
 
-_FOUND = "\0"
+_NAME_PLACEHOLDER = "\0"
 """Placeholder text for a file name. No word of a command line can contain it."""
 
-_INERT = word_set("""
+_HARMLESS_WITH_ANY_OPTION = word_set("""
     wc cat head tail ls stat grep egrep fgrep md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum
     basename dirname echo nl cut du
     """)
 """Programs without any option that writes or runs something."""
 
-_NOT_INSIDE = STARTERS | word_set(
+_NEVER_STARTED = NAME_PASSING_PROGRAMS | word_set(
     "env timeout nice nohup time sudo doas sh bash dash zsh ksh command exec eval source ."
 )
 
 # -- find
 
-_TESTS = word_set("""
+_FIND_FLAGS = word_set("""
     -empty -executable -readable -writable -false -true -nogroup -nouser -print -print0 -ls -prune -quit -depth -d
     -daystart -mount -xdev -noleaf -ignore_readdir_race -noignore_readdir_race -warn -nowarn -not -and -or -a -o ! ( ) ,
     -follow
     """)
 _ONLY_PRINT_NAMES = frozenset({"echo", "basename", "dirname"})
 """Those that open none of the files whose names they receive."""
-_TESTS_OF_TEXT = word_set("""
+_FIND_TEXT_OPTIONS = word_set("""
     -name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -mmin
     -atime -amin -ctime -cmin -used -uid -gid -user -group -perm -links -inum -maxdepth -mindepth -regextype -printf
     -fstype
     """)
-_TESTS_OF_PATHS = word_set("-newer -anewer -cnewer -samefile")
-_NEWER = re.compile(r"-newer[aBcm][aBcmt]")
-_FILLED_IN = re.compile(r"\{(?:|/|//|\.|/\.)\}")
+_FIND_PATH_OPTIONS = word_set("-newer -anewer -cnewer -samefile")
+_FIND_NEWER = re.compile(r"-newer[aBcm][aBcmt]")
+_PLACEHOLDER_IN_WORD = re.compile(r"\{(?:|/|//|\.|/\.)\}")
 _PLAIN_NAME = re.compile(r"(?![-~])[\w./@:+,=%*?-]+", re.ASCII)
-_LEVEL = re.compile(r"-O[0-3]")
+_FIND_OPTIMIZATION = re.compile(r"-O[0-3]")
 _FIND_REFUSED = {
     "-delete": "deletes what it finds",
     "-fprint": "writes a file",
@@ -61,7 +61,7 @@ _FIND_REFUSED = {
 
 # -- fd
 
-_FD = """
+_FD_GRAMMAR = """
     -H -I -u -s -i -g -F -a -L -p -q -1 -0 -d=number -E= -t= -e= -S= -o= -c=(auto|always|never) -j=number
     --hidden --no-ignore --unrestricted --no-ignore-vcs --no-ignore-parent --no-global-ignore-file --case-sensitive
     --ignore-case --glob --regex --fixed-strings --absolute-path --follow --full-path --quiet --print0 --prune
@@ -70,21 +70,21 @@ _FD = """
     --max-results=number --and= --search-path=path --version --help
     ; text? path*
     """
-_FD_STARTS = word_set("-x -X --exec --exec-batch")
-_FD_FOLLOWS = ("-L", "--follow")
+_FD_EXEC_OPTIONS = word_set("-x -X --exec --exec-batch")
+_FD_FOLLOW_OPTIONS = ("-L", "--follow")
 
 # -- xargs and the commands that feed it
 
-_XARGS = """
+_XARGS_GRAMMAR = """
     -0 -r -t -x -n=number -P=number -L=number -s=number -I= -d=(\\n|\\0|\\000) --null --no-run-if-empty --verbose
     --exit --max-args=number --max-procs=number --max-chars=number --delimiter=(\\n|\\0|\\000)
     ; text*
     """
-_GIT_LISTS: dict[str, str] = {
+_GIT_FILE_LISTINGS: dict[str, str] = {
     "ls-files": "-c -m -o -d -z --cached --modified --others --deleted --exclude-standard --ignored ; path*",
     "grep": "-l -i -w -E -F -G -P -v -I -z -e= --name-only --files-with-matches --untracked ; text?",
 }
-_LISTS: dict[str, str] = {
+_FILE_LISTINGS: dict[str, str] = {
     "ls": "-1 -A -t -r -S -U -X -d --almost-all --reverse --directory ; path*",
     "rg": """
         -l -i -s -S -w -x -F -P -v -u -0 -g= -t= -T= -e= -. --files --files-with-matches --files-without-match --null
@@ -95,12 +95,12 @@ _LISTS: dict[str, str] = {
         --ignore-case --include= --exclude= --exclude-dir= ; path*
         """,
 }
-_LISTS_ONLY_WITH: dict[str, tuple[str, ...]] = {
+_LISTING_OPTIONS: dict[str, tuple[str, ...]] = {
     "rg": ("-l", "--files", "--files-with-matches", "--files-without-match"),
     "grep": ("-l", "-L", "--files-with-matches", "--files-without-match"),
     "git grep": ("-l", "--name-only", "--files-with-matches"),
 }
-_CHOOSES: dict[str, str] = {
+_LINE_FILTERS: dict[str, str] = {
     "grep": "-v -i -E -F -G -P -w -x -z -e= --invert-match --ignore-case --extended-regexp --fixed-strings ; text*",
     "head": "-n=number -z -# --lines=number ;",
     "tail": "-n=number -z -# --lines=number ;",
@@ -111,7 +111,7 @@ _CHOOSES: dict[str, str] = {
 """Filters that pass on whole lines of their input unchanged."""
 
 
-def build_judges(judge_call: Judge) -> dict[str, Judge]:
+def make_search_judges(judge_call: Judge) -> dict[str, Judge]:
     """Return the judges of find and fd.
 
     Args:
@@ -134,7 +134,7 @@ def _judge_find(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
         return Judgement()
     place, follows = _skip_leading_options(words)
     paths: list[Word] = []
-    while place < len(words) and not _begins_expression(words[place].text):
+    while place < len(words) and not _is_expression_start(words[place].text):
         paths.append(words[place])
         place += 1
     paths = paths or [Word(".")]
@@ -144,16 +144,16 @@ def _judge_find(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
         if words[place].glob:
             raise UnknownWord("find has an unquoted pattern in its expression")
         if word == "-exec":
-            end = _end_of_exec(words, place + 1)
+            end = _find_end_of_exec(words, place + 1)
             call = words[place + 1 : end]
-            inner.append(_judge_started(call, words[end].text == "+", judge_call))
+            inner.append(_judge_find_exec(call, words[end].text == "+", judge_call))
             place = end + 1
             continue
-        arity = _count_values(word)
+        arity = _count_find_values(word)
         values = words[place + 1 : place + 1 + arity]
         if len(values) < arity or any(value.glob for value in values):
             raise UnknownWord(f"the value of {word} is missing or an unquoted pattern")
-        if word in _TESTS_OF_PATHS or (_NEWER.fullmatch(word) and not word.endswith("t")):
+        if word in _FIND_PATH_OPTIONS or (_FIND_NEWER.fullmatch(word) and not word.endswith("t")):
             paths += values
         follows = follows or word == "-follow"
         place += 1 + arity
@@ -171,28 +171,28 @@ def _skip_leading_options(words: tuple[Word, ...]) -> tuple[int, bool]:
             place += 1
         elif text in ("-H", "-L"):
             follows = True
-        elif text not in ("-P", "-E", "-s", "-x") and not _LEVEL.fullmatch(text):
+        elif text not in ("-P", "-E", "-s", "-x") and not _FIND_OPTIMIZATION.fullmatch(text):
             break
         place += 1
     return place, follows
 
 
-def _begins_expression(text: str) -> bool:
+def _is_expression_start(text: str) -> bool:
     return text.startswith("-") or text in ("(", ")", "!", ",")
 
 
-def _count_values(word: str) -> int:
+def _count_find_values(word: str) -> int:
     """Return how many values a test or action takes. Raises UnknownWord if it is not listed."""
-    if word in _TESTS:
+    if word in _FIND_FLAGS:
         return 0
-    if word in _TESTS_OF_TEXT or word in _TESTS_OF_PATHS or _NEWER.fullmatch(word):
+    if word in _FIND_TEXT_OPTIONS or word in _FIND_PATH_OPTIONS or _FIND_NEWER.fullmatch(word):
         return 1
     if why := _FIND_REFUSED.get(word):
         raise UnknownWord(f"find {why} ({word})")
     raise UnknownWord(f"find's {word!r} is not known to be harmless")
 
 
-def _end_of_exec(words: tuple[Word, ...], place: int) -> int:
+def _find_end_of_exec(words: tuple[Word, ...], place: int) -> int:
     """Return the index of the `;`, or of the `+` after `{}`, that ends the command of `-exec`."""
     for at in range(place, len(words)):
         if words[at].text == ";" or (words[at].text == "+" and words[at - 1].text == "{}" and at > place):
@@ -200,9 +200,9 @@ def _end_of_exec(words: tuple[Word, ...], place: int) -> int:
     raise UnknownWord("the command of -exec does not end")
 
 
-def _judge_started(call: tuple[Word, ...], several: bool, judge_call: Judge) -> Judgement:
+def _judge_find_exec(call: tuple[Word, ...], several: bool, judge_call: Judge) -> Judgement:
     """Judge a command that is started with `{}` for one file name or for several."""
-    filled = tuple(Word(_FOUND, glob=several) if word.text == "{}" else word for word in call)
+    filled = tuple(Word(_NAME_PLACEHOLDER, glob=several) if word.text == "{}" else word for word in call)
     return judge_with_names(filled, judge_call)
 
 
@@ -212,27 +212,27 @@ def judge_with_names(words: tuple[Word, ...], judge_call: Judge, *, inert: bool 
     Args:
         inert: names may look like options, so only programs without a harmful option are accepted.
     """
-    if not words or words[0].dynamic or words[0].glob or "/" in words[0].text or words[0].text == _FOUND:
+    if not words or words[0].dynamic or words[0].glob or "/" in words[0].text or words[0].text == _NAME_PLACEHOLDER:
         raise UnknownWord("what is started for each file is not a plain program")
     program = words[0].text
-    if program in _NOT_INSIDE or (inert and program not in _INERT):
+    if program in _NEVER_STARTED or (inert and program not in _HARMLESS_WITH_ANY_OPTION):
         raise UnknownWord(f"{program!r} is started with names of files, and is not known to be harmless then")
-    if any(_FILLED_IN.search(word.text) for word in words):
+    if any(_PLACEHOLDER_IN_WORD.search(word.text) for word in words):
         raise UnknownWord("a name is put into an argument of what is started for each file")
     judgement = judge_call(words)
     if judgement.network or judgement.git or judgement.lists_arguments:
         raise UnknownWord(f"{program!r} is started for each file, and is not known to be harmless then")
-    return replace(judgement, paths=tuple(word for word in judgement.paths if word.text != _FOUND))
+    return replace(judgement, paths=tuple(word for word in judgement.paths if word.text != _NAME_PLACEHOLDER))
 
 
 def _judge_fd(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
-    at = next((at for at, word in enumerate(words) if word.text in _FD_STARTS), len(words))
+    at = next((at for at, word in enumerate(words) if word.text in _FD_EXEC_OPTIONS), len(words))
     own, inner = words[1:at], words[at + 1 :]
     if at < len(words) and any(word.text == "--" for word in own):
         raise UnknownWord("the place of the command fd starts cannot be told")
-    call = parse_call(read_grammar(_FD), own)
-    paths = list(_paths_of_fd(call)) or [Word(".")]
-    follows = call.has(*_FD_FOLLOWS)
+    call = parse_call(read_grammar(_FD_GRAMMAR), own)
+    paths = list(_list_fd_paths(call)) or [Word(".")]
+    follows = call.has_option(*_FD_FOLLOW_OPTIONS)
     if at == len(words):
         return Judgement(paths=tuple(paths), follows_links=follows)
     if inner and inner[-1].text == ";":
@@ -240,16 +240,16 @@ def _judge_fd(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
     if any(word.dynamic or word.text == ";" for word in inner):
         raise UnknownWord("has arguments computed at run time")
     several = words[at].text in ("-X", "--exec-batch")
-    filled = tuple(Word(_FOUND, glob=several) if word.text == "{}" else word for word in inner)
-    if not any(word.text == _FOUND for word in filled):
-        filled = (*filled, Word(_FOUND, glob=several))
+    filled = tuple(Word(_NAME_PLACEHOLDER, glob=several) if word.text == "{}" else word for word in inner)
+    if not any(word.text == _NAME_PLACEHOLDER for word in filled):
+        filled = (*filled, Word(_NAME_PLACEHOLDER, glob=several))
     if not all(map(_is_below, paths)):
         raise UnknownWord("fd starts a command with names of files that are not below this directory")
     started = judge_with_names(filled, judge_call, inert=True)
     return Judgement(paths=(*paths, *started.paths), follows_links=True, lists_arguments=True)
 
 
-def _paths_of_fd(call: ParsedCall) -> tuple[Word, ...]:
+def _list_fd_paths(call: ParsedCall) -> tuple[Word, ...]:
     """Return the directories that fd searches; its first operand is a pattern."""
     named = tuple(Word(value) for value in call.values("--search-path"))
     if any(word.glob for word in call.operands):
@@ -267,44 +267,44 @@ def judge_started_call(command: SimpleCommand, line: CommandLine | None, judge_c
         UnknownWord: if the call is not known to be harmless.
     """
     starter = command.wrappers[-1]
-    if starter not in STARTERS:
+    if starter not in NAME_PASSING_PROGRAMS:
         raise UnknownWord(f"{starter!r} is started with names of files, and is not known to be harmless then")
     if starter != "xargs":
-        words = tuple(_as_placeholder(word, ("{}", "$INPUT")) for word in command.words)
+        words = tuple(_replace_by_placeholder(word, ("{}", "$INPUT")) for word in command.words)
         started = judge_with_names(words, judge_call, inert=starter != "find")
         return replace(started, follows_links=True, lists_arguments=starter != "find")
-    mark = _mark_of_xargs(command)
-    words = tuple(_as_placeholder(word, (mark, "$INPUT")) for word in command.words)
+    mark = _find_xargs_placeholder(command)
+    words = tuple(_replace_by_placeholder(word, (mark, "$INPUT")) for word in command.words)
     if line is None:
         raise UnknownWord("xargs gets its arguments from what clio cannot see")
-    if command.program == "git" and _is_fed_objects(command, line):
-        names_given = ((), (Word(OBJECT),), (Word(OBJECT), Word(OBJECT)))
+    if command.program == "git" and _is_reading_object_names(command, line):
+        names_given = ((), (Word(OBJECT_PLACEHOLDER),), (Word(OBJECT_PLACEHOLDER), Word(OBJECT_PLACEHOLDER)))
         calls = [
-            tuple(each for word in words for each in (given if word.text == _FOUND else (word,)))
+            tuple(each for word in words for each in (given if word.text == _NAME_PLACEHOLDER else (word,)))
             for given in names_given
         ]
         return [judge_call(call) for call in calls][1]
-    check_feed(command, line)
+    check_names_from_pipe(command, line)
     started = judge_with_names(words, judge_call, inert=True)
     opens = command.program not in _ONLY_PRINT_NAMES
     return replace(started, follows_links=opens, lists_arguments=opens)
 
 
-def _as_placeholder(word: Word, marks: tuple[str, ...]) -> Word:
+def _replace_by_placeholder(word: Word, marks: tuple[str, ...]) -> Word:
     if word.dynamic and word.text in marks:
-        return Word(_FOUND, glob=True)
+        return Word(_NAME_PLACEHOLDER, glob=True)
     if word.dynamic:
         raise UnknownWord("has arguments computed at run time")
     return word
 
 
-def _mark_of_xargs(command: SimpleCommand) -> str:
+def _find_xargs_placeholder(command: SimpleCommand) -> str:
     """Return the text xargs replaces by each line (`-I {}`), "" for none. Raises UnknownWord for unlisted options."""
     inner = command.words[:-1] if command.words[-1:] == (Word("$INPUT", dynamic=True),) else command.words
     for at, word in enumerate(command.written):
         if word.text.rsplit("/", 1)[-1] != "xargs":
             continue
-        call = parse_call(read_grammar(_XARGS, order="stop"), command.written[at + 1 :])
+        call = parse_call(read_grammar(_XARGS_GRAMMAR, order="stop"), command.written[at + 1 :])
         started = tuple(word.text for word in call.operands) or ("echo",)
         if started == tuple(word.text for word in inner):
             marks = call.values("-I")
@@ -314,7 +314,7 @@ def _mark_of_xargs(command: SimpleCommand) -> str:
     raise UnknownWord("the options of xargs cannot be told")
 
 
-def _is_fed_objects(command: SimpleCommand, line: CommandLine) -> bool:
+def _is_reading_object_names(command: SimpleCommand, line: CommandLine) -> bool:
     """Whether xargs reads object names printed by git, and no other command precedes it in the line."""
     at = next((at for at, other in enumerate(line.commands) if other is command), -1)
     if at != 1 or command.upstream != ("git",) or command.stdin is not None:
@@ -325,7 +325,7 @@ def _is_fed_objects(command: SimpleCommand, line: CommandLine) -> bool:
     return behind and plain and first.argv[1:2] != ("rev-parse",) and find_object_revisions(first) is not None
 
 
-def check_feed(command: SimpleCommand, line: CommandLine) -> None:
+def check_names_from_pipe(command: SimpleCommand, line: CommandLine) -> None:
     """Check that xargs reads the names of project files.
 
     Every command of the line must list such names, or select among the lines it receives, or read what xargs starts;
@@ -359,7 +359,7 @@ def is_file_listing(command: SimpleCommand) -> bool:
     if not all(map(_is_below, arguments)):
         return False
     if program in ("fd", "fdfind"):
-        return _matches(_FD, arguments)
+        return _matches_grammar(_FD_GRAMMAR, arguments)
     if program == "echo":
         return bool(arguments) and all(not word.dynamic and _PLAIN_NAME.fullmatch(word.text) for word in arguments)
     if program == "seq":  # its numbers may be file names, if such files exist
@@ -367,11 +367,13 @@ def is_file_listing(command: SimpleCommand) -> bool:
     if program == "find":
         return not any(word.text in ("-printf", "-ls", "-exec") for word in arguments)
     if program == "git":
-        return _git_lists_files(arguments)
+        return _is_git_file_listing(arguments)
     if program == "grep" and command.wrappers[-1:] == ("xargs",):
-        arguments = tuple(Word(_FOUND) if word == Word("$INPUT", dynamic=True) else word for word in arguments)
-    spec, needs = _LISTS.get(program), _LISTS_ONLY_WITH.get(program)
-    return spec is not None and _matches(spec, arguments, needs)
+        arguments = tuple(
+            Word(_NAME_PLACEHOLDER) if word == Word("$INPUT", dynamic=True) else word for word in arguments
+        )
+    spec, needs = _FILE_LISTINGS.get(program), _LISTING_OPTIONS.get(program)
+    return spec is not None and _matches_grammar(spec, arguments, needs)
 
 
 def _is_below(word: Word) -> bool:
@@ -379,49 +381,49 @@ def _is_below(word: Word) -> bool:
     return not word.text.startswith(("/", "~")) and ".." not in word.text
 
 
-def _git_lists_files(arguments: tuple[Word, ...]) -> bool:
+def _is_git_file_listing(arguments: tuple[Word, ...]) -> bool:
     """Whether git lists files of the working tree. Without `--`, a word after a pattern may be a revision."""
     subcommand = arguments[0].text if arguments else ""
-    spec, needs = _GIT_LISTS.get(subcommand), _LISTS_ONLY_WITH.get(f"git {subcommand}")
+    spec, needs = _GIT_FILE_LISTINGS.get(subcommand), _LISTING_OPTIONS.get(f"git {subcommand}")
     rest = arguments[1:]
     if subcommand == "grep" and Word("--") in rest:
         if any(word.dynamic for word in rest):
             return False
         rest = rest[: rest.index(Word("--"))]
-    return spec is not None and _matches(spec, rest, needs)
+    return spec is not None and _matches_grammar(spec, rest, needs)
 
 
 def is_line_filter(command: SimpleCommand) -> bool:
     """Whether a command passes on whole lines of its input unchanged."""
-    spec, arguments = _CHOOSES.get(command.program), command.words[1:]
-    if spec is None or not command.upstream or not _matches(spec, arguments):
+    spec, arguments = _LINE_FILTERS.get(command.program), command.words[1:]
+    if spec is None or not command.upstream or not _matches_grammar(spec, arguments):
         return False
     if command.program != "grep":
         return True
     call = parse_call(read_grammar(spec), arguments)
-    return len(call.operands) == (0 if call.has("-e") else 1)
+    return len(call.operands) == (0 if call.has_option("-e") else 1)
 
 
-def _matches(spec: str, arguments: tuple[Word, ...], needs: tuple[str, ...] | None = None) -> bool:
+def _matches_grammar(spec: str, arguments: tuple[Word, ...], needs: tuple[str, ...] | None = None) -> bool:
     """Whether arguments match a grammar and include one of these options."""
     try:
         call = parse_call(read_grammar(spec), arguments)
     except UnknownWord:
         return False
-    return needs is None or call.has(*needs)
+    return needs is None or call.has_option(*needs)
 
 
-_FUNCTION = re.compile(r"\(\s*\)|\bfunction\b")
-_NULS = re.compile(r"-print0|--(?:null|print0|zero)\S*|-\w*[zZ0]\w*")
+_FUNCTION_DEFINITION = re.compile(r"\(\s*\)|\bfunction\b")
+_NUL_OPTIONS = re.compile(r"-print0|--(?:null|print0|zero)\S*|-\w*[zZ0]\w*")
 """Options that end names with NUL, which the shell drops: `.` and `./a` would become `../a`."""
-_FED_WITH_OBJECTS = word_set("git echo printf")
-_FED_WITH_FILES = word_set("""
+_OBJECT_NAME_READERS = word_set("git echo printf")
+_FILE_NAME_READERS = word_set("""
     wc cat head tail ls stat grep egrep fgrep md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum
     basename dirname echo nl cut du printf sed sort file git test [
     """)
 
 
-class Printed(Struct, frozen=True):
+class SubstitutionOutput(Struct, frozen=True):
     """The possible output of a substitution.
 
     Attributes:
@@ -435,16 +437,16 @@ class Printed(Struct, frozen=True):
     files: bool = False
 
 
-FILES = Printed((Word("*", glob=True), Word("")), _FED_WITH_FILES, files=True)
-_HERE = Printed((Word("."),))
+FILE_NAMES_OUTPUT = SubstitutionOutput((Word("*", glob=True), Word("")), _FILE_NAME_READERS, files=True)
+_CURRENT_FOLDER_OUTPUT = SubstitutionOutput((Word("."),))
 
 
 def has_function(text: str) -> bool:
     """Whether a line may define a function, so that program names may mean something else."""
-    return _FUNCTION.search(text) is not None
+    return _FUNCTION_DEFINITION.search(text) is not None
 
 
-def find_printed(line: CommandLine) -> Printed | None:
+def find_substitution_output(line: CommandLine) -> SubstitutionOutput | None:
     """Return what the commands of a substitution may print; None if it cannot be determined."""
     commands = line.commands
     plain = all(
@@ -452,33 +454,33 @@ def find_printed(line: CommandLine) -> Printed | None:
     )
     if not commands or not plain or line.unknown or line.redirects or line.loops:
         return None
-    if list_files(commands):
-        return FILES
+    if is_file_listing_pipe(commands):
+        return FILE_NAMES_OUTPUT
     first, *more = commands
     if more:
         return None
-    return _HERE if first.words == (Word("pwd"),) else _find_objects(first)
+    return _CURRENT_FOLDER_OUTPUT if first.words == (Word("pwd"),) else _find_object_output(first)
 
 
-def list_files(commands: tuple[SimpleCommand, ...]) -> bool:
+def is_file_listing_pipe(commands: tuple[SimpleCommand, ...]) -> bool:
     """Whether the commands of a pipe list project files: the first lists them, the others select among its lines."""
     first, rest = commands[0], commands[1:]
     in_order = all(
         each.upstream[-at:] == tuple(one.program for one in commands[:at]) for at, each in enumerate(rest, 1)
     )
-    if any(each.program == "tr" or any(map(_NULS.fullmatch, each.argv)) for each in commands):
+    if any(each.program == "tr" or any(map(_NUL_OPTIONS.fullmatch, each.argv)) for each in commands):
         return False
     return in_order and not first.upstream and is_file_listing(first) and all(map(is_line_filter, rest))
 
 
-def _find_objects(command: SimpleCommand) -> Printed | None:
+def _find_object_output(command: SimpleCommand) -> SubstitutionOutput | None:
     """Return the object names git prints. `git rev-parse x` prints `x` itself if there is no such object."""
     operands = find_object_revisions(command)
     if operands is None:
         return None
     given = operands if "rev-parse" in command.argv else ()
-    texts = ("", OBJECT, f"{OBJECT} {OBJECT}", *given)
-    return Printed(tuple(map(Word, texts)), _FED_WITH_OBJECTS)
+    texts = ("", OBJECT_PLACEHOLDER, f"{OBJECT_PLACEHOLDER} {OBJECT_PLACEHOLDER}", *given)
+    return SubstitutionOutput(tuple(map(Word, texts)), _OBJECT_NAME_READERS)
 
 
 def _judge_words(words: tuple[Word, ...]) -> Judgement:
@@ -494,16 +496,16 @@ _JUDGES: dict[str, Judge] = {
     **PROGRAMS,
     **BUILTINS,
     **DEVELOPER_TOOLS,
-    **GIT,
+    **GIT_JUDGES,
     **sed.JUDGES,
     **awk.JUDGES,
     **jq.JUDGES,
     **system_programs.JUDGES,
-    **build_judges(_judge_words),
+    **make_search_judges(_judge_words),
 }
 
 
-def is_listed(program: str) -> bool:
+def has_readonly_grammar(program: str) -> bool:
     """Whether a program has a grammar, so that some of its calls are known to be harmless."""
     return program in _JUDGES
 
@@ -518,9 +520,9 @@ def get_judge(program: str) -> Judge:
     return _JUDGES[program]
 
 
-def is_started(command: SimpleCommand) -> bool:
+def is_started_by_search(command: SimpleCommand) -> bool:
     """Whether find, fd or xargs starts the command, so that some of its words are file names."""
-    return not STARTERS.isdisjoint(command.wrappers)
+    return not NAME_PASSING_PROGRAMS.isdisjoint(command.wrappers)
 
 
 def judge_read_only(command: SimpleCommand, line: CommandLine | None = None) -> Judgement | str:
@@ -533,7 +535,7 @@ def judge_read_only(command: SimpleCommand, line: CommandLine | None = None) -> 
         line: the line that contains the command; needed for what xargs starts.
     """
     try:
-        if is_started(command):
+        if is_started_by_search(command):
             return judge_started_call(command, line, _judge_words)
         return _judge_words(command.words)
     except UnknownWord as error:

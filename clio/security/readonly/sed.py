@@ -86,18 +86,18 @@ def parse_script(fragments: tuple[str, ...]) -> Script:
         UnknownWord: if it is not known to be harmless.
     """
     text = "\n".join(fragments)
-    parser = _Parser(text)
+    parser = _SedParser(text)
     place = -1
     for fragment in fragments[:-1]:
         place += len(fragment) + 1
         parser.ends.add(place)
-    script = parser.script()
+    script = parser.parse_script()
     if script.render() != text:
         raise UnknownWord("the sed script is not understood as a whole")
     return script
 
 
-class _Parser:
+class _SedParser:
     """Reads one script from left to right. ends: the ends of its parts, which only inserted text may cross."""
 
     def __init__(self, text: str) -> None:
@@ -108,7 +108,7 @@ class _Parser:
         self.label_line = False
         """Whether the current line contains a label, which in BSD sed extends to the end of the line."""
 
-    def script(self) -> Script:
+    def parse_script(self) -> Script:
         if len(self.text) > _MAX_SCRIPT:
             raise UnknownWord("the sed script is too long to check")
         if _CONTROL.search(self.text) or _HALF_CHARACTER.search(self.text):
@@ -116,12 +116,12 @@ class _Parser:
         commands: list[Command] = []
         depth = 0
         while True:
-            leading = self.take(_SEPARATORS)
+            leading = self.take_match(_SEPARATORS)
             if "\n" in leading:
                 self.label_line = False
             if self.at == len(self.text):
                 break
-            command = self.command(leading)
+            command = self.parse_command(leading)
             commands.append(command)
             depth += {"{": 1, "}": -1}.get(command.name, 0)
             if depth < 0:
@@ -133,7 +133,7 @@ class _Parser:
     def peek(self) -> str:
         return self.text[self.at : self.at + 1]
 
-    def take(self, pattern: re.Pattern[str]) -> str:
+    def take_match(self, pattern: re.Pattern[str]) -> str:
         """Consume and return the text that a pattern matches here; "" for none."""
         match = pattern.match(self.text, self.at)
         if match is None:
@@ -141,8 +141,8 @@ class _Parser:
         self.at = match.end()
         return match[0]
 
-    def command(self, leading: str) -> Command:
-        addresses = self.addresses()
+    def parse_command(self, leading: str) -> Command:
+        addresses = self.parse_addresses()
         name = self.peek()
         self.at += len(name)
         begin = self.at
@@ -153,53 +153,53 @@ class _Parser:
         if name == "{":
             pass
         elif name == "}" or (name and name in _PLAIN_COMMANDS):
-            self.end_command()
+            self.check_command_end()
         elif name == "#":
-            self.comment()
+            self.parse_comment()
         elif name == "s":
-            self.substitute()
+            self.parse_substitute()
         elif name == "y":
-            self.transliterate()
+            self.parse_transliterate()
         elif name and name in "aic":
-            self.inserted_text(name)
+            self.parse_inserted_text(name)
         elif name and name in "rR":
-            self.file_name(name)
+            self.parse_file_name(name)
         elif name and name in "qQl":
-            self.take(_BLANKS)
-            self.take(_NUMBER)
-            self.end_command()
+            self.take_match(_BLANKS)
+            self.take_match(_NUMBER)
+            self.check_command_end()
         elif name and name in ":btT":
-            self.label(name)
+            self.parse_label(name)
         else:
             raise UnknownWord(f"the sed script uses {name!r}, which is no command clio knows" if name else _INCOMPLETE)
         return Command(leading=leading, addresses=addresses, name=name, argument=self.text[begin : self.at])
 
-    def addresses(self) -> tuple[Address, ...]:
+    def parse_addresses(self) -> tuple[Address, ...]:
         """Parse what precedes a command's letter: up to two addresses, and `!`."""
         found: list[Address] = []
         begin = self.at
-        if self.address(second=False):
+        if self.parse_address(second=False):
             found.append(Address(self.text[begin : self.at]))
             begin = self.at
-            self.take(_BLANKS)
+            self.take_match(_BLANKS)
             if self.peek() == ",":
                 self.at += 1
-                self.take(_BLANKS)
-                if not self.address(second=True):
+                self.take_match(_BLANKS)
+                if not self.parse_address(second=True):
                     raise UnknownWord("the sed script has no address after a comma")
                 found.append(Address(self.text[begin : self.at]))
                 begin = self.at
-                self.take(_BLANKS)
+                self.take_match(_BLANKS)
         if self.peek() == "!":
             self.at += 1
-            self.take(_BLANKS)
+            self.take_match(_BLANKS)
         if self.at > begin:
             found.append(Address(self.text[begin : self.at]))
         return tuple(found)
 
-    def address(self, *, second: bool) -> bool:
+    def parse_address(self, *, second: bool) -> bool:
         """Parse one address, if there is one."""
-        if self.take(_LINE_ADDRESS) or (second and self.take(_OFFSET_ADDRESS)):
+        if self.take_match(_LINE_ADDRESS) or (second and self.take_match(_OFFSET_ADDRESS)):
             return True
         delimiter = self.peek()
         if delimiter == "\\":
@@ -209,7 +209,7 @@ class _Parser:
             return False
         self.at += 1
         self.check_delimiter(delimiter)
-        self.regex(delimiter)
+        self.parse_regex(delimiter)
         while self.peek() and self.peek() in "IM":
             self.at += 1
         return True
@@ -218,7 +218,7 @@ class _Parser:
         if delimiter not in _DELIMITERS:
             raise UnknownWord(f"the sed script uses {delimiter!r} as a delimiter" if delimiter else _INCOMPLETE)
 
-    def regex(self, delimiter: str) -> None:
+    def parse_regex(self, delimiter: str) -> None:
         """Parse a regular expression and its closing delimiter.
 
         Every sed skips the character after a backslash, and ignores delimiters in brackets. Versions disagree on where
@@ -228,7 +228,7 @@ class _Parser:
             if letter in ("", "\n"):
                 raise UnknownWord("a regular expression of the sed script does not end on its line")
             if letter == "[":
-                self.brackets(delimiter)
+                self.parse_brackets(delimiter)
                 continue
             if letter == "\\":
                 self.at += 1
@@ -237,7 +237,7 @@ class _Parser:
             self.at += 1
         self.at += 1
 
-    def brackets(self, delimiter: str) -> None:
+    def parse_brackets(self, delimiter: str) -> None:
         """Parse a bracket expression in a regular expression."""
         begin = self.at
         self.at += 1
@@ -250,7 +250,7 @@ class _Parser:
             if letter in ("", "\n"):
                 raise UnknownWord("brackets of the sed script are not closed")
             if letter == "[" and self.text[self.at + 1 : self.at + 2] in (":", ".", "="):
-                if not self.take(_BRACKET_CLASS):
+                if not self.take_match(_BRACKET_CLASS):
                     raise UnknownWord("brackets of the sed script are read in different ways")
                 classes = True
                 continue
@@ -261,7 +261,7 @@ class _Parser:
         if classes and delimiter in self.text[begin : self.at]:
             raise UnknownWord("brackets of the sed script are read in different ways")
 
-    def replacement(self, delimiter: str, *, lines: bool) -> str:
+    def parse_replacement(self, delimiter: str, *, lines: bool) -> str:
         """Parse the replacement of `s`, or one half of `y`, with its delimiter. lines: newlines are allowed."""
         begin = self.at
         while (letter := self.peek()) != delimiter:
@@ -270,14 +270,14 @@ class _Parser:
             if letter == "\\":
                 self.at += 1
                 if self.peek() == "\n":
-                    self.continue_line(lines=lines)
+                    self.take_continuation(lines=lines)
                 elif not self.peek():
                     raise UnknownWord("a replacement of the sed script does not end on its line")
             self.at += 1
         self.at += 1
         return self.text[begin : self.at - 1]
 
-    def continue_line(self, *, lines: bool) -> None:
+    def take_continuation(self, *, lines: bool) -> None:
         if not lines or self.at in self.ends:
             raise UnknownWord("a part of the sed script goes on where it may not")
         self.check_label_line()
@@ -287,72 +287,72 @@ class _Parser:
         if self.label_line:
             raise UnknownWord("the sed script goes on in a new line after a label, which is read in different ways")
 
-    def substitute(self) -> None:
+    def parse_substitute(self) -> None:
         delimiter = self.peek()
         self.at += 1
         self.check_delimiter(delimiter)
-        self.regex(delimiter)
-        self.replacement(delimiter, lines=True)
-        self.take(_FLAGS)
+        self.parse_regex(delimiter)
+        self.parse_replacement(delimiter, lines=True)
+        self.take_match(_FLAGS)
         flag = self.peek()
         if flag == "e":
             raise UnknownWord("the sed script uses the flag 'e', which runs a command")
         if flag == "w":
             raise UnknownWord("the sed script uses the flag 'w', which writes a file")
-        self.end_command()
+        self.check_command_end()
 
-    def transliterate(self) -> None:
+    def parse_transliterate(self) -> None:
         delimiter = self.peek()
         self.at += 1
         self.check_delimiter(delimiter)
-        halves = self.replacement(delimiter, lines=False), self.replacement(delimiter, lines=False)
+        halves = self.parse_replacement(delimiter, lines=False), self.parse_replacement(delimiter, lines=False)
         if any("[" in half for half in halves):
             raise UnknownWord("the sed script has a bracket in 'y', which is read in different ways")
-        self.end_command()
+        self.check_command_end()
 
-    def inserted_text(self, name: str) -> None:
+    def parse_inserted_text(self, name: str) -> None:
         """Parse the text of `a`, `i` or `c`: on the same line, or on the next lines after a backslash."""
-        blanks = self.take(_BLANKS)
+        blanks = self.take_match(_BLANKS)
         if self.peek() != "\\":
-            if not self.take(_ONE_LINE):
+            if not self.take_match(_ONE_LINE):
                 raise UnknownWord(f"the sed script has no text after {name!r}")
         else:
             self.at += 1
             if self.peek() == "\n":
                 self.check_label_line()
                 self.at += 1
-                if not self.take(_TEXT):
+                if not self.take_match(_TEXT):
                     raise UnknownWord(f"the sed script has no text after {name!r}")
-            elif blanks or not self.take(_ONE_LINE):
+            elif blanks or not self.take_match(_ONE_LINE):
                 raise UnknownWord(f"the text after {name!r} in the sed script is read in different ways")
         if self.peek() not in ("", "\n"):
             raise UnknownWord(f"the text after {name!r} in the sed script is read in different ways")
 
-    def file_name(self, name: str) -> None:
-        self.take(_BLANKS)
-        file = self.take(_FILE_NAME)
+    def parse_file_name(self, name: str) -> None:
+        self.take_match(_BLANKS)
+        file = self.take_match(_FILE_NAME)
         if not file or self.peek() not in ("", "\n"):
             raise UnknownWord(f"the file that {name!r} reads in the sed script is not named plainly")
         self.files.append(file)
 
-    def label(self, name: str) -> None:
-        self.take(_BLANKS)
-        label = self.take(_LABEL)
+    def parse_label(self, name: str) -> None:
+        self.take_match(_BLANKS)
+        label = self.take_match(_LABEL)
         if name == ":" and not label:
             raise UnknownWord("the sed script has a label without a name")
-        self.take(_BLANKS)
+        self.take_match(_BLANKS)
         if self.peek() not in ("", "\n"):
             self.label_line = True
-        self.end_command()
+        self.check_command_end()
 
-    def comment(self) -> None:
+    def parse_comment(self) -> None:
         while self.peek() not in ("", "\n"):
             self.at += 1
         if self.text[self.at - 1] == "\\":
             raise UnknownWord("a comment of the sed script ends in a backslash")
 
-    def end_command(self) -> None:
-        self.take(_BLANKS)
+    def check_command_end(self) -> None:
+        self.take_match(_BLANKS)
         if self.peek() not in ("", "\n", ";", "}", "#"):
             raise UnknownWord(f"the sed script has {self.peek()!r} where a command ends")
 
@@ -362,7 +362,7 @@ _INCOMPLETE = "the sed script is not complete"
 
 def _judge_sed(words: tuple[Word, ...]) -> Judgement:
     call = _parse_options(words[1:])
-    if call.has("--version", "--help") and len(words) == 2:
+    if call.has_option("--version", "--help") and len(words) == 2:
         return Judgement()
     scripts, operands = call.values(*_SCRIPT_OPTIONS), call.operands
     if not scripts:
@@ -391,7 +391,7 @@ def _parse_options(arguments: tuple[Word, ...]) -> ParsedCall:
         raise
     if call.values(*_SCRIPT_OPTIONS, "-l", "--line-length") != leading.values(*_SCRIPT_OPTIONS, "-l", "--line-length"):
         raise UnknownWord("an option of sed with a value comes after a file name")
-    if not call.has(*_SCRIPT_OPTIONS) and call.operands[:1] != leading.operands[:1]:
+    if not call.has_option(*_SCRIPT_OPTIONS) and call.operands[:1] != leading.operands[:1]:
         raise UnknownWord("the place of the sed script is read in different ways")
     return call
 

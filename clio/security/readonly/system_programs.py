@@ -13,7 +13,7 @@ from clio.security.readonly.grammar import (
     Order,
     ParsedCall,
     UnknownWord,
-    judge_by,
+    make_judge,
     parse_call,
     read_grammar,
 )
@@ -89,7 +89,7 @@ _SUM = "-b -t -w -z --binary --text --tag --zero ; path*"
 _SCREEN = "cols|lines|colors|bold|sgr0|smul|rmul|rev|setaf|setab|cuu|cub|el|ed|longname"
 
 
-def _reads(
+def _make_program_judge(
     spec: str,
     *,
     order: Order = "permute",
@@ -99,17 +99,17 @@ def _reads(
 ) -> Judge:
     """Create the judge of a program in this table. Its help and version are always allowed."""
     spec = f"--help --version {spec}"
-    return judge_by(spec, order=order, long_single_dash=long_single_dash, check=check, follows=follows)
+    return make_judge(spec, order=order, long_single_dash=long_single_dash, check=check, follows=follows)
 
 
-def judge_search(spec: str, *, given: tuple[str, ...], follows: tuple[str, ...]) -> Judge:
+def make_search_judge(spec: str, *, given: tuple[str, ...], follows: tuple[str, ...]) -> Judge:
     """Create the judge of a program whose first operand is a pattern, unless one of the options in `given` has it."""
 
     def judge(words: tuple[Word, ...]) -> Judgement:
         call = parse_call(read_grammar(f"{spec} ; path*"), words[1:])
-        if not call.has(*given):
+        if not call.has_option(*given):
             call = parse_call(read_grammar(f"{spec} ; text path*"), words[1:])
-        return Judgement(paths=call.paths, follows_links=call.has(*follows))
+        return Judgement(paths=call.paths, follows_links=call.has_option(*follows))
 
     return judge
 
@@ -128,7 +128,7 @@ def _judge_tree(words: tuple[Word, ...]) -> Judgement:
         if re.match(r"-[^-]*[LPI].", word.text):
             raise UnknownWord(f"the option {word.text!r} means different things to versions of tree")
     call = parse_call(read_grammar(f"--help --version {_TREE}"), words[1:])
-    return Judgement(paths=call.paths, follows_links=call.has("-l"))
+    return Judgement(paths=call.paths, follows_links=call.has_option("-l"))
 
 
 def _judge_xxd(words: tuple[Word, ...]) -> Judgement:
@@ -171,7 +171,7 @@ def _check_ps(call: ParsedCall) -> None:
 
 
 def _check_netstat(call: ParsedCall) -> None:
-    if not call.has("-n", "--numeric"):
+    if not call.has_option("-n", "--numeric"):
         raise UnknownWord("without -n it asks a name server")
 
 
@@ -214,157 +214,159 @@ def _judge_bracket(words: tuple[Word, ...]) -> Judgement:
 
 PROGRAMS: dict[str, Judge] = {
     # files and their contents
-    "cat": _reads(
+    "cat": _make_program_judge(
         "-A -b -e -E -n -s -t -T -u -v --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs"
         " --show-nonprinting ; path*"
     ),
-    "head": _reads(
+    "head": _make_program_judge(
         "-c=number -n=number -q -v -z -# --bytes=number --lines=number --quiet --silent --verbose --zero-terminated"
         " ; path*"
     ),
     # It may follow a file without end; commands have a time limit.
-    "tail": _reads(
+    "tail": _make_program_judge(
         "-c=number -n=number -q -v -z -f -F -r -s=number -# --bytes=number --lines=number --quiet --silent --verbose"
         " --zero-terminated --follow? --retry --sleep-interval=number ; path*"
     ),
-    "wc": _reads("-c -m -l -L -w --bytes --chars --lines --max-line-length --words --total= ; path*"),
-    "ls": _reads(_LS, follows=("-L", "--dereference")),
-    "dir": _reads(_LS, follows=("-L", "--dereference")),
-    "stat": _reads("-L -f -t -x -n -q -r -s -c= --format= --printf= --terse --file-system --dereference ; path*"),
+    "wc": _make_program_judge("-c -m -l -L -w --bytes --chars --lines --max-line-length --words --total= ; path*"),
+    "ls": _make_program_judge(_LS, follows=("-L", "--dereference")),
+    "dir": _make_program_judge(_LS, follows=("-L", "--dereference")),
+    "stat": _make_program_judge(
+        "-L -f -t -x -n -q -r -s -c= --format= --printf= --terse --file-system --dereference ; path*"
+    ),
     # These query the file system of a path and open nothing.
-    "df": _reads(
+    "df": _make_program_judge(
         "-a -B= -h -H -i -k -l -m -P -T -t= -x= --all --block-size= --human-readable --si --inodes --local"
         " --portability --print-type --type= --exclude-type= --total --output? ; text*"
     ),
-    "du": _reads(
+    "du": _make_program_judge(
         "-a -A -b -B= -c -d=number -h -H -k -l -L -m -P -s -S -t= -x -0 --all --apparent-size --block-size= --bytes"
         " --total --max-depth=number --human-readable --si --count-links --dereference --dereference-args"
         " --no-dereference --null --separate-dirs --summarize --threshold= --time? --time-style= --exclude="
         " --one-file-system --inodes ; path*",
         follows=("-L", "--dereference"),
     ),
-    "file": _reads(
+    "file": _make_program_judge(
         "-b -i -I -k -L -h -n -N -r -0 --brief --mime --mime-type --mime-encoding --keep-going --dereference"
         " --no-dereference --no-buffer --no-pad --raw --print0 --extension ; path+"
     ),
-    "strings": _reads(
+    "strings": _make_program_judge(
         "-a -f -w -n=number -t=(d|o|x) -e=(s|S|b|l|B|L) -o -# --all --print-file-name --bytes=number --radix=(d|o|x)"
         " --encoding=(s|S|b|l|B|L) --include-all-whitespace ; path*",
         check=_check_strings,
     ),
     # Without the options that search debug information elsewhere, or download it: -l, -S, -g, -t, -x, -w.
-    "nm": _reads(
+    "nm": _make_program_judge(
         "-a -A -C -D -g -n -o -p -P -r -S -s -u --debug-syms --print-file-name --demangle --dynamic --extern-only"
         " --numeric-sort --no-sort --portability --reverse-sort --print-size --size-sort --print-armap --undefined-only"
         " --defined-only ; path+",
         check=_check_strings,
     ),
-    "readelf": _reads(
+    "readelf": _make_program_judge(
         "-a -h -l -S -s -d -r -n -V -A -W -e -g -t -I -u -c -x= -p= --all --file-header --program-headers --segments"
         " --section-headers --sections --headers --section-groups --section-details --symbols --syms --dyn-syms --notes"
         " --relocs --unwind --dynamic --version-info --arch-specific --archive-index --histogram --wide --hex-dump="
         " --string-dump= ; path+",
         check=_check_strings,
     ),
-    "objdump": _reads(
+    "objdump": _make_program_judge(
         "-a -f -h -p -d -D -r -R -T -s -C -w -z -j= -M= --archive-headers --file-headers --section-headers --headers"
         " --private-headers --disassemble --disassemble-all --reloc --dynamic-reloc --dynamic-syms --full-contents"
         " --demangle --wide --disassemble-zeroes --no-show-raw-insn --show-raw-insn --no-addresses --section="
         " --start-address= --stop-address= --disassembler-options= ; path+",
         check=_check_strings,
     ),
-    "sort": _reads(
+    "sort": _make_program_judge(
         "-b -c -C -d -f -g -h -i -m -M -n -r -R -s -u -V -z -k= -t= -S=number --ignore-leading-blanks --check?"
         " --dictionary-order --ignore-case --general-numeric-sort --human-numeric-sort --ignore-nonprinting --merge"
         " --month-sort --numeric-sort --reverse --random-sort --stable --unique --version-sort --zero-terminated"
         " --key= --field-separator= --sort= --parallel=number --debug ; path*"
     ),
     # It writes to a second operand.
-    "uniq": _reads(
+    "uniq": _make_program_judge(
         "-c -d -D -i -u -z -f=number -s=number -w=number --count --repeated --all-repeated? --ignore-case --unique"
         " --zero-terminated --skip-fields=number --skip-chars=number --check-chars=number --group? ; path?",
         order="first",
     ),
-    "cut": _reads(
+    "cut": _make_program_judge(
         "-b= -c= -d= -f= -n -s -z --bytes= --characters= --delimiter= --fields= --only-delimited --complement"
         " --output-delimiter= --zero-terminated ; path*"
     ),
-    "tr": _reads("-c -C -d -s -t -u --complement --delete --squeeze-repeats --truncate-set1 ; text text?"),
-    "paste": _reads("-d= -s -z --delimiters= --serial --zero-terminated ; path*"),
-    "join": _reads(
+    "tr": _make_program_judge("-c -C -d -s -t -u --complement --delete --squeeze-repeats --truncate-set1 ; text text?"),
+    "paste": _make_program_judge("-d= -s -z --delimiters= --serial --zero-terminated ; path*"),
+    "join": _make_program_judge(
         "-a=number -e= -i -j=number -o= -t= -v=number -1=number -2=number -z --ignore-case --check-order"
         " --nocheck-order --header --zero-terminated ; path path"
     ),
-    "comm": _reads(
+    "comm": _make_program_judge(
         "-1 -2 -3 -i -z --check-order --nocheck-order --output-delimiter= --total --zero-terminated ; path path"
     ),
-    "nl": _reads(
+    "nl": _make_program_judge(
         "-b= -d= -f= -h= -i=number -l=number -n= -p -s= -v=number -w=number --body-numbering= --number-format="
         " --number-separator= --number-width=number --starting-line-number=number ; path*"
     ),
-    "tac": _reads("-b -r -s= --before --regex --separator= ; path*"),
-    "rev": _reads("; path*"),
-    "fold": _reads("-b -s -w=number -# --bytes --spaces --width=number ; path*"),
-    "fmt": _reads(
+    "tac": _make_program_judge("-b -r -s= --before --regex --separator= ; path*"),
+    "rev": _make_program_judge("; path*"),
+    "fold": _make_program_judge("-b -s -w=number -# --bytes --spaces --width=number ; path*"),
+    "fmt": _make_program_judge(
         "-c -s -t -u -w=number -g=number -p= -# --crown-margin --split-only --tagged-paragraph --uniform-spacing"
         " --width=number --goal=number --prefix= ; path*"
     ),
-    "column": _reads(
+    "column": _make_program_judge(
         "-t -x -s= -c=number -o= -N= -R= -J -e -l=number --table --separator= --output-separator= --output-width=number"
         " --table-columns= --table-right= --json --fillrows --keep-empty-lines --table-noheadings ; path*"
     ),
-    "expand": _reads("-i -t= -# --initial --tabs= ; path*"),
-    "unexpand": _reads("-a -t= --all --first-only --tabs= ; path*"),
-    "shuf": _reads("-e -i= -n=number -r -z --echo --input-range= --head-count=number --repeat ; path*"),
-    "tsort": _reads("; path?"),
-    "numfmt": _reads(
+    "expand": _make_program_judge("-i -t= -# --initial --tabs= ; path*"),
+    "unexpand": _make_program_judge("-a -t= --all --first-only --tabs= ; path*"),
+    "shuf": _make_program_judge("-e -i= -n=number -r -z --echo --input-range= --head-count=number --repeat ; path*"),
+    "tsort": _make_program_judge("; path?"),
+    "numfmt": _make_program_judge(
         "-d= -z --delimiter= --field= --format= --from= --from-unit= --grouping --header? --invalid= --padding=number"
         " --round= --suffix= --to= --to-unit= --zero-terminated ; text*"
     ),
-    "od": _reads(
+    "od": _make_program_judge(
         "-a -b -c -d -f -i -l -o -s -x -A=(d|o|x|n) -j=number -N=number -S=number -t= -v -w?number"
         " --address-radix=(d|o|x|n) --skip-bytes=number --read-bytes=number --strings?number --format="
         " --output-duplicates --width?number --endian=(big|little) ; path*"
     ),
-    "hexdump": _reads("-b -c -C -d -o -x -v -e= -f=path -n=number -s=number ; path*"),
+    "hexdump": _make_program_judge("-b -c -C -d -o -x -v -e= -f=path -n=number -s=number ; path*"),
     "xxd": _judge_xxd,
-    "base64": _reads("-d -D -w=number --decode --wrap=number --ignore-garbage ; path?", order="first"),
-    "base32": _reads("-d -D -w=number --decode --wrap=number --ignore-garbage ; path?", order="first"),
-    "cksum": _reads("-a= --algorithm= --untagged --tag --raw --base64 ; path*"),
-    "b2sum": _reads(f"-l=number --length=number {_SUM}"),
+    "base64": _make_program_judge("-d -D -w=number --decode --wrap=number --ignore-garbage ; path?", order="first"),
+    "base32": _make_program_judge("-d -D -w=number --decode --wrap=number --ignore-garbage ; path?", order="first"),
+    "cksum": _make_program_judge("-a= --algorithm= --untagged --tag --raw --base64 ; path*"),
+    "b2sum": _make_program_judge(f"-l=number --length=number {_SUM}"),
     **dict.fromkeys(
         ("md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum"),
-        _reads(_SUM),
+        _make_program_judge(_SUM),
     ),
-    "sum": _reads("-r -s --sysv ; path*"),
-    "md5": _reads("-q -r -n ; path*"),
-    "shasum": _reads("-a=number -b -t --algorithm=number --binary --text ; path*"),
-    "cmp": _reads(
+    "sum": _make_program_judge("-r -s --sysv ; path*"),
+    "md5": _make_program_judge("-q -r -n ; path*"),
+    "shasum": _make_program_judge("-a=number -b -t --algorithm=number --binary --text ; path*"),
+    "cmp": _make_program_judge(
         "-b -i= -l -n=number -s --print-bytes --ignore-initial= --verbose --bytes=number --quiet --silent"
         " ; path path text? text?"
     ),
     "diff": _judge_diff,
-    **dict.fromkeys(("zcat", "gzcat", "bzcat", "xzcat", "zstdcat"), _reads("; path*")),
-    "basename": _reads("-a -s= -z --multiple --suffix= --zero ; text+"),
-    "dirname": _reads("-z --zero ; text+"),
-    "realpath": _reads(
+    **dict.fromkeys(("zcat", "gzcat", "bzcat", "xzcat", "zstdcat"), _make_program_judge("; path*")),
+    "basename": _make_program_judge("-a -s= -z --multiple --suffix= --zero ; text+"),
+    "dirname": _make_program_judge("-z --zero ; text+"),
+    "realpath": _make_program_judge(
         "-e -m -L -P -q -s -z --canonicalize-existing --canonicalize-missing --logical --physical --quiet --strip"
         " --no-symlinks --zero --relative-to=path --relative-base=path ; path+"
     ),
-    "readlink": _reads(
+    "readlink": _make_program_judge(
         "-f -e -m -n -q -s -v -z --canonicalize --canonicalize-existing --canonicalize-missing --no-newline ; path+"
     ),
     "tree": _judge_tree,
-    **dict.fromkeys(("eza", "exa"), _reads(_EZA)),
+    **dict.fromkeys(("eza", "exa"), _make_program_judge(_EZA)),
     **dict.fromkeys(
         ("grep", "egrep", "fgrep"),
-        judge_search(
+        make_search_judge(
             _GREP,
             given=("-e", "-f", "--regexp", "--file", "--help", "--version"),
             follows=("-R", "--dereference-recursive"),
         ),
     ),
-    "rg": judge_search(
+    "rg": make_search_judge(
         _RG,
         given=("-e", "-f", "--regexp", "--file", "--files", "--type-list", "--help", "--version", "-V", "-h"),
         follows=("-L", "--follow"),
@@ -378,60 +380,62 @@ PROGRAMS: dict[str, Judge] = {
     "true": _judge_echo,
     "false": _judge_echo,
     ":": _judge_echo,
-    "expr": _reads("-# ; text+"),
-    "seq": _reads("-# -w -f= -s= --equal-width --format= --separator= ; number+"),
-    "factor": _reads("; number*"),
-    "sleep": _reads("; number+"),
+    "expr": _make_program_judge("-# ; text+"),
+    "seq": _make_program_judge("-# -w -f= -s= --equal-width --format= --separator= ; number+"),
+    "factor": _make_program_judge("; number*"),
+    "sleep": _make_program_judge("; number+"),
     # the machine, its user and its clock
-    "pwd": _reads("-L -P --logical --physical ;"),
-    "date": _reads(
+    "pwd": _make_program_judge("-L -P --logical --physical ;"),
+    "date": _make_program_judge(
         "-d= -R -u -I?(date|hours|minutes|seconds|ns) -r=path -f=path -j -n --date= --utc --universal --rfc-email"
         " --iso-8601?(date|hours|minutes|seconds|ns) --rfc-3339=(date|seconds|ns) --reference=path --file=path"
         " --debug ; text?",
         check=_check_date,
     ),
-    "cal": _reads("-1 -3 -y -m -s -j -w -n=number --one --three --year --monday --sunday --julian ; text? text? text?"),
-    "whoami": _reads(";"),
-    "id": _reads("-a -g -G -n -r -u -z -p -P --group --groups --name --real --user --zero ; text?"),
-    "groups": _reads("; text*"),
-    "logname": _reads(";"),
-    "uname": _reads(
+    "cal": _make_program_judge(
+        "-1 -3 -y -m -s -j -w -n=number --one --three --year --monday --sunday --julian ; text? text? text?"
+    ),
+    "whoami": _make_program_judge(";"),
+    "id": _make_program_judge("-a -g -G -n -r -u -z -p -P --group --groups --name --real --user --zero ; text?"),
+    "groups": _make_program_judge("; text*"),
+    "logname": _make_program_judge(";"),
+    "uname": _make_program_judge(
         "-a -s -n -r -v -m -p -i -o --all --kernel-name --nodename --kernel-release --kernel-version --machine"
         " --processor --hardware-platform --operating-system ;"
     ),
-    "arch": _reads(";"),
-    "nproc": _reads("--all --ignore=number ;"),
-    "uptime": _reads("-p -s --pretty --since ;"),
-    "free": _reads(
+    "arch": _make_program_judge(";"),
+    "nproc": _make_program_judge("--all --ignore=number ;"),
+    "uptime": _make_program_judge("-p -s --pretty --since ;"),
+    "free": _make_program_judge(
         "-b -k -m -g -h -w -t -l -v --bytes --kibi --mebi --gibi --kilo --mega --giga --human --wide --total --si ;"
     ),
     # The other forms query a name server, or set the name.
-    "hostname": _reads("-I -s --all-ip-addresses --short ;"),
-    "getconf": _reads("-a ; text? text?"),
-    "locale": _reads("-a -c -k -m --all-locales --category-name --keyword-name --charmaps ; text*"),
-    "tty": _reads("-s --silent --quiet ;"),
-    "tput": _reads(f"; text({_SCREEN}) number? number?"),
-    "lscpu": _reads(
+    "hostname": _make_program_judge("-I -s --all-ip-addresses --short ;"),
+    "getconf": _make_program_judge("-a ; text? text?"),
+    "locale": _make_program_judge("-a -c -k -m --all-locales --category-name --keyword-name --charmaps ; text*"),
+    "tty": _make_program_judge("-s --silent --quiet ;"),
+    "tput": _make_program_judge(f"; text({_SCREEN}) number? number?"),
+    "lscpu": _make_program_judge(
         "-a -b -c -e? -p? -J -x -y --all --online --offline --extended? --parse? --json --hex --physical ;"
     ),
-    "lsblk": _reads(
+    "lsblk": _make_program_judge(
         "-a -b -d -f -i -J -l -m -n -o= -p -P -r -S -t --all --bytes --fs --json --list --output= --paths ;"
     ),
-    "ps": _reads(_PS, check=_check_ps),
-    "pgrep": _reads(
+    "ps": _make_program_judge(_PS, check=_check_ps),
+    "pgrep": _make_program_judge(
         "-a -c -d= -f -g= -G= -i -l -n -o -P=number -s= -t= -u= -U= -v -w -x --count --full --list-name --list-full"
         " --newest --oldest --exact --parent=number --ignore-case ; text?"
     ),
-    "pidof": _reads("-s -q ; text+"),
-    "pstree": _reads("-a -A -c -g -h -l -n -p -s -t -T -u -U ; text?"),
-    "ss": _reads(
+    "pidof": _make_program_judge("-s -q ; text+"),
+    "pstree": _make_program_judge("-a -A -c -g -h -l -n -p -s -t -T -u -U ; text?"),
+    "ss": _make_program_judge(
         "-h -a -l -n -p -t -u -w -x -s -4 -6 -e -m -i -o -H -O --all --listening --numeric --processes --tcp --udp ;"
     ),
-    "netstat": _reads(
+    "netstat": _make_program_judge(
         "-a -l -n -t -u -r -i -s -4 -6 -p -e -w -x -W --all --listening --numeric --tcp --udp ;", check=_check_netstat
     ),
-    "which": _reads("-a -s ; text+"),
-    "whereis": _reads("-b -m -s -u ; text+"),
+    "which": _make_program_judge("-a -s ; text+"),
+    "whereis": _make_program_judge("-b -m -s -u ; text+"),
 }
 
 
@@ -483,27 +487,27 @@ _CPIO = """
 _PRINTS = ("-c", "--stdout", "--to-stdout")
 _TESTS = ("-t", "--test", "-l", "--list")
 _CHANGES = ("-d", "--decompress", "--uncompress", "-z", "--compress")
-_SAYS = ("--version", "--help", "-V", "-h", "-L", "-H", "--license")
+_HELP_OPTIONS = ("--version", "--help", "-V", "-h", "-L", "-H", "--license")
 _GZIP_ENDINGS = (".gz", "-gz", ".z", "-z", "_z", ".Z", ".tgz", ".taz")
 _ZIP_ENDINGS = (".zip", ".ZIP")
 _WILDCARDS = frozenset("*?[")
 
 
 def _judge_tar(words: tuple[Word, ...]) -> Judgement:
-    call = parse_call(read_grammar(_TAR), _spell_out(words[1:]))
-    if _only_shows_help(call, words):
+    call = parse_call(read_grammar(_TAR), _expand_tar_letters(words[1:]))
+    if _is_help_call(call, words):
         return Judgement()
-    if not call.has("-t", "--list"):
+    if not call.has_option("-t", "--list"):
         raise UnknownWord(f"{words[0].text} is not told to list an archive")
-    if not call.has("-f", "--file"):
+    if not call.has_option("-f", "--file"):
         raise UnknownWord(f"{words[0].text} reads a tape or what a variable names, as no archive is given")
-    _refuse_hosts(call.paths)
+    _check_no_host(call.paths)
     if any(word.text.startswith("@") for word in call.operands):
         raise UnknownWord("an argument that begins with '@' may name another archive")
     return Judgement(paths=tuple(word for word in call.paths if word.text != "-"))
 
 
-def _spell_out(arguments: tuple[Word, ...]) -> tuple[Word, ...]:
+def _expand_tar_letters(arguments: tuple[Word, ...]) -> tuple[Word, ...]:
     """Expand an old-style first word of tar (`tar tvf x`) to separate options.
 
     Each letter with a value takes the next word, in the order of the letters.
@@ -523,15 +527,15 @@ def _spell_out(arguments: tuple[Word, ...]) -> tuple[Word, ...]:
     return (*found, *rest)
 
 
-def _refuse_hosts(paths: tuple[Word, ...]) -> None:
+def _check_no_host(paths: tuple[Word, ...]) -> None:
     """Refuse archive names with a colon, which tar and cpio take for a file on another machine."""
     if any(":" in word.text for word in paths):
         raise UnknownWord("an archive with a colon in its name may be on another machine")
 
 
-def _only_shows_help(call: ParsedCall, words: tuple[Word, ...]) -> bool:
+def _is_help_call(call: ParsedCall, words: tuple[Word, ...]) -> bool:
     """Whether the call is only `program --help` or similar."""
-    return len(words) == 2 and call.has(*_SAYS)
+    return len(words) == 2 and call.has_option(*_HELP_OPTIONS)
 
 
 def _judge_unzip(words: tuple[Word, ...]) -> Judgement:
@@ -539,31 +543,31 @@ def _judge_unzip(words: tuple[Word, ...]) -> Judgement:
         return Judgement()
     if len(words) > 1 and words[1].text.startswith("-Z"):
         return _judge_zipinfo(words)
-    call = _parse_zip(_UNZIP, words)
-    if not call.has(*_UNZIP_MODES):
+    call = _parse_zip_call(_UNZIP, words)
+    if not call.has_option(*_UNZIP_MODES):
         raise UnknownWord("unzip writes the files it unpacks")
-    return Judgement(paths=_zip_paths(call))
+    return Judgement(paths=_list_zip_paths(call))
 
 
 def _judge_zipinfo(words: tuple[Word, ...]) -> Judgement:
-    return Judgement(paths=_zip_paths(_parse_zip(_ZIPINFO, words)))
+    return Judgement(paths=_list_zip_paths(_parse_zip_call(_ZIPINFO, words)))
 
 
-def _parse_zip(spec: str, words: tuple[Word, ...]) -> ParsedCall:
+def _parse_zip_call(spec: str, words: tuple[Word, ...]) -> ParsedCall:
     """Parse a call. A second dash negates an option, so `unzip -l -- -v x` unpacks."""
     if any(word.text.startswith("--") for word in words[1:]):
         raise UnknownWord("an option with two dashes means something else to unzip")
     return parse_call(read_grammar(spec, order="first"), words[1:])
 
 
-def _zip_paths(call: ParsedCall) -> tuple[Word, ...]:
+def _list_zip_paths(call: ParsedCall) -> tuple[Word, ...]:
     archive = call.operands[0]
     if not archive.glob and _WILDCARDS & set(archive.text):
         raise UnknownWord("unzip looks for archives by a pattern")
-    return (*_with_endings(archive, _ZIP_ENDINGS), *call.paths[1:])
+    return (*_list_tried_names(archive, _ZIP_ENDINGS), *call.paths[1:])
 
 
-def _with_endings(word: Word, endings: tuple[str, ...]) -> tuple[Word, ...]:
+def _list_tried_names(word: Word, endings: tuple[str, ...]) -> tuple[Word, ...]:
     """Return a path and the other names a program tries for it. The files of a shell pattern exist, so it has no
     others.
     """
@@ -572,7 +576,7 @@ def _with_endings(word: Word, endings: tuple[str, ...]) -> tuple[Word, ...]:
     return (word, *(Word(word.text + ending) for ending in endings))
 
 
-def _judge_packer(
+def _judge_compressor(
     words: tuple[Word, ...], spec: str, *, endings: tuple[str, ...] = (), prints: bool = False
 ) -> Judgement:
     """Judge a compressor that prints, lists or tests.
@@ -581,16 +585,18 @@ def _judge_packer(
         prints: it prints by default.
     """
     call = parse_call(read_grammar(spec), words[1:])
-    if _only_shows_help(call, words):
+    if _is_help_call(call, words):
         return Judgement()
     # The last of several modes applies: `xz -l -d` unpacks.
-    if not prints and not call.has(*_PRINTS) and (call.has(*_CHANGES) or not call.has(*_TESTS)):
+    if not prints and not call.has_option(*_PRINTS) and (call.has_option(*_CHANGES) or not call.has_option(*_TESTS)):
         raise UnknownWord(f"{words[0].text} replaces the files it is given")
-    return Judgement(paths=tuple(found for word in call.paths for found in _with_endings(word, endings)))
+    return Judgement(paths=tuple(found for word in call.paths for found in _list_tried_names(word, endings)))
 
 
-def _packer(spec: str, *, endings: tuple[str, ...] = (), prints: bool = False) -> Judge:
-    judge: Callable[[tuple[Word, ...]], Judgement] = partial(_judge_packer, spec=spec, endings=endings, prints=prints)
+def _make_compressor_judge(spec: str, *, endings: tuple[str, ...] = (), prints: bool = False) -> Judge:
+    judge: Callable[[tuple[Word, ...]], Judgement] = partial(
+        _judge_compressor, spec=spec, endings=endings, prints=prints
+    )
     return judge
 
 
@@ -599,25 +605,27 @@ def _judge_zgrep(words: tuple[Word, ...]) -> Judgement:
     if any(word.glob or "\n" in word.text for word in words):
         raise UnknownWord("zgrep may take the name of a file for a command")
     call = parse_call(read_grammar(_ZGREP, order="first"), words[1:])
-    files = call.operands if call.has("-e", "--regexp") else call.operands[1:]
-    return Judgement(paths=tuple(found for word in files for found in _with_endings(word, _GZIP_ENDINGS)))
+    files = call.operands if call.has_option("-e", "--regexp") else call.operands[1:]
+    return Judgement(paths=tuple(found for word in files for found in _list_tried_names(word, _GZIP_ENDINGS)))
 
 
-_list_7z = judge_by("-slt -ba -bd ; text(l|t) path text*", long_single_dash=True)
+_list_7z = make_judge("-slt -ba -bd ; text(l|t) path text*", long_single_dash=True)
 
 
 def _judge_7z(words: tuple[Word, ...]) -> Judgement:
     judgement = _list_7z(words)
     if any(word.glob or word.text.startswith(("@", "!")) or _WILDCARDS & set(word.text) for word in words[1:]):
         raise UnknownWord(f"{words[0].text} takes an argument for a list or a pattern of names")
-    return replace(judgement, paths=tuple(found for word in judgement.paths for found in _with_endings(word, (".7z",))))
+    return replace(
+        judgement, paths=tuple(found for word in judgement.paths for found in _list_tried_names(word, (".7z",)))
+    )
 
 
 def _judge_cpio(words: tuple[Word, ...]) -> Judgement:
     call = parse_call(read_grammar(_CPIO), words[1:])
-    if not _only_shows_help(call, words) and not call.has("-t", "--list"):
+    if not _is_help_call(call, words) and not call.has_option("-t", "--list"):
         raise UnknownWord("cpio is not told to list an archive")
-    _refuse_hosts(call.paths)
+    _check_no_host(call.paths)
     return Judgement(paths=call.paths)
 
 
@@ -625,12 +633,12 @@ JUDGES: dict[str, Judge] = {
     **dict.fromkeys(word_set("tar gtar bsdtar"), _judge_tar),
     "unzip": _judge_unzip,
     "zipinfo": _judge_zipinfo,
-    **dict.fromkeys(word_set("gzip gunzip"), _packer(_GZIP, endings=_GZIP_ENDINGS)),
-    **dict.fromkeys(word_set("zcat gzcat"), _packer(_CAT, endings=_GZIP_ENDINGS, prints=True)),
-    **dict.fromkeys(word_set("xz unxz lzma unlzma"), _packer(_XZ)),
-    **dict.fromkeys(word_set("bzip2 bunzip2"), _packer(_BZIP2)),
-    **dict.fromkeys(word_set("zstd unzstd"), _packer(_ZSTD)),
-    **dict.fromkeys(word_set("xzcat lzcat bzcat zstdcat"), _packer(_CAT, prints=True)),
+    **dict.fromkeys(word_set("gzip gunzip"), _make_compressor_judge(_GZIP, endings=_GZIP_ENDINGS)),
+    **dict.fromkeys(word_set("zcat gzcat"), _make_compressor_judge(_CAT, endings=_GZIP_ENDINGS, prints=True)),
+    **dict.fromkeys(word_set("xz unxz lzma unlzma"), _make_compressor_judge(_XZ)),
+    **dict.fromkeys(word_set("bzip2 bunzip2"), _make_compressor_judge(_BZIP2)),
+    **dict.fromkeys(word_set("zstd unzstd"), _make_compressor_judge(_ZSTD)),
+    **dict.fromkeys(word_set("xzcat lzcat bzcat zstdcat"), _make_compressor_judge(_CAT, prints=True)),
     **dict.fromkeys(word_set("zgrep zegrep zfgrep"), _judge_zgrep),
     **dict.fromkeys(word_set("7z 7za 7zr 7zz"), _judge_7z),
     "cpio": _judge_cpio,
@@ -667,7 +675,7 @@ def _judge_declaration(words: tuple[Word, ...]) -> Judgement:
 def _judge_command(words: tuple[Word, ...]) -> Judgement:
     """Judge command. `command -v name` reports what a name means; otherwise the started program is judged."""
     call = parse_call(read_grammar("-v -V -p ; text+", order="stop"), words[1:])
-    if not call.has("-v", "-V"):
+    if not call.has_option("-v", "-V"):
         raise UnknownWord("it runs a command")
     return Judgement()
 
@@ -678,32 +686,32 @@ def _judge_let(words: tuple[Word, ...]) -> Judgement:
 
 
 BUILTINS: dict[str, Judge] = {
-    "cd": judge_by("-L -P -e ; path?"),
-    "pushd": judge_by("-n ; path?"),
-    "popd": judge_by("-n ; text?"),
-    "dirs": judge_by("-c -l -p -v ; text?"),
-    "exit": judge_by("; number?"),
-    "return": judge_by("; number?"),
-    "break": judge_by("; number?"),
-    "continue": judge_by("; number?"),
-    "shift": judge_by("; number?"),
-    "wait": judge_by("-n -f ; text*"),
-    "jobs": judge_by("-l -n -p -r -s ; text*"),
-    "times": judge_by(";"),
+    "cd": make_judge("-L -P -e ; path?"),
+    "pushd": make_judge("-n ; path?"),
+    "popd": make_judge("-n ; text?"),
+    "dirs": make_judge("-c -l -p -v ; text?"),
+    "exit": make_judge("; number?"),
+    "return": make_judge("; number?"),
+    "break": make_judge("; number?"),
+    "continue": make_judge("; number?"),
+    "shift": make_judge("; number?"),
+    "wait": make_judge("-n -f ; text*"),
+    "jobs": make_judge("-l -n -p -r -s ; text*"),
+    "times": make_judge(";"),
     # The other options change how later words are parsed or patterns expanded (nocaseglob, nullglob).
-    "shopt": judge_by("-s -u -q ; text(globstar|dotglob|failglob|extglob)+"),
-    "umask": judge_by("-p -S ; text?"),
-    "ulimit": judge_by("-a -c -d -f -l -m -n -s -t -u -v -H -S ;"),
-    "read": judge_by("-r -s -e -a= -d= -n=number -N=number -p= -t=number ; text*"),
-    "mapfile": judge_by("-t -d= -n=number -O=number -s=number ; text?"),
-    "readarray": judge_by("-t -d= -n=number -O=number -s=number ; text?"),
-    "getopts": judge_by("; text text text*", order="stop"),
-    "unset": judge_by("-v -f ; text+"),
+    "shopt": make_judge("-s -u -q ; text(globstar|dotglob|failglob|extglob)+"),
+    "umask": make_judge("-p -S ; text?"),
+    "ulimit": make_judge("-a -c -d -f -l -m -n -s -t -u -v -H -S ;"),
+    "read": make_judge("-r -s -e -a= -d= -n=number -N=number -p= -t=number ; text*"),
+    "mapfile": make_judge("-t -d= -n=number -O=number -s=number ; text?"),
+    "readarray": make_judge("-t -d= -n=number -O=number -s=number ; text?"),
+    "getopts": make_judge("; text text text*", order="stop"),
+    "unset": make_judge("-v -f ; text+"),
     "let": _judge_let,
     "set": _judge_set,
-    "type": judge_by("-a -f -p -P -t ; text+"),
+    "type": make_judge("-a -f -p -P -t ; text+"),
     "command": _judge_command,
     # The text of a trap is judged as a separate command line.
-    "trap": judge_by("-l -p ; text*"),
+    "trap": make_judge("-l -p ; text*"),
     **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), _judge_declaration),
 }

@@ -13,13 +13,14 @@ from clio.security.redaction.names_and_values import (
     NAME_END,
     QUOTE,
     WORDS,
+    can_be_secret_name,
     compute_entropy,
     count_character_kinds,
     get_secret_kind,
     has_digit,
-    is_begun,
     is_environment_name,
-    is_generic,
+    is_generic_name,
+    is_name_start,
     is_passphrase,
     is_placeholder,
     is_random_stretch,
@@ -27,7 +28,6 @@ from clio.security.redaction.names_and_values import (
     is_reference,
     is_secret_name,
     is_wordlike,
-    may_be_secret_name,
 )
 from clio.security.redaction.token_patterns import Span
 from clio.text.lazy_regex import LazyRegex
@@ -171,17 +171,17 @@ def find_named_spans(text: str, lowered: str = "", places: Iterable[tuple[int, s
     Args:
         places: the result of `find_name_places` for the text, if known.
     """
-    lowered = lowered or lower_in_place(text)
+    lowered = lowered or lower_keeping_positions(text)
     tried: set[tuple[int, int]] = set()
     for place, word in find_name_places(lowered) if places is None else places:
-        if is_begun(lowered, place, word):
-            for span in _values_at(text, place):
+        if is_name_start(lowered, place, word):
+            for span in _iter_assigned_secrets(text, place):
                 if (span.start, span.end) not in tried:
                     tried.add((span.start, span.end))
                     yield span
 
 
-def open_name(text: str, end: int) -> int | None:
+def find_open_name(text: str, end: int) -> int | None:
     """Return where a name begins whose value may follow, or continue, after `end`; None for nowhere."""
     begin = max(0, end - _OPEN_WINDOW)
     near = end - _NEAR_WINDOW
@@ -191,14 +191,14 @@ def open_name(text: str, end: int) -> int | None:
             return start
         if number >= len(openers) - _NEAREST and _is_open_value(text, place, end, start):
             return start
-    half = _HALF_A_NAME.search(lower_in_place(text[max(0, end - _HALF_CHARS) : end]))
+    half = _HALF_A_NAME.search(lower_keeping_positions(text[max(0, end - _HALF_CHARS) : end]))
     return max(0, end - _HALF_CHARS) + half.start() if half else None
 
 
 @lru_cache(maxsize=1)
 def _find_openers(text: str) -> tuple[tuple[int, int], ...]:
     """Return the spans of words that may introduce a value. Cached, because one text is examined at several positions."""
-    lowered = lower_in_place(text)  # takes a third of the time of a case-insensitive search
+    lowered = lower_keeping_positions(text)  # takes a third of the time of a case-insensitive search
     return tuple(match.span() for match in _OPENERS.finditer(lowered))
 
 
@@ -229,7 +229,7 @@ def _is_open_value(text: str, place: int, end: int, start: int) -> bool:
         return (
             given["sep"] in (":", "=", ":=")
             and end - given.end() <= _NEAR_WINDOW
-            and any(True for _ in _bare(text, given, place, end))
+            and any(True for _ in _iter_unquoted_secrets(text, given, place, end))
         )
     return False
 
@@ -238,12 +238,12 @@ _FIRST_LITERAL = LazyRegex(_LITERAL.format("y"))
 _JOINT_ONLY = LazyRegex(_JOINT)
 
 
-def lower_in_place(text: str) -> str:
+def lower_keeping_positions(text: str) -> str:
     """Return the text in lower case, with every character at the same position."""
     return text.replace("\u0130", "i").lower()  # the only letter whose lower case has two characters
 
 
-def _values_at(text: str, place: int) -> Iterator[Span]:
+def _iter_assigned_secrets(text: str, place: int) -> Iterator[Span]:
     """Yield the secrets assigned to the name that contains the word at this position."""
     name, start = find_name(text, place)
     tail = _TAIL.match(text, start + len(name) if " " not in name else place + len(name.rpartition(" ")[2]))
@@ -252,7 +252,7 @@ def _values_at(text: str, place: int) -> Iterator[Span]:
         return
     sure = is_secret_name(name)
     listed = not sure and is_secret_name(name.rstrip("sS"))
-    if not (sure or listed or may_be_secret_name(name)) or text.endswith(("[REDACTED:", ":secret:"), 0, start):
+    if not (sure or listed or can_be_secret_name(name)) or text.endswith(("[REDACTED:", ":secret:"), 0, start):
         return  # the kind inside a redaction mark is not a name
     if (
         name.startswith("secret")
@@ -265,24 +265,24 @@ def _values_at(text: str, place: int) -> Iterator[Span]:
         if match["sep"] in ("==", "!="):
             return
         if match["bare"] is None:
-            yield from _literals(text, match, name, sure)
+            yield from _iter_quoted_secrets(text, match, name, sure)
         elif match["bare"][0] in "[{|>-":
-            yield from _structure_spans(text, place, name, sure or listed)
+            yield from _iter_structure_secrets(text, place, name, sure or listed)
         elif not listed:
-            yield from _bare(text, match, place, len(text))
+            yield from _iter_unquoted_secrets(text, match, place, len(text))
     elif sign in "=:" and (match := _NEXT_LINE.match(text, place)):
-        yield from _literals(text, match, name, sure)
+        yield from _iter_quoted_secrets(text, match, name, sure)
     elif sign in "=:{" and _STRUCTURE.match(text, place):
-        yield from _structure_spans(text, place, name, sure or listed)
+        yield from _iter_structure_secrets(text, place, name, sure or listed)
     elif (
         sign in "({"
         and (match := _CONSTRUCTED.match(text, place))
         and _STRING_TYPE.search(text, max(0, start - 40), start)
     ) or (sign == "," and start > 1 and text[start - 2] == "(" and (match := _COMMA.match(text, place))):
-        yield from _literals(text, match, name, sure, joined=False)
+        yield from _iter_quoted_secrets(text, match, name, sure, joined=False)
     elif match := _PAIR.match(text, place):
         if match["bare"] is None:
-            yield from _literals(text, match, name, sure)
+            yield from _iter_quoted_secrets(text, match, name, sure)
         else:
             value = match["bare"].rstrip(",;)]}>")
             if is_secret_value(value, name, "environment" if name.isupper() else "data", sure):
@@ -291,18 +291,18 @@ def _values_at(text: str, place: int) -> Iterator[Span]:
         match = PLIST.match(text, place)
         if match and is_secret_value(match["xv"], name, "element", sure):
             yield Span(match.start("xv"), match.end("xv"), get_secret_kind(name), 300)
-    elif (match := _ELEMENT.match(text, place)) and _in_tag(text, start, place):
+    elif (match := _ELEMENT.match(text, place)) and _is_in_tag(text, start, place):
         if is_secret_value(match["xv"], name, "element", sure):
             yield Span(match.start("xv"), match.end("xv"), get_secret_kind(name), 300)
     elif name.startswith("-"):
         if match := _QUOTED_FLAG.match(text, place):
-            yield from _literals(text, match, name, sure)
+            yield from _iter_quoted_secrets(text, match, name, sure)
         elif match := _FLAG.match(text, place):
             value = match["bare"].rstrip(",.)]:;")
             if is_secret_value(value, name, "flag", sure):
                 yield Span(match.start("bare"), match.start("bare") + len(value), get_secret_kind(name), 300)
     elif sure and (match := _QUOTED_SET.match(text, place)) and _DEFINE.search(text, max(0, start - 20), start):
-        yield from _literals(text, match, name, sure, joined=False)
+        yield from _iter_quoted_secrets(text, match, name, sure, joined=False)
     elif sure and (match := _SET.match(text, place)) and _SETTER.search(text, max(0, start - 40), start):
         if is_secret_value(match["bare"], name, "environment", sure):
             yield Span(match.start("bare"), match.end("bare"), get_secret_kind(name), 300)
@@ -318,11 +318,11 @@ _DEFINE = LazyRegex(r"#[ \t]*define[ \t]+\Z")
 _QUOTED_SET = LazyRegex(rf"[A-Za-z0-9_]{{0,48}}[ \t]{{1,40}}[LuU]?{_LITERAL.format('x')}")
 
 
-def _in_tag(text: str, start: int, place: int) -> bool:
+def _is_in_tag(text: str, start: int, place: int) -> bool:
     return text.rfind("<", max(0, start - 60), place) > text.rfind(">", max(0, start - 60), place)
 
 
-def _structure_spans(text: str, place: int, name: str, sure: bool) -> Iterator[Span]:
+def _iter_structure_secrets(text: str, place: int, name: str, sure: bool) -> Iterator[Span]:
     """Yield the secrets in a list, a block of lines, or an object with a `value`, that is assigned to a name."""
     if not sure:
         return
@@ -353,7 +353,7 @@ def _structure_spans(text: str, place: int, name: str, sure: bool) -> Iterator[S
 def _is_random_item(value: str) -> bool:
     return (
         not any(char.isspace() for char in value)
-        and _random(value, 8)
+        and _is_random(value, 8)
         and not is_wordlike(value, digits=True)
         and not is_reference(value)
     )
@@ -404,12 +404,14 @@ def find_name(text: str, place: int) -> tuple[str, int]:
     return name, start
 
 
-def _literals(text: str, match: re.Match[str], name: str, sure: bool, *, joined: bool = True) -> Iterator[Span]:
+def _iter_quoted_secrets(
+    text: str, match: re.Match[str], name: str, sure: bool, *, joined: bool = True
+) -> Iterator[Span]:
     """Yield the value in quotation marks, and the literals concatenated to it."""
-    parts = [_value_place(match, "x")]
+    parts = [_get_value_start(match, "x")]
     end = match.end()
     while joined and (more := _NEXT_LITERAL.match(text, end)) and len(parts) < 40:
-        parts.append(_value_place(more, "y"))
+        parts.append(_get_value_start(more, "y"))
         end = more.end()
     value = "".join(text[first:last] for first, last in parts)
     if is_secret_value(value, name, "quoted", sure):
@@ -419,12 +421,12 @@ def _literals(text: str, match: re.Match[str], name: str, sure: bool, *, joined:
         yield Span(*parts[0], get_secret_kind(name), 300)
 
 
-def _value_place(match: re.Match[str], group: str) -> tuple[int, int]:
+def _get_value_start(match: re.Match[str], group: str) -> tuple[int, int]:
     name = f"{group}v" if match[f"{group}v"] is not None else f"{group}w"
     return match.start(name), match.end(name)
 
 
-def _bare(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Span]:
+def _iter_unquoted_secrets(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Span]:
     """Yield the value without quotation marks. end: how far the text is known."""
     name, start = find_name(text, place)
     sure = is_secret_name(name)
@@ -457,13 +459,13 @@ def _bare(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Spa
         value = bare.rstrip(",")
     if style == "inline" and bare[len(value) : len(value) + 1] in (",", ")"):
         style = "code"
-    if style == "code" and sure and separator in ("=", ":") and _is_in_text(text, line, start, at + len(value)):
+    if style == "code" and sure and separator in ("=", ":") and _is_in_sentence(text, line, start, at + len(value)):
         style = "text"
     if value and is_secret_value(value, name, style, sure):
         yield Span(at, at + len(value), get_secret_kind(name), 300)
 
 
-def _is_in_text(text: str, line: int, start: int, end: int) -> bool:
+def _is_in_sentence(text: str, line: int, start: int, end: int) -> bool:
     """Whether the text between two positions is part of a sentence or log line. line: where the line begins."""
     before = _TEXT_BEFORE.fullmatch(text, line, start)
     if before is None:
@@ -506,14 +508,14 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
     if len(value) < 4 or is_placeholder(value) or "[REDACTED" in value or is_reference(value):
         return False
     if (
-        _letters(value) in _letters(name)
+        _count_letters(value) in _count_letters(name)
         or ("%s" in value and is_wordlike(value.replace("%s", "")))
         or (value[0] == "#" and _COLOUR.fullmatch(value))
     ):
         return False
     if "[" in value and _GENERIC_TYPE.fullmatch(value):
         return False
-    if style != "quoted" and _is_variable(value) and not (style != "code" and is_passphrase(value)):
+    if style != "quoted" and _is_variable_name(value) and not (style != "code" and is_passphrase(value)):
         return False
     if value.endswith(".*") and not has_digit(value):
         return False  # a pattern of dotted names
@@ -528,7 +530,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         if value.isdigit():
             if style == "environment" or (password and style != "code"):
                 return sure and len(value) >= 6
-            return sure and len(value) >= 8 and style not in ("code", "beside") and not is_generic(name)
+            return sure and len(value) >= 8 and style not in ("code", "beside") and not is_generic_name(name)
         return password and len(value) >= 8 and sure and style != "code" and _NUMBER.fullmatch(value) is None
     words = is_wordlike(value, digits=True)
     plain = is_wordlike(value)
@@ -537,7 +539,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
     if style == "beside":
         return (
             not words
-            and _random(value, 8)
+            and _is_random(value, 8)
             and (is_random_value(value) or sure or (password and is_random_stretch(value)))
             and _CODE.search(value) is None
         )
@@ -546,7 +548,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
             return False
         return (
             not words
-            and _random(value, 8)
+            and _is_random(value, 8)
             and (style == "quoted" or _CODE.search(value) is None or is_random_value(value))
         )
     if style != "quoted" and (
@@ -603,14 +605,14 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         or (not is_random_value(value) and _ATTRIBUTE.fullmatch(value))
     ):
         return False
-    return _random(value, 8)
+    return _is_random(value, 8)
 
 
-def _letters(text: str) -> str:
+def _count_letters(text: str) -> str:
     return "".join(filter(str.isalnum, text)).lower()
 
 
-def _is_variable(value: str) -> bool:
+def _is_variable_name(value: str) -> bool:
     """Whether a value without quotation marks is an attribute, or a variable with the name of a secret."""
     if is_secret_name(value) and is_wordlike(value, digits=True):
         return True
@@ -654,7 +656,7 @@ def _is_quoted_secret(value: str, name: str, words: bool, plain: bool) -> bool:
             _is_word_chain(value)
             or is_passphrase(value, 2 if password else 3)
             or (
-                (password or (not is_generic(name) and not name.lower().endswith("token") and len(value) >= 8))
+                (password or (not is_generic_name(name) and not name.lower().endswith("token") and len(value) >= 8))
                 and value.islower()
                 and value.isalpha()
                 and len(value) >= 6
@@ -664,7 +666,7 @@ def _is_quoted_secret(value: str, name: str, words: bool, plain: bool) -> bool:
     if "." in value or "/" in value or ("_" in value and not value[-1 if password else -2 :].isdigit()):
         return False
     return password or (
-        (not is_generic(name) or name.isupper()) and len(value) >= 6 and not _ALGORITHMS.fullmatch(value)
+        (not is_generic_name(name) or name.isupper()) and len(value) >= 6 and not _ALGORITHMS.fullmatch(value)
     )
 
 
@@ -698,7 +700,7 @@ def _is_spaced_secret(value: str, name: str, style: Style, sure: bool) -> bool:
     )
 
 
-def _random(value: str, least: int) -> bool:
+def _is_random(value: str, least: int) -> bool:
     """Whether a value is long and varied enough to be random."""
     if len(value) < least or compute_entropy(value) < 2.3:
         return False

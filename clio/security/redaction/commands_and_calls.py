@@ -9,12 +9,12 @@ from msgspec import Struct
 from clio.security.redaction.names_and_values import (
     FILE_NAME,
     MEASURE,
+    can_be_secret,
     has_digit,
     is_passphrase,
     is_random_value,
     is_reference,
     is_wordlike,
-    may_be_secret,
 )
 from clio.security.redaction.token_patterns import Span
 from clio.text.lazy_regex import LazyRegex
@@ -135,16 +135,16 @@ def find_command_spans(text: str, words: frozenset[str]) -> Iterator[Span]:
                         len(starts) < _MOST_PROGRAMS or match.start() - starts[0] > MAX_LINE_CHARS
                     ):
                         starts.append(match.start())
-                        yield from _arguments(text, match.end(), program)
+                        yield from _iter_argument_secrets(text, match.end(), program)
             place = text.find(sign, place + 2)
-    yield from _paired_spans(text)
+    yield from _iter_option_pairs(text)
     for needle, pattern in LINES:
         if not words.issuperset(_LINE_WORDS[needle]):
             continue
         place = text.find(needle)
         while place >= 0:
             line = max(find_line_start(text, place, max(0, place - MAX_LINE_CHARS)), 0)
-            if (match := pattern.search(text, line, place + MAX_LINE_CHARS)) and _is_positional(match["v"]):
+            if (match := pattern.search(text, line, place + MAX_LINE_CHARS)) and _can_be_positional_secret(match["v"]):
                 yield Span(match.start("v"), match.end("v"), "password", 305)
             place = text.find(needle, place + len(needle))
 
@@ -198,11 +198,11 @@ _PASSWORD_OPTION = LazyRegex(
 )
 
 
-PASSWORD_BEHIND = LazyRegex(r"\s(?:-p|-pw|--?pass|/p(?:ass|assword)?)(?:[ \t]+|[=:])[^\s/.~$-]")
+PASSWORD_OPTION_AFTER_USER = LazyRegex(r"\s(?:-p|-pw|--?pass|/p(?:ass|assword)?)(?:[ \t]+|[=:])[^\s/.~$-]")
 """A password option in a lower-case line. Its value is a secret only after an option for a user name."""
 
 
-def _paired_spans(text: str) -> Iterator[Span]:
+def _iter_option_pairs(text: str) -> Iterator[Span]:
     """Yield the value of a password option in a line that also has one for a user name, for any program."""
     for needle in (" -u", " -U", "-user", " /u"):
         place = text.find(needle)
@@ -217,22 +217,22 @@ def _paired_spans(text: str) -> Iterator[Span]:
                     continue
                 for match in _PASSWORD_OPTION.finditer(text, line, end):
                     read = match.end("v")
-                    if _is_positional(match["v"]) and _is_no_number(match["v"]):
+                    if _can_be_positional_secret(match["v"]) and _can_be_password(match["v"]):
                         yield Span(match.start("v"), match.end("v"), "password", 306)
             place = text.find(needle, place + len(needle))
 
 
-def _is_positional(value: str) -> bool:
+def _can_be_positional_secret(value: str) -> bool:
     """Whether a word on a command line may be a secret: no option, no variable and no ordinary word."""
     return (
-        may_be_secret(value)
+        can_be_secret(value)
         and value[0] not in "-$<[({/"
         and (not is_wordlike(value) or value.count("-") > 1 or is_passphrase(value))
         and (not is_wordlike(value, digits=True) or not any(sign in value for sign in "./:_") or is_passphrase(value))
     )
 
 
-def _is_no_number(value: str) -> bool:
+def _can_be_password(value: str) -> bool:
     """Whether a value is neither a port, a version, a path nor a pair, which `-p` of other programs takes."""
     return is_random_value(value) or not (
         any(sign in value for sign in "/:=,")
@@ -262,7 +262,7 @@ def find_line_start(text: str, place: int, begin: int) -> int:
     return max(line, begin)
 
 
-def _arguments(text: str, place: int, program: Program) -> Iterator[Span]:
+def _iter_argument_secrets(text: str, place: int, program: Program) -> Iterator[Span]:
     limit = min(len(text), place + MAX_LINE_CHARS)
     words: list[tuple[int, str]] = []
     while (match := _WORD.match(text, place, limit)) and len(words) < 60:
@@ -275,24 +275,26 @@ def _arguments(text: str, place: int, program: Program) -> Iterator[Span]:
         if word[0] not in "-/":
             pass  # not an option
         elif ready and word in program.flags and following:
-            yield from _argument(*following)
-        elif program.login and (word in program.login or _ends_with_login(word, program)):
+            yield from _make_argument_span(*following)
+        elif program.login and (word in program.login or _is_login_cluster(word, program)):
             if following:
-                yield from _argument(*following, sign=program.sign)
+                yield from _make_argument_span(*following, sign=program.sign)
         elif word in ("-b", "--cookie") and program.login and following:
             for match in COOKIE.finditer(text, start, following[0] + len(following[1])):
-                if may_be_secret(match["v"]):
+                if can_be_secret(match["v"]):
                     yield Span(match.start("v"), match.end("v"), "cookie", 311)
         elif (
             program.login
             and word.startswith("--")
             and (option := next((o for o in program.login if o.startswith("--") and word.startswith(o + "=")), ""))
         ):
-            yield from _argument(start + len(option) + 1, word[len(option) + 1 :], sign=program.sign)
+            yield from _make_argument_span(start + len(option) + 1, word[len(option) + 1 :], sign=program.sign)
         else:
             for option in program.attached:
                 if word.startswith(option) and len(word) > len(option):
-                    yield from _argument(start + len(option), word[len(option) :], sign=":" if program.login else "")
+                    yield from _make_argument_span(
+                        start + len(option), word[len(option) :], sign=":" if program.login else ""
+                    )
                     break
         for before, distance in program.after:
             at = number + distance if before else distance - 1
@@ -301,10 +303,10 @@ def _arguments(text: str, place: int, program: Program) -> Iterator[Span]:
                 and at < len(words)
                 and not words[at][1].startswith(("/", "-", "*"))
             ):
-                yield from _argument(*words[at])
+                yield from _make_argument_span(*words[at])
 
 
-def _ends_with_login(word: str, program: Program) -> bool:
+def _is_login_cluster(word: str, program: Program) -> bool:
     """Whether a word is a cluster of short options whose last one takes a login: `-su`."""
     return (
         len(word) > 2
@@ -316,7 +318,7 @@ def _ends_with_login(word: str, program: Program) -> bool:
     )
 
 
-def _argument(start: int, word: str, sign: str = "") -> Iterator[Span]:
+def _make_argument_span(start: int, word: str, sign: str = "") -> Iterator[Span]:
     quote = word[:1] if word[:1] in "\"'" and word[-1:] == word[:1] and len(word) > 1 else ""
     value = word[1:-1] if quote else word
     start += len(quote)
@@ -326,7 +328,7 @@ def _argument(start: int, word: str, sign: str = "") -> Iterator[Span]:
             return
         start, value = start + len(user) + 1, secret
     if (
-        may_be_secret(value)
+        can_be_secret(value)
         and not value.startswith("-")
         and "$" not in value[:1]
         and not (value.isdigit() and len(value) < 6)
@@ -424,19 +426,19 @@ def find_call_spans(text: str, lowered: str, words: frozenset[str]) -> Iterator[
                     call[0].isalpha() and lowered[place - 1 : place].isalpha() and call in ("ftp", "crypt", "stripe")
                 )
                 match = None if glued else PATTERNS[argument].match(text, place + len(call), place + 1000)
-                if match and _is_argument(match["v"]):
+                if match and _can_be_argument_secret(match["v"]):
                     yield Span(match.start("v"), match.end("v"), "secret", 315)
                 place = lowered.find(needle, place + len(needle))
     if "curlopt" in words:
         for match in _USER_AND_PASSWORD.finditer(text):
-            if _is_argument(match["v"]):
+            if _can_be_argument_secret(match["v"]):
                 yield Span(match.start("v"), match.end("v"), "password", 310)
 
 
-def _is_argument(value: str) -> bool:
+def _can_be_argument_secret(value: str) -> bool:
     """Whether an argument is a secret: one word that is no ordinary word, file name, algorithm or user name."""
     return (
-        may_be_secret(value)
+        can_be_secret(value)
         and not any(char.isspace() for char in value)
         and (
             has_digit(value)
@@ -486,7 +488,7 @@ def find_kubernetes_spans(text: str) -> Iterator[Span]:
     for match in _SECRET_KIND.finditer(text):
         if match.start() >= done:
             first, done = _find_manifest(text, match)
-            yield from _manifest_spans(text, first, done, len(match["indent"]))
+            yield from _iter_manifest_secrets(text, first, done, len(match["indent"]))
     for match in _JSON_KIND.finditer(text):
         begin, end = max(0, match.start() - _MAX_DOCUMENT_CHARS), match.end() + _MAX_DOCUMENT_CHARS
         for data in _JSON_DATA.finditer(text, begin, min(len(text), end)):
@@ -501,21 +503,21 @@ def _find_manifest(text: str, kind: re.Match[str]) -> tuple[int, int]:
     first = kind.start()
     while first > 0 and kind.start() - first < _MAX_DOCUMENT_CHARS:
         above = text.rfind("\n", 0, first - 1) + 1
-        if not _belongs(text[above : first - 1], depth):
+        if not _is_in_document(text[above : first - 1], depth):
             break
         first = above
     end = kind.end()
-    for start, line in _lines_from(text, first):
-        if start > kind.end() and not _belongs(line, depth):
+    for start, line in _iter_lines(text, first):
+        if start > kind.end() and not _is_in_document(line, depth):
             break
         end = max(end, start + len(line))
     return first, end
 
 
-def _manifest_spans(text: str, first: int, end: int, depth: int) -> Iterator[Span]:
+def _iter_manifest_secrets(text: str, first: int, end: int, depth: int) -> Iterator[Span]:
     """Yield the values below `data` and `stringData` in a document whose keys are indented to this depth."""
     inside, block = False, -1
-    for start, line in _lines_from(text, first):
+    for start, line in _iter_lines(text, first):
         if start > end:
             break
         if not line.strip() or (stripped := line.lstrip(" \t-")).startswith("#"):
@@ -544,7 +546,7 @@ def _manifest_spans(text: str, first: int, end: int, depth: int) -> Iterator[Spa
                 )
 
 
-def _belongs(line: str, depth: int) -> bool:
+def _is_in_document(line: str, depth: int) -> bool:
     """Whether a line belongs to a document whose keys are indented to this depth."""
     if not line.strip():
         return False
@@ -556,7 +558,7 @@ def _belongs(line: str, depth: int) -> bool:
     )
 
 
-def _lines_from(text: str, place: int) -> Iterator[tuple[int, str]]:
+def _iter_lines(text: str, place: int) -> Iterator[tuple[int, str]]:
     limit = min(len(text), place + 2 * _MAX_DOCUMENT_CHARS)
     while place < limit:
         end = text.find("\n", place)
@@ -565,7 +567,7 @@ def _lines_from(text: str, place: int) -> Iterator[tuple[int, str]]:
         place = end + 1
 
 
-def open_manifest(text: str, end: int) -> int | None:
+def find_open_manifest(text: str, end: int) -> int | None:
     """Return where a document begins that may be a Kubernetes secret and is incomplete; None for nowhere."""
     if "apiVersion" not in text and "kind" not in text and "ata:" not in text:
         return None
@@ -587,7 +589,7 @@ def open_manifest(text: str, end: int) -> int | None:
             continue
         depth = match.start() - line
         lines = rest.split("\n")
-        if not all(_belongs(each, depth) for each in lines[1:-1]) or _OTHER_KIND.search(rest):
+        if not all(_is_in_document(each, depth) for each in lines[1:-1]) or _OTHER_KIND.search(rest):
             continue
         if lines[-1].strip() and len(lines) > 1 and len(lines[-1]) - len(lines[-1].lstrip(" \t-")) < depth:
             continue

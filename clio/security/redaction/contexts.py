@@ -15,20 +15,20 @@ from clio.security.redaction.commands_and_calls import (
     find_command_spans,
     find_kubernetes_spans,
     find_line_start,
+    find_open_manifest,
     find_program,
-    open_manifest,
 )
 from clio.security.redaction.names_and_values import (
     CHAIN_STOP,
     FILE_NAME,
     MEASURE,
     REPETITION,
+    can_be_secret,
     has_digit,
     is_passphrase,
     is_random_stretch,
     is_secret_name,
     is_wordlike,
-    may_be_secret,
 )
 from clio.security.redaction.token_patterns import Span
 from clio.text.lazy_regex import LazyRegex
@@ -83,17 +83,17 @@ _VERB = r"(?:(?:has been |was |is |be )?(?:re)?(?:set|changed) to|is (?:now|stil
 _BETWEEN = (
     r"(?:[ \t]+(?:for|of|to|on|at|in|de|für|pour|para)(?:[ \t]+(?:[\w.@'/-]+|'[^'\n]{1,80}'|\"[^\"\n]{1,80}\")){1,4}?)?"
 )
-_SAID = (
+_STATED_VALUE = (
     r"(?:(?P<q>[\"'`“‘«]|\*\*|\*\*`)(?P<qv>[^\s\"'`“”‘’«»*]{4,120})(?=[\"'`”’»*])|(?P<v>[^\s\"'`“”‘’«»<>(\[{]{5,120}))"
 )
-_SENTENCE = LazyRegex(rf"{_SENTENCE_NAME}[\"'`]?{_BETWEEN}[ \t]*{_VERB}[ \t]+{_SAID}", re.IGNORECASE)
-TOLD_BEFORE = LazyRegex(
+_SENTENCE = LazyRegex(rf"{_SENTENCE_NAME}[\"'`]?{_BETWEEN}[ \t]*{_VERB}[ \t]+{_STATED_VALUE}", re.IGNORECASE)
+VALUE_BEFORE_NAME = LazyRegex(
     rf"is[ \t]+(?:the|my|your|our|his|her|their)[ \t]+(?:new[ \t]+|old[ \t]+)?(?:[\w-]+[ \t]+){{0,2}}?{_SENTENCE_NAME}",
     re.IGNORECASE,
 )
 _LAST_WORD = LazyRegex(r"(?P<q>[\"'`]?)(?<![^\s\"'`])(?P<v>[^\s\"'`]{6,120})(?P=q)[ \t]+\Z")
 _WITH = LazyRegex(
-    rf"(?:password|passphrase|pwd|passwd|passcode|(?:api|access|secret)[ _-]key|token|secret)[ \t]+{_SAID}",
+    rf"(?:password|passphrase|pwd|passwd|passcode|(?:api|access|secret)[ _-]key|token|secret)[ \t]+{_STATED_VALUE}",
     re.IGNORECASE,
 )
 _WITH_BEFORE = LazyRegex(
@@ -183,7 +183,7 @@ _WINRS = LazyRegex(
 )
 _SET_TO = LazyRegex(
     rf"\b(?:re)?(?:set|chang(?:e|ed|ing)|updated?)[ \t]+(?:the|my|your|our|its|his|her|their)?[ \t]*(?:\w+[ \t]+){{0,2}}?{_SENTENCE_NAME}(?:[ \t]+(?:for|of|on|from)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?"
-    rf"[ \t]+to[ \t]+{_SAID}",
+    rf"[ \t]+to[ \t]+{_STATED_VALUE}",
     re.IGNORECASE,
 )
 _LOG_IN_AS = LazyRegex(
@@ -246,19 +246,19 @@ def find_context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]
                 not form.behind
                 or lowered[place - before + len(needle) : place - before + len(needle) + 1] in form.behind
             ):
-                yield from _form_spans(text, lowered, form, place - before, place - before + len(needle))
-    for form in OTHER_FORMS if text.isascii() else (*OTHER_FORMS, FOREIGN):
+                yield from _find_form(text, lowered, form, place - before, place - before + len(needle))
+    for form in OTHER_FORMS if text.isascii() else (*OTHER_FORMS, FOREIGN_FORM):
         if form.words and words.isdisjoint(form.words):
             continue
         for needle in form.needles:
             place = lowered.find(needle)
             while place >= 0:
-                yield from _form_spans(text, lowered, form, place, place + len(needle))
+                yield from _find_form(text, lowered, form, place, place + len(needle))
                 place = lowered.find(needle, place + len(needle))
     if "Secret" in text and "kind" in text:
         yield from find_kubernetes_spans(text)
     if "cookie" in lowered:
-        yield from _cookie_spans(text, lowered)
+        yield from _find_cookie_spans(text, lowered)
 
 
 def split_words(lowered: str) -> frozenset[str]:
@@ -271,27 +271,27 @@ def _find_spans_before_name(text: str, lowered: str) -> Iterator[Span]:
     for needle in (" is the ", " is my ", " is your ", " is our "):
         place = lowered.find(needle)
         while place >= 0:
-            if TOLD_BEFORE.match(text, place + 1) and (
+            if VALUE_BEFORE_NAME.match(text, place + 1) and (
                 match := _LAST_WORD.search(text, max(0, place - 130), place + 1)
             ):
                 value = match["v"]
-                if is_told_value(value) and _sentence_value(value, text, match):
+                if can_be_stated_value(value) and _is_sentence_secret(value, text, match):
                     yield Span(match.start("v"), match.end("v"), "password", 310)
             place = lowered.find(needle, place + 4)
 
 
-def is_told_value(word: str) -> bool:
+def can_be_stated_value(word: str) -> bool:
     """Whether a word may be the value in "X is the password"."""
     return (
         6 <= len(word) <= 120
         and (has_digit(word) or word.count("-") > 1 or is_passphrase(word))
-        and may_be_secret(word)
+        and can_be_secret(word)
         and not MEASURE.fullmatch(word)
         and (not is_wordlike(word, digits=True) or (word[0].isalpha() and not any(sign in word for sign in "./:_")))
     )
 
 
-def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> Iterator[Span]:
+def _find_form(text: str, lowered: str, form: "Form", place: int, end: int) -> Iterator[Span]:
     if form.back:
         at = max(0, place - form.back, text.rfind("\n", max(0, place - form.back), place) + 1)
         if form.needs:
@@ -320,7 +320,7 @@ def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> 
         )
 
 
-def open_context(text: str, end: int) -> int | None:
+def find_open_context(text: str, end: int) -> int | None:
     """Return where a command, sentence or document begins that may contain a secret after `end`; None for nowhere."""
     begin = max(0, end - MAX_LINE_CHARS)
     line = find_line_start(text, end, begin)
@@ -341,18 +341,18 @@ def open_context(text: str, end: int) -> int | None:
     place = text.rfind("login", max(0, end - 2 * MAX_LINE_CHARS), end)
     if place >= 0 and (match := _OPEN_NETRC.search(text, max(0, place - 12), end)):
         found.append(match.start())
-    document = open_manifest(text, end)
+    document = find_open_manifest(text, end)
     if document is not None:
         found.append(document)
     return min(found, default=None)
 
 
-def is_context_sign(low: str) -> bool:
+def has_context_sign(low: str) -> bool:
     """Whether a lower-case line may contain a document, header or other form whose secret follows."""
     return _CONTEXT_SIGN.search(low) is not None
 
 
-def is_program_sign(line: str, low: str, begun: int) -> bool:
+def has_program_sign(line: str, low: str, begun: int) -> bool:
     """Whether a line may contain the name of a program, followed by something that may be its option for a secret."""
     new = low[max(0, begun - 24) :]
     if " -" not in new and "/p" not in new and not any(sign in new for sign in POSITIONAL):
@@ -365,7 +365,7 @@ def is_program_sign(line: str, low: str, begun: int) -> bool:
     )
 
 
-def is_program(word: str) -> bool:
+def is_secret_taking_program(word: str) -> bool:
     """Whether a lower-case word is the name of a program that accepts a secret."""
     bare = word.strip("`'\"$()|;&>").rpartition("/")[2]
     return bare in _BEGINNING_WORDS or (
@@ -373,7 +373,7 @@ def is_program(word: str) -> bool:
     )
 
 
-BEGINNINGS = ("apiversion", "kind:", '"kind', "cookie", "data:", "insert", "replace")
+CONTEXT_BEGINNINGS = ("apiversion", "kind:", '"kind', "cookie", "data:", "insert", "replace")
 """Beginnings of contexts; the last two only at the end of a word."""
 _LAST_NAME = LazyRegex(r".*[\"'`(=\[{$,]")
 _BEGINNING_WORDS = frozenset((*PROGRAMS, "echo", "printf"))
@@ -381,22 +381,22 @@ _CONTEXT_SIGN = LazyRegex(
     r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|cookies?[\"']?[ \t]*[:=,]|(?:insert|replace)[ \t][^\n]{0,20}into[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\("
     r"|(?:\A|\n)[ \t-]*(?:data|stringdata|encrypteddata):[ \t]*\r?\n"
 )
-PIPED = LazyRegex(rf"(?:\A|[\n;|&$>(`][ \t]*)(?:echo|printf)[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}}(?:\n|\Z)|\Z)")
+PIPED_WORD = LazyRegex(rf"(?:\A|[\n;|&$>(`][ \t]*)(?:echo|printf)[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}}(?:\n|\Z)|\Z)")
 """The only word of a command that may write a secret into a pipe, at the end of lower-case text."""
-OPEN_PIPED = LazyRegex(r"(?:echo|printf)[ \t]+(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*\Z")
+OPEN_PIPE_COMMAND = LazyRegex(r"(?:echo|printf)[ \t]+(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*\Z")
 _NAMES = LazyRegex(r"[A-Za-z0-9_.-]+")
-SENTENCE_BEHIND = rf"(?:words?|wd|phrase|code|wort|[ _-]key|ña|na|e)?[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*(?:{_VERB})(?=[ \t])"
+SENTENCE_AFTER_NAME = rf"(?:words?|wd|phrase|code|wort|[ _-]key|ña|na|e)?[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*(?:{_VERB})(?=[ \t])"
 """What follows the name in a sentence that may state the secret, in lower case."""
 
 
-def _plain_value(value: str, text: str, match: re.Match[str]) -> bool:
-    return may_be_secret(value)
+def _is_plain_secret(value: str, text: str, match: re.Match[str]) -> bool:
+    return can_be_secret(value)
 
 
-def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
+def _is_sentence_secret(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether the value in a sentence is a secret: no ordinary word, unless quoted or three words joined."""
     before = text[max(0, match.start() - 1) : match.start()]
-    if not may_be_secret(value) or before.isalnum() or before in ("_", "-", ".", "$"):
+    if not can_be_secret(value) or before.isalnum() or before in ("_", "-", ".", "$"):
         return False
     if value.startswith(("http", "/", "-", "%", "$", "=", "|", ":", "#", "!")) or any(
         sign in value for sign in ("(", "=>", "::", "->", "<")
@@ -454,7 +454,7 @@ _PASSWORD_IS = LazyRegex(
 )
 
 
-def _cookie_spans(text: str, lowered: str) -> Iterator[Span]:
+def _find_cookie_spans(text: str, lowered: str) -> Iterator[Span]:
     place = lowered.find("cookie")
     read = 0  # examined up to here
     while place >= 0:
@@ -463,7 +463,7 @@ def _cookie_spans(text: str, lowered: str) -> Iterator[Span]:
         if lowered[place + 6 : place + 12].lstrip("\"'s ").startswith((":", "=", ",")):
             begin, read = max(place + 6, read), max(end, read)
             for match in COOKIE.finditer(text, begin, end):
-                if may_be_secret(match["v"]) and (
+                if can_be_secret(match["v"]) and (
                     not is_wordlike(match["v"]) or match["v"].count("-") > 1 or is_passphrase(match["v"])
                 ):
                     yield Span(match.start("v"), match.end("v"), "cookie", 311)
@@ -473,12 +473,12 @@ def _cookie_spans(text: str, lowered: str) -> Iterator[Span]:
 _Check = Callable[[str, str, re.Match[str]], bool]
 
 
-def _header_value(value: str, text: str, match: re.Match[str]) -> bool:
+def _is_header_secret(value: str, text: str, match: re.Match[str]) -> bool:
     before = text[match.start("v") - 1 : match.start("v")]
     if "," in match[0] and _SCHEME.search(match[0]) is None:
         return False  # a list of headers
     if (
-        not may_be_secret(value)
+        not can_be_secret(value)
         or (is_wordlike(value) and value.count("-") < 2 and not is_passphrase(value))
         or "(" in value
         or value.startswith(("$", "%", "{", "'", "+", "!"))
@@ -495,36 +495,36 @@ def _header_value(value: str, text: str, match: re.Match[str]) -> bool:
     )
 
 
-def _login_value(value: str, text: str, match: re.Match[str]) -> bool:
-    return may_be_secret(value) if match["qv"] else _sentence_value(value.rstrip(".,;"), text, match)
+def _is_login_secret(value: str, text: str, match: re.Match[str]) -> bool:
+    return can_be_secret(value) if match["qv"] else _is_sentence_secret(value.rstrip(".,;"), text, match)
 
 
-def _login_in_call(value: str, text: str, match: re.Match[str]) -> bool:
+def _is_call_secret(value: str, text: str, match: re.Match[str]) -> bool:
     return (
-        may_be_secret(value)
+        can_be_secret(value)
         and not any(char.isspace() for char in value)
         and (not is_wordlike(value) or value.count("-") > 1 or is_passphrase(value))
     )
 
 
-def _setting_value(value: str, text: str, match: re.Match[str]) -> bool:
+def _is_setting_secret(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether a setting at the start of a line has a secret value, and is not followed by words of a sentence."""
     line = text.rfind("\n", max(0, match.start() - 80), match.start()) + 1
     return (
-        may_be_secret(value)
+        can_be_secret(value)
         and not text[line : match.start()].strip()
         and (not is_wordlike(value) or value.count("-") > 1 or is_passphrase(value))
     )
 
 
-def _piped_value(value: str, text: str, match: re.Match[str]) -> bool:
-    return may_be_secret(value.rpartition(":")[2])
+def _is_piped_secret(value: str, text: str, match: re.Match[str]) -> bool:
+    return can_be_secret(value.rpartition(":")[2])
 
 
-def _pair_value(value: str, text: str, match: re.Match[str]) -> bool:
+def _is_pair_secret(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether the second half of `user:value` is a password."""
     return (
-        may_be_secret(value)
+        can_be_secret(value)
         and (
             has_digit(value)
             or value.count("-") > 1
@@ -537,9 +537,9 @@ def _pair_value(value: str, text: str, match: re.Match[str]) -> bool:
     )
 
 
-def _answer_value(value: str, text: str, match: re.Match[str]) -> bool:
+def _is_answer_secret(value: str, text: str, match: re.Match[str]) -> bool:
     return (
-        may_be_secret(value)
+        can_be_secret(value)
         and has_digit(value)
         and not MEASURE.fullmatch(value)
         and not value.isdigit()
@@ -547,11 +547,11 @@ def _answer_value(value: str, text: str, match: re.Match[str]) -> bool:
     )
 
 
-def _foreign_value(value: str, text: str, match: re.Match[str]) -> bool:
+def _is_foreign_secret(value: str, text: str, match: re.Match[str]) -> bool:
     before = text[max(0, match.start() - 1) : match.start()]
     return (
         (has_digit(value) or value.count("-") > 1)
-        and (value.isdigit() or _sentence_value(value, text, match))
+        and (value.isdigit() or _is_sentence_secret(value, text, match))
         and (not before.isascii() or not before.isalnum())
     )
 
@@ -559,29 +559,29 @@ def _foreign_value(value: str, text: str, match: re.Match[str]) -> bool:
 _SCHEME = LazyRegex(r"bearer|basic|token|key|digest", re.IGNORECASE)
 
 
-def _address_value(value: str, text: str, match: re.Match[str]) -> bool:
-    return may_be_secret(value) and not is_wordlike(value)
+def _is_address_secret(value: str, text: str, match: re.Match[str]) -> bool:
+    return can_be_secret(value) and not is_wordlike(value)
 
 
-def _pgpass_value(value: str, text: str, match: re.Match[str]) -> bool:
+def _is_pgpass_secret(value: str, text: str, match: re.Match[str]) -> bool:
     host, port = match[0].split(":")[:2]
     return (
-        may_be_secret(value)
+        can_be_secret(value)
         and not FILE_NAME.search(host)
         and (port in ("*", "5432", "5433", "6432") or not is_wordlike(value))
     )
 
 
-def _sent_value(value: str, text: str, match: re.Match[str]) -> bool:
+def _is_typed_secret(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether text typed by a script is a secret: anything after a password prompt, otherwise only what is no command."""
-    if not may_be_secret(value) or "/" in value[:2]:
+    if not can_be_secret(value) or "/" in value[:2]:
         return False
     if _ASKED.search(text, max(0, match.start() - 300), match.start()):
         return value.lower() not in ("yes", "exit", "quit", "enable", "logout", "interact")
     return match[0][-3:-2] == "\\" and is_random_stretch(value) and not is_wordlike(value, digits=True)
 
 
-def _first_value(value: str, text: str, match: re.Match[str]) -> bool:
+def _is_secret_before_name(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether a value written before its name belongs to the name of a secret."""
     return is_secret_name(match["name"]) and is_secret_value(value, match["name"], "quoted", True)
 
@@ -608,33 +608,36 @@ class Form(Struct, frozen=True):
     words: tuple[str, ...] = ()
 
 
-def _with_value(value: str, text: str, match: re.Match[str]) -> bool:
+def _is_with_secret(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether "with password X" states a secret: only if X is no ordinary word."""
     before = _WITH_BEFORE.search(text, max(0, match.start() - 60), match.start())
-    if before is None or not _sentence_value(value, text, match):
+    if before is None or not _is_sentence_secret(value, text, match):
         return False
     if match[0][:1].lower() != "p":  # a token, a secret or a key
         return has_digit(value) and not is_wordlike(value, digits=True) and is_random_stretch(value)
     return not is_wordlike(value) or is_passphrase(value)
 
 
-def accept_value(value: str, text: str, match: re.Match[str]) -> bool:
+def is_unredacted(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether a value has not been redacted already; such a form needs no other test."""
     return "[REDACTED" not in value
 
 
-_BLANK, _TELLING = (" ", "\t"), (" ", "\t", "'", '"', "`")
-_SAID_OF = (*_TELLING, ":", "=")
+_BLANK, _AFTER_NAME = (" ", "\t"), (" ", "\t", "'", '"', "`")
+_AFTER_PASSWORD_NAME = (*_AFTER_NAME, ":", "=")
 _PASSWORD = Form(
-    ("password", "passphrase", "passwd", "passcode", "passwort"), _SENTENCE, _sentence_value, behind=_SAID_OF
+    ("password", "passphrase", "passwd", "passcode", "passwort"),
+    _SENTENCE,
+    _is_sentence_secret,
+    behind=_AFTER_PASSWORD_NAME,
 )
-_WITH_IT = Form(("password", "passphrase", "pwd", "passwd", "passcode"), _WITH, _with_value, behind=_BLANK)
-_WITH_TOKEN = Form(("token", "secret"), _WITH, _with_value, behind=_BLANK)
-_WITH_KEY = Form(("api key", "api-key", "api_key"), _WITH, _with_value, behind=_BLANK)
+_WITH_IT = Form(("password", "passphrase", "pwd", "passwd", "passcode"), _WITH, _is_with_secret, behind=_BLANK)
+_WITH_TOKEN = Form(("token", "secret"), _WITH, _is_with_secret, behind=_BLANK)
+_WITH_KEY = Form(("api key", "api-key", "api_key"), _WITH, _is_with_secret, behind=_BLANK)
 _AS_IT = Form(
     ("password", "passphrase", "pwd", "token", "secret", "key"),
     _AS,
-    _sentence_value,
+    _is_sentence_secret,
     back=140,
     whole=True,
     needs=(("use", "try", "type", "enter", "set"), (" as", " for", "\tas", "\tfor")),
@@ -642,7 +645,7 @@ _AS_IT = Form(
 _PIPED_IN = Form(
     ("passwd", "password-stdin", "token"),
     _PIPED,
-    _piped_value,
+    _is_piped_secret,
     back=240,
     whole=True,
     needs=(("echo", "printf"), ("|",)),
@@ -650,7 +653,7 @@ _PIPED_IN = Form(
 _WRITTEN_TO = Form(
     ("pass", "token", "secret", "key", "pwd", "credential"),
     _WRITTEN,
-    _piped_value,
+    _is_piped_secret,
     back=240,
     whole=True,
     needs=(("echo ", "printf "), (">",)),
@@ -659,33 +662,37 @@ _WRITTEN_TO = Form(
 _WRITTEN_LINES = Form(
     ("pass", "token", "secret", "key", "pwd", "credential"),
     _WRITTEN_DOCUMENT,
-    _plain_value,
+    _is_plain_secret,
     whole=True,
     words=("eof", "eot", "end", "cat", "tee"),
 )
 _ALL_OF_NAMES = ((_AS_IT, 0), (_WRITTEN_TO, 0), (_WRITTEN_LINES, 0))
 _SQL_PASSWORD = Form(
-    ("password '", 'password "', "password('", "password = '", "password='"), _SQL, _plain_value, back=90, whole=True
+    ("password '", 'password "', "password('", "password = '", "password='"),
+    _SQL,
+    _is_plain_secret,
+    back=90,
+    whole=True,
 )
 # Forms found by a word of `WORDS`, with the number of letters in their needle before it.
 _FORMS_OF_NAMES: dict[str, tuple[tuple[Form, int], ...]] = {
     "pass": (
-        (_PASSWORD, 0), (_WITH_IT, 0), *_ALL_OF_NAMES, (_SQL_PASSWORD, 0), (_PIPED_IN, 0), (Form(("mot de passe",), _SENTENCE, _sentence_value, behind=_SAID_OF), 7),
-        (Form((" pass:", '"pass:', "'pass:"), _OPENSSL, _plain_value, back=12, whole=True), 1),
+        (_PASSWORD, 0), (_WITH_IT, 0), *_ALL_OF_NAMES, (_SQL_PASSWORD, 0), (_PIPED_IN, 0), (Form(("mot de passe",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 7),
+        (Form((" pass:", '"pass:', "'pass:"), _OPENSSL, _is_plain_secret, back=12, whole=True), 1),
     ),
-    "pwd": ((Form(("pwd",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_WITH_IT, 0), *_ALL_OF_NAMES),
-    "secret": ((Form(("secret key", "secret"), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_WITH_TOKEN, 0), *_ALL_OF_NAMES),
-    "token": ((Form(("token",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_WITH_TOKEN, 0), *_ALL_OF_NAMES, (_PIPED_IN, 0),
-              (Form(("api token", "api-token", "api_token"), _SENTENCE, _sentence_value, behind=_SAID_OF), 4)),
-    "pw": ((Form(("pw",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
-    "key": ((Form(("api key", "api-key", "api_key"), _SENTENCE, _sentence_value, behind=_SAID_OF), 4), (_WITH_KEY, 4), *_ALL_OF_NAMES,
-            (Form(("access key", "secret key"), _SENTENCE, _sentence_value, behind=_SAID_OF), 7)),
-    "kennwort": ((Form(("kennwort",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
-    "contrase": ((Form(("contraseña", "contrasena"), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
-    "senha": ((Form(("senha",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
-    "wachtwoord": ((Form(("wachtwoord",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
-    "credential": ((Form(("credentials",), _CREDENTIALS, _sentence_value, behind=(*_BLANK, ":")), 0),),
-    "auth": ((Form(("authorization",), _HEADER, _header_value, "authorization", behind=(*_TELLING, ":", "=", ",")), 0),),
+    "pwd": ((Form(("pwd",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0), (_WITH_IT, 0), *_ALL_OF_NAMES),
+    "secret": ((Form(("secret key", "secret"), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0), (_WITH_TOKEN, 0), *_ALL_OF_NAMES),
+    "token": ((Form(("token",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0), (_WITH_TOKEN, 0), *_ALL_OF_NAMES, (_PIPED_IN, 0),
+              (Form(("api token", "api-token", "api_token"), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 4)),
+    "pw": ((Form(("pw",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0),),
+    "key": ((Form(("api key", "api-key", "api_key"), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 4), (_WITH_KEY, 4), *_ALL_OF_NAMES,
+            (Form(("access key", "secret key"), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 7)),
+    "kennwort": ((Form(("kennwort",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0),),
+    "contrase": ((Form(("contraseña", "contrasena"), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0),),
+    "senha": ((Form(("senha",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0),),
+    "wachtwoord": ((Form(("wachtwoord",), _SENTENCE, _is_sentence_secret, behind=_AFTER_PASSWORD_NAME), 0),),
+    "credential": ((Form(("credentials",), _CREDENTIALS, _is_sentence_secret, behind=(*_BLANK, ":")), 0),),
+    "auth": ((Form(("authorization",), _HEADER, _is_header_secret, "authorization", behind=(*_AFTER_NAME, ":", "=", ",")), 0),),
 }  # fmt: skip
 _FIRST_WORDS = {
     "basic_auth": ("auth",), "auth=(": ("auth",), "auth = (": ("auth",), "networkcredential(": ("networkcredential",),
@@ -693,55 +700,59 @@ _FIRST_WORDS = {
     "new pdo(": ("pdo",), "getconnection(": ("getconnection",), "->connect(": ("connect",), "oci_connect(": ("oci",), "ldap_bind(": ("ldap",), "ftp_login(": ("ftp",),
 }  # fmt: skip
 OTHER_FORMS: tuple[Form, ...] = (
-    Form(("identified ",), _SQL, _plain_value, back=90, whole=True, words=("identified",)),
-    Form(("identified ",), _SQL_BARE, _pair_value, whole=True, words=("identified",)),
-    Form(("login",), _LOGIN, _login_value, whole=True, words=("login", "logins",)),
-    Form((":5432:", ":6432:", ":*:"), _PGPASS, _pgpass_value, back=200, whole=True),
-    Form(("-securestring",), _SECURE_STRING, _plain_value, back=9, whole=True, words=("securestring",)),
-    Form(("send ", "sendline(", "send(", "sendline "), _SENT, _sent_value, whole=True, words=("send", "sendline")),
-    Form((": psk ", ": eap ", ": xauth ", ": ntlm "), _IPSEC, _plain_value, whole=True, words=("psk", "eap", "xauth", "ntlm")),
-    Form(("<auth-user-pass>",), _INLINE_LOGIN, _plain_value, whole=True, words=("auth",)),
-    Form(("chpasswd:",), _CHPASSWD, _plain_value, whole=True, words=("chpasswd",)),
-    Form(("'-u',", '"-u",', "'--user',", '"--user",', "'--auth',", '"--auth",'), _LISTED_LOGIN, _login_in_call, whole=True, words=("u", "user", "auth")),
-    Form(("user=\"",), _LOGIN_SETTING, _pair_value, back=6, whole=True, words=("user",)),
-    Form(("root-password password ", "user-password password ", "password-again password "), _PRESEED, _plain_value, whole=True, words=("password",)),
-    Form(("nickserv ",), _IDENTIFY, _plain_value, whole=True, words=("nickserv",)),
-    Form(('"value": ', '"value":"', " value=\""), _VALUE_FIRST, _first_value, back=1, whole=True, words=("value",)),
-    Form(("wifi:",), _WIFI, _plain_value, whole=True, words=("wifi",)),
-    Form(("form-data; name=",), _FORM, _plain_value, whole=True, words=("form",)),
-    Form(("sig=",), _SIGNATURE, _address_value, "signature", back=1, whole=True, words=("sig",)),
-    Form(("private-lines:",), _PPK, accept_value, "private-key", whole=True, words=("lines",)),
-    Form(("mnemonic", "phrase"), _SEED, accept_value, "seed-phrase", back=10, whole=True),
-    Form((" codes", "-codes"), _CODES, accept_value, "recovery-codes", back=24, whole=True, words=("codes",)),
-    *(Form((needle,), _CALL_WITH_LOGIN, _login_in_call, back=back, whole=True, words=_FIRST_WORDS.get(needle, ()))
+    Form(("identified ",), _SQL, _is_plain_secret, back=90, whole=True, words=("identified",)),
+    Form(("identified ",), _SQL_BARE, _is_pair_secret, whole=True, words=("identified",)),
+    Form(("login",), _LOGIN, _is_login_secret, whole=True, words=("login", "logins",)),
+    Form((":5432:", ":6432:", ":*:"), _PGPASS, _is_pgpass_secret, back=200, whole=True),
+    Form(("-securestring",), _SECURE_STRING, _is_plain_secret, back=9, whole=True, words=("securestring",)),
+    Form(("send ", "sendline(", "send(", "sendline "), _SENT, _is_typed_secret, whole=True, words=("send", "sendline")),
+    Form((": psk ", ": eap ", ": xauth ", ": ntlm "), _IPSEC, _is_plain_secret, whole=True, words=("psk", "eap", "xauth", "ntlm")),
+    Form(("<auth-user-pass>",), _INLINE_LOGIN, _is_plain_secret, whole=True, words=("auth",)),
+    Form(("chpasswd:",), _CHPASSWD, _is_plain_secret, whole=True, words=("chpasswd",)),
+    Form(("'-u',", '"-u",', "'--user',", '"--user",', "'--auth',", '"--auth",'), _LISTED_LOGIN, _is_call_secret, whole=True, words=("u", "user", "auth")),
+    Form(("user=\"",), _LOGIN_SETTING, _is_pair_secret, back=6, whole=True, words=("user",)),
+    Form(("root-password password ", "user-password password ", "password-again password "), _PRESEED, _is_plain_secret, whole=True, words=("password",)),
+    Form(("nickserv ",), _IDENTIFY, _is_plain_secret, whole=True, words=("nickserv",)),
+    Form(('"value": ', '"value":"', " value=\""), _VALUE_FIRST, _is_secret_before_name, back=1, whole=True, words=("value",)),
+    Form(("wifi:",), _WIFI, _is_plain_secret, whole=True, words=("wifi",)),
+    Form(("form-data; name=",), _FORM, _is_plain_secret, whole=True, words=("form",)),
+    Form(("sig=",), _SIGNATURE, _is_address_secret, "signature", back=1, whole=True, words=("sig",)),
+    Form(("private-lines:",), _PPK, is_unredacted, "private-key", whole=True, words=("lines",)),
+    Form(("mnemonic", "phrase"), _SEED, is_unredacted, "seed-phrase", back=10, whole=True),
+    Form((" codes", "-codes"), _CODES, is_unredacted, "recovery-codes", back=24, whole=True, words=("codes",)),
+    *(Form((needle,), _CALL_WITH_LOGIN, _is_call_secret, back=back, whole=True, words=_FIRST_WORDS.get(needle, ()))
       for needle, back in (("basicauth", 12), ("basic_auth", 12), ("auth=(", 1), ("auth = (", 1), ("networkcredential(", 0),
                            ("credentials(", 16), ("passwordauthentication(", 0), ("mysqli", 6), ("mysql_connect", 0), ("mysql_pconnect", 0), ("new pdo(", 0),
                            ("getconnection(", 14), ("->connect(", 6), ("oci_connect(", 0), ("ldap_bind(", 0), ("ftp_login(", 0))),
-    Form(("requirepass", "masterauth", "bindpw", "rootpw", "community", "ldapbindpassword", "isakmp key", "sqlconnectinfo"), _SETTING, _setting_value, back=14, whole=True),
-    Form(("jdbc:oracle:",), _ORACLE, _plain_value, whole=True, words=("oracle",)),
-    Form(("\ttrue\t/", "\tfalse\t/"), _COOKIE_LINE, _plain_value, "cookie", back=1, whole=True),
-    Form(("connect.sid=",), _COOKIE_VALUE, _plain_value, "cookie", whole=True, words=("sid",)),
-    Form(("--from-literal",), _FROM_LITERAL, _plain_value, whole=True, words=("literal",)),
-    Form(("winrs",), _WINRS, _plain_value, whole=True, words=("winrs",)),
-    Form((" to ",), _SET_TO, _sentence_value, back=80, needs=(("set ", "chang", "update"), ("pass", "token", "secret", "key", "pwd"))),
-    Form(("log in ", "login ", "logged in ", "sign in ", "connect ", "signed in "), _LOG_IN_AS, _sentence_value, words=("log", "login", "logged", "sign", "signed", "connect",)),
-    Form(("sudo -s", "| su ", "| kinit", "secret create", "secret put", "secrets create", "| cryptsetup"), _PIPED, _piped_value, back=240, whole=True, words=("sudo", "su", "kinit", "secret", "secrets", "cryptsetup")),
+    Form(("requirepass", "masterauth", "bindpw", "rootpw", "community", "ldapbindpassword", "isakmp key", "sqlconnectinfo"), _SETTING, _is_setting_secret, back=14, whole=True),
+    Form(("jdbc:oracle:",), _ORACLE, _is_plain_secret, whole=True, words=("oracle",)),
+    Form(("\ttrue\t/", "\tfalse\t/"), _COOKIE_LINE, _is_plain_secret, "cookie", back=1, whole=True),
+    Form(("connect.sid=",), _COOKIE_VALUE, _is_plain_secret, "cookie", whole=True, words=("sid",)),
+    Form(("--from-literal",), _FROM_LITERAL, _is_plain_secret, whole=True, words=("literal",)),
+    Form(("winrs",), _WINRS, _is_plain_secret, whole=True, words=("winrs",)),
+    Form((" to ",), _SET_TO, _is_sentence_secret, back=80, needs=(("set ", "chang", "update"), ("pass", "token", "secret", "key", "pwd"))),
+    Form(("log in ", "login ", "logged in ", "sign in ", "connect ", "signed in "), _LOG_IN_AS, _is_sentence_secret, words=("log", "login", "logged", "sign", "signed", "connect",)),
+    Form(("sudo -s", "| su ", "| kinit", "secret create", "secret put", "secrets create", "| cryptsetup"), _PIPED, _is_piped_secret, back=240, whole=True, words=("sudo", "su", "kinit", "secret", "secrets", "cryptsetup")),
     Form(("security_answer", "security answer", "securityanswer", "recovery_code", "recovery code", "recoverycode", "backup_code", "backup code", "access code",
-          "access_code", "unlock code", "auth code", "otp_seed", "totp_seed", "activation code"), _ANSWER, _answer_value, words=("answer", "securityanswer", "code", "recoverycode", "seed")),
-    Form(("creds:", "creds is", "zugangsdaten", "identifiants", "credenciales", "/pass", "/pw ", "/pw:", "u/p "), _CREDENTIALS, _sentence_value, back=12, words=("creds", "zugangsdaten", "identifiants", "credenciales", "pass", "password", "pw", "u")),
-    Form(("auth", "cred", "login", "userpwd", "user_pass", "account", "http_basic"), _LOGIN_PAIR, _pair_value,
+          "access_code", "unlock code", "auth code", "otp_seed", "totp_seed", "activation code"), _ANSWER, _is_answer_secret, words=("answer", "securityanswer", "code", "recoverycode", "seed")),
+    Form(("creds:", "creds is", "zugangsdaten", "identifiants", "credenciales", "/pass", "/pw ", "/pw:", "u/p "), _CREDENTIALS, _is_sentence_secret, back=12, words=("creds", "zugangsdaten", "identifiants", "credenciales", "pass", "password", "pw", "u")),
+    Form(("auth", "cred", "login", "userpwd", "user_pass", "account", "http_basic"), _LOGIN_PAIR, _is_pair_secret,
          words=("auth", "creds", "cred", "credential", "credentials", "login", "logins", "userpwd", "basicauth", "npmauthident", "basic", "account", "accounts")),
-    Form((" pass", " pw ", " pw:", " p: "), _USER_AND_PASSWORD, _sentence_value, back=80, words=("user", "login", "u")),
-    Form(("mdp", "clave", "parola", "heslo", "salasana", "adgangskode", "passord", "token de acceso", "losenord", "kata sandi"), _OTHER_LANGUAGES, _foreign_value, words=("mdp", "clave", "parola", "heslo", "salasana", "adgangskode", "adgangskoden", "passord", "passordet", "acceso", "losenord", "sandi")),
+    Form((" pass", " pw ", " pw:", " p: "), _USER_AND_PASSWORD, _is_sentence_secret, back=80, words=("user", "login", "u")),
+    Form(("mdp", "clave", "parola", "heslo", "salasana", "adgangskode", "passord", "token de acceso", "losenord", "kata sandi"), _OTHER_LANGUAGES, _is_foreign_secret, words=("mdp", "clave", "parola", "heslo", "salasana", "adgangskode", "adgangskoden", "passord", "passordet", "acceso", "losenord", "sandi")),
 )  # fmt: skip
-FOREIGN = Form(
+FOREIGN_FORM = Form(
     ("hasło", "lösenord", "парол", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호", "şifre", "jelszó", "κωδικός",
      "mật khẩu", "كلمة", "סיסמה", "รหัสผ่าน", "पासवर्ड", "password è", "contraseña"),
     _OTHER_LANGUAGES,
-    _foreign_value,
+    _is_foreign_secret,
 )  # fmt: skip
 """Forms that only texts with non-ASCII letters contain."""
-ALL_FORMS = (*dict.fromkeys(form for forms in _FORMS_OF_NAMES.values() for form, _ in forms), *OTHER_FORMS, FOREIGN)
+ALL_FORMS = (
+    *dict.fromkeys(form for forms in _FORMS_OF_NAMES.values() for form, _ in forms),
+    *OTHER_FORMS,
+    FOREIGN_FORM,
+)
 """All forms by which a secret is found; see `open_forms`."""
 _OPEN_LINES: tuple[tuple[str, LazyRegex], ...] = (
     ("cookie", LazyRegex(r"cookies?[\"']?[ \t]*(?:[:=,]|\Z)", re.IGNORECASE)),

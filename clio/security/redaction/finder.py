@@ -11,35 +11,35 @@ from clio.security.redaction.assignments import (
     find_name,
     find_name_places,
     find_named_spans,
-    lower_in_place,
-    open_name,
+    find_open_name,
+    lower_keeping_positions,
 )
-from clio.security.redaction.commands_and_calls import PASSWORD_BEHIND
+from clio.security.redaction.commands_and_calls import PASSWORD_OPTION_AFTER_USER
 from clio.security.redaction.contexts import (
-    BEGINNINGS,
+    CONTEXT_BEGINNINGS,
     OPEN_OFFER,
-    OPEN_PIPED,
-    PIPED,
-    SENTENCE_BEHIND,
-    TOLD_BEFORE,
+    OPEN_PIPE_COMMAND,
+    PIPED_WORD,
+    SENTENCE_AFTER_NAME,
+    VALUE_BEFORE_NAME,
+    can_be_stated_value,
     find_context_spans,
-    is_context_sign,
-    is_program,
-    is_program_sign,
-    is_told_value,
-    open_context,
+    find_open_context,
+    has_context_sign,
+    has_program_sign,
+    is_secret_taking_program,
 )
 from clio.security.redaction.form_signs import find_signs, select_forms, select_needles
 from clio.security.redaction.names_and_values import (
-    BEHIND,
     NAME_CHARS,
-    is_begun,
+    NAME_SUFFIX,
+    can_be_secret_name,
+    is_name_start,
     is_passphrase,
     is_secret_name,
     is_wordlike,
-    may_be_secret_name,
 )
-from clio.security.redaction.syntaxes import find_encoded_spans, find_syntax_spans, open_encoded
+from clio.security.redaction.syntaxes import find_encoded_spans, find_open_encoded, find_syntax_spans
 from clio.security.redaction.token_patterns import (
     MARKER,
     MAX_BLOCK_CHARS,
@@ -47,11 +47,11 @@ from clio.security.redaction.token_patterns import (
     Span,
     find_bearer_spans,
     find_block_spans,
+    find_open_block,
     find_token_spans,
     find_url_spans,
-    has_stretch,
+    has_key_length_run,
     is_key_block_start,
-    open_block,
 )
 from clio.text.lazy_regex import LazyRegex
 from clio.text.regex_limits import BoundedPattern, PatternRefused, PatternTooSlow
@@ -81,10 +81,10 @@ _SIGN = LazyRegex(
     r"|[\"']?(?:[ \t]{1,4}[a-z:_-]{1,30}=[\"'][^\"'<>\n]{0,80}[\"']){0,4}>)"
 )
 # The word after a phrase such as "… is now X". If it has not arrived yet, the name stays pending.
-_SAID = LazyRegex(rf"(?:{SENTENCE_BEHIND}|[a-z]{{0,8}}[ \t]+to(?=[ \t]))[ \t]+(\S+)")
+_STATED_WORD = LazyRegex(rf"(?:{SENTENCE_AFTER_NAME}|[a-z]{{0,8}}[ \t]+to(?=[ \t]))[ \t]+(\S+)")
 _BESIDE = LazyRegex(r"(?:words?|wd|phrase|code|[ _-]key)?,?[ \t]{1,8}(\S+)")
 # A name followed by something that never separates a name from its value. No value follows it.
-_DONE = LazyRegex(
+_WITHOUT_VALUE = LazyRegex(
     rf"{_NAME_REST}[\"'`\])*,]{{0,3}}(?:[ \t]{{0,4}}[;|]\s"
     r"|\s{1,40}+(?!(?:for|of|to|on|at|in|pour|para|is|was|are|be|has|been|now|set|reset|changed|will|should|must|ist|est|es"
     r"|lautet|becomes|equals|key|keys|value|string|as|or|eq|ne)(?![a-z]))[a-z]+[.,;)]{0,3}\s"
@@ -108,15 +108,15 @@ _LOGIN = LazyRegex(LOGIN)
 _NAMES = {
     word: LazyRegex(word) for word in ("pass", "secret", "token", "credential", "pwd", "key", "kennwort", "contrase")
 } | {
-    "auth": LazyRegex(rf"authorization|auth{BEHIND}"),
-    "_pat": LazyRegex(rf"_pat{BEHIND}"),
-    "sess": LazyRegex(rf"sess(?:ion)?_?id{BEHIND}"),
-    "pw": LazyRegex(rf"pw{BEHIND}"),
-    "psk": LazyRegex(rf"psk{BEHIND}"),
+    "auth": LazyRegex(rf"authorization|auth{NAME_SUFFIX}"),
+    "_pat": LazyRegex(rf"_pat{NAME_SUFFIX}"),
+    "sess": LazyRegex(rf"sess(?:ion)?_?id{NAME_SUFFIX}"),
+    "pw": LazyRegex(rf"pw{NAME_SUFFIX}"),
+    "psk": LazyRegex(rf"psk{NAME_SUFFIX}"),
     "geheim": LazyRegex("geheim"),
-    "senha": LazyRegex(rf"senha{BEHIND}"),
+    "senha": LazyRegex(rf"senha{NAME_SUFFIX}"),
     "wachtwoord": LazyRegex("wachtwoord"),
-    "pin": LazyRegex(rf"(?:[_-]pin|pin[_-]?code){BEHIND}"),
+    "pin": LazyRegex(rf"(?:[_-]pin|pin[_-]?code){NAME_SUFFIX}"),
 }
 """Patterns for `ANY_WORD` by their first literal, in lower case; for "api key" by the second word."""
 
@@ -153,7 +153,7 @@ class SignTest:
     `describe` returns what they indicate, and `judge` examines them together with the text before.
 
     Args:
-        values: as in `Finder`.
+        values: as in `SecretFinder`.
     """
 
     def __init__(self, values: tuple[str, ...]) -> None:
@@ -190,7 +190,7 @@ class SignTest:
     def find_half_named(before: str, words: str) -> int:
         """Return the bit of "api key" if a "key" among the words is the second half of such a name; 0 otherwise."""
         line = (before[-_KEY_REACH:] + words).lower()
-        return _BITS["key"] if any(is_begun(line, match.start(), "key") for match in _KEY.finditer(line)) else 0
+        return _BITS["key"] if any(is_name_start(line, match.start(), "key") for match in _KEY.finditer(line)) else 0
 
     def judge(self, before: str, words: str, told: int = _ALL, *, cells: bool = True) -> int:
         """Whether the words need a full scan: -1 or `WHOLE_LINE`, otherwise the bits of `told` that stay valid.
@@ -209,30 +209,30 @@ class SignTest:
             long = len(words) > _LONG
             # no name with its separator is longer
             near = before if len(before) <= _NAME_REACH else before[-_NAME_REACH:]
-            line = _inner(near + words) if long else near + words
-            low = lower_in_place(line)
+            line = _shorten_base64(near + words) if long else near + words
+            low = lower_keeping_positions(line)
             begun = 0 if long else len(near)
             if told & NAMES:
-                if (named := _is_named(line, low, begun, told, cells=cells)) < 0:
+                if (named := _find_named(line, low, begun, told, cells=cells)) < 0:
                     return named
                 lasting |= named
-            if (told & CONTEXTS and is_context_sign(low)) or (
-                told & PROGRAMS and is_program_sign(before + words, low, begun)
+            if (told & CONTEXTS and has_context_sign(low)) or (
+                told & PROGRAMS and has_program_sign(before + words, low, begun)
             ):
                 return -1
-            if told & NAMES and told & VALUES and TOLD_BEFORE.search(low) is not None:
+            if told & NAMES and told & VALUES and VALUE_BEFORE_NAME.search(low) is not None:
                 return -1
             if told & ANNOUNCED:
-                if (begun_form := _begins_form(line, low, told >> _SIGNS_AT)) is None:
+                if (begun_form := _can_form_continue(line, low, told >> _SIGNS_AT)) is None:
                     return -1
                 if not begun_form:
                     lasting &= ~ANNOUNCED
             if told & ECHOES:
-                if PIPED.search(low) is not None:
+                if PIPED_WORD.search(low) is not None:
                     return -1
-                if OPEN_PIPED.search(low) is not None:
+                if OPEN_PIPE_COMMAND.search(low) is not None:
                     lasting |= ECHOES
-        if told & FORMS and (not self._firsts or self._is_form(words)):
+        if told & FORMS and (not self._firsts or self._is_real_form(words)):
             return -1
         if told & OFFERS:
             if _DIGIT.search(words) and OPEN_OFFER.search(before[-_OFFER_CHARS:] + words) is not None:
@@ -242,13 +242,13 @@ class SignTest:
         return lasting
 
     @staticmethod
-    def may_announce(before: str, words: str, told: int) -> bool:
+    def can_announce(before: str, words: str, told: int) -> bool:
         """Whether a form that is announced only by the given signs may begin in the words."""
         needles, begun = select_needles((told & ANNOUNCED) >> _SIGNS_AT)
         low = (before[-_KEY_REACH:] + words).lower()
         return low.endswith(begun) or any(needle in low for needle in needles)
 
-    def is_any_sign(self, before: str, words: str) -> bool:
+    def needs_scan(self, before: str, words: str) -> bool:
         """Whether words need a full scan for a reason other than a name in one of several cells."""
         told = self.describe(words)
         if told & KEYS:
@@ -256,17 +256,17 @@ class SignTest:
         return bool(told) and self.judge(before, words, told, cells=False) < 0
 
     @staticmethod
-    def find_told_value(words: str) -> int | None:
+    def find_stated_value(words: str) -> int | None:
         """Return where the last words begin that "is the password" may follow, of which a part may have arrived."""
         bare = words.rstrip(" \t")
         if len(bare) == len(words) or not bare or bare[-1].isspace():
             return None
         near = bare[-_NAME_REACH:]
         if " is" in near or "\tis" in near:
-            match = _TOLD_OPEN.search(words, len(bare) - len(near))
+            match = _STATED_WORD_AT_END.search(words, len(bare) - len(near))
         else:
-            match = _TOLD_OPEN.match(words, len(bare) - len(near.rsplit(None, 1)[-1]))
-        return match.start() if match and is_told_value(match["v"]) else None
+            match = _STATED_WORD_AT_END.match(words, len(bare) - len(near.rsplit(None, 1)[-1]))
+        return match.start() if match and can_be_stated_value(match["v"]) else None
 
     def _has_form(self, word: str) -> bool:
         """Whether a word may contain or begin a secret by its own form. None of these forms contains a blank."""
@@ -275,32 +275,32 @@ class SignTest:
         return (
             len(word) >= SHORTEST_KEY
             and _DIGIT.search(word) is not None
-            and has_stretch(word)
+            and has_key_length_run(word)
             and (next(find_token_spans(word), None) is not None or next(find_encoded_spans(word), None) is not None)
         )
 
     def _describe_word(self, word: str) -> int:
-        low = (_inner(word) if len(word) > _LONG else word).lower()
+        low = (_shorten_base64(word) if len(word) > _LONG else word).lower()
         found = 0
         announced = find_signs(low)
         if (
             not announced
-            and _MAY_TELL.search(low) is None
-            and not is_program(low)
+            and _RELEVANT_WORD.search(low) is None
+            and not is_secret_taking_program(low)
             and not any(first in word for first in self._firsts)
         ):
             self._remember(word, found)
             return found
         found = _find_names(word, low) | announced << _SIGNS_AT
-        if low.endswith(("insert", "replace")) or any(part in low for part in BEGINNINGS[:-2]):
+        if low.endswith(("insert", "replace")) or any(part in low for part in CONTEXT_BEGINNINGS[:-2]):
             found |= CONTEXTS
-        if is_program(low):
+        if is_secret_taking_program(low):
             found |= ECHOES if low.endswith(("echo", "printf")) else PROGRAMS
         if "key" in low and not found & NAMES and any(match.start() == 0 for match in _KEY.finditer(low)):
             found |= KEYS
-        if is_told_value(word.strip("\"'`")):
+        if can_be_stated_value(word.strip("\"'`")):
             found |= VALUES
-        if low.endswith(_OFFERING) and _OFFER.search(low) is not None:
+        if low.endswith(_OFFER_VERBS) and _OFFER.search(low) is not None:
             found |= OFFERS
         if self._has_form(word):
             return found | FORMS  # not cached, because the word may be a secret
@@ -318,7 +318,7 @@ class SignTest:
         else:
             self._plain.add(word)
 
-    def _is_form(self, words: str) -> bool:
+    def _is_real_form(self, words: str) -> bool:
         """Whether words with a possible form, or with the first word of a value, really contain one."""
         return self._has_value(words) or any(
             ("://" in word and "@" in word)
@@ -339,7 +339,7 @@ class SignTest:
         return False
 
 
-def may_be_cells(line: str, below: str) -> bool | None:
+def can_be_cells(line: str, below: str) -> bool | None:
     """Whether a line may be column titles, or a row with a secret in its second cell; None if not known yet.
 
     Args:
@@ -359,12 +359,12 @@ def may_be_cells(line: str, below: str) -> bool | None:
     return True if sign in below else None
 
 
-def is_quiet(words: str, parted: Sequence[str]) -> bool:
+def is_prose_after_name(words: str, parted: Sequence[str]) -> bool:
     """Whether words after a name give it no value: prose on the same line without a verb that introduces one."""
-    return _PROSE.fullmatch(words) is not None and _TELLERS.isdisjoint(parted)
+    return _PROSE.fullmatch(words) is not None and _VALUE_VERBS.isdisjoint(parted)
 
 
-def may_be_quiet(before: str, words: str) -> bool:
+def can_be_prose(before: str, words: str) -> bool:
     """Whether a line with a name is prose so far, and the name is neither a flag nor set by a directive."""
     line = before[-_SETTER_CHARS:] + words
     line = line[line.rfind("\n") + 1 :]
@@ -377,23 +377,23 @@ def may_be_quiet(before: str, words: str) -> bool:
 _PROSE = LazyRegex(r"(?:[A-Z]?[a-z]{1,15}[.,;]?[ ]+)+")
 _ASSIGNING = LazyRegex(r"[-:=<>|`\"'({\[$]")
 _DIRECTIVES = frozenset("env arg with using login".split())
-_TELLERS = frozenset(
+_VALUE_VERBS = frozenset(
     "is was are be been now to set reset changed lautet ist est es becomes equals or eq ne as for with value"
     " string".split()
 )
-_TOLD_OPEN = LazyRegex(
+_STATED_WORD_AT_END = LazyRegex(
     r"(?<!\S)[\"'`]?(?P<v>[^\s\"'`]{6,120})[\"'`]?[ \t]{1,4}"
     r"(?:is[ \t]{1,4}(?:(?:the|my|your|our|his|her|their)[ \t]{1,4}(?:[\w-]{1,20}[ \t]{1,4}){0,3})?)?\Z"
 )
 
 
 # Characters that every relevant word contains, except names of programs and the user's values.
-_MAY_TELL = LazyRegex(
-    "|".join(map(re.escape, (*BEGINNINGS, *_NAMES, "bearer", "basic", "-u", "-login", "://", "-----begin")))
+_RELEVANT_WORD = LazyRegex(
+    "|".join(map(re.escape, (*CONTEXT_BEGINNINGS, *_NAMES, "bearer", "basic", "-u", "-login", "://", "-----begin")))
     + r"|(?:use|try|type|enter)\Z|[0-9]|-[a-z]+-"
 )
 _OFFER_CHARS = 24
-_OFFERING = ("use", "try", "type", "enter")
+_OFFER_VERBS = ("use", "try", "type", "enter")
 _OFFER = LazyRegex(r"(?:\A|[^a-z0-9_])(?:use|try|type|enter)\Z")
 _USER_OPTIONS = ("-u", "--user", "--login", "-login")
 _FLAG_BEGUN = ("-", "'-", '"-')
@@ -410,7 +410,7 @@ def _find_names(word: str, low: str) -> int:
     for part, name in _NAMES.items():
         if part in low:
             for match in name.finditer(low):
-                if (part != "key" or is_begun(low, match.start(), part)) and (
+                if (part != "key" or is_name_start(low, match.start(), part)) and (
                     not exact or _is_countable_name(word, match.start())
                 ):
                     found |= _BITS[part]
@@ -420,20 +420,20 @@ def _find_names(word: str, low: str) -> int:
 def _is_countable_name(text: str, place: int) -> bool:
     """Whether the name that contains a word at this position may be that of a secret."""
     name, _ = find_name(text, place)
-    found = _counted.get(name)
+    found = _countable_names.get(name)
     if found is None:
-        if len(_counted) > _MOST_NAMES:
-            _counted.clear()
-        found = _counted[name] = (
+        if len(_countable_names) > _MOST_NAMES:
+            _countable_names.clear()
+        found = _countable_names[name] = (
             is_secret_name(name)
             or is_secret_name(name.rstrip("sS"))
-            or may_be_secret_name(name)
+            or can_be_secret_name(name)
             or name.lower() == "passe"  # from "mot de passe"
         )
     return found
 
 
-_counted: dict[str, bool] = {}
+_countable_names: dict[str, bool] = {}
 _MOST_NAMES = 4096
 """Entries of the cache of names; it is cleared when full."""
 
@@ -443,7 +443,7 @@ def _select_names(told: int) -> tuple[tuple[str, LazyRegex, int], ...]:
     return tuple((word, name, _BITS[word]) for word, name in _NAMES.items() if told & _BITS[word])
 
 
-def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int:
+def _find_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int:
     """Whether a text contains a name followed by its separator, or a flag that needs none.
 
     Returns -1 or `WHOLE_LINE` if so, otherwise the bits of the names whose separator may still follow.
@@ -457,7 +457,7 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
     for word, name, bit in _select_names(told & NAMES):
         for match in name.finditer(low, max(0, begun - _SIGN_REACH)):
             start, end = match.span()
-            if word == "key" and not is_begun(low, start, word):
+            if word == "key" and not is_name_start(low, start, word):
                 continue
             if (
                 cells
@@ -488,29 +488,29 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
                 return -1
             if word in _PLURALS and _PLURAL_DONE.match(low, end) is not None:
                 continue
-            for following in (_SAID, _BESIDE):
+            for following in (_STATED_WORD, _BESIDE):
                 said = following.match(low, end)
                 if (
                     said
                     and said.end() >= begun
-                    and _may_be_stated(line[slice(*said.span(1))])
+                    and _can_be_stated(line[slice(*said.span(1))])
                     and _is_countable_name(line, start)
                 ):
                     return -1
-            if _DONE.match(low, end) is None:
+            if _WITHOUT_VALUE.match(low, end) is None:
                 lasting |= bit
     if told & _BITS["bearer"]:
         if _HEADER.search(low) is not None:
             return -1
         lasting |= _BITS["bearer"]
     if told & _BITS["-u"]:
-        if _LOGIN.search(low) is not None or PASSWORD_BEHIND.search(low) is not None:
+        if _LOGIN.search(low) is not None or PASSWORD_OPTION_AFTER_USER.search(low) is not None:
             return -1
         lasting |= _BITS["-u"]
     return lasting
 
 
-def _begins_form(line: str, low: str, signs: int) -> bool | None:
+def _can_form_continue(line: str, low: str, signs: int) -> bool | None:
     """Whether words that announce a form may continue after the line; None if the form is in it, or has begun."""
     needles, begun = select_needles(signs)
     if any(needle in low for needle in needles):
@@ -540,7 +540,7 @@ def _is_title(line: str, place: int, end: int) -> bool:
     ) is not None and _is_countable_name(line, place)
 
 
-def _may_be_stated(value: str) -> bool:
+def _can_be_stated(value: str) -> bool:
     """Whether a word introduced by a sentence may be a secret: not an ordinary word, unless quoted or compound."""
     bare = value.rstrip(".,;:!?)]}")
     return value[0] in _QUOTES or value.count("-") > 1 or not is_wordlike(bare) or is_passphrase(bare)
@@ -549,9 +549,9 @@ def _may_be_stated(value: str) -> bool:
 _QUOTES = frozenset("\"'`“‘«*")
 
 
-def _inner(words: str) -> str:
+def _shorten_base64(words: str) -> str:
     """Shorten long base64 runs: no name ends inside them, and one digit represents those a value may contain."""
-    return _RUN.sub(lambda run: f"0{run[0][-_TAIL:]}", words) if has_stretch(words, _LONG) else words
+    return _RUN.sub(lambda run: f"0{run[0][-_TAIL:]}", words) if has_key_length_run(words, _LONG) else words
 
 
 _WORD = LazyRegex(r"\S+")
@@ -568,7 +568,7 @@ _MAX_SLOW = 20
 """Lines on which one pattern may exceed its time limit."""
 
 
-class Finder:
+class SecretFinder:
     """Finds secrets of the kinds known by form or name, matches of the user's patterns, and known values.
 
     Args:
@@ -580,7 +580,7 @@ class Finder:
     """
 
     def __init__(self, patterns: tuple[str, ...] = (), values: Iterable[str] = ()) -> None:
-        self.patterns = tuple(map(_compiled, patterns))
+        self.patterns = tuple(map(_compile_pattern, patterns))
         self._slow: dict[str, int] = {}
         bare = {stripped for value in values if len(stripped := value.strip()) >= 12}
         self.values = tuple(sorted(bare, key=len, reverse=True))
@@ -594,10 +594,10 @@ class Finder:
             self.values = tuple(sorted((*self.values, bare), key=len, reverse=True))
             self._spaced = tuple(known for known in self.values if any(char.isspace() for char in known))
             if "signs" in self.__dict__:  # otherwise it is created later with all values
-                self.signs.add_values((bare,))
+                self.sign_test.add_values((bare,))
         return is_new
 
-    def cleaned(self, text: str, spans: list[Span] | None = None) -> tuple[str, dict[str, int]]:
+    def remove_secrets(self, text: str, spans: list[Span] | None = None) -> tuple[str, dict[str, int]]:
         """Return a text without its secrets, and their number by kind.
 
         Scanned again after each replacement, because a mark may now stand between two keys that one letter joined.
@@ -618,7 +618,7 @@ class Finder:
         yield from find_token_spans(text)
         yield from find_url_spans(text)
         yield from find_bearer_spans(text)
-        lowered = lower_in_place(text)
+        lowered = lower_keeping_positions(text)
         names = find_name_places(lowered)
         yield from find_named_spans(text, lowered, names)
         yield from find_context_spans(text, lowered, names)
@@ -630,19 +630,19 @@ class Finder:
                 yield Span(place, place + len(value), "environment", 400)
                 place = text.find(value, place + 1)
         if self.patterns:
-            yield from self._custom(text)
+            yield from self._iter_custom_spans(text)
 
     @cached_property
-    def signs(self) -> SignTest:
+    def sign_test(self) -> SignTest:
         """The cheap test of words, created for the first stream."""
         return SignTest(self.values)
 
     @property
-    def unit(self) -> LazyRegex:
+    def unit_pattern(self) -> LazyRegex:
         """Pattern of what is always scanned as a whole: a word, or a line if there are user patterns."""
         return _LINE if self.patterns else _WORD
 
-    def unit_start(self, text: str, place: int) -> int:
+    def find_unit_start(self, text: str, place: int) -> int:
         """Return the start of the unit at a position; the position itself right after white space."""
         if self.patterns:
             return text.rfind("\n", 0, place) + 1
@@ -651,7 +651,7 @@ class Finder:
             return place
         return place - len(before.rsplit(None, 1)[-1])
 
-    def cut(self, text: str, places: Iterable[int]) -> tuple[int, int, list[Span]]:
+    def find_cut(self, text: str, places: Iterable[int]) -> tuple[int, int, list[Span]]:
         """Find where a text can be split into two parts that are redacted separately, although more text may follow.
 
         Returns the last position tried, the last position up to it where the text can be split, and the spans of the
@@ -662,56 +662,58 @@ class Finder:
             key
                 contains.
         """
-        begun = [place for place in (open_block(text), self._open_value(text)) if place is not None]
+        begun = [place for place in (find_open_block(text), self._find_open_value(text)) if place is not None]
         spans: list[Span] | None = None
         place = safe = 0
         for place in places:
-            safe = min([place, *(self.unit_start(text, start) for start in begun if start < place)])
+            safe = min([place, *(self.find_unit_start(text, start) for start in begun if start < place)])
             if safe and spans is None:
                 spans = list(self.spans(text))
-            if (safe := self._safe(text, safe, spans or [])) == place:
+            if (safe := self._find_safe_cut(text, safe, spans or [])) == place:
                 break
         if len(text) - safe > (_MOST_BLOCK_HELD if is_key_block_start(text[safe:]) else MAX_BLOCK_CHARS - _NEAR):
             # A form that does not end.
-            safe = self.unit_start(text, len(text) - MAX_BLOCK_CHARS // 2)
+            safe = self.find_unit_start(text, len(text) - MAX_BLOCK_CHARS // 2)
             spans = list(self.spans(text)) if spans is None else spans
             safe = max([safe, *(span.end for span in spans if span.start < safe < span.end)])
         return place, safe, spans or []
 
-    def open_rows(self, text: str, end: int) -> "OpenRows | None":
+    def find_open_rows(self, text: str, end: int) -> "OpenRows | None":
         """Return the rows below the name of a secret that continue after a position."""
-        from clio.security.redaction.open_forms import open_rows
+        from clio.security.redaction.open_forms import find_open_rows
 
-        return open_rows(text, end)
+        return find_open_rows(text, end)
 
-    def _safe(self, text: str, cut: int, spans: list[Span]) -> int:
+    def _find_safe_cut(self, text: str, cut: int, spans: list[Span]) -> int:
         # this compiles many expressions, which most texts do not need
-        from clio.security.redaction.open_forms import open_form, open_rows
+        from clio.security.redaction.open_forms import find_open_form, find_open_rows
 
         rounds = total = 0
         while cut > 0:
             rounds += 1
             total += 1
             if total > _MOST_ROUNDS:  # forms that begin inside each other without end: only this much is held back
-                cut = min(cut, self.unit_start(text, max(0, len(text) - _CHAIN_CHARS)))
-                return min([cut, *(self.unit_start(text, span.start) for span in spans if span.start < cut < span.end)])
+                cut = min(cut, self.find_unit_start(text, max(0, len(text) - _CHAIN_CHARS)))
+                return min(
+                    [cut, *(self.find_unit_start(text, span.start) for span in spans if span.start < cut < span.end)]
+                )
             if rounds > _MAX_ROUNDS:  # a chain of names, each of which may be the value of the one before
-                cut, rounds = min(cut, self.unit_start(text, max(0, len(text) - _CHAIN_CHARS))), 0
+                cut, rounds = min(cut, self.find_unit_start(text, max(0, len(text) - _CHAIN_CHARS))), 0
             crossing = [span.start for span in spans if span.start < cut < span.end]
             # This far after the split, the value of a name before it has been found, or does not exist.
             settled = len(text) - cut > _FAR and not any(cut <= span.start <= cut + _NEAR for span in spans)
             if not settled:
-                for find_open in (open_name, open_context, open_encoded, open_form):
+                for find_open in (find_open_name, find_open_context, find_open_encoded, find_open_form):
                     if (begun := find_open(text, cut)) is not None and begun < cut:
                         crossing.append(begun)
-                if (rows := open_rows(text, cut)) is not None and rows.last < cut:
+                if (rows := find_open_rows(text, cut)) is not None and rows.last < cut:
                     crossing.append(rows.last)
             if not crossing:
                 break
-            cut = self.unit_start(text, min(crossing))
+            cut = self.find_unit_start(text, min(crossing))
         return cut
 
-    def _open_value(self, text: str) -> int | None:
+    def _find_open_value(self, text: str) -> int | None:
         """Return where a value with white space may have begun and not ended; None for nowhere."""
         starts = [
             len(text) - size
@@ -721,17 +723,17 @@ class Finder:
         ]
         return min(starts, default=None)
 
-    def _custom(self, text: str) -> Iterator[Span]:
+    def _iter_custom_spans(self, text: str) -> Iterator[Span]:
         start = 0
         for line in text.split("\n"):
             marked = [match.span() for match in MARKER.finditer(line)] if "[REDACTED:" in line else []
             for pattern in self.patterns:
-                for begin, end in self._spans_in(pattern, line):
+                for begin, end in self._iter_matches(pattern, line):
                     if begin < end and not any(begin < last and first < end for first, last in marked):
                         yield Span(start + begin, start + end, "custom", 500)
             start += len(line) + 1
 
-    def _spans_in(self, pattern: BoundedPattern, line: str) -> Iterator[tuple[int, int]]:
+    def _iter_matches(self, pattern: BoundedPattern, line: str) -> Iterator[tuple[int, int]]:
         """Yield the matches of a pattern in a line; the whole line if the time limit is exceeded.
 
         Raises ConfigError if that happens too often, because each time costs a tenth of a second.
@@ -796,7 +798,7 @@ def add_counts(totals: dict[str, int], counts: dict[str, int]) -> None:
         totals[kind] = totals.get(kind, 0) + number
 
 
-def _compiled(pattern: str) -> BoundedPattern:
+def _compile_pattern(pattern: str) -> BoundedPattern:
     try:
         return BoundedPattern(pattern)
     except PatternRefused as error:

@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from msgspec import Struct
 
 from clio.security.redaction.commands_and_calls import CALLS, LINES, MAX_LINE_CHARS, PATTERNS
-from clio.security.redaction.contexts import ALL_FORMS, FOREIGN, OTHER_FORMS, Form, accept_value
+from clio.security.redaction.contexts import ALL_FORMS, FOREIGN_FORM, OTHER_FORMS, Form, is_unredacted
 from clio.text.lazy_regex import LazyRegex
 
 
@@ -20,13 +20,13 @@ def list_forms() -> tuple[Form, ...]:
 @cache
 def _list_further_forms() -> tuple[Form, ...]:
     lines = (
-        Form((needle.lower(),), pattern, accept_value, back=MAX_LINE_CHARS, whole=True) for needle, pattern in LINES
+        Form((needle.lower(),), pattern, is_unredacted, back=MAX_LINE_CHARS, whole=True) for needle, pattern in LINES
     )
     calls = (
         Form(
             (f"{call}(",),
             LazyRegex(f"(?i:{re.escape(call)}){PATTERNS[argument].pattern}", PATTERNS[argument].flags),
-            accept_value,
+            is_unredacted,
             whole=True,
         )
         for calls in CALLS.values()
@@ -35,7 +35,7 @@ def _list_further_forms() -> tuple[Form, ...]:
     return (*lines, *calls)
 
 
-class _Sign(Struct, frozen=True):
+class _FormSign(Struct, frozen=True):
     """A word that announces forms: `letters` is part of it, at its beginning or its end where the needle says so."""
 
     letters: str
@@ -54,9 +54,9 @@ _COMMON = frozenset(("command", "config", "put", "set"))
 """Words of many texts: a needle with another word in it is announced by that one."""
 
 
-def _signs() -> Iterator[_Sign]:
+def _build_signs() -> Iterator[_FormSign]:
     found: dict[tuple[str, bool, bool], list[Form]] = {}
-    for form in (*OTHER_FORMS, FOREIGN, *_list_further_forms()):
+    for form in (*OTHER_FORMS, FOREIGN_FORM, *_list_further_forms()):
         if form.needs:
             continue  # known by the name that is part of it
         for needle in form.needles:
@@ -69,35 +69,35 @@ def _signs() -> Iterator[_Sign]:
             if form not in forms:
                 forms.append(form)
     for (letters, at_start, at_end), forms in found.items():
-        yield _Sign(letters, at_start, at_end, tuple(forms))
+        yield _FormSign(letters, at_start, at_end, tuple(forms))
 
 
-class _Tables(Struct, frozen=True):
+class _SignTables(Struct, frozen=True):
     """The signs: all by number, with their bits by the first three letters, and those that have fewer or others."""
 
-    signs: tuple[_Sign, ...]
-    heads: dict[tuple[str, ...], list[tuple[int, _Sign]]]
-    others: list[tuple[int, _Sign]]
+    signs: tuple[_FormSign, ...]
+    heads: dict[tuple[str, ...], list[tuple[int, _FormSign]]]
+    others: list[tuple[int, _FormSign]]
     short: frozenset[str]
 
 
 @cache
-def _tables() -> _Tables:
+def _build_tables() -> _SignTables:
     """Made for the first stream, not at every start."""
-    signs = tuple(_signs())
-    heads: dict[tuple[str, ...], list[tuple[int, _Sign]]] = {}
-    others: list[tuple[int, _Sign]] = []
+    signs = tuple(_build_signs())
+    heads: dict[tuple[str, ...], list[tuple[int, _FormSign]]] = {}
+    others: list[tuple[int, _FormSign]] = []
     for number, sign in enumerate(signs):
         if len(sign.letters) > 2 and sign.letters.isascii():
             heads.setdefault(tuple(sign.letters[:3]), []).append((1 << number, sign))
         else:
             others.append((1 << number, sign))
-    return _Tables(signs, heads, others, frozenset(sign.letters for _, sign in others))
+    return _SignTables(signs, heads, others, frozenset(sign.letters for _, sign in others))
 
 
 def find_signs(word: str) -> int:
     """The forms a word in small letters announces: a bit for each sign; 0 for none."""
-    tables, found = _tables(), 0
+    tables, found = _build_tables(), 0
     for head in tables.heads.keys() & zip(word, word[1:], word[2:], strict=False):
         for bit, sign in tables.heads[head]:
             if sign.is_in(word):
@@ -121,5 +121,7 @@ def select_needles(bits: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def select_forms(bits: int) -> tuple[Form, ...]:
     """The forms that signs announce."""
     return tuple(
-        dict.fromkeys(form for number, sign in enumerate(_tables().signs) if bits >> number & 1 for form in sign.forms)
+        dict.fromkeys(
+            form for number, sign in enumerate(_build_tables().signs) if bits >> number & 1 for form in sign.forms
+        )
     )

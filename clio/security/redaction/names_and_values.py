@@ -100,12 +100,12 @@ def is_wordlike(value: str, *, digits: bool = False) -> bool:
     letters = sum(map(len, runs))
     if len(runs) > 2 and len(runs) * 3.4 > letters and not value.islower() and not value.isupper():
         return False  # the case changes too often
-    if letters >= 8 and "_" not in value and sum(_pair_score(run.lower()) for run in runs if len(run) > 2) < 0:
+    if letters >= 8 and "_" not in value and sum(_score_letter_pairs(run.lower()) for run in runs if len(run) > 2) < 0:
         return False
-    return all(len(run) < 5 or _pair_score(run.lower()) >= 0 for run in runs)
+    return all(len(run) < 5 or _score_letter_pairs(run.lower()) >= 0 for run in runs)
 
 
-def _pair_score(word: str) -> int:
+def _score_letter_pairs(word: str) -> int:
     """Return how much more common than chance the letter pairs of a word are."""
     return sum(int(_PAIRS[26 * ord(a) + ord(b) - 2619]) - 6 for a, b in pairwise(word))
 
@@ -148,7 +148,7 @@ def is_reference(value: str) -> bool:
     return _REFERENCE.match(value) is not None
 
 
-def may_be_secret(value: str) -> bool:
+def can_be_secret(value: str) -> bool:
     """Whether a value in the position of a secret is one: long enough, no placeholder, no reference, not redacted
     already.
     """
@@ -284,13 +284,13 @@ _KEYS = (
     "shared",
     "webhook",
 )
-_JOINTS = 13  # maximum number of dashes, underscores or blanks between "api" and "key" in `is_begun`
-BEHIND = r"(?=[\"'`\s:=>\])\\]|\Z)"
+_JOINTS = 13  # maximum number of dashes, underscores or blanks between "api" and "key" in `is_name_start`
+NAME_SUFFIX = r"(?=[\"'`\s:=>\])\\]|\Z)"
 _PIN = r"(?:[_-]pin|pin[_-]?code)"
 ANY_WORD = (
-    rf"(?:pass|secret|token|credential|pwd|authorization|auth{BEHIND}|(?:{'|'.join(_KEYS)})[ _-]{{0,{_JOINTS}}}key"
-    rf"|[_-]key{BEHIND}|key-data{BEHIND}|_pat{BEHIND}|sess(?:ion)?_?id{BEHIND}"
-    rf"|pw{BEHIND}|psk{BEHIND}|kennwort|contrase|geheim|senha{BEHIND}|wachtwoord|{_PIN}{BEHIND})"
+    rf"(?:pass|secret|token|credential|pwd|authorization|auth{NAME_SUFFIX}|(?:{'|'.join(_KEYS)})[ _-]{{0,{_JOINTS}}}key"
+    rf"|[_-]key{NAME_SUFFIX}|key-data{NAME_SUFFIX}|_pat{NAME_SUFFIX}|sess(?:ion)?_?id{NAME_SUFFIX}"
+    rf"|pw{NAME_SUFFIX}|psk{NAME_SUFFIX}|kennwort|contrase|geheim|senha{NAME_SUFFIX}|wachtwoord|{_PIN}{NAME_SUFFIX})"
 )
 """Matches in lower-case text a word that every such name contains."""
 QUOTE = r"\\{0,2}[\"'`]"
@@ -337,7 +337,7 @@ _PASSWORD_WORDS = ("pass", "pwd", "kennwort", "contrase", "senha", "wachtwoord",
 _GENERIC = frozenset("token secret secrets credential credentials authorization privatekey".split())
 
 
-def is_begun(lowered: str, place: int, word: str) -> bool:
+def is_name_start(lowered: str, place: int, word: str) -> bool:
     """Whether a word of `WORDS`, found at a position in lower-case text, may be part of the name of a secret."""
     end = place + len(word)
     if word == "key":
@@ -355,27 +355,27 @@ def is_begun(lowered: str, place: int, word: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
     """Whether the last words of a name denote a secret: `db_password`, `apiKey`, `SECRET_KEY_BASE`, `config.token`."""
-    plain = _plain(name)
-    if _NOT_SECRET.fullmatch(plain) or ("token" in plain and _marks_place(name)):
+    plain = _normalize_name(name)
+    if _NOT_SECRET.fullmatch(plain) or ("token" in plain and _is_position_token(name)):
         return False
     if _ENDS.search(plain):
         return True
     return is_environment_name(name) and _IN_CAPITALS.search(name) is not None
 
 
-def may_be_secret_name(name: str) -> bool:
+def can_be_secret_name(name: str) -> bool:
     """Whether a name denotes a secret only if its value looks random: `MY_KEY`, `auth`, a session cookie."""
     return (
         _MAYBE.search(name) is not None
         and _OPEN_KEY.search(name) is None
-        and not _NOT_SECRET.fullmatch(_plain(name))
-        and not _marks_place(name)
+        and not _NOT_SECRET.fullmatch(_normalize_name(name))
+        and not _is_position_token(name)
     )
 
 
-def is_generic(name: str) -> bool:
+def is_generic_name(name: str) -> bool:
     """Whether a name alone may mean other things than a secret, such as the `token` of a grammar."""
-    return _plain(name) in _GENERIC
+    return _normalize_name(name) in _GENERIC
 
 
 def is_environment_name(name: str) -> bool:
@@ -410,12 +410,12 @@ def list_env_secrets(env: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda value: (-len(value), value)))
 
 
-def _marks_place(name: str) -> bool:
+def _is_position_token(name: str) -> bool:
     """Whether a name is that of a token that marks a position: `nextPageToken`, `eos_token`."""
     words = [word.lower() for word in _NAME_WORDS.findall(name)]
     return any(after.startswith("token") and before in _OF_PLACES for before, after in pairwise(words))
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     last = name.rstrip(".-").rsplit(".", 1)[-1]
     return last.replace("_", "").replace("-", "").replace(" ", "").lower()

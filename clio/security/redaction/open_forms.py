@@ -7,10 +7,10 @@ from functools import cache, lru_cache
 from msgspec import Struct
 
 from clio.security.redaction import syntaxes
-from clio.security.redaction.assignments import MAPPING, PLIST, find_name, find_name_places, lower_in_place
+from clio.security.redaction.assignments import MAPPING, PLIST, find_name, find_name_places, lower_keeping_positions
 from clio.security.redaction.contexts import MAX_LINE_CHARS, Form, split_words
 from clio.security.redaction.form_signs import list_forms
-from clio.security.redaction.names_and_values import is_begun, is_secret_name
+from clio.security.redaction.names_and_values import is_name_start, is_secret_name
 from clio.security.redaction.token_patterns import MAX_BLOCK_CHARS
 from clio.text.lazy_regex import LazyRegex
 from clio.text.regex_limits import compile_partial, list_first_letters
@@ -41,16 +41,16 @@ class OpenRows(Struct, frozen=True):
     last: int
 
 
-def open_form(text: str, end: int) -> int | None:
+def find_open_form(text: str, end: int) -> int | None:
     """Return where a form begins that may still be completed after `end`; None for nowhere."""
     found: list[int] = []
-    for start, stop in _nearest_names(text, max(0, end - _WINDOW), end, _NEAREST_NAMES):
+    for start, stop in _list_nearest_names(text, max(0, end - _WINDOW), end, _NEAREST_NAMES):
         if any(make_partial_pattern(each).match(text, stop, end) for each in _AT_NAMES):
             found.append(start)
             break
     if needles := _find_needles(text):
         begin = max(0, end - MAX_BLOCK_CHARS)
-        lowered = lower_in_place(text[begin:end])
+        lowered = lower_keeping_positions(text[begin:end])
         for form, needle in needles:
             reach = MAX_LINE_CHARS if form.back else MAX_BLOCK_CHARS if form.kind in _LONG_KINDS else _WINDOW
             first = max(0, len(lowered) - len(needle) - reach)
@@ -58,7 +58,7 @@ def open_form(text: str, end: int) -> int | None:
             for _ in range(_NEAREST):
                 if at < 0:
                     break
-                if (start := _open_at(text, lowered, form, needle, at, begin)) is not None:
+                if (start := _find_open_start(text, lowered, form, needle, at, begin)) is not None:
                     found.append(start)
                 at = lowered.rfind(needle, first, at)
     return min(found, default=None)
@@ -67,7 +67,7 @@ def open_form(text: str, end: int) -> int | None:
 @lru_cache(maxsize=1)
 def _find_needles(text: str) -> tuple[tuple[Form, str], ...]:
     """Return the forms whose needle occurs in a text. Cached, because one text is examined at several positions."""
-    lowered = lower_in_place(text)
+    lowered = lower_keeping_positions(text)
     words = split_words(lowered)
     return tuple(
         (form, needle)
@@ -89,15 +89,15 @@ def is_form_begun(text: str, lowered: str, forms: Iterable[Form]) -> bool:
             at = lowered.find(needle)
             while at >= 0:
                 line = max(0, at - form.back, text.rfind("\n", 0, at) + 1) if form.back else at
-                if not form.back or _may_begin(form, needle, lowered, line, at):
+                if not form.back or _can_begin(form, needle, lowered, line, at):
                     found = form.pattern.search(text, line) if form.back else form.pattern.match(text, at)
-                    if found is not None or _open_at(text, lowered, form, needle, at, 0) is not None:
+                    if found is not None or _find_open_start(text, lowered, form, needle, at, 0) is not None:
                         return True
                 at = lowered.find(needle, at + len(needle))
     return False
 
 
-def open_rows(text: str, end: int) -> OpenRows | None:
+def find_open_rows(text: str, end: int) -> OpenRows | None:
     """Return the rows of a table, of comma-separated values or of an `INSERT` that may continue after `end`.
 
     The text after `end` may show that they do not.
@@ -105,8 +105,8 @@ def open_rows(text: str, end: int) -> OpenRows | None:
     begin = max(0, end - _ROW_WINDOW)
     if not _find_names(text) or not any(text.find(sign, begin, end) >= 0 for sign in "|,;\t"):
         return None
-    for start, stop in _nearest_names(text, begin, end, _MOST_TITLES):
-        if (rows := _open_rows_of(text, text[start:stop], start, stop, end)) is not None:
+    for start, stop in _list_nearest_names(text, begin, end, _MOST_TITLES):
+        if (rows := _find_open_rows_of_name(text, text[start:stop], start, stop, end)) is not None:
             return rows
     return None
 
@@ -117,7 +117,7 @@ def make_partial_pattern(pattern: LazyRegex | re.Pattern[str]) -> re.Pattern[str
     return compile_partial(pattern.pattern, pattern.flags)
 
 
-def _nearest_names(text: str, begin: int, end: int, most: int) -> list[tuple[int, int]]:
+def _list_nearest_names(text: str, begin: int, end: int, most: int) -> list[tuple[int, int]]:
     """Return the spans of the last names of secrets between two positions."""
     return [span for span in _find_names(text) if begin <= span[0] and span[1] <= end][-most:]
 
@@ -125,10 +125,10 @@ def _nearest_names(text: str, begin: int, end: int, most: int) -> list[tuple[int
 @lru_cache(maxsize=1)
 def _find_names(text: str) -> tuple[tuple[int, int], ...]:
     """Return the spans of the names of secrets in a text. Cached, because one text is examined at several positions."""
-    lowered = lower_in_place(text)
+    lowered = lower_keeping_positions(text)
     found: dict[int, int] = {}
     for at, word in sorted(find_name_places(lowered)):
-        if is_begun(lowered, at, word):
+        if is_name_start(lowered, at, word):
             name, start = find_name(text, at)
             if is_secret_name(name) or is_secret_name(name.rstrip("sS")):
                 found[start] = at + 3 if " " in name else start + len(name)
@@ -141,7 +141,7 @@ def _list_leads(pattern: LazyRegex | re.Pattern[str], size: int) -> tuple[str, .
     return tuple({lead[:size] for lead in list_first_letters(pattern.pattern, pattern.flags)})
 
 
-def _may_begin(form: Form, needle: str, lowered: str, line: int, at: int) -> bool:
+def _can_begin(form: Form, needle: str, lowered: str, line: int, at: int) -> bool:
     """Whether a form may begin between two positions in lower-case text; its needle is at the second."""
     window = lowered[line:at]
     if not all(any(part in window for part in group) for group in form.needs):
@@ -154,7 +154,7 @@ def _may_begin(form: Form, needle: str, lowered: str, line: int, at: int) -> boo
     return not leads
 
 
-def _open_at(text: str, lowered: str, form: Form, needle: str, at: int, begin: int) -> int | None:
+def _find_open_start(text: str, lowered: str, form: Form, needle: str, at: int, begin: int) -> int | None:
     """Return where a form begins if it is incomplete at the end of the text; None otherwise.
 
     Args:
@@ -165,7 +165,7 @@ def _open_at(text: str, lowered: str, form: Form, needle: str, at: int, begin: i
     if not form.back:
         return place if make_partial_pattern(form.pattern).match(text, place, end) else None
     line = max(begin, place - form.back, text.rfind("\n", max(0, place - form.back), place) + 1)
-    if not _may_begin(form, needle, lowered, line - begin, at):
+    if not _can_begin(form, needle, lowered, line - begin, at):
         return None
     begun = make_partial_pattern(form.pattern)
     if place - line <= _FEW_PLACES:
@@ -174,7 +174,7 @@ def _open_at(text: str, lowered: str, form: Form, needle: str, at: int, begin: i
     return match.start() if match and match.start() <= place else None
 
 
-def _open_rows_of(text: str, name: str, start: int, end: int, limit: int) -> OpenRows | None:
+def _find_open_rows_of_name(text: str, name: str, start: int, end: int, limit: int) -> OpenRows | None:
     line = text.rfind("\n", max(0, start - _ROW_WINDOW), start) + 1
     whole = text[:limit]
     if "\n" not in text[end:limit]:

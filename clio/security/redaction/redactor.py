@@ -17,11 +17,11 @@ from clio.security.redaction.finder import (
     OFFERS,
     VALUES,
     WHOLE_LINE,
-    Finder,
+    SecretFinder,
     add_counts,
-    is_quiet,
-    may_be_cells,
-    may_be_quiet,
+    can_be_cells,
+    can_be_prose,
+    is_prose_after_name,
     merge_spans,
     replace_spans,
 )
@@ -31,7 +31,14 @@ from clio.security.redaction.names_and_values import (
     is_wordlike,
     list_env_secrets,
 )
-from clio.security.redaction.token_patterns import MARGIN, MARKER, MAX_BLOCK_CHARS, Span, is_key_block_start, open_block
+from clio.security.redaction.token_patterns import (
+    MARGIN,
+    MARKER,
+    MAX_BLOCK_CHARS,
+    Span,
+    find_open_block,
+    is_key_block_start,
+)
 from clio.text.lazy_regex import LazyRegex
 
 _MAX_TRIES = 64
@@ -50,18 +57,18 @@ _CREDIT_PER_CHAR = 2
 """Characters that full scans may examine for each character received. Keeps the total work linear for any text."""
 _MOST_CREDIT = 8_192
 """Limit of the accumulated allowance, in characters."""
-LOOK_COST = 128
+SCAN_COST = 128
 """Fixed cost of one full scan, in characters, in addition to the characters it examines."""
-_PASSED = 128
+_MAX_PASSED_PIECES = 128
 """Pieces kept unjoined; joining them only when needed keeps the common case at one append."""
 _QUIET_PIECES = 4
 """Pieces of ordinary prose after a name that end the wait for its value."""
-_SPLITS = LazyRegex(r"[^A-Za-z0-9_+/=.~%:@-]")
-_GOES_ON = LazyRegex(r"[A-Za-z0-9_+/=.~%-]*")
-_IN_A_BLOCK = LazyRegex(r"[A-Za-z0-9+/=,:.\s]*")
+_KEY_BOUNDARY = LazyRegex(r"[^A-Za-z0-9_+/=.~%:@-]")
+_KEY_CONTINUATION = LazyRegex(r"[A-Za-z0-9_+/=.~%-]*")
+_KEY_BLOCK_TEXT = LazyRegex(r"[A-Za-z0-9+/=,:.\s]*")
 
 
-def _end_of_line(text: str) -> str:
+def _get_last_line(text: str) -> str:
     """Return the last non-blank line of a text, at most `_LINE_CHARS` characters of it."""
     return text[max(0, text.rstrip().rfind("\n"), len(text) - _LINE_CHARS) :]
 
@@ -77,44 +84,44 @@ class StreamRedactor:
     nothing in the held text is undecided.
     """
 
-    def __init__(self, finder: Finder, count: Callable[[dict[str, int]], None], *, enabled: bool = True) -> None:
+    def __init__(self, finder: SecretFinder, count: Callable[[dict[str, int]], None], *, enabled: bool = True) -> None:
         self._finder = finder
         self._count = count
         self._enabled = enabled
         self._patterns = tuple(pattern.search for pattern in finder.patterns)
-        self._signs = finder.signs
-        self._are_plain = finder.signs.are_plain
+        self._signs = finder.sign_test
+        self._are_plain = finder.sign_test.are_plain
         self._held = ""
         # length of the start of `_held` that has been emitted already and stays because it may be the name of what
         # follows
-        self._given = 0
+        self._emitted_chars = 0
         self._before = ""  # emitted start of the current line, or at least its last word
-        self._passed: deque[str] = deque(maxlen=_PASSED)  # pieces emitted since `_before` was computed
-        self._pass = self._passed.append
-        self._armed = 0  # bits of the signs seen on this line; see `finder.NAMES` and the constants below it
+        self._passed: deque[str] = deque(maxlen=_MAX_PASSED_PIECES)  # pieces emitted since `_before` was computed
+        self._append_passed = self._passed.append
+        self._active_signs = 0  # bits of the signs seen on this line; see `finder.NAMES` and the constants below it
         # the line may be a table row with a secret's name in one cell, and nothing else is suspicious
         self._cells = False
         self._quiet = 0  # how many more pieces without a sign end the wait for the value of a name
         self._full = _LINE_CHARS  # length at which `_before` is trimmed and tested again
         self._open = not enabled  # the held text contains something undecided and needs a full scan
-        self._closely = self._open or bool(self._patterns)
+        self._needs_care = self._open or bool(self._patterns)
         self._credit = _MOST_CREDIT  # characters that full scans may still examine
         self._block = False  # the undecided text is a private key block
-        self._swallow = False
+        self._drops_key_rest = False
         self._by_line = False  # nothing can be emitted before the line ends
         self._wait = 0  # characters to wait before the next full scan of an undecided line
         self._next_scan = 0  # length of the held text at which the next scan is due
-        self._head = ""  # column titles of the table whose rows are arriving; already emitted
+        self._table_titles = ""  # column titles of the table whose rows are arriving; already emitted
         self.counts: dict[str, int] = {}
 
     @property
     def held(self) -> int:
         """Number of characters held back."""
-        return len(self._held) - self._given
+        return len(self._held) - self._emitted_chars
 
     def feed(self, text: str) -> str:
         """Process the next piece and return the text that is ready. Takes about a microsecond if there is no sign."""
-        if self._closely or len(text) > SLICE_CHARS:
+        if self._needs_care or len(text) > SLICE_CHARS:
             if self._open:
                 return self._scan(text)
             return self._feed_slices(text) if len(text) > SLICE_CHARS else self._feed_lines(self._held, text)
@@ -128,33 +135,33 @@ class StreamRedactor:
                 return ""
         words = f"{self._held}{ended}{blank}"
         parted = words.split()
-        if self._armed or not self._are_plain(parted):
+        if self._active_signs or not self._are_plain(parted):
             return self._feed_signs(words, parted, begun, text)
-        self._pass(words)
+        self._append_passed(words)
         self._held = begun
         return words
 
     def _feed_signs(self, words: str, parted: list[str], begun: str, text: str) -> str:
         """Process words that carry a sign, or follow a word with one on the same line."""
         said = self._signs.describe(words, parted)
-        told = self._armed | said
+        told = self._active_signs | said
         if not told & ~(VALUES | KEYS):  # a value without a name before it, or half of a two-word name
-            if said & VALUES and (start := self._signs.find_told_value(words)) is not None:
+            if said & VALUES and (start := self._signs.find_stated_value(words)) is not None:
                 words, begun = words[:start], words[start:] + begun
             if not said & KEYS or not (told := self._find_half_named(words, parted)):
-                self._pass(words)
+                self._append_passed(words)
                 self._held = begun
                 return words
-        if self._quiet and not said and is_quiet(words, parted):
+        if self._quiet and not said and is_prose_after_name(words, parted):
             self._quiet -= 1
-            self._armed = self._armed if self._quiet else 0
-            self._pass(words)
+            self._active_signs = self._active_signs if self._quiet else 0
+            self._append_passed(words)
             self._held = begun
             return words
         before = self._get_emitted_line()
-        if not told & ~(ANNOUNCED | VALUES) and not told & VALUES and not self._signs.may_announce(before, words, told):
-            self._armed = 0
-            self._pass(words)
+        if not told & ~(ANNOUNCED | VALUES) and not told & VALUES and not self._signs.can_announce(before, words, told):
+            self._active_signs = 0
+            self._append_passed(words)
             self._held = begun
             return words
         if told:
@@ -162,10 +169,10 @@ class StreamRedactor:
                 told = told & ~KEYS | self._signs.find_half_named(before, words)
             told = self._signs.judge(before, words, told)
             if told < 0:
-                self._armed = LASTING
+                self._active_signs = LASTING
                 self._wait = self._next_scan = 0
                 if told == WHOLE_LINE and text[-1:] != "\n" and len(self._held) < _LINE_CHARS:
-                    self._open = self._by_line = self._closely = True
+                    self._open = self._by_line = self._needs_care = True
                     self._cells = not self._patterns
                     if "\n" not in text:
                         self._held += text
@@ -173,12 +180,12 @@ class StreamRedactor:
                 return self._scan(text)
             if told & VALUES:
                 told &= ~VALUES
-                if (start := self._signs.find_told_value(words)) is not None:
+                if (start := self._signs.find_stated_value(words)) is not None:
                     words, begun = words[:start], words[start:] + begun
-        self._armed = told
-        self._quiet = _QUIET_PIECES if told and not told & ~NAMES and may_be_quiet(before, words) else 0
+        self._active_signs = told
+        self._quiet = _QUIET_PIECES if told and not told & ~NAMES and can_be_prose(before, words) else 0
         if not told:
-            self._pass(words)
+            self._append_passed(words)
         elif "\n" in words or len(before) > self._full:
             self._remember(words)
         else:
@@ -197,18 +204,18 @@ class StreamRedactor:
             passed = "".join(self._passed)
             self._passed.clear()
             self._credit += _CREDIT_PER_CHAR * len(passed)
-            self._before = _end_of_line(self._before + passed)
+            self._before = _get_last_line(self._before + passed)
         return self._before
 
     def _remember(self, words: str) -> None:
         """Remember the end of the emitted text: it may contain the name of the next value."""
-        self._before = _end_of_line(self._get_emitted_line() + words)
-        if self._armed:
+        self._before = _get_last_line(self._get_emitted_line() + words)
+        if self._active_signs:
             near = self._before[-_REACH_CHARS:]
             said = self._signs.describe(near)
             if said & KEYS:
                 said |= self._signs.find_half_named("", near)
-            self._armed &= said & LASTING | OFFERS
+            self._active_signs &= said & LASTING | OFFERS
         self._full = min(_LINE_CHARS, len(self._before) + _REACH_CHARS)
 
     def _feed_slices(self, text: str) -> str:
@@ -224,14 +231,14 @@ class StreamRedactor:
             self._held = held + text
             return ""
         lines = held + text[:cut]
-        told = self._armed
+        told = self._active_signs
         if told or not self._are_plain(lines.split()):
             before = self._get_emitted_line()
             told |= self._signs.describe(lines)
             if told & KEYS:
                 told = told & ~KEYS | self._signs.find_half_named(before, lines)
             told = told and self._signs.judge(before, lines, told)
-        self._armed = told if told >= 0 else LASTING
+        self._active_signs = told if told >= 0 else LASTING
         if cut == 0 or told < 0 or len(lines) > MAX_BLOCK_CHARS or self._matches_pattern(lines):
             return self._scan(text)
         self._remember(lines)
@@ -247,10 +254,10 @@ class StreamRedactor:
     def _prepend_emitted_line(self) -> None:
         """Put the emitted end of the line in front of the held text, because it may contain the name of a secret."""
         before = self._get_emitted_line()
-        if self._head:
-            before = self._head + before.lstrip("\n")
+        if self._table_titles:
+            before = self._table_titles + before.lstrip("\n")
         self._held = before + self._held
-        self._given += len(before)
+        self._emitted_chars += len(before)
         self._before = ""
 
     def _matches_pattern(self, words: str) -> bool:
@@ -273,7 +280,7 @@ class StreamRedactor:
             if place is not None:
                 rest = (self._held + text)[place:]
                 self._held = (self._held + text)[:place]
-                self._cells = self._open = self._by_line = self._closely = False
+                self._cells = self._open = self._by_line = self._needs_care = False
                 return self._emit(place, []) + self.feed(rest)
             self._cells = False
         by_line = self._by_line or bool(self._patterns)
@@ -283,34 +290,34 @@ class StreamRedactor:
         )
         self._credit = min(_MOST_CREDIT, self._credit + _CREDIT_PER_CHAR * len(text))
         size = len(self._held) + len(text)
-        if size <= MAX_BLOCK_CHARS and not self._swallow:
-            if size + len(self._get_emitted_line()) + LOOK_COST > self._credit:
-                self._open = self._closely = True
+        if size <= MAX_BLOCK_CHARS and not self._drops_key_rest:
+            if size + len(self._get_emitted_line()) + SCAN_COST > self._credit:
+                self._open = self._needs_care = True
                 ends_unit = False
             if self._open and not ends_unit:
                 self._held += text
                 return ""
         self._prepend_emitted_line()
         held = self._held = self._held + text
-        self._credit = max(0, self._credit - len(held) - LOOK_COST)
-        if self._block and len(held) <= MAX_BLOCK_CHARS and _IN_A_BLOCK.fullmatch(text):
+        self._credit = max(0, self._credit - len(held) - SCAN_COST)
+        if self._block and len(held) <= MAX_BLOCK_CHARS and _KEY_BLOCK_TEXT.fullmatch(text):
             return ""
         finder = self._finder
         ready: list[str] = []
         while (start := self._find_long_unit()) is not None:
             ready.append(self._force_cut(start))
         held = self._held
-        _, cut, spans = finder.cut(held, [finder.unit_start(held, len(held))])
-        rows = finder.open_rows(held, cut)
+        _, cut, spans = finder.find_cut(held, [finder.find_unit_start(held, len(held))])
+        rows = finder.find_open_rows(held, cut)
         if cut:
             ready.append(self._emit(cut, [span for span in spans if span.end <= cut]))
-        self._head = held[rows.head : rows.first] if rows else ""
+        self._table_titles = held[rows.head : rows.first] if rows else ""
         self._by_line = rows is not None
         self._next_scan = len(self._held) + self._wait
         self._wait = max(_WAIT_CHARS, 0 if cut else 2 * self._wait, len(self._held) // 4)
-        self._open = self._by_line or self._swallow or finder.unit_start(self._held, len(self._held)) > 0
-        self._closely = self._open or bool(self._patterns)
-        self._block = self._open and is_key_block_start(self._held) and open_block(self._held) == 0
+        self._open = self._by_line or self._drops_key_rest or finder.find_unit_start(self._held, len(self._held)) > 0
+        self._needs_care = self._open or bool(self._patterns)
+        self._block = self._open and is_key_block_start(self._held) and find_open_block(self._held) == 0
         return "".join(ready)
 
     def _find_end_of_cells(self, held: str) -> int | None:
@@ -323,11 +330,11 @@ class StreamRedactor:
         *lines, last = (above + held).split("\n")
         if len(above) + len(held) > _LINE_CHARS:
             return None
-        judged = [may_be_cells(line, below) for line, below in pairwise([*lines, last])]
+        judged = [can_be_cells(line, below) for line, below in pairwise([*lines, last])]
         if not judged or (judged[-1] is None and not any(judged)):
             return 0
         whole = held[: len(held) - len(last)]
-        if any(judged) or self._signs.is_any_sign(before, whole):
+        if any(judged) or self._signs.needs_scan(before, whole):
             return None
         return len(whole)
 
@@ -340,22 +347,22 @@ class StreamRedactor:
             broken: a key may continue behind the position, so the rest of it must be dropped as well.
         """
         text, self._held = self._held[:cut], self._held[cut:]
-        given, self._given = self._given, max(0, self._given - cut)
-        if self._swallow:
-            text, spans = _GOES_ON.sub("", text, count=1), None
-            self._swallow = not text
+        given, self._emitted_chars = self._emitted_chars, max(0, self._emitted_chars - cut)
+        if self._drops_key_rest:
+            text, spans = _KEY_CONTINUATION.sub("", text, count=1), None
+            self._drops_key_rest = not text
         if broken and any(span.end == len(text) for span in self._finder.spans(text)):
-            self._swallow = True
-        result, counts = self._finder.cleaned(text, spans)
+            self._drops_key_rest = True
+        result, counts = self._finder.remove_secrets(text, spans)
         self._before = ""
         # A longer context may redact a text that was emitted as harmless.
         if not result.startswith(text[:given]):  # text already emitted cannot be changed
-            result, counts = self._finder.cleaned(text[given:])
+            result, counts = self._finder.remove_secrets(text[given:])
             given = 0
         add_counts(self.counts, counts)
         self._count(counts)
-        self._armed = LASTING
-        if not self._swallow:
+        self._active_signs = LASTING
+        if not self._drops_key_rest:
             self._remember(result)
         return result[given:]
 
@@ -365,7 +372,7 @@ class StreamRedactor:
         """
         if len(self._held) <= MAX_BLOCK_CHARS:
             return None
-        units = self._finder.unit.finditer(self._held)
+        units = self._finder.unit_pattern.finditer(self._held)
         return next((unit.start() for unit in units if unit.end() - unit.start() > MAX_BLOCK_CHARS), None)
 
     def _force_cut(self, start: int) -> str:
@@ -374,26 +381,27 @@ class StreamRedactor:
         """
         limit = start + MAX_BLOCK_CHARS
         head = self._held[:limit]
-        marks = [match.end() for match in _SPLITS.finditer(head, start)]
-        mark, safe, spans = self._finder.cut(head, reversed(marks[-_MAX_TRIES:]))
+        marks = [match.end() for match in _KEY_BOUNDARY.finditer(head, start)]
+        mark, safe, spans = self._finder.find_cut(head, reversed(marks[-_MAX_TRIES:]))
         if marks and safe == mark:
             return self._emit(mark, [span for span in spans if span.end <= mark])
         return self._emit(limit, broken=True)
 
 
 _EDGE_LINES = 3  # lines of clio's own (such as a header) around the text of a tool result
-_ENDS = 12  # messages remembered: the calls of one step run in parallel, so other results separate two pages of a file
+_MAX_ENDS = (
+    12  # messages remembered: the calls of one step run in parallel, so other results separate two pages of a file
+)
 _END_CHARS = 256
 """Length of the remembered end of a message, and the longest half of a secret searched for."""
 _MOST_KNOWN = 512
 """Most values remembered of each sort; the oldest is dropped first."""
-_HALF = 8
+_MIN_HALF_CHARS = 8
 """Shortest half of a known secret that is recognized; shorter runs of characters occur by chance."""
 # ranks of spans found by their context; lower ranks are token formats, higher ones settings and others
 _RANKS_OF_CONTEXTS = range(200, 400)
-_FIRST_HALF = 16
-"""Shortest first half at the end of a message. It is longer than `_HALF` because known prefixes (`sk-proj-`) are no
-secret.
+_MIN_FIRST_HALF_CHARS = 16
+"""Shortest first half at the end of a message. Longer than `_MIN_HALF_CHARS`, because prefixes such as `sk-proj-` are known.
 """
 _BEGUN_CHARS = 4
 """Characters of a secret that the earlier message must contain at least."""
@@ -410,16 +418,16 @@ def _compile(expression: str) -> re.Pattern[str]:
     return re.compile(expression)
 
 
-class Seams:
+class PageBreakFinder:
     """Finds secrets that a page break splits between two messages.
 
     Keeps the secrets seen and the ends of recent messages, so that the other half of a secret is recognized. Holds at
     most 512 values and the ends of a dozen messages, in memory only.
     """
 
-    def __init__(self, finder: Finder) -> None:
+    def __init__(self, finder: SecretFinder) -> None:
         self._finder = finder
-        self._ends: deque[tuple[str, ...]] = deque(maxlen=_ENDS)
+        self._ends: deque[tuple[str, ...]] = deque(maxlen=_MAX_ENDS)
         self._open = 0  # number of further messages whose key lines may continue a private key
         self._known = dict.fromkeys(finder.values)
         self._lines: dict[str, None] = {}
@@ -447,7 +455,7 @@ class Seams:
             if span.kind == "private-key":
                 self._lines |= dict.fromkeys(_compile(_KEY_LINE).findall(value))
                 if "-----END" not in value and text.count("\n", span.end) <= _EDGE_LINES:
-                    self._open = _ENDS
+                    self._open = _MAX_ENDS
             elif span.kind != "custom" and 12 <= len(value) <= 2 * _END_CHARS and not MARKER.search(value):
                 self._known[value] = None
             if span.rank in _RANKS_OF_CONTEXTS and _is_repeatable(value):
@@ -455,9 +463,9 @@ class Seams:
         for known in (self._known, self._lines, self._repeated):
             while len(known) > _MOST_KNOWN:
                 del known[next(iter(known))]
-        self._ends.append(tuple(_ends(text)))
+        self._ends.append(tuple(_iter_ends(text)))
 
-    def repeats(self, text: str) -> Iterator[Span]:
+    def find_repetitions(self, text: str) -> Iterator[Span]:
         """Find repetitions of values that had the name or context of a secret in this or an earlier message."""
         for value in self._repeated:
             place = text.find(value)
@@ -480,8 +488,8 @@ class Seams:
 
     def _measure_second_half(self, line: str) -> int:
         """Return how many characters at the start of a line complete a known secret; 0 for none."""
-        begin = line[:_HALF]
-        for value in self._known if len(begin) == _HALF else ():
+        begin = line[:_MIN_HALF_CHARS]
+        for value in self._known if len(begin) == _MIN_HALF_CHARS else ():
             place = value.find(begin, 1)
             if place > 0 and line.startswith(value[place:]):
                 return len(value) - place
@@ -492,7 +500,7 @@ class Seams:
         none.
         """
         run = _compile(_RUN).match(line)
-        if run is None or len(run[0]) < _HALF:
+        if run is None or len(run[0]) < _MIN_HALF_CHARS:
             return 0
         for end in {end for ends in self._ends for end in ends}:
             seam = len(end)
@@ -519,17 +527,17 @@ class Seams:
         """Find first halves of known secrets at the end of the last lines."""
         for start, line in lines:
             line = line.rstrip()
-            last = line[-_HALF:]
-            for value in self._known if len(last) == _HALF else ():
-                size = value.find(last) + _HALF
-                if _FIRST_HALF <= size < len(value) and line.endswith(value[:size]):
+            last = line[-_MIN_HALF_CHARS:]
+            for value in self._known if len(last) == _MIN_HALF_CHARS else ():
+                size = value.find(last) + _MIN_HALF_CHARS
+                if _MIN_FIRST_HALF_CHARS <= size < len(value) and line.endswith(value[:size]):
                     yield Span(start + len(line) - size, start + len(line), "half", 450)
 
     def _find_key_lines(self, text: str) -> Iterator[Span]:
         """Find lines of a private key: known ones, those above an END line, and those below a block begun in another
         message.
         """
-        lines = _lines(text)
+        lines = _split_lines(text)
         if self._lines:
             for match in _compile(_KEY_LINE).finditer(text):
                 if match[0] in self._lines:
@@ -546,7 +554,7 @@ class Seams:
                 found = list(_iter_key_lines(lines[first:]))
                 yield from found
                 if len(lines) - first - len(found) <= _EDGE_LINES and "-----END" not in text:
-                    self._open = _ENDS + 1
+                    self._open = _MAX_ENDS + 1
 
 
 def _iter_key_lines(lines: list[tuple[int, str]], *, up: bool = False) -> Iterator[Span]:
@@ -582,9 +590,9 @@ def _is_hex_continued(end: str, half: str) -> bool:
     digits = half.replace("-", "")
     return (
         begun is not None
-        and len(begun[0]) >= _HALF
+        and len(begun[0]) >= _MIN_HALF_CHARS
         and all(_compile(shape).search(begun[0]) for shape in ("[0-9]", "[a-f]"))
-        and len(digits) >= _HALF
+        and len(digits) >= _MIN_HALF_CHARS
         and _compile(r"[0-9a-f]*[0-9][0-9a-f]*").fullmatch(digits) is not None
     )
 
@@ -593,7 +601,7 @@ def _make_key_span(start: int, end: int) -> Span:
     return Span(start, end, "private-key", 0)
 
 
-def _lines(text: str) -> list[tuple[int, str]]:
+def _split_lines(text: str) -> list[tuple[int, str]]:
     """Split a text into (offset, line) pairs."""
     found: list[tuple[int, str]] = []
     start = 0
@@ -608,11 +616,11 @@ def _split_first_lines(text: str) -> list[tuple[int, str]]:
     place = -1
     for _ in range(_EDGE_LINES):
         if (place := text.find("\n", place + 1)) < 0:
-            return _lines(text)
-    return _lines(text[:place])
+            return _split_lines(text)
+    return _split_lines(text[:place])
 
 
-def _ends(text: str) -> Iterator[str]:
+def _iter_ends(text: str) -> Iterator[str]:
     """Yield the ends of a text: its last line, and each line that clio's own closing lines may follow.
 
     Each end includes the line above, which may contain the name of the secret.
@@ -630,8 +638,8 @@ def _split_last_lines(text: str) -> list[tuple[int, str]]:
     place = len(text)
     for _ in range(_EDGE_LINES):
         if (place := text.rfind("\n", 0, place)) < 0:
-            return _lines(text)
-    return [(place + 1 + start, line) for start, line in _lines(text[place + 1 :])]
+            return _split_lines(text)
+    return [(place + 1 + start, line) for start, line in _split_lines(text[place + 1 :])]
 
 
 class Redacted(Struct, frozen=True):
@@ -655,14 +663,14 @@ class Redactor:
 
     def __init__(self, patterns: tuple[str, ...] = (), env_secrets: Iterable[str] = (), enabled: bool = True) -> None:
         self.enabled = enabled
-        self._finder = Finder(patterns, env_secrets)
-        self._seams = Seams(self._finder)
+        self._finder = SecretFinder(patterns, env_secrets)
+        self._page_breaks = PageBreakFinder(self._finder)
         self._counts: dict[str, int] = {}
 
     def learn_secret(self, value: str) -> None:
         """Redact a value wherever it occurs from now on, like those from the environment. Thread-safe."""
         if self._finder.add_value(value):
-            self._seams.add_value(value.strip())
+            self._page_breaks.add_value(value.strip())
 
     @property
     def total(self) -> int:
@@ -681,7 +689,7 @@ class Redactor:
         if self._finder.has_long_unit(text):
             stream = self.stream()
             return Redacted(stream.feed(text) + stream.finish(), stream.counts)
-        result, counts = self._finder.cleaned(text)
+        result, counts = self._finder.remove_secrets(text)
         self._count(counts)
         return Redacted(result, counts)
 
@@ -689,17 +697,17 @@ class Redactor:
         """Redact a user message or a tool result; call it in the order of the messages.
 
         Unlike `redact`, it also removes halves of secrets that a page break has split between two messages, and
-        repetitions of values that had the name of a secret in an earlier message. See `Seams`.
+        repetitions of values that had the name of a secret in an earlier message. See `PageBreakFinder`.
         """
         if not self.enabled or not text:
             return Redacted(text, {})
-        halves = self._seams.spans(text)
+        halves = self._page_breaks.spans(text)
         long = self._finder.has_long_unit(text)
         spans = [] if long else list(self._finder.spans(text))
-        self._seams.learn(text, spans)
-        halves += self._seams.repeats(text)
+        self._page_breaks.learn(text, spans)
+        halves += self._page_breaks.find_repetitions(text)
         if not long:
-            result, counts = self._finder.cleaned(text, [*spans, *halves])
+            result, counts = self._finder.remove_secrets(text, [*spans, *halves])
             self._count(counts)
             return Redacted(result, counts)
         counts: dict[str, int] = {}

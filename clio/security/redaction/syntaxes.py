@@ -11,8 +11,8 @@ from clio.security.redaction.names_and_values import (
     MEASURE,
     get_secret_kind,
     has_digit,
-    is_begun,
-    is_generic,
+    is_generic_name,
+    is_name_start,
     is_passphrase,
     is_placeholder,
     is_reference,
@@ -143,27 +143,27 @@ def find_syntax_spans(text: str, lowered: str, names: Iterable[tuple[int, str]])
     """Yield all secrets known by a name and the syntax around it. lowered, names: as in `assignments.find_named_spans`."""
     done = 0
     for place, word in names:
-        if not is_begun(lowered, place, word):
+        if not is_name_start(lowered, place, word):
             continue
         name, start = find_name(text, place)
         end = place + 3 if " " in name else start + len(name)
         if (end != done or word == "key") and (is_secret_name(name) or is_secret_name(name.rstrip("sS"))):
             done = end
-            yield from _spans_of(text, name, start, end)
+            yield from _iter_syntax_secrets(text, name, start, end)
 
 
-def _spans_of(text: str, name: str, start: int, end: int) -> Iterator[Span]:
+def _iter_syntax_secrets(text: str, name: str, start: int, end: int) -> Iterator[Span]:
     """Yield the secrets that the surrounding syntax assigns to a name. start, end: span of the name."""
     sign = text[end : end + 1]
     if sign in _FIRST_OF_LITERALS:
         for pattern in _LITERALS:
             if match := pattern.match(text, end):
-                yield from _quoted(match, name)
+                yield from _make_quoted_span(match, name)
                 return
         if match := _PERL.match(text, end):
-            yield from _quoted(match, name)
+            yield from _make_quoted_span(match, name)
         elif match := _DOCUMENT.match(text, end):
-            yield from _bare(match, name)
+            yield from _make_bare_span(match, name)
     before = text[max(0, start - 100) : start]
     if sign in _FIRST_OF_PAIRS:
         for pattern in (_PAIRED, _PAIRED_FIELD, _GIVEN_BY):
@@ -177,31 +177,31 @@ def _spans_of(text: str, name: str, start: int, end: int) -> Iterator[Span]:
         if has_digit(match[group]) and _is_bare_secret(match[group], name):
             yield Span(match.start(group), match.end(group), get_secret_kind(name), 300)
     if sign in ("=", " ") and before.endswith(", ") and (match := _TUPLE.match(text, end)):
-        yield from _quoted(match, name)
+        yield from _make_quoted_span(match, name)
     if sign == "(":
         last = name.rpartition(".")[2]
         if (("." in name or _CALLER.search(before)) and (match := _CALLED.match(text, end))) and (
             _SETTER.match(last) or "." in name or before.endswith((".", "->", "::"))
         ):
-            yield from _quoted(match, name)
+            yield from _make_quoted_span(match, name)
     elif (
         (sign in ("{", " ") and _TEXT_TYPE.search(before) and (match := _BRACED.match(text, end)))
         or (sign in ('"', "'", ",") and _ARGUMENT_OF.search(before) and (match := _NEXT_ARGUMENT.match(text, end)))
         or (name.startswith("-") and (match := _ARRAY.match(text, end)))
     ):
-        yield from _quoted(match, name)
+        yield from _make_quoted_span(match, name)
     if name.startswith("-") and (match := _ITEM.match(text, end)):
-        yield from _bare(match, name)
+        yield from _make_bare_span(match, name)
     if before.endswith("${") and (match := _DEFAULT.match(text, end)):
-        yield from _bare(match, name)
+        yield from _make_bare_span(match, name)
     if sign in ("*", "_", ":", " ", "\n", "\r"):
         for pattern in (_MARKDOWN, _FENCED):
             if match := pattern.match(text, end):
-                yield from _bare(match, name)
+                yield from _make_bare_span(match, name)
         if before[-1:] in ("", "\n") and (match := _DEFINITION.match(text, end)):
-            yield from _bare(match, name)
+            yield from _make_bare_span(match, name)
         if sign == ":" and _BESIDE_USER.search(before) and (match := _LISTED.match(text, end)):
-            yield from _bare(match, name)
+            yield from _make_bare_span(match, name)
     if sign in "\"'])=: ":
         for pattern in _LITERALS_BEHIND:
             if (match := pattern.match(text, end)) and _is_paired_secret(match["v"], name):
@@ -212,19 +212,19 @@ def _spans_of(text: str, name: str, start: int, end: int) -> Iterator[Span]:
             if (match := pattern.match(text, end)) and _is_lone_secret(value := match["b"].rstrip(".,;:!?)`*"), name):
                 yield Span(match.start("b"), match.start("b") + len(value), get_secret_kind(name), 300)
     if sign == "=" and (match := _BRACES.match(text, end)):
-        yield from _bare(match, name)
+        yield from _make_bare_span(match, name)
     if sign in (" ", "\t"):
-        yield from _directive(text, name, before, end)
+        yield from _iter_directive_secrets(text, name, before, end)
     if sign in ("|", " ", "*", "`") and "|" in before:
-        yield from _table(text, name, start, end)
+        yield from _iter_table_secrets(text, name, start, end)
     if sign in (",", "\n", "\r", '"', ";", "\t", ")", " ", "`"):
-        yield from _columns(text, name, start, end)
+        yield from _iter_column_secrets(text, name, start, end)
 
 
-def _directive(text: str, name: str, before: str, end: int) -> Iterator[Span]:
+def _iter_directive_secrets(text: str, name: str, before: str, end: int) -> Iterator[Span]:
     """Yield the value after a blank in a line that consists of a name and a value only."""
     if (match := _SPACED.match(text, end)) and _DEFINED.search(before):
-        yield from _quoted(match, name)
+        yield from _make_quoted_span(match, name)
     elif (match := _DIRECTIVE.match(text, end)) and (
         given := _DIRECTIVE_OF.search(before if len(before) == 100 else "\n" + before)
     ):
@@ -233,25 +233,25 @@ def _directive(text: str, name: str, before: str, end: int) -> Iterator[Span]:
         varied = has_digit(value) or (len(value) >= 8 and value.isalpha() and not is_wordlike(value))
         chosen = get_secret_kind(name) == "password" and value.isalnum() and value[-1].isdigit() and len(value) >= 7
         if ((sure and varied) or chosen or is_passphrase(value)) and value[-1] not in ".,:)":
-            yield from _bare(match, name)
+            yield from _make_bare_span(match, name)
 
 
-def _table(text: str, name: str, start: int, end: int) -> Iterator[Span]:
+def _iter_table_secrets(text: str, name: str, start: int, end: int) -> Iterator[Span]:
     """Yield the values in the column of a Markdown table below the name, or in the cell beside it."""
     head = find_table_head(text, start, end)
     if head is None:
         return
     column, line, place = head
     if not place:
-        if column == 1 and (cell := _cell(text, line, _line_end(text, end), 2)):
-            yield from _in_cell(text, *cell, name)
+        if column == 1 and (cell := _find_cell(text, line, _find_line_end(text, end), 2)):
+            yield from _iter_cell_secrets(text, *cell, name)
         return
     for _ in range(MAX_ROWS):
-        stop = _line_end(text, place)
+        stop = _find_line_end(text, place)
         if text.find("|", place, stop) < 0:
             return
-        if cell := _cell(text, place, stop, column):
-            yield from _in_cell(text, *cell, name)
+        if cell := _find_cell(text, place, stop, column):
+            yield from _iter_cell_secrets(text, *cell, name)
         place = stop + 1
 
 
@@ -261,14 +261,14 @@ def find_table_head(text: str, start: int, end: int) -> tuple[int, int, int] | N
     Returns its number from 1, where its line begins, and where the first row begins (0 if no rule follows the line).
     """
     line = text.rfind("\n", max(0, start - _MAX_ROW_CHARS), start) + 1
-    stop = _line_end(text, end)
+    stop = _find_line_end(text, end)
     if text[line:start].rstrip('*`" \t')[-1:] != "|" or not _HEAD_CELL.match(text, end, stop):
         return None
-    behind = _line_end(text, stop + 1)
+    behind = _find_line_end(text, stop + 1)
     return text.count("|", line, start), line, behind + 1 if TABLE_RULE.match(text[stop + 1 : behind]) else 0
 
 
-def _cell(text: str, place: int, stop: int, column: int) -> tuple[int, int] | None:
+def _find_cell(text: str, place: int, stop: int, column: int) -> tuple[int, int] | None:
     for _ in range(column):
         place = text.find("|", place, stop) + 1
         if not place:
@@ -277,7 +277,7 @@ def _cell(text: str, place: int, stop: int, column: int) -> tuple[int, int] | No
     return place, last if last >= 0 else stop
 
 
-def _in_cell(text: str, first: int, last: int, name: str) -> Iterator[Span]:
+def _iter_cell_secrets(text: str, first: int, last: int, name: str) -> Iterator[Span]:
     cell = text[first:last]
     value = cell.strip(" \t\r\"'`*")
     if (
@@ -294,7 +294,7 @@ def _in_cell(text: str, first: int, last: int, name: str) -> Iterator[Span]:
         yield Span(at, at + len(value), get_secret_kind(name), 300)
 
 
-def _columns(text: str, name: str, start: int, end: int) -> Iterator[Span]:
+def _iter_column_secrets(text: str, name: str, start: int, end: int) -> Iterator[Span]:
     """Yield the values of a column of comma-separated values, or of the rows of an `INSERT INTO`."""
     line = text.rfind("\n", max(0, start - _MAX_ROW_CHARS), start) + 1
     opened = text.rfind("(", max(line, start - 600), start)
@@ -302,19 +302,19 @@ def _columns(text: str, name: str, start: int, end: int) -> Iterator[Span]:
         if "nto" in text[line:opened] or "NTO" in text[line:opened]:
             insert = _INSERT.search(text, line, opened + 1)
             if insert and insert.end() == opened + 1:
-                yield from _inserted(text, name, text.count(",", opened, start), end)
+                yield from _iter_inserted_secrets(text, name, text.count(",", opened, start), end)
         return
     if (found := find_columns_head(text, name, line, start, end)) is None:
         return
     sign, column, number, place = found
     for _ in range(MAX_ROWS):
-        stop = _line_end(text, place)
+        stop = _find_line_end(text, place)
         row = text[place:stop]
         parts = row.split(sign)
         if len(parts) != number or len(row) > _MAX_ROW_CHARS:
             return
         first = place + sum(len(part) + 1 for part in parts[:column])
-        yield from _in_cell(text, first, first + len(parts[column]), name)
+        yield from _iter_cell_secrets(text, first, first + len(parts[column]), name)
         place = stop + 1
 
 
@@ -327,7 +327,7 @@ def find_columns_head(text: str, name: str, line: int, start: int, end: int) -> 
         line: where the line of the name begins.
         start, end: span of the name.
     """
-    stop = _line_end(text, end)
+    stop = _find_line_end(text, end)
     head = text[line:stop].rstrip("\r")
     sign = next((each for each in (",", ";", "\t") if each in head), "")
     if not sign:
@@ -342,7 +342,7 @@ def find_columns_head(text: str, name: str, line: int, start: int, end: int) -> 
     return sign, column, len(cells), stop + 1
 
 
-def _inserted(text: str, name: str, column: int, end: int) -> Iterator[Span]:
+def _iter_inserted_secrets(text: str, name: str, column: int, end: int) -> Iterator[Span]:
     rows = _ROWS.match(text, end)
     place = rows.end() if rows else len(text)
     for _ in range(MAX_ROWS):
@@ -362,25 +362,25 @@ def _inserted(text: str, name: str, column: int, end: int) -> Iterator[Span]:
             place += 1
 
 
-def _line_end(text: str, place: int) -> int:
+def _find_line_end(text: str, place: int) -> int:
     stop = text.find("\n", place, place + _MAX_ROW_CHARS)
     return min(len(text), place + _MAX_ROW_CHARS) if stop < 0 else stop
 
 
-def _quoted(match: re.Match[str], name: str) -> Iterator[Span]:
+def _make_quoted_span(match: re.Match[str], name: str) -> Iterator[Span]:
     group = next(each for each in ("v", "w", "u") if match.groupdict().get(each) is not None)
     if _is_quoted_secret(match[group], name):
         yield Span(match.start(group), match.end(group), get_secret_kind(name), 300)
 
 
-def _bare(match: re.Match[str], name: str) -> Iterator[Span]:
+def _make_bare_span(match: re.Match[str], name: str) -> Iterator[Span]:
     value = match["b"].rstrip(".,;:*`")
     if len(value) >= 4 and _is_bare_secret(value, name):
         yield Span(match.start("b"), match.start("b") + len(value), get_secret_kind(name), 300)
 
 
 def _is_quoted_secret(value: str, name: str) -> bool:
-    if get_secret_kind(name) != "password" and is_generic(name) and is_wordlike(value, digits=True):
+    if get_secret_kind(name) != "password" and is_generic_name(name) and is_wordlike(value, digits=True):
         return False
     return is_secret_value(value, name, "quoted", True)
 
@@ -417,7 +417,7 @@ def _is_lone_secret(value: str, name: str) -> bool:
         not any(sign in value for sign in "(){}[]<>;\\|`/" if sign != "/" or value.count("/") > 1)
         and "::" not in value
         and (has_digit(value) or (len(value) >= 8 and not words and value.isalnum()))
-        and (not words or (get_secret_kind(name) == "password" and value.isalnum() and not is_generic(name)))
+        and (not words or (get_secret_kind(name) == "password" and value.isalnum() and not is_generic_name(name)))
         and FILE_NAME.search(value) is None
         and is_secret_value(value, name, "data", True)
     )
@@ -451,25 +451,25 @@ def find_encoded_spans(text: str) -> Iterator[Span]:
     while place >= 0:
         match = _END.match(shape, place)
         end = match.end() if match else place + 1
-        if place >= done and _begins_readable(text[place : place + 24]):
+        if place >= done and _is_readable_start(text[place : place + 24]):
             last = end
             if text.startswith(_KEY_HEAD, place) and (more := _MORE_LINES.match(text, end, place + MAX_BLOCK_CHARS)):
                 last = more.end()
             while last < len(text) and text[last] == "=" and last < end + 2:
                 last += 1
-            if _holds_secret("".join(text[place:last].split())):
+            if _has_encoded_secret("".join(text[place:last].split())):
                 yield Span(place, last, "encoded-secret", 190)
                 done = last
         place = shape.find(_RUN, end)
 
 
-def open_encoded(text: str, end: int) -> int | None:
+def find_open_encoded(text: str, end: int) -> int | None:
     """Return where a base64 private key begins that continues over several lines; None for nowhere."""
     place = text.rfind(_KEY_HEAD, max(0, end - MAX_BLOCK_CHARS), end)
     return place if place >= 0 and _OPEN_LINES.match(text, place, end) else None
 
 
-def _begins_readable(head: str) -> bool:
+def _is_readable_start(head: str) -> bool:
     try:
         start = base64.b64decode(head[: len(head) // 4 * 4])
     except (binascii.Error, ValueError):
@@ -477,7 +477,7 @@ def _begins_readable(head: str) -> bool:
     return _PRINTABLE.match(start) is not None
 
 
-def _holds_secret(run: str) -> bool:
+def _has_encoded_secret(run: str) -> bool:
     bare = run.rstrip("=")[:MAX_BLOCK_CHARS]
     try:
         decoded = base64.b64decode(bare[: len(bare) // 4 * 4] if len(bare) % 4 == 1 else bare + "=" * (-len(bare) % 4))

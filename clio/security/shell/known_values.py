@@ -7,7 +7,13 @@ from itertools import product
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.security.readonly.judge import FILES, Printed, find_printed, has_function, list_files
+from clio.security.readonly.judge import (
+    FILE_NAMES_OUTPUT,
+    SubstitutionOutput,
+    find_substitution_output,
+    has_function,
+    is_file_listing_pipe,
+)
 from clio.security.shell.command_line import (
     CommandLine,
     SimpleCommand,
@@ -197,7 +203,7 @@ def find_known_calls(command: SimpleCommand, line: CommandLine, text: str) -> Kn
     choices: list[tuple[tuple[Word, ...], ...]] = []
     bound: dict[str, tuple[Word, ...]] = {}
     patterns: list[str] = []
-    printed: list[Printed] = []
+    printed: list[SubstitutionOutput] = []
     words, outputs = _replace_known_outputs(command.words, text)
     for word in words:
         if not word.dynamic:
@@ -240,14 +246,16 @@ def find_known_calls(command: SimpleCommand, line: CommandLine, text: str) -> Kn
     return KnownCalls(tuple(dict.fromkeys(found)), tuple(dict.fromkeys(patterns)), files)
 
 
-def _replace_known_outputs(words: tuple[Word, ...], text: str) -> tuple[tuple[Word, ...], dict[str, Printed]]:
+def _replace_known_outputs(
+    words: tuple[Word, ...], text: str
+) -> tuple[tuple[Word, ...], dict[str, SubstitutionOutput]]:
     """Replace each substitution with known output by a variable. Returns the words and those variables."""
-    outputs: dict[str, Printed] = {}
+    outputs: dict[str, SubstitutionOutput] = {}
     found: list[Word] = []
     for word in words:
         written = word.text
         for match in list(_COMMAND_SUBSTITUTION.finditer(written)) if word.dynamic and not has_function(text) else ():
-            known = find_printed(parse_command_line(match[1]))
+            known = find_substitution_output(parse_command_line(match[1]))
             if known is not None:
                 name = f"__OUTPUT_{len(outputs)}"
                 outputs[name] = known
@@ -256,7 +264,7 @@ def _replace_known_outputs(words: tuple[Word, ...], text: str) -> tuple[tuple[Wo
     return tuple(found), outputs
 
 
-def _can_contain_output(source: Printed, variable: str, word: Word, command: SimpleCommand) -> bool:
+def _can_contain_output(source: SubstitutionOutput, variable: str, word: Word, command: SimpleCommand) -> bool:
     """Whether a word may contain the output of a command, given the call it is in.
 
     A file name must be the whole word; so must unquoted output that may contain anything.
@@ -268,7 +276,7 @@ def _can_contain_output(source: Printed, variable: str, word: Word, command: Sim
     return not word.text.startswith("-") and (not source.files or _PWD_READ.sub(".", word.text) == variable)
 
 
-def _find_variable_output(name: str, line: CommandLine, text: str) -> Printed | None:
+def _find_variable_output(name: str, line: CommandLine, text: str) -> SubstitutionOutput | None:
     """Return what a variable of the line receives from a substitution, or from a pipe through `read`."""
     counts = "((" in text or "let" in text  # in arithmetic, `--name` sets a variable
     if not is_line_variable(name) or name in os.environ or counts or has_function(text) or _CD.search(text):
@@ -287,8 +295,8 @@ def _find_variable_output(name: str, line: CommandLine, text: str) -> Printed | 
     elif loops:
         match = _COMMAND_SUBSTITUTION.fullmatch(loops[0][0].text) if len(loops[0]) == 1 and loops[0][0].glob else None
     else:
-        return FILES if _is_reading_file_names(reads[0], line) else None
-    return find_printed(parse_command_line(match[1])) if match else None
+        return FILE_NAMES_OUTPUT if _is_reading_file_names(reads[0], line) else None
+    return find_substitution_output(parse_command_line(match[1])) if match else None
 
 
 def _is_reading_file_names(command: SimpleCommand, line: CommandLine) -> bool:
@@ -301,7 +309,7 @@ def _is_reading_file_names(command: SimpleCommand, line: CommandLine) -> bool:
         return False
     fed = tuple(each.program for each in before)
     simple = all(not (each.env or each.wrappers or each.dynamic) and each.stdin is None for each in before)
-    return simple and command.upstream == fed and list_files(before)
+    return simple and command.upstream == fed and is_file_listing_pipe(before)
 
 
 def _expand_braces(word: Word) -> tuple[Word, ...]:

@@ -12,7 +12,7 @@ from clio.errors import ToolFailed, ToolRetry
 from clio.messages import Commit, SideEffects
 from clio.readonly_git import readonly_git_command, readonly_git_environment
 from clio.sandbox.fence import TOLD, WARNING
-from clio.security.actions import Internal, RunCommand, Workspace
+from clio.security.actions import RunCommand, TouchOwnState, Workspace
 from clio.sessions.side_effects import commit_lines, runs_commit
 from clio.tools.base import Prepared, Progress, ToolOutput, Unasked
 from clio.tools.schemas import HeldCommandArgs, JobOutputArgs, JobStopArgs, RunCommandArgs, command_args
@@ -129,7 +129,7 @@ class JobOutputTool:
                 return structs.replace(output, refused=refused, again=self._prepare_again(job))
             return output
 
-        return Prepared(title=f"output of {job.name}", action=Internal(), run=go)
+        return Prepared(title=f"output of {job.name}", action=TouchOwnState(), run=go)
 
     def _prepare_again(self, job: Job) -> Prepared:
         """The same command, to be started once more unconfined if the user agrees."""
@@ -164,7 +164,7 @@ class JobStopTool:
                 await job.stop()
             return _job_report(job, job.read_to, await put_back_by_jobs(self._jobs.sandbox))
 
-        return Prepared(title=f"stop {job.name}", action=Internal(ends_work=True), run=go)
+        return Prepared(title=f"stop {job.name}", action=TouchOwnState(ends_work=True), run=go)
 
 
 def _job_report(job: Job, offset: int, note: str) -> ToolOutput:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from clio.sandbox.fence import EnclosedCommand, FileGuard, describe_denial, find_denied_action, restore_guarded_files
 from clio.sandbox.sandbox import Confinement, Sandbox
-from clio.security.git_safety import git_environment
-from clio.security.redaction.names_and_values import is_secret_name, may_be_secret_name
+from clio.security.git_safety import build_git_environment
+from clio.security.redaction.names_and_values import can_be_secret_name, is_secret_name
 from clio.security.redaction.redactor import Redactor
 from clio.tools.shell.processes import RunningProcess, command_environment, run, shell_argv, start
 
@@ -98,7 +98,7 @@ def build_unasked_environment(
     found = command_environment(found)
     found |= {name: value for name, value in _SETTINGS.items() if not network or name not in _OFFLINE}
     _speak_english(found)
-    return found | git_environment(root, found)
+    return found | build_git_environment(root, found)
 
 
 def withheld_variables(env: Mapping[str, str]) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ def _is_secret(name: str) -> bool:
     if name in _OPEN_NAMES:
         return False
     words = set(name.lower().replace("-", "_").split("_"))
-    return bool(words & _SECRET_WORDS) or is_secret_name(name) or may_be_secret_name(name)
+    return bool(words & _SECRET_WORDS) or is_secret_name(name) or can_be_secret_name(name)
 
 
 def _speak_english(env: dict[str, str]) -> None:

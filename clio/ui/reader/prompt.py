@@ -20,7 +20,16 @@ from prompt_toolkit.output import Output as Display
 from rich.padding import Padding
 from rich.text import Text
 
-from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
+from clio.security.actions import (
+    Action,
+    CallServer,
+    ChangeFiles,
+    FetchUrl,
+    FileChange,
+    ReadFiles,
+    RunCommand,
+    TouchOwnState,
+)
 from clio.sessions.state import Todo
 from clio.text.formatting import format_count
 from clio.tools.files.diff import diff_change
@@ -376,7 +385,7 @@ class ReaderDesk(PromptIO):
                 lines = [f"file: {spell_out_line(display(path))}" for path in paths]
             case CallServer(arguments=arguments):
                 lines = [f"argument: {line}" for line in spell_out_lines(arguments)]
-            case Internal():
+            case TouchOwnState():
                 lines = []
             case _:
                 assert_never(action)
