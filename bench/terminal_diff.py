@@ -66,7 +66,7 @@ async def first_paint_ms(before: str, after: str) -> float:
         )
         change = FileChange(path=Path("app.py"), kind="update", before=before, after=after)
         request = ApprovalRequest(
-            title="edit app.py", action=ChangeFiles(changes=(change,)), verdict=Ask("low", "it changes files")
+            title="edit app.py", action=ChangeFiles(changes=(change,)), verdict=Ask("low", "changes files")
         )
         started = time.process_time()
         asking = asyncio.ensure_future(TerminalApprover(desk).ask(request))

@@ -47,7 +47,7 @@ class Workspace:
         if not text.strip():
             raise ValueError("the path is empty")
         if "\0" in text:
-            raise ValueError(f"the path {text!r} holds a NUL character")
+            raise ValueError(f"the path {text!r} contains a NUL character")
         path = Path(text).expanduser()
         try:
             return Path(os.path.realpath(path if path.is_absolute() else self.root / path))

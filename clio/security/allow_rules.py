@@ -328,8 +328,7 @@ def _list_written_forms(command: SimpleCommand) -> tuple[tuple[Word, ...], ...]:
     """Return the forms in which a rule may name a command: bare, and with the wrappers it was written with.
 
     Only the written form counts if a wrapper runs it as another user, on another machine, or runs code of its own
-    first:
-    a rule for `pytest` must not allow what `uv run pytest` or `dotenv run pytest` starts.
+    first: a rule for `pytest` must not allow what `uv run pytest` or `dotenv run pytest` starts.
     """
     bare = _drop_git_options(command.words)
     if not set(command.wrappers) <= TRANSPARENT_WRAPPERS:

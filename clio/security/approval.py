@@ -39,8 +39,7 @@ class Allow(Struct, frozen=True, tag="allow"):
     """The action may run without asking. The reason is written to the log.
 
     Attributes:
-        confined: allowed only because it was judged to be read-only, so it runs confined where a sandbox is
-        available.
+        confined: allowed only because it was judged to be read-only, so it runs confined where a sandbox is available.
         network: a confined command keeps network access, because it only reads from a service (`docker ps`).
     """
 
@@ -53,6 +52,7 @@ class Ask(Struct, frozen=True, tag="ask"):
     """The user must approve the action.
 
     Attributes:
+        reason: a short clause for the approval dialog, mostly without a subject: "deletes permanently".
         rule: the rule that the answer "always" adds; None where no rule is narrow enough.
         in_every_mode: the question is asked in every approval mode, "all" included.
         rule_spares: the question is skipped even so if the user's `allow` rules cover every part of the line.
@@ -101,8 +101,7 @@ class Answer(Struct, frozen=True):
     """The user's answer to an approval request.
 
     Attributes:
-        kind: "once", "session", "always" (adds the offered rule), "no", or "changed": approve `changes` once instead
-        of
+        kind: "once", "session", "always" (adds the offered rule), "no", or "changed": approve `changes` once instead of
             what was proposed. `changes` covers at most the same files; their new text may differ.
         edited: the files whose text the user edited.
         declined: the hunks the user rejected.
@@ -272,7 +271,7 @@ class Policy:
         if self.mode == "edits" or self._can_write_inside or all(path in self._paths for path in paths):
             return Allow("writes inside the workspace")
         deletes = any(change.kind == "delete" for change in action.changes)
-        return Ask("medium" if deletes else "low", "it deletes files" if deletes else "it changes files")
+        return Ask("medium" if deletes else "low", "deletes files" if deletes else "changes files")
 
     def _explain_special_write(self, path: Path) -> str:
         """Why a write needs approval in every mode but "all", as the end of a sentence; "" where it does not."""
@@ -328,7 +327,7 @@ class Policy:
             need: what confinement denied, such as "needs the network".
         """
         if self.mode == "plan":
-            return Deny(f"it {need}, and plan mode runs nothing unconfined")
+            return Deny(f"{need}, and plan mode runs nothing unconfined")
         if isinstance(verdict := self.judge(action), Allow) and verdict.confined:
             return Ask("medium", f"{need}; it failed while confined")
         return verdict
@@ -353,7 +352,7 @@ class Policy:
 
         widens = explain_written_settings(view.line, view.start, self._explain_always_asked)
         if widens and action not in self._commands:
-            return Ask("high", f"it may write {widens}", in_every_mode=True)
+            return Ask("high", f"may write {widens}", in_every_mode=True)
         if action not in self._commands:
             from clio.security.system_changes import find_unknown_target
 
@@ -388,7 +387,7 @@ class Policy:
             return Deny(PLAN_REASON)
         if action in self._commands:
             return Allow("allowed outside the sandbox for this session")
-        return Ask("high", "it runs outside the sandbox")
+        return Ask("high", "runs outside the sandbox")
 
     def _judge_by_rules(self, view: "CommandView") -> Verdict:
         rules = tuple(self._allow)
@@ -411,7 +410,7 @@ class Policy:
             return Allow("mode 'all'")
         if target.host in self._hosts or any(is_host_covered(rule, target.host) for rule in self._allow):
             return Allow(f"{target.host!r} is allowed")
-        return Ask("low", f"it asks {target.host!r} for a page", f"{FETCH_RULE} {target.host}")
+        return Ask("low", f"fetches a page from {target.host!r}", f"{FETCH_RULE} {target.host}")
 
     def _judge_server_call(self, action: CallServer) -> Verdict:
         rule = next((rule.text for rule in self._deny if is_tool_covered(rule, action.name)), None)
@@ -423,13 +422,13 @@ class Policy:
             return Deny(PLAN_REASON)
         if action.name in self._tools or any(is_tool_covered(rule, action.name) for rule in self._allow):
             return Allow(f"{action.name!r} is allowed")
-        return Ask("medium", f"it hands this to the MCP server {action.server!r}", action.name)
+        return Ask("medium", f"sends this to the MCP server {action.server!r}", action.name)
 
     def _judge_internal(self, action: TouchOwnState) -> Verdict:
         if action.writes_memory and self.incognito:
-            return Deny("this session is incognito: nothing is remembered; go on without storing it")
+            return Deny("this session is incognito: nothing is saved to memory; continue without it")
         if action.writes_memory and self.mode == "plan":
-            return Deny("plan mode stores nothing; put it into the plan instead")
+            return Deny("plan mode saves nothing to memory; put it into the plan instead")
         if action.ends_work and self.mode == "plan":
             return Deny(PLAN_REASON)
         return Allow("touches nothing but clio itself")

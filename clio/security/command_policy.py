@@ -27,9 +27,9 @@ from clio.security.command_risk import (
     medium_risk,
     pick_worst_risk,
 )
+from clio.security.configured_aliases import ConfiguredAliases
 from clio.security.deny_rules import Certainty, match_deny
-from clio.security.never_list import explain_forbidden_command
-from clio.security.program_options import ConfiguredAliases
+from clio.security.never_list import explain_forbidden_command, has_endless_starts
 from clio.security.protected_files import explain_protected_file
 from clio.security.readonly.developer_tools import explain_project_influence
 from clio.security.readonly.grammar import Judgement
@@ -46,7 +46,6 @@ from clio.security.shell.command_line import (
 from clio.security.shell.known_values import KnownCalls, find_known_calls, has_only_harmless_expansions
 from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS
-from clio.security.system_changes import has_endless_starts
 
 _HARMLESS_FILES = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _PUBLIC_FILES = frozenset(
@@ -86,7 +85,7 @@ class CommandView:
         self.text = action.command
         shell = get_line_shell()
         self.line = parse_command_line(action.command, plain=not is_bash(shell))
-        forks = "it may start processes without end" if has_endless_starts(action.command) else ""
+        forks = "may start processes without end" if has_endless_starts(action.command) else ""
         self.unknown = tuple(filter(None, (*self.line.unknown, explain_shell_doubt(action.command, shell), forks)))
         self._known: dict[SimpleCommand, KnownCalls | None] = {}
         self.never_reason = explain_forbidden_command(self.line, action.command, self.start, str(Path.home()))
@@ -106,7 +105,7 @@ class CommandView:
         """The most dangerous part of the line, with the reason. A part that could not be parsed counts as high."""
         unknown = [high_risk(reason) for reason in self.unknown]
         dynamic = (
-            [low_risk("an argument is only known when it runs")]
+            [low_risk("has arguments computed at run time")]
             if any(map(self._has_unknown_word, self.line.commands))
             else []
         )
@@ -252,16 +251,16 @@ class CommandView:
             return self._assess_call(command)  # the file names it prints are not opened
         for base in self._list_bases(command.folders) or ():
             if any(_can_split_names(base, pattern) for pattern in known.patterns):
-                return medium_risk("a name that a pattern matches may stand for several words")
+                return medium_risk("a name that a pattern matches may expand to several words")
         if known.files and (why := self._explain_unsafe_files(command.folders)):
-            return medium_risk(f"it {why}")
+            return medium_risk(why)
         return pick_worst_risk([self._assess_call(call) for call in known.calls])
 
     def _explain_unsafe_files(self, folders: tuple[str, ...] | None) -> str:
         """Why a file name below these folders may be misread as another word, or lead outside; "" if none may."""
         bases = self._list_bases(folders)
         if bases is None:
-            return "reads files in a folder that cannot be told"
+            return "reads files in an unknown folder"
         return _explain_unsafe_index_name(bases, _UNSAFE_WORD) or self._explain_tree_risk(bases, strange=_UNSAFE_WORD)
 
     def _assess_call(self, command: SimpleCommand) -> Risk:
@@ -270,7 +269,7 @@ class CommandView:
             return risk
         if risk.level == "low" and has_readonly_grammar(command.program):
             why = self._explain_further_reads(command)
-            return medium_risk(f"it {why}") if why else risk
+            return medium_risk(why) if why else risk
         reads = risk.level == "low"
         touches_files = command.program in tables.FILE_PROGRAMS
         if not reads and not touches_files:
@@ -278,7 +277,7 @@ class CommandView:
         where = self._explain_outside_path(command, writes=not reads)
         if not where:
             return risk
-        reason = f"it {'reads' if reads else 'may change'} {where}"
+        reason = f"{'reads' if reads else 'may change'} {where}"
         return medium_risk(reason) if reads else high_risk(reason)
 
     def _explain_further_reads(self, command: SimpleCommand) -> str:
@@ -288,7 +287,7 @@ class CommandView:
             return judgement
         bases = self._list_bases(command.folders)
         if bases is None:
-            return "reads files in a folder that cannot be told"
+            return "reads files in an unknown folder"
         for base in bases:
             if not all(map(self._is_inside_workspace, _resolve_paths(base, glob=False))):
                 return f"reads {base!r}, outside the workspace"
@@ -324,9 +323,8 @@ class CommandView:
         """Why walking these directories and their links may leave the workspace; "" if it cannot.
 
         Args:
-            strange: where file names become arguments of another command, matches names that may be taken for an
-            option or
-                split into several words.
+            strange: where file names become arguments of another command, matches names that may be taken for an option
+                or split into several words.
         """
         waiting = [place for start in starts for place in _resolve_paths(start, glob=has_glob(start))]
         seen, entries = set[Path](), 0
@@ -344,9 +342,9 @@ class CommandView:
                     for entry in listing:
                         entries += 1
                         if entries > _MAX_ENTRIES:
-                            return "goes through more files than clio can check for links"
+                            return "walks more files than clio can check for links"
                         if strange is not None and strange.search(entry.name):
-                            return f"may take the file name {entry.name!r} for something else"
+                            return f"may misread the file name {entry.name!r} as something else"
                         if entry.is_symlink():
                             waiting.append(Path(os.path.realpath(entry.path)))
                         elif entry.is_dir(follow_symlinks=False):
@@ -374,7 +372,7 @@ class CommandView:
         """
         bases = self._list_bases(command.folders)
         if bases is None:
-            return "files in a folder that cannot be told"
+            return "files in an unknown folder"
         away = next(
             (base for base in bases if not all(map(self._is_inside_workspace, _resolve_paths(base, glob=False)))), None
         )
@@ -408,7 +406,7 @@ class CommandView:
                 return "a file whose name looks like an option"
             for place in _resolve_paths(path, glob=word.glob):
                 if not writes and _can_block(place):
-                    return f"{text!r}, which is no ordinary file"
+                    return f"{text!r}, which is not an ordinary file"
                 if not self._is_inside_workspace(place):
                     return f"{text!r}, outside the workspace"
                 if writes and (why := explain_protected_file(place, self.workspace.root, self.clio_home)):
@@ -422,9 +420,9 @@ class CommandView:
     def _assess_redirect(self, redirect: Redirect) -> Risk:
         target = redirect.target
         if _is_harmless_redirect(redirect):
-            return low_risk("it redirects to nowhere")
+            return low_risk("redirects to a harmless device")
         if redirect.operator == "<" and target.text.startswith("<(") and not self._has_interpreter:
-            return low_risk("it reads what a command of the line says")
+            return low_risk("reads the output of a command in the line")
         named = redirect.operator == "<" and target.dynamic and not target.text.startswith("<(")
         if (
             named
@@ -433,26 +431,22 @@ class CommandView:
         ):
             return risk
         if target.dynamic or target.glob:
-            return high_risk("a redirect goes where only the run can tell")
+            return high_risk("redirects to a file computed at run time")
         if target.text.startswith(("/dev/tcp/", "/dev/udp/")):
             return high_risk("a redirect opens a network connection")
         bases = self._list_bases(redirect.folders)
         if bases is None:
-            return high_risk("a redirect goes to a folder that cannot be told")
+            return high_risk("redirects to a file in an unknown folder")
         for base in bases:
             for place in _resolve_paths(posixpath.join(base, _expand_home(target.text)), glob=False):
                 if not self._is_inside_workspace(place):
                     where = f"{target.text!r}, outside the workspace"
-                    return (
-                        high_risk(f"a redirect writes {where}") if redirect.writes else medium_risk(f"it reads {where}")
-                    )
+                    return high_risk(f"a redirect writes {where}") if redirect.writes else medium_risk(f"reads {where}")
                 if redirect.writes and (why := explain_protected_file(place, self.workspace.root, self.clio_home)):
                     return high_risk(f"a redirect writes {target.text!r}, which {why}")
                 if _can_block(place):
-                    return medium_risk(f"it reads {target.text!r}, which is no ordinary file")
-        return (
-            medium_risk(f"a redirect writes {target.text!r}") if redirect.writes else low_risk("it reads a file inside")
-        )
+                    return medium_risk(f"reads {target.text!r}, which is not an ordinary file")
+        return medium_risk(f"a redirect writes {target.text!r}") if redirect.writes else low_risk("reads a file inside")
 
     def _assess_computed_input(self, redirect: Redirect) -> Risk | None:
         """The risk of reading a file whose name is computed, judged like `cat`; None if the name is not known."""
@@ -485,7 +479,7 @@ def _explain_unsafe_index_name(bases: Iterable[str], pattern: re.Pattern[str] | 
     for base in bases:
         names = (run_git(Path(base), "ls-files", "-z", timeout_s=_GIT_TIMEOUT_S) or "").split("\0")
         if strange := next((name for name in names if (pattern or _UNSAFE_FILE_NAME).search(name)), ""):
-            return f"may take the file name {strange!r} for something else"
+            return f"may misread the file name {strange!r} as something else"
     return ""
 
 

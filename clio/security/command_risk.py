@@ -97,24 +97,26 @@ INTERPRETERS = word_set(
 )
 
 HIGH_RISK_PROGRAMS: dict[str, str] = {
-    **dict.fromkeys(word_set("sudo doas su pkexec runuser run0"), "it acts as another user"),
+    **dict.fromkeys(word_set("sudo doas su pkexec runuser run0"), "acts as another user"),
     **dict.fromkeys(
-        word_set("dd shred diskutil wipefs fdisk sfdisk gdisk parted mkswap losetup cryptsetup"), "it writes raw data"
+        word_set("dd shred diskutil wipefs fdisk sfdisk gdisk parted mkswap losetup cryptsetup"), "writes raw data"
     ),
-    **dict.fromkeys(word_set("mount umount swapon swapoff chroot nsenter unshare"), "it changes the system"),
-    **dict.fromkeys(word_set("kill killall killall5 pkill xkill"), "it ends processes"),
-    **dict.fromkeys(word_set("shutdown reboot halt poweroff init telinit"), "it stops the machine"),
-    **dict.fromkeys(word_set("service launchctl at batch sysctl modprobe insmod rmmod"), "it changes the system"),
-    **dict.fromkeys(word_set("iptables ip6tables nft ufw ifconfig route"), "it changes the network"),
-    **dict.fromkeys(word_set("useradd userdel usermod groupadd passwd chpasswd visudo adduser"), "it changes accounts"),
-    **dict.fromkeys(word_set("nc ncat netcat socat telnet ftp ssh scp sftp ssh-copy-id"), "it reaches another machine"),
+    **dict.fromkeys(word_set("mount umount swapon swapoff chroot nsenter unshare"), "changes the system"),
+    **dict.fromkeys(word_set("kill killall killall5 pkill xkill"), "ends processes"),
+    **dict.fromkeys(word_set("shutdown reboot halt poweroff init telinit"), "stops the machine"),
+    **dict.fromkeys(word_set("service launchctl at batch sysctl modprobe insmod rmmod"), "changes the system"),
+    **dict.fromkeys(word_set("iptables ip6tables nft ufw ifconfig route"), "changes the network"),
+    **dict.fromkeys(word_set("useradd userdel usermod groupadd passwd chpasswd visudo adduser"), "changes accounts"),
     **dict.fromkeys(
-        word_set("aws gcloud az doctl flyctl fly heroku vercel netlify wrangler"), "it changes a cloud account"
+        word_set("nc ncat netcat socat telnet ftp ssh scp sftp ssh-copy-id"), "connects to another machine"
     ),
-    **dict.fromkeys(word_set("twine dropdb dropuser"), "it cannot be taken back"),
-    **dict.fromkeys(word_set("alias enable hash bind"), "it changes what later words mean"),
-    **dict.fromkeys(word_set("parallel script expect systemd-run"), "it starts what clio cannot see"),
-    **dict.fromkeys(word_set("security keychain gpg gpg2 pass op ssh-keygen ssh-add"), "it handles keys"),
+    **dict.fromkeys(
+        word_set("aws gcloud az doctl flyctl fly heroku vercel netlify wrangler"), "changes a cloud account"
+    ),
+    **dict.fromkeys(word_set("twine dropdb dropuser"), "can't be undone"),
+    **dict.fromkeys(word_set("alias enable hash bind"), "changes the meaning of later words"),
+    **dict.fromkeys(word_set("parallel script expect systemd-run"), "starts programs clio can't inspect"),
+    **dict.fromkeys(word_set("security keychain gpg gpg2 pass op ssh-keygen ssh-add"), "handles keys"),
 }
 """Programs that are high risk with any arguments, and the reason."""
 
@@ -204,23 +206,23 @@ _GIT_MEDIUM = word_set("""
 _GIT_EXEC_OPTIONS = {"difftool": "x", "rebase": "x"}
 """Sub-commands with a one-letter option that names a program to run."""
 _GIT_HIGH = {
-    "push": "it changes the remote repository",
-    "clean": "it deletes files git does not hold",
-    "filter-branch": "it rewrites history",
-    "filter-repo": "it rewrites history",
-    "update-ref": "it moves references by hand",
-    "replace": "it rewrites history",
-    "gc": "it may delete unreachable commits",
-    "prune": "it deletes unreachable commits",
-    "send-email": "it sends mail",
-    "daemon": "it opens a network port",
-    "instaweb": "it opens a network port",
-    "credential": "it handles passwords",
-    "credential-store": "it handles passwords",
-    "credential-cache": "it handles passwords",
-    "read-tree": "it may throw changes away",
-    "checkout-index": "it may throw changes away",
-    "shell": "it runs a program",
+    "push": "changes the remote repository",
+    "clean": "deletes files that git does not track",
+    "filter-branch": "rewrites history",
+    "filter-repo": "rewrites history",
+    "update-ref": "moves references directly",
+    "replace": "rewrites history",
+    "gc": "may delete unreachable commits",
+    "prune": "deletes unreachable commits",
+    "send-email": "sends mail",
+    "daemon": "opens a network port",
+    "instaweb": "opens a network port",
+    "credential": "handles passwords",
+    "credential-store": "handles passwords",
+    "credential-cache": "handles passwords",
+    "read-tree": "may discard changes",
+    "checkout-index": "may discard changes",
+    "shell": "runs a program",
 }
 
 
@@ -240,7 +242,7 @@ def assess_git(command: SimpleCommand) -> Risk:
     if place >= len(words):
         return medium_risk("git gets an option clio does not know")
     if words[place].dynamic:
-        return high_risk("the git command is only known when it runs")
+        return high_risk("the git sub-command is computed at run time")
     return _assess_git_subcommand(argv[place], argv[place + 1 :])
 
 
@@ -263,9 +265,9 @@ def _assess_git_subcommand(name: str, rest: tuple[str, ...]) -> Risk:
         if has_option(rest, _GIT_EXEC_OPTIONS.get(name, ""), ("upload-pack", "exec", "extcmd")):
             return high_risk(f"git {name} runs a program")
         if name in ("clone", "init") and has_option(rest, "cu" if name == "clone" else "", ("config", "template")):
-            return high_risk(f"git {name} sets what may run programs later")
+            return high_risk(f"git {name} sets programs that may run later")
         if name == "switch" and has_option(rest, "C", ("discard-changes", "force-create")):
-            return high_risk("git switch throws changes or a branch away")
+            return high_risk("git switch discards changes or a branch")
         return medium_risk(f"git {name} changes the repository")
     return _assess_git_by_arguments(name, rest)
 
@@ -273,9 +275,9 @@ def _assess_git_subcommand(name: str, rest: tuple[str, ...]) -> Risk:
 _GIT_PARTLY_READING = word_set("apply bisect branch clean notes remote sparse-checkout stash tag worktree help")
 """Sub-commands that only read in some forms and change the repository in others."""
 _GIT_CHANGING_FORMS = {
-    "config": high_risk("git settings may hold secrets, and set programs that run later"),
+    "config": high_risk("git settings may contain secrets, and name programs that run later"),
     "reflog": high_risk("git reflog forgets commits"),
-    "symbolic-ref": high_risk("it moves a reference"),
+    "symbolic-ref": high_risk("moves a reference"),
 }
 
 
@@ -293,14 +295,12 @@ def _assess_git_by_arguments(name: str, rest: tuple[str, ...]) -> Risk:
         case "stash":
             if first in ("list", "show"):
                 return high_risk("git stash may write a file or run a program")
-            return high_risk("git stash throws work away") if first in ("drop", "clear") else changes
+            return high_risk("git stash discards work") if first in ("drop", "clear") else changes
         case "worktree" | "notes" | "bisect" | "sparse-checkout":
             return changes
         case "reset":
             return (
-                high_risk("git reset --hard throws changes away")
-                if has_option(rest, "", ("hard", "merge"))
-                else changes
+                high_risk("git reset --hard discards changes") if has_option(rest, "", ("hard", "merge")) else changes
             )
         case "checkout" | "restore":
             makes = has_option(rest, "bt", ("track", "orphan", "no-track"))
@@ -308,7 +308,7 @@ def _assess_git_by_arguments(name: str, rest: tuple[str, ...]) -> Risk:
             discards = discards or (len(positionals) > 1 and not makes)
             staged = has_option(rest, "S", ("staged",)) and not has_option(rest, "W", ("worktree",))
             if (name == "restore" and not staged) or (name == "checkout" and discards):
-                return high_risk(f"git {name} throws changes away")
+                return high_risk(f"git {name} discards changes")
             return changes
         case _:
             return medium_risk(f"clio does not know the command 'git {name}'")
@@ -359,13 +359,13 @@ def assess_command(command: SimpleCommand, line: CommandLine | None = None) -> R
     """
     for wrapper in command.wrappers:
         if wrapper in _USER_SWITCHERS:
-            return high_risk(f"it acts as another user ({wrapper})")
+            return high_risk(f"acts as another user ({wrapper})")
         if wrapper == "ssh":
-            return high_risk("it runs on another machine")
+            return high_risk("runs on another machine")
     if not command.words:
         return assess_variables(command, line)
     if command.words[0].dynamic:
-        return high_risk("its program is only known when it runs")
+        return high_risk("the program is computed at run time")
     own, env = (
         pick_worst_risk([_assess_program(command, line), _assess_wrappers(command)]),
         assess_variables(command, line),
@@ -376,25 +376,25 @@ def assess_command(command: SimpleCommand, line: CommandLine | None = None) -> R
 def _assess_wrappers(command: SimpleCommand) -> Risk:
     """Assess the wrappers of a command: `uv run`, `bundle exec` and similar programs first run code of the project."""
     if CLEARS_ENVIRONMENT in command.wrappers:
-        return medium_risk("it keeps variables from the command that clio sets for what runs unasked")
+        return medium_risk("removes the variables by which clio makes commands safe")
     other = next((each for each in command.wrappers if each not in TRANSPARENT_WRAPPERS and not is_loader(each)), None)
-    return medium_risk(f"{other} may run something else first") if other else low_risk("it is started as it is")
+    return medium_risk(f"{other} may run something else first") if other else low_risk("is started as it is")
 
 
 def assess_variables(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
     """Assess the variables a command sets, because some decide which code runs. The worst one counts."""
     settings = [_assess_variable(command, name, value, line) for name, value in command.env]
-    return pick_worst_risk([low_risk("it sets nothing that matters"), *settings])
+    return pick_worst_risk([low_risk("sets only harmless variables"), *settings])
 
 
 def _assess_variable(command: SimpleCommand, name: str, value: str, line: CommandLine | None) -> Risk:
     if is_harmless_variable(name, value) or _is_private_variable(command, name, line):
-        return low_risk("it sets nothing that matters")
+        return low_risk("sets only harmless variables")
     if is_own_code_path(command, name, value):
-        return medium_risk(f"the variable {name} says where the project's code lies")
+        return medium_risk(f"the variable {name} names the project's source folder")
     if is_influential_variable(name):
         return high_risk(f"the variable {name} can change which code runs")
-    return medium_risk(f"it sets the variable {name}")
+    return medium_risk(f"sets the variable {name}")
 
 
 def is_harmless_variable(name: str, value: str) -> bool:
@@ -461,12 +461,12 @@ def _assess_program(command: SimpleCommand, line: CommandLine | None) -> Risk:
     if program in HIGH_RISK_PROGRAMS:
         return high_risk(HIGH_RISK_PROGRAMS[program])
     if program.startswith("mkfs"):
-        return high_risk("it formats a disk")
+        return high_risk("formats a disk")
     # Homoglyphs: a Cyrillic "с" in a program's name looks like the Latin letter.
     if not program.isascii():
-        return high_risk("its name holds letters that may only look like others")
+        return high_risk("its name contains look-alike letters")
     if not is_known_program_name(command.words[0].text):
-        return medium_risk(f"it runs the program {command.words[0].text!r}")
+        return medium_risk(f"runs the program {command.words[0].text!r}")
     if not has_readonly_grammar(program):
         return _assess_unknown_call(command)
     judged = judge_reading(command, line)
@@ -474,7 +474,7 @@ def _assess_program(command: SimpleCommand, line: CommandLine | None) -> Risk:
         not command.dynamic or is_started_by_search(command) or program in _ALWAYS_READING
     ):
         return low_risk(f"{program} only reads")
-    judged = "an argument is only known when it runs" if isinstance(judged, Judgement) else judged
+    judged = "has arguments computed at run time" if isinstance(judged, Judgement) else judged
     danger = _assess_unknown_call(command)
     other_form = program in BUILD_TOOLS and not judged.startswith("the option")
     if danger.level == "high" or other_form or (program == "git" and not is_reading_subcommand(command.words)):
@@ -509,7 +509,7 @@ def _assess_by_arguments(command: SimpleCommand, program: str, rest: tuple[str, 
         case "rm" | "unlink":
             wide = any(word.glob or word.dynamic for word in command.words[1:])
             many = has_option(rest, "rRf", ("recursive", "force")) or wide
-            return high_risk("it deletes without a way back") if many else medium_risk("it deletes a file")
+            return high_risk("deletes permanently") if many else medium_risk("deletes a file")
         case "find" if "-delete" in rest:
             return high_risk("find deletes what it finds")
         case "chmod" | "chown" | "chgrp":
@@ -522,15 +522,11 @@ def _assess_by_arguments(command: SimpleCommand, program: str, rest: tuple[str, 
         case "curl" | "wget":
             sends = has_option(rest, UPLOAD_LETTERS if program == "curl" else "", UPLOAD_OPTIONS)
             method = any(word.upper() in ("POST", "PUT", "PATCH", "DELETE") for word in rest)
-            return (
-                high_risk(f"{program} sends data away")
-                if sends or method
-                else medium_risk(f"{program} uses the network")
-            )
+            return high_risk(f"{program} sends data") if sends or method else medium_risk(f"{program} uses the network")
         case "eval" | "source" | ".":
-            return medium_risk("it runs a script in this shell")
+            return medium_risk("runs a script in this shell")
         case "env" | "printenv":
-            return medium_risk("it shows the environment, secrets included")
+            return medium_risk("shows the environment, secrets included")
         case _:
             return None
 
@@ -541,10 +537,10 @@ def _assess_interpreter(command: SimpleCommand) -> Risk:
     reads_input = file is None or "-s" in rest
     if command.upstream and reads_input and not _has_inline_code(rest):
         download = next((name for name in command.upstream if name in _DOWNLOADERS), None)
-        return high_risk(f"it runs what {download} downloads" if download else "it runs what the pipe brings")
+        return high_risk(f"runs what {download} downloads" if download else "runs what the pipe passes to it")
     if any(word.dynamic for word in command.words[1:2]):
-        return high_risk("the program text is only known when it runs")
-    return medium_risk("it runs code clio cannot look into" if _has_inline_code(rest) else f"{program} runs a program")
+        return high_risk("the program text is computed at run time")
+    return medium_risk("runs code clio can't inspect" if _has_inline_code(rest) else f"{program} runs a program")
 
 
 def _has_inline_code(rest: tuple[str, ...]) -> bool:

@@ -16,6 +16,14 @@ from clio.readonly_git import (
     readonly_git_command,
     readonly_git_environment,
 )
+from clio.security.git_settings import (
+    BOOLEAN_VALUES,
+    DIFF_MERGES_VALUES,
+    FILE_KEYS,
+    HARMLESS_KEYS,
+    LFS_COMMANDS,
+    UNUSED_KEYS,
+)
 from clio.security.readonly.git_grammar import READING_SUBCOMMANDS, is_plain_format, is_plain_sort_key
 
 _CONFIG_OVERRIDES = (
@@ -81,7 +89,7 @@ class RiskyEntry(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Continue a sentence after "it": "reads diff.external from .git/config, which may name a program"."""
+        """Describe it as a reason: "reads diff.external from .git/config, which may name a program"."""
         return f"reads {self.name} from {self.file}, which {self.effect}"
 
 
@@ -131,7 +139,7 @@ def build_git_environment(root: Path, env: Mapping[str, str] = os.environ) -> di
 
 
 def explain_git_risk(root: Path, cwd: Path, *, shielded: bool = True) -> str:
-    """Why git in `cwd` may run a program or read outside the project, to follow "it"; "" if it may not.
+    """Why git in `cwd` may run a program or read outside the project; "" if it may not.
 
     Args:
         shielded: whether git gets the variables of `build_git_environment`.
@@ -315,7 +323,7 @@ def _check_settings(
     layout: _RepositoryLayout, own: list[GitSetting], root: Path, *, shielded: bool
 ) -> Iterator[RiskyEntry]:
     for setting in own:
-        unused = shielded and _is_listed_key(setting.key, _parse_keys(_UNUSED_KEYS))
+        unused = shielded and _is_listed_key(setting.key, _parse_keys(UNUSED_KEYS))
         if not unused and not _is_harmless(setting, layout, root):
             kind, _, name = setting.origin.partition(":")
             file = (
@@ -324,13 +332,13 @@ def _check_settings(
                 else setting.origin
             )
             outside = (
-                _resolve_path(setting.value or "", layout.top or layout.git_dir) if setting.key in _FILE_KEYS else None
+                _resolve_path(setting.value or "", layout.top or layout.git_dir) if setting.key in FILE_KEYS else None
             )
             yield RiskyEntry(_make_printable(setting.key), file, _describe_effect(setting.key), outside)
 
 
 def _describe_effect(key: str) -> str:
-    return "may lead git outside the project" if key in _FILE_KEYS or _is_include(key) else "may name a program"
+    return "may lead git outside the project" if key in FILE_KEYS or _is_include(key) else "may name a program"
 
 
 def _list_submodules(layout: _RepositoryLayout) -> tuple[Path, ...]:
@@ -399,168 +407,6 @@ def _make_printable(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 
-_HARMLESS_KEYS = """
-    add: ignoreerrors ignore-errors
-    am: keepcr threeway
-    apply: ignorewhitespace whitespace
-    author: name email
-    blame: blankboundary coloring date showemail showroot markunblamablelines markignoredlines
-    branch: autosetupmerge autosetuprebase
-    annex: uuid version
-    branch.*: *
-    checkout: defaultremote guess workers thresholdforparallelism
-    clean: requireforce
-    clone: defaultremotename rejectshallow filtersubmodules
-    committer: name email
-    commit: cleanup gpgsign status template verbose
-    commitgraph: generationversion maxnewfilters readchangedpaths changedpathsversion
-    completion: commands
-    core: repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol
-        safecrlf quotepath hidedotfiles protecthfs protectntfs trustctime checkstat ignorestat whitespace abbrev
-        compression loosecompression bigfilethreshold packedgitwindowsize packedgitlimit deltabasecachelimit
-        preloadindex untrackedcache splitindex commitgraph multipackindex usereplacerefs warnambiguousrefs
-        sharedrepository commentchar commentstring sparsecheckout sparsecheckoutcone notesref filesreflocktimeout
-        packedrefstimeout fsync fsyncmethod fsyncobjectfiles createobject prefersymlinkrefs checkroundtripencoding
-        longpaths fscache maxtreedepth fsmonitorhookversion unsetenvvars restrictinheritedhandles
-    credential: username usehttppath interactive sanitizeprompt protectprotocol
-    credential.*: username usehttppath provider
-    diff: renames renamelimit context interhunkcontext algorithm colormoved colormovedws mnemonicprefix noprefix
-        srcprefix dstprefix relative dirstat statgraphwidth statnamewidth indentheuristic wserrorhighlight
-        suppressblankempty ignoresubmodules wordregex autorefreshindex tool guitool trustexitcode submodule
-    diff.*: xfuncname funcname binary wordregex algorithm
-    difftool: prompt trustexitcode
-    extensions: worktreeconfig objectformat compatobjectformat refstorage noop noop-v1 relativeworktrees partialclone
-        preciousobjects
-    feature: manyfiles experimental
-    fetch: recursesubmodules fsckobjects unpacklimit prune prunetags output negotiationalgorithm showforcedupdates
-        parallel writecommitgraph all
-    filter.*: required
-    format: attach from forceinbodyfrom numbered headers to cc subjectprefix coverfromdescription signature suffix
-        encodeemailheaders thread signoff coverletter outputdirectory filenamemaxlength useautobase notes mboxrd
-        noprefix
-    gc: aggressivedepth aggressivewindow auto autopacklimit autodetach bigpackthreshold writecommitgraph logexpiry
-        packrefs cruftpacks maxcruftsize pruneexpire worktreepruneexpire reflogexpire reflogexpireunreachable
-        rerereresolved rerereunresolved
-    gc.*: reflogexpire reflogexpireunreachable
-    git-town: *
-    git-town-branch.*: *
-    github: *
-    gitflow.*: *
-    gitreview: remote username branch
-    gpg: format mintrustlevel
-    gpg.ssh: allowedsignersfile revocationfile
-    grep: linenumber column patterntype extendedregexp threads fullname fallbacktonoindex
-    gui: *
-    http: *
-    http.*: *
-    i18n: *
-    index: recordendofindexentries recordoffsettable sparse threads version skiphash
-    init: defaultbranch
-    interactive: singlekey
-    lfs: repositoryformatversion allowincompletepush fetchinclude fetchexclude concurrenttransfers locksverify
-    lfs.*: access locksverify
-    log: abbrevcommit date decorate initialdecorationset excludedecoration follow graphcolors showroot mailmap
-    lsrefs: unborn
-    mailinfo: scissors
-    mailmap: blob
-    maintenance: auto strategy autodetach
-    maintenance.*: enabled schedule auto
-    merge: conflictstyle defaulttoupstream ff verifysignatures branchdesc log suppressdest renamelimit renames
-        directoryrenames renormalize stat autostash tool guitool verbosity
-    merge.*: name recursive
-    mergetool: hideresolved keepbackup keeptemporaries writetotemp prompt
-    notes: mergestrategy displayref rewritemode rewriteref
-    notes.*: mergestrategy
-    notes.rewrite: *
-    pack: window depth windowmemory compression allowpackreuse island islandcore deltacachesize deltacachelimit threads
-        indexversion packsizelimit usebitmaps usesparse preferbitmaptips writebitmaps writebitmaphashcache
-        writebitmaplookuptable writereverseindex readreverseindex
-    protocol: version
-    pull: ff rebase octopus twohead
-    push: autosetupremote default followtags gpgsign pushoption recursesubmodules useforceifincludes negotiate
-        usebitmaps
-    rebase: backend stat autosquash autostash updaterefs missingcommitscheck abbreviatecommands rescheduleFailedExec
-        forkpoint rebasemerges maxlabellength
-    receive: advertiseatomic advertisepushoptions autogc fsckobjects keepalive unpacklimit maxinputsize denydeletes
-        denydeletecurrent denycurrentbranch denynonfastforwards hiderefs updateserverinfo shallowupdate
-    remote: pushdefault
-    remote.*: fetch push tagopt prune prunetags mirror skipdefaultupdate skipfetchall promisor partialclonefilter proxy
-        proxyauthmethod followremotehead gh-resolved glab-resolved lfsurl lfspushurl
-    remotes: *
-    repack: usedeltabaseoffset packkeptobjects usedeltaislands writebitmaps updateserverinfo
-    rerere: autoupdate enabled
-    revert: reference
-    safe: directory barerepository
-    sendemail: to cc bcc from suppresscc suppressfrom signedoffbycc thread chainreplyto confirm annotate validate
-        transferencoding
-    showbranch: default
-    sparse: expectfilesoutsideofpatterns
-    splitindex: maxpercentchange sharedindexexpire
-    ssh: variant
-    stash: showincludeuntracked showpatch showstat index
-    status: relativepaths short branch aheadbehind displaycommentprefix renamelimit renames showstash
-        showuntrackedfiles submodulesummary comparebranches
-    submodule: active recurse fetchjobs propagatebranches alternatelocation alternateerrorstrategy
-    submodule.*: active branch ignore fetchrecursesubmodules shallow
-    svn: *
-    svn-remote.*: *
-    tag: forcesignannotated gpgsign
-    tar: umask
-    trailer: separators where ifexists ifmissing
-    trailer.*: key where ifexists ifmissing
-    transfer: credentialsinurl fsckobjects hiderefs unpacklimit advertisesid
-    uploadpack: hiderefs allowtipsha1inwant allowreachablesha1inwant allowanysha1inwant keepalive allowfilter
-        allowrefinwant
-    user: name email useconfigonly signingkey
-    versionsort: prereleasesuffix suffix
-    windows: appendatomically
-    worktree: guessremote userelativepaths
-    advice: *
-    color: *
-    codespaces: *
-    codespaces.*: *
-    color.*: *
-    column: *
-    hub: *
-    oh-my-zsh: *
-    """
-"""Keys that name neither a program nor a file, whatever their value; `section.*` for those with a subsection."""
-_UNUSED_KEYS = """
-    core: editor pager sshcommand askpass
-    credential: helper
-    credential.*: helper
-    difftool: *
-    difftool.*: *
-    gpg: program
-    gpg.*: program defaultkeycommand
-    help: autocorrect
-    merge.*: driver
-    mergetool: *
-    mergetool.*: *
-    sequence: editor
-    """
-"""Keys naming programs that no listed git command starts, because it would have to commit, merge, sign, verify, fetch
-or use a pager. `build_git_environment` overrides most of them in variables that also reach submodules.
-"""
-_LFS_COMMANDS = {
-    "clean": ("git-lfs clean -- %f",),
-    "smudge": ("git-lfs smudge -- %f", "git-lfs smudge --skip -- %f"),
-    "process": ("git-lfs filter-process", "git-lfs filter-process --skip"),
-}
-"""Settings written by `git lfs install`; the program is the user's own."""
-_BOOLEAN_VALUES = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0", ""})
-_FILE_KEYS = frozenset(
-    {
-        *("core.excludesfile", "core.attributesfile", "core.worktree"),
-        *("mailmap.file", "blame.ignorerevsfile", "diff.orderfile"),
-    }
-)
-"""Keys that name a file or directory, which must be in the project."""
-_DIFF_MERGES_VALUES = frozenset(
-    {"off", "none", "on", "m", "first-parent", "1", "separate", "combined", "c", "dense-combined", "cc"}
-)
-
-
 @cache
 def _parse_keys(text: str) -> dict[str, frozenset[str]]:
     table: dict[str, set[str]] = {}
@@ -583,7 +429,7 @@ def _is_harmless(setting: GitSetting, layout: _RepositoryLayout, root: Path) -> 
     section, _, rest = key.partition(".")
     middle, _, name = rest.rpartition(".")
     allowed = tuple(filter(None, (root, layout.top, layout.common_dir, layout.git_dir)))
-    if key in _FILE_KEYS:
+    if key in FILE_KEYS:
         base = layout.git_dir if key == "core.worktree" else layout.top or layout.git_dir
         return "%" not in value and _is_inside(_resolve_path(value, base), allowed)
     if _is_include(key):
@@ -594,9 +440,9 @@ def _is_harmless(setting: GitSetting, layout: _RepositoryLayout, root: Path) -> 
     if key == "core.hookspath":
         return True  # checked by `_check_hooks`
     if key == "core.fsmonitor" or section == "pager":
-        return setting.value is None or value.lower() in _BOOLEAN_VALUES  # true selects git's built-in daemon
+        return setting.value is None or value.lower() in BOOLEAN_VALUES  # true selects git's built-in daemon
     if key == "log.diffmerges":
-        return value in _DIFF_MERGES_VALUES
+        return value in DIFF_MERGES_VALUES
     if key == "log.showsignature":
         return value.lower() in ("false", "no", "off", "0")
     if key == "format.pretty" or section == "pretty":
@@ -612,9 +458,9 @@ def _is_harmless(setting: GitSetting, layout: _RepositoryLayout, root: Path) -> 
     if section == "alias" and not middle:
         # An alias never overrides a git command, unless a later git version has removed that command.
         return not value.lstrip().startswith("!") and name not in READING_SUBCOMMANDS
-    if section == "filter" and middle == "lfs" and name in _LFS_COMMANDS:
-        return value in _LFS_COMMANDS[name]
-    return _is_listed_key(key, _parse_keys(_HARMLESS_KEYS))
+    if section == "filter" and middle == "lfs" and name in LFS_COMMANDS:
+        return value in LFS_COMMANDS[name]
+    return _is_listed_key(key, _parse_keys(HARMLESS_KEYS))
 
 
 def _is_listed_key(key: str, table: Mapping[str, frozenset[str]]) -> bool:

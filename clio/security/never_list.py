@@ -51,6 +51,18 @@ _ENDLESS_FORK = LazyRegex(
 _SELF_START = LazyRegex(
     r"(?:\$0|\$\{0\}|\$BASH_SOURCE)[\"']?\s*(?:\||&(?!&)).{0,20}(?:\$0|\$\{0\}|\$BASH_SOURCE)", re.DOTALL
 )
+# What follows is for `has_endless_starts`, after which clio asks; the patterns above make it refuse.
+_LOOP = LazyRegex(
+    r"\b(?P<kind>while|until)\b(?P<test>.{0,400}?)[;\n]\s*do\b(?P<body>.{0,2000}?)\bdone\b"
+    r"|\bfor\s*\(\((?P<sum>.{0,200}?)\)\)\s*[;\n]?\s*(?:do\b|\{)(?P<body2>.{0,2000}?)(?:\bdone\b|\})"
+    r"|\bfor\s+\w+\s+in\s+(?P<items>[^;\n]{0,400})[;\n]\s*do\b(?P<body3>.{0,2000}?)\bdone\b",
+    re.DOTALL,
+)
+_BACKGROUND_START = LazyRegex(r"(?<![&>|<])&(?![&>|\d])|\b(?:setsid|daemonize|disown|systemd-run|start-stop-daemon)\b")
+_LOOP_END = LazyRegex(r"\b(?:wait|break|exit|return)\b")
+_ENDLESS_INPUT = LazyRegex(r"\byes\b|\bseq\b|/dev/(?:zero|u?random)|\{\d+\.\.\d{4,}")
+_LONG_RANGE = LazyRegex(r"\{-?\d+\.\.-?\d{4,}|\bseq\b[^|;)]*\d{4,}|\byes\b")
+_PARALLEL_WITHOUT_LIMIT = LazyRegex(r"(?:-P|--max-procs[= ]?|-j|--jobs[= ]?)\s*0\b|-\w*P0\b")
 
 
 def explain_forbidden_command(line: CommandLine, text: str, start: str, home: str, depth: int = 0) -> str | None:
@@ -63,7 +75,7 @@ def explain_forbidden_command(line: CommandLine, text: str, start: str, home: st
         depth: number of nested shells around the line.
     """
     if line.fork_bomb or _is_fork_bomb(line, text):
-        return "it starts itself without end"
+        return "starts itself without end"
     expansion = Expansion(line, text, start, home)
     for redirect in line.redirects:
         if not redirect.writes:
@@ -71,11 +83,11 @@ def explain_forbidden_command(line: CommandLine, text: str, start: str, home: st
         for target in expansion.expand_word(redirect.target):
             for folder in redirect.folders or (start,):
                 if is_device(posixpath.join(start, folder, target.text)):
-                    return f"it writes to the device {redirect.target.text}"
+                    return f"writes to the device {redirect.target.text}"
             empties = ">>" not in redirect.operator and redirect.operator != "<>"
             whole = WholePaths(redirect.folders or ("",), start, home)
             if empties and not target.dynamic and whole.is_essential_file(target):
-                return f"it writes over the system's file {target.text!r}"
+                return f"overwrites the system's file {target.text!r}"
     for command in line.commands:
         if reason := _CommandJudge(command, expansion, start, home).explain():
             return reason
@@ -86,7 +98,7 @@ def explain_forbidden_command(line: CommandLine, text: str, start: str, home: st
     # The crude pattern has false positives (quoted text), so it is used only for lines that were not fully parsed.
     unseen = line.unknown or any(map(_is_running_unseen_code, line.commands))
     if unseen and _DESTRUCTIVE_TEXT.search(text):
-        return "it holds a command that destroys a whole disk or home folder"
+        return "contains a command that destroys a whole disk or home folder"
     return None
 
 
@@ -99,6 +111,23 @@ def _is_fork_bomb(line: CommandLine, text: str) -> bool:
     if _SELF_START.search(text):
         return True
     return any(map(_is_running_unseen_code, line.commands)) and _ENDLESS_FORK.search(text) is not None
+
+
+def has_endless_starts(text: str) -> bool:
+    """Whether a loop starts a background process in each iteration, and nothing visible ends it."""
+    for loop in _LOOP.finditer(text):
+        body = loop["body"] or loop["body2"] or loop["body3"] or ""
+        if not _BACKGROUND_START.search(body) or _LOOP_END.search(body):
+            continue
+        reads = re.search(r"\bread\b", loop["test"] or "") is not None
+        if loop["items"] is not None and not _LONG_RANGE.search(loop["items"]):
+            continue
+        if reads and not _ENDLESS_INPUT.search(text):
+            continue
+        return True
+    return ("xargs" in text or "parallel" in text) and bool(
+        _PARALLEL_WITHOUT_LIMIT.search(text) and re.search(r"\b(?:seq|yes)\b|\.\.\d{3,}", text)
+    )
 
 
 _EDITORS_AND_AWKS = word_set("awk gawk mawk nawk vim vi nvim ex ed emacs")
@@ -226,14 +255,14 @@ class _CommandJudge:
         shuts = shuts or (program == "chattr" and any(re.fullmatch(r"[+=]\w*i\w*", text) for text in self.argv))
         for word in operands:
             if shuts and self.whole.is_whole(word):
-                return f"{program} would shut {word.text!r} to all who need it"
+                return f"{program} would lock everyone out of {word.text!r}"
             if self.whole.is_everything_in(word) or ((recursive or always) and self.whole.is_whole(word)):
-                return f"{program} would take the whole of {word.text!r}"
+                return f"{program} would remove or change all of {word.text!r}"
             if may_recurse and not word.dynamic and self.whole.is_whole(word):
-                return f"{program} would take the whole of {word.text!r}"
+                return f"{program} would remove or change all of {word.text!r}"
         fed = self.expansion.find_whole_input(self.command, self.whole)
         if fed and (recursive or always or program in _REMOVAL_PROGRAMS):
-            return f"{program} would take the whole of {fed!r}"
+            return f"{program} would remove or change all of {fed!r}"
         return None
 
     def check_move(self, program: str) -> str | None:
@@ -242,7 +271,7 @@ class _CommandJudge:
         found = next((word for word in sources if self.whole.is_whole(word) or self.whole.is_everything_in(word)), None)
         fed = self.expansion.find_whole_input(self.command, self.whole)
         name = found.text if found else fed
-        return f"mv would take the whole of {name!r}" if name else None
+        return f"mv would remove or change all of {name!r}" if name else None
 
     def check_overwrite(self, program: str) -> str | None:
         if program == "shred" and (why := self.check_removal(program)):
@@ -262,7 +291,7 @@ class _CommandJudge:
         found = next((word for word in starts or [Word(".")] if self.whole.is_whole(word, follows=True)), None)
         if found is None:
             found = next((word for word in starts if self.whole.is_everything_in(word)), None)
-        return f"find would delete the whole of {found.text!r}" if found else None
+        return f"find would delete all of {found.text!r}" if found else None
 
     def check_fd(self, program: str) -> str | None:
         """Reject `fd pattern folder -X rm` if it removes the contents of a whole folder."""
@@ -275,14 +304,14 @@ class _CommandJudge:
         narrow = any(re.search(r"\w{2}", word.text) for word in operands[:1]) or "-e" in self.argv[:place]
         starts = operands[1:] or (Word("."),)
         found = next((word for word in starts if not narrow and self.whole.is_whole(word, follows=True)), None)
-        return f"{program} would take the whole of {found.text!r}" if found else None
+        return f"{program} would remove or change all of {found.text!r}" if found else None
 
     def check_archiver(self, program: str) -> str | None:
         """Reject `zip -m` and `7z a -sdel`, which delete files after adding them to the archive."""
         options = tuple(text for text in self.argv if text.startswith("-"))
         removes = has_option(options, "m", ("move",)) if program == "zip" else "-sdel" in options
         found = next((word for word in self.operands if removes and self._is_whole_or_all_in(word)), None)
-        return f"{program} would remove the whole of {found.text!r}" if found else None
+        return f"{program} would remove all of {found.text!r}" if found else None
 
     def check_compressor(self, program: str) -> str | None:
         """Reject `gzip -r /`, which replaces each file by a compressed one."""
@@ -305,7 +334,7 @@ class _CommandJudge:
         if program in ("gio", "kioclient", "kioclient5") and self.argv[:1] not in (("trash",), ("remove",), ("move",)):
             return None
         found = next((word for word in self.operands if self._is_whole_or_all_in(word)), None)
-        return f"{program} would take the whole of {found.text!r}" if found else None
+        return f"{program} would remove or change all of {found.text!r}" if found else None
 
     def _is_whole_or_all_in(self, word: Word) -> bool:
         return self.whole.is_whole(word) or self.whole.is_everything_in(word)

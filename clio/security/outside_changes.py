@@ -13,6 +13,29 @@ from msgspec.structs import replace
 
 from clio.security import command_risk as tables
 from clio.security.command_risk import assess_command, has_option, judge_reading
+from clio.security.outside_change_tables import (
+    BUILD_TOOLS,
+    CHANGING_PROGRAMS,
+    COMPRESSORS,
+    COPYING_PROGRAMS,
+    FOLDER_OPTIONS,
+    GIT_FOLDER_OPTIONS,
+    IN_PLACE_EDITORS,
+    INFO_WORDS,
+    INPUT_OPTIONS,
+    MODE_FIRST_PROGRAMS,
+    OUTPUT_OPTIONS,
+    OVERWRITING_PROGRAMS,
+    PACKAGE_RUNNERS,
+    PATH_READERS,
+    PROGRAM_FOLDER_OPTIONS,
+    REMOVAL_PROGRAMS,
+    SCRIPT_FIRST_PROGRAMS,
+    SYSTEM_FOLDERS,
+    TEXT_STARTERS,
+    UNPACKING_PROGRAMS,
+    VALUE_OPTIONS,
+)
 from clio.security.readonly.judge import NAME_PASSING_PROGRAMS
 from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, word_set
 from clio.security.shell.parser import parse_command_line
@@ -20,133 +43,6 @@ from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS
 from clio.security.targets import PROCESS_LINK, Expansion, is_device, list_mounts, list_operands, map_to_machine
 from clio.text.lazy_regex import LazyRegex
 
-_REMOVAL_PROGRAMS = word_set(
-    "rm rmdir unlink shred srm wipe rimraf trash trash-put trash-cli del-cli del rmtrash mv gio gvfs-trash"
-)
-_COMPRESSORS = word_set("gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress lzip lz4 brotli zstd")
-_CHANGING_PROGRAMS = _COMPRESSORS | word_set("""
-    chmod chown chgrp setfacl chattr setfattr xattr patch ed ex vim vi nvim nano emacs dos2unix unix2dos rename
-    prename mmv strip objcopy patchelf install_name_tool codesign plutil
-    """)
-"""Programs that change or replace each file they name."""
-_OVERWRITING_PROGRAMS = word_set("truncate tee split csplit sponge")
-_COPYING_PROGRAMS = word_set("cp install ln scp rsync dcfldd dc3dd ddrescue ditto")
-"""Programs that read all operands but the last, and write that one."""
-_IN_PLACE_EDITORS = word_set("sed gsed perl ruby gawk awk yq clang-format prettier black isort ruff shfmt gofmt")
-_OUTPUT_OPTIONS = {
-    "wget": ("-O", "--output-document", "-P", "--directory-prefix"),
-    "sort": ("-o", "--output"),
-    "tar": ("-C", "--directory", "--one-top-level"),
-    "bsdtar": ("-C", "--directory"),
-    "unzip": ("-d",),
-    "7z": ("-o",),
-    "cp": ("-t", "--target-directory"),
-    "mv": ("-t", "--target-directory"),
-    "ln": ("-t", "--target-directory"),
-    "install": ("-t", "--target-directory"),
-    "patch": ("-d", "--directory", "-o", "--output"),
-    "openssl": ("-out",),
-    "curl": ("-o", "--output", "--output-dir"),
-    "ssh-keygen": ("-f",),
-    "csplit": ("-f", "--prefix"),
-    "cpio": ("-D", "--directory"),
-}
-"""Options whose value is a file or folder that is written."""
-_UNPACKING_PROGRAMS = word_set("tar bsdtar unzip 7z rsync")
-"""Programs that write names below a folder that the line does not contain."""
-_VALUE_OPTIONS = {
-    "truncate": word_set("-s -r --size --reference"),
-    "shred": word_set("-n -s --iterations --size"),
-    "install": word_set("-m -o -g --mode --owner --group"),
-    "split": word_set("-b -l -n -a -C"),
-    "scp": word_set("-P -i -o -F -c -l"),
-    "rsync": word_set("-e --exclude --include --rsh --filter"),
-    "patch": word_set("-p -i --input --strip"),
-    **dict.fromkeys(("gzip", "xz", "bzip2"), word_set("-S --suffix")),
-}
-_MODE_FIRST_PROGRAMS = word_set("chmod chown chgrp chattr rename prename setfacl")
-_SCRIPT_FIRST_PROGRAMS = word_set("sed gsed perl ruby awk gawk")
-_BUILD_TOOLS = (
-    tables.BUILD_TOOLS - tables.INTERPRETERS - word_set("sqlite3 psql mysql redis-cli mongosh helm ansible vagrant")
-)
-_FOLDER_OPTIONS = (
-    "-C",
-    "--directory",
-    "--prefix",
-    "--cwd",
-    "--dir",
-    "--manifest-path",
-    "--target",
-    "--target-dir",
-    "--project",
-    "--project-dir",
-    "--build",
-    "--build-dir",
-    "-B",
-    "-o",
-    "--out",
-    "--output",
-    "--outdir",
-    "--out-dir",
-    "--outfile",
-    "--workspace",
-)
-"""Options by which build tools and package managers select the folder to work in or write to."""
-_PROGRAM_FOLDER_OPTIONS = {
-    "gradle": ("-p",),
-    "gradlew": ("-p",),
-    "mvn": ("-f", "--file"),
-    "mvnw": ("-f", "--file"),
-    "make": ("-f",),
-}
-_SYSTEM_FOLDERS = (
-    "/usr/",
-    "/opt/",
-    "/lib",
-    "/etc/",
-    "/bin/",
-    "/sbin/",
-    "/nix/",
-    "/snap/",
-    "/proc/",
-    "/sys/",
-    "/Library/",
-    "/System/",
-    "/Applications/",
-)
-"""Folders with the system's programs and settings, which other programs read."""
-_INPUT_OPTIONS = word_set("""
-    -I -L -i -c -k -K -F -isystem -iquote --config --config-file --conf --env-file --kubeconfig --key --cert
-    --cacert --ca --identity --identity-file --inventory --sysroot --include --from-file --input --values --var-file
-    --ssh --secret
-    """)
-_FORMATTERS = word_set("""
-    ruff black isort autopep8 yapf prettier eslint biome rustfmt gofmt goimports shfmt clang-format rubocop
-    stylelint standard dprint pyupgrade autoflake 2to3 taplo terraform-fmt buf meson bazel
-    """)
-_PATH_READERS = (
-    (_BUILD_TOOLS - _FORMATTERS)
-    | tables.INTERPRETERS
-    | tables.FILE_PROGRAMS
-    | SHELLS
-    | word_set("""
-    cd pushd popd export declare typeset local readonly unset source . [ [[ test echo printf read alias hash type exit
-    return set shift trap umask ulimit wait if for while case code open xdg-open subl idea less more man diff vimdiff
-    meld cmp git gh hub glab curl wget ssh ssh-add ssh-copy-id scp sftp docker podman nerdctl docker-compose kubectl
-    terraform tofu aws gcloud az helm kustomize skaffold ansible ansible-playbook tmux screen gdb lldb strace ltrace
-    perf valgrind time du ls file stat tree grep rg ag ack bat cat head tail wc which ffprobe identify mediainfo
-    nm ldd readelf objdump size addr2line od hexdump md5sum sha1sum sha256sum find fd fdfind sqlite3 psql
-    mysql java node touch mkdir ssh-keygen zcat bzcat xzcat python3 jq mount umount df service systemctl rclone restic
-    borg crontab at gpg-agent mdfind play mpv vlc feh eog evince qemu-system-x86_64
-    gio btrfs zfs zpool df du findmnt configure trash trash-put gvfs-trash make ninja env sudo watch
-    """)
-    | _REMOVAL_PROGRAMS
-    | _CHANGING_PROGRAMS
-    | _OVERWRITING_PROGRAMS
-    | _COPYING_PROGRAMS
-)
-"""Programs whose paths are only read, or judged by what is known about the program."""
-_INFO_WORDS = word_set("-v --version --help -h -V version help")
 _CODE_FLAGS = LazyRegex(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p|eval|-[Cc]ommand")
 _AWKS = word_set("awk gawk mawk nawk")
 _SED_WRITE = LazyRegex(r"(?:^|[;{}/\d$|,#]|\n)[gpIiMm\d]*[wW]\s*(?P<path>[^\s;'\"]+)")
@@ -157,27 +53,6 @@ _SHELL_CALL_IN_CODE = LazyRegex(
 )
 _QUOTED_SHELL_TEXT = LazyRegex(r"\"([^\"\n]*\s[^\"\n]*)\"|'([^'\n]*\s[^'\n]*)'|`([^`\n]+)`")
 _AWK_WRITE = LazyRegex(r">\s*\"([^\"\n]+)\"")
-_PACKAGE_RUNNERS = (
-    ("npx",),
-    ("pnpx",),
-    ("bunx",),
-    ("uvx",),
-    ("npm", "exec"),
-    ("pnpm", "dlx"),
-    ("pnpm", "exec"),
-    ("yarn", "dlx"),
-    ("yarn", "exec"),
-    ("pipx", "run"),
-    ("bundle", "exec"),
-    ("poetry", "run"),
-    ("uv", "run"),
-    ("pipenv", "run"),
-)
-"""Programs that start the program named by the next word."""
-_TEXT_STARTERS = word_set(
-    "script unshare nsenter chroot firejail bwrap systemd-run runuser su sg run0 pkexec start-stop-daemon"
-)
-"""Programs that start another one, which clio's shell parser does not analyze."""
 _CHANGE_IN_CODE = LazyRegex(
     r"\b(?:unlink\w*|rm|rm_\w+|rmSync|rmdir\w*|rmtree|remove\w*|rimraf|delete\w*|destroy\w*|truncate\w*|rename\w*|move|mv"
     r"|chmod\w*|chown\w*|system|exec\w*|spawn\w*|popen|write_?[tTbB]\w*|writeFile\w*|copy\w*|append\w*|cpSync|extract\w*"
@@ -187,7 +62,6 @@ _CHANGE_IN_CODE = LazyRegex(
 _PATH_IN_CODE = LazyRegex(
     r"[\"'](?P<text>(?:[~/]|\.\./|\.\.(?=[\"']))[^\"'\n]{0,300})[\"']|(?<![\w\"'.:/])(?P<bare>(?:~/|\.\./|/\w)[\w./@+-]{1,300})"
 )
-_GIT_FOLDER_OPTIONS = word_set("-C --git-dir --work-tree")
 # Limits that bound the time of a check: matches of one pattern, and nested scripts or containers.
 _MAX_MATCHES = 200
 _MAX_DEPTH = 3
@@ -256,7 +130,7 @@ class _OutsideChangeFinder:
         """Return the reason for asking about the line; "" for none."""
         for redirect in self._line.redirects:
             if redirect.writes and (found := self._find_changed([redirect.target], redirect.folders, removes=False)):
-                return f"it writes over {found!r}, outside the project"
+                return f"overwrites {found!r}, outside the project"
         for command in self._line.commands:
             if command.words and (why := self._explain(command)):
                 return why
@@ -281,14 +155,14 @@ class _OutsideChangeFinder:
         if program in SHELLS | {"at", "batch", "parallel"}:
             feeding = [each for each in self._line.commands if each.program in command.upstream]
             texts += [" ".join(each.argv[1:]) for each in feeding if each.program in ("echo", "printf")]
-        if program in _TEXT_STARTERS:
+        if program in TEXT_STARTERS:
             texts += [argv[at + 1] for at, text in enumerate(argv[:-1]) if text in ("-c", "--command")]
             texts += [
                 " ".join(argv[at:])
                 for at, text in enumerate(argv)
-                if at and text in _REMOVAL_PROGRAMS | _CHANGING_PROGRAMS
+                if at and text in REMOVAL_PROGRAMS | CHANGING_PROGRAMS
             ]
-            texts += [" ".join(argv)] if argv[:1] and argv[0] in _REMOVAL_PROGRAMS | _CHANGING_PROGRAMS else []
+            texts += [" ".join(argv)] if argv[:1] and argv[0] in REMOVAL_PROGRAMS | CHANGING_PROGRAMS else []
         if "parallel" in command.wrappers:
             texts.append(" ".join(command.argv).replace("{}", ""))
         if program == "env":
@@ -332,15 +206,15 @@ class _OutsideChangeFinder:
         if remote and any(text.startswith("--del") for text in argv):
             return f"rsync removes files of another machine, {rest[-1].text!r}"
         if "ssh" in command.wrappers and (command.stdin or command.upstream or program == "ssh"):
-            return "a shell of another machine runs what it is given"
+            return "a shell of another machine runs the text it receives"
         removed, written = self._list_targets(program, rest, argv, options)
         # ssh runs the command on another machine, where nothing belongs to the project.
         if "ssh" in command.wrappers and (removed or written):
-            return f"{program} removes or writes over files of another machine"
+            return f"{program} removes or overwrites files of another machine"
         if found := self._find_changed(removed, command.folders, removes=True):
             return f"{program} removes, moves or changes {found!r}, outside the project"
         if found := self._find_changed(written, command.folders, removes=False, sources=rest, program=program):
-            return f"{program} writes over {found!r}, outside the project"
+            return f"{program} overwrites {found!r}, outside the project"
         return self._explain_build_tool(command) or self._explain_unknown(command)
 
     def _explain_computed_program(self, command: SimpleCommand) -> str:
@@ -355,11 +229,11 @@ class _OutsideChangeFinder:
     def _explain_build_tool(self, command: SimpleCommand) -> str:
         """Why a build tool or package manager may change another project, by its folder or an option."""
         program, rest = command.program, command.words[1:]
-        if program not in _BUILD_TOOLS or (len(rest) == 1 and rest[0].text in _INFO_WORDS):
+        if program not in BUILD_TOOLS or (len(rest) == 1 and rest[0].text in INFO_WORDS):
             return ""
-        aimed = list(_iter_option_values(rest, (*_FOLDER_OPTIONS, *_PROGRAM_FOLDER_OPTIONS.get(program, ()))))
+        aimed = list(_iter_option_values(rest, (*FOLDER_OPTIONS, *PROGRAM_FOLDER_OPTIONS.get(program, ()))))
         for word, path in self._iter_paths([*aimed, Word(".")], command.folders):
-            free = f"{path}/".startswith(_SYSTEM_FOLDERS) or self._free_paths.is_free(path, removes=False)
+            free = f"{path}/".startswith(SYSTEM_FOLDERS) or self._free_paths.is_free(path, removes=False)
             if free or not os.path.lexists(path) or not isinstance(judge_reading(command, self._line), str):
                 continue
             named = path if word.text == "." else word.text
@@ -369,17 +243,17 @@ class _OutsideChangeFinder:
     def _explain_unknown(self, command: SimpleCommand) -> str:
         """Why a program not known to be read-only may change its operands outside the project."""
         program, rest = command.program, command.words[1:]
-        if program in _PATH_READERS or command.words[0].dynamic:
+        if program in PATH_READERS or command.words[0].dynamic:
             return ""
-        named = [word for at, word in enumerate(rest) if not at or rest[at - 1].text not in _INPUT_OPTIONS]
+        named = [word for at, word in enumerate(rest) if not at or rest[at - 1].text not in INPUT_OPTIONS]
         given = [word for word in named if not word.text.startswith("-") and not word.dynamic]
         for word in named:
             name, sign, value = word.text.partition("=")
-            if sign and name.startswith("-") and name not in _INPUT_OPTIONS:
+            if sign and name.startswith("-") and name not in INPUT_OPTIONS:
                 given.append(Word(value, word.dynamic, word.glob))
         for word, path in self._iter_paths(given, command.folders):
             if (
-                not f"{path}/".startswith(_SYSTEM_FOLDERS)
+                not f"{path}/".startswith(SYSTEM_FOLDERS)
                 and os.path.lexists(path)
                 and not self._free_paths.is_free(path, removes=False)
             ):
@@ -391,14 +265,14 @@ class _OutsideChangeFinder:
         self, program: str, rest: tuple[Word, ...], argv: tuple[str, ...], options: tuple[str, ...]
     ) -> tuple[list[Word], list[Word]]:
         """Return the words that a call removes or changes, and the words it overwrites."""
-        operands = list(list_operands(rest, _VALUE_OPTIONS.get(program, frozenset())))
-        written = list(_iter_option_values(rest, _OUTPUT_OPTIONS.get(program, ())))
+        operands = list(list_operands(rest, VALUE_OPTIONS.get(program, frozenset())))
+        written = list(_iter_option_values(rest, OUTPUT_OPTIONS.get(program, ())))
         if program == "mv":
             aimed = bool(written)
             return (operands, written) if aimed else (operands[:-1], operands[-1:])
         if program in ("gio", "gvfs-trash"):
             return (operands[1:] if argv[:1] in (("trash",), ("remove",), ("move",)) else []), []
-        if program in _REMOVAL_PROGRAMS:
+        if program in REMOVAL_PROGRAMS:
             return operands, []
         if program == "rsync" and any(text.startswith("--remove-s") for text in options):
             return operands, []
@@ -429,18 +303,18 @@ class _OutsideChangeFinder:
             return [], [Word(match[1]) for text in argv for match in _AWK_WRITE.finditer(text)]
         if program in ("dd", "dcfldd", "dc3dd"):
             return [], [Word(word.text[3:], word.dynamic) for word in rest if word.text.startswith("of=")]
-        if program in _COPYING_PROGRAMS:
+        if program in COPYING_PROGRAMS:
             links = program == "ln" and not has_option(options, "f", ("force",))
             return [], written or ([] if links else operands[-1:] if len(operands) > 1 else [])
-        if program in _OVERWRITING_PROGRAMS:
+        if program in OVERWRITING_PROGRAMS:
             return [], operands
-        if program in _CHANGING_PROGRAMS:
-            unchanged = program in _COMPRESSORS and has_option(options, "cktl", ("stdout", "keep", "test", "list"))
-            skipped = 1 if program in _MODE_FIRST_PROGRAMS and len(operands) > 1 else 0
+        if program in CHANGING_PROGRAMS:
+            unchanged = program in COMPRESSORS and has_option(options, "cktl", ("stdout", "keep", "test", "list"))
+            skipped = 1 if program in MODE_FIRST_PROGRAMS and len(operands) > 1 else 0
             return ([] if unchanged else operands[skipped:]), written
         in_place = has_option(options, "i", ("in-place", "write", "inplace")) or (program != "sed" and "-w" in options)
-        if program in _IN_PLACE_EDITORS and in_place:
-            given = has_option(options, "e", ("expression", "file")) or program not in _SCRIPT_FIRST_PROGRAMS
+        if program in IN_PLACE_EDITORS and in_place:
+            given = has_option(options, "e", ("expression", "file")) or program not in SCRIPT_FIRST_PROGRAMS
             return (operands if given else operands[1:]), []
         if program == "sqlite3" and isinstance(judge_reading(SimpleCommand(words=(Word(program), *rest))), str):
             return [], operands[:1]
@@ -448,9 +322,7 @@ class _OutsideChangeFinder:
 
     def _explain_piped_names(self, command: SimpleCommand) -> str:
         """Why names outside the project, passed on by find or a pipe, may be removed."""
-        changes = command.program in _REMOVAL_PROGRAMS | _CHANGING_PROGRAMS | _COPYING_PROGRAMS | _IN_PLACE_EDITORS | {
-            "dd"
-        }
+        changes = command.program in REMOVAL_PROGRAMS | CHANGING_PROGRAMS | COPYING_PROGRAMS | IN_PLACE_EDITORS | {"dd"}
         if not changes or command.program in ("tee", "touch", "patch", "sponge"):
             return ""
         if not (NAME_PASSING_PROGRAMS | {"parallel"} | SHELLS | SCRIPT_BUILTINS) & set(command.wrappers) and not any(
@@ -472,7 +344,7 @@ class _OutsideChangeFinder:
 
     def _explain_git(self, command: SimpleCommand) -> str:
         """Why a git call may change a repository other than the project's."""
-        places = list(_iter_option_values(command.words[1:], tuple(_GIT_FOLDER_OPTIONS)))
+        places = list(_iter_option_values(command.words[1:], tuple(GIT_FOLDER_OPTIONS)))
         places += [Word(value) for name, value in command.env if name in ("GIT_DIR", "GIT_WORK_TREE")]
         argv = command.argv[1:]
         shared = {"--global", "--system"} & set(argv) and "config" in argv
@@ -492,7 +364,7 @@ class _OutsideChangeFinder:
             and operands[1:]
             and operands[1].text in ("remove", "move")
         ) and (found := self._find_changed(operands[2:], command.folders, removes=True)):
-            return f"git worktree {operands[1].text} takes away {found!r}, outside the project"
+            return f"git worktree {operands[1].text} removes {found!r}, outside the project"
         place = self._find_outside(places or [Word(".")], command.folders, removes=False)
         if not place or isinstance(judge_reading(command, self._line), str) is False:
             return ""
@@ -506,7 +378,7 @@ class _OutsideChangeFinder:
         if found := self._find_changed(
             list(_iter_option_values(command.words[1:], ("-o", "--output"))), command.folders, removes=False
         ):
-            return f"{command.program} writes over {found!r}, outside the project"
+            return f"{command.program} overwrites {found!r}, outside the project"
         options = ("-f", "--file", "--project-directory")
         projects = _iter_option_values(command.words[1:], ("-p", "--project-name"))
         ends = word_set("down rm stop kill") & set(command.argv[1:])
@@ -514,9 +386,9 @@ class _OutsideChangeFinder:
             if found := self._find_outside(
                 tuple(_iter_option_values(command.words[1:], options)), command.folders, removes=True
             ):
-                return f"{command.program} takes away what {found!r} describes, outside the project"
+                return f"{command.program} removes what {found!r} describes, outside the project"
             if foreign := next((word.text for word in projects if not self._free_paths.is_project_name(word.text)), ""):
-                return f"{command.program} takes away what belongs to the project {foreign!r}"
+                return f"{command.program} removes what belongs to the project {foreign!r}"
         mounts = list(list_mounts(command.argv[1:]))
         rest = command.words[1:]
         for place, word in enumerate(rest if mounts and self._depth < _MAX_DEPTH else ()):
@@ -524,7 +396,7 @@ class _OutsideChangeFinder:
             if name in SHELLS:
                 texts = [each.text for each in rest[place + 1 :] if " " in each.text]
                 calls = [each.words for text in texts for each in parse_command_line(text).commands]
-            elif name in _REMOVAL_PROGRAMS | _CHANGING_PROGRAMS | _COPYING_PROGRAMS | _IN_PLACE_EDITORS | {"find"}:
+            elif name in REMOVAL_PROGRAMS | CHANGING_PROGRAMS | COPYING_PROGRAMS | IN_PLACE_EDITORS | {"find"}:
                 calls = [rest[place:]]
             else:
                 continue
@@ -568,7 +440,7 @@ class _OutsideChangeFinder:
         acts = word_set("-exec -execdir -ok -okdir -x -X --exec --exec-batch")
         started = {each.rsplit("/", 1)[-1] for at, each in enumerate(argv) if at and argv[at - 1] in acts}
         starts_shell = bool(started & SHELLS) and any(
-            set(_CHANGE_IN_CODE.findall(text)) or each.program in _REMOVAL_PROGRAMS | _CHANGING_PROGRAMS
+            set(_CHANGE_IN_CODE.findall(text)) or each.program in REMOVAL_PROGRAMS | CHANGING_PROGRAMS
             for text in argv
             if " " in text
             for each in parse_command_line(text).commands
@@ -577,15 +449,15 @@ class _OutsideChangeFinder:
             bool(
                 started
                 & (
-                    _REMOVAL_PROGRAMS
-                    | _CHANGING_PROGRAMS
-                    | _COPYING_PROGRAMS
-                    | _OVERWRITING_PROGRAMS
-                    | _IN_PLACE_EDITORS
+                    REMOVAL_PROGRAMS
+                    | CHANGING_PROGRAMS
+                    | COPYING_PROGRAMS
+                    | OVERWRITING_PROGRAMS
+                    | IN_PLACE_EDITORS
                     | {"dd"}
                 )
             )
-            and (bool(started - _IN_PLACE_EDITORS) or "-i" in argv)
+            and (bool(started - IN_PLACE_EDITORS) or "-i" in argv)
         ) or starts_shell
 
     def _list_search_folders(self, command: SimpleCommand) -> list[Word]:
@@ -666,10 +538,10 @@ class _OutsideChangeFinder:
 
 def _list_written_paths(path: str, sources: tuple[Word, ...], program: str) -> Iterator[str]:
     """Yield the paths that a copy writes: one per source below an existing folder, otherwise the path itself."""
-    if not os.path.isdir(path) or program not in _COPYING_PROGRAMS | {"mv", "wget"}:  # noqa: PTH112
+    if not os.path.isdir(path) or program not in COPYING_PROGRAMS | {"mv", "wget"}:  # noqa: PTH112
         yield path
         return
-    if program in _UNPACKING_PROGRAMS:
+    if program in UNPACKING_PROGRAMS:
         yield path
     for word in sources:
         name = posixpath.basename(word.text.rstrip("/"))
@@ -706,7 +578,7 @@ def _iter_option_values(words: tuple[Word, ...], options: tuple[str, ...]) -> It
 def _unwrap_package_runner(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return the call that `npx`, `pnpm dlx`, `uvx` and similar programs start; nothing for other programs."""
     texts = tuple(word.text for word in words)
-    taken = next((len(each) for each in _PACKAGE_RUNNERS if texts[: len(each)] == each), 0)
+    taken = next((len(each) for each in PACKAGE_RUNNERS if texts[: len(each)] == each), 0)
     while taken and taken < len(words) and words[taken].text in ("-y", "--yes", "-q", "--quiet", "--"):
         taken += 1
     return words[taken:] if taken else ()

@@ -12,14 +12,14 @@ from clio.config.trust import explain_permission_path
 _PROTECTED_FOLDERS: dict[str, str] = {
     **dict.fromkeys(
         ".vscode .vscode-insiders .idea .fleet .zed .vs .devcontainer .nvim .vim .emacs.d".split(),
-        "is obeyed by an editor that opens the folder",
+        "configures editors that open the folder",
     ),
     **dict.fromkeys(
         """
             .claude .cursor .windsurf .gemini .codex .continue .aider .roo .kilocode .cline .opencode .junie
             .amazonq .kiro .qwen .trae .augment .goose .crush
             """.split(),
-        "is obeyed by another agent",
+        "configures another agent",
     ),
     **dict.fromkeys(".husky .githooks .git-hooks .lefthook".split(), "is run by git hooks"),
     **dict.fromkeys(
@@ -29,22 +29,22 @@ _PROTECTED_FOLDERS: dict[str, str] = {
             """.split(),
         "is run by continuous integration",
     ),
-    ".cargo": "is obeyed by cargo, and may name programs",
+    ".cargo": "configures cargo, and may name programs",
     ".yarn": "is run by yarn",
-    ".mvn": "is obeyed by Maven, and may name programs",
+    ".mvn": "configures Maven, and may name programs",
     ".direnv": "is run when a shell enters the folder",
     ".mise": "is run when a shell enters the folder",
-    ".bundle": "is obeyed by Bundler",
+    ".bundle": "configures Bundler",
 }
 """Folders by name, and why every file in them is protected."""
 _PROTECTED_PATHS: dict[str, str] = {
     ".github/workflows": "is run by continuous integration",
     ".github/actions": "is run by continuous integration",
-    ".github/copilot-instructions.md": "is obeyed by another agent",
-    ".github/dependabot.yml": "is obeyed by GitHub",
+    ".github/copilot-instructions.md": "configures another agent",
+    ".github/dependabot.yml": "configures GitHub",
     ".config/mise": "is run when a shell enters the folder",
     ".config/mise.toml": "is run when a shell enters the folder",
-    ".config/nvim": "is obeyed by an editor that opens the folder",
+    ".config/nvim": "configures editors that open the folder",
     "gradle/wrapper": "names what the Gradle wrapper downloads and runs",
 }
 _PROTECTED_NAMES: dict[str, str] = {
@@ -68,7 +68,7 @@ _PROTECTED_NAMES: dict[str, str] = {
             .vimrc .exrc .gvimrc _vimrc .nvim.lua .nvimrc .nvim.vim .ideavimrc .dir-locals.el
             .dir-locals-2.el .emacs .lvimrc .kakrc .projectile .nanorc
             """.split(),
-        "is obeyed by an editor that opens the folder",
+        "configures editors that open the folder",
     ),
     **dict.fromkeys(
         """
@@ -80,7 +80,7 @@ _PROTECTED_NAMES: dict[str, str] = {
     **dict.fromkeys("sitecustomize.py usercustomize.py".split(), "is run whenever Python starts here"),
     **dict.fromkeys(
         ".gitattributes .gitmodules .gitconfig .gitproxy .lfsconfig".split(),
-        "is obeyed by git, and may name programs",
+        "configures git, and may name programs",
     ),
     **dict.fromkeys(
         """
@@ -111,7 +111,7 @@ _PROTECTED_NAMES: dict[str, str] = {
             .condarc .curlrc .wgetrc .netrc .gemrc .sbtopts .jvmopts gradle-wrapper.properties
             gradle.properties uv.toml nuget.config global.json
             """.split(),
-        "is obeyed by a build tool or package manager, and may name programs or where code comes from",
+        "configures a build tool or package manager, and may name programs or where code comes from",
     ),
     **dict.fromkeys(
         """
@@ -119,18 +119,18 @@ _PROTECTED_NAMES: dict[str, str] = {
             .roorules .goosehints .aider.conf.yml .aiderignore .continuerc.json opencode.json opencode.jsonc
             .opencode.json crush.json .crush.json .kilocodemodes
             """.split(),
-        "is obeyed by another agent",
+        "configures another agent",
     ),
-    "devcontainer.json": "is obeyed by an editor that opens the folder",
-    ".devcontainer.json": "is obeyed by an editor that opens the folder",
-    ".watchmanconfig": "is obeyed by a watcher that starts by itself",
+    "devcontainer.json": "configures editors that open the folder",
+    ".devcontainer.json": "configures editors that open the folder",
+    ".watchmanconfig": "configures a watcher that starts by itself",
     ".tmuxinator.yml": "is run by a terminal that opens the folder",
     ".tmux.conf": "is run by a terminal that opens the folder",
 }
 """Files by lower-case name."""
 _PROTECTED_PATTERNS: dict[str, str] = {
-    "*.code-workspace": "is obeyed by an editor that opens the folder",
-    "*.sublime-project": "is obeyed by an editor that opens the folder",
+    "*.code-workspace": "configures editors that open the folder",
+    "*.sublime-project": "configures editors that open the folder",
     ".autoenv*": "is run when a shell enters the folder",
     "azure-pipelines*.y*ml": "is run by continuous integration",
     ".gitlab-ci*.y*ml": "is run by continuous integration",
@@ -138,8 +138,8 @@ _PROTECTED_PATTERNS: dict[str, str] = {
     ".envrc.*": "is run when a shell enters the folder",
     ".mise*.toml": "is run when a shell enters the folder",
     "lefthook*.y*ml": "is run by git hooks",
-    ".yarnrc*": "is obeyed by a build tool or package manager, and may name programs or where code comes from",
-    ".git*": "is obeyed by git or a git server, and may name programs",
+    ".yarnrc*": "configures a build tool or package manager, and may name programs or where code comes from",
+    ".git*": "configures git or a git server, and may name programs",
 }
 _HARMLESS_GIT_NAMES = frozenset(
     """
@@ -156,8 +156,7 @@ def explain_automatic_file(parts: Sequence[str]) -> str:
     """Why other programs run or obey a file without being asked, as the end of a sentence; "" if they do not.
 
     Args:
-        parts: components of the path below a project, in lower case. Projects may be nested, so each level is
-        tested.
+        parts: components of the path below a project, in lower case. Projects may be nested, so each level is tested.
     """
     for place, part in enumerate(parts):
         if tuple(parts[place : place + 2]) in _HARMLESS_PATHS:
@@ -169,7 +168,7 @@ def explain_automatic_file(parts: Sequence[str]) -> str:
                 return why
     name = parts[-1] if parts else ""
     if name in _CI_FOLDERS:
-        return "holds what continuous integration runs"
+        return "contains what continuous integration runs"
     if why := _PROTECTED_NAMES.get(name, ""):
         return why
     if name in _HARMLESS_GIT_NAMES:
@@ -207,7 +206,7 @@ def explain_protected_file(path: Path, root: Path, clio_home: Path | None) -> st
         return why
     parts = _fold_path(path, root)
     if ".git" in parts:
-        return "belongs to git, which may run what it holds"
+        return "belongs to git, which may run programs named in it"
     # The long name cannot be determined without the Windows disk, so every short name is protected.
     if any(_SHORT_NAME.fullmatch(part) for part in parts):
         return "has the form of the short name that a Windows disk gives to another file"
@@ -239,8 +238,7 @@ def explain_clio_file(path: Path, root: Path, clio_home: Path | None) -> str:
     Names are compared as the most permissive file systems do, see `fold_disk_name`.
 
     Args:
-        path: absolute with links resolved, anywhere. Files in the user's home folder take effect without being
-        trusted.
+        path: absolute with links resolved, anywhere. Files in the user's home folder take effect without being trusted.
     """
     if clio_home is not None and (path == clio_home or clio_home in path.parents):
         return "belongs to clio's own settings"

@@ -5,9 +5,20 @@ from collections.abc import Iterator, Sequence
 
 from clio.security import command_risk as tables
 from clio.security.command_risk import has_option, judge_reading
+from clio.security.never_list import has_endless_starts
 from clio.security.shell.command_line import STDIN_FROM_FILE, CommandLine, SimpleCommand, Word, word_set
 from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS
+from clio.security.system_change_tables import (
+    ALWAYS_ASKED,
+    ESSENTIAL_PACKAGES,
+    HARMLESS_SYSTEM_CALLS,
+    IRREPLACEABLE_FOLDERS,
+    KERNEL_FOLDERS,
+    NEEDED_UNITS,
+    PACKAGE_REMOVALS,
+    PROGRAM_FOLDERS,
+)
 from clio.security.targets import (
     KILL_VALUE_OPTIONS,
     Expansion,
@@ -38,138 +49,6 @@ _LITERAL_IN_CODE = LazyRegex(
     r"\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|<([^<>\n]{1,200})>|\b[qQ][qwx]?[{(/|]([^\n{}()|]{1,200})[})/|]"
 )
 _WORD_IN_CODE = LazyRegex(r"[^\s\"'();,<>`]+")
-_LOOP = LazyRegex(
-    r"\b(?P<kind>while|until)\b(?P<test>.{0,400}?)[;\n]\s*do\b(?P<body>.{0,2000}?)\bdone\b"
-    r"|\bfor\s*\(\((?P<sum>.{0,200}?)\)\)\s*[;\n]?\s*(?:do\b|\{)(?P<body2>.{0,2000}?)(?:\bdone\b|\})"
-    r"|\bfor\s+\w+\s+in\s+(?P<items>[^;\n]{0,400})[;\n]\s*do\b(?P<body3>.{0,2000}?)\bdone\b",
-    re.DOTALL,
-)
-_BACKGROUND_START = LazyRegex(r"(?<![&>|<])&(?![&>|\d])|\b(?:setsid|daemonize|disown|systemd-run|start-stop-daemon)\b")
-_LOOP_END = LazyRegex(r"\b(?:wait|break|exit|return)\b")
-_ENDLESS_INPUT = LazyRegex(r"\byes\b|\bseq\b|/dev/(?:zero|u?random)|\{\d+\.\.\d{4,}")
-_LONG_RANGE = LazyRegex(r"\{-?\d+\.\.-?\d{4,}|\bseq\b[^|;)]*\d{4,}|\byes\b")
-_PARALLEL_WITHOUT_LIMIT = LazyRegex(r"(?:-P|--max-procs[= ]?|-j|--jobs[= ]?)\s*0\b|-\w*P0\b")
-
-_HARMLESS_SYSTEM_CALLS: dict[str, tuple[str, ...]] = {
-    "zfs": ("list", "get", "mount", "snapshot", "send", "diff", "holds", "version", "create", "userspace"),
-    "zpool": ("list", "get", "status", "iostat", "history", "version", "scrub"),
-    "btrfs": (
-        "subvolume list",
-        "subvolume show",
-        "subvolume snapshot",
-        "subvolume create",
-        "subvolume get-default",
-        "filesystem df",
-        "filesystem show",
-        "filesystem usage",
-        "filesystem du",
-        "scrub status",
-        "device stats",
-        "device usage",
-        "version",
-        "property get",
-    ),
-    "systemctl": (
-        "status",
-        "show",
-        "cat",
-        "list-units",
-        "list-unit-files",
-        "list-timers",
-        "list-sockets",
-        "list-jobs",
-        "list-dependencies",
-        "is-active",
-        "is-enabled",
-        "is-failed",
-        "is-system-running",
-        "get-default",
-        "daemon-reload",
-        "daemon-reexec",
-        "start",
-        "restart",
-        "reload",
-        "try-restart",
-        "reload-or-restart",
-        "enable",
-        "reset-failed",
-        "help",
-        "edit",
-        "link",
-        "preset",
-        "unmask",
-        "stop",
-        "disable",
-    ),
-    "ip": ("addr show", "a", "addr", "address", "link show", "link", "l", "route", "r", "neigh", "route show"),
-    **dict.fromkeys(("iptables", "ip6tables"), ("-L", "-S", "-nL", "-nvL", "-vnL", "-C", "-A", "-I", "--list")),
-    "nft": ("list",),
-    "ufw": ("status", "allow", "show", "app"),
-    "nmcli": ("device status", "device show", "con show", "connection show", "general", "g", "device wifi list"),
-    "dmsetup": ("ls", "info", "status", "table", "deps", "targets", "version"),
-    "crontab": ("-l",),
-    "sysctl": ("-a", "-n", "--all", "-N"),
-    "efibootmgr": ("", "-v", "--verbose"),
-    "nvram": ("-p", "-xp"),
-    "fwupdmgr": ("get-devices", "get-updates", "get-history", "get-remotes", "--version"),
-    "launchctl": ("list", "print", "load", "start", "kickstart", "bootstrap", "blame", "version", "help"),
-    "csrutil": ("status",),
-    "tmutil": ("status", "listbackups", "latestbackup", "destinationinfo", "version", "startbackup", "localsnapshot"),
-    "swapoff": ("--help", "--version", "-V"),
-    "init": ("q", "Q", "u", "U"),
-    "telinit": ("q", "Q", "u", "U"),
-    "cryptsetup": (
-        "luksDump",
-        "isLuks",
-        "status",
-        "open",
-        "close",
-        "luksOpen",
-        "luksClose",
-        "luksUUID",
-        "benchmark",
-        "--version",
-    ),
-    "passwd": ("-S", "--status", "--help"),
-}
-"""Programs that change the machine, with the first operands or options of harmless or everyday calls."""
-_ALWAYS_ASKED = word_set("""
-    lvremove lvreduce vgremove vgreduce pvremove userdel deluser groupdel delgroup usermod chsh pivot_root switch_root
-    flashrom fsfreeze asr authselect pam-auth-update grub-install grub2-install update-grub systemd-firstboot kexec
-    vipw vigr visudo pwconv pwunconv chpasswd newusers xfs_repair debugfs resize2fs xfs_growfs
-    """)
-_NEEDED_UNITS = LazyRegex(
-    r"(?:sshd?|network(?:ing)?|NetworkManager|wpa_supplicant|dbus(?:-broker)?|docker|containerd|systemd-\S+|getty\S*"
-    r"|gdm3?|sddm|lightdm|display-manager|polkit|udev|cron|crond|firewalld|ufw|nftables)(?:\.(?:service|socket))?"
-)
-_ESSENTIAL_PACKAGES = LazyRegex(
-    r"(?:libc6?|glibc|bash|dash|coreutils|systemd|sysvinit|init|dpkg|rpm|apt|dnf|yum|pacman|util-linux|base-files|musl"
-    r"|busybox|linux-image\S*|kernel\S*|grub\S*|sudo|login|passwd|\*|\S*\*\S*)(?::\w+)?"
-)
-_PACKAGE_REMOVALS = {
-    **dict.fromkeys(("apt", "apt-get", "aptitude"), word_set("remove purge --purge")),
-    "dpkg": word_set("-r -P --remove --purge"),
-    "rpm": word_set("-e --erase -ev"),
-    **dict.fromkeys(("dnf", "yum", "zypper"), word_set("remove erase rm")),
-    "pacman": word_set("-R -Rs -Rns -Rn -Rc -Rsc -Rdd"),
-    "apk": word_set("del"),
-}
-_IRREPLACEABLE_FOLDERS = word_set(
-    ".ssh .gnupg .password-store .aws .kube Documents Desktop Pictures Music Videos Movies Downloads Library Mail"
-)
-"""Files in a home folder that cannot be restored from elsewhere."""
-_KERNEL_FOLDERS = ("/proc/sys", "/sys/")
-_PROGRAM_FOLDERS = (
-    "/bin/",
-    "/sbin/",
-    "/lib",
-    "/boot/",
-    "/usr/bin/",
-    "/usr/sbin/",
-    "/usr/lib/",
-    "/usr/lib64/",
-    "/usr/libexec/",
-)
 
 
 def find_system_change(line: CommandLine, text: str, start: str, home: str) -> str:
@@ -181,11 +60,11 @@ def find_system_change(line: CommandLine, text: str, start: str, home: str) -> s
         home: the user's home folder.
     """
     if has_endless_starts(text):
-        return "it may start processes without end"
+        return "may start processes without end"
     expansion = Expansion(line, text, start, home)
     written = (value.text for each in line.redirects if each.writes for value in expansion.expand_word(each.target))
-    if found := next((target for target in written if target.startswith(_KERNEL_FOLDERS)), ""):
-        return f"it writes {found!r}, a setting of the kernel"
+    if found := next((target for target in written if target.startswith(KERNEL_FOLDERS)), ""):
+        return f"writes {found!r}, a setting of the kernel"
     for command in line.commands:
         if command.words and (why := _explain_command(command, line, expansion, start, home)):
             return why
@@ -202,14 +81,14 @@ def _explain_command(command: SimpleCommand, line: CommandLine, expansion: Expan
     whole = WholePaths(tuple(map(expansion.follow_link, folders)), start, home)
     in_place = program in ("sed", "gsed", "perl", "ruby") and has_option(argv, "i", ("in-place",))
     if (in_place or program in _REMOVERS | _OVERWRITERS) and (found := _find_installed_target(program, values, whole)):
-        return f"{program} may remove or write over {found!r}, which nothing brings back"
+        return f"{program} may remove or overwrite {found!r}, which can't be restored"
     if found := _find_whole_path_in_code(program, argv, whole):
-        return f"its code names {found!r}, and may change what is there"
-    if program in _HARMLESS_SYSTEM_CALLS or (program == "find" and is_narrowed_find(argv, whole)):
+        return f"its code names {found!r} and may change it"
+    if program in HARMLESS_SYSTEM_CALLS or (program == "find" and is_narrowed_find(argv, whole)):
         return ""
     found = next((text for text in _iter_whole_operands(program, values, argv, whole)), "")
     if found and program not in _HARMLESS_PROGRAMS and isinstance(judge_reading(command, line), str):
-        return f"{program} is given {found!r} as a whole, and is not known to only read it"
+        return f"{program} gets all of {found!r}, and is not known to only read it"
     return ""
 
 
@@ -217,27 +96,27 @@ def _explain_administration(program: str, argv: tuple[str, ...], values: tuple[W
     """Why a system administration program may make the machine unusable."""
     name = "mkfs" if program.startswith("mkfs") else program
     operands = [word.text for word in list_operands(values)]
-    if name in _ALWAYS_ASKED and argv not in (("--help",), ("--version",)):
+    if name in ALWAYS_ASKED and argv not in (("--help",), ("--version",)):
         return f"{program} changes accounts, volumes or the start of the machine"
-    if name in _HARMLESS_SYSTEM_CALLS:
-        harmless = _HARMLESS_SYSTEM_CALLS[name]
+    if name in HARMLESS_SYSTEM_CALLS:
+        harmless = HARMLESS_SYSTEM_CALLS[name]
         first = argv[0] if argv else ""
         said = {first, " ".join(operands[:2]), operands[0] if operands else ""}
         if said.isdisjoint(harmless) or (name == "systemctl" and any("*" in text for text in operands)):
             return f"{program} {first} changes the system".replace("  ", " ")
         ends = name == "systemctl" and operands[0] in ("stop", "disable") if operands else False
-        if ends and (unit := next(filter(_NEEDED_UNITS.fullmatch, operands[1:]), "")):
-            return f"systemctl {operands[0]} takes away {unit}, which the system needs"
+        if ends and (unit := next(filter(NEEDED_UNITS.fullmatch, operands[1:]), "")):
+            return f"systemctl {operands[0]} removes {unit}, which the system needs"
         if name == "ip" and any(text in ("del", "delete", "flush", "set", "down") for text in operands):
             return "ip changes the network"
     if name == "umount" and has_option(argv, "aR", ("all", "recursive")):
-        return "umount takes away all file systems"
+        return "umount unmounts all file systems"
     if name == "ifconfig" and "down" in argv:
         return "ifconfig changes the network"
     if name == "kill" and any(text in ("0", "1", "-1", "-0") for text in list_operands(values)[-1:] and operands[-1:]):
         return "kill may end the whole session or machine"
-    removal = _PACKAGE_REMOVALS.get(name)
-    if removal and removal & set(argv) and any(_ESSENTIAL_PACKAGES.fullmatch(text) for text in operands):
+    removal = PACKAGE_REMOVALS.get(name)
+    if removal and removal & set(argv) and any(ESSENTIAL_PACKAGES.fullmatch(text) for text in operands):
         return f"{program} removes packages that the system needs"
     return ""
 
@@ -277,13 +156,13 @@ def _find_installed_target(program: str, values: tuple[Word, ...], whole: WholeP
             return operands[-1].text
         operands = operands[:-1]
     for word in operands:
-        if program in _OVERWRITERS and word.text.startswith(_KERNEL_FOLDERS):
+        if program in _OVERWRITERS and word.text.startswith(KERNEL_FOLDERS):
             return word.text
         kept = word.text.removeprefix("~").removeprefix("$HOME").removeprefix(whole.home)
-        if program in _REMOVERS and kept != word.text and kept.strip("/*") in _IRREPLACEABLE_FOLDERS:
+        if program in _REMOVERS and kept != word.text and kept.strip("/*") in IRREPLACEABLE_FOLDERS:
             return word.text
         needed = (
-            word.text.startswith(_PROGRAM_FOLDERS) and "node_modules" not in word.text and "/python" not in word.text
+            word.text.startswith(PROGRAM_FOLDERS) and "node_modules" not in word.text and "/python" not in word.text
         )
         if whole.is_essential_file(word) or (program in _REMOVERS and needed and whole.is_system_file(word)):
             return word.text
@@ -307,23 +186,6 @@ def _find_whole_path_in_code(program: str, argv: tuple[str, ...], whole: WholePa
             if absolute and (whole.is_whole(word) or whole.is_essential_file(word)):
                 return text
     return ""
-
-
-def has_endless_starts(text: str) -> bool:
-    """Whether a loop starts a background process in each iteration, and nothing visible ends it."""
-    for loop in _LOOP.finditer(text):
-        body = loop["body"] or loop["body2"] or loop["body3"] or ""
-        if not _BACKGROUND_START.search(body) or _LOOP_END.search(body):
-            continue
-        reads = re.search(r"\bread\b", loop["test"] or "") is not None
-        if loop["items"] is not None and not _LONG_RANGE.search(loop["items"]):
-            continue
-        if reads and not _ENDLESS_INPUT.search(text):
-            continue
-        return True
-    return ("xargs" in text or "parallel" in text) and bool(
-        _PARALLEL_WITHOUT_LIMIT.search(text) and re.search(r"\b(?:seq|yes)\b|\.\.\d{3,}", text)
-    )
 
 
 _CHANGING_PROGRAMS = word_set("""
@@ -381,17 +243,17 @@ def find_unknown_target(line: CommandLine, text: str, start: str, home: str, dep
     known = _TargetAnalysis(expansion, line, text, start, home)
     for redirect in line.redirects:
         if redirect.writes and not known.is_determined(redirect.target):
-            return f"it writes over {redirect.target.text!r}, which is only known when it runs"
+            return f"overwrites {redirect.target.text!r}, which is computed at run time"
     for command in line.commands:
         if why := known.explain(command):
             return why
     for script in line.runtime_scripts:
         if known.is_composed(script.text):
-            return f"it runs {script.text!r}, a text that is put together when it runs"
+            return f"runs {script.text!r}, text composed at run time"
         inner = parse_command_line(script.text)
         filled = "$" not in script.text and "`" not in script.text  # then xargs or find inserts names
         if filled and any(_list_targets(each.program, each) for each in inner.commands):
-            return f"it runs {script.text!r}, with names in it that are only known when it runs"
+            return f"runs {script.text!r}, with names in it that are computed at run time"
         for each in expansion.expand_script(script) if depth < _MAX_DEPTH and not filled else ():
             if why := find_unknown_target(parse_command_line(each), each, start, home, depth + 1):
                 return why
@@ -416,7 +278,7 @@ class _TargetAnalysis:
         sources = [each for each in self._line.commands if each.program in fed]
         made = fed & _TEXT_FILTERS and fed <= _TEXT_FILTERS | _PRINTERS and any(map(_is_processing_text, sources))
         if reads_shell_text and made:
-            return f"{command.program} runs a text that is put together when it runs"
+            return f"{command.program} runs text composed at run time"
         first = command.words[0]
         if first.dynamic and self._is_undetermined(first) and (why := self._explain_program(command)):
             return why
@@ -424,16 +286,16 @@ class _TargetAnalysis:
             targets = _list_targets(program, command)
             unknown = next((word for word in targets if not self.is_determined(word, command)), None)
             if unknown is not None:
-                what = "what a pipe brings" if unknown.text == "$INPUT" else repr(unknown.text)
-                return f"{program} would delete or write over {what}, which is only known when it runs"
+                what = "what a pipe passes" if unknown.text == "$INPUT" else repr(unknown.text)
+                return f"{program} would delete or overwrite {what}, which is computed at run time"
             if targets and (command.folders is None or any("$" in one or "`" in one for one in command.folders)):
                 anywhere = WholePaths(("/", self._home), self._start, self._home)
                 if found := next((word for word in targets if anywhere.is_whole(word)), None):
-                    return f"{program} would delete or write over {found.text!r} in a folder only known when it runs"
+                    return f"{program} would delete or overwrite {found.text!r} in a folder computed at run time"
             by_text = program in _ASKED_IF_COMPOSED or program.startswith(_DISK_MAKERS)
             made = next((word for word in command.words[1:] if by_text and self.is_composed(word.text)), None)
             if made is not None:
-                return f"{program} gets {made.text!r}, which is put together when it runs"
+                return f"{program} gets {made.text!r}, which is composed at run time"
         return ""
 
     def _list_programs(self, first: Word) -> list[str]:
@@ -449,8 +311,8 @@ class _TargetAnalysis:
         whole = WholePaths(command.folders or ("",), self._start, self._home)
         for word in command.words[1:]:
             if any(whole.is_whole(value) for value in self._expansion.expand_word(word)) or self.is_composed(word.text):
-                return f"{name!r} is only known when it runs, and would get {word.text!r}"
-        return f"{name!r} is put together when it runs" if self.is_composed(name) else ""
+                return f"{name!r} is computed at run time, and would get {word.text!r}"
+        return f"{name!r} is composed at run time" if self.is_composed(name) else ""
 
     def is_determined(self, word: Word, command: SimpleCommand | None = None) -> bool:
         """Whether the line determines what a path may expand to, so that the never-list has judged it."""

@@ -381,8 +381,7 @@ class Expansion:
     """The values that words of one line may take.
 
     Attributes:
-        folders: every folder the line changes to by name, the starting folder first. Used for commands whose own
-        folder
+        folders: every folder the line changes to by name, the starting folder first. Used for commands whose own folder
             is not known.
     """
 

@@ -50,16 +50,16 @@ def read_url(url: str, *, allow_private: bool) -> UrlParts:
         UrlRefused: if the URL is malformed, not http(s), or names a private host and `allow_private` is false.
     """
     if len(url) > _MAX_URL_CHARS or any(ord(char) <= 32 or ord(char) == 127 for char in url.strip()):
-        raise UrlRefused("the URL holds spaces or control characters or is too long; give one plain http(s) URL")
+        raise UrlRefused("the URL contains spaces or control characters or is too long; give one plain http(s) URL")
     try:
         split = urlsplit(url.strip())
         port = split.port
     except ValueError as error:
-        raise UrlRefused(f"the URL {url[:200]!r} cannot be read ({error}); give one plain http(s) URL") from None
+        raise UrlRefused(f"the URL {url[:200]!r} is not valid ({error}); give one plain http(s) URL") from None
     if split.scheme not in ("http", "https"):
         raise UrlRefused(f"the URL {url[:200]!r} is not http or https; only those are fetched")
     if "@" in split.netloc or "\\" in url:
-        raise UrlRefused("the URL holds a user name, a password or a backslash; fetch it without them")
+        raise UrlRefused("the URL contains a user name, a password or a backslash; fetch it without them")
     host = _normalize_host(split.hostname or "")
     if not allow_private:
         if host in _METADATA_HOSTS or host == "localhost" or host.endswith(_LOCAL_NAMES):
@@ -76,7 +76,7 @@ def _normalize_host(name: str) -> str:
     """Return a host name in lower-case ASCII (IDNA) without a trailing dot."""
     name = name.rstrip(".").lower()
     if not name:
-        raise UrlRefused("the URL names no host; give one plain http(s) URL")
+        raise UrlRefused("the URL has no host; give one plain http(s) URL")
     if name.isascii():
         return name
     try:

@@ -81,7 +81,7 @@ def test_a_hostile_repository_is_asked_about_and_held_by_the_environment(name: s
     for call in CALLS:
         line = shlex.join(("git", *call))
         verdict = judge(root, line, cwd)
-        assert isinstance(verdict, Ask) and "it reads" in verdict.reason, line
+        assert isinstance(verdict, Ask) and "reads " in verdict.reason, line
         if call in CALLS[:3]:
             assert isinstance(judge(root, f"cd {folder} && {line}"), Ask)
             assert isinstance(judge(root, shlex.join(("git", "-C", folder, *call))), Ask)
@@ -219,7 +219,7 @@ def test_the_question_names_the_key_and_the_file(key: str, tricks: Tricks) -> No
     shown = f"{section.lower()}.{middle}{dot}{name.lower()}"
     verdict = judge(root, "git status")
     assert isinstance(verdict, Ask)
-    assert f"it reads {shown} from .git/config" in verdict.reason
+    assert f"reads {shown} from .git/config" in verdict.reason
 
 
 def test_what_leads_outside_is_asked_about(tricks: Tricks, tmp_path: Path) -> None:

@@ -560,7 +560,7 @@ def _judge_awk(words: tuple[Word, ...]) -> Judgement:
         raise UnknownWord("awk has no program")
     program, *operands = call.operands
     if program.glob:
-        raise UnknownWord("the awk program is only known when it runs")
+        raise UnknownWord("the awk program is computed at run time")
     parse_program(program.text)
     paths: list[Word] = []
     for word in operands:

@@ -77,7 +77,7 @@ def _judge_python(words: tuple[Word, ...]) -> Judgement:
     isolated = texts[:1] in (["-I"], ["-P"])
     rest = words[2:] if isolated else words[1:]
     if [word.text for word in rest[:2]] != ["-m", "json.tool"]:
-        raise UnknownWord("it runs a program")
+        raise UnknownWord("runs a program")
     call = parse_call(read_grammar(_JSON_TOOL), rest[2:])
     return Judgement(paths=call.paths, conditions=() if isolated else ("python",))
 
@@ -227,7 +227,7 @@ def _judge_sqlite(words: tuple[Word, ...]) -> Judgement:
     if len(texts) == 1 and texts[0] in ("--version", "-version", "--help", "-help"):
         return Judgement()
     if any(word.dynamic or word.glob for word in words[1:]):
-        raise UnknownWord("what sqlite3 runs is only known when it runs")
+        raise UnknownWord("what sqlite3 runs is computed at run time")
     flags, rest = texts[:-2], words[-2:]
     if "-readonly" not in flags or not set(flags) <= {*_SQLITE_SHOWS, "-readonly", "-safe"}:
         raise UnknownWord("sqlite3 is known to only read with -readonly and options that choose a form of output")
@@ -369,7 +369,7 @@ _TOOLCHAIN = re.compile(r"\s*[\w.-]+\s*", re.ASCII)
 
 
 def explain_project_influence(condition: str, directory: Path, root: Path) -> str:
-    """Why project files decide what a tool runs, to follow "it"; "" if they do not.
+    """Why project files decide what a tool runs; "" if they do not.
 
     Args:
         condition: "python": no module of the directory shadows one of Python's own. "rust": no toolchain file and no
@@ -395,7 +395,7 @@ def explain_project_influence(condition: str, directory: Path, root: Path) -> st
         case "npm":
             return _find_first_reason(_explain_npm_settings, directory, root)
         case "git urls":
-            from clio.security.program_options import has_secret_url
+            from clio.security.configured_aliases import has_secret_url
 
             return "shows a URL with a password in it" if has_secret_url(directory) else ""
         case "toolchain":

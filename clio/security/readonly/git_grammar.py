@@ -302,7 +302,7 @@ def _parse_git_options(words: tuple[Word, ...]) -> _GitCall:
     if place == len(words):
         return _GitCall("", "", ())
     if words[place].dynamic or words[place].glob:
-        raise UnknownWord("its subcommand is only known when it runs")
+        raise UnknownWord("its subcommand is computed at run time")
     return _GitCall(directory, words[place].text, words[place + 1 :])
 
 
@@ -318,7 +318,7 @@ def _judge_subcommand(name: str, words: tuple[Word, ...]) -> ParsedCall:
     if nested:
         first = words[0] if words else Word("")
         if first.dynamic or first.glob:
-            raise UnknownWord(f"what git {name} does is only known when it runs")
+            raise UnknownWord(f"what git {name} does is computed at run time")
         second = first.text if first.text in nested else ""
         if second not in nested:
             raise UnknownWord(f"'git {name}{' ' * bool(first.text)}{first.text}' is not known to only read")
@@ -402,14 +402,14 @@ def _judge_config(words: tuple[Word, ...]) -> ParsedCall:
     actions = {name for name, _ in call.options if name in _CONFIG_READS}
     given = len(call.operands)
     if any(word.glob for word in call.operands):
-        raise UnknownWord("an unquoted pattern may stand for several arguments")
+        raise UnknownWord("an unquoted pattern may expand to several arguments")
     if not actions:
         if given != 1 or "." not in call.operands[0].text:
             raise UnknownWord("git config with a value changes the configuration")
     elif len(actions) > 1 and actions != {"-l", "--list"}:
         raise UnknownWord("git config gets more than one action")
     elif given > 2:
-        raise UnknownWord("it has more arguments than are known to be harmless")
+        raise UnknownWord("has more arguments than are known to be harmless")
     _check_shown_settings(call, lists=not actions.isdisjoint(_CONFIG_LISTS))
     return call
 
@@ -424,9 +424,9 @@ def _check_shown_settings(call: ParsedCall, *, lists: bool) -> None:
         return
     if lists:
         if not (call.operands and _DISPLAYED_SETTING_PATTERN.match(call.operands[0].text)):
-            raise UnknownWord("it shows the configuration of git, which may hold secrets")
+            raise UnknownWord("shows the configuration of git, which may hold secrets")
     elif not call.operands or not _DISPLAYED_SETTINGS.fullmatch(call.operands[0].text):
-        raise UnknownWord("it shows a setting of git that may hold a secret")
+        raise UnknownWord("shows a setting of git that may hold a secret")
 
 
 def _judge_clean(words: tuple[Word, ...]) -> ParsedCall:

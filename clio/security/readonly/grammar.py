@@ -148,7 +148,7 @@ def parse_call(grammar: Grammar, words: tuple[Word, ...]) -> ParsedCall:
         UnknownWord: if a word is not in the grammar.
     """
     if len(words) > MAX_WORDS:
-        raise UnknownWord("it has too many arguments to check")
+        raise UnknownWord("has too many arguments to check")
     options: list[tuple[str, str]] = []
     operands: list[Word] = []
     paths: list[Word] = []
@@ -252,11 +252,11 @@ def _match_operands(listed: tuple[Operand, ...], words: list[Word]) -> list[Word
             paths += words[:1] if listed[0].kind == "path" else []
             listed, words = listed[1:], words[1:]
         if not many or any(operand.choices or operand.kind == "number" for operand in listed):
-            raise UnknownWord("an unquoted pattern may stand for several arguments")
+            raise UnknownWord("an unquoted pattern may expand to several arguments")
         return [*paths, *words]
     spare = len(words) - needed
     if spare > sum(operand.optional for operand in listed) and not many:
-        raise UnknownWord("it has more arguments than are known to be harmless")
+        raise UnknownWord("has more arguments than are known to be harmless")
     place = 0
     for operand in listed:
         take = 1

@@ -462,7 +462,7 @@ def _judge_jq(words: tuple[Word, ...]) -> Judgement:
         if only_operands or not text.startswith("-") or text == "-":
             # `.a[].b` contains an empty bracket pair, which is not a shell pattern.
             if not operands and word.glob and _PATTERN.search(text):
-                raise UnknownWord("the jq filter is only known when it runs")
+                raise UnknownWord("the jq filter is computed at run time")
             if not operands or not positional:
                 operands.append(word)
             continue

@@ -1,4 +1,9 @@
-"""Judge whether a simple command is read-only; includes find, fd and xargs, which start other programs."""
+"""Judge whether a simple command is read-only; includes find, fd and xargs, which start other programs.
+
+`judge_read_only` looks up the judge of the program, a function made from the tables of the other modules in this package.
+find, fd and xargs pass file names to the program they start. In the call that is judged, a placeholder takes the place of
+each such name.
+"""
 
 import re
 
@@ -27,6 +32,7 @@ _HARMLESS_WITH_ANY_OPTION = word_set("""
 _NEVER_STARTED = NAME_PASSING_PROGRAMS | word_set(
     "env timeout nice nohup time sudo doas sh bash dash zsh ksh command exec eval source ."
 )
+"""Programs that start another one, or run the text of a file; not followed when find, fd or xargs starts them."""
 
 # -- find
 
@@ -229,7 +235,7 @@ def _judge_fd(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
     at = next((at for at, word in enumerate(words) if word.text in _FD_EXEC_OPTIONS), len(words))
     own, inner = words[1:at], words[at + 1 :]
     if at < len(words) and any(word.text == "--" for word in own):
-        raise UnknownWord("the place of the command fd starts cannot be told")
+        raise UnknownWord("clio can't tell where the command that fd starts begins")
     call = parse_call(read_grammar(_FD_GRAMMAR), own)
     paths = list(_list_fd_paths(call)) or [Word(".")]
     follows = call.has_option(*_FD_FOLLOW_OPTIONS)
@@ -276,7 +282,7 @@ def judge_started_call(command: SimpleCommand, line: CommandLine | None, judge_c
     mark = _find_xargs_placeholder(command)
     words = tuple(_replace_by_placeholder(word, (mark, "$INPUT")) for word in command.words)
     if line is None:
-        raise UnknownWord("xargs gets its arguments from what clio cannot see")
+        raise UnknownWord("clio can't tell where xargs gets its arguments")
     if command.program == "git" and _is_reading_object_names(command, line):
         names_given = ((), (Word(OBJECT_PLACEHOLDER),), (Word(OBJECT_PLACEHOLDER), Word(OBJECT_PLACEHOLDER)))
         calls = [
@@ -311,7 +317,7 @@ def _find_xargs_placeholder(command: SimpleCommand) -> str:
             if len(marks) > 1 or "" in marks:
                 raise UnknownWord("xargs replaces several words")
             return marks[0] if marks else ""
-    raise UnknownWord("the options of xargs cannot be told")
+    raise UnknownWord("clio can't parse the options of xargs")
 
 
 def _is_reading_object_names(command: SimpleCommand, line: CommandLine) -> bool:
@@ -337,7 +343,7 @@ def check_names_from_pipe(command: SimpleCommand, line: CommandLine) -> None:
     at = next((at for at, other in enumerate(line.commands) if other is command), -1)
     fed = command.upstream
     if at < 0 or not fed or command.stdin is not None:
-        raise UnknownWord("xargs gets its arguments from what clio cannot see")
+        raise UnknownWord("clio can't tell where xargs gets its arguments")
     listed = False
     for place, other in enumerate(line.commands):
         behind = place > at and other.upstream[: len(fed) + 1] == (*fed, command.program)
@@ -350,7 +356,7 @@ def check_names_from_pipe(command: SimpleCommand, line: CommandLine) -> None:
         elif other.program != "cd" and not is_line_filter(other):
             raise UnknownWord(f"xargs gets its arguments from {other.program!r}, which may name any file")
     if not listed:
-        raise UnknownWord("xargs gets its arguments from what clio cannot see")
+        raise UnknownWord("clio can't tell where xargs gets its arguments")
 
 
 def is_file_listing(command: SimpleCommand) -> bool:
@@ -528,8 +534,9 @@ def is_started_by_search(command: SimpleCommand) -> bool:
 def judge_read_only(command: SimpleCommand, line: CommandLine | None = None) -> Judgement | str:
     """Return what a command reads if it provably does nothing else; otherwise the reason why that is not known.
 
-    The reason continues "it …" or names the word: "the option '-o' is not known to be harmless". The caller judges the
-    variables set for the command, its wrappers, and where its paths lead.
+    The reason is a verb phrase without a subject ("has arguments computed at run time") or names the word ("the option
+    '-o' is not known to be harmless"). The caller judges the variables set for the command, its wrappers, and where its
+    paths lead.
 
     Args:
         line: the line that contains the command; needed for what xargs starts.

@@ -369,7 +369,7 @@ def _judge_sed(words: tuple[Word, ...]) -> Judgement:
         if not operands:
             raise UnknownWord("sed has no script")
         if operands[0].glob:
-            raise UnknownWord("the sed script is only known when it runs")
+            raise UnknownWord("the sed script is computed at run time")
         scripts, operands = (operands[0].text,), operands[1:]
     script = parse_script(scripts)
     return Judgement(paths=(*operands, *map(Word, script.files)))

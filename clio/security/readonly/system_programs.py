@@ -208,7 +208,7 @@ def _judge_bracket(words: tuple[Word, ...]) -> Judgement:
         elif text in ("-nt", "-ot", "-ef"):
             paths += [Word(before, glob=has_glob(before)), Word(after, glob=has_glob(after))]
     if any(path.text.startswith("$") for path in paths):
-        raise UnknownWord("it asks about a file that is only known when it runs")
+        raise UnknownWord("asks about a file that is computed at run time")
     return Judgement(paths=tuple(paths))
 
 
@@ -654,7 +654,7 @@ def _judge_set(words: tuple[Word, ...]) -> Judgement:
     """Judge set. Without arguments it prints every variable; other options change how later words are parsed."""
     texts = [word.text for word in words[1:]]
     if not texts:
-        raise UnknownWord("it shows every variable, secrets included")
+        raise UnknownWord("shows every variable, secrets included")
     for before, text in zip(["", *texts], texts, strict=False):
         named = before.endswith("o") and text in _SET_NAMES
         if not named and not _SET.fullmatch(text):
@@ -668,7 +668,7 @@ def _judge_declaration(words: tuple[Word, ...]) -> Judgement:
     """Judge `export` and similar built-ins, which only mark the variables named; without names they print all."""
     call = parse_call(read_grammar("-r -x -g -a -A -t ; text*"), words[1:])
     if not call.operands or any(word.text[:1] in ("+", "-", "") for word in call.operands):
-        raise UnknownWord("it shows every variable, secrets included")
+        raise UnknownWord("shows every variable, secrets included")
     return Judgement()
 
 
@@ -676,7 +676,7 @@ def _judge_command(words: tuple[Word, ...]) -> Judgement:
     """Judge command. `command -v name` reports what a name means; otherwise the started program is judged."""
     call = parse_call(read_grammar("-v -V -p ; text+", order="stop"), words[1:])
     if not call.has_option("-v", "-V"):
-        raise UnknownWord("it runs a command")
+        raise UnknownWord("runs a command")
     return Judgement()
 
 

@@ -377,6 +377,7 @@ def can_be_prose(before: str, words: str) -> bool:
 _PROSE = LazyRegex(r"(?:[A-Z]?[a-z]{1,15}[.,;]?[ ]+)+")
 _ASSIGNING = LazyRegex(r"[-:=<>|`\"'({\[$]")
 _DIRECTIVES = frozenset("env arg with using login".split())
+"""Words after which a blank separates the name of a secret from its value."""
 _VALUE_VERBS = frozenset(
     "is was are be been now to set reset changed lautet ist est es becomes equals or eq ne as for with value"
     " string".split()
@@ -547,6 +548,7 @@ def _can_be_stated(value: str) -> bool:
 
 
 _QUOTES = frozenset("\"'`“‘«*")
+"""Characters that mark a word in prose as quoted or emphasized."""
 
 
 def _shorten_base64(words: str) -> str:
@@ -659,8 +661,7 @@ class SecretFinder:
 
         Args:
             places: positions tried in order until one works; each is between two units, or after a character that no
-            key
-                contains.
+                key contains.
         """
         begun = [place for place in (find_open_block(text), self._find_open_value(text)) if place is not None]
         spans: list[Span] | None = None

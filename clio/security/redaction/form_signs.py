@@ -1,4 +1,8 @@
-"""The words that announce each form of secret, derived from the tables that find the forms. Pure."""
+"""The words that announce each form of secret, derived from the tables that find the forms. Pure.
+
+A *form* is a pattern such as `identified by '…'`, with *needles*: literals of which every match contains one. A *sign* is
+the rarest word of a needle. A stream is searched for a form only after one of its signs has arrived.
+"""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +17,7 @@ from clio.text.lazy_regex import LazyRegex
 
 @cache
 def list_forms() -> tuple[Form, ...]:
-    """All forms that have a needle, the lines of programs and the calls of functions included."""
+    """Return all forms that have a needle, the lines of programs and the calls of functions included."""
     return (*ALL_FORMS, *_list_further_forms())
 
 
@@ -44,6 +48,7 @@ class _FormSign(Struct, frozen=True):
     forms: tuple[Form, ...]
 
     def is_in(self, word: str) -> bool:
+        """Whether a lower-case word contains the letters at the place where the needle has them."""
         if self.at_start:
             bare = word.lstrip("\"'`(")
             return bare == self.letters if self.at_end else bare.startswith(self.letters)
@@ -83,7 +88,7 @@ class _SignTables(Struct, frozen=True):
 
 @cache
 def _build_tables() -> _SignTables:
-    """Made for the first stream, not at every start."""
+    """Build the lookup tables. Called for the first stream, not at every start, because it takes a few milliseconds."""
     signs = tuple(_build_signs())
     heads: dict[tuple[str, ...], list[tuple[int, _FormSign]]] = {}
     others: list[tuple[int, _FormSign]] = []
@@ -96,7 +101,7 @@ def _build_tables() -> _SignTables:
 
 
 def find_signs(word: str) -> int:
-    """The forms a word in small letters announces: a bit for each sign; 0 for none."""
+    """Return the forms that a lower-case word announces: a bit for each sign; 0 for none."""
     tables, found = _build_tables(), 0
     for head in tables.heads.keys() & zip(word, word[1:], word[2:], strict=False):
         for bit, sign in tables.heads[head]:
@@ -111,7 +116,11 @@ def find_signs(word: str) -> int:
 
 @lru_cache(maxsize=256)
 def select_needles(bits: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The needles of the forms that signs announce, and what such a needle begins with up to a blank in it."""
+    """Return the needles of the forms that signs announce, and the beginnings of these needles up to a blank.
+
+    Args:
+        bits: one for each sign, as `find_signs` returns them.
+    """
     needles = tuple(dict.fromkeys(needle for form in select_forms(bits) for needle in form.needles))
     begun = (needle[: blank.end()] for needle in needles for blank in re.finditer(r"(?<=\S)\s", needle[:-1]))
     return needles, tuple(dict.fromkeys(begun))
@@ -119,7 +128,7 @@ def select_needles(bits: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 @lru_cache(maxsize=256)
 def select_forms(bits: int) -> tuple[Form, ...]:
-    """The forms that signs announce."""
+    """Return the forms that signs announce. bits: as in `select_needles`."""
     return tuple(
         dict.fromkeys(
             form for number, sign in enumerate(_build_tables().signs) if bits >> number & 1 for form in sign.forms

@@ -401,8 +401,7 @@ _MIN_HALF_CHARS = 8
 # ranks of spans found by their context; lower ranks are token formats, higher ones settings and others
 _RANKS_OF_CONTEXTS = range(200, 400)
 _MIN_FIRST_HALF_CHARS = 16
-"""Shortest first half at the end of a message. Longer than `_MIN_HALF_CHARS`, because prefixes such as `sk-proj-` are known.
-"""
+"""Shortest first half at the end of a message. It is longer, because a known prefix such as `sk-proj-` is no secret."""
 _BEGUN_CHARS = 4
 """Characters of a secret that the earlier message must contain at least."""
 _LINE = rf"{MARGIN}(?P<key>[A-Za-z0-9+/]{{40,160}}={{0,2}})[ \t|│]{{0,8}}\r?"

@@ -318,7 +318,7 @@ class LineScanner:
     def read_substitution(self, closing: str) -> None:
         """Read the commands of a substitution and its closing character."""
         if self.depth > MAX_DEPTH:
-            raise UnclearSyntax("it is nested too deeply")
+            raise UnclearSyntax("is nested too deeply")
         begin, outer, self.pending_heredocs = self.at, self.pending_heredocs, []
         self.depth += 1
         self.read_subshell(closing)
@@ -522,7 +522,7 @@ class HandParser(CallParser):
             if self.at < self.end or self.pending_heredocs:
                 raise UnclearSyntax(f"unexpected {self.peek(20)!r}")
         except (UnclearSyntax, RecursionError) as error:
-            self.failure = str(error) or "it is nested too deeply"
+            self.failure = str(error) or "is nested too deeply"
         if self.has_cd and self.has_later_code:
             # A function, or the next iteration of a loop, runs wherever the line is by then.
             self.folders_at = dict.fromkeys(self.folders_at)
@@ -621,7 +621,7 @@ class HandParser(CallParser):
         """Read a compound command that begins with this reserved word; "" for one in parentheses."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise UnclearSyntax("it is nested too deeply")
+            raise UnclearSyntax("is nested too deeply")
         start = self.folders
         readers: dict[str, Callable[[], FoldersAfter]] = {
             "if": self.read_if,
