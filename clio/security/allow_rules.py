@@ -137,6 +137,7 @@ def count_safe_head(words: Sequence[Word]) -> int:
 
 
 def _find_safe_arguments(texts: Sequence[str]) -> _SafeArguments | None:
+    """Return the harmless arguments of the call that begins with these words; None if none are listed."""
     if not texts:
         return None
     program = texts[0].rsplit("/", 1)[-1]
@@ -190,6 +191,7 @@ def _count_option_words(text: str, known: _SafeArguments) -> int:
 
 
 def _is_plain_operand(word: Word, known: _SafeArguments, inside: Callable[[Word], bool]) -> bool:
+    """Whether an operand has the form that the program expects, and leads only into the project."""
     text = word.text
     if word.glob:  # only with a literal start: a bare pattern may match a file whose name looks like an option
         if text[:1] in "*?[" or "::" in text:
@@ -352,6 +354,7 @@ def _drop_git_options(words: tuple[Word, ...]) -> tuple[Word, ...]:
 
 
 def _has_matching_words(patterns: tuple[str, ...], words: tuple[Word, ...], *, strict: bool = True) -> bool:
+    """Whether words match the patterns of a rule, of which a last `*` matches any number of words."""
     rest_is_free = patterns[-1] == "*"
     fixed = patterns[:-1] if rest_is_free else patterns
     if len(words) < len(fixed) or (len(words) > len(fixed) and not rest_is_free):
@@ -363,6 +366,7 @@ def _has_matching_words(patterns: tuple[str, ...], words: tuple[Word, ...], *, s
 
 
 def _is_matching_word(pattern: str, word: Word, *, program: bool, strict: bool) -> bool:
+    """Whether a word matches a pattern of a rule. A program given by an unusual path matches only with that path."""
     if pattern == "*":
         return not (program and word.dynamic)
     if word.dynamic:

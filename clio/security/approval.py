@@ -248,6 +248,7 @@ class Policy:
                 assert_never(action)
 
     def _judge_reading(self, action: ReadFiles) -> Verdict:
+        """Reading outside the workspace needs approval."""
         outside = [path for path in action.paths if not self.workspace.contains(path) and not self._is_permitted(path)]
         if not outside:
             return Allow("reads inside the workspace")
@@ -256,6 +257,7 @@ class Policy:
         return Ask("low", f"{str(outside[0])!r} is outside the workspace")
 
     def _judge_changes(self, action: ChangeFiles) -> Verdict:
+        """Changes need approval unless the mode or an earlier answer covers them; special files nearly always do."""
         if self.mode == "plan":
             return Deny(PLAN_REASON)
         paths = _list_changed_paths(action)
@@ -295,6 +297,7 @@ class Policy:
         return CommandView(action, self.workspace, self._home)
 
     def _judge_command(self, action: RunCommand) -> Verdict:
+        """Judge a command line: never-list, deny rules, approval mode, allow rules, in this order."""
         view = self._parse_command(action)
         # Checked first: no mode, rule or earlier answer may allow these commands.
         if view.never_reason:
@@ -309,9 +312,9 @@ class Policy:
         if self.mode == "all":
             return self._judge_in_mode_all(action, view)
         if view.is_read_only:
-            said = self.mode != "plan" and (action in self._commands or view.is_covered_by(self._allow))
+            approved = self.mode != "plan" and (action in self._commands or view.is_covered_by(self._allow))
             network = bool(view.needs_network)
-            return Allow("only reads inside the workspace", confined=not said, network=network)
+            return Allow("only reads inside the workspace", confined=not approved, network=network)
         if self.mode == "plan":
             return Deny(PLAN_REASON)
         if action in self._commands:
@@ -397,6 +400,7 @@ class Policy:
         return Ask(view.risk.level, view.risk.reason, view.suggest_rule(rules))
 
     def _judge_fetch(self, action: FetchUrl) -> Verdict:
+        """Fetching needs approval by host; private addresses are refused."""
         from clio.security.url_policy import UrlRefused, read_url
 
         try:
@@ -413,6 +417,7 @@ class Policy:
         return Ask("low", f"fetches a page from {target.host!r}", f"{FETCH_RULE} {target.host}")
 
     def _judge_server_call(self, action: CallServer) -> Verdict:
+        """A tool of an MCP server needs approval, by tool."""
         rule = next((rule.text for rule in self._deny if is_tool_covered(rule, action.name)), None)
         if rule is not None:
             return Deny(f"the rule deny: {rule!r} forbids this tool; find another way or ask the user")
@@ -425,6 +430,7 @@ class Policy:
         return Ask("medium", f"sends this to the MCP server {action.server!r}", action.name)
 
     def _judge_internal(self, action: TouchOwnState) -> Verdict:
+        """clio's own state may change without asking, except memory in incognito sessions and in plan mode."""
         if action.writes_memory and self.incognito:
             return Deny("this session is incognito: nothing is saved to memory; continue without it")
         if action.writes_memory and self.mode == "plan":

@@ -264,6 +264,7 @@ class CommandView:
         return _explain_unsafe_index_name(bases, _UNSAFE_WORD) or self._explain_tree_risk(bases, strange=_UNSAFE_WORD)
 
     def _assess_call(self, command: SimpleCommand) -> Risk:
+        """Assess one call with plain words: its program, then the paths it touches."""
         risk = assess_command(command, self.line)
         if risk.level == "high":
             return risk
@@ -418,6 +419,7 @@ class CommandView:
         return any(command.program in SHELLS | tables.INTERPRETERS | {"source", "."} for command in self.line.commands)
 
     def _assess_redirect(self, redirect: Redirect) -> Risk:
+        """Assess one redirect by where it leads."""
         target = redirect.target
         if _is_harmless_redirect(redirect):
             return low_risk("redirects to a harmless device")

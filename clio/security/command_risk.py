@@ -247,6 +247,7 @@ def assess_git(command: SimpleCommand) -> Risk:
 
 
 def _assess_git_subcommand(name: str, rest: tuple[str, ...]) -> Risk:
+    """Assess a git sub-command by its name, and by options that run programs or force something."""
     if name in READING_SUBCOMMANDS and name not in _GIT_PARTLY_READING:
         plain = tuple(word for word in rest if word not in _GIT_SAFE_OPTIONS)
         if has_option(plain, "O" if name == "grep" else "", _GIT_OUTPUT_OPTIONS):
@@ -282,6 +283,7 @@ _GIT_CHANGING_FORMS = {
 
 
 def _assess_git_by_arguments(name: str, rest: tuple[str, ...]) -> Risk:
+    """Assess the git sub-commands whose risk depends on their arguments."""
     first = rest[0] if rest else ""
     positionals = [word for word in rest if not word.startswith("-")]
     changes = medium_risk(f"git {name} changes the repository")
@@ -388,6 +390,7 @@ def assess_variables(command: SimpleCommand, line: CommandLine | None = None) ->
 
 
 def _assess_variable(command: SimpleCommand, name: str, value: str, line: CommandLine | None) -> Risk:
+    """Assess one variable that a command sets."""
     if is_harmless_variable(name, value) or _is_private_variable(command, name, line):
         return low_risk("sets only harmless variables")
     if is_own_code_path(command, name, value):
@@ -457,6 +460,7 @@ def judge_reading(command: SimpleCommand, line: CommandLine | None = None) -> Ju
 
 
 def _assess_program(command: SimpleCommand, line: CommandLine | None) -> Risk:
+    """Assess the program of a call and its arguments, without wrappers and variables."""
     program = command.program
     if program in HIGH_RISK_PROGRAMS:
         return high_risk(HIGH_RISK_PROGRAMS[program])
@@ -532,6 +536,7 @@ def _assess_by_arguments(command: SimpleCommand, program: str, rest: tuple[str, 
 
 
 def _assess_interpreter(command: SimpleCommand) -> Risk:
+    """Assess an interpreter or shell by where its program text comes from."""
     program, rest = command.program, command.argv[1:]
     file = next((word for word in rest if not word.startswith("-")), None)
     reads_input = file is None or "-s" in rest

@@ -151,6 +151,7 @@ def _iter_git_aliases(path: Path, included: int = 0) -> Iterator[tuple[str, str]
 
 
 def _iter_logical_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a configuration file, continued lines joined. Yields nothing for a file that is too large."""
     try:
         if not path.is_file() or path.stat().st_size > _MAX_BYTES:
             return

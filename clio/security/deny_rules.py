@@ -114,18 +114,19 @@ def _iter_passed_values(command: SimpleCommand, line: CommandLine | None) -> Ite
     """Yield the values of the variables that programs receive; variables of the shell alone are left out."""
     exported = {name for each in line.commands for name in each.declares} if line is not None else set[str]()
     for name, value in command.env:
-        told = (
+        is_passed = (
             command.words
             or name in os.environ
             or name in exported
             or name.startswith("GIT_")
             or is_influential_variable(name)
         )
-        if told and name not in ("PATH", "PWD"):
+        if is_passed and name not in ("PATH", "PWD"):
             yield value
 
 
 def _iter_git_texts(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
+    """Yield the arguments of a git call that may run something, such as settings and values of options."""
     place = find_git_subcommand(words)
     place = place if place >= 0 else len(words)
     for word in words[1:place]:
@@ -256,6 +257,7 @@ class _RuleMatcher:
         return False
 
     def _match_calls(self, command: SimpleCommand) -> Certainty:
+        """Match the call itself and the calls of its wrappers."""
         found: list[Certainty] = [self._match_call(call, command) for call in _iter_calls(command)]
         if not self.lead and not self.tail and any(self._is_named(Word(wrapper)) for wrapper in command.wrappers):
             return "yes"
@@ -295,6 +297,7 @@ class _RuleMatcher:
                 yield self._match_arguments(call[place:], command)
 
     def _is_named(self, word: Word) -> bool:
+        """Whether a word names the program of the rule."""
         name = _normalize_program(word.text)
         return any(
             fnmatchcase(each, pattern)
@@ -362,6 +365,7 @@ class _RuleMatcher:
         seen: "dict[tuple[int, int, bool], Certainty]",
         options_end: bool,
     ) -> Certainty:
+        """Match one argument, then the rest. Parameters as in `_match_lead`."""
         if not lead:
             return self._match_tail(call)
         if not args:
@@ -434,6 +438,7 @@ class _RuleMatcher:
         return _pick_least_certain([self._match_tail_word(word, args) for word in self.tail])
 
     def _match_tail_word(self, wanted: str, args: Words) -> Certainty:
+        """Whether one option of the rule, or a word after its options, is among the arguments."""
         program = _get_listed_name(self.program)
         if wanted == "*" or any(_is_same_option(each.text, wanted, program) for each in args if not each.dynamic):
             return "yes"
@@ -597,8 +602,8 @@ def _is_same_option(text: str, wanted: str, program: str) -> bool:
     rows = [row.split() for row in OPTION_SPELLINGS.get(program, ())]
     for each in {wanted, *(same for row in rows if wanted in row for same in row)}:
         if "=" in each:
-            (name, _, value), (given, _, said) = each.partition("="), text.partition("=")
-            if said and len(given) > 3 and name.startswith(given) and value.startswith(said):
+            (name, _, value), (given, _, given_value) = each.partition("="), text.partition("=")
+            if given_value and len(given) > 3 and name.startswith(given) and value.startswith(given_value):
                 return True
             continue
         if text == each or text.startswith(f"{each}="):

@@ -224,6 +224,7 @@ def _find_layout(place: Path, settings: GitSettings) -> _RepositoryLayout | None
 
 
 def _find_worktree_folder(place: Path, git_dir: Path) -> Path | None:
+    """Return the folder whose `.git` leads to a repository; None if git runs inside the repository."""
     for folder in (place, *place.parents):
         inner = folder / ".git"
         if inner.is_file():
@@ -322,6 +323,7 @@ def _check_hooks(layout: _RepositoryLayout, settings: GitSettings, root: Path) -
 def _check_settings(
     layout: _RepositoryLayout, own: list[GitSetting], root: Path, *, shielded: bool
 ) -> Iterator[RiskyEntry]:
+    """Find settings of the repository itself that are not known to be harmless."""
     for setting in own:
         unused = shielded and _is_listed_key(setting.key, _parse_keys(UNUSED_KEYS))
         if not unused and not _is_harmless(setting, layout, root):
@@ -360,6 +362,7 @@ def _list_submodules(layout: _RepositoryLayout) -> tuple[Path, ...]:
 
 
 def _query_submodules(top: Path) -> tuple[Path, ...]:
+    """Ask git for the submodules listed in the index. Raises OSError."""
     done = subprocess.run(
         readonly_git_command(top, "ls-files", "--stage", "-z"),
         cwd=top, env=readonly_git_environment(), stdin=subprocess.DEVNULL, capture_output=True,
@@ -409,6 +412,7 @@ def _make_printable(text: str) -> str:
 
 @cache
 def _parse_keys(text: str) -> dict[str, frozenset[str]]:
+    """Parse a table of `git_settings` into names by section."""
     table: dict[str, set[str]] = {}
     section = ""
     for word in text.split():
@@ -464,6 +468,7 @@ def _is_harmless(setting: GitSetting, layout: _RepositoryLayout, root: Path) -> 
 
 
 def _is_listed_key(key: str, table: Mapping[str, frozenset[str]]) -> bool:
+    """Whether a table lists a key, under its own section or under `section.*`."""
     section, _, rest = key.partition(".")
     middle, _, name = rest.rpartition(".")
     names = table.get(f"{section}.{middle}" if middle else section, frozenset())

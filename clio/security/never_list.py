@@ -232,6 +232,7 @@ class _CommandJudge:
         return None
 
     def _explain_named(self, first: Word) -> str | None:
+        """Why the call of the program with this name must never run; None if it may."""
         name = first.text.rsplit("/", 1)[-1]
         if name[:1] == "g" and name[1:] in _CHECKS:
             name = name[1:]  # GNU programs are installed with a `g` prefix on BSD and macOS: `grm`
@@ -246,6 +247,7 @@ class _CommandJudge:
     # Checks for removing a whole folder, or changing its permissions.
 
     def check_removal(self, program: str) -> str | None:
+        """Reject removing a whole folder, or changing its permissions recursively."""
         options = tuple(text for text in self.argv if text.startswith("-"))
         may_recurse = any(word.dynamic and not word.text.startswith("/") and word.glob for word in self.words)
         recursive = has_option(options, "R" if program == "chattr" else "rR", ("recursive", "no-preserve-root"))
@@ -266,6 +268,7 @@ class _CommandJudge:
         return None
 
     def check_move(self, program: str) -> str | None:
+        """Reject moving a whole folder away."""
         aimed = any(text.startswith(("-t", "--target-directory")) for text in self.argv)
         sources = self.operands if aimed else self.operands[:-1]
         found = next((word for word in sources if self.whole.is_whole(word) or self.whole.is_everything_in(word)), None)
@@ -280,6 +283,7 @@ class _CommandJudge:
         return f"{program} would destroy the system's file {found.text!r}" if found else self.check_removal(program)
 
     def check_find(self, program: str) -> str | None:
+        """Reject `find / -delete` and similar searches over a whole folder."""
         starts: list[Word] = []
         for word in self.rest:
             if word.text.startswith(("-", "(", "!")) and word.text not in ("-H", "-L", "-P", "--"):
@@ -373,6 +377,7 @@ class _CommandJudge:
         return None
 
     def check_sync_or_tar(self, program: str) -> str | None:
+        """Reject `rsync --delete x/ /`, which empties its target, and `tar --remove-files /`."""
         if program == "tar":
             taken = next((word for word in self.operands if self.whole.is_whole(word)), None)
             return f"tar would remove {taken.text!r}" if taken and "--remove-files" in self.argv else None
@@ -386,6 +391,7 @@ class _CommandJudge:
         return None
 
     def check_git_clean(self, program: str) -> str | None:
+        """Reject `git clean` with a whole system or home folder as its working tree."""
         if "clean" not in self.argv or "-n" in self.argv or "--dry-run" in self.argv:
             return None
         given = [value for name, value in self.command.env if name == "GIT_WORK_TREE"]
@@ -403,6 +409,7 @@ class _CommandJudge:
     # Checks for ending processes or stopping the machine.
 
     def check_stop(self, program: str) -> str | None:
+        """Reject stopping the machine."""
         asks = program not in _STOP_PROGRAMS and not any(
             text.removesuffix(".target")
             in ("0", "1", "6", "s", "S", *_STOP_PROGRAMS, "kexec", "emergency", "rescue", "halt", "soft-reboot")
@@ -413,6 +420,7 @@ class _CommandJudge:
         return None if asks or "-c" in self.argv or "--help" in self.argv else f"{program} stops the machine"
 
     def check_kill(self, program: str) -> str | None:
+        """Reject `kill -1`, and killing a long range of process ids."""
         signal_first = self.argv[:1] and re.fullmatch(r"-(?:\d+|[A-Z][A-Z\d+-]*|[a-z]+)", self.argv[0])
         targets = self.argv[1:] if signal_first and len(self.argv) > 1 else self.argv if "--" in self.argv else ()
         if "-1" in targets:
@@ -457,6 +465,7 @@ class _CommandJudge:
         """Return None: these programs are judged only by the devices they name."""
 
     def _explain_device_write(self, program: str) -> str | None:
+        """Why a program writes to a device it names; None if it does not."""
         if program == "find":
             files = read_option_values(self.argv, ("-fprint", "-fprint0", "-fprintf", "-fls"))
             written = next((text for text in files if self._is_device(text, strictly=True)), None)
@@ -486,6 +495,7 @@ class _CommandJudge:
 
 
 def _is_destroying_find(argv: tuple[str, ...]) -> bool:
+    """Whether a find call deletes what it finds, itself or through a program it starts."""
     executes = any(text in ("-exec", "-execdir", "-ok", "-okdir") for text in argv)
     destroys = any(
         text.rsplit("/", 1)[-1] in _REMOVAL_PROGRAMS | _PERMISSION_PROGRAMS | _COMPRESSORS | {"dd"} for text in argv

@@ -174,6 +174,7 @@ class _OutsideChangeFinder:
         return next((why for text in texts if (why := self._judge_text(text))), "")
 
     def _explain(self, command: SimpleCommand) -> str:
+        """Return the reason for asking about one call; "" for none."""
         program, rest = command.program, command.words[1:]
         argv = command.argv[1:]
         options = tuple(text for text in argv if text.startswith("-"))
@@ -434,6 +435,7 @@ class _OutsideChangeFinder:
         return ""
 
     def _is_changing_search(self, command: SimpleCommand) -> bool:
+        """Whether find or fd deletes or changes what it finds."""
         argv = command.argv[1:]
         if "-delete" in argv or any(text.startswith("-fprint") for text in argv) or "-fls" in argv:
             return True
@@ -490,6 +492,7 @@ class _OutsideChangeFinder:
     def _find_outside(
         self, words: "list[Word] | tuple[Word, ...]", folders: tuple[str, ...] | None, *, removes: bool
     ) -> str:
+        """Return the first path outside that words may expand to; "" for none."""
         return next(
             (
                 path
@@ -585,6 +588,7 @@ def _unwrap_package_runner(words: tuple[Word, ...]) -> tuple[Word, ...]:
 
 
 def _iter_git_operands(words: tuple[Word, ...]) -> Iterator[Word]:
+    """Yield the words of a git call that are neither its own options nor their values."""
     skip = False
     for word in words:
         if skip:
@@ -629,6 +633,7 @@ def _list_written_words(command: SimpleCommand) -> Sequence[Word]:
 def _explain_written_words(
     words: Sequence[Word], folders: tuple[str, ...] | None, start: str, why_not: Callable[[Path], str]
 ) -> str:
+    """Why one of these words must not be written, as the end of a sentence; "" if each may be."""
     for word in words:
         for folder in folders or ():
             for text in _iter_word_paths(word.text):
@@ -652,6 +657,7 @@ def _iter_word_paths(text: str) -> Iterator[str]:
 
 
 def _iter_places(path: str, *, glob: bool) -> Iterator[Path]:
+    """Yield where a path leads: as written, with links resolved, and the matches of a pattern."""
     if "\0" in path:
         return
     yield Path(posixpath.normpath(path))

@@ -85,6 +85,7 @@ def _explain_second_verb(program: str, operands: list[str]) -> str:
 
 
 def _explain_aws(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> str:
+    """Why an aws call may change data in an account; "" for everyday calls."""
     operands = [word.text for word in list_operands(rest, AWS_VALUE_OPTIONS)]
     service, action = (*operands, "", "")[:2]
     if service == "s3":
@@ -98,6 +99,7 @@ def _explain_aws(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) ->
 
 
 def _explain_gh(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> str:
+    """Why a gh call may change data on GitHub; "" for everyday calls."""
     operands = [word.text for word in list_operands(rest, word_set("-R --repo -H --hostname -q --jq -t --template"))]
     group, action = (*operands, "", "")[:2]
     if group == "api":
@@ -147,6 +149,7 @@ def _explain_firewall(program: str, rest: tuple[Word, ...], argv: tuple[str, ...
 
 
 def _find_http_method(argv: tuple[str, ...], options: tuple[str, ...]) -> str:
+    """Return the HTTP method that options name, in upper case; "" for none."""
     for at, text in enumerate(argv):
         for option in options:
             if text == option or (

@@ -56,6 +56,7 @@ def find_shared_removal(line: CommandLine) -> str:
 
 
 def _explain_command(command: SimpleCommand, line: CommandLine | None, depth: int) -> str:
+    """Why one call may remove shared packages or data; "" if it does not. depth: of calls inside containers."""
     program, rest = command.program, command.words[1:]
     argv = command.argv[1:]
     fed = bool(command.upstream or command.stdin)
@@ -80,9 +81,9 @@ def _explain_command(command: SimpleCommand, line: CommandLine | None, depth: in
         text = " ".join((*argv, command.stdin or ""))
         unknown = any(HARMLESS_DOCUMENT_CALL.fullmatch(name) is None for name in DOCUMENT_CALL.findall(text))
         return f"{program} may discard data" if unknown or DOCUMENT_REMOVAL.search(text) or command.upstream else ""
-    said = " ".join(argv)
+    given = " ".join(argv)
     stores = (pattern for name, pattern in USER_WIDE_REMOVALS if name == program)
-    if found := next((match[0] for pattern in stores if (match := pattern.search(said))), ""):
+    if found := next((match[0] for pattern in stores if (match := pattern.search(given))), ""):
         return f"{program} {found} removes what other projects may use"
     return _explain_unknown_program(program, rest, command, line)
 
@@ -103,8 +104,8 @@ def _explain_packages(command: SimpleCommand) -> str:
         argv = ("--system", *argv)
     why = f"{program} removes packages of the system"
     if calls := HARMLESS_PACKAGE_OPTIONS.get(program):
-        said = [text for text in argv if text.startswith("-")] if program != "apt-mark" else list(argv[:1])
-        return "" if said and all(map(calls.fullmatch, said)) else why
+        given = [text for text in argv if text.startswith("-")] if program != "apt-mark" else list(argv[:1])
+        return "" if given and all(map(calls.fullmatch, given)) else why
     if pattern := REMOVING_PACKAGE_OPTIONS.get(program):
         found = any(pattern.fullmatch(text) for text in argv)
         if program not in LANGUAGE_PACKAGE_MANAGERS:
@@ -121,6 +122,7 @@ def _explain_packages(command: SimpleCommand) -> str:
 
 
 def _explain_package_command(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], why: str) -> str:
+    """Return `why` if the sub-command or an option of a package manager removes something; "" otherwise."""
     if any(REMOVING_OPTIONS.fullmatch(text) for text in argv):
         return why
     operands = [word.text for word in list_operands(rest, PACKAGE_VALUE_OPTIONS)]
@@ -225,8 +227,8 @@ def _get_input_text(command: SimpleCommand, line: CommandLine | None) -> str:
     """Return what a here-document, `echo` or `printf` passes to a call's standard input, as far as the line contains
     it.
     """
-    said = [each for each in line.commands if each.program in command.upstream] if line is not None else []
-    texts = [" ".join(each.argv[1:]) for each in said if each.program in ("echo", "printf")]
+    given = [each for each in line.commands if each.program in command.upstream] if line is not None else []
+    texts = [" ".join(each.argv[1:]) for each in given if each.program in ("echo", "printf")]
     return ";".join((*texts, command.stdin or "")).replace(STDIN_FROM_FILE, "").strip(";")
 
 
@@ -243,6 +245,7 @@ def _can_be_on_volume(word: Word, volumes: list[str] | None) -> bool:
 
 
 def _explain_service_client(command: SimpleCommand, depth: int) -> str:
+    """Why a client of a cluster, database or virtual machine may discard data; "" if it does not."""
     program, words = command.program, command.words[1:]
     operands = list(list_operands(words, SERVICE_VALUE_OPTIONS))
     first = operands[0].text if operands else ""

@@ -72,6 +72,7 @@ def find_system_change(line: CommandLine, text: str, start: str, home: str) -> s
 
 
 def _explain_command(command: SimpleCommand, line: CommandLine, expansion: Expansion, start: str, home: str) -> str:
+    """Why one call may make the system or the home folder unusable; "" if it may not."""
     values = tuple(value for word in command.words[1:] for value in expansion.expand_word(word))
     program = command.program
     argv = tuple(value.text for value in values)
@@ -101,8 +102,8 @@ def _explain_administration(program: str, argv: tuple[str, ...], values: tuple[W
     if name in HARMLESS_SYSTEM_CALLS:
         harmless = HARMLESS_SYSTEM_CALLS[name]
         first = argv[0] if argv else ""
-        said = {first, " ".join(operands[:2]), operands[0] if operands else ""}
-        if said.isdisjoint(harmless) or (name == "systemctl" and any("*" in text for text in operands)):
+        call_words = {first, " ".join(operands[:2]), operands[0] if operands else ""}
+        if call_words.isdisjoint(harmless) or (name == "systemctl" and any("*" in text for text in operands)):
             return f"{program} {first} changes the system".replace("  ", " ")
         ends = name == "systemctl" and operands[0] in ("stop", "disable") if operands else False
         if ends and (unit := next(filter(NEEDED_UNITS.fullmatch, operands[1:]), "")):
@@ -337,6 +338,7 @@ class _TargetAnalysis:
         return any(self.is_composed(value, depth + 1) for value in values)
 
     def _is_undetermined(self, word: Word, command: SimpleCommand | None = None) -> bool:
+        """Whether a path may expand to something that the line does not determine, or to a whole folder."""
         closed = self._resolve_known_parts(word.text, command, 0)
         if closed is None:
             return True
@@ -416,7 +418,7 @@ class _TargetAnalysis:
         argv = command.argv[1:]
         options = tuple(text for text in argv if text.startswith("-") and text != "-")
         operands = [word for word in rest if not word.text.startswith("-")]
-        told = all(self._resolve_known_parts(word.text, None, depth) is not None for word in rest)
+        determined = all(self._resolve_known_parts(word.text, None, depth) is not None for word in rest)
         match command.program:
             case "pwd" | "whoami" | "nproc" | "hostname" | "arch":
                 return not operands
@@ -427,27 +429,27 @@ class _TargetAnalysis:
                     for text in iter_substitutions(word.text)
                     for each in parse_command_line(text).commands
                 ]
-                return told and set(inner) <= {"pwd", "dirname", "readlink", "realpath", "which", "command"}
+                return determined and set(inner) <= {"pwd", "dirname", "readlink", "realpath", "which", "command"}
             case "mktemp" | "uname" | "id" | "basename" | "realpath" | "readlink" | "cd":
-                return told
+                return determined
             case "echo":
-                return told and not any("\\" in text for text in argv)
+                return determined and not any("\\" in text for text in argv)
             case "printf":
-                return told and argv[0] in ("%s", "%s\\n", "%d", "%s\\0") and len(argv) == 2
+                return determined and argv[0] in ("%s", "%s\\n", "%d", "%s\\0") and len(argv) == 2
             case "date":
                 formats = [text for text in argv if text.startswith("+")]
-                return told and all(_DATE_FORMAT.fullmatch(text) for text in formats)
+                return determined and all(_DATE_FORMAT.fullmatch(text) for text in formats)
             case "ls":
-                return told and not command.upstream
+                return determined and not command.upstream
             case "find" | "fd" | "fdfind":
-                return told and self._is_narrow_search(command)
+                return determined and self._is_narrow_search(command)
             case "git":
-                return told and _is_name_listing(argv)
+                return determined and _is_name_listing(argv)
             case "rg" | "grep" | "egrep" | "fgrep" if not command.upstream:
                 listing = has_option(options, "lL", ("files-with-matches", "files-without-match"))
                 paths = operands[1:] or [Word(".")]
                 whole = WholePaths(command.folders or ("",), self._start, self._home)
-                return told and listing and not any(map(whole.is_whole, paths))
+                return determined and listing and not any(map(whole.is_whole, paths))
             case "grep" | "egrep" | "fgrep" | "rg":
                 return not has_option(options, "orcbnH", ("only-matching", "replace", "count", "line-number"))
             case "head" | "tail":

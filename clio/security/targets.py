@@ -60,6 +60,7 @@ def is_disk(path: str) -> bool:
 
 
 def _list_equal_paths(path: str) -> tuple[str, ...]:
+    """Return a path in plain form and with its links resolved; nothing for a path no program can receive."""
     if "\0" in path:
         return ()
     plain = "/" + posixpath.normpath(path).lstrip("/")
@@ -180,6 +181,7 @@ class WholePaths:
             yield count - len(parts) if self._is_listed(parts) else None
 
     def _is_listed(self, parts: list[str]) -> bool:
+        """Whether a path, given as its parts, is a whole system folder or lies at or above the home folder."""
         if not parts or (len(parts) == 2 and parts[0] in ("home", "Users")):
             return True
         home = [part for part in self.home.split("/") if part]
@@ -188,6 +190,7 @@ class WholePaths:
         return any(len(each) == len(parts) and all(map(fnmatchcase, each, parts)) for each in listed)
 
     def _iter_paths(self, text: str, follows: bool) -> Iterator[str]:
+        """Yield the absolute paths that a word may mean, as written and with links resolved."""
         text = self._expand_own_home(text)
         if text.startswith("/proc/"):
             text = text.replace("$$", "self").replace("${BASHPID}", "self").replace("$BASHPID", "self")
@@ -463,6 +466,7 @@ class Expansion:
         return self._has_piped_arguments(command) and _is_listing_processes(self._list_sources(command))
 
     def _collect_variables(self) -> None:
+        """Collect what the line assigns to variables, positional parameters and links."""
         functions = {name for pair in _FUNCTIONS.findall(self._text) for name in pair if name}
         for command in self._line.commands:
             if command.program == "ln" and len(command.words) > 3 and "s" in command.argv[1]:

@@ -165,8 +165,10 @@ def test_a_name_that_was_let_go_is_remembered() -> None:
 def test_most_pieces_are_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What makes a stream cheap: in source and prose, hardly a word in a hundred is looked at closely."""
     looks: list[str] = []
-    real = SecretFinder.cut
-    monkeypatch.setattr(SecretFinder, "cut", lambda self, text, places: looks.append(text) or real(self, text, places))
+    real = SecretFinder.find_cut
+    monkeypatch.setattr(
+        SecretFinder, "find_cut", lambda self, text, places: looks.append(text) or real(self, text, places)
+    )
     text = Path(__file__).read_text(encoding="utf-8").partition("VALUES =")[0] * 20
     for redactor in (PLAIN, Redactor(env_secrets=[drawn(30, seed=seed) for seed in range(20)])):
         stream = redactor.stream()
@@ -209,9 +211,9 @@ HOSTILE = (
 def test_the_work_of_a_stream_is_bounded_by_its_length(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text that is open without an end is not looked at again and again."""
     looks: list[int] = []
-    real = SecretFinder.cut
+    real = SecretFinder.find_cut
     monkeypatch.setattr(
-        SecretFinder, "cut", lambda self, text, places: looks.append(len(text)) or real(self, text, places)
+        SecretFinder, "find_cut", lambda self, text, places: looks.append(len(text)) or real(self, text, places)
     )
     whole = (text * 100_000)[:100_000]
     sizes, stream, place = random.Random(1), PLAIN.stream(), 0

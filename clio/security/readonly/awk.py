@@ -164,6 +164,7 @@ class _AwkParser:
         return token.kind == "number" or (token.kind == "operator" and token.text in _BEFORE_DIVISION)
 
     def check_name(self, name: str) -> None:
+        """Refuse the names by which a program runs commands, reads the environment or other files."""
         rest = self.text[self.at :]
         if name in _REFUSED_NAMES and not (
             (name == "PROCINFO" and _is_sort_setting(rest)) or (name == "ARGV" and self.is_file_name_comparison(rest))
@@ -229,6 +230,7 @@ class _AwkParser:
     # -- rules and statements
 
     def parse_program(self) -> Node:
+        """Parse rules and functions up to the end."""
         self.take_newlines(";")
         while self.token.kind != "end":
             begin = len(self.parts)
@@ -242,6 +244,7 @@ class _AwkParser:
         return Node("program", tuple(self.parts))
 
     def parse_function(self) -> None:
+        """Parse `function name(parameters) { … }`."""
         self.take_token()
         name = self.token.text
         if self.token.kind not in ("name", "call") or name in _KEYWORDS | _BUILTINS:
@@ -265,6 +268,7 @@ class _AwkParser:
         self.take_token()
 
     def parse_rule(self) -> None:
+        """Parse a pattern and the block after it, either of which may be missing."""
         if self.is_at("BEGIN", "END", "BEGINFILE", "ENDFILE"):
             self.take_token()
             self.parse_block()
@@ -294,6 +298,7 @@ class _AwkParser:
         self.wrap_node("block", begin)
 
     def parse_statement(self) -> None:
+        """Parse one statement with the separator after it."""
         begin = len(self.parts)
         self.enter_level()
         if self.is_at("{"):
@@ -319,6 +324,7 @@ class _AwkParser:
             self.expect_token(";", "\n")
 
     def parse_branch_or_loop(self) -> None:
+        """Parse `if`, `while`, `do` or `for`."""
         word = self.take_token().text
         if word == "for":
             self.parse_for_head()
@@ -348,6 +354,7 @@ class _AwkParser:
         self.close_paren()
 
     def parse_for_head(self) -> None:
+        """Parse `(name in array)` or `(start; condition; step)`."""
         self.open_paren()
         if re.match(r"[ \t]*[A-Za-z_]\w*[ \t]+in[ \t]+[A-Za-z_]\w*[ \t]*\)", self.token.text + self.text[self.at :]):
             self.parse_plain_name()
@@ -364,6 +371,7 @@ class _AwkParser:
         self.close_paren()
 
     def parse_simple_statement(self) -> None:
+        """Parse a statement without a body of its own."""
         if self.is_at("print", "printf"):
             self.parse_print()
         elif self.is_at("next", "nextfile", "break", "continue"):
@@ -546,6 +554,7 @@ def _describe_unreadable(rest: str) -> str:
 
 
 def _judge_awk(words: tuple[Word, ...]) -> Judgement:
+    """Judge awk: known options, a program that only prints, and the files it reads."""
     try:
         call = parse_call(read_grammar(_OPTIONS, order="first"), words[1:])
     except UnknownWord:

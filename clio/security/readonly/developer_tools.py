@@ -36,6 +36,7 @@ def make_subcommand_judge(
     """
 
     def judge(words: tuple[Word, ...]) -> Judgement:
+        """Judge a call by the grammar of its sub-command."""
         texts: list[str] = []
         for word in words[1 : _MOST_SUBCOMMANDS + 1]:
             if word.dynamic or word.glob:
@@ -83,6 +84,7 @@ def _judge_python(words: tuple[Word, ...]) -> Judgement:
 
 
 def _judge_sw_vers(words: tuple[Word, ...]) -> Judgement:
+    """Judge sw_vers, which prints the version of macOS."""
     parse_call(
         read_grammar(
             "-productName -productVersion -buildVersion --productName --productVersion --buildVersion ;",
@@ -431,6 +433,7 @@ def _explain_python_shadowing(directory: Path) -> str:
 
 
 def _explain_rust_settings(directory: Path) -> str:
+    """Why cargo or rustup settings above a directory may name a program; "" if they do not."""
     for name in ("rust-toolchain", "rust-toolchain.toml"):
         if (directory / name).exists() and not _is_user_toolchain(_read_content(directory / name)):
             return f"may run the toolchain that {name!r} names"

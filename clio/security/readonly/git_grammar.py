@@ -312,6 +312,7 @@ def is_harmless_setting(text: str) -> bool:
 
 
 def _judge_subcommand(name: str, words: tuple[Word, ...]) -> ParsedCall:
+    """Judge a sub-command by its own judge or grammar."""
     if name in _SUBCOMMAND_JUDGES:
         return _SUBCOMMAND_JUDGES[name](words)
     nested = {second for first, second in _NESTED_GRAMMARS if first == name}
@@ -329,6 +330,7 @@ def _judge_subcommand(name: str, words: tuple[Word, ...]) -> ParsedCall:
 
 
 def _parse_words(spec: str, words: tuple[Word, ...], order: Order = "permute") -> ParsedCall:
+    """Parse the words of a sub-command, and check the paths among them."""
     grammar = read_grammar(spec, order=order)
     if words and words[-1].text in _LISTING and grammar.options.get(words[-1].text) is not None:
         words = (*words, Word("HEAD"))
@@ -383,6 +385,7 @@ def _make_listing_judge(name: str, *implied: str) -> Callable[[tuple[Word, ...]]
 
 
 def _judge_grep(words: tuple[Word, ...]) -> ParsedCall:
+    """Judge `git grep`, whose first operand is a pattern unless `-e` gives one."""
     call = _parse_words(_SUBCOMMAND_GRAMMARS["grep"], words)
     if call.has_option("-e", "-f") or not call.operands or call.operands[0].glob:
         return call
@@ -444,6 +447,7 @@ def _judge_apply(words: tuple[Word, ...]) -> ParsedCall:
 
 
 def _judge_remote(words: tuple[Word, ...]) -> ParsedCall:
+    """Judge `git remote`, which reads in some forms and may ask the remote repository in others."""
     place = 0
     while place < len(words) and words[place].text in ("-v", "--verbose"):
         place += 1
@@ -460,6 +464,7 @@ def _judge_remote(words: tuple[Word, ...]) -> ParsedCall:
 
 
 def _judge_reflog(words: tuple[Word, ...]) -> ParsedCall:
+    """Judge `git reflog`, which without a sub-command shows a log."""
     first = words[0] if words else Word("")
     if first.text in ("show", "list", "exists") and not first.dynamic:
         return _parse_words(_NESTED_GRAMMARS["reflog", first.text], words[1:])
@@ -469,6 +474,7 @@ def _judge_reflog(words: tuple[Word, ...]) -> ParsedCall:
 
 
 def _judge_notes(words: tuple[Word, ...]) -> ParsedCall:
+    """Judge `git notes`, of which only `list` and `show` read."""
     place = 0
     while place < len(words) and words[place].text.startswith("--ref"):
         if words[place].dynamic or words[place].text.partition("=")[0] != "--ref":

@@ -317,6 +317,7 @@ def make_judge(
     """
 
     def judge(words: tuple[Word, ...]) -> Judgement:
+        """Judge a call by the grammar."""
         call = parse_call(read_grammar(spec, order=order, long_single_dash=long_single_dash), words[1:])
         if check is not None:
             check(call)

@@ -110,6 +110,7 @@ class _JqParser:
     # -- tokens
 
     def read_token(self) -> Token:
+        """Return the next token."""
         leading = self.take_match(_SPACE)
         if self.at == len(self.text):
             return Token("end", "", leading)
@@ -119,6 +120,7 @@ class _JqParser:
         return Token(kind, found, leading)
 
     def match_token(self) -> tuple[Kind, str]:
+        """Return the kind and text of the token here; "" for none."""
         if self.text[self.at] == '"':
             self.at += 1
             return "string", '"'
@@ -166,6 +168,7 @@ class _JqParser:
     # -- grammar
 
     def parse_program(self) -> None:
+        """Parse definitions and one pipe up to the end."""
         if self.token.kind != "end":
             self.parse_definitions()
         if self.token.kind != "end":
@@ -252,6 +255,7 @@ class _JqParser:
         self.parse_suffixes()
 
     def parse_conditional(self) -> None:
+        """Parse `if … end` after its first word."""
         self.take_token()
         self.parse_pipe()
         self.expect_token("then")
@@ -310,6 +314,7 @@ class _JqParser:
         self.depth -= 1
 
     def parse_suffixes(self) -> None:
+        """Parse the selectors after a term: `.name`, `[…]`, `?`."""
         while True:
             if self.token.kind == "field" or self.is_at("?"):
                 self.take_token()
@@ -335,6 +340,7 @@ class _JqParser:
                 return
 
     def parse_arguments(self) -> None:
+        """Parse the arguments of a function, separated by semicolons."""
         self.expect_token("(")
         self.parse_pipe()
         while self.is_at(";"):
@@ -395,6 +401,7 @@ class _JqParser:
         self.take_token()
 
     def parse_key(self) -> None:
+        """Parse the key of an object entry."""
         if self.token.kind == "variable":
             self.parse_variable()
         elif self.token.kind == "string":

@@ -1,8 +1,8 @@
 """Judge whether a simple command is read-only; includes find, fd and xargs, which start other programs.
 
-`judge_read_only` looks up the judge of the program, a function made from the tables of the other modules in this package.
-find, fd and xargs pass file names to the program they start. In the call that is judged, a placeholder takes the place of
-each such name.
+`judge_read_only` looks up the judge of the program, a function made from the tables of the other modules in this
+package. find, fd and xargs pass file names to the program they start. In the call that is judged, a placeholder takes
+the place of each such name.
 """
 
 import re
@@ -134,6 +134,7 @@ def make_search_judges(judge_call: Judge) -> dict[str, Judge]:
 
 
 def _judge_find(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
+    """Judge find: its tests and actions, and the programs it starts with `-exec`."""
     if any(word.dynamic for word in words):
         raise UnknownWord("has arguments computed at run time")
     if [word.text for word in words[1:]] in (["--help"], ["-help"], ["--version"], ["-version"]):
@@ -232,6 +233,7 @@ def judge_with_names(words: tuple[Word, ...], judge_call: Judge, *, inert: bool 
 
 
 def _judge_fd(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
+    """Judge fd, and the program it starts with `-x` or `-X`."""
     at = next((at for at, word in enumerate(words) if word.text in _FD_EXEC_OPTIONS), len(words))
     own, inner = words[1:at], words[at + 1 :]
     if at < len(words) and any(word.text == "--" for word in own):

@@ -109,6 +109,7 @@ class _SedParser:
         """Whether the current line contains a label, which in BSD sed extends to the end of the line."""
 
     def parse_script(self) -> Script:
+        """Parse all commands up to the end."""
         if len(self.text) > _MAX_SCRIPT:
             raise UnknownWord("the sed script is too long to check")
         if _CONTROL.search(self.text) or _HALF_CHARACTER.search(self.text):
@@ -142,6 +143,7 @@ class _SedParser:
         return match[0]
 
     def parse_command(self, leading: str) -> Command:
+        """Parse one command with its addresses and argument."""
         addresses = self.parse_addresses()
         name = self.peek()
         self.at += len(name)
@@ -288,6 +290,7 @@ class _SedParser:
             raise UnknownWord("the sed script goes on in a new line after a label, which is read in different ways")
 
     def parse_substitute(self) -> None:
+        """Parse `s/…/…/flags`, of which the flags `e` and `w` are refused."""
         delimiter = self.peek()
         self.at += 1
         self.check_delimiter(delimiter)
@@ -302,6 +305,7 @@ class _SedParser:
         self.check_command_end()
 
     def parse_transliterate(self) -> None:
+        """Parse `y/…/…/`."""
         delimiter = self.peek()
         self.at += 1
         self.check_delimiter(delimiter)
@@ -336,6 +340,7 @@ class _SedParser:
         self.files.append(file)
 
     def parse_label(self, name: str) -> None:
+        """Parse the label of `:`, `b`, `t` or `T`."""
         self.take_match(_BLANKS)
         label = self.take_match(_LABEL)
         if name == ":" and not label:
@@ -361,6 +366,7 @@ _INCOMPLETE = "the sed script is not complete"
 
 
 def _judge_sed(words: tuple[Word, ...]) -> Judgement:
+    """Judge sed: known options, a script that only prints, and the files it reads."""
     call = _parse_options(words[1:])
     if call.has_option("--version", "--help") and len(words) == 2:
         return Judgement()

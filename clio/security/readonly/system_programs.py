@@ -494,11 +494,12 @@ _WILDCARDS = frozenset("*?[")
 
 
 def _judge_tar(words: tuple[Word, ...]) -> Judgement:
+    """Judge tar: only listing an archive, without a program for decompression."""
     call = parse_call(read_grammar(_TAR), _expand_tar_letters(words[1:]))
     if _is_help_call(call, words):
         return Judgement()
     if not call.has_option("-t", "--list"):
-        raise UnknownWord(f"{words[0].text} is not told to list an archive")
+        raise UnknownWord(f"{words[0].text} does not only list an archive")
     if not call.has_option("-f", "--file"):
         raise UnknownWord(f"{words[0].text} reads a tape or what a variable names, as no archive is given")
     _check_no_host(call.paths)
@@ -539,6 +540,7 @@ def _is_help_call(call: ParsedCall, words: tuple[Word, ...]) -> bool:
 
 
 def _judge_unzip(words: tuple[Word, ...]) -> Judgement:
+    """Judge unzip: only listing, testing or printing."""
     if len(words) == 2 and words[1].text in ("-v", "-h", "-hh"):
         return Judgement()
     if len(words) > 1 and words[1].text.startswith("-Z"):
@@ -613,6 +615,7 @@ _list_7z = make_judge("-slt -ba -bd ; text(l|t) path text*", long_single_dash=Tr
 
 
 def _judge_7z(words: tuple[Word, ...]) -> Judgement:
+    """Judge 7z: only listing or testing an archive."""
     judgement = _list_7z(words)
     if any(word.glob or word.text.startswith(("@", "!")) or _WILDCARDS & set(word.text) for word in words[1:]):
         raise UnknownWord(f"{words[0].text} takes an argument for a list or a pattern of names")
@@ -624,7 +627,7 @@ def _judge_7z(words: tuple[Word, ...]) -> Judgement:
 def _judge_cpio(words: tuple[Word, ...]) -> Judgement:
     call = parse_call(read_grammar(_CPIO), words[1:])
     if not _is_help_call(call, words) and not call.has_option("-t", "--list"):
-        raise UnknownWord("cpio is not told to list an archive")
+        raise UnknownWord("cpio does not only list an archive")
     _check_no_host(call.paths)
     return Judgement(paths=call.paths)
 

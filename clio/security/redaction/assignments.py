@@ -203,6 +203,7 @@ def _find_openers(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def _is_open_value(text: str, place: int, end: int, start: int) -> bool:
+    """Whether a value that begins after an opening sign may continue after `end`."""
     if _OPEN_STRUCTURE.match(text, place, end):
         name, _ = find_name(text, place - 1)
         return is_secret_name(name) or is_secret_name(name.rstrip("sS"))
@@ -319,6 +320,7 @@ _QUOTED_SET = LazyRegex(rf"[A-Za-z0-9_]{{0,48}}[ \t]{{1,40}}[LuU]?{_LITERAL.form
 
 
 def _is_in_tag(text: str, start: int, place: int) -> bool:
+    """Whether a position is inside an HTML or XML tag."""
     return text.rfind("<", max(0, start - 60), place) > text.rfind(">", max(0, start - 60), place)
 
 
@@ -351,6 +353,7 @@ def _iter_structure_secrets(text: str, place: int, name: str, sure: bool) -> Ite
 
 
 def _is_random_item(value: str) -> bool:
+    """Whether an item of a list looks random."""
     return (
         not any(char.isspace() for char in value)
         and _is_random(value, 8)
@@ -422,6 +425,7 @@ def _iter_quoted_secrets(
 
 
 def _get_value_start(match: re.Match[str], group: str) -> tuple[int, int]:
+    """Return where the value in one of a pattern's alternative groups begins and ends."""
     name = f"{group}v" if match[f"{group}v"] is not None else f"{group}w"
     return match.start(name), match.end(name)
 
@@ -508,7 +512,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
     if len(value) < 4 or is_placeholder(value) or "[REDACTED" in value or is_reference(value):
         return False
     if (
-        _count_letters(value) in _count_letters(name)
+        _normalize_letters(value) in _normalize_letters(name)
         or ("%s" in value and is_wordlike(value.replace("%s", "")))
         or (value[0] == "#" and _COLOUR.fullmatch(value))
     ):
@@ -608,7 +612,8 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
     return _is_random(value, 8)
 
 
-def _count_letters(text: str) -> str:
+def _normalize_letters(text: str) -> str:
+    """Return the letters and digits of a text, in lower case."""
     return "".join(filter(str.isalnum, text)).lower()
 
 
@@ -640,6 +645,7 @@ _CHAIN_OF_NAMES = LazyRegex(
 
 
 def _is_quoted_secret(value: str, name: str, words: bool, plain: bool) -> bool:
+    """Whether a value in quotation marks, without blanks, is a secret. See `is_secret_value`."""
     password = get_secret_kind(name) == "password"
     if value.startswith(("%", "http://", "https://", "{")) or (
         not value.isascii() and all(char.isalpha() for char in value)

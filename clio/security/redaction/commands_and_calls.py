@@ -263,6 +263,7 @@ def find_line_start(text: str, place: int, begin: int) -> int:
 
 
 def _iter_argument_secrets(text: str, place: int, program: Program) -> Iterator[Span]:
+    """Yield the secrets among the arguments of a program that begin at a position."""
     limit = min(len(text), place + MAX_LINE_CHARS)
     words: list[tuple[int, str]] = []
     while (match := _WORD.match(text, place, limit)) and len(words) < 60:
@@ -319,6 +320,7 @@ def _is_login_cluster(word: str, program: Program) -> bool:
 
 
 def _make_argument_span(start: int, word: str, sign: str = "") -> Iterator[Span]:
+    """Yield the span of an argument without its quotes, after the given separator, if it is a secret."""
     quote = word[:1] if word[:1] in "\"'" and word[-1:] == word[:1] and len(word) > 1 else ""
     value = word[1:-1] if quote else word
     start += len(quote)
@@ -559,6 +561,7 @@ def _is_in_document(line: str, depth: int) -> bool:
 
 
 def _iter_lines(text: str, place: int) -> Iterator[tuple[int, str]]:
+    """Yield the lines from a position on, each with its start."""
     limit = min(len(text), place + 2 * _MAX_DOCUMENT_CHARS)
     while place < limit:
         end = text.find("\n", place)

@@ -122,9 +122,11 @@ _NAMES = {
 
 
 _ALL_NAMES = (*_NAMES, "bearer", "-u")
-_BITS = {word: 1 << number for number, word in enumerate(_ALL_NAMES)}
-NAMES = (1 << len(_ALL_NAMES)) - 1
-CONTEXTS, PROGRAMS, ECHOES, KEYS, OFFERS, FORMS, VALUES = (1 << (len(_ALL_NAMES) + number) for number in range(7))
+_BIT_BY_NAME = {word: 1 << number for number, word in enumerate(_ALL_NAMES)}
+NAME_BITS = (1 << len(_ALL_NAMES)) - 1
+CONTEXT_BIT, PROGRAM_BIT, ECHO_BIT, HALF_NAME_BIT, OFFER_BIT, FORM_BIT, VALUE_BIT = (
+    1 << (len(_ALL_NAMES) + number) for number in range(7)
+)
 """Bits for what a word may indicate, in order: the name of a secret (one bit for each of `_ALL_NAMES`), the beginning
 of a context, a program that takes secrets, a program that may write one into a pipe, the second half of "api key", an
 offered value ("use … as the password"), a secret by its own form, and a random-looking word that "is the password" may
@@ -132,10 +134,10 @@ follow. All but the last four may stay valid for the rest of the line.
 """
 _SIGNS_AT = len(_ALL_NAMES) + 7
 _MOST_SIGNS = 256
-ANNOUNCED = ((1 << _MOST_SIGNS) - 1) << _SIGNS_AT
+SIGN_BITS = ((1 << _MOST_SIGNS) - 1) << _SIGNS_AT
 """Bits of the signs that announce a form, above all other bits; see `open_forms.find_signs`."""
-LASTING = NAMES | CONTEXTS | PROGRAMS | ECHOES | ANNOUNCED
-_ALL = LASTING | OFFERS | FORMS | VALUES
+LINE_BITS = NAME_BITS | CONTEXT_BIT | PROGRAM_BIT | ECHO_BIT | SIGN_BITS
+_ALL_BITS = LINE_BITS | OFFER_BIT | FORM_BIT | VALUE_BIT
 WHOLE_LINE = -2
 """Result of `SignTest.judge` if nothing can be decided before the end of the line."""
 _MOST_WORDS = 16_384
@@ -175,10 +177,10 @@ class SignTest:
         self._signs_by_word.clear()
 
     def describe(self, words: str, parted: Sequence[str] | None = None) -> int:
-        """Return the bits of what the words indicate, `NAMES` and the others combined; 0 for most words.
+        """Return the bits of what the words indicate, `NAME_BITS` and the others combined; 0 for most words.
 
         Args:
-            parted: the words as a list, if available. For `KEYS`, see `find_half_named`.
+            parted: the words as a list, if available. For `HALF_NAME_BIT`, see `find_half_named`.
         """
         found = 0
         for word in words.split() if parted is None else parted:
@@ -190,10 +192,14 @@ class SignTest:
     def find_half_named(before: str, words: str) -> int:
         """Return the bit of "api key" if a "key" among the words is the second half of such a name; 0 otherwise."""
         line = (before[-_KEY_REACH:] + words).lower()
-        return _BITS["key"] if any(is_name_start(line, match.start(), "key") for match in _KEY.finditer(line)) else 0
+        return (
+            _BIT_BY_NAME["key"]
+            if any(is_name_start(line, match.start(), "key") for match in _KEY.finditer(line))
+            else 0
+        )
 
-    def judge(self, before: str, words: str, told: int = _ALL, *, cells: bool = True) -> int:
-        """Whether the words need a full scan: -1 or `WHOLE_LINE`, otherwise the bits of `told` that stay valid.
+    def judge(self, before: str, words: str, bits: int = _ALL_BITS, *, cells: bool = True) -> int:
+        """Whether the words need a full scan: -1 or `WHOLE_LINE`, otherwise those of `bits` that stay valid.
 
         There are no false negatives: if `Finder.spans` would find something in the words, or they may begin something,
         the answer is yes, except for a name without a separator after it, which the text before covers. False positives
@@ -201,59 +207,59 @@ class SignTest:
 
         Args:
             before: the end of the line emitted so far.
-            told: what the words of the line indicate.
+            bits: what the words of the line indicate.
             cells: whether a name in a table cell counts.
         """
-        lasting = told & (CONTEXTS | PROGRAMS | ANNOUNCED | VALUES)
-        if told & LASTING:
+        lasting = bits & (CONTEXT_BIT | PROGRAM_BIT | SIGN_BITS | VALUE_BIT)
+        if bits & LINE_BITS:
             long = len(words) > _LONG
             # no name with its separator is longer
             near = before if len(before) <= _NAME_REACH else before[-_NAME_REACH:]
             line = _shorten_base64(near + words) if long else near + words
             low = lower_keeping_positions(line)
             begun = 0 if long else len(near)
-            if told & NAMES:
-                if (named := _find_named(line, low, begun, told, cells=cells)) < 0:
+            if bits & NAME_BITS:
+                if (named := _find_named(line, low, begun, bits, cells=cells)) < 0:
                     return named
                 lasting |= named
-            if (told & CONTEXTS and has_context_sign(low)) or (
-                told & PROGRAMS and has_program_sign(before + words, low, begun)
+            if (bits & CONTEXT_BIT and has_context_sign(low)) or (
+                bits & PROGRAM_BIT and has_program_sign(before + words, low, begun)
             ):
                 return -1
-            if told & NAMES and told & VALUES and VALUE_BEFORE_NAME.search(low) is not None:
+            if bits & NAME_BITS and bits & VALUE_BIT and VALUE_BEFORE_NAME.search(low) is not None:
                 return -1
-            if told & ANNOUNCED:
-                if (begun_form := _can_form_continue(line, low, told >> _SIGNS_AT)) is None:
+            if bits & SIGN_BITS:
+                if (begun_form := _can_form_continue(line, low, bits >> _SIGNS_AT)) is None:
                     return -1
                 if not begun_form:
-                    lasting &= ~ANNOUNCED
-            if told & ECHOES:
+                    lasting &= ~SIGN_BITS
+            if bits & ECHO_BIT:
                 if PIPED_WORD.search(low) is not None:
                     return -1
                 if OPEN_PIPE_COMMAND.search(low) is not None:
-                    lasting |= ECHOES
-        if told & FORMS and (not self._firsts or self._is_real_form(words)):
+                    lasting |= ECHO_BIT
+        if bits & FORM_BIT and (not self._firsts or self._is_real_form(words)):
             return -1
-        if told & OFFERS:
+        if bits & OFFER_BIT:
             if _DIGIT.search(words) and OPEN_OFFER.search(before[-_OFFER_CHARS:] + words) is not None:
                 return -1
             if _OFFER.search(words.rstrip(" \t").lower()) is not None:
-                lasting |= OFFERS
+                lasting |= OFFER_BIT
         return lasting
 
     @staticmethod
-    def can_announce(before: str, words: str, told: int) -> bool:
+    def can_announce(before: str, words: str, bits: int) -> bool:
         """Whether a form that is announced only by the given signs may begin in the words."""
-        needles, begun = select_needles((told & ANNOUNCED) >> _SIGNS_AT)
+        needles, begun = select_needles((bits & SIGN_BITS) >> _SIGNS_AT)
         low = (before[-_KEY_REACH:] + words).lower()
         return low.endswith(begun) or any(needle in low for needle in needles)
 
     def needs_scan(self, before: str, words: str) -> bool:
         """Whether words need a full scan for a reason other than a name in one of several cells."""
-        told = self.describe(words)
-        if told & KEYS:
-            told = told & ~KEYS | self.find_half_named(before, words)
-        return bool(told) and self.judge(before, words, told, cells=False) < 0
+        bits = self.describe(words)
+        if bits & HALF_NAME_BIT:
+            bits = bits & ~HALF_NAME_BIT | self.find_half_named(before, words)
+        return bool(bits) and self.judge(before, words, bits, cells=False) < 0
 
     @staticmethod
     def find_stated_value(words: str) -> int | None:
@@ -293,17 +299,17 @@ class SignTest:
             return found
         found = _find_names(word, low) | announced << _SIGNS_AT
         if low.endswith(("insert", "replace")) or any(part in low for part in CONTEXT_BEGINNINGS[:-2]):
-            found |= CONTEXTS
+            found |= CONTEXT_BIT
         if is_secret_taking_program(low):
-            found |= ECHOES if low.endswith(("echo", "printf")) else PROGRAMS
-        if "key" in low and not found & NAMES and any(match.start() == 0 for match in _KEY.finditer(low)):
-            found |= KEYS
+            found |= ECHO_BIT if low.endswith(("echo", "printf")) else PROGRAM_BIT
+        if "key" in low and not found & NAME_BITS and any(match.start() == 0 for match in _KEY.finditer(low)):
+            found |= HALF_NAME_BIT
         if can_be_stated_value(word.strip("\"'`")):
-            found |= VALUES
+            found |= VALUE_BIT
         if low.endswith(_OFFER_VERBS) and _OFFER.search(low) is not None:
-            found |= OFFERS
+            found |= OFFER_BIT
         if self._has_form(word):
-            return found | FORMS  # not cached, because the word may be a secret
+            return found | FORM_BIT  # not cached, because the word may be a secret
         self._remember(word, found)
         return found
 
@@ -404,9 +410,9 @@ def _find_names(word: str, low: str) -> int:
     """Return the bits of the names in a word whose value may follow, and of flags, logins and headers."""
     found = 0
     if "bearer" in low or "basic" in low:
-        found |= _BITS["bearer"]
+        found |= _BIT_BY_NAME["bearer"]
     if low.startswith(_USER_OPTIONS):
-        found |= _BITS["-u"]
+        found |= _BIT_BY_NAME["-u"]
     exact = len(low) == len(word) <= _CACHED_CHARS and not low.startswith(_FLAG_BEGUN)
     for part, name in _NAMES.items():
         if part in low:
@@ -414,7 +420,7 @@ def _find_names(word: str, low: str) -> int:
                 if (part != "key" or is_name_start(low, match.start(), part)) and (
                     not exact or _is_countable_name(word, match.start())
                 ):
-                    found |= _BITS[part]
+                    found |= _BIT_BY_NAME[part]
     return found
 
 
@@ -440,11 +446,11 @@ _MOST_NAMES = 4096
 
 
 @lru_cache(maxsize=256)
-def _select_names(told: int) -> tuple[tuple[str, LazyRegex, int], ...]:
-    return tuple((word, name, _BITS[word]) for word, name in _NAMES.items() if told & _BITS[word])
+def _select_names(bits: int) -> tuple[tuple[str, LazyRegex, int], ...]:
+    return tuple((word, name, _BIT_BY_NAME[word]) for word, name in _NAMES.items() if bits & _BIT_BY_NAME[word])
 
 
-def _find_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int:
+def _find_named(line: str, low: str, begun: int, bits: int, *, cells: bool) -> int:
     """Whether a text contains a name followed by its separator, or a flag that needs none.
 
     Returns -1 or `WHOLE_LINE` if so, otherwise the bits of the names whose separator may still follow.
@@ -452,10 +458,10 @@ def _find_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> i
     Args:
         line, low: the text and its lower-case form, of equal length.
         begun: what ends before this position has been examined already.
-        told: the bits of the names in the text.
+        bits: the bits of the names in the text.
     """
     lasting = 0
-    for word, name, bit in _select_names(told & NAMES):
+    for word, name, bit in _select_names(bits & NAME_BITS):
         for match in name.finditer(low, max(0, begun - _SIGN_REACH)):
             start, end = match.span()
             if word == "key" and not is_name_start(low, start, word):
@@ -490,24 +496,24 @@ def _find_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> i
             if word in _PLURALS and _PLURAL_DONE.match(low, end) is not None:
                 continue
             for following in (_STATED_WORD, _BESIDE):
-                said = following.match(low, end)
+                stated = following.match(low, end)
                 if (
-                    said
-                    and said.end() >= begun
-                    and _can_be_stated(line[slice(*said.span(1))])
+                    stated
+                    and stated.end() >= begun
+                    and _can_be_stated(line[slice(*stated.span(1))])
                     and _is_countable_name(line, start)
                 ):
                     return -1
             if _WITHOUT_VALUE.match(low, end) is None:
                 lasting |= bit
-    if told & _BITS["bearer"]:
+    if bits & _BIT_BY_NAME["bearer"]:
         if _HEADER.search(low) is not None:
             return -1
-        lasting |= _BITS["bearer"]
-    if told & _BITS["-u"]:
+        lasting |= _BIT_BY_NAME["bearer"]
+    if bits & _BIT_BY_NAME["-u"]:
         if _LOGIN.search(low) is not None or PASSWORD_OPTION_AFTER_USER.search(low) is not None:
             return -1
-        lasting |= _BITS["-u"]
+        lasting |= _BIT_BY_NAME["-u"]
     return lasting
 
 

@@ -1,7 +1,7 @@
 """The words that announce each form of secret, derived from the tables that find the forms. Pure.
 
-A *form* is a pattern such as `identified by '…'`, with *needles*: literals of which every match contains one. A *sign* is
-the rarest word of a needle. A stream is searched for a form only after one of its signs has arrived.
+A *form* is a pattern such as `identified by '…'`, with *needles*: literals of which every match contains one. A *sign*
+is the rarest word of a needle. A stream is searched for a form only after one of its signs has arrived.
 """
 
 import re

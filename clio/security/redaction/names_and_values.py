@@ -417,5 +417,6 @@ def _is_position_token(name: str) -> bool:
 
 
 def _normalize_name(name: str) -> str:
+    """Return the last part of a dotted name in lower case, without separators."""
     last = name.rstrip(".-").rsplit(".", 1)[-1]
     return last.replace("_", "").replace("-", "").replace(" ", "").lower()

@@ -15,10 +15,13 @@ from clio.security.redaction.token_patterns import MAX_BLOCK_CHARS
 from clio.text.lazy_regex import LazyRegex
 from clio.text.regex_limits import compile_partial, list_first_letters
 
+# How far back a form may have begun, in characters: an ordinary one, and a table.
 _WINDOW = 1400
 _ROW_WINDOW = 4096
 _LONG_KINDS = ("private-key", "kubernetes-secret")
+"""Kinds of secrets that are documents, for which the reach is `MAX_BLOCK_CHARS`."""
 _FEW_PLACES = 24
+"""At most this many start positions are tried one by one, which is faster than a search."""
 _NEAREST_NAMES = 8  # number of last names whose value may be incomplete
 _NEAREST = 3  # number of last occurrences of a needle whose form may be incomplete
 _VALUE_GROUP = re.compile(r"\(\?P<[vwb]>")
@@ -31,6 +34,7 @@ _AT_NAMES = (
 
 _TITLES = re.compile(r"(?:[ \t]{0,8}(?:#|//|--|[;*%>])[ \t]{0,4})?[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
 _MOST_TITLES = 40
+"""Names per window that are examined as column titles."""
 
 
 class OpenRows(Struct, frozen=True):
@@ -175,6 +179,7 @@ def _find_open_start(text: str, lowered: str, form: Form, needle: str, at: int, 
 
 
 def _find_open_rows_of_name(text: str, name: str, start: int, end: int, limit: int) -> OpenRows | None:
+    """Return the rows below one name in a column title that may continue; None if there are none."""
     line = text.rfind("\n", max(0, start - _ROW_WINDOW), start) + 1
     whole = text[:limit]
     if "\n" not in text[end:limit]:
@@ -213,5 +218,6 @@ def _follow_rows(text: str, head: int, first: int, limit: int, sign: str, number
 
 
 def _is_insert(text: str, line: int, start: int) -> bool:
+    """Whether a name stands in the column list of an `INSERT INTO`."""
     opened = text.rfind("(", max(line, start - 600), start)
     return opened >= 0 and "nto" in text[line:opened].lower()

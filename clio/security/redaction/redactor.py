@@ -10,12 +10,12 @@ from msgspec import Struct
 
 from clio.config.schema import SERVER_KEY_VARIABLES, Config
 from clio.security.redaction.finder import (
-    ANNOUNCED,
-    KEYS,
-    LASTING,
-    NAMES,
-    OFFERS,
-    VALUES,
+    HALF_NAME_BIT,
+    LINE_BITS,
+    NAME_BITS,
+    OFFER_BIT,
+    SIGN_BITS,
+    VALUE_BIT,
     WHOLE_LINE,
     SecretFinder,
     add_counts,
@@ -143,48 +143,52 @@ class StreamRedactor:
 
     def _feed_signs(self, words: str, parted: list[str], begun: str, text: str) -> str:
         """Process words that carry a sign, or follow a word with one on the same line."""
-        said = self._signs.describe(words, parted)
-        told = self._active_signs | said
-        if not told & ~(VALUES | KEYS):  # a value without a name before it, or half of a two-word name
-            if said & VALUES and (start := self._signs.find_stated_value(words)) is not None:
+        word_bits = self._signs.describe(words, parted)
+        bits = self._active_signs | word_bits
+        if not bits & ~(VALUE_BIT | HALF_NAME_BIT):  # a value without a name before it, or half of a two-word name
+            if word_bits & VALUE_BIT and (start := self._signs.find_stated_value(words)) is not None:
                 words, begun = words[:start], words[start:] + begun
-            if not said & KEYS or not (told := self._find_half_named(words, parted)):
+            if not word_bits & HALF_NAME_BIT or not (bits := self._find_half_named(words, parted)):
                 self._append_passed(words)
                 self._held = begun
                 return words
-        if self._quiet and not said and is_prose_after_name(words, parted):
+        if self._quiet and not word_bits and is_prose_after_name(words, parted):
             self._quiet -= 1
             self._active_signs = self._active_signs if self._quiet else 0
             self._append_passed(words)
             self._held = begun
             return words
         before = self._get_emitted_line()
-        if not told & ~(ANNOUNCED | VALUES) and not told & VALUES and not self._signs.can_announce(before, words, told):
+        if (
+            not bits & ~(SIGN_BITS | VALUE_BIT)
+            and not bits & VALUE_BIT
+            and not self._signs.can_announce(before, words, bits)
+        ):
             self._active_signs = 0
             self._append_passed(words)
             self._held = begun
             return words
-        if told:
-            if told & KEYS:
-                told = told & ~KEYS | self._signs.find_half_named(before, words)
-            told = self._signs.judge(before, words, told)
-            if told < 0:
-                self._active_signs = LASTING
+        if bits:
+            if bits & HALF_NAME_BIT:
+                bits = bits & ~HALF_NAME_BIT | self._signs.find_half_named(before, words)
+            bits = self._signs.judge(before, words, bits)
+            if bits < 0:
+                self._active_signs = LINE_BITS
                 self._wait = self._next_scan = 0
-                if told == WHOLE_LINE and text[-1:] != "\n" and len(self._held) < _LINE_CHARS:
+                if bits == WHOLE_LINE and text[-1:] != "\n" and len(self._held) < _LINE_CHARS:
                     self._open = self._by_line = self._needs_care = True
                     self._cells = not self._patterns
                     if "\n" not in text:
                         self._held += text
                         return ""
                 return self._scan(text)
-            if told & VALUES:
-                told &= ~VALUES
+            if bits & VALUE_BIT:
+                bits &= ~VALUE_BIT
                 if (start := self._signs.find_stated_value(words)) is not None:
                     words, begun = words[:start], words[start:] + begun
-        self._active_signs = told
-        self._quiet = _QUIET_PIECES if told and not told & ~NAMES and can_be_prose(before, words) else 0
-        if not told:
+        self._active_signs = bits
+        self._quiet = _QUIET_PIECES if bits and not bits & ~NAME_BITS and can_be_prose(before, words) else 0
+        if not bits:
             self._append_passed(words)
         elif "\n" in words or len(before) > self._full:
             self._remember(words)
@@ -212,10 +216,10 @@ class StreamRedactor:
         self._before = _get_last_line(self._get_emitted_line() + words)
         if self._active_signs:
             near = self._before[-_REACH_CHARS:]
-            said = self._signs.describe(near)
-            if said & KEYS:
-                said |= self._signs.find_half_named("", near)
-            self._active_signs &= said & LASTING | OFFERS
+            word_bits = self._signs.describe(near)
+            if word_bits & HALF_NAME_BIT:
+                word_bits |= self._signs.find_half_named("", near)
+            self._active_signs &= word_bits & LINE_BITS | OFFER_BIT
         self._full = min(_LINE_CHARS, len(self._before) + _REACH_CHARS)
 
     def _feed_slices(self, text: str) -> str:
@@ -231,15 +235,15 @@ class StreamRedactor:
             self._held = held + text
             return ""
         lines = held + text[:cut]
-        told = self._active_signs
-        if told or not self._are_plain(lines.split()):
+        bits = self._active_signs
+        if bits or not self._are_plain(lines.split()):
             before = self._get_emitted_line()
-            told |= self._signs.describe(lines)
-            if told & KEYS:
-                told = told & ~KEYS | self._signs.find_half_named(before, lines)
-            told = told and self._signs.judge(before, lines, told)
-        self._active_signs = told if told >= 0 else LASTING
-        if cut == 0 or told < 0 or len(lines) > MAX_BLOCK_CHARS or self._matches_pattern(lines):
+            bits |= self._signs.describe(lines)
+            if bits & HALF_NAME_BIT:
+                bits = bits & ~HALF_NAME_BIT | self._signs.find_half_named(before, lines)
+            bits = bits and self._signs.judge(before, lines, bits)
+        self._active_signs = bits if bits >= 0 else LINE_BITS
+        if cut == 0 or bits < 0 or len(lines) > MAX_BLOCK_CHARS or self._matches_pattern(lines):
             return self._scan(text)
         self._remember(lines)
         self._held = text[cut:]
@@ -361,7 +365,7 @@ class StreamRedactor:
             given = 0
         add_counts(self.counts, counts)
         self._count(counts)
-        self._active_signs = LASTING
+        self._active_signs = LINE_BITS
         if not self._drops_key_rest:
             self._remember(result)
         return result[given:]

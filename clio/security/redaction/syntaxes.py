@@ -269,6 +269,7 @@ def find_table_head(text: str, start: int, end: int) -> tuple[int, int, int] | N
 
 
 def _find_cell(text: str, place: int, stop: int, column: int) -> tuple[int, int] | None:
+    """Return where a cell of a Markdown table row begins and ends; None if the row is shorter."""
     for _ in range(column):
         place = text.find("|", place, stop) + 1
         if not place:
@@ -278,6 +279,7 @@ def _find_cell(text: str, place: int, stop: int, column: int) -> tuple[int, int]
 
 
 def _iter_cell_secrets(text: str, first: int, last: int, name: str) -> Iterator[Span]:
+    """Yield the content of a table cell if it is a secret."""
     cell = text[first:last]
     value = cell.strip(" \t\r\"'`*")
     if (
@@ -343,6 +345,7 @@ def find_columns_head(text: str, name: str, line: int, start: int, end: int) -> 
 
 
 def _iter_inserted_secrets(text: str, name: str, column: int, end: int) -> Iterator[Span]:
+    """Yield the values that an `INSERT INTO … VALUES` gives to one column."""
     rows = _ROWS.match(text, end)
     place = rows.end() if rows else len(text)
     for _ in range(MAX_ROWS):
@@ -363,23 +366,27 @@ def _iter_inserted_secrets(text: str, name: str, column: int, end: int) -> Itera
 
 
 def _find_line_end(text: str, place: int) -> int:
+    """Return where the line of a position ends, at most `_MAX_ROW_CHARS` further."""
     stop = text.find("\n", place, place + _MAX_ROW_CHARS)
     return min(len(text), place + _MAX_ROW_CHARS) if stop < 0 else stop
 
 
 def _make_quoted_span(match: re.Match[str], name: str) -> Iterator[Span]:
+    """Yield the span of a matched value in quotation marks if it is a secret."""
     group = next(each for each in ("v", "w", "u") if match.groupdict().get(each) is not None)
     if _is_quoted_secret(match[group], name):
         yield Span(match.start(group), match.end(group), get_secret_kind(name), 300)
 
 
 def _make_bare_span(match: re.Match[str], name: str) -> Iterator[Span]:
+    """Yield the span of a matched value without quotation marks if it is a secret."""
     value = match["b"].rstrip(".,;:*`")
     if len(value) >= 4 and _is_bare_secret(value, name):
         yield Span(match.start("b"), match.start("b") + len(value), get_secret_kind(name), 300)
 
 
 def _is_quoted_secret(value: str, name: str) -> bool:
+    """Whether a value in quotation marks is the secret that its name announces."""
     if get_secret_kind(name) != "password" and is_generic_name(name) and is_wordlike(value, digits=True):
         return False
     return is_secret_value(value, name, "quoted", True)
@@ -470,6 +477,7 @@ def find_open_encoded(text: str, end: int) -> int | None:
 
 
 def _is_readable_start(head: str) -> bool:
+    """Whether base64 decodes to printable text."""
     try:
         start = base64.b64decode(head[: len(head) // 4 * 4])
     except (binascii.Error, ValueError):
@@ -478,6 +486,7 @@ def _is_readable_start(head: str) -> bool:
 
 
 def _has_encoded_secret(run: str) -> bool:
+    """Whether a run of base64 decodes to a text that contains a secret."""
     bare = run.rstrip("=")[:MAX_BLOCK_CHARS]
     try:
         decoded = base64.b64decode(bare[: len(bare) // 4 * 4] if len(bare) % 4 == 1 else bare + "=" * (-len(bare) % 4))

@@ -58,6 +58,7 @@ class TokenPattern(Struct, frozen=True):
 
 @cache
 def _compile(expression: str) -> re.Pattern[str]:
+    """Compile an expression once, however many patterns share it."""
     return re.compile(expression)
 
 
@@ -69,10 +70,12 @@ _UUID = r"[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}"
 
 
 def _is_random_after_colon(text: str) -> bool:
+    """Whether the part of a key after its first colon looks random."""
     return is_random_key(text[text.index(":") :])
 
 
 def _is_varied(text: str) -> bool:
+    """Whether the characters of a key vary as much as random ones do."""
     return compute_entropy(text) >= 5  # base64 of an executable is full of the letter A
 
 

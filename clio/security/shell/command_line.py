@@ -155,6 +155,7 @@ def unquote_ansi_quoted(text: str) -> str:
     """Decode the escapes in the inside of `$'…'`."""
 
     def decode_escape(match: re.Match[str]) -> str:
+        """Return the character that one escape stands for."""
         code = match[1]
         if code[0] in "xuU" and len(code) > 1:
             number = int(code[1:], 16)

@@ -299,6 +299,7 @@ class NodeReader(CommandCollector):
         return Word(inside if dynamic else syntax.unquote_double_quoted(inside), dynamic=dynamic)
 
     def read_concatenation(self, node: "Node") -> Word:
+        """Return the word made of adjacent quoted and unquoted parts."""
         parts = [self.read_word(child) for child in node.children]
         for before, after in pairwise(node.children):
             if self.get_text(before).endswith("$") and after.type in ("string", "raw_string"):
@@ -398,6 +399,7 @@ def parse_command_line(command: str, *, plain: bool = False) -> CommandLine:
 
 @lru_cache(maxsize=128)
 def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
+    """Parse a line. nesting: number of shells around it."""
     if len(command) > MAX_CHARS:
         return CommandLine(unknown=(f"is longer than {MAX_CHARS:,} characters",))
     if sum(map(command.count, "|&;")) > _MAX_OPERATORS:

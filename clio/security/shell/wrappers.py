@@ -186,6 +186,7 @@ def _unwrap_exec(words: Words) -> UnwrappedCommand | None:
 
 
 def _unwrap_env(words: Words) -> UnwrappedCommand | None:
+    """Handle `env A=1 rm x`, its options included."""
     if any(word.text.startswith(("-S", "--split", "-vS")) for word in words[1:]):
         return make_unknown_call(words)
     place, env = skip_options(words, _ENV), list[tuple[str, str]]()
@@ -283,6 +284,7 @@ _ATTACHED_PLACEHOLDER = re.compile(r"-[^-]*[iel].|-[^-IJ]+[IJ]")
 
 
 def _unwrap_xargs(words: Words) -> UnwrappedCommand | None:
+    """Handle `xargs rm`. What xargs inserts becomes `$INPUT`, or the placeholder of `-I`, known only at run time."""
     place = skip_options(words, _XARGS)
     if place < 0 or any(_ATTACHED_PLACEHOLDER.match(word.text) for word in words[1:place]):
         return make_unknown_call(words)
@@ -315,6 +317,7 @@ def _is_end_of_exec(before: Word, word: Word) -> bool:
 
 
 def _unwrap_find(words: Words) -> UnwrappedCommand | None:
+    """Handle `find . -exec rm {} ;`. The inserted names are known only at run time."""
     calls = list[Words]()
     place = 1
     while place < len(words):
@@ -334,6 +337,7 @@ def _unwrap_find(words: Words) -> UnwrappedCommand | None:
 
 
 def _unwrap_fd(words: Words) -> UnwrappedCommand | None:
+    """Handle `fd pattern -x rm`. The inserted names are known only at run time."""
     for place, word in enumerate(words):
         if word.text in ("-x", "--exec", "-X", "--exec-batch"):
             inner = [_mark_placeholder(each, ["{"]) for each in words[place + 1 :] if each.text != ";"]
@@ -400,6 +404,7 @@ def find_git_subcommand(words: Words) -> int:
 
 
 def _unwrap_git(words: Words) -> UnwrappedCommand | None:
+    """Handle `git -c alias.x=!…`, `git bisect run`, `git submodule foreach` and `git rebase --exec`."""
     place = find_git_subcommand(words)
     aliases = [
         Word(value.text.split("=", 1)[1][1:], dynamic=value.dynamic)
@@ -427,6 +432,7 @@ def _unwrap_git(words: Words) -> UnwrappedCommand | None:
 
 
 def _unwrap_watch(words: Words) -> UnwrappedCommand | None:
+    """Handle `watch text`, which passes its words to a shell."""
     place = skip_options(
         words, make_options("-d -t -b -e -g -c -x -p -w -r --color --no-title --exec", "-n --interval")
     )

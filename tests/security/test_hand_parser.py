@@ -1,4 +1,4 @@
-"""The reader written by hand knows where a line goes, gives up early, and is believed where the grammar agrees."""
+"""The hand-written parser follows `cd` in a line, gives up on rare syntax, and must agree with the other parser."""
 
 import pytest
 
