@@ -19,7 +19,7 @@ from tests.security import command_chance
 from tests.security.command_stage import SHELLS, Stage
 
 OTHERS = tuple(name for name in SHELLS if name != "bash")
-_NAMED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<=variable )\w+")
+_NAMED = re.compile(r"(?<!\w)'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<=variable )\w+")
 
 
 def hunt(number: int, seed: int) -> tuple[list[tuple[str, str]], Counter[str]]:
