@@ -33,7 +33,7 @@ class Place:
 
     def theme(self, name: str = "") -> str:
         """Carry it out; what the screen says."""
-        self.colours.choose_theme(Parts(app=None, screen=self.screen, suspended=None, plans=None, harness=None), name)  # type: ignore[arg-type]
+        self.colours.choose_theme(Parts(app=None, screen=self.screen, suspended=None, plans=None, desk=None), name)  # type: ignore[arg-type]
         return self.stream.getvalue()
 
 
