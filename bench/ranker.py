@@ -21,9 +21,10 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from clio.memory.retrieval.candidate import Candidate
 from clio.memory.retrieval.candidates import of_memories
 from clio.memory.retrieval.evidence import stems_of
-from clio.memory.retrieval.ranker import Candidate, rank
+from clio.memory.retrieval.scoring import rank
 from clio.memory.store.record import MemoryRecord
 from tests.memory.retrieval.quality import (
     NOW,
@@ -83,7 +84,7 @@ def print_times() -> None:
         words = [rng.choice(vocabulary) for _ in range(10)]
         return " ".join((*words, rng.choice(("staging", "port", "profile", "machine", "account"))))
 
-    candidates = [Candidate(source="memory", id=str(number), text=text(), created=NOW) for number in range(500)]
+    candidates = [Candidate(source="memory", id=str(number), text=text(), when=NOW) for number in range(500)]
     print(f"\n{'500 candidates':36} {'median ms':>9} {'worst':>7}")
     for name, question in (("a short question", "which port does staging use"), (f"{len(LONG.split())} words", LONG)):
         row(f"{name}, texts new", lambda asked=question: rank(asked, candidates, now=NOW), before=stems_of.cache_clear)
@@ -94,7 +95,7 @@ def print_times() -> None:
         memories.project.put("filled", records)
         print(f"\n{'10,000 memories, found and ranked':36}")
         for name, question in (("a short question", "which port does staging use"), ("the long one", LONG)):
-            row(name, lambda asked=question: rank(asked, list(of_memories(memories, asked, NOW)), now=NOW, most=8))
+            row(name, lambda asked=question: rank(asked, list(of_memories(memories, asked, NOW)), now=NOW, limit=8))
 
 
 def row(name: str, call: Callable[[], object], before: Callable[[], None] | None = None) -> None:

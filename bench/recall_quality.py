@@ -23,6 +23,9 @@ from typing import Literal, cast
 import msgspec
 
 from bench.recall_sets import File, History, Turn, session_time, shipped_sets
+from clio.memory.retrieval.results import DEFAULT_LIMIT
+from clio.memory.retrieval.retriever import of_turn_hits, passages_for
+from clio.memory.retrieval.scoring import Transcribed, rank
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.transcript_records import SessionDoc, TurnDoc
 from clio.text.vocabulary import STOP_WORDS, has_phrase, tokenize
@@ -93,6 +96,30 @@ def clio_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]
     return find
 
 
+def everything_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
+    """What a search of everything that is remembered makes of the index's answers, as `clio recall` shows them."""
+    index = RecallIndex.open(None)
+    index.put(docs)
+    now = max((doc.updated for doc in docs), default=0.0)
+
+    def find(query: str) -> list[Key]:
+        candidates = of_turn_hits(index.turn_hits(query, limit=passages_for(DEFAULT_LIMIT)))
+        having = index.having(query)
+        transcribed = Transcribed(passages=having.passages, words=having.words)
+        found, _ = rank(
+            query,
+            candidates,
+            now=now,
+            limit=DEFAULT_LIMIT,
+            transcribed=transcribed,
+            vectors=False,
+            is_search=True,
+        )
+        return [(one.candidate.where.session, one.candidate.id) for one in found if one.candidate.where]
+
+    return find
+
+
 def plain_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
     """What FTS5 gives by itself: any word, its own BM25, whole turns."""
     database = sqlite3.connect(":memory:")
@@ -132,7 +159,12 @@ def original_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[
 
 
 Finder = Callable[[list[SessionDoc], Mode], Callable[[str], list[Key]]]
-FINDERS: dict[str, Finder] = {"clio": clio_finder, "the original": original_finder, "plain FTS5": plain_finder}
+FINDERS: dict[str, Finder] = {
+    "clio": clio_finder,
+    "everything": everything_finder,
+    "the original": original_finder,
+    "plain FTS5": plain_finder,
+}
 
 
 def measure(histories: Iterable[History], mode: Mode, finder: Finder) -> tuple[dict[str, tuple[Tally, Tally]], float]:

@@ -15,7 +15,7 @@ from bench.recall import varied_queries
 from bench.recall_data import NEWEST, Words, make_sessions
 from clio.cli import GC_THRESHOLDS
 from clio.ids import new_id
-from clio.memory.retrieval.results import LAYERS, Fusion, UnifiedAnswer
+from clio.memory.retrieval.results import LAYERS, Fusion, RecallAnswer
 from clio.memory.store.record import Entry, MemoryRecord, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
@@ -74,10 +74,10 @@ def report(memory: MemorySystem, queries: list[str], fusion: Fusion = "convex", 
     """Print the spread of warm queries, and the medians by layer."""
     took: list[tuple[float, str]] = []
     cpu = time.process_time()
-    answers: list[UnifiedAnswer] = []
+    answers: list[RecallAnswer] = []
     for query in queries:
         begin = time.perf_counter()
-        answers.append(memory.unified.recall(query, fusion=fusion, at=at))
+        answers.append(memory.retriever.search(query, fusion=fusion, at=at))
         took.append(((time.perf_counter() - begin) * 1e3, query))
     cpu = (time.process_time() - cpu) * 1e3 / len(queries)
     times = [one for one, _ in took]
@@ -118,7 +118,7 @@ def main() -> None:
         print(f"index of {asked.sessions:,} sessions: {time.perf_counter() - begin:.1f} s")
         queries = varied_queries(words, QUERIES)
         for query in queries[:24]:
-            memory.unified.recall(query)
+            memory.retriever.search(query)
         alone(memory, queries)
         report(memory, queries)
         report(memory, queries, "rrf")
@@ -126,7 +126,7 @@ def main() -> None:
         memory.close()
         later = MemorySystem(project, store, incognito=False, ltm=True, home=project / "home")
         begin = time.perf_counter()
-        later.unified.recall(queries[0])
+        later.retriever.search(queries[0])
         print(f"first query of another process: {(time.perf_counter() - begin) * 1e3:.0f} ms")
 
 

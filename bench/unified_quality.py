@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from bench.recall_sets import CODING, File
-from clio.memory.retrieval.results import FUSIONS, Fusion, UnifiedHit
+from clio.memory.retrieval.results import FUSIONS, Fusion, RecallHit
 from clio.memory.store.record import Entry, Kind, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
@@ -80,7 +80,7 @@ def add_noise(store: SessionStore, project: Path) -> int:
     return len(sessions)
 
 
-def name_of(hit: UnifiedHit, names: dict[str, str]) -> str:
+def name_of(hit: RecallHit, names: dict[str, str]) -> str:
     """What a hit stands for."""
     return names.get(hit.where.session if hit.source == "session" and hit.where else hit.id, "")
 
@@ -91,12 +91,12 @@ def report(home: Home, memory: MemorySystem, names: dict[str, str], fusion: Fusi
         at_1 = at_5 = 0
         asked = home.questions[half::2]
         for question, wanted in asked:
-            found = [name_of(hit, names) for hit in memory.unified.recall(question, fusion=fusion, use=False).hits]
+            found = [name_of(hit, names) for hit in memory.retriever.search(question, fusion=fusion, use=False).hits]
             at_1 += found[:1] == [wanted]
             at_5 += wanted in found[:5]
             if misses and half == 0 and found[:1] != [wanted]:
                 print(f"    {question!r}: wanted {wanted}, found {found[:5]}")
-        counts = [len(memory.unified.recall(text, fusion=fusion, use=False).hits) for text in home.nothing[half::2]]
+        counts = [len(memory.retriever.search(text, fusion=fusion, use=False).hits) for text in home.nothing[half::2]]
         if misses and half == 0:
             loud = [text for text, count in zip(home.nothing[half::2], counts, strict=True) if count]
             print(f"    not silent: {loud}")

@@ -221,7 +221,7 @@ class _Sitting:
         about = [text for text in texts if self._world.is_about(text, topic)]
         injected = any(topic.value in text for text in about)
         wall, began = time.perf_counter(), time.thread_time()
-        hits = self._memory.unified.recall(doing.said, limit=5, current=self._session.id, use=not injected).hits
+        hits = self._memory.retriever.search(doing.said, limit=5, current=self._session.id, use=not injected).hits
         took, wall = (time.thread_time() - began) * 1e3, (time.perf_counter() - wall) * 1e3
         recalled = any(topic.value in hit.text for hit in hits)
         return Given(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Nights
     from clio.memory.preferences.pending_confirmations import PendingLimits
     from clio.memory.preferences.stated_preferences import Noticed
-    from clio.memory.retrieval.retriever import UnifiedRecall
+    from clio.memory.retrieval.retriever import Retriever
     from clio.memory.styles.feedback import Feedback, Noted
     from clio.memory.transcripts.session_search import SessionRecall
     from clio.memory.transcripts.transcript_records import Recall
@@ -375,15 +375,19 @@ class MemorySystem(KnownOfProject):
     # Everything at once
 
     @property
-    def unified(self) -> "UnifiedRecall":
+    def retriever(self) -> "Retriever":
         """One question to all of it."""
         self._refuse_incognito()
-        from clio.memory.retrieval.retriever import UnifiedRecall
-        from clio.memory.retrieval.sources import StyleAnswers
+        from clio.memory.retrieval.retriever import Retriever
 
-        styles = StyleAnswers(self._styles)
-        return UnifiedRecall(
-            self._sessions(), self._meaning, self._memories, self._ltm, self._notes, styles=styles, clock=self._clock
+        return Retriever(
+            self._sessions(),
+            self._meaning,
+            self._memories,
+            self._ltm,
+            self._notes,
+            styles=self._styles,
+            clock=self._clock,
         )
 
     def take_shifts(self) -> list[str]:

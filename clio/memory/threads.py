@@ -21,6 +21,8 @@ from clio.text.vocabulary import (
     tokenize,
 )
 
+PHRASE_BONUS = 1.0
+"""More than any coverage, so that an exact phrase always comes first."""
 _LATER = 1e-6  # what a later place adds to the score: enough for ties, too little for anything else
 
 
@@ -118,7 +120,6 @@ class ThreadArchive:
 
 
 def _rank(query: str, messages: Sequence[Message]) -> tuple[Found, ...]:
-    from clio.memory.retrieval.unified_ranking import PHRASE_BONUS
     from clio.memory.transcripts.session_text import searchable_text
 
     texts = [(message, searchable_text(message)) for message in messages]

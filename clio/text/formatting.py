@@ -182,3 +182,29 @@ def format_stored_time(form: str, seconds: float, unknown: str = "–") -> str:
         return time.strftime(form, time.localtime(seconds))
     except (OverflowError, ValueError, OSError):
         return unknown
+
+
+PASSAGE_CHARS = 700
+MAX_PASSAGES = 120
+_BREAK = LazyRegex(r"\n\s*\n|\n|(?<=[.!?])\s")
+
+
+def split_passages(text: str) -> list[str]:
+    """The text in pieces of up to 700 characters, cut where a paragraph, a line or a sentence ends; none is empty.
+
+    Put together they are the text, but for empty lines. One that would give more than 120 pieces is cut into
+    longer ones.
+    """
+    size = max(PASSAGE_CHARS, -(-len(text) // MAX_PASSAGES) * 2)
+    if len(text) <= size:
+        return [text] if text.strip() else []
+    pieces: list[str] = []
+    start = 0
+    while len(text) - start > size:
+        end = start + size
+        breaks = [found.end() for found in _BREAK.finditer(text, start + size // 2, end)]
+        end = breaks[-1] if breaks else end
+        pieces.append(text[start:end])
+        start = end
+    pieces.append(text[start:])
+    return [piece for piece in pieces if piece.strip()]

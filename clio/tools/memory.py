@@ -10,7 +10,7 @@ from msgspec import structs
 
 from clio.errors import ToolFailed, ToolRetry, UserError
 from clio.memory.retrieval.evidence import passage
-from clio.memory.retrieval.results import LAYERS, UnifiedAnswer, UnifiedHit
+from clio.memory.retrieval.results import LAYERS, RecallAnswer, RecallHit
 from clio.memory.store.record import Provenance
 from clio.memory.store.versions import parse_when
 from clio.memory.system import MemorySystem
@@ -49,12 +49,12 @@ def recall_everywhere(memory: MemorySystem, call: MemoryCall, session: str) -> T
         raise ToolRetry(str(error)) from error
     layers = (call.layer,) if call.layer in LAYERS else LAYERS
     limit = call.limit if 0 < call.limit < MAX_SHOWN else MAX_SHOWN
-    found = memory.unified.recall(call.query, layers=layers, at=at, limit=limit, current=session)
+    found = memory.retriever.search(call.query, layers=layers, at=at, limit=limit, current=session)
     text = answer_text(found, scores=call.scores)
     return ToolOutput(text=text, summary=f"{len(found.hits)} found" if found.hits else "nothing found")
 
 
-def answer_text(found: UnifiedAnswer, *, scores: bool = False) -> str:
+def answer_text(found: RecallAnswer, *, scores: bool = False) -> str:
     """The answers, each on one line with its place and its time. scores: also why each was found."""
     lines = (
         [MEMORY_IS_DATA, *(_line(hit, scores) for hit in found.hits)]
@@ -64,7 +64,7 @@ def answer_text(found: UnifiedAnswer, *, scores: bool = False) -> str:
     return "\n".join([*lines, *(f"({sentence})" for sentence in found.left_out)])
 
 
-def _line(hit: UnifiedHit, scores: bool) -> str:
+def _line(hit: RecallHit, scores: bool) -> str:
     where = f"session {hit.where.session[-8:]}, {hit.id[-8:]}" if hit.layer == "L0" and hit.where else _short_id(hit.id)
     when = f", {minute(hit.when)}" if hit.when else ""
     because = ", ".join(one.words for one in hit.reasons if one.name in ("words", "title", "meaning", "same"))

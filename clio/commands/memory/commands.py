@@ -40,7 +40,7 @@ from clio.commands.memory.views import TIME_ROWS, search, show, show_list, stats
 from clio.commands.session_commands import around
 from clio.errors import UsageError
 from clio.memory.consolidation.consolidation import MAX_REPORTS, Report
-from clio.memory.retrieval.results import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, UnifiedAnswer, UnifiedHit
+from clio.memory.retrieval.results import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, RecallAnswer, RecallHit
 from clio.memory.store.ltm_upkeep import MAX_AGE_DAYS, MIN_CONFIDENCE, why_pruned
 from clio.memory.store.record import Entry
 from clio.memory.store.versions import parse_when
@@ -57,7 +57,7 @@ _SESSION_ID = 13
 _FROM = {"user": "you said", "assistant": "clio said", "tool": "a tool"}
 
 
-def hit_table(hits: Sequence[UnifiedHit], query: str, now: float, *, why: bool) -> Table:
+def hit_table(hits: Sequence[RecallHit], query: str, now: float, *, why: bool) -> Table:
     """The answers as a person looks them over; `now` in seconds since the epoch. why: each with all its reasons."""
     rows = tuple(
         (origin(hit), _what(hit, query) + (f" – {reasons_text(hit)}" if why else ""), *_ends(hit, now)) for hit in hits
@@ -65,23 +65,23 @@ def hit_table(hits: Sequence[UnifiedHit], query: str, now: float, *, why: bool) 
     return Table(columns=("from", "what", "age", "id"), rows=rows, wide=1)
 
 
-def origin(hit: UnifiedHit) -> str:
+def origin(hit: RecallHit) -> str:
     """What it is, in one or two words."""
     return _FROM.get(hit.kind, hit.kind) if hit.layer == "L0" else hit.kind.replace("limit", "hard limit")
 
 
-def reasons_text(hit: UnifiedHit) -> str:
+def reasons_text(hit: RecallHit) -> str:
     """All signals of a score with their numbers, in the order they were counted."""
     return f"{hit.score:.2f}: " + ", ".join(f"{reason.words} ({reason.value:g})" for reason in hit.reasons)
 
 
-def first_because(hit: UnifiedHit) -> str:
+def first_because(hit: RecallHit) -> str:
     """Why the first one is first, in a few words."""
     told = [reason.words for reason in hit.reasons if reason.name in ("words", "title", "meaning", "recency", "same")]
     return f"Best first; the first one {', '.join(told)}."
 
 
-def opening(hit: UnifiedHit, trims: "Iterable[Trim]") -> str:
+def opening(hit: RecallHit, trims: "Iterable[Trim]") -> str:
     """The command that shows it whole; empty where there is none. trims: of the running session."""
     match hit.source:
         case "memory":
@@ -101,7 +101,7 @@ def opening(hit: UnifiedHit, trims: "Iterable[Trim]") -> str:
             return ""
 
 
-def answer_data(query: str, answer: UnifiedAnswer, trims: "Sequence[Trim]") -> dict[str, Any]:
+def answer_data(query: str, answer: RecallAnswer, trims: "Sequence[Trim]") -> dict[str, Any]:
     """The answer in JSON's own types; times in seconds since the epoch. trims: of the running session."""
     return {
         "query": query,
@@ -112,7 +112,7 @@ def answer_data(query: str, answer: UnifiedAnswer, trims: "Sequence[Trim]") -> d
     }
 
 
-def _data(hit: UnifiedHit, command: str) -> dict[str, Any]:
+def _data(hit: RecallHit, command: str) -> dict[str, Any]:
     where = hit.where
     return {
         "layer": hit.layer,
@@ -132,7 +132,7 @@ def _data(hit: UnifiedHit, command: str) -> dict[str, Any]:
     }
 
 
-def _what(hit: UnifiedHit, query: str) -> str:
+def _what(hit: RecallHit, query: str) -> str:
     text = around(hit.text, query, _TEXT_CHARS)
     title = " ".join(hit.where.title.split()) if hit.where and hit.source == "session" else ""
     if title and not " ".join(hit.text.split()).startswith(title.rstrip("…")[:_TITLE_CHARS]):
@@ -140,7 +140,7 @@ def _what(hit: UnifiedHit, query: str) -> str:
     return f"{text} ({hit.label})" if hit.label else text
 
 
-def _ends(hit: UnifiedHit, now: float) -> tuple[str, str]:
+def _ends(hit: RecallHit, now: float) -> tuple[str, str]:
     match hit.source:
         case "memory" | "preference":
             id = hit.id[-SHORT_ID:]
@@ -153,7 +153,7 @@ def _ends(hit: UnifiedHit, now: float) -> tuple[str, str]:
     return short_age(now, hit.when), id
 
 
-def _session(hit: UnifiedHit) -> str:
+def _session(hit: RecallHit) -> str:
     return hit.where.session if hit.where else ""
 
 
@@ -161,7 +161,7 @@ def _word(key: str) -> str:
     return f'"{key}"' if any(character.isspace() for character in key) else key
 
 
-def missing(answer: UnifiedAnswer) -> str:
+def missing(answer: RecallAnswer) -> str:
     """What the answer lacks, and how many more there are."""
     parts = [f"{answer.more:,} more, see --limit" if answer.more else "", *answer.left_out]
     told = "; ".join(part for part in parts if part)
@@ -194,7 +194,7 @@ def recall(shell: Shell, argument: str) -> CommandResult:
         return refuse("Recall what? Write /recall with a few words; --layer, --at and --why narrow and explain")
     now = time.time()
     at = parse_when(given.options["--at"], now) if "--at" in given.options else None
-    answer = shell.memory.unified.recall(
+    answer = shell.memory.retriever.search(
         query,
         layers=_layers(given),
         at=at,

@@ -1,64 +1,115 @@
-"""What could be brought up for a question: typed memories with a word of it, turns that left the window, documents."""
+"""Candidates made from what the stores hold: memories, project memory, notes, styles, turns, documents."""
 
 import zlib
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, cast
 
-from clio.memory.retrieval.ranker import Candidate
+from clio.memory.retrieval.candidate import Candidate, Place
+from clio.memory.retrieval.scoring import rank
 from clio.memory.store.memories import Memories
-from clio.memory.store.record import MemoryRecord
+from clio.memory.store.record import Entry, Hit, Kind, MemoryRecord, Note, Provenance
+from clio.text.scoring import DAY_S, HARD_LIMIT_SCORE, decay_confidence
 
 if TYPE_CHECKING:
+    from clio.memory.styles.styles import StyleView
     from clio.memory.vectors.archived_turns import Neighbour
     from clio.memory.vectors.documents import DocumentHit
 
-
 MAX_CANDIDATES = 300
+"""So many memories that share a word with the question are weighed, by the typed-memory document's own order."""
 _TURN_STRENGTH = 0.7
 _DOCUMENT_STRENGTH = 0.6
 
 
-def of_memories(memories: Memories, question: str, now: float) -> Iterator[Candidate]:
-    """Facts, events and notes with a word of the question in any of its forms; preferences have their own place."""
-    for hit in memories.matching(question, MAX_CANDIDATES):
-        similarity = {
+def of_memories(memories: Memories, question: str, now: float, most: int = MAX_CANDIDATES) -> Iterator[Candidate]:
+    """Facts, events and notes with a word of the question in any of its forms; preferences have their own place.
+
+    The typed-memory document's own score and its parts are signals.
+    """
+    for hit in memories.matching(question, most):
+        of_document = {
             "similarity": round(hit.similarity, 3),
-            "recency": round(hit.recency, 3),
-            "score": round(hit.score, 3),
+            "seed_recency": round(hit.recency, 3),
+            "seed_score": round(hit.score, 3),
         }
-        yield of_record(hit.record, memories, now, similarity)
+        yield of_record(hit.record, memories, now, of_document)
 
 
 def of_record(
     record: MemoryRecord, memories: Memories, now: float, signals: Mapping[str, float] | None = None
 ) -> Candidate:
-    """A typed memory, as it is ranked. signals: what is to be said of it beside its importance."""
+    """A typed memory or a preference. signals: what is to be said of it beside its importance."""
+    is_preference = record.type == "preference"
+    is_limit = is_preference and record.score is not None and record.score <= HARD_LIMIT_SCORE
+    doubt = "what other sources say" if record.is_variant else ""
+    drifted = memories.drifted(record) if record.hashes else ""
     return Candidate(
-        source="memory",
+        source="preference" if is_preference else "memory",
         id=record.id,
-        text=record.content,
-        kind=record.type,
+        text=f"{record.content} ({record.reason})" if is_preference and record.reason else record.content,
+        kind="limit" if is_limit else record.type,
         said_by=record.provenance.asserted_by if record.provenance else "",
         keywords=record.keywords,
-        created=record.updated or record.created,
+        when=record.updated or record.created,
+        where=_place(record.provenance),
         strength=record.strength(now),
+        is_corroborated=bool(getattr(record, "is_corroborated", False)),
         signals={"importance": record.importance, **(signals or {})},
-        label=memories.drifted(record),
-        message=record.provenance.message if record.provenance else "",
+        label="; ".join(filter(None, (doubt, drifted))),
+    )
+
+
+def of_entry(entry: Entry, now: float) -> Candidate:
+    """An entry of the project memory. Its confidence fades by the day since it was last confirmed."""
+    when = entry.confirmed or entry.created
+    days = max(now - when, 0.0) / DAY_S if when else 0.0
+    return Candidate(
+        source="knowledge",
+        id=entry.id,
+        text=entry.line,
+        kind=entry.kind,
+        when=when,
+        where=_place(entry.provenance),
+        strength=decay_confidence(entry.confidence, days),
+        is_corroborated=bool(getattr(entry, "is_corroborated", False)),
+        signals={"confidence": entry.confidence, "times": float(entry.times)},
+    )
+
+
+def of_note(note: Note) -> Candidate:
+    """A keyed note; its key is a name it goes by."""
+    return Candidate(
+        source="note", id=note.key, text=note.content, kind="note", when=note.timestamp, keywords=(note.key,)
+    )
+
+
+def of_style(view: "StyleView") -> Candidate:
+    """A response style, with what it earned for which request."""
+    skill = view.skill
+    places = sorted(view.earned.items(), key=lambda pair: -pair[1].ratings)
+    earned = "; ".join(f"{intent}: {one.ups:.3g} up, {one.downs:.3g} down" for intent, one in places)
+    return Candidate(
+        source="style",
+        id=skill.id,
+        text=f"style {skill.name}: {skill.summary or skill.text} ({earned})",
+        kind="style",
+        when=max(one.last for one in view.earned.values()),
+        strength=max(one.confidence for one in view.earned.values()),
     )
 
 
 def of_turn(turn: "Neighbour", session: str) -> Candidate:
-    """A turn that left the window of this session or of another one, as it is ranked."""
+    """A turn that left the window of this session, or of another one."""
     here = turn.session == session
     handle = f"message {turn.message[-8:]}"
     return Candidate(
-        source="turn",
+        source="trimmed" if here else "session",
         id=f"{turn.session}/{turn.message}#{turn.piece}",
         text=turn.text,
         kind="said earlier in this session" if here else "said in an earlier session",
         role=turn.role,
-        created=turn.created,
+        when=turn.created,
+        where=Place(session=turn.session, message=turn.message),
         strength=_TURN_STRENGTH,
         distance=turn.distance,
         label=handle if here else f"session {turn.session[-8:]}, {handle}",
@@ -66,10 +117,10 @@ def of_turn(turn: "Neighbour", session: str) -> Candidate:
 
 
 def of_document(hit: "DocumentHit") -> Candidate:
-    """A window of a document, as it is ranked. Nobody vouches for what it says."""
+    """A window of a document; what it says is a quotation."""
     return Candidate(
         source="document",
-        id=f"{hit.path}:{hit.line}#{zlib.crc32(hit.text.encode()) & 0xFFFF:04x}",  # another text is told anew
+        id=f"{hit.path}:{hit.line}#{zlib.crc32(hit.text.encode()) & 0xFFFF:04x}",  # another text is told again
         text=hit.text,
         kind="from a document",
         said_by="document",
@@ -77,3 +128,26 @@ def of_document(hit: "DocumentHit") -> Candidate:
         distance=hit.distance,
         label=f"{hit.path}:{hit.line}" + (", changed since" if hit.changed else ""),
     )
+
+
+def search_project(query: str, entries: Iterable[Entry], notes: Iterable[Note], limit: int, now: float) -> list[Hit]:
+    """The best `limit` entries of the project memory and keyed notes that the query gives a reason for."""
+    candidates = [*(of_entry(entry, now) for entry in entries), *map(of_note, notes)]
+    found, _ = rank(query, candidates, now=now, limit=max(limit, 0), vectors=False, is_search=True)
+    return [
+        Hit(
+            kind="note" if one.candidate.source == "note" else cast(Kind, one.candidate.kind),
+            key=one.candidate.id if one.candidate.source == "note" else "",
+            id="" if one.candidate.source == "note" else one.candidate.id,
+            text=one.candidate.text,
+            timestamp=one.candidate.when,
+            score=one.score,
+        )
+        for one in found
+    ]
+
+
+def _place(provenance: Provenance | None) -> Place | None:
+    if provenance is None or not provenance.session:
+        return None
+    return Place(session=provenance.session, message=provenance.message)

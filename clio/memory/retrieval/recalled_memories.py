@@ -7,8 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from clio.memory.inert import one_line, quotation, seen
+from clio.memory.retrieval.candidate import Candidate, Source
 from clio.memory.retrieval.evidence import passage
-from clio.memory.retrieval.ranker import Candidate, Scored, Source
+from clio.memory.retrieval.scoring import Scored
 from clio.messages import AssistantMessage, Fragment, UserMessage, message_text
 from clio.sessions.session import Session
 from clio.text.scoring import drop_oldest
@@ -180,7 +181,7 @@ def _entry(one: Scored, date: Callable[[float], str], chars: int) -> BrainEntry:
         role=candidate.role,
         type=candidate.kind,
         content=passage(seen(candidate.text), one.said, chars),
-        when=date(candidate.created) if candidate.created else "",
+        when=date(candidate.when) if candidate.when else "",
         said_by=candidate.said_by,
         note=candidate.label,
     )

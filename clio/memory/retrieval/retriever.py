@@ -1,25 +1,46 @@
-"""One question to everything that is remembered: three layers, one ranking, each answer with its reasons."""
+"""One question to everything that is remembered: three layers, one score, each answer with its reasons."""
 
+import math
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
+
+from msgspec import structs
 
 from clio.errors import ClioError
 from clio.memory.apart import Apart
-from clio.memory.retrieval.results import DEFAULT_LIMIT, LAYERS, Found, Fusion, Layer, LearnedStyles, UnifiedAnswer
-from clio.memory.retrieval.sources import Kept, Said, until_of, with_distances
-from clio.memory.retrieval.unified_ranking import Ranking, Ruler
+from clio.memory.retrieval.candidate import Candidate, Engine, Place
+from clio.memory.retrieval.candidates import of_document, of_entry, of_memories, of_note, of_record, of_style, of_turn
+from clio.memory.retrieval.evidence import passage
+from clio.memory.retrieval.results import DEFAULT_LIMIT, LAYERS, Fusion, Layer, RecallAnswer, RecallHit
+from clio.memory.retrieval.scoring import Scored, Transcribed, rank
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories
 from clio.memory.store.notes import Notes
+from clio.memory.store.typed_index import Ranked, Shelf
+from clio.memory.store.typed_index import rank as seed_rank
+from clio.memory.store.versions import known_at, live_at
+from clio.memory.styles.styles import Styles
+from clio.memory.transcripts.query import ONLY_ASKS, asking_kind
 from clio.memory.transcripts.session_search import SessionRecall
-from clio.memory.transcripts.transcript_records import Having, Recall
+from clio.memory.transcripts.transcript_records import Having, TurnHit, TurnHits
 from clio.memory.vectors.meaning import Meaning
 from clio.text.formatting import format_count
+from clio.text.vocabulary import parse_question_words
+
+MAX_LIMIT = 200
+MOST_MEMORIES = 60
+"""So many memories of a kind that share a word with the query are weighed."""
+PASSAGES_FOR_EACH = 3
+LEAST_PASSAGES = 24
+"""So many passages of sessions are weighed for each answer, and so many at least: some only repeat others."""
+SNIPPET_CHARS = 300
+NEAREST = 12
+_ANY_DISTANCE = 2.0
 
 
-class Asking(Apart):
-    """One question's account. ms: by layer, in milliseconds."""
+class _Stores(Apart):
+    """One search's account of the stores it asks. ms: by layer, in milliseconds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,15 +57,10 @@ class Asking(Apart):
             self.ms[layer] = round(self.ms.get(layer, 0.0) + took, 2)
 
 
-MAX_LIMIT = 200
-HASHED_SHARE, REAL_SHARE = 0.0, 0.5
-"""What a vector counts: nothing where it is hashed from the same words, half where a model made it."""
+class Retriever:
+    """Asks every store of a project and of its user, and puts what they offer in one order.
 
-
-class UnifiedRecall:
-    """Asks every store of a project and of its person, and joins what they say.
-
-    styles: who knows what styles of answering have learned; None: nobody.
+    styles: None where nothing has been learned about styles.
     """
 
     def __init__(
@@ -54,16 +70,19 @@ class UnifiedRecall:
         memories: Memories,
         knowledge: LongTermMemory,
         notes: Notes,
-        styles: LearnedStyles | None = None,
+        styles: Styles | None = None,
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._said = Said(sessions, meaning)
-        self._kept = Kept(memories, knowledge, notes, styles)
+        self._sessions = sessions
         self._meaning = meaning
+        self._memories = memories
+        self._knowledge = knowledge
+        self._notes = notes
+        self._styles = styles
         self._clock = clock
 
-    def recall(
+    def search(
         self,
         query: str,
         *,
@@ -73,86 +92,235 @@ class UnifiedRecall:
         fusion: Fusion = "convex",
         current: str | None = None,
         use: bool = True,
-    ) -> UnifiedAnswer:
+    ) -> RecallAnswer:
         """What answers the query, the best first; nothing where nothing has its words.
 
         at: as of that time, in seconds since the epoch: what was said and known by then, in the words it had then.
         limit: drawn into 1 to 200. fusion: "rrf" joins the sources by rank instead of by score.
         current: id of the session that asks; of it only what left its window is an answer.
         use: memories among the answers count as used, which keeps them; never those of an earlier time.
-        What one store cannot give costs the others nothing and is named in `left_out`.
+        A store that fails costs the others nothing and is named in `left_out`.
         """
-        asking = Asking()
-        share = REAL_SHARE if self._meaning.is_real else HASHED_SHARE
-        found: list[Found] = []
-        spoken = Having()
+        stores = _Stores()
+        limit = min(max(limit, 1), MAX_LIMIT)
+        candidates: list[Candidate] = []
+        transcribed = Having()
         if "L0" in layers:
-            with asking.timed("L0"):
-                found += self._of_sessions(query, at, current, asking, real=share > 0)
-                spoken = asking.ask("how common words are", lambda: self._said.having(query), spoken)
-        kept: list[Layer] = [layer for layer in layers if layer != "L0"]
-        if at is not None and kept:
-            found += self._of_then(query, at, kept, asking)
+            with stores.timed("L0"):
+                candidates += self._said(query, at, current, limit, stores)
+                transcribed = stores.ask("how common words are", lambda: self._sessions.having(query), transcribed)
+        others: list[Layer] = [layer for layer in layers if layer != "L0"]
+        if at is not None and others:
+            candidates += self._remembered_then(query, at, others, stores)
         elif at is None:
-            found += self._of_now(query, kept, asking)
-        ruler = Ruler(query, (one.text for one in found if one.layer != "L0"), spoken)
-        ranking = Ranking(ruler, now=self._clock() if at is None else at, share=share)
-        hits, more = ([], 0) if ruler.is_blank else ranking.rank(found, fusion, min(max(limit, 1), MAX_LIMIT))
-        used = [hit.id for hit in hits if hit.source == "memory"]
+            candidates += self._remembered(query, others, stores)
+        found, more = rank(
+            query,
+            candidates,
+            now=self._clock() if at is None else at,
+            limit=limit,
+            transcribed=Transcribed(passages=transcribed.passages, words=transcribed.words),
+            vectors=self._meaning.is_real,
+            is_search=True,
+            fusion=fusion,
+        )
+        used = [one.candidate.id for one in found if one.candidate.source == "memory"]
         if used and use and at is None:
             with suppress(ClioError, OSError, TimeoutError):  # a disk that cannot be written can still be read
-                self._kept.use(used)
-        return UnifiedAnswer(hits=tuple(hits), more=more, left_out=tuple(asking.left_out), ms=asking.ms)
+                self._memories.apply(used)
+        return RecallAnswer(hits=tuple(map(_hit, found)), more=more, left_out=tuple(stores.left_out), ms=stores.ms)
 
-    def _of_sessions(
-        self, query: str, at: float | None, current: str | None, asking: Asking, *, real: bool
-    ) -> list[Found]:
-        said, until = self._said, until_of(at)
-        passages, recall = asking.ask(
+    def memories(self, query: str, limit: int = DEFAULT_LIMIT, type: str = "", *, use: bool = True) -> list[Ranked]:
+        """The typed memories and preferences that answer a query, the best first, each with the document's own score.
+
+        limit: 0 means ten, −1 all. type: only that one; "!fact" means all but facts.
+        use: they count as used from now on.
+        """
+        now = self._clock()
+        hits = {hit.record.id: hit for hit in (*self._memories.matching(query, MAX_LIMIT), *self._preferences(query))}
+        candidates = [of_record(hit.record, self._memories, now) for hit in hits.values()]
+        wanted, unwanted = ("", type[1:]) if type.startswith("!") else (type, "")
+        candidates = [
+            one
+            for one in candidates
+            if (kind := hits[one.id].record.type) != unwanted and (not wanted or kind == wanted)
+        ]
+        most = len(candidates) if limit < 0 else limit or DEFAULT_LIMIT
+        found, _ = rank(query, candidates, now=now, limit=most, vectors=False, is_search=True)
+        if use and found:
+            with suppress(OSError, TimeoutError):
+                self._memories.apply([one.candidate.id for one in found])
+        return [hits[one.candidate.id] for one in found]
+
+    def _said(self, query: str, at: float | None, current: str | None, limit: int, stores: _Stores) -> list[Candidate]:
+        """What was said in sessions, what left the window of the running one, and documents."""
+        until = math.inf if at is None else at
+        most = passages_for(limit)
+        hits = stores.ask(
             "earlier sessions are",
-            lambda: said.passages(query, current=current, until=until),
-            (list[Found](), Recall()),
+            lambda: self._sessions.turns(query, current=current, limit=most, until=until, deadline_s=2.0),
+            TurnHits(),
         )
-        _tell_unsearched(recall, asking)
-        turns = asking.ask(
-            "trimmed turns are",
-            lambda: said.trimmed(query, current=current, until=until, everywhere=real),
-            list[Found](),
-        )
-        found = with_distances(passages, turns)
+        for count, what in (
+            (hits.unsearched, "not looked at yet; ask again in a moment"),
+            (len(hits.unreadable), "not readable"),
+        ):
+            if count:
+                stores.tell(f"{format_count(count, 'session')} {what}")
+        passages = of_turn_hits(hits.turns)
+        turns = stores.ask("trimmed turns are", lambda: self._trimmed(query, current, until), list[Candidate]())
+        found = _with_distances(passages, turns)
         if at is None:
-            found += asking.ask("documents are", lambda: said.documents(query), list[Found]())
+            found += stores.ask("documents are", lambda: self._documents(query), list[Candidate]())
         return found
 
-    def _of_now(self, query: str, layers: Sequence[Layer], asking: Asking) -> list[Found]:
-        kept, now, none = self._kept, self._clock(), list[Found]()
-        found: list[Found] = []
+    def _trimmed(self, query: str, current: str | None, until: float) -> list[Candidate]:
+        """Turns near the query that left the window of the session that asks; of any session where a model embeds."""
+        archived, everywhere = self._meaning.ejected, self._meaning.is_real
+        if not archived.exist or not (current or everywhere):
+            return []
+        sessions = None if everywhere else [current or ""]
+        near = archived.search(query, sessions=sessions, count=NEAREST, limit=_ANY_DISTANCE)
+        return [
+            structs.replace(
+                of_turn(turn, current or ""),
+                id=turn.message,
+                kind=turn.role,
+                strength=None,
+                label="",
+                asks=turn.role == "user" and asking_kind(turn.text) == ONLY_ASKS,
+            )
+            for turn in near
+            if turn.created <= until
+        ]
+
+    def _documents(self, query: str) -> list[Candidate]:
+        """Windows of documents near the query. They are read as they are now, whatever was in them before."""
+        documents = self._meaning.documents
+        return [
+            structs.replace(
+                of_document(hit),
+                id=f"{hit.path}:{hit.line}",
+                kind="document",
+                strength=None,
+                label="changed since it was read" if hit.changed else "",
+            )
+            for hit in (documents.search(query, NEAREST) if documents.exist else ())
+        ]
+
+    def _remembered(self, query: str, layers: Sequence[Layer], stores: _Stores) -> list[Candidate]:
+        now, none = self._clock(), list[Candidate]()
+        memories, styles = self._memories, self._styles
+        found: list[Candidate] = []
         if "L1" in layers:
-            with asking.timed("L1"):
-                found += asking.ask("memories are", lambda: kept.memories(query, now), none)
-                found += asking.ask("project knowledge is", lambda: kept.knowledge(now), none)
-                found += asking.ask("notes are", kept.notes, none)
+            with stores.timed("L1"):
+                found += stores.ask(
+                    "memories are", lambda: list(of_memories(memories, query, now, MOST_MEMORIES)), none
+                )
+                found += stores.ask(
+                    "project knowledge is", lambda: [of_entry(one, now) for one in self._knowledge.read().entries], none
+                )
+                found += stores.ask("notes are", lambda: list(map(of_note, self._notes.newest_first())), none)
         if "L2" in layers:
-            with asking.timed("L2"):
-                found += asking.ask("preferences are", lambda: kept.preferences(query, now), none)
-                found += asking.ask("styles are", lambda: kept.styles(query), none)
+            with stores.timed("L2"):
+                found += stores.ask(
+                    "preferences are",
+                    lambda: [of_record(hit.record, memories, now) for hit in self._preferences(query)],
+                    none,
+                )
+                if styles is not None:
+                    rated = (view for view in styles.views() if view.earned)
+                    found += stores.ask("styles are", lambda: list(map(of_style, rated)), none)
         return found
 
-    def _of_then(self, query: str, at: float, layers: Sequence[Layer], asking: Asking) -> list[Found]:
+    def _preferences(self, query: str) -> list[Ranked]:
+        forms = _forms(query)
+        scopes = (self._memories.user, self._memories.project)
+        return [hit for store in scopes for hit in store.peek(forms, MOST_MEMORIES, "preference")] if forms else []
+
+    def _remembered_then(self, query: str, at: float, layers: Sequence[Layer], stores: _Stores) -> list[Candidate]:
         """Both layers of an earlier time are read from one history."""
-        kept, none = self._kept, list[Found]()
-        with asking.timed(layers[0]):
-            found = asking.ask("memories are", lambda: kept.memories_then(query, at), none)
+        none = list[Candidate]()
+        with stores.timed(layers[0]):
+            found = stores.ask("memories are", lambda: self._memories_then(query, at), none)
             if "L1" in layers:
-                found += asking.ask("project knowledge is", lambda: kept.knowledge_then(at), none)
-                found += asking.ask("notes are", lambda: [note for note in kept.notes() if note.when <= at], none)
+                found += stores.ask("project knowledge is", lambda: self._knowledge_then(at), none)
+                notes = stores.ask("notes are", lambda: list(map(of_note, self._notes.newest_first())), none)
+                found += [note for note in notes if note.when <= at]
         return [one for one in found if one.layer in layers]
 
+    def _memories_then(self, query: str, at: float) -> list[Candidate]:
+        shelf = Shelf()
+        for record in live_at(self._memories.versions(), at):
+            shelf.put(record)
+        ranked = seed_rank(shelf, _forms(query), MOST_MEMORIES, at)
+        return [of_record(hit.record, self._memories, at) for hit in ranked]
 
-def _tell_unsearched(recall: Recall, asking: Asking) -> None:
-    for count, what in (
-        (recall.unsearched, "not looked at yet; ask again in a moment"),
-        (len(recall.unreadable), "not readable"),
-    ):
-        if count:
-            asking.tell(f"{format_count(count, 'session')} {what}")
+    def _knowledge_then(self, at: float) -> list[Candidate]:
+        return [of_entry(entry, at) for entry in known_at(self._knowledge.versions(), at)]
+
+
+def passages_for(limit: int) -> int:
+    """How many passages of sessions are weighed for an answer of that many hits."""
+    return max(PASSAGES_FOR_EACH * limit, LEAST_PASSAGES)
+
+
+def of_turn_hits(turns: Iterable[TurnHit]) -> list[Candidate]:
+    """The passages the transcript index ranked, as candidates."""
+    return [
+        Candidate(
+            source="session",
+            id=turn.message_id,
+            text=turn.text,
+            kind=turn.role,
+            role=turn.role,
+            when=turn.created,
+            where=Place(session=turn.session_id, message=turn.message_id, title=turn.session_name),
+            engine=Engine(
+                share=turn.share,
+                covered=turn.covered,
+                words=turn.words,
+                is_dated=turn.is_dated,
+                title=turn.title,
+            ),
+            asks=turn.only_asks,
+        )
+        for turn in turns
+    ]
+
+
+def _with_distances(passages: Sequence[Candidate], turns: Sequence[Candidate]) -> list[Candidate]:
+    """Passages and turns, each message once: where both have one, the passage with the turn's distance."""
+    distances: Mapping[tuple[str, str], float | None] = {_message(turn): turn.distance for turn in turns}
+    known = {_message(one) for one in passages}
+    found = [structs.replace(one, distance=distances.get(_message(one))) for one in passages]
+    return [*found, *(turn for turn in turns if _message(turn) not in known)]
+
+
+def _message(candidate: Candidate) -> tuple[str, str]:
+    return (candidate.where.session, candidate.where.message) if candidate.where else ("", candidate.id)
+
+
+def _hit(one: Scored) -> RecallHit:
+    candidate = one.candidate
+    text = one.fit.text if candidate.layer != "L0" else passage(one.fit.text, one.said, SNIPPET_CHARS)
+    return RecallHit(
+        layer=candidate.layer,
+        source=candidate.source,
+        kind=candidate.kind,
+        id=candidate.id,
+        text=text,
+        when=candidate.when,
+        score=round(one.score, 4),
+        reasons=one.reasons,
+        where=candidate.where,
+        also=one.also,
+        label=candidate.label,
+    )
+
+
+def _forms(query: str) -> frozenset[str]:
+    """The words of a query that say something, in all their forms."""
+    said = parse_question_words(query)
+    telling = [word for word in said if not word.is_common] or said
+    return frozenset(form for word in telling for form in word.forms)

@@ -17,9 +17,10 @@ from clio.memory.preferences.preferences import (
     tastes_fragment,
 )
 from clio.memory.preferences.task_types import ScenarioBook
+from clio.memory.retrieval.candidate import Candidate
 from clio.memory.retrieval.candidates import of_document, of_memories, of_record, of_turn
-from clio.memory.retrieval.ranker import Candidate, Scored, rank
 from clio.memory.retrieval.recalled_memories import Brain, RequestText
+from clio.memory.retrieval.scoring import Scored, rank, without_query
 from clio.memory.retrieval.why import WhyItem
 from clio.memory.store.memories import Memories
 from clio.memory.store.record import MemoryRecord
@@ -189,7 +190,7 @@ class TurnMemory:
             *self._of_turns(text, session),
             *(of_document(hit) for hit in documents),
         ]
-        found = rank(text, candidates, now=now, most=MAX_ACCOUNTED)
+        found, _ = rank(text, candidates, now=now, limit=MAX_ACCOUNTED)
         window = RequestText(session, [*shown, text])
         held = [one for one in found if not self._brain.is_told(one.candidate.id) and window.has(one.candidate)]
         new = [one for one in found if one not in held]
@@ -213,12 +214,7 @@ class TurnMemory:
         self._brain.drop(stale)
         new = [live[id] if id in live else self._memories.successor(id) for id in told]
         return [
-            Scored(
-                candidate=of_record(record, self._memories, now),
-                score=0.0,
-                signals={},
-                reason="takes the place of what was told before",
-            )
+            without_query(of_record(record, self._memories, now), "takes the place of what was told before", now)
             for record in new
             if record is not None and record.id not in found
         ]
@@ -244,7 +240,7 @@ class TurnMemory:
             text=candidate.text,
             reason=one.reason + before + but,
             signals=one.signals | {"rank": one.score},
-            age_s=max(now - candidate.created, 0.0) if candidate.created else None,
+            age_s=max(now - candidate.when, 0.0) if candidate.when else None,
             tokens=_tokens(candidate.text),
             included=included,
         )

@@ -179,16 +179,16 @@ class KnownOfProject:
         return self._notes.delete(key)
 
     def search(self, query: str, limit: int = 10) -> tuple[Hit, ...]:
-        """Notes and project knowledge ranked together; what shares no word with the query is no answer.
+        """Notes and project knowledge ranked together; what the query gives no reason for is no answer.
 
         What is found counts as used.
         """
         self._refuse_incognito()
-        from clio.memory.retrieval.unified_ranking import rank
+        from clio.memory.retrieval.candidates import search_project
 
-        hits = rank(query, self._known.read(), self._notes.newest_first(), limit)
+        hits = search_project(query, self._known.read().entries, self._notes.newest_first(), limit, self._clock())
         self.use([hit.id for hit in hits if hit.id])
-        return hits
+        return tuple(hits)
 
     @cached_property
     def _notes(self) -> "Notes":

@@ -14,13 +14,14 @@ from msgspec import structs
 from clio.errors import StorageError
 from clio.memory.transcripts.database import Database, RecallIndexBusy, RecallIndexUnusable, Ref, TextBlocks
 from clio.memory.transcripts.index_queries import PASSAGE_BITS, ROLES, Candidates, ref_at, short_id
-from clio.memory.transcripts.query import asking_kind, indexable, parse, passages
+from clio.memory.transcripts.query import asking_kind, indexable, parse
 from clio.memory.transcripts.search import Search
-from clio.memory.transcripts.transcript_records import Having, Recalled, SessionDoc, SessionHit, TurnDoc
+from clio.memory.transcripts.transcript_records import Having, Recalled, SessionDoc, SessionHit, TurnDoc, TurnHit
 from clio.messages import Commit
 from clio.storage.documents import set_file_aside
 from clio.storage.files import NO_FOLLOW, make_ignored_folder
 from clio.storage.locks import FileLock
+from clio.text.formatting import split_passages
 
 COMMITS_SHOWN = 5
 
@@ -143,6 +144,12 @@ class RecallIndex:
         find = search.for_reading if for_reading else search.sessions
         return find(max(limit, 0), max(passages, 0), total)
 
+    def turn_hits(
+        self, query: str, *, exclude: frozenset[str] = frozenset(), limit: int = 30, until: float = math.inf
+    ) -> tuple[TurnHit, ...]:
+        """Single turns of all sessions that answer a query, the best first; see `search`."""
+        return Search(Candidates(self._database), parse(query), exclude, until).turn_hits(max(limit, 0))
+
     def with_commits(self, hit: SessionHit) -> SessionHit:
         """The session with the commits made in it, of many those made nearest to its passages."""
         ((key,),) = self._database.rows("SELECT coalesce(max(id), -1) FROM sessions WHERE name = ?", (hit.session_id,))
@@ -258,7 +265,7 @@ class RecallIndex:
         self._database.run_many(f"INSERT INTO {table} ({table}, rowid, text) VALUES ('delete', ?, ?)", rows)
 
     def _count(self, text: str, sign: int) -> None:
-        pieces = passages(text)
+        pieces = split_passages(text)
         self._database.run(
             "UPDATE totals SET passages = passages + ?, chars = chars + ?",
             (sign * len(pieces), sign * sum(map(len, pieces))),
@@ -266,7 +273,7 @@ class RecallIndex:
 
 
 def _rows(key: int, text: str) -> Iterator[tuple[int, str]]:
-    for number, piece in enumerate(passages(text)):
+    for number, piece in enumerate(split_passages(text)):
         yield key << PASSAGE_BITS | number, indexable(piece)
 
 

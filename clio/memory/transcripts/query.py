@@ -11,32 +11,6 @@ from msgspec import Struct
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import STOP_WORDS, porter_stem
 
-PASSAGE_CHARS = 700
-MAX_PASSAGES = 120
-_BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?])\s")
-
-
-def passages(text: str) -> list[str]:
-    """The text in pieces of up to 700 characters, cut where a paragraph, a line or a sentence ends; none is empty.
-
-    Put together they are the text, but for empty lines. One that would give more than 120 pieces is cut into
-    longer ones.
-    """
-    size = max(PASSAGE_CHARS, -(-len(text) // MAX_PASSAGES) * 2)
-    if len(text) <= size:
-        return [text] if text.strip() else []
-    pieces: list[str] = []
-    start = 0
-    while len(text) - start > size:
-        end = start + size
-        breaks = [found.end() for found in _BREAK.finditer(text, start + size // 2, end)]
-        end = breaks[-1] if breaks else end
-        pieces.append(text[start:end])
-        start = end
-    pieces.append(text[start:])
-    return [piece for piece in pieces if piece.strip()]
-
-
 _IRREGULAR = """
 arise arose arisen|awake awoke|bear bore born|beat beaten|become became|begin began begun|bend bent|bind bound
 bite bit bitten|bleed bled|blow blew blown|break broke broken|breed bred|bring brought|build built|burn burnt
@@ -179,12 +153,13 @@ class Term(Struct, frozen=True, kw_only=True):
     """A word that is searched for.
 
     forms: it, its other forms, and things of its kind. stems: it and its other forms stemmed, its own first.
-    kinds: the stems of things of its kind.
+    kinds: the stems of things of its kind. is_guess: it is nowhere as it was typed, and read as a word like it.
     """
 
     forms: tuple[str, ...]
     stems: tuple[str, ...]
     kinds: tuple[str, ...] = ()
+    is_guess: bool = False
 
 
 _MONTHS = "january february march april may june july august september october november december".split()

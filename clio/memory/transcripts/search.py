@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import structs
 
 from clio.memory.transcripts.index_queries import Candidates
-from clio.memory.transcripts.query import Query, Term, folded_words, passages, stems
+from clio.memory.transcripts.query import ONLY_ASKS, Query, Term, folded_words, stems
 from clio.memory.transcripts.ranking import (
     OF_ASSISTANT,
     SPREAD,
@@ -34,7 +34,8 @@ from clio.memory.transcripts.ranking import (
     one_of_each_exchange,
     weigher,
 )
-from clio.memory.transcripts.transcript_records import Recalled, Said, SessionHit, Signals
+from clio.memory.transcripts.transcript_records import Recalled, Said, SessionHit, Signals, TurnHit
+from clio.text.formatting import split_passages
 from clio.text.vocabulary import porter_stem
 
 SNIPPET_CHARS = 300
@@ -84,6 +85,8 @@ WEIGHED = 48
 DATED = 200
 """So many turns of a named date are looked at, whatever they say."""
 DATED_YEARS = 5
+GUESS = 0.5
+"""What a word that was read as another one counts, of what it is worth to have it."""
 NEIGHBOURS_OF = 20
 """Of how many of the best turns the neighbours may be an answer too."""
 WEIGHED_OUTPUTS = 60
@@ -112,11 +115,50 @@ class Search:
 
     def turns(self, limit: int) -> tuple[Recalled, ...]:
         """Single turns, the best first."""
+        return self._shown(self._ranked_turns(limit))
+
+    def turn_hits(self, limit: int) -> tuple[TurnHit, ...]:
+        """Single turns, the best first, each with its best passage and without a snippet."""
+        ranked = self._ranked_turns(limit)
+        keys = [item.turn.key for item in ranked]
+        texts, messages = self._candidates.texts(keys, self._column), self._candidates.messages(keys)
+        about = self._candidates.sessions({item.turn.session for item in ranked})
+        found = {(item.turn.session, item.turn.place): item.found for item in ranked}
+        best = max((item.score for item in ranked), default=0.0) or 1.0
+        possible = sum(self._rarities) or 1.0
+        certain = [GUESS if term.is_guess else 1.0 for term in self._query.terms]
+        titles = {session: set(stems(title)) for session, (_, title, _) in about.items()}
+
+        def hit(item: Scored) -> TurnHit:
+            turn = item.turn
+            around = [found.get((turn.session, turn.place + step), frozenset[int]()) for step in (-1, 0, 1)]
+            said = frozenset[int]().union(*around)
+            in_title = sum(not titles[turn.session].isdisjoint(term.stems) for term in self._query.terms)
+            name, title, updated = about[turn.session]
+            passage = self._passage(item, texts[turn.key])
+            return TurnHit(
+                session_id=name,
+                session_name=title,
+                message_id=messages[turn.key],
+                role=turn.role,
+                created=turn.created or updated,
+                text=passage,
+                share=min(item.score / best, 1.0),
+                covered=sum(self._rarities[place] * certain[place] for place in said) / possible,
+                words=sum(certain[place] == 1.0 for place in said),
+                is_dated=any(date.includes(turn.created) for date in self._query.dates),
+                title=0.0 if _is_title(title, passage) else in_title / max(len(self._query.terms), 1),
+                only_asks=turn.role == "user" and turn.asks == ONLY_ASKS,
+            )
+
+        return tuple(map(hit, ranked))
+
+    def _ranked_turns(self, limit: int) -> list[Scored]:
         scored = self._scored()
         if self._query.scope == "text":
             scored += self._neighbours(scored)
             scored += self._dated(scored)
-        return self._shown(self._in_context(scored, self._titles())[:limit])
+        return self._in_context(scored, self._titles())[:limit]
 
     def sessions(self, limit: int, passages: int, total: int) -> tuple[SessionHit, ...]:
         """Sessions by their best turn, each with its best turns; those next to a better one are left out.
@@ -296,7 +338,7 @@ class Search:
         best: dict[int, Scored] = {}
         ratio = 1.0
         for candidate in head:
-            weighing = weigh(stems(passages(texts[candidate.turn.key])[candidate.number]))
+            weighing = weigh(stems(split_passages(texts[candidate.turn.key])[candidate.number]))
             ratio = min(ratio, weighing.score / candidate.score) if candidate.score > 0 else ratio
             _keep(best, _scored(candidate.turn, weighing, candidate.number))
         for candidate in tail:
@@ -308,7 +350,11 @@ class Search:
         terms: list[Term] = []
         for term, count in zip(query.terms, counts, strict=True):
             meant = "" if count else self._candidates.spelt_like(term.stems[0])
-            with_meant = Term(forms=(*term.forms, meant), stems=(*term.stems, meant)) if meant else term
+            with_meant = term
+            if meant:
+                with_meant = structs.replace(
+                    term, forms=(*term.forms, meant), stems=(*term.stems, meant), is_guess=True
+                )
             terms.append(with_meant)
         return structs.replace(query, terms=tuple(terms))
 
@@ -336,7 +382,7 @@ class Search:
 
     def _recalled(self, item: Scored, text: str, message: str, about: tuple[str, str, float]) -> Recalled:
         name, title, _ = about
-        shown = text[:MAX_OUTPUT_CHARS] if self._column == "output" else passages(text)[item.passage]
+        shown = self._passage(item, text)
         return Recalled(
             session_id=name,
             session_name=title,
@@ -347,6 +393,9 @@ class Search:
             score=round(item.score, 3),
             signals=self._signals(stems(shown), set(stems(title))),
         )
+
+    def _passage(self, item: Scored, text: str) -> str:
+        return text[:MAX_OUTPUT_CHARS] if self._column == "output" else split_passages(text)[item.passage]
 
     def _signals(self, text: Sequence[str], title: set[str]) -> Signals:
         query = self._query
@@ -371,6 +420,12 @@ def _scored(turn: Turn, weighing: Weighing, passage: int = 0) -> Scored:
         found=weighing.found,
         tells_change=weighing.tells_change,
     )
+
+
+def _is_title(title: str, passage: str) -> bool:
+    """Whether the session is called by these very words, as one without a name is."""
+    begin = " ".join(title.split()).rstrip("…")[:40]
+    return bool(begin) and " ".join(passage.split()).startswith(begin)
 
 
 def _keep(best: dict[int, Scored], item: Scored) -> None:

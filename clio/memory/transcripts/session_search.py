@@ -16,7 +16,7 @@ from clio.memory.transcripts.database import RecallIndexBusy
 from clio.memory.transcripts.index import CacheFile, RecallIndex
 from clio.memory.transcripts.query import parse
 from clio.memory.transcripts.session_sync import SessionSync
-from clio.memory.transcripts.transcript_records import Having, Recall, SessionHit
+from clio.memory.transcripts.transcript_records import Having, Recall, SessionHit, TurnHit, TurnHits
 from clio.sessions.listing import find_session_ids, list_file_names
 from clio.sessions.store import SessionStore
 from clio.text.default_callbacks import never_stop
@@ -77,36 +77,71 @@ class SessionRecall:
         Raises RecallIndexBusy where another process keeps the index to itself; OSError where the sessions' folder
         cannot be read; StorageError where this Python cannot search.
         """
-        skip = frozenset({current}) if current and not include_current else frozenset[str]()
         ids = find_session_ids(list_file_names(self._store.folder))
+
+        def act(index: RecallIndex, out: frozenset[str]) -> tuple[SessionHit, ...]:
+            found = index.search(
+                query,
+                exclude=out,
+                limit=max(max_sessions, 0),
+                passages=max(max_results, 0),
+                total=max_results,
+                until=until,
+                for_reading=for_reading,
+            )
+            found = _shared_out(found, current, max_results)
+            return _with_handles(map(index.with_commits, found), ids) if for_reading else found
+
+        left_out = current if not include_current else None
+        hits, unreadable, unsearched = self._up_to_date(query, ids, left_out, deadline_s, act, ())
+        return Recall(sessions=hits, unreadable=unreadable, unsearched=unsearched)
+
+    def turns(
+        self,
+        query: str,
+        *,
+        current: str | None = None,
+        limit: int = 30,
+        deadline_s: float = 2.0,
+        until: float = math.inf,
+    ) -> TurnHits:
+        """Single turns of all sessions but the current one, the best first. See `search`; raises what it raises."""
+        ids = find_session_ids(list_file_names(self._store.folder))
+
+        def act(index: RecallIndex, out: frozenset[str]) -> tuple[TurnHit, ...]:
+            return index.turn_hits(query, exclude=out, limit=limit, until=until)
+
+        hits, unreadable, unsearched = self._up_to_date(query, ids, current, deadline_s, act, ())
+        return TurnHits(turns=hits, unreadable=unreadable, unsearched=unsearched)
+
+    def _up_to_date(
+        self,
+        query: str,
+        ids: set[str],
+        left_out: str | None,
+        deadline_s: float,
+        act: Callable[[RecallIndex, frozenset[str]], T],
+        nothing: T,
+    ) -> tuple[T, tuple[str, ...], int]:
+        """What `act` says of the index brought up to date; the ids of unreadable sessions; how many wait.
+
+        act: called with the index and the ids of the sessions to leave out. nothing: the answer where no session is.
+        """
+        skip = frozenset({left_out}) if left_out else frozenset[str]()
         skip |= frozenset(self._store.find_foreign(ids))  # what came with the project is not the user's
         outputs = parse(query).scope == "output"
         end = time.monotonic() + deadline_s
         with self._lock:
             if self._nothing_there():
-                return Recall()
+                return nothing, (), 0
 
-            def act(index: RecallIndex) -> tuple[SessionHit, ...]:
+            def caught_up(index: RecallIndex) -> T:
                 self._catch_up(index, end, skip, outputs=outputs)
-                out = skip | self._sync.gone
-                found = index.search(
-                    query,
-                    exclude=out,
-                    limit=max(max_sessions, 0),
-                    passages=max(max_results, 0),
-                    total=max_results,
-                    until=until,
-                    for_reading=for_reading,
-                )
-                found = _shared_out(found, current, max_results)
-                return _with_handles(map(index.with_commits, found), ids) if for_reading else found
+                return act(index, skip | self._sync.gone)
 
-            hits = self._healed(act)
-            return Recall(
-                sessions=hits,
-                unreadable=tuple(id for id in self._sync.unreadable if id not in skip),
-                unsearched=self._sync.waiting(skip, outputs=outputs),
-            )
+            found = self._healed(caught_up)
+            unreadable = tuple(id for id in self._sync.unreadable if id not in skip)
+            return found, unreadable, self._sync.waiting(skip, outputs=outputs)
 
     def having(self, query: str) -> Having:
         """How common the words of a query are in what is indexed by now. Raises what `search` raises."""

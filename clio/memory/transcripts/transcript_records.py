@@ -100,6 +100,36 @@ class SessionHit(Struct, frozen=True, kw_only=True):
     more_commits: int = 0
 
 
+class TurnHit(Struct, frozen=True, kw_only=True):
+    """One turn that answers a query, as the index ranks it. text: its best passage, up to about 700 characters.
+
+    share: of the best turn's score, 0.0 to 1.0. covered: the share of the query, by weight, that the turn and those
+    next to it have; words: how many words of it. is_dated: it is of a date that the query names. title: the share of
+    the query that the session's title has. only_asks: the user asks in it, and states nothing.
+    """
+
+    session_id: str
+    session_name: str
+    message_id: str
+    role: str
+    created: float
+    text: str
+    share: float
+    covered: float = 0.0
+    words: int = 0
+    is_dated: bool = False
+    title: float = 0.0
+    only_asks: bool = False
+
+
+class TurnHits(Struct, frozen=True, kw_only=True):
+    """The turns that answer a query, the best first. unreadable, unsearched: see `Recall`."""
+
+    turns: tuple[TurnHit, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    unsearched: int = 0
+
+
 class Having(Struct, frozen=True, kw_only=True):
     """How common words are: how many passages there are, and in how many of them each word of a query stands."""
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.memory.retrieval.candidates import of_memories
-from clio.memory.retrieval.ranker import Scored, rank
+from clio.memory.retrieval.scoring import Scored, rank
 from clio.memory.retrieval.turn_memory import MAX_RECALLED
 from clio.memory.store.memories import Memories
 from clio.memory.store.record import MemoryRecord, MemoryType
@@ -162,7 +162,8 @@ def filled(folder: Path, said: Sequence[Said]) -> Memories:
 
 def ask(memories: Memories, question: str) -> list[Scored]:
     """What would enter the brain."""
-    return rank(question, list(of_memories(memories, question, NOW)), now=NOW, most=MAX_RECALLED)
+    found, _ = rank(question, list(of_memories(memories, question, NOW)), now=NOW, limit=MAX_RECALLED)
+    return found
 
 
 def quality(found: Sequence[Answer]) -> Quality:

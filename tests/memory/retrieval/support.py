@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
-from clio.memory.retrieval.results import UnifiedAnswer
+from clio.memory.retrieval.results import RecallAnswer
 from clio.memory.store.record import Entry, Kind, Provenance
 from clio.memory.system import MemorySystem
 from clio.memory.vectors.embedders import Embedder, Row
@@ -76,11 +76,11 @@ class Topics:
         return array("f", [value / size for value in row])
 
 
-def ids(answer: UnifiedAnswer) -> list[str]:
+def ids(answer: RecallAnswer) -> list[str]:
     """What was found, the best first."""
     return [hit.id for hit in answer.hits]
 
 
-def sources(answer: UnifiedAnswer) -> set[str]:
+def sources(answer: RecallAnswer) -> set[str]:
     """From which stores."""
     return {hit.source for hit in answer.hits}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.retrieval.ranker import Candidate, Scored
+from clio.memory.retrieval.candidate import Candidate
 from clio.memory.retrieval.recalled_memories import (
     ABOUT,
     LEAD,
@@ -18,6 +18,7 @@ from clio.memory.retrieval.recalled_memories import (
     envelope,
     plain_lines,
 )
+from clio.memory.retrieval.scoring import Scored, rank, without_query
 from clio.text.scoring import compute_recall_budget
 from tests.support.recalled import recalled_lines
 
@@ -25,7 +26,7 @@ from tests.support.recalled import recalled_lines
 def scored(id: str, text: str = "", **fields: object) -> Scored:
     given = {"source": "memory", "id": id, "text": text or f"memory {id}"} | fields
     candidate = Candidate(**given)  # pyright: ignore[reportArgumentType]
-    return Scored(candidate=candidate, score=1.0, signals={}, reason="")
+    return without_query(candidate, "", 0.0)
 
 
 def date(timestamp: float) -> str:
@@ -55,7 +56,7 @@ def test_an_empty_brain_is_no_fragment() -> None:
 
 def test_each_is_one_line_with_its_date_and_its_source() -> None:
     brain = Brain(1_000, words)
-    brain.push([scored("a", role="user", kind="fact", created=5.0, said_by="tool", label="its file is gone")], date)
+    brain.push([scored("a", role="user", kind="fact", when=5.0, said_by="tool", label="its file is gone")], date)
     fragment = brain.fragment()
     assert fragment is not None and fragment.whole and fragment.name == "memories"
     assert fragment.text.splitlines() == [
@@ -122,13 +123,13 @@ def test_each_is_told_once_and_all_again_after_a_trim() -> None:
 
 def test_other_words_or_another_label_are_told_and_a_later_date_is_not() -> None:
     brain = Brain(1_000, words)
-    brain.push([scored("a", "port 1", created=1.0)], date)
+    brain.push([scored("a", "port 1", when=1.0)], date)
     told(brain)
-    brain.push([scored("a", "port 1", created=2.0)], date)
+    brain.push([scored("a", "port 1", when=2.0)], date)
     assert not told(brain)
-    brain.push([scored("a", "port 2", created=2.0)], date)
+    brain.push([scored("a", "port 2", when=2.0)], date)
     assert contents(brain) == ["port 2"]
-    brain.push([scored("a", "port 2", created=2.0, label="its file has changed since")], date)
+    brain.push([scored("a", "port 2", when=2.0, label="its file has changed since")], date)
     assert [entry["note"] for entry in told(brain)] == ["its file has changed since"]
 
 
@@ -171,8 +172,8 @@ def test_text_stays_text(text: str) -> None:
 def test_a_long_memory_shows_what_was_asked_for() -> None:
     text = "something else " * 400 + "the port is 8443 " + "something else " * 400
     brain = Brain(10_000, words)
-    one = scored("a", text)
-    brain.push([Scored(candidate=one.candidate, score=1.0, signals={}, reason="", said=frozenset({"port"}))], date)
+    found, _ = rank("which port is it", [scored("a", text).candidate], now=0.0)
+    brain.push(found, date)
     [content] = contents(brain)
     assert "port is 8443" in content and len(content) <= MAX_ENTRY_CHARS
 
@@ -196,7 +197,7 @@ def test_the_same_pushes_give_the_same_bytes() -> None:
     texts: list[str] = []
     for _ in range(2):
         brain = Brain(1_000, words)
-        brain.push([scored("a", created=1.0), scored("b")], date)
+        brain.push([scored("a", when=1.0), scored("b")], date)
         fragment = brain.fragment()
         texts.append(fragment.text if fragment else "")
     assert texts[0] == texts[1] != ""
@@ -209,5 +210,5 @@ def test_the_budget_is_300_tokens_on_a_window_of_32k_and_in_proportion_on_others
 
 def test_a_budget_of_300_tokens_holds_three_long_memories() -> None:
     brain = Brain(300, lambda text: -(-len(text) // 4))
-    kept, _ = brain.push([scored(id, f"memory {id} " + "of many words " * 60, created=1.0) for id in "abcd"], date)
+    kept, _ = brain.push([scored(id, f"memory {id} " + "of many words " * 60, when=1.0) for id in "abcd"], date)
     assert len(kept) >= 3

@@ -6,23 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.retrieval.ranker import Candidate, Scored, rank
+from clio.memory.retrieval.candidate import Candidate
+from clio.memory.retrieval.scoring import Scored, rank
 
 NOW = 1_700_000_000.0
 DAY_S = 86_400.0
 
 
 def memory(text: str, id: str = "", **fields: object) -> Candidate:
-    given = {"source": "memory", "id": id or text, "text": text, "created": NOW - 3 * DAY_S} | fields
+    given = {"source": "memory", "id": id or text, "text": text, "when": NOW - 3 * DAY_S} | fields
     return Candidate(**given)  # pyright: ignore[reportArgumentType]
 
 
 def ids(question: str, *candidates: Candidate) -> list[str]:
-    return [one.candidate.id for one in rank(question, candidates, now=NOW)]
+    return [one.candidate.id for one in rank(question, candidates, now=NOW)[0]]
 
 
 def only(question: str, *candidates: Candidate) -> Scored:
-    [found] = rank(question, candidates, now=NOW)
+    [found], _ = rank(question, candidates, now=NOW)
     return found
 
 
@@ -107,8 +108,8 @@ def test_what_falls_far_behind_the_best_stays_out() -> None:
 
 
 def test_age_breaks_a_tie_and_nothing_more() -> None:
-    new = memory("Carts expire in 30 days", "new", created=NOW)
-    old = memory("Vouchers expire in 90 days", "old", created=NOW - 400 * DAY_S)
+    new = memory("Carts expire in 30 days", "new", when=NOW)
+    old = memory("Vouchers expire in 90 days", "old", when=NOW - 400 * DAY_S)
     assert ids("when do carts and vouchers expire", old, new) == ["new", "old"]
     assert ids("when do vouchers expire", new, old) == ["old"]
 
@@ -145,10 +146,10 @@ def test_a_near_vector_lifts_and_a_far_one_lowers() -> None:
 def test_the_reason_is_one_short_sentence_and_the_signals_have_names() -> None:
     found = only("which port does staging use", PORT, LINT)
     assert found.reason == "says port, staging; importance 0.8, 3 days old"
-    assert found.signals.keys() == {"importance", "hits", "relevance", "strength"}
+    assert found.signals.keys() == {"importance", "hits", "evidence", "words", "recency", "tier"}
     assert found.signals["hits"] == 2.0
-    assert only("is ruff set up?", memory("Line length 100", keywords=("ruff",), created=NOW)).reason == (
-        "goes by ruff; said today"
+    assert only("is ruff set up?", memory("Line length 100", keywords=("ruff",), when=NOW)).reason == (
+        "goes by ruff; from today"
     )
 
 
@@ -160,7 +161,8 @@ def test_a_pasted_log_costs_little_and_is_asked_about_by_its_ends() -> None:
 
 def test_no_more_than_asked_for() -> None:
     many = [memory(f"The staging port of service{number}x is {number}", str(number)) for number in range(100, 130)]
-    assert len(rank("staging port", many, now=NOW, most=5)) == 5
+    found, more = rank("staging port", many, now=NOW, limit=5)
+    assert len(found) == 5 and more == 25
 
 
 @given(
@@ -173,9 +175,10 @@ def test_whatever_is_given_the_order_is_by_score_and_the_same_again(
     question: str, texts: list[str], strength: float, distance: float | None
 ) -> None:
     candidates = [memory(text, str(number), strength=strength, distance=distance) for number, text in enumerate(texts)]
-    found = rank(question, candidates, now=NOW)
+    found, _ = rank(question, candidates, now=NOW)
     scores = [one.score for one in found]
     assert scores == sorted(scores, reverse=True)
     assert all(0.0 <= score <= 1.0 and math.isfinite(score) for score in scores)
-    assert rank(question, candidates[::-1], now=NOW) == found
+    again, _ = rank(question, candidates[::-1], now=NOW)
+    assert [(one.candidate.id, one.score) for one in again] == [(one.candidate.id, one.score) for one in found]
     assert {one.candidate.id for one in found} <= {candidate.id for candidate in candidates}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.retrieval.ranker import Candidate
+from clio.memory.retrieval.candidate import Candidate, Place
 from clio.memory.retrieval.recalled_memories import RequestText
 from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.sessions.session import Session
@@ -25,7 +25,8 @@ def session(tmp_path: Path) -> Session:
 
 
 def said(text: str, message: str = "") -> Candidate:
-    return Candidate(source="turn", id=text, text=text, message=message)
+    where = Place(session="s", message=message) if message else None
+    return Candidate(source="trimmed", id=text, text=text, where=where)
 
 
 def test_messages_in_the_window_have_their_words_and_their_arguments(session: Session) -> None:

@@ -27,7 +27,7 @@ def full(home: Home) -> Home:
 
 @pytest.mark.parametrize("fusion", ["convex", "rrf"])
 def test_every_store_answers_one_question(home: Home, fusion: Fusion) -> None:
-    answer = full(home).memory.unified.recall("gateway", fusion=fusion)
+    answer = full(home).memory.retriever.search("gateway", fusion=fusion)
     assert sources(answer) == {"session", "memory", "knowledge", "note", "preference"}
     assert set(answer.ms) == {"L0", "L1", "L2"} and answer.left_out == ()
     assert [hit.score for hit in answer.hits] == sorted((hit.score for hit in answer.hits), reverse=True)
@@ -38,42 +38,42 @@ def test_every_store_answers_one_question(home: Home, fusion: Fusion) -> None:
     [("L0", {"session"}), ("L1", {"memory", "knowledge", "note"}), ("L2", {"preference"})],
 )
 def test_a_layer_alone_answers_alone(home: Home, layer: Layer, wanted: set[str]) -> None:
-    answer = full(home).memory.unified.recall("gateway", layers=(layer,))
+    answer = full(home).memory.retriever.search("gateway", layers=(layer,))
     assert sources(answer) == wanted and set(answer.ms) == {layer}
 
 
 @pytest.mark.parametrize("query", ["quantum entanglement", "the of and", "", "??", "the quantum gate"])
 @pytest.mark.parametrize("fusion", ["convex", "rrf"])
 def test_nothing_is_found_where_no_words_are_shared(home: Home, query: str, fusion: Fusion) -> None:
-    assert full(home).memory.unified.recall(query, fusion=fusion).hits == ()
+    assert full(home).memory.retriever.search(query, fusion=fusion).hits == ()
 
 
 def test_an_empty_project_has_no_answer_and_gets_no_file(home: Home) -> None:
-    assert home.memory.unified.recall("gateway").hits == ()
+    assert home.memory.retriever.search("gateway").hits == ()
     assert list(home.folder.rglob("*")) == []
 
 
 def test_one_shared_word_of_many_is_no_answer(home: Home) -> None:
     home.fact("the gateway of staging has two nodes")
-    assert home.memory.unified.recall("gateway certificate expiry alert pager").hits == ()
+    assert home.memory.retriever.search("gateway certificate expiry alert pager").hits == ()
 
 
 def test_what_says_more_of_the_query_comes_first(home: Home) -> None:
     some, all_of_it = home.fact("staging has two nodes"), home.fact("port 8081 is where staging listens")
-    assert ids(home.memory.unified.recall("staging port"))[0] == all_of_it
-    assert some not in ids(home.memory.unified.recall("which port does staging listen on"))
+    assert ids(home.memory.retriever.search("staging port"))[0] == all_of_it
+    assert some not in ids(home.memory.retriever.search("which port does staging listen on"))
 
 
 def test_words_in_quotes_must_stand_together(home: Home) -> None:
     together = home.fact("restart the blue gateway first")
     home.fact("the gateway is blue")
-    assert ids(home.memory.unified.recall('"blue gateway"')) == [together]
+    assert ids(home.memory.retriever.search('"blue gateway"')) == [together]
 
 
 def test_the_memory_stands_for_the_passage_it_was_made_from(home: Home) -> None:
     source = home.said("the staging server listens on port 8081, remember that", name="staging talk")
     fact = home.fact("the staging server listens on port 8081", source=source)
-    (hit,) = home.memory.unified.recall("staging port").hits
+    (hit,) = home.memory.retriever.search("staging port").hits
     assert hit.id == fact
     assert [(place.session, place.message) for place in hit.also] == [(source.session, source.message)]
     assert "also said in “staging talk”" in [reason.words for reason in hit.reasons]
@@ -82,14 +82,14 @@ def test_the_memory_stands_for_the_passage_it_was_made_from(home: Home) -> None:
 def test_the_same_said_in_two_sessions_is_one_answer(home: Home) -> None:
     home.said("please run the slow tests of the importer", days_ago=9)
     newer = home.said("please run the slow tests of the importer", days_ago=1)
-    (hit,) = home.memory.unified.recall("slow importer tests").hits
+    (hit,) = home.memory.retriever.search("slow importer tests").hits
     assert hit.where is not None and hit.where.session == newer.session and len(hit.also) == 1
 
 
 def test_another_number_is_another_answer(home: Home) -> None:
     home.said("the proxy of staging listens on port 9090 since today")
     fact = home.fact("the proxy of staging listens on port 8081 since today")
-    found = home.memory.unified.recall("staging proxy port").hits
+    found = home.memory.retriever.search("staging proxy port").hits
     assert [hit.layer for hit in found] == ["L1", "L0"] and found[0].id == fact
 
 
@@ -97,20 +97,20 @@ def test_of_equals_the_newer_comes_first_and_an_old_one_is_not_buried(home: Home
     old = home.said("the parser chokes on tabs in Makefiles", days_ago=400)
     new = home.said("the parser chokes on tabs in YAML", days_ago=1)
     weak = home.said("the parser is fine, really", days_ago=0)
-    found = [hit.where.session for hit in home.memory.unified.recall("parser chokes tabs").hits if hit.where]
+    found = [hit.where.session for hit in home.memory.retriever.search("parser chokes tabs").hits if hit.where]
     assert found[:2] == [new.session, old.session] and weak.session not in found[:2]
 
 
 def test_the_limit_holds_and_says_how_many_more_there_are(home: Home) -> None:
     for thing in ("bicycle", "lighthouse", "orchard", "violin", "harbour", "glacier", "notebook"):
         home.fact(f"the {thing} gateway {thing[::-1]} {thing.upper()}s")
-    answer = home.memory.unified.recall("gateway", limit=3)
+    answer = home.memory.retriever.search("gateway", limit=3)
     assert (len(answer.hits), answer.more) == (3, 4)
 
 
 def test_reasons_name_every_signal_with_its_number(home: Home) -> None:
     home.fact("the gateway of staging has two nodes", 0.6)
-    (hit,) = home.memory.unified.recall("staging gateway").hits
+    (hit,) = home.memory.retriever.search("staging gateway").hits
     assert [(one.name, one.words) for one in hit.reasons] == [
         ("words", "says staging, gateway"),
         ("recency", "from today"),
@@ -126,9 +126,9 @@ def test_reasons_name_every_signal_with_its_number(home: Home) -> None:
 def test_an_answer_counts_as_used_unless_asked_to_leave_no_trace(home: Home) -> None:
     fact = home.fact("the gateway has two nodes")
     home.now += 5 * DAY
-    home.memory.unified.recall("gateway", use=False)
+    home.memory.retriever.search("gateway", use=False)
     assert home.memory.memories.find(fact).access_count == 0
-    home.memory.unified.recall("gateway")
+    home.memory.retriever.search("gateway")
     assert home.memory.memories.find(fact).access_count == 1
 
 
@@ -138,10 +138,10 @@ def test_the_session_that_asks_is_no_answer_but_what_left_its_window_is(home: Ho
     for text in ("the gateway of staging is green", "what colour is the gateway?"):
         session.append(UserMessage(content=text, created=NOW))
     first = session.messages[0].id
-    assert first not in ids(home.memory.unified.recall("gateway", current=session.id))
+    assert first not in ids(home.memory.retriever.search("gateway", current=session.id))
     session.add_trim(Trim(handle="t1", dropped=(first,), created=NOW))
     home.memory._meaning.ejected.index(session)  # pyright: ignore[reportPrivateUsage]  # as the next turn does
-    answer = home.memory.unified.recall("gateway", current=session.id)
+    answer = home.memory.retriever.search("gateway", current=session.id)
     assert sources(answer) == {"trimmed", "session"}
     assert next(hit.id for hit in answer.hits if hit.source == "trimmed") == first
     session.close()
@@ -157,19 +157,19 @@ def test_an_earlier_time_knows_only_what_was_known_then(home: Home) -> None:
     home.said("the gateway of staging has three nodes")
     new = home.fact("the gateway of staging listens on port 8081")
     home.entry("discovery", "the gateway of staging is deployed by Helm")
-    then = home.memory.unified.recall("gateway staging", at=NOW - 10 * DAY)
+    then = home.memory.retriever.search("gateway staging", at=NOW - 10 * DAY)
     texts = " ".join(hit.text for hit in then.hits)
     assert "8080" in texts and "one node" in texts and "in Go" in texts and "gateway tests" in texts
     assert "8081" not in texts and "three nodes" not in texts and "Helm" not in texts
     assert home.memory.memories.find(new).access_count == 0
-    today = ids(home.memory.unified.recall("gateway staging port"))
+    today = ids(home.memory.retriever.search("gateway staging port"))
     assert new in today and old not in today
 
 
 def test_a_store_that_cannot_be_read_is_named_and_costs_the_others_nothing(home: Home) -> None:
     full(home)
     (home.folder / ".clio" / "ltm.json").write_bytes(b"{ broken")
-    answer = Home(home.folder).memory.unified.recall("gateway")
+    answer = Home(home.folder).memory.retriever.search("gateway")
     assert "knowledge" not in sources(answer) and {"memory", "session", "preference"} <= sources(answer)
     assert any("ltm.json" in sentence for sentence in answer.left_out)
 
@@ -177,7 +177,7 @@ def test_a_store_that_cannot_be_read_is_named_and_costs_the_others_nothing(home:
 def test_an_incognito_clio_recalls_nothing(home: Home) -> None:
     full(home)
     with pytest.raises(ToolFailed):
-        _ = Home(home.folder, incognito=True).memory.unified
+        _ = Home(home.folder, incognito=True).memory.retriever
 
 
 def test_vectors_of_a_model_find_what_shares_no_word(tmp_path: Path) -> None:
@@ -188,8 +188,8 @@ def test_vectors_of_a_model_find_what_shares_no_word(tmp_path: Path) -> None:
     first = session.messages[0].id
     session.add_trim(Trim(handle="t1", dropped=(first,), created=NOW))
     home.memory._meaning.ejected.index(session)  # pyright: ignore[reportPrivateUsage]
-    (hit,) = home.memory.unified.recall("car engine", current=session.id).hits
+    (hit,) = home.memory.retriever.search("car engine", current=session.id).hits
     assert hit.id == first
     assert {one.name: one.words for one in hit.reasons}["meaning"] == "means the same"
-    assert home.memory.unified.recall("bank loan", current=session.id).hits == ()
+    assert home.memory.retriever.search("bank loan", current=session.id).hits == ()
     session.close()

@@ -1,15 +1,17 @@
 """Notes and knowledge ranked together."""
 
-from clio.memory.retrieval.unified_ranking import rank
-from clio.memory.store.record import Entry, Knowledge, Note
+from clio.memory.retrieval.candidates import search_project
+from clio.memory.store.record import Entry, Note
+
+NOW = 10.0
 
 
 def entry(text: str, confirmed: float = 0.0) -> Entry:
-    return Entry(kind="discovery", text=text, confirmed=confirmed)
+    return Entry(id=text, kind="discovery", text=text, confirmed=confirmed)
 
 
 def keys(query: str, *entries: Entry, notes: tuple[Note, ...] = (), limit: int = 10) -> list[str]:
-    hits = rank(query, Knowledge(entries=entries), notes, limit)
+    hits = search_project(query, entries, notes, limit, NOW)
     return [hit.key or hit.text for hit in hits]
 
 
@@ -25,7 +27,7 @@ def test_a_word_counts_whole_and_in_any_form() -> None:
 def test_the_order_of_words_does_not_matter_but_the_phrase_wins() -> None:
     scattered = entry("writes that are atomic, always atomic writes later")
     assert keys("writes atomic", entry("atomic writes")) == ["atomic writes"]
-    exact, other = entry("use atomic writes"), entry("writes are atomic")
+    exact, other = entry("use atomic writes"), entry("writes are atomic in the journal")
     assert keys("atomic writes", other, exact) == [exact.text, other.text]
     assert keys("atomic writes", scattered) == [scattered.text]
 

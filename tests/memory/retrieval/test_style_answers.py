@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from clio.memory.retrieval.sources import StyleAnswers
+from clio.memory.retrieval.candidates import of_style
 from clio.memory.styles.styles import Styles
 
 
@@ -12,7 +12,7 @@ def test_a_style_that_was_rated_is_an_answer_and_one_no_one_rated_is_none(tmp_pa
     styles.learn("fix/neutral/morning", "concise", 1)
     styles.learn("fix/neutral/night", "concise", -1, 0.25)
 
-    [hit] = StyleAnswers(styles).learned("what do I like?")
+    [hit] = [of_style(view) for view in styles.views() if view.earned]
 
     assert hit.id == "concise"
     assert "fix: 1 up, 0.25 down" in hit.text

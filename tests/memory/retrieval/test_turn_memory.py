@@ -101,7 +101,7 @@ def test_what_is_remembered_comes_back_when_it_is_asked_for_in_other_words(desk:
         3 * DAY_S,
     )
     assert item.included and item.tokens > 5
-    assert {"hits", "similarity", "importance", "recency", "score", "strength", "rank"} <= item.signals.keys()
+    assert {"hits", "similarity", "importance", "recency", "seed_score", "evidence", "rank"} <= item.signals.keys()
 
 
 @pytest.mark.parametrize(

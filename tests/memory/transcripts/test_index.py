@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from clio.errors import StorageError
 from clio.memory.transcripts.database import VERSION, RecallIndexUnusable
 from clio.memory.transcripts.index import RecallIndex
-from clio.memory.transcripts.query import PASSAGE_CHARS
 from clio.memory.transcripts.transcript_records import SessionDoc, TurnDoc
+from clio.text.formatting import PASSAGE_CHARS
 
 HOSTILE = [
     "",

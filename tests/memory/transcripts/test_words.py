@@ -5,16 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.memory.transcripts.query import (
-    MAX_PASSAGES,
     MAX_TERMS,
-    PASSAGE_CHARS,
     folded_words,
     indexable,
     other_forms,
     parse,
-    passages,
     stems,
 )
+from clio.text.formatting import MAX_PASSAGES, PASSAGE_CHARS, split_passages
 from clio.text.vocabulary import porter_stem
 
 
@@ -108,14 +106,14 @@ def test_any_text_is_a_query_of_plain_words(text: str) -> None:
 
 @given(st.text("ab .\n", max_size=4_000))
 def test_passages_are_the_text(text: str) -> None:
-    pieces = passages(text)
+    pieces = split_passages(text)
     assert "".join("".join(pieces).split()) == "".join(text.split())
     assert all(piece.strip() and len(piece) <= PASSAGE_CHARS for piece in pieces)
 
 
 def test_the_longest_text_has_a_bounded_number_of_passages() -> None:
-    assert len(passages("x" * 5_000_000)) <= MAX_PASSAGES + 1
-    assert len(passages("word. " * 500_000)) <= MAX_PASSAGES + 1
+    assert len(split_passages("x" * 5_000_000)) <= MAX_PASSAGES + 1
+    assert len(split_passages("word. " * 500_000)) <= MAX_PASSAGES + 1
 
 
 def test_plain_text_goes_into_the_index_as_it_is() -> None:
