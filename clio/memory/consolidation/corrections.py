@@ -7,12 +7,13 @@ if it can be told in a sentence that stands on its own.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from clio.memory.consolidation.experiences import Experience
 from clio.memory.inert import one_line
+from clio.memory.preferences.language_rules import content_terms, detect_language, read_statements
 from clio.memory.preferences.sentences import FILLER, own_sentences
 from clio.memory.preferences.stated_preferences import is_order
 from clio.memory.subjects import announces_change, relate_statements
@@ -26,16 +27,12 @@ _LEAD = re.compile(
     r"(?:(?:no|nope|wait|hold on|actually|correction|sorry|oops|my mistake|my bad|i was wrong|scratch that|ah|oh|hm+|ok"
     r"|okay|well|so|btw|by the way|fyi|for the record|update|heads[- ]up|note(?: that)?|please note(?: that)?|remember"
     r"(?: that)?|just so you know|to be clear|i meant?|rather|and|but|that(?:'s| is) (?:wrong|not right|outdated)|not"
-    r" (?:any ?more|quite|true)|nein|doch|moment|stopp|korrektur|eigentlich|übrigens|non|attends|en fait|pardon|no,? "
-    r"espera|perdón|en realidad|corrección|não|espera|na verdade|correção)\b[\s,.:;!–—-]*)+",
+    r" (?:any ?more|quite|true))\b[\s,.:;!–—-]*)+",
     _I,
 )
 _MARKS = re.compile(
     r"\bnot\b|\bno longer\b|n't\b|\bsorry\b|\bwrong\b|\bmistake\b|\bscratch that\b|\boutdated\b|\bany ?more\b"
-    r"|\b(?:moved|changed|switched|migrated|renamed|replaced|bumped|upgraded|raised|lowered|increased|decreased)\b"
-    r"|\b(?:nicht|kein\w*|sondern|umgezogen|geändert|gewechselt|umgestellt|doch)\b"
-    r"|\b(?:pas|plus|déplacé\w*|changé\w*|passé\w*|cambi\w+|mov\w+|pas[óa]\w*|sino|mud\w+|pass\w+|e não)\b"
-    r"|不是|改成|改为|换成|现在|不再|になりました|ではなく|じゃなく|変更|変わりました|今は",
+    r"|\b(?:moved|changed|switched|migrated|renamed|replaced|bumped|upgraded|raised|lowered|increased|decreased)\b",
     _I,
 )
 _NOT_LASTING = re.compile(
@@ -47,17 +44,23 @@ _NOT_LASTING = re.compile(
     r"|not sure|apparently|says?|said|claims?|claimed|reports?|reported|according to|expected|expects?|supposed to"
     r"|e\.g|for example|for instance|locally|on my machine|in my \w+|by mistake|by accident|accidentally"
     r"|instead of what|broke|breaks|broken|fails?|failing|failed|error|bug|crash\w*|hangs?|returns?|returning|down|full"
-    r"|vorübergehend|vorerst|heute|falls|wenn|vielleicht|sollte|könnte|würde|pour l'instant|peut-être|si|por ahora"
-    r"|quizás?|talvez|por enquanto|se)\b|暂时|先|如果|可能|应该|とりあえず|もし|たぶん|かも|一時的",
+    r")\b",
     _I,
 )
 """What is meant for a while, wished, guessed, planned, reported of others, or a fault."""
 _POINTING = re.compile(
     r"(?:it|its|they|that|this|these|those|there|he|she)(?:'s|'re| is| are| was| has| have| now|\b)|not\b"
-    r"|the (?:new|old|right|correct|latter|former) (?:one|value|port|name)\b|es\b|c'est\b|está\b|é\b",
+    r"|the (?:new|old|right|correct|latter|former) (?:one|value|port|name)\b",
     _I,
 )
 _VALUE = re.compile(r"(?<![\w./:-])(?:v?\d[\w.:-]*\w|\d)(?![\w/])")
+_DENIED = re.compile(
+    r"(?:\bnicht(?: mehr)?|\bstatt|\bpas|\bet non|\bau lieu de|\bplus|\bno|\ben vez de|\bnão|\bem vez de|不是|不叫"
+    r"|不再是|不用)"
+    r" ?([\w./-]*[A-Za-z][\w./-]*)|([A-Za-z][\w./-]*) ?(?:ではな|じゃな)",
+    _I,
+)
+"""A name that another language's correction says no longer holds."""
 _TAIL = re.compile(
     r"(?:[\s,;–—-]+(?:please|thanks?(?: you)?|ok(?:ay)?|by the way|btw|fyi|sorry|my (?:mistake|bad)|remember))+"
     r"[\s.!]*$",
@@ -94,19 +97,29 @@ def corrections_in(experience: Experience) -> list[Correction]:
     for message in experience.messages:
         if not isinstance(message, UserMessage) or message.origin != "user" or len(message.content) > MAX_CHARS:
             continue
-        for said in own_sentences(message.content, MAX_SENTENCE):
-            text = _correcting(said.text, said.masked) if not said.is_question else ""
-            if text:
-                found.append(
-                    Correction(
-                        text=text,
-                        quote=one_line(said.text),
-                        session=experience.session,
-                        message=experience.message,
-                        at=experience.at,
-                    )
+        for text, quote in _correcting_sentences(message.content):
+            found.append(
+                Correction(
+                    text=text,
+                    quote=one_line(quote),
+                    session=experience.session,
+                    message=experience.message,
+                    at=experience.at,
                 )
+            )
     return found
+
+
+def _correcting_sentences(text: str) -> Iterator[tuple[str, str]]:
+    """Each sentence that may correct something, without its lead, and as it was written."""
+    language = detect_language(text)
+    if language:
+        yield from ((one.content, one.quote) for one in read_statements(text, language) if one.kind == "correction")
+        return
+    for said in own_sentences(text, MAX_SENTENCE):
+        correcting = _correcting(said.text, said.masked) if not said.is_question else ""
+        if correcting:
+            yield correcting, said.text
 
 
 def _correcting(text: str, masked: str) -> str:
@@ -127,7 +140,22 @@ def _correcting(text: str, masked: str) -> str:
 
 def is_refuted(old: str, correction: Correction) -> bool:
     """Whether a correction gives another value to the subject of an older statement."""
-    return relate_statements(old, correction.text) == "supersedes"
+    if relate_statements(old, correction.text) == "supersedes":
+        return True
+    language = detect_language(correction.text) or detect_language(old)
+    return bool(language) and _has_other_value(old, correction.text, language)
+
+
+def _has_other_value(old: str, new: str, language: str) -> bool:
+    """The same for other languages, whose grammar is not read: much the same words, and one number or name differs."""
+    mine, other = content_terms(old, language), content_terms(new, language)
+    if not mine or not other or len(mine & other) * 2 < min(len(mine), len(other)):
+        return False
+    before, after = set(_VALUE.findall(old)), set(_VALUE.findall(new))
+    if before and after - before and not (after and before <= after and len(before) > 1):
+        return True
+    denied = {found[1] or found[2] for found in _DENIED.finditer(new)}
+    return any(name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", old, re.I) for name in denied)
 
 
 def replacement(old: str, correction: Correction) -> str:

@@ -6,6 +6,7 @@ from clio.memory.consolidation import statement_patterns as words
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Experience, Finding, FindingKind, is_nod
 from clio.memory.consolidation.shell_runs import Doing
 from clio.memory.inert import one_line, quotation
+from clio.memory.preferences.language_rules import detect_language, read_statements
 from clio.memory.preferences.sentences import FILLER, Said, own_sentences
 from clio.memory.preferences.sentences import MAX_CHARS as LOOKED_AT
 from clio.memory.preferences.stated_preferences import TAIL, is_order, is_pointing, notice
@@ -38,6 +39,12 @@ def statements_in(experience: Experience, doings: Sequence[Doing]) -> list[Findi
 
 def stated(text: str) -> Iterator[tuple[FindingKind, str, str, float]]:
     """What a message states for good: kind, text, the sentence it stands in, confidence."""
+    language = detect_language(text)
+    if language:
+        for one in read_statements(text, language) if len(text) <= MAX_CHARS else ():
+            if one.kind == "remember" and not words.CREDENTIAL.search(one.content):
+                yield "fact", one.content, one.quote, EXPLICIT
+        return
     ends = text if len(text) <= LOOKED_AT else f"{text[: LOOKED_AT // 2]}\n{text[-LOOKED_AT // 2 :]}"
     noticed = notice(text) if words.NOTICEABLE.search(ends) else ()
     taken = {one.quote for one in noticed}

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clio.memory.preferences.language_rules import detect_language, read_statements
 from clio.memory.preferences.limit_clause import (
     DASHES,
     DEFINITE,
@@ -45,34 +46,6 @@ from clio.memory.preferences.limit_things import judge_convention, judge_environ
 from clio.memory.preferences.stated_preferences import is_order, small
 from clio.text.lazy_regex import LazyRegex
 
-_OTHER_LANGUAGES = LazyRegex(
-    r"(?:bitte )?(?:niemals|nie|nie wieder|nie mehr)\b|(?:verwende|nutze|benutze|mach|mache|schreib|schreibe|fass"
-    r"|rühr|ändere|lösche|lege|füge|committe|pushe"
-    r"|nimm|installiere|importiere)\b.*\b(?:nie|niemals|nicht|kein|keine|keinen|nur|immer|ohne)\b"
-    r"|(?:bitte )?(?:keine?n?|kein)\s+(?!ahnung|problem|plan|idee|sorge|stress|zeit|lust|fehler|ding)\w+"
-    r"|.*\bkein(?:e|en)? \w+ sondern\b|(?:immer|nur) \w+|frage? mich\b|.*\b(?:ist|sind) (?:tabu|verboten|gesperrt"
-    r"|eingefroren)\b|(?:in \w+ \w+ )?(?:wir (?:nutzen|verwenden|benutzen|schreiben|machen)|(?:nutzen|verwenden"
-    r"|benutzen"
-    r"|schreiben|machen) wir)\b.*\b(?:kein|nicht|nur|sondern)"
-    r"|.*\b(?:darf|dürfen|darfst|sollst|soll) (?:\w+ ){0,6}?(?:nicht|nie|niemals|kein)\b|lass .*\b(?:in ruhe"
-    r"|unverändert)|(?:commit-nachrichten|kommentare|antworten?)\b.*\bauf (?:deutsch|englisch)"
-    r"|(?:ne|n')\s?\S+ (?:jamais|pas)\b|n'\w+ (?:pas|jamais)\b|ne (?:jamais|pas) \w+|jamais \w+|toujours \w+"
-    r"|pas de \w+|sans \w+er\b|on n'utilise|n'utilise\w*"
-    r"|nunca \w+|siempre \w+|no (?:hagas|uses|toques|cambies|modifiques|borres|edites|escribas|añadas|instales"
-    r"|ejecutes|hagáis|subas)\b|evita \w+|nada de \w+|usa siempre|solo usa"
-)
-
-
-def judge_other_language(clause: Clause) -> Strength | None:
-    """The commonest forms in German, French and Spanish."""
-    line = clause.line
-    if _OTHER_LANGUAGES.match(line) is None or re.match(r"no (?:hay|funciona|se|es)\b", line):
-        return None
-    if re.search(r"\b(?:niemals|nie|immer|nur|jamais|toujours|nunca|siempre|frage?|wir|tabu|verboten)\b", line):
-        return "policy"
-    return strength_of(clause)
-
-
 Term = Literal["lasting", "unclear", "task"]
 
 
@@ -107,6 +80,26 @@ _Rule = Callable[[Clause], "Strength | None"]
 
 def find_limits(text: str) -> tuple[StatedLimit, ...]:
     """The limits a message states, in its order; nothing twice. Costs time linear in the length of the text."""
+    language = detect_language(text)
+    return _limits_in(text, language) if language else _english_limits(text)
+
+
+def _limits_in(text: str, language: str) -> tuple[StatedLimit, ...]:
+    """The limits of a message in another language, by the rules of its data file."""
+    limits = [one for one in read_statements(text, language) if one.kind == "limit"]
+    lasting = sum(one.term != "task" for one in limits) <= MAX_LASTING
+    return tuple(
+        StatedLimit(
+            content=one.content[:MAX_CHARS],
+            quote=one.quote[:MAX_CHARS],
+            term=one.term if lasting else "task",
+            scope="project" if one.in_project or has_path(one.content) else "user",
+        )
+        for one in limits
+    )
+
+
+def _english_limits(text: str) -> tuple[StatedLimit, ...]:
     found: dict[str, tuple[Clause, Strength, str]] = {}
     has_task = False
     sentences = list(read_sentences(text))
@@ -362,7 +355,6 @@ _RULES: tuple[_Rule, ...] = (
     judge_instead,
     judge_without,
     judge_always,
-    judge_other_language,
 )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from clio.memory.consolidation.corrections import Stated, corrections_in, match_corrections
+from clio.memory.consolidation.corrections import Stated, corrections_in, match_corrections, replacement
 from clio.memory.consolidation.experiences import Experience
 from clio.memory.consolidation.stated_facts import stated
 from clio.memory.store.deduplication import judge
@@ -127,3 +127,26 @@ def test_a_fact_of_an_earlier_run_is_refuted_and_undo_brings_it_back(place: Plac
     assert place.facts == [OLD.rstrip(".")]
     place.sleep()
     assert place.facts == [OLD.rstrip(".")]
+
+
+@pytest.mark.parametrize(
+    ("old", "later", "value"),
+    [
+        ("Der API-Server lauscht auf Port 8080.", "Nein, der API-Server lauscht jetzt auf Port 9090.", "9090"),
+        ("L'API écoute sur le port 8080.", "En fait, l'API écoute sur le port 9090.", "9090"),
+        ("La API escucha en el puerto 8080.", "En realidad, la API escucha en el puerto 9090.", "9090"),
+        ("A API escuta na porta 8080.", "Na verdade, a API escuta na porta 9090.", "9090"),
+        ("API 监听的是 8080 端口。", "其实 API 监听的是 9090 端口。", "9090"),
+        ("API は 8080 番ポートで待ち受けています。", "実は API は 9090 番ポートで待ち受けています。", "9090"),
+    ],
+)
+def test_other_languages_are_corrected_too(old: str, later: str, value: str) -> None:
+    turn = Experience(
+        session="s", message="m", at=2.0, importance=0.5, messages=(UserMessage(content=later, origin="user"),)
+    )
+    corrections = corrections_in(turn)
+    [(correction, [refuted])] = match_corrections(corrections, lambda _: [Stated(id="o", text=old, at=1.0)])
+    assert refuted.text == old
+    assert value in replacement(old, correction) and "8080" not in replacement(old, correction)
+    other = Stated(id="p", text="Das Timeout beträgt 30 Sekunden. 超时 30。", at=1.0)
+    assert match_corrections(corrections, lambda _: [other]) == []

@@ -1,0 +1,202 @@
+"""Reads limits, corrections and "remember that …" in languages other than English, by rules in data files.
+
+`languages/<code>.json` holds the patterns of one language; a file is read when a message is first found to be in that
+language, so that an English message costs a look at its words and no more. Precision comes before recall: a limit that
+is remembered wrongly does more harm than one that is missed. English has a grammar of its own, in `limits` and
+`stated_preferences`.
+"""
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from clio.memory.preferences.sentences import own_sentences
+from clio.text.json_data import decode_json
+
+Kind = Literal["limit", "correction", "remember"]
+Term = Literal["lasting", "unclear", "task"]
+MAX_SENTENCE = 220
+_FOLDER = Path(__file__).with_name("languages")
+_KANA = re.compile(r"[\u3041-\u30ff]")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_WORD = re.compile(r"[^\W\d_]+(?:'(?=\w))?")
+_CJK_END = re.compile(r"([。！？])(?=\S)")
+_WORDS: dict[str, frozenset[str]] = {
+    "de": frozenset(
+        "der das den dem ein eine einen einem und nicht kein keine keinen nie niemals bitte ich wir du ist sind"
+        " auf für von zu dass ohne immer nur jetzt auch noch wenn über im beim zur zum nach werden wird darf"
+        " dürfen heißt läuft liegt gibt doch nein sondern statt merk denk verwende nutze schreib ändere lösche"
+        " frag mach stimmt diesem dieser diese es sich wie aber oder schon kann hier ins vom mit".split()
+    ),
+    "fr": frozenset(
+        "le les un une des du et est ne pas jamais toujours je tu il nous vous que qui dans pour avec sur sans de"
+        " au aux ce cette ça n' d' l' s' j' c' qu' à maintenant désormais plus être sont utilise pourquoi la mais"
+        " ou où ici quand comme très bien en moi tête".split()
+    ),
+    "es": frozenset(
+        "el la los las un una y es nunca jamás siempre yo tú que en con sin por del al este esta ya ahora se lo"
+        " hay está hemos puerto usa uses hagas recuerda nada su mi usamos aquí borres nuestra para como pero"
+        " porque cuando ni esto ese esa de sólo más muy todavía no a instales preguntarme toques memoriza base".split()
+    ),
+    "pt": frozenset(
+        "o a no as banco os um uma é não nunca jamais sempre eu você que em para com sem por da do dos das nos"
+        " nas ao de este neste nesta agora se isso está são foi mais mas faça lembre guarde ou seu meu à até"
+        " usamos aqui altere apague mexa como porque quando muito ainda na nada esqueça projeto ideia".split()
+    ),
+}
+"""Common words of each language, and some that limits are stated with; none that English prose is full of."""
+_ENGLISH = frozenset(
+    "the is are to and of in it that this you we i be with for not do don' never always use should can will was have"
+    " on at an or if what when please my our your from by as but so there no a me all any keep".split()
+)
+_LETTERS = {
+    "de": re.compile(r"[äöüß]", re.I),
+    "fr": re.compile(r"[èêàùœîôû]", re.I),
+    "es": re.compile(r"[ñ¿¡]", re.I),
+    "pt": re.compile(r"[ãõ]", re.I),
+}
+"""Letters of one of these languages and not of the others, as far as developers' messages go."""
+_QUESTION_MARKS = ("?", "？", "か", "吗", "呢", "の？")
+
+
+class LanguageRules(Struct, frozen=True, kw_only=True):
+    """The patterns of one language, matched at the beginning of a sentence without case.
+
+    skip: words before a statement that say nothing of it. standing: words that make an order last ("from now on").
+    passing: searched for; words that limit a statement to the moment or to the task at hand. no_limit: complaints,
+    reports of others, wishes. limit: what is meant for good. doubtful: what may be. standing_limit: what may follow
+    `standing`. project: searched for; words that make it a limit of the project. remember: with a group `what`.
+    """
+
+    skip: str
+    standing: str
+    passing: tuple[str, ...]
+    no_limit: tuple[str, ...]
+    limit: tuple[str, ...]
+    doubtful: tuple[str, ...]
+    standing_limit: str
+    project: str
+    correction: tuple[str, ...]
+    remember: tuple[str, ...]
+
+
+class LanguageStatement(Struct, frozen=True, kw_only=True):
+    """One statement. content: the user's words without words such as "please"; of `remember`, what is to be remembered.
+
+    term: of a limit, whether it is meant for good; see `clio.memory.preferences.limits.StatedLimit`.
+    """
+
+    kind: Kind
+    content: str
+    quote: str
+    term: Term = "lasting"
+    in_project: bool = False
+
+
+def detect_language(text: str) -> str:
+    """The code of a language other than English that has rules here: de, fr, es, pt, zh or ja; empty for any other.
+
+    By script, else by the commonest words and letters: more than of any other language, and at least one of its own.
+    """
+    if not text.isascii():
+        if _KANA.search(text):
+            return "ja"
+        if len(_HAN.findall(text[:2_000])) >= 2:
+            return "zh"
+    words = set(_WORD.findall(text[:2_000].casefold().replace("’", "'")))
+    own = {code: len(words & known) for code, known in _own_words().items()}
+    if text.isascii() and not any(own.values()):
+        return ""
+    points = {code: own[code] + len(words & known) for code, known in _WORDS.items()}
+    telling = {code for code, count in own.items() if count}
+    if not text.isascii():
+        for code, letters in _LETTERS.items():
+            if letters.search(text):
+                points[code] += 2
+                telling.add(code)
+    (best, code), (second, _) = sorted(((count, code) for code, count in points.items()), reverse=True)[:2]
+    return code if code in telling and best >= 2 and best > second and best > len(words & _ENGLISH) else ""
+
+
+@lru_cache(maxsize=1)
+def _own_words() -> dict[str, frozenset[str]]:
+    """The words that no other of these languages and no English sentence has."""
+    return {
+        code: known.difference(_ENGLISH, *(other for name, other in _WORDS.items() if name != code))
+        for code, known in _WORDS.items()
+    }
+
+
+def read_statements(text: str, language: str) -> tuple[LanguageStatement, ...]:
+    """The limits, corrections and things to remember a message states, in its order, each sentence once."""
+    rules = load_rules(language)
+    found: dict[str, LanguageStatement] = {}
+    for said in own_sentences(_CJK_END.sub(r"\1\n", text), MAX_SENTENCE):
+        sentence = said.text.strip(" 　¡¿。！.!")
+        if said.is_question or said.text.startswith("¿") or sentence.endswith(_QUESTION_MARKS):
+            continue
+        statement = _read_sentence(sentence, rules)
+        if statement is not None:
+            found.setdefault(statement.content.casefold(), statement)
+    return tuple(found.values())
+
+
+def content_terms(text: str, language: str) -> frozenset[str]:
+    """What a text is about: beginnings of its words without numbers and common words, or pairs of characters."""
+    if language in ("zh", "ja"):
+        plain = re.sub(r"[\W\d_A-Za-z]+", " ", text)
+        return frozenset(part[at : at + 2] for part in plain.split() for at in range(len(part) - 1))
+    found = (word for word in _WORD.findall(text.casefold().replace("’", "'")) if len(word) > 2)
+    return frozenset(word[:6] for word in found if word not in _WORDS.get(language, frozenset()))
+
+
+@lru_cache(maxsize=8)
+def load_rules(language: str) -> LanguageRules:
+    """The rules of one language, read once."""
+    return decode_json((_FOLDER / f"{language}.json").read_bytes(), type=LanguageRules)
+
+
+def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | None:
+    skipped = _match(rules.skip, sentence)
+    rest = sentence[skipped.end() :] if skipped else sentence
+    for pattern in rules.remember:
+        if (asked := _match(pattern, rest)) is not None:
+            return LanguageStatement(kind="remember", content=_tidy(asked["what"]), quote=sentence)
+    term = _term(rest, rules)
+    if term is not None:
+        is_project = re.search(rules.project, rest, re.I) is not None
+        return LanguageStatement(kind="limit", content=_tidy(rest), quote=sentence, term=term, in_project=is_project)
+    if any(_match(pattern, rest) for pattern in rules.correction):
+        return LanguageStatement(kind="correction", content=_tidy(rest), quote=sentence)
+    return None
+
+
+def _term(rest: str, rules: LanguageRules) -> Term | None:
+    """Whether a sentence states a limit, and for how long; None where it states none."""
+    standing = _match(rules.standing, rest)
+    if standing is not None:
+        more = rest[standing.end() :]
+        return "lasting" if _match(rules.standing_limit, more) and not _any(rules.no_limit, more) else None
+    if any(_match(pattern, rest) for pattern in rules.no_limit):
+        return None
+    is_limit, is_doubtful = _any(rules.limit, rest), _any(rules.doubtful, rest)
+    if not is_limit and not is_doubtful:
+        return None
+    if any(re.search(pattern, rest, re.I) for pattern in rules.passing):
+        return "task"
+    return "lasting" if is_limit else "unclear"
+
+
+def _any(patterns: tuple[str, ...], text: str) -> bool:
+    return any(_match(pattern, text) for pattern in patterns)
+
+
+def _match(pattern: str, text: str) -> re.Match[str] | None:
+    return re.match(pattern, text, re.IGNORECASE)
+
+
+def _tidy(text: str) -> str:
+    return " ".join(text.split()).strip(" .,;:!。，、；：！")

@@ -1,0 +1,120 @@
+"""Limits, corrections and "remember that …" in languages other than English.
+
+The files of tests/memory/preferences/data/languages hold one sentence a line with its label. Every other line is for
+development. Those in `blind` were written after the rules, which have not been changed for them since.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from clio.memory.preferences.language_rules import detect_language, load_rules, read_statements
+from clio.memory.preferences.limits import find_limits
+
+DATA = Path(__file__).parent / "data" / "languages"
+LANGUAGES = ("de", "es", "fr", "ja", "pt", "zh")
+KINDS = ("limit", "correction", "remember")
+
+
+class Line(Struct):
+    label: str
+    text: str
+
+
+class Score(Struct):
+    """What was found of one half. false_lasting: sentences without a limit of which one would be saved unasked."""
+
+    found: int = 0
+    wanted: int = 0
+    given: int = 0
+    false_lasting: int = 0
+    missed_limits: int = 0
+
+
+def lines(path: Path) -> list[Line]:
+    return [Line(*line.split("\t")) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def score(found: list[Line]) -> Score:
+    result = Score()
+    for line in found:
+        language = detect_language(line.text)
+        statements = read_statements(line.text, language) if language else ()
+        kinds = {one.kind for one in statements if one.kind != "limit" or one.term != "task"}
+        result.found += line.label in kinds
+        result.wanted += line.label in KINDS
+        result.given += len(kinds)
+        lasting = any(limit.term == "lasting" for limit in find_limits(line.text))
+        result.false_lasting += line.label != "limit" and lasting
+        result.missed_limits += line.label == "limit" and "limit" not in kinds
+    return result
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+@pytest.mark.parametrize("half", ["development", "test"])
+def test_each_language_is_read_with_few_mistakes(code: str, half: str) -> None:
+    result = score(lines(DATA / f"{code}.txt")[half == "test" :: 2])
+    assert result.wanted >= 20
+    assert result.found >= 0.85 * result.wanted
+    assert result.found >= 0.9 * result.given
+    assert result.false_lasting <= 2
+
+
+def test_of_sentences_the_rules_have_not_seen_more_are_missed_than_saved_wrongly() -> None:
+    results = [score(lines(DATA / "blind" / f"{code}.txt")) for code in LANGUAGES]
+    wanted, found = sum(one.wanted for one in results), sum(one.found for one in results)
+    assert found >= 0.75 * wanted
+    assert found >= 0.9 * sum(one.given for one in results)
+    assert sum(one.false_lasting for one in results) < sum(one.missed_limits for one in results)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Verwende niemals Tabs in diesem Projekt.", "de"),
+        ("这个项目里不要使用制表符。", "zh"),
+        ("タブを使わないでください。", "ja"),
+        ("never use tabs in this project", ""),
+        ("I'd rather use a set", ""),
+        ("add a --no-color flag", ""),
+        ("No, a la carte menus are fine", ""),
+        ("", ""),
+        ("テ", "ja"),
+    ],
+)
+def test_the_language_of_a_message(text: str, language: str) -> None:
+    assert detect_language(text) == language
+
+
+def test_what_is_to_be_remembered_and_where_a_limit_belongs() -> None:
+    [fact] = read_statements("Merk dir bitte, dass die Staging-Datenbank nur lesbar ist.", "de")
+    assert (fact.kind, fact.content) == ("remember", "die Staging-Datenbank nur lesbar ist")
+    [limit] = find_limits("Bitte ändere niemals Dateien in vendor/.")
+    assert (limit.content, limit.term, limit.scope) == ("ändere niemals Dateien in vendor/", "lasting", "project")
+    [one] = find_limits("Réponds-moi toujours en français.")
+    assert (one.term, one.scope) == ("lasting", "user")
+    assert [limit.term for limit in find_limits("Mach jetzt bitte noch keinen Commit.")] in ([], ["task"])
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_each_data_file_has_all_rules(code: str) -> None:
+    rules = load_rules(code)
+    assert rules.limit and rules.correction and rules.remember and rules.passing and rules.no_limit
+
+
+def test_an_english_message_reads_no_data_file() -> None:
+    program = (
+        "from clio.memory.preferences.language_rules import load_rules\n"
+        "from clio.memory.preferences.limits import find_limits\n"
+        "assert find_limits('never use tabs in this project')\n"
+        "print(load_rules.cache_info().currsize)"
+    )
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "0\n"
+
+
+def test_a_long_message_of_one_language_is_read_in_little_time() -> None:
+    text = "Verwende bitte den Parser und schreib den Test dazu, wenn es geht. " * 2_000
+    assert read_statements(text, "de") == ()
