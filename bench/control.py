@@ -80,7 +80,7 @@ def _fill(places: Places, size: int, seed: int) -> None:
     store = TypedStore(places.memories("project"))
     now = time.time()
     records = [
-        MemoryRecord(id=new_id(), type="fact", content=text(), created=now, updated=now, accessed=now, seen=now)
+        MemoryRecord(id=new_id(), kind="fact", content=text(), created=now, updated=now, accessed=now, seen=now)
         for _ in range(size)
     ]
     for start in range(0, size, 1_000):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from clio.memory.retrieval.prompt_prefix import candidates, knowledge_fragment, matching_rules
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance
 from clio.memory.store.undo_log import UndoLog
 
 SIZES = (100, 1_000, 5_000)
@@ -24,19 +24,19 @@ _WORDS = (
 )
 
 
-def entry(rng: random.Random, number: int) -> Entry:
+def entry(rng: random.Random, number: int) -> MemoryDraft:
     """One entry of the mix a project gathers: half discoveries, a quarter solutions, the rest patterns and rules."""
     text = f"{' '.join(rng.choices(_WORDS, k=12))} in case {number}"
     examples = tuple(f"src/module_{rng.randrange(FILES)}.py" for _ in range(rng.randrange(3)))
     match number % 8:
         case 0 | 1:
-            return Entry(kind="solution", text=text, solution=f"set {number}", examples=examples)
+            return MemoryDraft(kind="solution", content=text, solution=f"set {number}", examples=examples)
         case 2:
-            return Entry(kind="pattern", text=text, examples=examples)
+            return MemoryDraft(kind="pattern", content=text, examples=examples)
         case 3:
-            return Entry(kind="rule", text=text, context=f"src/module_{rng.randrange(FILES)}.py")
+            return MemoryDraft(kind="rule", content=text, context=f"src/module_{rng.randrange(FILES)}.py")
         case _:
-            return Entry(kind="discovery", text=text, examples=examples, confidence=rng.random())
+            return MemoryDraft(kind="discovery", content=text, examples=examples, confidence=rng.random())
 
 
 def filled(folder: Path, count: int, rng: random.Random) -> LongTermMemory:
@@ -87,7 +87,7 @@ def measure(count: int) -> None:
         numbers = iter(range(1_000_000, 2_000_000))
         report("add a new one", lambda: memory.add(entry(rng, next(numbers)), FROM), ADDS)
         known = memory.read().discoveries[0]
-        report("confirm one", lambda: memory.add(Entry(kind="discovery", text=known.text), FROM), ADDS)
+        report("confirm one", lambda: memory.add(MemoryDraft(kind="discovery", content=known.content), FROM), ADDS)
         report("read", memory.read, 20)
         knowledge = memory.read()
         rules = matching_rules(knowledge.of("rule"), folder, folder)
@@ -95,7 +95,7 @@ def measure(count: int) -> None:
         report("rules that hold here", lambda: matching_rules(knowledge.of("rule"), folder, folder), 5)
         report("the block of the prompt", lambda: knowledge_fragment(knowledge, {}, "ltm.json", rules=rules), 20)
 
-        def fresh(entries: tuple[Entry, ...]) -> Callable[[], object]:
+        def fresh(entries: tuple[MemoryRecord, ...]) -> Callable[[], object]:
             return lambda: LongTermMemory(folder / ".clio" / "ltm.json", project=folder).freshness(entries)
 
         report(f"freshness of the {len(shown)} that may be shown", fresh(shown), 5)

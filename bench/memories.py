@@ -54,7 +54,7 @@ def measure(folder: Path, size: int) -> str:
 
     path = folder / "memories.json"
     store = TypedStore(path)
-    records = [MemoryRecord(id=new_id(), type=rng.choice(("fact", "event")), content=text()) for _ in range(size)]
+    records = [MemoryRecord(id=new_id(), kind=rng.choice(("fact", "event")), content=text()) for _ in range(size)]
     took_import = timed(lambda: store.add_many(records))
     opened: list[float] = []
     for _ in range(5):
@@ -68,7 +68,7 @@ def measure(folder: Path, size: int) -> str:
     recalled = [timed(lambda query=query: store.recall(query)) for query in queries]
     profile = Preferences(TypedStore(folder / "prefs.json"), ScenarioBook())
     liked = [
-        MemoryRecord(id=new_id(), type="preference", content=text(), score=rng.uniform(0, 10)) for _ in range(size)
+        MemoryRecord(id=new_id(), kind="preference", content=text(), score=rng.uniform(0, 10)) for _ in range(size)
     ]
     profile_store = TypedStore(folder / "prefs.json")
     profile_store.put("made", liked)

@@ -70,7 +70,7 @@ def costs() -> None:
 def _record(place: int) -> MemoryRecord:
     return MemoryRecord(
         id=new_id(),
-        type="preference",
+        kind="preference",
         content=f"prefer thing number {place} over other things",
         score=(place % 100) / 10,
         keywords=(f"keyword{place}",),

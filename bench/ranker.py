@@ -91,7 +91,7 @@ def print_times() -> None:
         row(f"{name}, texts seen before", lambda asked=question: rank(asked, candidates, now=NOW))
     with TemporaryDirectory() as folder:
         memories = filled(Path(folder) / "many", ())
-        records = [MemoryRecord(id=f"m{number}", type="fact", content=text(), accessed=NOW) for number in range(10_000)]
+        records = [MemoryRecord(id=f"m{number}", kind="fact", content=text(), accessed=NOW) for number in range(10_000)]
         memories.project.put("filled", records)
         print(f"\n{'10,000 memories, found and ranked':36}")
         for name, question in (("a short question", "which port does staging use"), ("the long one", LONG)):

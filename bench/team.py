@@ -13,7 +13,7 @@ from pathlib import Path
 
 from clio.config.project_links import trust_team
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.team.share import Sharing
 
 SIZES = (200, 2_000)
@@ -48,7 +48,7 @@ def measure(count: int) -> None:
         numbers = iter(range(1_000_000))
 
         def save(memory: LongTermMemory) -> Callable[[], object]:
-            return lambda: memory.add(Entry(kind="discovery", text=f"new {next(numbers)}"), FROM)
+            return lambda: memory.add(MemoryDraft(kind="discovery", content=f"new {next(numbers)}"), FROM)
 
         print(f"{count:,} entries")
         print(f"  ltm.json: read          {timed(memory.read)}")

@@ -16,7 +16,7 @@ from bench.recall_data import NEWEST, Words, make_sessions
 from clio.cli import GC_THRESHOLDS
 from clio.ids import new_id
 from clio.memory.retrieval.results import LAYERS, Fusion, RecallAnswer
-from clio.memory.store.record import Entry, MemoryRecord, Provenance
+from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 
@@ -34,7 +34,7 @@ def fill(memory: MemorySystem, words: Words, count: int) -> None:
         [
             MemoryRecord(
                 id=new_id(),
-                type=rng.choice(("fact", "event", "note")),
+                kind=rng.choice(("fact", "event", "note")),
                 content=f"{words.prose(9)} {rng.choice(words.names)} {rng.randrange(9_999)}",
                 created=now,
                 updated=now,
@@ -44,14 +44,14 @@ def fill(memory: MemorySystem, words: Words, count: int) -> None:
         ],
     )
     for _ in range(ENTRIES):
-        memory.add(Entry(kind="discovery", text=f"{rng.choice(words.names)} {words.prose(13)}"), ME)
+        memory.add(MemoryDraft(kind="discovery", content=f"{rng.choice(words.names)} {words.prose(13)}"), ME)
     for number in range(NOTES):
         memory.store_note(f"note-{number}", words.prose(80))
     memory.memories.user.put(
         "made",
         [
             MemoryRecord(
-                id=new_id(), type="preference", content=words.prose(6), score=8.0, created=now, updated=now, seen=now
+                id=new_id(), kind="preference", content=words.prose(6), score=8.0, created=now, updated=now, seen=now
             )
             for _ in range(PREFERENCES)
         ],

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from bench.recall_sets import CODING, File
 from clio.memory.retrieval.results import FUSIONS, Fusion, RecallHit
-from clio.memory.store.record import Entry, Kind, Provenance
+from clio.memory.store.record import Kind, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
@@ -48,8 +48,10 @@ def lay_out(home: Home, memory: MemorySystem, store: SessionStore, project: Path
         names[memory.memories.remember(text, kind, 0.6, provenance=ME).record.id] = name
     for name, kind, text, solution in home.knowledge:
         steps = tuple(text.partition(": ")[2].split(", ")) if kind == "workflow" else ()
-        draft = Entry(kind=kind, text=text.partition(": ")[0] if steps else text, solution=solution, steps=steps)
-        names[memory.add(draft, ME).entry.id] = name
+        draft = MemoryDraft(
+            kind=kind, content=text.partition(": ")[0] if steps else text, solution=solution, steps=steps
+        )
+        names[memory.add(draft, ME).record.id] = name
     for key, text in home.notes:
         memory.store_note(key, text)
         names[key] = key

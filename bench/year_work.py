@@ -24,7 +24,7 @@ from clio.memory.consolidation.consolidation import Report
 from clio.memory.consolidation.runner import sleep
 from clio.memory.preferences.auto_remember import look_for_notices, remember_noticed
 from clio.memory.retrieval.why import WhyItem
-from clio.memory.store.record import AssertedBy, Entry, Provenance
+from clio.memory.store.record import AssertedBy, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, ChangedFile, Fragment, SideEffects, ToolCall, ToolMessage, UserMessage
 from clio.sessions import session as session_module
@@ -149,7 +149,7 @@ class Year:
             stores = (memory.memories.project, memory.memories.user)
             all = [record for store in stores for record in store.records(superseded=True)]
             there = [record for record in all if record.is_live]
-            tastes = sum(record.type == "preference" for record in there)
+            tastes = sum(record.kind == "preference" for record in there)
             archived = sum(len(store.archived()) for store in stores) + len(memory.archived())
             counts = (
                 sum(bool(topic.value) for topic in self._world.facts),
@@ -283,7 +283,7 @@ class _Sitting:
             if not file.exists():
                 self._write(topic, "")
             self._call("read_file", {"path": path}, file.read_text(encoding="utf-8"), SideEffects(read=(path,)))
-            self._memory.add(Entry(kind="discovery", text=topic.text, examples=(path,)), self._said("model"))
+            self._memory.add(MemoryDraft(kind="discovery", content=topic.text, examples=(path,)), self._said("model"))
             self._call("memory_operations", {"operation": "add_discovery", "fact": topic.text}, "added")
         else:
             self._write(topic, self._world.words(6))

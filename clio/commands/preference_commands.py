@@ -21,7 +21,7 @@ from clio.memory.preferences.preferences import (
     stance_of,
     thing,
 )
-from clio.memory.store.record import MemoryRecord, Remembered
+from clio.memory.store.record import MemoryRecord, Saved
 from clio.text.formatting import format_count
 from clio.text.scoring import (
     BAND_ALIASES,
@@ -515,22 +515,22 @@ def _item_and_reason(shell: Shell, given: Given) -> tuple[str, str]:
     return shell.redactor.redact(item).text, shell.redactor.redact(reason).text
 
 
-def _added(done: Remembered, score: float) -> str:
+def _added(done: Saved, score: float) -> str:
     if done.action == "new":
-        return "Remembered"
+        return "Saved"
     return "Set" if done.record.score == score else "Reinforced"
 
 
-def _note_score(done: Remembered, score: float) -> str:
+def _note_score(done: Saved, score: float) -> str:
     """Return a note on unexpected effects: scores are averaged, and rules stay."""
-    if done.old is None or done.record.score == score:
+    if done.other is None or done.record.score == score:
         return ""
-    if done.record.score == done.old.score and done.old.explicit:
+    if done.record.score == done.other.score and done.other.explicit:
         return " It was set as a rule, so its score stays; `/prefs update ID --score X` sets another."
-    return f" It had {done.old.score:g}; 0.6 of the new score and 0.4 of the old one make its score."
+    return f" It had {done.other.score:g}; 0.6 of the new score and 0.4 of the old one make its score."
 
 
-def _note_limit(shell: Shell, done: Remembered) -> str:
+def _note_limit(shell: Shell, done: Saved) -> str:
     """Return a note if a hard limit exists on the same item, which a new preference does not lift."""
     about = thing(done.record.content)
     limits = [limit for limit in shell.memory.preferences.hard_limits() if thing(limit.content) == about]

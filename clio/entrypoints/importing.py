@@ -24,7 +24,7 @@ from clio.importing.intake import Fate, Importer, Imports, Ledger, Report, is_re
 from clio.importing.places import Fact, Found, Looker, facts_of
 from clio.importing.reading import AGENTS
 from clio.memory.store.ltm_objects import normal
-from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.storage.locks import format_os_error
 from clio.text.formatting import format_bytes, format_count
 from clio.ui.safe_text import clean
@@ -292,7 +292,7 @@ def _decide(
                 if answer in _NONE_MORE:
                     break
             if rest or answer in ("y", "yes"):
-                shell.memory.add(Entry(kind="discovery", text=fact.text), _BY_THEM)
+                shell.memory.add(MemoryDraft(kind="discovery", content=fact.text), _BY_THEM)
                 kept.append(fact)
             elif answer in ("n", "no"):
                 declined.append(fact.mark)
@@ -318,7 +318,7 @@ def _offered(
     facts, unreadable = facts_of(
         agent, looker, shell.loaded.project, wanted.path, lambda text: shell.redactor.redact(text).text
     )
-    there = {normal(entry.text) for entry in shell.memory.knowledge().entries} if facts else set[str]()
+    there = {normal(entry.content) for entry in shell.memory.knowledge().entries} if facts else set[str]()
     new = [fact for fact in facts if normal(fact.text) not in there]
     return [fact for fact in new if fact.mark not in known.declined], len(facts) - len(new), unreadable
 

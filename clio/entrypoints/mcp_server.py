@@ -19,7 +19,7 @@ from clio.config.trust import should_ask_for_trust
 from clio.entrypoints.subcommand import LightShell, in_cli_words, say
 from clio.errors import ClioError, ToolRetry, UsageError, UserError
 from clio.memory.store.memories import SCOPES
-from clio.memory.store.record import KINDS, TYPES, Entry, MemoryRecord, Provenance
+from clio.memory.store.record import KINDS, TYPES, MemoryRecord, Provenance
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.memory.system import MemorySystem
 from clio.storage.locks import error_cause
@@ -61,7 +61,7 @@ def remember(memory: MemorySystem, given: Given, read_only: bool) -> Answer:
     except UserError as error:
         raise ToolRetry(str(error)) from error
     scope = memory.memories.scope_of(done.record.id)
-    old = done.old if done.action in ("superseded", "kept_both") else None
+    old = done.other if done.action in ("superseded", "kept_both") else None
     data = {"action": done.action, "memory": _memory(done.record, scope), "other": _memory(old, scope) if old else None}
     return Answer(text=remembered_text(done, scope), data=data)
 
@@ -84,7 +84,7 @@ def recall(memory: MemorySystem, given: Given, read_only: bool) -> Answer:
 def forget(memory: MemorySystem, given: Given, read_only: bool) -> Answer:
     """Move memories and project memory entries to the archive."""
     entries, records = find_all(memory, given["id"])
-    gone = [{"id": record.id, "kind": record.type, "text": record.content} for record in records]
+    gone = [{"id": record.id, "kind": record.kind, "text": record.content} for record in records]
     gone += [{"id": entry.id, "kind": entry.kind, "text": entry.line} for entry in entries]
     for record in records:
         memory.memories.forget(record.id)
@@ -133,7 +133,7 @@ def project_knowledge(memory: MemorySystem, given: Given, read_only: bool) -> An
     except UserError as error:
         raise ToolRetry(str(error)) from error
     known = {entry.id: entry for entry in newest_first(memory.knowledge())}
-    fitting: Sequence[Entry] = list(known.values())
+    fitting: Sequence[MemoryRecord] = list(known.values())
     if query := given.get("query", ""):
         fitting = [known[hit.id] for hit in memory.search(query, len(known) + 10_000) if hit.id in known]
     fitting = [entry for entry in fitting if kind in (None, entry.kind)]
@@ -159,7 +159,7 @@ def _nothing(total: int, query: str) -> str:
 def _memory(record: MemoryRecord, scope: Scope) -> dict[str, Any]:
     return {
         "id": record.id,
-        "type": record.type,
+        "type": record.kind,
         "content": record.content,
         "importance": record.importance,
         "scope": scope,

@@ -9,16 +9,15 @@ from msgspec import Struct
 from clio.errors import ToolRetry, UserError
 from clio.memory.store.memories import Memories
 from clio.memory.store.record import (
-    Added,
     AssertedBy,
-    Entry,
     Hit,
     Kind,
     LtmStats,
+    MemoryDraft,
     MemoryRecord,
     Provenance,
     Pruned,
-    Remembered,
+    Saved,
 )
 from clio.memory.store.typed_index import Ranked
 from clio.memory.store.typed_store import Compacted, Scope
@@ -116,18 +115,18 @@ _PARTS: dict[Kind, dict[str, tuple[str, ...]]] = {
     "rule": {"text": ("rule", "pattern"), "path": ("path",)},
 }
 _NEUTRAL = ("content", "text")
-_FIELDS = {"path": "context"}
+_FIELDS = {"path": "context", "text": "content"}
 _STALE = {"drifted": "its examples have changed since", "gone": "its examples are gone"}
 _SHOWN = 20
 _ENTRY_CHARS = 200
 
 
-def draft(call: MemoryCall) -> Entry:
+def draft(call: MemoryCall) -> MemoryDraft:
     """The entry a call of add_… asks for, as yet without an id."""
     kind = KIND_OF[call.operation]
-    return Entry(
+    return MemoryDraft(
         kind=kind,
-        text=call.text or " → ".join(call.steps),
+        content=call.text or " → ".join(call.steps),
         solution=call.solution,
         impact=call.impact,
         steps=call.steps,
@@ -199,7 +198,7 @@ def stats(memory: MemorySystem) -> ToolOutput:
     return ToolOutput(text=_stats_text(found), summary=format_count(found.total, "entry"))
 
 
-def described(entry: Entry) -> str:
+def described(entry: MemoryRecord) -> str:
     """An entry with its id on one line of bounded length."""
     return f"{entry.id} ({entry.kind}): {truncate_line(entry.line, _ENTRY_CHARS)}"
 
@@ -221,18 +220,18 @@ def _changeable(kind: Kind) -> str:
     return ", ".join([*(names[0] for names in _PARTS[kind].values()), "confidence, examples"])
 
 
-def _followed(entry: Entry) -> str:
+def _followed(entry: MemoryRecord) -> str:
     """The slot of the words later sessions would follow."""
     if entry.kind == "workflow":
         return "steps"
     return "solution" if entry.solution else "text"
 
 
-def _added_text(added: Added, provenance: Provenance) -> str:
-    entry = added.entry
-    if added.restored:
+def _added_text(added: Saved, provenance: Provenance) -> str:
+    entry = added.record
+    if added.action == "restored":
         text = f"Remembered again as {entry.id}, back from the archive with its history."
-    elif added.new:
+    elif added.is_new:
         text = f"Remembered for later sessions as {entry.id}."
     else:
         how = f"said {format_count(entry.times, 'time')}, confidence {entry.confidence:g}"
@@ -245,13 +244,13 @@ def _added_text(added: Added, provenance: Provenance) -> str:
             f" It keeps {format_count(len(entry.also), 'other prevention')} too "
             f"({truncate_line('; '.join(entry.also), _ENTRY_CHARS)})."
         )
-    if added.new and provenance.asserted_by == "tool":
+    if added.is_new and provenance.asserted_by == "tool":
         text += " A tool's result says it word for word, so it is kept as a quotation."
     return text
 
 
-def _added_summary(added: Added) -> str:
-    return f"{'remembered' if added.new else 'confirmed'} {added.entry.id}"
+def _added_summary(added: Saved) -> str:
+    return f"{'remembered' if added.is_new else 'confirmed'} {added.record.id}"
 
 
 def _entry_candidates(memory: MemorySystem, query: str) -> str:
@@ -270,7 +269,7 @@ def _pruned_lines(pruned: Pruned, bounds: str) -> list[str]:
     else:
         head = f"Archived {count}, {bounds}; {pruned.kept:,} kept. The user can bring them back with /memory undo:"
     shown = [
-        f"- {described(entry)} [confidence {entry.confidence:g}, confirmed {day(entry.confirmed)}]"
+        f"- {described(entry)} [confidence {entry.confidence:g}, confirmed {day(entry.updated)}]"
         for entry in pruned.removed[:_SHOWN]
     ]
     left = len(pruned.removed) - len(shown)
@@ -405,7 +404,7 @@ def remember(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> 
         )
     except UserError as error:
         raise ToolRetry(str(error)) from error
-    met = done.old if done.action == "dropped" and done.old else done.record
+    met = done.other if done.action == "dropped" and done.other else done.record
     text = remembered_text(done, memory.memories.scope_of(met.id))
     if done.action not in ("merged", "dropped") and provenance.asserted_by == "tool":
         text += " A tool's result says it word for word, so it is kept as a quotation."
@@ -441,7 +440,7 @@ def forget_memory(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 def apply(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     """Say that memories helped, which keeps them and strengthens preferences."""
     records = [_find(memory.memories, id) for id in call.ids]
-    tastes = [record.id for record in records if record.type == "preference"]
+    tastes = [record.id for record in records if record.kind == "preference"]
     reinforced = dict(memory.preferences.apply(tastes)) if tastes else {}
     memory.memories.apply([record.id for record in records if reinforced.get(record.id, "not_found") == "not_found"])
     waiting = [tail(record) for record in records if reinforced.get(record.id) == "cooldown"]
@@ -469,16 +468,16 @@ def compact(memory: MemorySystem) -> ToolOutput:
     return ToolOutput(text=compacted_text(done), summary=f"{done.removed:,} archived, {done.remaining:,} remain")
 
 
-def remembered_text(done: Remembered, scope: Scope) -> str:
+def remembered_text(done: Saved, scope: Scope) -> str:
     """What became of a memory, with its id and the id of the one it met."""
-    record, old = done.record, done.old
+    record, old = done.record, done.other
     where = "for this project" if scope == "project" else "for this person, in every project"
     match done.action:
         case "merged":
             return f"Known already as {tail(record)}, and confirmed: {truncate_line(record.content, _OLD_CHARS)}"
         case "superseded" if old:
             kept = f"{tail(old)} “{truncate_line(old.content, _OLD_CHARS)}”"
-            return f"Remembered as {tail(record)} ({record.type}, {where}) in the place of {kept}, which history keeps."
+            return f"Remembered as {tail(record)} ({record.kind}, {where}) in the place of {kept}, which history keeps."
         case "variant" | "replaced_variant" | "dropped" if old:
             known = f"{tail(old)} “{truncate_line(old.content, _OLD_CHARS)}”"
             as_what = "Not remembered" if done.action == "dropped" else f"Kept only as a variant, {tail(record)}"
@@ -489,11 +488,11 @@ def remembered_text(done: Remembered, scope: Scope) -> str:
         case "kept_both" if old:
             other = f"{tail(old)} “{truncate_line(old.content, _OLD_CHARS)}”"
             return (
-                f"Remembered as {tail(record)} ({record.type}, {where}) beside {other}, which is like it; where they "
+                f"Remembered as {tail(record)} ({record.kind}, {where}) beside {other}, which is like it; where they "
                 "say the same, forget one."
             )
         case _:
-            return f"Remembered as {tail(record)} ({record.type}, {where})."
+            return f"Remembered as {tail(record)} ({record.kind}, {where})."
 
 
 def recalled_text(found: Sequence[Ranked], memories: Memories) -> str:
@@ -518,9 +517,9 @@ def tail(record: MemoryRecord) -> str:
     return record.id[-8:]
 
 
-def find_all(memory: MemorySystem, ids: Sequence[str]) -> tuple[list[Entry], list[MemoryRecord]]:
+def find_all(memory: MemorySystem, ids: Sequence[str]) -> tuple[list[MemoryRecord], list[MemoryRecord]]:
     """The entries of the project knowledge and the memories of these ids. Raises ToolRetry where one is neither."""
-    entries: dict[str, Entry] = {}
+    entries: dict[str, MemoryRecord] = {}
     records: dict[str, MemoryRecord] = {}
     for id in ids:
         if _ENTRY_ID.fullmatch(id):
@@ -557,11 +556,11 @@ def _line(record: MemoryRecord, memories: Memories, room: int) -> str:
 
 def _dated(record: MemoryRecord) -> str:
     state = "" if record.is_live else ", no longer so"
-    return f"{tail(record)} ({record.type}, {day(record.updated)}{state})"
+    return f"{tail(record)} ({record.kind}, {day(record.updated)}{state})"
 
 
 def _described(record: MemoryRecord) -> str:
-    return f"{tail(record)} ({record.type}): {truncate_line(record.content, _OLD_CHARS)}"
+    return f"{tail(record)} ({record.kind}): {truncate_line(record.content, _OLD_CHARS)}"
 
 
 def _nothing(memories: Memories, call: MemoryCall) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from clio.commands.command import CommandResult, Confirm, EditText
 from clio.commands.registry import complete, run_command
-from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
 from clio.sessions.state import SessionState
@@ -35,7 +35,7 @@ def rows(result: CommandResult) -> list[tuple[str, ...]]:
     return list(result.table.rows)
 
 
-def learned_before(harness: Harness, days: float, *entries: Entry) -> None:
+def learned_before(harness: Harness, days: float, *entries: MemoryDraft) -> None:
     """What the model learned so many days ago."""
     past = MemorySystem(
         harness.loaded.project, harness.store, incognito=False, ltm=True, clock=lambda: time.time() - days * DAY_S
@@ -195,8 +195,8 @@ def test_the_list_of_entries_says_that_there_are_memories_too(harness: Harness) 
 
 
 def test_a_long_list_shows_some_of_each_kind_and_says_so(harness: Harness) -> None:
-    facts = [Entry(kind="discovery", text=f"fact number {number}") for number in range(60)]
-    learned_before(harness, 1, *facts, Entry(kind="rule", text="be kind"))
+    facts = [MemoryDraft(kind="discovery", content=f"fact number {number}") for number in range(60)]
+    learned_before(harness, 1, *facts, MemoryDraft(kind="rule", content="be kind"))
     result = ok(harness, "/memory list")
     assert [row[1] for row in rows(result)] == ["discovery"] * 20 + ["rule"]
     assert result.text.startswith("61 entries, 21 shown; `/memory list --all` shows all.")
@@ -209,7 +209,9 @@ def test_a_long_list_shows_some_of_each_kind_and_says_so(harness: Harness) -> No
 def test_no_line_is_wider_than_the_terminal(harness: Harness) -> None:
     some_of_each_kind(harness)
     learned_before(
-        harness, 200, *(Entry(kind="discovery", text=f"{number} 漢字 " * 30, confidence=0.5) for number in range(120))
+        harness,
+        200,
+        *(MemoryDraft(kind="discovery", content=f"{number} 漢字 " * 30, confidence=0.5) for number in range(120)),
     )
     harness.memory.prefix_fragments()
     for command in ("/memory list", "/memory stats", "/memory prune --dry-run", "/memory why"):
@@ -226,7 +228,12 @@ def test_no_line_is_wider_than_the_terminal(harness: Harness) -> None:
 
 def test_the_statistics_draw_every_group_to_its_own_scale(harness: Harness) -> None:
     some_of_each_kind(harness)
-    learned_before(harness, 10, Entry(kind="discovery", text="learned before"), Entry(kind="discovery", text="too"))
+    learned_before(
+        harness,
+        10,
+        MemoryDraft(kind="discovery", content="learned before"),
+        MemoryDraft(kind="discovery", content="too"),
+    )
     result = ok(harness, "/memory stats")
     shown = {row[1]: row[2:] for row in rows(result)}
     assert shown["discovery"] == ("3", "█████████")
@@ -327,13 +334,13 @@ def test_edit_with_a_text_changes_the_main_parts(
 
 
 def test_an_edit_is_the_users_word(harness: Harness) -> None:
-    learned_before(harness, 1, Entry(kind="discovery", text="We deploy by hand"))
+    learned_before(harness, 1, MemoryDraft(kind="discovery", content="We deploy by hand"))
     [entry] = harness.memory.knowledge().entries
     ok(harness, f"/memory edit {entry.id} We deploy with make ship")
     changed = harness.memory.find(entry.id)
     assert changed.provenance is not None
     assert changed.provenance.asserted_by == "user"
-    assert changed.confirmed > entry.confirmed
+    assert changed.updated > entry.updated
 
 
 def editing(result: CommandResult) -> EditText:
@@ -352,11 +359,11 @@ def test_edit_without_a_text_opens_the_editor_and_loses_nothing(harness: Harness
     again = editing(result)
     assert again.text.startswith("# NOT SAVED: line 4: confidence takes a number")
     assert again.text.splitlines()[1:] == wrong.splitlines()[1:]
-    assert harness.memory.find(id).text == "All writes are atomic"
+    assert harness.memory.find(id).content == "All writes are atomic"
     done = again.then(again.text.replace("very", "50%"))
     assert done.ok, done.text
     entry = harness.memory.find(id)
-    assert (entry.text, entry.confidence) == ("All writes are atomic and synced", 0.5)
+    assert (entry.content, entry.confidence) == ("All writes are atomic and synced", 0.5)
     assert opened.then(opened.text + "\n\n").ok
 
 
@@ -407,8 +414,8 @@ def test_undo_goes_back_to_the_beginning(harness: Harness) -> None:
 
 
 def test_prune_shows_then_asks_then_does(harness: Harness) -> None:
-    learned_before(harness, 120, Entry(kind="discovery", text="an old fact"))
-    learned_before(harness, 1, Entry(kind="pattern", text="a doubtful one", confidence=0.1))
+    learned_before(harness, 120, MemoryDraft(kind="discovery", content="an old fact"))
+    learned_before(harness, 1, MemoryDraft(kind="pattern", content="a doubtful one", confidence=0.1))
     ids = some_of_each_kind(harness)
     dry = ok(harness, "/memory prune --dry-run")
     assert dry.follow_up is None
@@ -443,7 +450,9 @@ def test_why_names_what_the_model_was_given(harness: Harness) -> None:
     [given] = data(harness, "/memory why")
     assert given["left_out"] == 0
     assert {item["entry"]["id"] for item in given["items"]} == set(ids.values())
-    learned_before(harness, 1, *(Entry(kind="discovery", text=f"fact number {number}") for number in range(40)))
+    learned_before(
+        harness, 1, *(MemoryDraft(kind="discovery", content=f"fact number {number}") for number in range(40))
+    )
     harness.memory.prefix_fragments()
     assert "; 26 left out." in ok(harness, "/memory why").text
     add(harness, "discovery something quite new")
@@ -495,14 +504,14 @@ def test_what_was_exported_is_imported_elsewhere(harness: Harness, tmp_path: Pat
     result = data(other, f"/memory import {path}")
     assert (result["added"], result["added"] + result["confirmed"] + result["skipped"]) == (5, 6)
     assert len(other.memory.knowledge().entries) == 7
-    assert {entry.text for entry in harness.memory.knowledge().entries} < {
-        entry.text for entry in other.memory.knowledge().entries
+    assert {entry.content for entry in harness.memory.knowledge().entries} < {
+        entry.content for entry in other.memory.knowledge().entries
     }
     assert data(other, f"/memory import {path}") == {"path": str(path), "added": 0, "confirmed": 0, "skipped": 6}
     assert "`/memory undo` takes that back." not in ok(other, f"/memory import {path}").text
     assert len(ids) == 6
     ok(other, "/memory undo")
-    assert {entry.text for entry in other.memory.knowledge().entries} == {"ImportError: yaml", "known here only"}
+    assert {entry.content for entry in other.memory.knowledge().entries} == {"ImportError: yaml", "known here only"}
     other.session.close()
 
 
@@ -600,8 +609,10 @@ def test_a_damaged_file_is_reported_by_the_command_and_not_while_typing(harness:
 
 
 def test_an_old_entry_among_many_is_completed_once_its_id_is_begun(harness: Harness) -> None:
-    learned_before(harness, 1, *(Entry(kind="discovery", text=f"fact number {number}") for number in range(120)))
-    oldest = min(harness.memory.knowledge().entries, key=lambda entry: entry.confirmed).id
+    learned_before(
+        harness, 1, *(MemoryDraft(kind="discovery", content=f"fact number {number}") for number in range(120))
+    )
+    oldest = min(harness.memory.knowledge().entries, key=lambda entry: entry.updated).id
     assert len(offered(harness, "/memory show ")) == 60
     assert offered(harness, f"/memory show {oldest[:-1]}") == [f"/memory show {oldest}"]
     assert offered(harness, f"/memory edit {oldest} d") == []

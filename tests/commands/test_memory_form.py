@@ -6,15 +6,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from clio.commands.memory.edits import FormError, read_form, with_problem, write_form
-from clio.memory.store.record import KINDS, Entry
+from clio.memory.store.record import KINDS, MemoryRecord
 
 TEXT = st.text(alphabet="ab:# \n\té→\"'", min_size=1, max_size=30)
 ITEMS = st.lists(TEXT.map(lambda text: " ".join(text.split())).filter(bool), max_size=3).map(tuple)
 ENTRIES = st.builds(
-    Entry,
+    MemoryRecord,
     kind=st.sampled_from(KINDS),
     id=st.just("x-1"),
-    text=TEXT.filter(str.strip),
+    content=TEXT.filter(str.strip),
     solution=TEXT.filter(str.strip),
     impact=TEXT,
     context=TEXT,
@@ -23,21 +23,21 @@ ENTRIES = st.builds(
     confidence=st.floats(0, 1),
     success_rate=st.none() | st.floats(0, 1),
 )
-FACT = Entry(
-    kind="discovery", id="d-1", text="We deploy with make ship", confidence=0.9, examples=("Makefile", "a/b.py")
+FACT = MemoryRecord(
+    kind="discovery", id="d-1", content="We deploy with make ship", confidence=0.9, examples=("Makefile", "a/b.py")
 )
 
 
 @given(ENTRIES)
-def test_a_form_saved_as_it_is_changes_nothing(entry: Entry) -> None:
+def test_a_form_saved_as_it_is_changes_nothing(entry: MemoryRecord) -> None:
     assert read_form(write_form(entry), entry) == {}
     assert read_form(write_form(entry).replace("\n", "\r\n"), entry) == {}
 
 
 @given(ENTRIES, ENTRIES)
-def test_what_is_written_into_the_form_is_what_changes(entry: Entry, other: Entry) -> None:
+def test_what_is_written_into_the_form_is_what_changes(entry: MemoryRecord, other: MemoryRecord) -> None:
     for each in (entry, other):  # the name of a workflow without one follows its steps, elsewhere
-        assume(each.text.strip() != " → ".join(each.steps).strip())
+        assume(each.content.strip() != " → ".join(each.steps).strip())
     other = msgspec.structs.replace(other, kind=entry.kind)
     new = msgspec.structs.replace(entry, **read_form(write_form(other), entry))
     assert read_form(write_form(new), other) == {}
@@ -54,20 +54,20 @@ def test_a_fact_in_the_editor() -> None:
     ]
     edited = form.replace("make ship", "make ship,\n  on Fridays").replace("0.9", "75%").replace("  a/b.py\n", "")
     assert read_form(edited, FACT) == {
-        "text": "We deploy with make ship,\non Fridays",
+        "content": "We deploy with make ship,\non Fridays",
         "confidence": 0.75,
         "examples": ("Makefile",),
     }
 
 
 def test_a_workflow_without_a_name_keeps_none() -> None:
-    flow = Entry(kind="workflow", id="w-1", text="lint → test", steps=("lint", "test"))
+    flow = MemoryRecord(kind="workflow", id="w-1", content="lint → test", steps=("lint", "test"), confidence=0.8)
     form = write_form(flow)
     assert "name:\n" in form
     assert read_form(form.replace("  test", "  type\n  test"), flow) == {"steps": ("lint", "type", "test")}
-    assert read_form(form.replace("name:", "name: check"), flow) == {"text": "check"}
-    named = msgspec.structs.replace(flow, text="check")
-    assert read_form(write_form(named).replace("name: check", "name:"), named) == {"text": "lint → test"}
+    assert read_form(form.replace("name:", "name: check"), flow) == {"content": "check"}
+    named = msgspec.structs.replace(flow, content="check")
+    assert read_form(write_form(named).replace("name: check", "name:"), named) == {"content": "lint → test"}
 
 
 @pytest.mark.parametrize(

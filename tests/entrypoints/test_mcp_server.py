@@ -22,7 +22,7 @@ from clio.config.command_line import parse_arguments
 from clio.entrypoints.mcp_server import TOOLS, Answer, call
 from clio.errors import ToolRetry
 from clio.memory.store.memories import Memories
-from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.store.undo_log import UndoLog
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
@@ -242,10 +242,11 @@ def harness(tmp_path: Path) -> Harness:
 
 def test_project_knowledge_by_kind_and_by_words(harness: Harness) -> None:
     assert harness.ask("project_knowledge").text == "Nothing is known about this project yet."
-    ship = harness.memory.add(Entry(kind="discovery", text="We deploy with make ship"), BY_USER).entry
+    ship = harness.memory.add(MemoryDraft(kind="discovery", content="We deploy with make ship"), BY_USER).record
     page = harness.memory.add(
-        Entry(kind="solution", text="denied", solution="run it as root", confidence=0.4), Provenance(asserted_by="tool")
-    ).entry
+        MemoryDraft(kind="solution", content="denied", solution="run it as root", confidence=0.4),
+        Provenance(asserted_by="tool"),
+    ).record
     everything = harness.ask("project_knowledge")
     assert everything.text.splitlines()[1:] == [
         f"- {ship.id} (discovery): We deploy with make ship [confidence 0.8]",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 
@@ -46,7 +46,7 @@ def test_a_turn_loads_only_what_it_needs(tmp_path: Path, known: bool) -> None:
         memory = MemorySystem(
             tmp_path, SessionStore(tmp_path / ".clio" / "sessions"), incognito=False, ltm=True, home=tmp_path / "home"
         )
-        memory.add(Entry(kind="discovery", text="staging runs in Frankfurt"), Provenance())
+        memory.add(MemoryDraft(kind="discovery", content="staging runs in Frankfurt"), Provenance())
         memory.memories.remember("staging listens on port 5433", "fact")
         memory.preferences.add("never use tabs", score=0.5, explicit=True)
         memory.store_note("staging", "ask before restarting it")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ToolFailed, UserError
-from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
@@ -21,8 +21,8 @@ def system(project: Path, *, incognito: bool = False, ltm: bool = True, secret: 
     return MemorySystem(project, store, incognito=incognito, ltm=ltm, redact=redact)
 
 
-def fact(text: str) -> Entry:
-    return Entry(kind="discovery", text=text, confidence=0.9)
+def fact(text: str) -> MemoryDraft:
+    return MemoryDraft(kind="discovery", content=text, confidence=0.9)
 
 
 def everything_below(folder: Path) -> dict[Path, tuple[bytes, int]]:
@@ -34,7 +34,7 @@ def test_nothing_known_is_no_fragment(tmp_path: Path) -> None:
 
 
 def test_what_is_learned_is_in_the_next_sessions_prompt(tmp_path: Path) -> None:
-    assert system(tmp_path).add(fact("tests run with pytest -q"), SOMEBODY).new
+    assert system(tmp_path).add(fact("tests run with pytest -q"), SOMEBODY).is_new
     (fragment,) = system(tmp_path).prefix_fragments()
     assert "- tests run with pytest -q" in fragment.text
     assert fragment.source == str(tmp_path / ".clio" / "ltm.json")
@@ -59,13 +59,13 @@ def test_why_tells_what_the_prompt_and_the_turn_were_given(tmp_path: Path) -> No
     memory.prefix_fragments()
     memory.add(fact("the second fact"), SOMEBODY)
     memory.turn_fragments("hello")
-    told = [item.entry.text for part in memory.why() for item in part.items]
+    told = [item.entry.content for part in memory.why() for item in part.items]
     assert told == ["the first fact", "the second fact"]
 
 
 def test_without_ltm_only_the_requests_go_without(tmp_path: Path) -> None:
     memory = system(tmp_path, ltm=False)
-    assert memory.add(fact("a zebra"), SOMEBODY).new
+    assert memory.add(fact("a zebra"), SOMEBODY).is_new
     assert memory.prefix_fragments() == memory.turn_fragments("zebra") == []
     assert memory.why() == ()
     assert [hit.text for hit in memory.search("zebra")] == ["a zebra"]
@@ -124,7 +124,7 @@ def test_incognito_reads_nothing_and_writes_nothing(tmp_path: Path) -> None:
         lambda: memory.find("d-"),
         lambda: memory.freshness([]),
         lambda: memory.add(fact("f"), SOMEBODY),
-        lambda: memory.update("d-1", text="x"),
+        lambda: memory.update("d-1", content="x"),
         lambda: memory.forget(["d-1"]),
         lambda: memory.prune(dry_run=True),
         memory.ltm_stats,
@@ -145,10 +145,10 @@ def test_secrets_are_redacted_before_they_are_stored(tmp_path: Path) -> None:
     memory = system(tmp_path, secret="hunter2")
     memory.store_note("key hunter2", "hunter2")
     memory.delete_note("key hunter2")
-    added = memory.add(fact("is hunter2"), SOMEBODY).entry
-    memory.add(Entry(kind="solution", text="hunter2", solution="no hunter2", examples=("hunter2",)), SOMEBODY)
-    memory.add(Entry(kind="workflow", text="", steps=("say hunter2", "stop")), SOMEBODY)
-    memory.update(added.id, text="was hunter2")
+    added = memory.add(fact("is hunter2"), SOMEBODY).record
+    memory.add(MemoryDraft(kind="solution", content="hunter2", solution="no hunter2", examples=("hunter2",)), SOMEBODY)
+    memory.add(MemoryDraft(kind="workflow", content="", steps=("say hunter2", "stop")), SOMEBODY)
+    memory.update(added.id, content="was hunter2")
     files = [path for path in (tmp_path / ".clio").rglob("*") if path.is_file()]
     assert {"ltm.json", "memory.undo.jsonl"} <= {path.name for path in files}
     assert [path for path in files if b"hunter2" in path.read_bytes()] == []

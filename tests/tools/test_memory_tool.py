@@ -209,7 +209,7 @@ def test_a_forgotten_entry_leaves_for_the_archive(harness: Harness) -> None:
         harness.call("forget_ltm", id="d-000000")
     assert harness.say("forget_ltm", id=id).startswith(f"Forgotten: {id} (discovery): Config is YAML")
     assert [entry["fact"] for entry in harness.patterns["discoveries"]] == ["Tests are fast"]
-    assert [entry.text for entry in harness.memory.archived()] == ["Config is YAML"]
+    assert [entry.content for entry in harness.memory.archived()] == ["Config is YAML"]
 
 
 def test_pruning_says_first_what_would_go(harness: Harness) -> None:

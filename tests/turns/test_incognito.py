@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.record import MemoryDraft, Provenance
 from tests.support.chat_server import ChatServer, Reply, error, text, tool_calls
 from tests.support.harness import make_repository
 from tests.support.pty_session import PtySession
@@ -348,7 +348,7 @@ def test_news_of_another_clio_reach_the_model_unless_no_ltm(make_harness: Any, l
     async def story() -> None:
         await harness.turn("first")
         other = harness.build()
-        other.memory.add(Entry(kind="discovery", text=f"the {MARKER} smiles"), Provenance(asserted_by="user"))
+        other.memory.add(MemoryDraft(kind="discovery", content=f"the {MARKER} smiles"), Provenance(asserted_by="user"))
         await other.close()
         await harness.turn("second")
         await harness.app.close()

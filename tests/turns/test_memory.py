@@ -68,12 +68,12 @@ def test_the_next_session_begins_with_what_this_one_learned(make_harness: MakeHa
 ADD = """
 import sys
 from pathlib import Path
-from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 project = Path(sys.argv[1])
 memory = MemorySystem(project, SessionStore(project / ".clio" / "sessions"), incognito=False, ltm=True)
-memory.add(Entry(kind="discovery", text=sys.argv[2]), Provenance(asserted_by="user"))
+memory.add(MemoryDraft(kind="discovery", content=sys.argv[2]), Provenance(asserted_by="user"))
 """
 
 

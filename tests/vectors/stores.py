@@ -250,7 +250,7 @@ def context_load(given: Input) -> Output:
         assert len({hit.record.id for hit in found}) == len(found)
         return {
             "returned": len(found),
-            "preferences_returned": sum(hit.record.type == "preference" for hit in found),
+            "preferences_returned": sum(hit.record.kind == "preference" for hit in found),
         }
 
 
@@ -260,7 +260,7 @@ def clamp(given: Input) -> Output:
         return {
             "high": store.remember("high words", importance=2.0).record.importance,
             "low": store.remember("low ones", importance=-1).record.importance,
-            "type": plain.type,
+            "type": plain.kind,
             "importance": plain.importance,
         }
 

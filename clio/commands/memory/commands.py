@@ -42,7 +42,7 @@ from clio.errors import UsageError
 from clio.memory.consolidation.consolidation import MAX_REPORTS, Report
 from clio.memory.retrieval.results import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, RecallAnswer, RecallHit
 from clio.memory.store.ltm_upkeep import MAX_AGE_DAYS, MIN_CONFIDENCE, why_pruned
-from clio.memory.store.record import Entry
+from clio.memory.store.record import MemoryRecord
 from clio.memory.store.versions import parse_when
 from clio.text.formatting import format_count, format_stored_time, truncate
 
@@ -316,13 +316,13 @@ def prune(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def _prune_table(entries: Iterable[Entry], why: dict[str, str], now: float) -> Table:
+def _prune_table(entries: Iterable[MemoryRecord], why: dict[str, str], now: float) -> Table:
     rows = tuple(
         (
             entry.id,
             bare_line(entry),
             f"{entry.confidence:.0%}",
-            short_age(now, entry.confirmed),
+            short_age(now, entry.updated),
             "doubtful" if why[entry.id] == "uncertain" else why[entry.id],
         )
         for entry in entries

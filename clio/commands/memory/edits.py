@@ -24,7 +24,7 @@ from clio.commands.memory.memory_text import (
 from clio.commands.preference_commands import add as add_preference
 from clio.errors import ClioError, UsageError, UserError
 from clio.memory.store.memories import SCOPES
-from clio.memory.store.record import TYPES, Added, Entry, Kind, MemoryRecord, Remembered, short
+from clio.memory.store.record import TYPES, Kind, MemoryDraft, MemoryRecord, Saved, short
 from clio.memory.store.typed_index import Ranked
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import error_cause
@@ -58,10 +58,10 @@ def remember(shell: Shell, argument: str) -> CommandResult:
         explicit=kind == "preference",
         provenance=by_user(shell),
     )
-    owner = memories.scope_of((done.old or done.record).id if done.action == "dropped" else done.record.id)
+    owner = memories.scope_of((done.other or done.record).id if done.action == "dropped" else done.record.id)
     data = {"action": done.action, "memory": record_data(done.record, owner)}
-    if done.old is not None and done.action != "merged":
-        data[_MET.get(done.action, "replaced")] = record_data(done.old, owner)
+    if done.other is not None and done.action != "merged":
+        data[_MET.get(done.action, "replaced")] = record_data(done.other, owner)
     return CommandResult(text=_remembered(done, owner), data=data)
 
 
@@ -157,9 +157,17 @@ def compact(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(text=f"{text} `/memory undo` brings them back.", data=data)
 
 
+_JSON_NAMES = {"kind": "type"}
+_TYPED_FIELDS = (
+    "id", "kind", "content", "importance", "score", "reason", "keywords", "scenarios", "created", "updated", "accessed",
+    "seen", "access_count", "touch_count", "confidence", "version", "since", "superseded_by", "variants_of", "explicit",
+    "provenance", "hashes",
+)  # fmt: skip
+
+
 def record_data(record: MemoryRecord, scope: Scope) -> dict[str, Any]:
     """A memory in JSON's own types: all its fields, and whose it is."""
-    fields = {name: msgspec.to_builtins(getattr(record, name)) for name in record.__struct_fields__}
+    fields = {_JSON_NAMES.get(name, name): msgspec.to_builtins(getattr(record, name)) for name in _TYPED_FIELDS}
     return fields | {"scope": scope}
 
 
@@ -182,7 +190,7 @@ def _suggested(shell: Shell, argument: str) -> list[Suggestion]:
         return []
     newest = sorted(records, key=lambda record: -record.updated)[: _SUGGESTED + len(named)]
     return [
-        Suggestion(text=short_id(record), note=f"{record.type}: {short(record)}")
+        Suggestion(text=short_id(record), note=f"{record.kind}: {short(record)}")
         for record in newest
         if short_id(record) not in named
     ]
@@ -204,9 +212,9 @@ def _preference(shell: Shell, given: Text) -> CommandResult:
     return kept if result.ok else result
 
 
-def _named(shell: Shell, words: Sequence[str]) -> tuple[list[Entry], list[MemoryRecord]]:
+def _named(shell: Shell, words: Sequence[str]) -> tuple[list[MemoryRecord], list[MemoryRecord]]:
     """The entries and memories of these ids, each once. Raises UserError where one is neither."""
-    entries: dict[str, Entry] = {}
+    entries: dict[str, MemoryRecord] = {}
     records: dict[str, MemoryRecord] = {}
     for word in words:
         if word[1:2] == "-":
@@ -248,9 +256,9 @@ def _scope(name: str | None) -> Scope | None:
     return cast(Scope, name.lower())
 
 
-def _remembered(done: Remembered, owner: Scope) -> str:
-    record, old = done.record, done.old
-    what = f"{short_id(record)}, a {record.type}, {OWNERS[owner]}: {code(short(record))}."
+def _remembered(done: Saved, owner: Scope) -> str:
+    record, old = done.record, done.other
+    what = f"{short_id(record)}, a {record.kind}, {OWNERS[owner]}: {code(short(record))}."
     match done.action:
         case "merged":
             return f"Confirmed {what}"
@@ -283,7 +291,7 @@ _COLUMNS = ("id", "type", "whose", "what", "age", "")
 def _row(record: MemoryRecord, owner: Scope, is_stale: bool) -> tuple[str, ...]:
     age = short_age(time.time(), record.updated)
     said = f"other sources say: {record.content}" if record.is_variant else record.content
-    return (short_id(record), record.type, OWNERS[owner], said, age, "≠" if is_stale else "")
+    return (short_id(record), record.kind, OWNERS[owner], said, age, "≠" if is_stale else "")
 
 
 def _signals(hit: Ranked) -> dict[str, float]:
@@ -302,7 +310,7 @@ def _nothing(counts: dict[Scope, int], query: str) -> str:
     )
 
 
-def _what(entries: Sequence[Entry], records: Sequence[MemoryRecord]) -> str:
+def _what(entries: Sequence[MemoryRecord], records: Sequence[MemoryRecord]) -> str:
     parts = ([format_count(len(entries), "entry")] if entries else []) + (
         [format_count(len(records), "memory")] if records else []
     )
@@ -326,13 +334,13 @@ FORMS: dict[Kind, str] = {
 
 
 def fields_of(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Fields:
-    """The fields of a new entry, by the names `Entry` gives them.
+    """The fields of a new entry, by the names of the fields of `MemoryRecord`.
 
     is_path: whether a word without a slash or a dot names something in the project. Raises UsageError where a part is
     missing, with the form that would be right.
     """
     fields = changes_of(kind, text, is_path=is_path)
-    for part in ("text", "solution") if kind == "solution" else ("text",):
+    for part in ("content", "solution") if kind == "solution" else ("content",):
         if not str(fields.get(part, "")).strip():
             raise UsageError(f"A {kind} needs {_NEEDS.get(kind, 'words')}: write /memory add {kind} {FORMS[kind]}")
     if kind == "workflow" and len(fields["steps"]) < 2:
@@ -345,14 +353,14 @@ def changes_of(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Fiel
     match kind:
         case "solution" | "failure":
             before, after = _two_sides(text)
-            return {name: part for name, part in (("text", before), ("solution", after)) if part}
+            return {name: part for name, part in (("content", before), ("solution", after)) if part}
         case "workflow":
             return _workflow(text)
         case "rule":
             context, rule = _scoped(text, is_path)
-            return {"text": rule} if context is None else {"text": rule, "context": context}
+            return {"content": rule} if context is None else {"content": rule, "context": context}
         case _:
-            return {"text": text.strip()}
+            return {"content": text.strip()}
 
 
 _NEEDS: dict[Kind, str] = {"solution": "the error and what helped", "failure": "what failed"}
@@ -371,7 +379,7 @@ def _workflow(text: str) -> Fields:
     if (found := _NAMED.fullmatch(rest)) and len(_steps(found[2])) > 1:
         name, rest = found[1].strip(), found[2]
     steps = _steps(rest)
-    return {"text": name or " → ".join(steps), "steps": steps}
+    return {"content": name or " → ".join(steps), "steps": steps}
 
 
 def _steps(text: str) -> tuple[str, ...]:
@@ -409,22 +417,22 @@ class _Field(Struct, frozen=True):
 
 _TAIL = (_Field("confidence", "confidence", "share", True), _Field("examples", "examples", "list"))
 _FIELDS: dict[Kind, tuple[_Field, ...]] = {
-    "discovery": (_Field("text", "text", needed=True), *_TAIL),
-    "solution": (_Field("error", "text", needed=True), _Field("solution", "solution", needed=True), *_TAIL),
-    "pattern": (_Field("text", "text", needed=True), *_TAIL),
+    "discovery": (_Field("text", "content", needed=True), *_TAIL),
+    "solution": (_Field("error", "content", needed=True), _Field("solution", "solution", needed=True), *_TAIL),
+    "pattern": (_Field("text", "content", needed=True), *_TAIL),
     "workflow": (
-        _Field("name", "text"),
+        _Field("name", "content"),
         _Field("steps", "steps", "list", True),
         _Field("success", "success_rate", "share"),
         *_TAIL,
     ),
     "failure": (
-        _Field("what", "text", needed=True),
+        _Field("what", "content", needed=True),
         _Field("impact", "impact"),
         _Field("prevention", "solution"),
         *_TAIL,
     ),
-    "rule": (_Field("path", "context"), _Field("rule", "text", needed=True), *_TAIL),
+    "rule": (_Field("path", "context"), _Field("rule", "content", needed=True), *_TAIL),
 }
 
 
@@ -432,7 +440,7 @@ class FormError(UserError):
     """The form cannot be read; the message names the line and the cause."""
 
 
-def write_form(entry: Entry) -> str:
+def write_form(entry: MemoryRecord) -> str:
     """The entry as such a text; `read_form` reads it back as the same entry."""
     lines = [
         f"# {entry.id}, a {entry.kind} of the project knowledge. Lines that begin with # do not count;",
@@ -450,16 +458,16 @@ def write_form(entry: Entry) -> str:
     return "\n".join(lines) + "\n"
 
 
-def read_form(text: str, entry: Entry) -> Fields:
-    """What the person changed of the entry, by the names of `Entry`'s fields; empty where nothing.
+def read_form(text: str, entry: MemoryRecord) -> Fields:
+    """What the person changed of the entry, by the names of the fields of `MemoryRecord`; empty where nothing.
 
     Raises FormError.
     """
     before, after = _values(write_form(entry), entry.kind), _values(text, entry.kind)
     fields = [field for field in _FIELDS[entry.kind] if field.field in after]
     changes = {field.field: after[field.field] for field in fields if after[field.field] != before[field.field]}
-    if entry.kind == "workflow" and changes.get("text") == "":
-        changes["text"] = " → ".join(after["steps"])
+    if entry.kind == "workflow" and changes.get("content") == "":
+        changes["content"] = " → ".join(after["steps"])
     return changes
 
 
@@ -472,13 +480,13 @@ def with_problem(text: str, problem: str) -> str:
     return f"# NOT SAVED: {' '.join(problem.split())}\n{rest if first.startswith('#') else text}"
 
 
-def _shown(entry: Entry, field: str) -> Any:
-    nameless = entry.kind == "workflow" and field == "text" and entry.text == " → ".join(entry.steps)
+def _shown(entry: MemoryRecord, field: str) -> Any:
+    nameless = entry.kind == "workflow" and field == "content" and entry.content == " → ".join(entry.steps)
     return "" if nameless else getattr(entry, field)
 
 
 def _values(text: str, kind: Kind) -> Fields:
-    """The values of the lines, by the names of `Entry`'s fields."""
+    """The values of the lines, by the names of the fields of `MemoryRecord`."""
     fields = {field.name: field for field in _FIELDS[kind]}
     found = _lines(text, fields)
     for field in fields.values():
@@ -542,7 +550,7 @@ def reword(shell: Shell, record: MemoryRecord, text: str, *, options: bool) -> C
 
     options: some were given, which an entry of the project knowledge has and a memory has not.
     """
-    if record.type == "preference":
+    if record.kind == "preference":
         return refuse(f"{short_id(record)} is a preference; write /prefs update {short_id(record)} --item TEXT")
     if options:
         return refuse("A memory has neither confidence nor examples to set; write /memory edit ID TEXT")
@@ -580,13 +588,13 @@ def add(shell: Shell, argument: str) -> CommandResult:
         forms = ", ".join(f"{kind} {form}" for kind, form in FORMS.items())
         return refuse(f"What kind of knowledge? Write /memory add with one of: {forms}")
     kind = kind_named(given.heads[0])
-    draft = Entry(kind=kind, **fields_of(kind, given.text, is_path=_is_path(shell)), **_options(given))
+    draft = MemoryDraft(kind=kind, **fields_of(kind, given.text, is_path=_is_path(shell)), **_options(given))
     added = shell.memory.add(draft, by_user(shell))
-    state = shell.memory.freshness((added.entry,))[added.entry.id]
+    state = shell.memory.freshness((added.record,))[added.record.id]
     data = {
-        "entry": entry_data(added.entry, state),
-        "new": added.new,
-        "restored": added.restored,
+        "entry": entry_data(added.record, state),
+        "new": added.is_new,
+        "restored": added.action == "restored",
         "beside": [entry_data(other) for other in added.beside],
     }
     return CommandResult(text=_added(added), data=data)
@@ -638,7 +646,7 @@ def _is_path(shell: Shell) -> Callable[[str], bool]:
     return check
 
 
-def _edited(shell: Shell, entry: Entry) -> Callable[[str], CommandResult]:
+def _edited(shell: Shell, entry: MemoryRecord) -> Callable[[str], CommandResult]:
     """What becomes of the text that comes back from the editor; one that is wrong is opened again."""
 
     def take(text: str) -> CommandResult:
@@ -654,7 +662,7 @@ def _edited(shell: Shell, entry: Entry) -> Callable[[str], CommandResult]:
     return take
 
 
-def _update(shell: Shell, entry: Entry, changes: dict[str, Any]) -> CommandResult:
+def _update(shell: Shell, entry: MemoryRecord, changes: dict[str, Any]) -> CommandResult:
     new = shell.memory.update(entry.id, **changes, provenance=by_user(shell))
     state = shell.memory.freshness((new,))[new.id]
     return CommandResult(
@@ -663,13 +671,13 @@ def _update(shell: Shell, entry: Entry, changes: dict[str, Any]) -> CommandResul
     )
 
 
-def _added(added: Added) -> str:
-    entry = added.entry
+def _added(added: Saved) -> str:
+    entry = added.record
     held = _held(entry)
-    if not added.new:
+    if not added.is_new:
         times = f", said {entry.times} times" if entry.times > 1 else ""
         return f"Confirmed {entry.id}, {entry.confidence:.0%} sure{times}: {held}"
-    came = "Back from the archive as" if added.restored else "Remembered as"
+    came = "Back from the archive as" if added.action == "restored" else "Remembered as"
     text = f"{came} {entry.id}: {held}"
     if added.beside:
         others = ", ".join(f"{other.id} {code(other.solution)}" for other in added.beside[:3])
@@ -677,12 +685,12 @@ def _added(added: Added) -> str:
     return text
 
 
-def _held(entry: Entry) -> str:
+def _held(entry: MemoryRecord) -> str:
     """The entry as it was understood, so that a slip is seen at once."""
     bare = msgspec.structs.replace(entry, context="")
     where = "" if entry.kind != "rule" else f", for {code(entry.context)}" if _is_bound(entry) else ", everywhere"
     return f"{code(bare.line)}{where}."
 
 
-def _is_bound(entry: Entry) -> bool:
+def _is_bound(entry: MemoryRecord) -> bool:
     return entry.context not in ("", "*")

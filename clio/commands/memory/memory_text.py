@@ -12,7 +12,7 @@ from clio.commands.arguments import nearest
 from clio.commands.command import CommandResult, Handler, Shell, Suggest, Suggestion, SuggestWord, Table, refuse
 from clio.commands.session_table import title_of
 from clio.errors import ClioError, UsageError
-from clio.memory.store.record import KINDS, Entry, Freshness, Kind, Knowledge, MemoryRecord, Note, Provenance
+from clio.memory.store.record import KINDS, Freshness, Kind, Knowledge, MemoryRecord, Note, Provenance
 from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def kind_named(word: str) -> Kind:
 
 
 def entry_table(
-    entries: Iterable[Entry], freshness: Mapping[str, Freshness], *, now: float, with_kind: bool = True
+    entries: Iterable[MemoryRecord], freshness: Mapping[str, Freshness], *, now: float, with_kind: bool = True
 ) -> Table:
     """Entries as a person looks them over; `now` in seconds since the epoch. Where some are shared, with who did."""
     listed = list(entries)
@@ -80,7 +80,7 @@ def entry_table(
             entry.kind,
             structs.replace(entry, examples=()).line,
             f"{entry.confidence:.0%}{f' ×{entry.times}' if entry.times > 1 else ''}",
-            short_age(now, entry.confirmed),
+            short_age(now, entry.updated),
             *([truncate(entry.by, _NAME_CHARS)] if shared else []),
             MARKS[freshness.get(entry.id, "unbound")],
         )
@@ -99,7 +99,7 @@ def legend(states: Iterable[Freshness]) -> str:
     return f"Examples: {', '.join(meant)}." if meant else ""
 
 
-def bare_line(entry: Entry) -> str:
+def bare_line(entry: MemoryRecord) -> str:
     """An entry on one line without its examples, how often it was said standing behind it."""
     line = structs.replace(entry, examples=()).line
     return f"{line} (×{entry.times})" if entry.times > 1 else line
@@ -144,7 +144,7 @@ def short_key(key: str) -> str:
     return truncate_line(key, _KEY_CHARS)
 
 
-def who_said(entry: Entry) -> str:
+def who_said(entry: MemoryRecord) -> str:
     """Who asserted an entry, in words; "unknown" where the file does not say."""
     if entry.by and (entry.provenance is None or entry.provenance.asserted_by == "user"):
         return entry.by
@@ -217,9 +217,22 @@ def by_user(shell: Shell) -> Provenance:
 _AT_THE_DOOR = Provenance(asserted_by="user")
 
 
-def entry_data(entry: Entry, freshness: Freshness = "unbound") -> dict[str, Any]:
-    """An entry in JSON's own types: all its fields, its line, and how it stands to its examples."""
-    return msgspec.to_builtins(entry) | {"line": entry.line, "freshness": freshness}
+_JSON_NAMES = {"content": "text", "updated": "confirmed"}
+_PROJECT_FIELDS = (
+    "kind", "content", "id", "solution", "also", "impact", "steps", "context", "confidence", "success_rate", "examples",
+    "times", "created", "updated", "provenance", "version", "since", "by", "rivals", "accessed", "access_count",
+)  # fmt: skip
+
+
+def entry_fields(entry: MemoryRecord) -> dict[str, Any]:
+    """Project knowledge in JSON's own types: all its fields."""
+    fields = {_JSON_NAMES.get(name, name): msgspec.to_builtins(getattr(entry, name)) for name in _PROJECT_FIELDS}
+    return fields | {"bound": list(map(list, entry.hashes.items())), "superseded_by": entry.superseded_by or ""}
+
+
+def entry_data(entry: MemoryRecord, freshness: Freshness = "unbound") -> dict[str, Any]:
+    """The same with its line, and how it compares to its examples."""
+    return entry_fields(entry) | {"line": entry.line, "freshness": freshness}
 
 
 def note_data(note: Note) -> dict[str, Any]:
@@ -227,10 +240,10 @@ def note_data(note: Note) -> dict[str, Any]:
     return {"key": note.key, "content": note.content, "timestamp": note.timestamp}
 
 
-def newest_first(knowledge: Knowledge) -> list[Entry]:
+def newest_first(knowledge: Knowledge) -> list[MemoryRecord]:
     """The entries kind by kind, and of each kind the last confirmed first."""
     places = {kind: place for place, kind in enumerate(KINDS)}
-    return sorted(knowledge.entries, key=lambda entry: (places[entry.kind], -entry.confirmed, entry.id))
+    return sorted(knowledge.entries, key=lambda entry: (places[entry.kind], -entry.updated, entry.id))
 
 
 def suggest_entry(shell: Shell, argument: str) -> Iterable[Suggestion]:
@@ -276,7 +289,7 @@ def _quietly(shell: Shell, find: Callable[[Shell], Iterable[Suggestion]]) -> Ite
 
 def _entries(shell: Shell, typed: str, named: Sequence[str]) -> Iterable[Suggestion]:
     fitting = [entry for entry in shell.memory.knowledge().entries if entry.id.lower().startswith(typed)]
-    newest = sorted(fitting, key=lambda entry: -entry.confirmed)[: _MAX_SUGGESTED + len(named)]
+    newest = sorted(fitting, key=lambda entry: -entry.updated)[: _MAX_SUGGESTED + len(named)]
     return (Suggestion(text=entry.id, note=entry.line[:_NOTE_CHARS]) for entry in newest if entry.id not in named)
 
 

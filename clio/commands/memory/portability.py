@@ -48,7 +48,7 @@ from clio.memory.portability.inventory import WIPE_SCOPES, Doomed, Places, WipeS
 from clio.memory.portability.wipe import wipe as delete
 from clio.memory.store.ltm_store import read_foreign
 from clio.memory.store.memories import SCOPES
-from clio.memory.store.record import Entry, MemoryRecord, Provenance
+from clio.memory.store.record import MemoryRecord, Provenance
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.undo_log import UndoLog
 from clio.memory.team.knowledge import TIDY_DAYS
@@ -272,7 +272,7 @@ def _rules(bundle: Bundle, scope: Scope | None) -> int:
 
 
 def _is_rule(record: MemoryRecord) -> bool:
-    return record.type == "preference" and (
+    return record.kind == "preference" and (
         record.explicit or (record.score is not None and record.score <= HARD_LIMIT_SCORE)
     )
 
@@ -610,10 +610,10 @@ def _status(shell: Shell) -> CommandResult:
     return CommandResult(text="\n".join(part for part in parts if part).strip(), data=_share_data(status))
 
 
-def _listed(entries: tuple[Entry, ...], what: str) -> str:
+def _listed(entries: tuple[MemoryRecord, ...], what: str) -> str:
     if not entries:
         return ""
-    rows = [f"- {code(f'{entry.id} {entry.text} ({entry.by})')}" for entry in entries[:_SHOWN]]
+    rows = [f"- {code(f'{entry.id} {entry.content} ({entry.by})')}" for entry in entries[:_SHOWN]]
     return "\n".join([f"\n{format_count(len(entries), 'entry')} {what}:\n", *rows, ""])
 
 

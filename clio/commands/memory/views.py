@@ -19,6 +19,7 @@ from clio.commands.memory.memory_text import (
     block_bar,
     date,
     entry_data,
+    entry_fields,
     entry_table,
     kind_named,
     legend,
@@ -35,7 +36,7 @@ from clio.commands.memory.memory_text import (
 from clio.errors import UsageError
 from clio.memory.retrieval.why import WhyItem, WhyReport
 from clio.memory.store.ltm_objects import find_handle
-from clio.memory.store.record import KINDS, TYPES, Entry, Hit, LtmStats, Provenance
+from clio.memory.store.record import KINDS, TYPES, Hit, LtmStats, MemoryRecord, Provenance
 from clio.memory.store.versions import DOINGS, Changed, EntryVersion, Version, changes_of, parse_when
 from clio.text.formatting import format_bytes, format_count
 
@@ -120,7 +121,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
         ("said by", f"{who_said(entry)}, says the repository" if shell.loaded.has_foreign_memory else who_said(entry)),
         *([("session", session_words(shell, entry.provenance.session))] if entry.provenance else []),
         ("first said", date(entry.created)),
-        ("confirmed", f"{date(entry.confirmed)} ({ago(time.time(), entry.confirmed)})" if entry.confirmed else date(0)),
+        ("confirmed", f"{date(entry.updated)} ({ago(time.time(), entry.updated)})" if entry.updated else date(0)),
     ]
     rows += [("beside it", f"{other.id}: {other.solution or other.line}") for other in others]
     rows += [("said otherwise", f"in {rival}") for rival in entry.rivals]
@@ -148,7 +149,7 @@ def _archive(shell: Shell, *, everything: bool) -> CommandResult:
     return CommandResult(text=text, table=entry_table(shown, {}, now=time.time()), data=data)
 
 
-def _first(entries: Sequence[Entry]) -> list[Entry]:
+def _first(entries: Sequence[MemoryRecord]) -> list[MemoryRecord]:
     """So many that a list stays readable: of each kind alike many where there are too many."""
     if len(entries) <= LISTED:
         return list(entries)
@@ -193,29 +194,29 @@ def _hit_data(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _fields(entry: Entry) -> list[tuple[str, str]]:
+def _fields(entry: MemoryRecord) -> list[tuple[str, str]]:
     match entry.kind:
         case "solution":
-            return [("error", entry.text), ("solution", entry.solution)]
+            return [("error", entry.content), ("solution", entry.solution)]
         case "failure":
             more = [("prevention", other) for other in entry.also]
-            return [("failed", entry.text), ("impact", entry.impact), ("prevention", entry.solution), *more]
+            return [("failed", entry.content), ("impact", entry.impact), ("prevention", entry.solution), *more]
         case "workflow":
             steps = [(f"step {number}", step) for number, step in enumerate(entry.steps, 1)]
             rate = "" if entry.success_rate is None else f"{entry.success_rate:.0%} of the times"
-            named = "" if entry.text == " → ".join(entry.steps) else entry.text
+            named = "" if entry.content == " → ".join(entry.steps) else entry.content
             return [("name", named), *steps, ("went well", rate)]
         case "rule":
-            return [("rule", entry.text), ("holds for", entry.context if entry.context not in ("", "*") else "all")]
+            return [("rule", entry.content), ("holds for", entry.context if entry.context not in ("", "*") else "all")]
         case _:
-            return [("text", entry.text)]
+            return [("text", entry.content)]
 
 
-def _rivals(entry: Entry, other: Entry) -> bool:
+def _rivals(entry: MemoryRecord, other: MemoryRecord) -> bool:
     """Whether the other gives another answer to the same error."""
     if entry.kind != "solution" or other.kind != "solution" or other.id == entry.id:
         return False
-    return _plain(entry.text) == _plain(other.text)
+    return _plain(entry.content) == _plain(other.content)
 
 
 def _plain(text: str) -> str:
@@ -273,7 +274,7 @@ def why(shell: Shell, argument: str) -> CommandResult:
             item.entry.id,
             bare_line(item.entry),
             item.reason,
-            short_age(now, item.entry.confirmed),
+            short_age(now, item.entry.updated),
             f"{item.tokens:,}",
         )
         for one in given
@@ -428,7 +429,7 @@ def _entry_history(shell: Shell, typed: str) -> CommandResult:
         (handle, version.entry.line, date(version.since), _fate(version), _who(version.entry.provenance))
         for version in found
     )
-    data = [_ending(version) | {"entry": msgspec.to_builtins(version.entry)} for version in found]
+    data = [_ending(version) | {"entry": entry_fields(version.entry)} for version in found]
     return CommandResult(table=_table(rows), data=data)
 
 

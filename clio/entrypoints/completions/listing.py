@@ -111,7 +111,7 @@ def _entries(project: Path, home: Path) -> Rows:
     if not path.is_file():
         return []
     document = decode_ltm(read_regular(path))
-    return [(entry.id, entry.text) for entry in document.knowledge().entries]
+    return [(entry.id, entry.content) for entry in document.knowledge().entries]
 
 
 def _servers(project: Path, home: Path) -> Rows:

@@ -18,7 +18,7 @@ from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories
 from clio.memory.store.notes import Notes
-from clio.memory.store.record import Entry, Kind, MemoryRecord, Provenance, Remembered, short
+from clio.memory.store.record import Kind, MemoryDraft, MemoryRecord, Provenance, Saved, short
 from clio.memory.store.redact_memory import cleaned_entry
 from clio.memory.store.undo_log import UndoLog
 from clio.memory.styles.feedback import Trajectories
@@ -123,7 +123,9 @@ class Keeper:
     def knows(self, finding: Finding) -> bool:
         """Whether the project knowledge has it now."""
         kind, text = _KINDS.get(finding.kind), _plain(self._ground.redact(finding.text))
-        return any(entry.kind == kind and _plain(entry.text) == text for entry in self._ground.knowledge.read().entries)
+        return any(
+            entry.kind == kind and _plain(entry.content) == text for entry in self._ground.knowledge.read().entries
+        )
 
     def correct(self, corrections: Sequence[Correction]) -> list[Correction]:
         """Let corrections take the place of the facts and discoveries they refute; returns those that refute none.
@@ -142,7 +144,7 @@ class Keeper:
             if one not in applied
         ]
 
-    def _near(self, correction: Correction, discoveries: Sequence[Entry]) -> list[Stated]:
+    def _near(self, correction: Correction, discoveries: Sequence[MemoryRecord]) -> list[Stated]:
         """What is remembered and has words of a correction."""
         records = {
             hit.record.id: hit.record
@@ -155,8 +157,8 @@ class Keeper:
             *(
                 Stated(
                     id=entry.id,
-                    text=entry.text,
-                    at=max(entry.confirmed, entry.begun),
+                    text=entry.content,
+                    at=max(entry.updated, entry.begun),
                     session=entry.provenance.session if entry.provenance else "",
                 )
                 for entry in discoveries
@@ -219,9 +221,9 @@ class Keeper:
         self._times[finding.message] = finding.at
         self._count(finding, done)
 
-    def _is_outdated(self, finding: Finding, done: Remembered) -> bool:
+    def _is_outdated(self, finding: Finding, done: Saved) -> bool:
         """Whether what it took the place of was said later: turns are not replayed in the order they were said in."""
-        old = done.old if done.action == "superseded" else None
+        old = done.other if done.action == "superseded" else None
         if old is None or old.provenance is None:
             return False
         said = self._times.get(old.provenance.message) or id_time(old.provenance.message) or old.created
@@ -233,26 +235,26 @@ class Keeper:
             self._ground.memories.revert(change)
             self._ground.undo.take(change.id)
 
-    def _count(self, finding: Finding, done: Remembered) -> None:
+    def _count(self, finding: Finding, done: Saved) -> None:
         became = _BECAME.get(done.action, "facts" if finding.kind == "fact" else "preferences")
         self.counts[became] += 1
         if became not in ("confirmed", "dropped"):
-            old = f", in the place of “{short(done.old)}”" if done.action == "superseded" and done.old else ""
+            old = f", in the place of “{short(done.other)}”" if done.action == "superseded" and done.other else ""
             self.changes.append(f"{finding.kind} “{truncate_line(done.record.content, 120)}”{old}")
 
     def _know(self, finding: Finding) -> None:
-        draft = Entry(
+        draft = MemoryDraft(
             kind=_KINDS[finding.kind],
-            text=finding.text,
+            content=finding.text,
             solution=finding.solution,
             steps=finding.steps,
             confidence=finding.confidence,
             examples=finding.files,
         )
         added = self._ground.knowledge.add(cleaned_entry(draft, self._ground.redact), _provenance(finding))
-        self.counts[_COUNTED[finding.kind] if added.new else "confirmed"] += 1
-        if added.new:
-            self.changes.append(f"{finding.kind} “{truncate_line(added.entry.line, 120)}”")
+        self.counts[_COUNTED[finding.kind] if added.is_new else "confirmed"] += 1
+        if added.is_new:
+            self.changes.append(f"{finding.kind} “{truncate_line(added.record.line, 120)}”")
 
     def _source(self, finding: Finding) -> Source:
         return (finding.session, finding.message, _plain(self._ground.redact(finding.text)))
@@ -261,12 +263,12 @@ class Keeper:
         """What is known, by where it came from; read once, before anything of this night is kept."""
         if self._known is None:
             records: list[MemoryRecord] = self._ground.memories.project.records(superseded=True)
-            entries: Sequence[Entry] = self._ground.knowledge.read().entries
+            entries: Sequence[MemoryRecord] = self._ground.knowledge.read().entries
             self._known = {
                 (said.session, said.message, _plain(text))
                 for said, text in (
                     *((record.provenance, record.content) for record in records),
-                    *((entry.provenance, entry.text) for entry in entries),
+                    *((entry.provenance, entry.content) for entry in entries),
                 )
                 if said is not None and said.message
             }

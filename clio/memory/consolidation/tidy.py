@@ -13,7 +13,7 @@ from clio.memory.consolidation.stores import Ground
 from clio.memory.store.deduplication import judge
 from clio.memory.store.ltm_merge import TRUST
 from clio.memory.store.ltm_objects import scope
-from clio.memory.store.record import Entry, Kind, MemoryRecord, Note, Provenance
+from clio.memory.store.record import Kind, MemoryDraft, MemoryRecord, Note, Provenance
 from clio.memory.store.redact_memory import cleaned_entry
 from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.storage.documents import Document, DocumentFormat, load_document, save_document
@@ -28,7 +28,7 @@ SITTING_S = 2 * 3_600.0
 """What was said within so long was said side by side: "worker 1 runs here", "worker 2 runs there"."""
 
 
-def outdated(entries: Sequence[Entry], facts: Sequence[Entry] = ()) -> dict[str, str]:
+def outdated(entries: Sequence[MemoryRecord], facts: Sequence[MemoryRecord] = ()) -> dict[str, str]:
     """The entries that no longer hold: handle → the handle of the newest entry, or id of the fact, that says otherwise.
 
     facts: memories, as `as_entry` makes them; they may take an entry's place, whatever its kind.
@@ -38,7 +38,7 @@ def outdated(entries: Sequence[Entry], facts: Sequence[Entry] = ()) -> dict[str,
         there = [entry for entry in entries if entry.kind == kind]
         known = {entry.id: entry for entry in (*facts, *there)}
         alike: LshIndex[str] = LshIndex()
-        signatures = {id: compute_signature(distinctive_words(entry.text)) for id, entry in known.items()}
+        signatures = {id: compute_signature(distinctive_words(entry.content)) for id, entry in known.items()}
         for id, one in signatures.items():
             alike.add(id, one)
         for old in there:
@@ -49,28 +49,29 @@ def outdated(entries: Sequence[Entry], facts: Sequence[Entry] = ()) -> dict[str,
     return found
 
 
-def as_entry(record: MemoryRecord) -> Entry:
+def as_entry(record: MemoryRecord) -> MemoryRecord:
     """A memory as something an entry can be weighed against."""
-    return Entry(
+    return MemoryRecord(
         kind="discovery",
         id=record.id,
-        text=record.content,
+        content=record.content,
         created=record.begun,
-        confirmed=max(record.seen, record.begun),
+        updated=max(record.seen, record.begun),
         examples=tuple(record.hashes),
         provenance=record.provenance,
+        confidence=0.8,
     )
 
 
-def _takes_its_place(old: Entry, new: Entry) -> bool:
-    if new.begun - old.confirmed < SITTING_S or _trust(new) < _trust(old) or scope(old.context) != scope(new.context):
+def _takes_its_place(old: MemoryRecord, new: MemoryRecord) -> bool:
+    if new.begun - old.updated < SITTING_S or _trust(new) < _trust(old) or scope(old.context) != scope(new.context):
         return False
     if old.examples and new.examples and not set(old.examples) & set(new.examples):
         return False
-    return judge(old.text, new.text) == "successor"
+    return judge(old.content, new.content) == "successor"
 
 
-def _trust(entry: Entry) -> int:
+def _trust(entry: MemoryRecord) -> int:
     return TRUST[entry.provenance.asserted_by if entry.provenance else "model"]
 
 
@@ -96,15 +97,17 @@ def promote(ground: Ground, state: SleepState, over: Callable[[], bool]) -> tupl
         name = hashlib.sha256(note.content.encode("utf-8", "replace")).hexdigest()[:16]
         if state.promoted.get(key) == name:
             continue
-        draft = Entry(kind="discovery", text=f"{key}: {' '.join(note.content.split())}", confidence=_CONFIDENCE)
+        draft = MemoryDraft(
+            kind="discovery", content=f"{key}: {' '.join(note.content.split())}", confidence=_CONFIDENCE
+        )
         said = Provenance(session=state.notes[key][-1], asserted_by="model")
         try:
             added = ground.knowledge.add(cleaned_entry(draft, ground.redact), said)
         except UserError:
             continue  # words no entry can hold; the note itself stays
         state = structs.replace(state, promoted=state.promoted | {key: name})
-        if added.new:
-            lines.append(f"note {key!r}, seen in {LEAST_SESSIONS} sessions, is the discovery {added.entry.id}")
+        if added.is_new:
+            lines.append(f"note {key!r}, seen in {LEAST_SESSIONS} sessions, is the discovery {added.record.id}")
     return state, lines
 
 
@@ -190,7 +193,7 @@ def _supersede(ground: Ground, now: float) -> Tidied:
     """Put entries of the project knowledge that a newer one, or a newer fact, contradicts into the archive."""
     entries = ground.knowledge.read().entries
     store = ground.memories.project
-    near = [hit.record for entry in entries if entry.kind in KINDS for hit in store.peek(entry.text, NEAR, "fact")]
+    near = [hit.record for entry in entries if entry.kind in KINDS for hit in store.peek(entry.content, NEAR, "fact")]
     facts = {record.id: as_entry(record) for record in near if not record.is_variant}
     successors = outdated(entries, tuple(facts.values()))
     gone = ground.knowledge.supersede(successors) if successors else ()

@@ -177,7 +177,7 @@ class _Merge:
 
     def _like(self, new: MemoryRecord) -> tuple[MemoryRecord | None, bool]:
         """What is here of the same, and whether it says the same; else it contradicts."""
-        if new.type == "preference":
+        if new.kind == "preference":
             old = self._same_thing(new)
             return old, old is not None and same_words(old.content, new.content) and old.score == new.score
         near = nearest(self._ours, new)
@@ -188,7 +188,7 @@ class _Merge:
     def _same_thing(self, new: MemoryRecord) -> MemoryRecord | None:
         """The preference about the same: of "always use tabs" and "tabs" there is only one."""
         if self._about is None:
-            self._about = {thing(one.content): one for one in self._ours.live() if one.type == "preference"}
+            self._about = {thing(one.content): one for one in self._ours.live() if one.kind == "preference"}
         old = self._about.get(thing(new.content))
         return None if old is None or old.id in self._put else old
 

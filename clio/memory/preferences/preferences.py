@@ -17,7 +17,7 @@ from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.inert import one_line, quotation
 from clio.memory.preferences.task_types import ScenarioBook
-from clio.memory.store.record import Action, MemoryRecord, Provenance, Remembered, check_content, cleaned_tags, short
+from clio.memory.store.record import Action, MemoryRecord, Provenance, Saved, check_content, cleaned_tags, short
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import Fragment
 from clio.text.formatting import truncate
@@ -157,7 +157,7 @@ class Preferences:
         explicit: bool = False,
         importance: float | None = None,
         provenance: Provenance | None = None,
-    ) -> Remembered:
+    ) -> Saved:
         """Note a preference, or reinforce the one of that name: smoothed where inferred, set where said as a rule.
 
         Tags given are added to those it has. The same words, however written, are the same preference; a rule also
@@ -171,7 +171,7 @@ class Preferences:
         if known is None:
             record = MemoryRecord(
                 id=new_id(),
-                type="preference",
+                kind="preference",
                 content=content,
                 importance=_importance(importance, explicit),
                 score=score,
@@ -186,7 +186,7 @@ class Preferences:
                 provenance=provenance,
             )
             self._store.put(f"remembered “{short(record)}”", (record,))
-            return Remembered(record=record, action="new")
+            return Saved(record=record, action="new")
         old = known.score if known.score is not None else score
         stays = known.explicit and not explicit
         record = structs.replace(
@@ -206,7 +206,7 @@ class Preferences:
         )
         [record] = self._store.put(f"reinforced “{short(record)}”", (record,), "reinforced")
         action: Action = "merged"
-        return Remembered(record=record, action=action, old=known)
+        return Saved(record=record, action=action, other=known)
 
     def all(self) -> list[Weighed]:
         """Every preference, the heaviest first."""
@@ -315,8 +315,8 @@ class Preferences:
         if named is not None:
             return named
         record = self._store.find(wanted)
-        if record.type != "preference":
-            raise UserError(f"{wanted!r} is a {record.type}, not a preference; `/memory` is for those")
+        if record.kind != "preference":
+            raise UserError(f"{wanted!r} is a {record.kind}, not a preference; `/memory` is for those")
         return record
 
     def keywords(self) -> dict[str, int]:

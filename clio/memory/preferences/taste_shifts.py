@@ -75,7 +75,7 @@ def history_of(versions: Sequence[Version]) -> list[Held]:
     return [
         Held(id=version.record.id, text=version.record.content, score=version.record.score, at=version.since)
         for version in versions
-        if version.record.id in holding and version.record.type == "preference" and version.record.score is not None
+        if version.record.id in holding and version.record.kind == "preference" and version.record.score is not None
         if version.because != "undone"
     ]
 

@@ -14,7 +14,7 @@ from clio.memory.retrieval.prompt_prefix import (
     matching_rules,
 )
 from clio.memory.store.ltm_reader import LtmReading
-from clio.memory.store.record import Entry, Knowledge
+from clio.memory.store.record import Knowledge, MemoryRecord
 from clio.messages import Fragment
 
 
@@ -72,7 +72,7 @@ class Briefing:
         known = self._ltm.read()
         news, self._told = news_since(self._told, known, self._shown), known
         news = structs.replace(news, new=_unseen(news.new, in_window), changed=_unseen(news.changed, in_window))
-        entries: Sequence[Entry] = (*news.new, *news.changed)
+        entries: Sequence[MemoryRecord] = (*news.new, *news.changed)
         self._news = news_fragment(news, self._ltm.freshness(entries), self._source)
         self._shown.update(_ids(self._news))
         return [self._news.fragment] if self._news else []
@@ -82,7 +82,7 @@ class Briefing:
         self._told = self._in_prompt
 
 
-def _unseen(entries: Sequence[Entry], in_window: Container[str]) -> tuple[Entry, ...]:
+def _unseen(entries: Sequence[MemoryRecord], in_window: Container[str]) -> tuple[MemoryRecord, ...]:
     """The entries that were not learned from a message the model still sees."""
     return tuple(one for one in entries if one.provenance is None or one.provenance.message not in in_window)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from clio.memory.retrieval.candidate import Candidate, Place
 from clio.memory.retrieval.scoring import rank
 from clio.memory.store.memories import Memories
-from clio.memory.store.record import Entry, Hit, Kind, MemoryRecord, Note, Provenance
+from clio.memory.store.record import Hit, Kind, MemoryRecord, Note, Provenance
 from clio.text.scoring import DAY_S, HARD_LIMIT_SCORE, decay_confidence
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def of_record(
     record: MemoryRecord, memories: Memories, now: float, signals: Mapping[str, float] | None = None
 ) -> Candidate:
     """A typed memory or a preference. signals: what is to be said of it beside its importance."""
-    is_preference = record.type == "preference"
+    is_preference = record.kind == "preference"
     is_limit = is_preference and record.score is not None and record.score <= HARD_LIMIT_SCORE
     doubt = "what other sources say" if record.is_variant else ""
     drifted = memories.drifted(record) if record.hashes else ""
@@ -47,7 +47,7 @@ def of_record(
         source="preference" if is_preference else "memory",
         id=record.id,
         text=f"{record.content} ({record.reason})" if is_preference and record.reason else record.content,
-        kind="limit" if is_limit else record.type,
+        kind="limit" if is_limit else record.kind,
         said_by=record.provenance.asserted_by if record.provenance else "",
         keywords=record.keywords,
         when=record.updated or record.created,
@@ -59,9 +59,9 @@ def of_record(
     )
 
 
-def of_entry(entry: Entry, now: float) -> Candidate:
+def of_entry(entry: MemoryRecord, now: float) -> Candidate:
     """An entry of the project memory. Its confidence fades by the day since it was last confirmed."""
-    when = entry.confirmed or entry.created
+    when = entry.updated or entry.created
     days = max(now - when, 0.0) / DAY_S if when else 0.0
     return Candidate(
         source="knowledge",
@@ -130,7 +130,9 @@ def of_document(hit: "DocumentHit") -> Candidate:
     )
 
 
-def search_project(query: str, entries: Iterable[Entry], notes: Iterable[Note], limit: int, now: float) -> list[Hit]:
+def search_project(
+    query: str, entries: Iterable[MemoryRecord], notes: Iterable[Note], limit: int, now: float
+) -> list[Hit]:
     """The best `limit` entries of the project memory and keyed notes that the query gives a reason for."""
     candidates = [*(of_entry(entry, now) for entry in entries), *map(of_note, notes)]
     found, _ = rank(query, candidates, now=now, limit=max(limit, 0), vectors=False, is_search=True)

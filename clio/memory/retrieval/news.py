@@ -14,7 +14,7 @@ from clio.memory.retrieval.prompt_prefix import (
     under_headings,
     worth,
 )
-from clio.memory.store.record import Entry, Freshness, Knowledge
+from clio.memory.store.record import Freshness, Knowledge, MemoryRecord
 
 CAP_TOKENS = 800
 
@@ -22,9 +22,9 @@ CAP_TOKENS = 800
 class News(Struct, frozen=True, kw_only=True):
     """Entries that are new, that say something else than before, and that hold no longer."""
 
-    new: tuple[Entry, ...] = ()
-    changed: tuple[Entry, ...] = ()
-    gone: tuple[Entry, ...] = ()
+    new: tuple[MemoryRecord, ...] = ()
+    changed: tuple[MemoryRecord, ...] = ()
+    gone: tuple[MemoryRecord, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.new or self.changed or self.gone)
@@ -61,11 +61,11 @@ def news_fragment(
     lines = [
         line_of(heading, entry, {} if entries is news.gone else freshness, worth(entry))
         for heading, entries in groups
-        for entry in sorted(entries, key=lambda entry: (-entry.confirmed, entry.id))
+        for entry in sorted(entries, key=lambda entry: (-entry.updated, entry.id))
     ]
     gone = {entry.id for entry in news.gone}
     total = len(lines)
-    ranked = sorted(lines, key=lambda line: (line.entry.id not in gone, -line.entry.confirmed, line.entry.id))
+    ranked = sorted(lines, key=lambda line: (line.entry.id not in gone, -line.entry.updated, line.entry.id))
     chosen = that_fit(lines, ranked, lambda kept: _render(kept, total), cap_tokens * chars_per_token)
     if not chosen:
         return None
@@ -80,9 +80,9 @@ def news_fragment(
     )
 
 
-def _says(entry: Entry) -> Entry:
+def _says(entry: MemoryRecord) -> MemoryRecord:
     return structs.replace(
-        entry, times=1, created=0.0, confirmed=0.0, confidence=0.0, bound=(), provenance=None, version=1, since=0.0
+        entry, times=1, created=0.0, updated=0.0, confidence=0.0, hashes={}, provenance=None, version=1, since=0.0
     )
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from clio.memory.inert import one_line, quotation
 from clio.memory.store.ltm_objects import EVERYWHERE, scope
-from clio.memory.store.record import Entry, Freshness, Kind, Knowledge
+from clio.memory.store.record import Freshness, Kind, Knowledge, MemoryRecord
 from clio.messages import Fragment
 from clio.text.formatting import truncate
 from clio.tokens import text_units
@@ -39,7 +39,7 @@ _STATES: dict[Freshness, str] = {"drifted": " [example changed since]", "gone": 
 class InjectedItem(Struct, frozen=True, kw_only=True):
     """One entry in a prompt: what put it there, and what it costs at four characters a token."""
 
-    entry: Entry
+    entry: MemoryRecord
     score: float
     reason: str
     tokens: int
@@ -57,7 +57,7 @@ class Line(Struct, frozen=True, kw_only=True):
     """An entry as it would stand in the block, under which heading, and how much it is worth there."""
 
     heading: str
-    entry: Entry
+    entry: MemoryRecord
     text: str
     score: float
 
@@ -68,7 +68,7 @@ def knowledge_fragment(
     source: str,
     cap_tokens: int = CAP_TOKENS,
     *,
-    rules: Sequence[Entry] | None = None,
+    rules: Sequence[MemoryRecord] | None = None,
     chars_per_token: float = CHARS_PER_TOKEN,
     is_foreign: bool = False,
 ) -> Injected | None:
@@ -80,7 +80,7 @@ def knowledge_fragment(
     The same knowledge gives the same bytes whenever it is asked: the prompt cache lives on that.
     """
     found, headings = candidates(knowledge, rules), {kind: heading for kind, heading, _ in SECTIONS}
-    newest = max((entry.confirmed for entry in knowledge.entries), default=0.0)
+    newest = max((entry.updated for entry in knowledge.entries), default=0.0)
     lines = [line_of(headings[entry.kind], entry, freshness, worth(entry, newest)) for entry in found]
     total = len(knowledge.entries)
     introduction = _STATED if is_foreign else _INTRODUCTION
@@ -101,33 +101,33 @@ def knowledge_fragment(
     )
 
 
-def candidates(knowledge: Knowledge, rules: Sequence[Entry] | None = None) -> tuple[Entry, ...]:
+def candidates(knowledge: Knowledge, rules: Sequence[MemoryRecord] | None = None) -> tuple[MemoryRecord, ...]:
     """The entries that may be in the block, in its order: of each kind the best, as many as it has room for."""
-    found: list[Entry] = []
+    found: list[MemoryRecord] = []
     for kind, _, limit in SECTIONS:
         known = list(rules) if kind == "rule" and rules is not None else best_first(knowledge.of(kind))
         found += known[:limit]
     return tuple(found)
 
 
-def best_first(entries: Iterable[Entry]) -> list[Entry]:
+def best_first(entries: Iterable[MemoryRecord]) -> list[MemoryRecord]:
     """The entries by confidence × times × 0.5^(age / 90 days), best first.
 
     All ages grow alike, so the order does not depend on when it is asked for.
     """
-    return sorted(entries, key=lambda entry: (-worth(entry), -entry.confirmed, entry.text, entry.id))
+    return sorted(entries, key=lambda entry: (-worth(entry), -entry.updated, entry.content, entry.id))
 
 
-def worth(entry: Entry, newest: float | None = None) -> float:
+def worth(entry: MemoryRecord, newest: float | None = None) -> float:
     """What an entry is ranked by: the binary logarithm of confidence × times, and its age in half-lives.
 
     newest: when anything was confirmed last; a rule counts as that new, since a rule does not fade. None: it does.
     """
     certain = math.log2(max(entry.confidence, 0.01)) + math.log2(max(entry.times, 1))
-    return certain + (newest if newest is not None and entry.kind == "rule" else entry.confirmed) / _HALF_LIFE_S
+    return certain + (newest if newest is not None and entry.kind == "rule" else entry.updated) / _HALF_LIFE_S
 
 
-def line_of(heading: str, entry: Entry, freshness: Mapping[str, Freshness], score: float) -> Line:
+def line_of(heading: str, entry: MemoryRecord, freshness: Mapping[str, Freshness], score: float) -> Line:
     """An entry as one line of a block; what a tool said is a quotation."""
     state = _STATES.get(freshness.get(entry.id, "unbound"), "")
     helped = f" [helped {entry.times} times]" if entry.kind == "solution" and entry.times > 1 else ""
@@ -179,7 +179,7 @@ def injected(
     return Injected(fragment=fragment, items=items, left_out=left_out)
 
 
-def _reason(entry: Entry) -> str:
+def _reason(entry: MemoryRecord) -> str:
     if entry.kind == "rule":
         return "holds everywhere" if entry.context in ("", "*") else f"holds for {entry.context}"
     said = "once" if entry.times == 1 else f"{entry.times} times"
@@ -207,14 +207,14 @@ def _render(lines: Sequence[Line], total: int, introduction: str) -> str:
 _WILD = frozenset("*?[")
 
 
-def matching_rules(rules: Iterable[Entry], project: Path, start: Path) -> tuple[Entry, ...]:
+def matching_rules(rules: Iterable[MemoryRecord], project: Path, start: Path) -> tuple[MemoryRecord, ...]:
     """The rules that hold everywhere or for a path the project has, those nearest to `start` first.
 
     Of a glob, the folders before its first wildcard must be there. A path that leads out of the project holds nowhere.
     """
     root = project.resolve()
     here = _parts(start.resolve(), root)
-    found: list[tuple[int, Entry]] = []
+    found: list[tuple[int, MemoryRecord]] = []
     for rule in best_first(rules):
         fixed = _fixed_parts(rule.context)
         if fixed is not None and _is_there(root, fixed):

@@ -143,7 +143,7 @@ class Retriever:
         candidates = [
             one
             for one in candidates
-            if (kind := hits[one.id].record.type) != unwanted and (not wanted or kind == wanted)
+            if (kind := hits[one.id].record.kind) != unwanted and (not wanted or kind == wanted)
         ]
         most = len(candidates) if limit < 0 else limit or DEFAULT_LIMIT
         found, _ = rank(query, candidates, now=now, limit=most, vectors=False, is_search=True)

@@ -66,7 +66,7 @@ def knowledge_items(given: Injected, now: float) -> list[WhyItem]:
             text=item.entry.line,
             reason=item.reason,
             signals={"worth": item.score, "confidence": item.entry.confidence},
-            age_s=max(now - item.entry.confirmed, 0.0) if item.entry.confirmed else None,
+            age_s=max(now - item.entry.updated, 0.0) if item.entry.updated else None,
             tokens=item.tokens,
         )
         for item in given.items

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from clio.errors import ProviderError
 from clio.memory.store.ltm_merge import TRUST
-from clio.memory.store.record import Action, MemoryRecord, Remembered, begun_anew, default_confidence, same_words
+from clio.memory.store.record import Action, MemoryRecord, Saved, begun_anew, default_confidence, same_words
 from clio.memory.store.typed_codec import Former, former_of
 from clio.memory.store.typed_index import Shelf
 from clio.memory.subjects import Relation, announces_change, relate_statements, topic_terms
@@ -136,7 +136,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     formers: what goes into the archive. What is in `before` alone leaves.
     """
 
-    remembered: Remembered
+    remembered: Saved
     before: tuple[MemoryRecord, ...] = ()
     after: tuple[MemoryRecord, ...] = ()
     formers: tuple[Former, ...] = ()
@@ -151,7 +151,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 def nearest(shelf: Shelf, new: MemoryRecord) -> Near | None:
     """The other live memory of its type that the new one repeats, replaces, or may repeat; None where there is none."""
     words = distinctive_words(new.content)
-    candidates = {old.id: old for old in (*shelf.alike(new.type, new.content), *_by_subject(shelf, new))}
+    candidates = {old.id: old for old in (*shelf.alike(new.kind, new.content), *_by_subject(shelf, new))}
     found: list[Near] = []
     for old in candidates.values():
         if old.id == new.id:
@@ -184,7 +184,7 @@ def plan(new: MemoryRecord, near: Near | None, decision: Decision | None, now: f
     new = structs.replace(new, created=new.created or now, updated=now, accessed=now, seen=now)
     if near is None or (near.verdict == "doubtful" and (decision is None or decision.action == "keep")):
         beside = near.record if near else None
-        remembered = Remembered(record=new, action="kept_both" if beside else "new", old=beside)
+        remembered = Saved(record=new, action="kept_both" if beside else "new", other=beside)
         return Plan(remembered=remembered, after=(new,))
     if near.verdict == "successor":
         return _contradict(new, near, now)
@@ -199,13 +199,13 @@ def _contradict(new: MemoryRecord, near: Near, now: float) -> Plan:
         return _supersede(structs.replace(new, keywords=_joined(new.keywords, old.keywords)), near, now)
     new = structs.replace(new, variants_of=old.id)
     if outcome.action == "created_variant":
-        return Plan(remembered=Remembered(record=new, action="variant", old=old), after=(new,))
+        return Plan(remembered=Saved(record=new, action="variant", other=old), after=(new,))
     if outcome.replaced_index is None:
         dropped = Former(record=new, ended=now, because="dropped")
-        return Plan(remembered=Remembered(record=new, action="dropped", old=old), formers=(dropped,))
+        return Plan(remembered=Saved(record=new, action="dropped", other=old), formers=(dropped,))
     weakest = variants[outcome.replaced_index]
     return Plan(
-        remembered=Remembered(record=new, action="replaced_variant", old=old, outweighed=weakest),
+        remembered=Saved(record=new, action="replaced_variant", other=old, outweighed=weakest),
         before=(weakest,),
         after=(new,),
         formers=(Former(record=weakest, ended=now, because="outweighed"),),
@@ -219,7 +219,7 @@ def _supersede(new: MemoryRecord, near: Near, now: float, was: MemoryRecord | No
     others = tuple(variant for variant in near.variants if variant.id != new.id)
     moved = tuple(structs.replace(variant, variants_of=new.id) for variant in others)
     return Plan(
-        remembered=Remembered(record=new, action="superseded", old=old),
+        remembered=Saved(record=new, action="superseded", other=old),
         before=(old, *((was,) if was else ()), *others),
         after=(gone, new, *moved),
         formers=(Former(record=was, ended=now, because="promoted"),) if was else (),
@@ -236,7 +236,7 @@ def _confirm(new: MemoryRecord, near: Near, decision: Decision | None, now: floa
         record = structs.replace(record, variants_of=None)  # what it contradicted is no more
     record = begun_anew(old, record, now)
     action: Action = "merged" if near.main is None else "variant"
-    remembered = Remembered(record=record, action=action, old=near.main or old)
+    remembered = Saved(record=record, action=action, other=near.main or old)
     return Plan(remembered=remembered, before=(old,), after=(record,), formers=former_of(old, record, now, "merged"))
 
 
@@ -293,7 +293,7 @@ def _by_subject(shelf: Shelf, new: MemoryRecord) -> list[MemoryRecord]:
         return []
     matches = shelf.matches(topic_terms(new.content))
     best = sorted(matches, key=lambda id: -matches[id])[:_MAX_BY_SUBJECT]
-    return [record for id in best if (record := shelf.records[id]).type == new.type]
+    return [record for id in best if (record := shelf.records[id]).kind == new.kind]
 
 
 def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

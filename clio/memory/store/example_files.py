@@ -37,16 +37,16 @@ class ExampleFiles:
                 found[example] = digest
         return found
 
-    def freshness(self, bound: Iterable[Sequence[tuple[str, str]]]) -> list[Freshness]:
-        """For each row of examples with the hashes they had, how the files stand to them; each is looked at once."""
+    def freshness(self, bound: Iterable[Mapping[str, str]]) -> list[Freshness]:
+        """For each mapping of examples to the hashes they had, how the files compare; each file is read once."""
         root, now = self._project.resolve(), dict[str, str | None]()
         found: list[Freshness] = []
         for row in bound:
-            for example, _ in row:
+            for example in row:
                 if example not in now:
                     path = _path(root, example)
                     now[example] = self._hash(path) if path else None
-            found.append(_freshness([(now[example], digest) for example, digest in row]))
+            found.append(_freshness([(now[example], digest) for example, digest in row.items()]))
         return found
 
     def _hash(self, path: Path) -> str:

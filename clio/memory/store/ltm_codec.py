@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from clio.errors import NewerDocument
 from clio.memory.store.ltm_objects import EVERYWHERE, SHAPES, Json, handles, is_entry, string, to_entry
-from clio.memory.store.record import KINDS, Entry, Kind, Knowledge
+from clio.memory.store.record import KINDS, Kind, Knowledge, MemoryRecord
 from clio.storage.documents import check_version, make_corrupt_error, set_file_aside
 from clio.storage.files import read_regular, write_atomic
 from clio.storage.locks import FileLock
@@ -113,7 +113,7 @@ class LtmDocument:
         found = self.all()
         return dict(zip(handles(found), found, strict=True))
 
-    def one(self, wanted: Json) -> Entry:
+    def one(self, wanted: Json) -> MemoryRecord:
         """One of its objects as an entry, under the handle it has among all of them."""
         return next(self._entry(kind, raw, id) for id, (kind, raw) in self.by_handle().items() if raw is wanted)
 
@@ -145,7 +145,7 @@ class LtmDocument:
         whole = self._whole | {"patterns": patterns, "metadata": metadata}
         return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
 
-    def _entry(self, kind: Kind, raw: Json, handle: str) -> Entry:
+    def _entry(self, kind: Kind, raw: Json, handle: str) -> MemoryRecord:
         entry = to_entry(kind, raw, handle)
         if found := self.shared.get(id(raw)):
             return structs.replace(entry, by=", ".join(found.living.by), rivals=found.living.rivals)

@@ -27,7 +27,7 @@ from clio.memory.store.ltm_objects import (
     texts,
     to_entry,
 )
-from clio.memory.store.record import Because, Entry, Kind
+from clio.memory.store.record import Because, Kind, MemoryRecord
 from clio.storage.documents import Document, DocumentFormat, encode_document, load_document
 from clio.storage.files import write_atomic
 from clio.storage.jsonl import append_lines, read_lines
@@ -80,9 +80,9 @@ class LtmArchive:
         document = load_document(self.path, FORMAT)
         return document.value.entries if document else ()
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[MemoryRecord, ...]:
         """What is in it as entries, the newest to leave first."""
-        found: list[Entry] = []
+        found: list[MemoryRecord] = []
         for kept in reversed(self.read()):
             if kind := kept.known_kind:
                 found.append(to_entry(kind, kept.entry, stored_id(kept.entry)))

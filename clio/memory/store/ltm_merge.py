@@ -24,7 +24,7 @@ from clio.memory.store.ltm_objects import (
     to_entry,
     to_raw,
 )
-from clio.memory.store.record import AssertedBy, Entry, Kind, Provenance
+from clio.memory.store.record import AssertedBy, Kind, MemoryRecord, Provenance
 from clio.text.formatting import truncate_line
 
 TRUST: dict[AssertedBy, int] = {"tool": 0, "model": 1, "user": 2}
@@ -193,7 +193,7 @@ MAX_CHARS = 10_000
 """Of each text of an entry; what is longer is a note."""
 MAX_EXAMPLES = 50
 _CHANGEABLE = (
-    "text",
+    "content",
     "solution",
     "also",
     "impact",
@@ -214,11 +214,11 @@ _MAIN = {
 }
 
 
-def checked(draft: Entry) -> Entry:
+def checked(draft: MemoryRecord) -> MemoryRecord:
     """The draft in valid Unicode, without blanks round its texts. Raises UserError for one that lacks what it needs."""
     clean = structs.replace(
         draft,
-        text=unsurrogated(draft.text).strip(),
+        content=unsurrogated(draft.content).strip(),
         solution=unsurrogated(draft.solution).strip(),
         impact=unsurrogated(draft.impact).strip(),
         context=unsurrogated(draft.context).strip(),
@@ -227,11 +227,11 @@ def checked(draft: Entry) -> Entry:
         examples=_cleaned(draft.examples),
     )
     name = _MAIN[clean.kind]
-    if not clean.text and not (clean.kind == "workflow" and clean.steps):
+    if not clean.content and not (clean.kind == "workflow" and clean.steps):
         raise UserError(f"The {name} is empty; say in a sentence what is to be remembered.")
     if clean.kind == "solution" and not clean.solution:
         raise UserError("The solution is empty; say what helped against the error.")
-    texts = (clean.text, clean.solution, clean.impact, clean.context, *clean.also, *clean.steps, *clean.examples)
+    texts = (clean.content, clean.solution, clean.impact, clean.context, *clean.also, *clean.steps, *clean.examples)
     longest = max(map(len, texts))
     if longest > MAX_CHARS:
         raise UserError(
@@ -249,8 +249,13 @@ def changed_raw(kind: Kind, raw: Json, handle: str, changes: dict[str, Any]) -> 
         raise UserError(f"{', '.join(unknown)} cannot be changed; what can is {', '.join(_CHANGEABLE)}.")
     now = to_entry(kind, raw, handle)
     new = checked(structs.replace(now, **changes))
-    if new.kind == "workflow" and "steps" in changes and "text" not in changes and now.text == " → ".join(now.steps):
-        new = structs.replace(new, text=" → ".join(new.steps))
+    if (
+        new.kind == "workflow"
+        and "steps" in changes
+        and "content" not in changes
+        and now.content == " → ".join(now.steps)
+    ):
+        new = structs.replace(new, content=" → ".join(new.steps))
     was, will = to_raw(now), to_raw(new)
     fields = {name: value for name, value in will.items() if value != was.get(name)}
     dropped = was.keys() - will.keys()

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from clio.errors import UserError
 from clio.memory.store.example_files import stored_hashes
-from clio.memory.store.record import DEFAULT_CONFIDENCE, KINDS, Entry, Kind, Provenance
+from clio.memory.store.record import DEFAULT_CONFIDENCE, KINDS, Kind, MemoryRecord, Provenance
 from clio.text.lazy_regex import LazyRegex
 
 
@@ -122,16 +122,16 @@ def scope(context: str) -> str:
     return context.strip().removeprefix("./").rstrip("/") or EVERYWHERE
 
 
-def to_entry(kind: Kind, raw: Json, handle: str) -> Entry:
+def to_entry(kind: Kind, raw: Json, handle: str) -> MemoryRecord:
     """The object of a section as an entry, whatever other programs put into its fields."""
     shape = SHAPES[kind]
     first = number(raw.get("timestamp"), 0.0)
     rate = raw.get("success_rate")
     main = {"solution": "solution", "failure": "prevention"}.get(kind)
-    return Entry(
+    return MemoryRecord(
         id=handle,
         kind=kind,
-        text=main_text(kind, raw),
+        content=main_text(kind, raw),
         solution=string(raw.get(main)) if main else "",
         also=tuple(texts(raw.get("other_preventions"))) if kind == "failure" else (),
         impact=string(raw.get("impact")) if kind == "failure" else "",
@@ -142,20 +142,20 @@ def to_entry(kind: Kind, raw: Json, handle: str) -> Entry:
         examples=tuple(texts(raw.get("examples"))),
         times=times_of(kind, raw),
         created=first,
-        confirmed=max(number(raw.get("updated"), first), first),
+        updated=max(number(raw.get("updated"), first), first),
         provenance=provenance_of(raw),
-        bound=tuple(stored_hashes(raw).items()),
+        hashes=stored_hashes(raw),
         version=max(int(number(raw.get("version"), 1.0)), 1),
         since=number(raw.get("since"), 0.0),
-        superseded_by=string(raw.get("superseded_by")),
+        superseded_by=string(raw.get("superseded_by")) or None,
         by=string(raw.get("by")),
     )
 
 
-def to_raw(draft: Entry) -> Json:
+def to_raw(draft: MemoryRecord) -> Json:
     """A draft as the file has it, without its times, its id and what it leaves empty."""
     shape = SHAPES[draft.kind]
-    raw: Json = {} if draft.kind == "workflow" else {shape.text: draft.text}
+    raw: Json = {} if draft.kind == "workflow" else {shape.text: draft.content}
     match draft.kind:
         case "solution":
             raw["solution"] = draft.solution
@@ -163,9 +163,9 @@ def to_raw(draft: Entry) -> Json:
             raw |= {"impact": draft.impact, "prevention": draft.solution}
             raw |= {"other_preventions": list(draft.also)} if draft.also else {}
         case "workflow":
-            steps = draft.steps or (draft.text,)
-            named = draft.text.strip() and draft.text not in (" → ".join(steps), *steps)
-            raw |= {"name": draft.text} if named else {}
+            steps = draft.steps or (draft.content,)
+            named = draft.content.strip() and draft.content not in (" → ".join(steps), *steps)
+            raw |= {"name": draft.content} if named else {}
             raw["sequence"] = list(steps)
             raw |= {} if draft.success_rate is None else {"success_rate": share(draft.success_rate, 0.0)}
         case "rule":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clio.config.project_links import SHARED_NAME, has_shared_memory
 from clio.memory.store.example_files import ExampleFiles
 from clio.memory.store.ltm_codec import LtmDocument, read_ltm
-from clio.memory.store.record import KINDS, Entry, Freshness, Knowledge
+from clio.memory.store.record import KINDS, Freshness, Knowledge, MemoryRecord
 
 if TYPE_CHECKING:
     from clio.memory.team.knowledge import TeamKnowledge
@@ -36,10 +36,10 @@ class LtmReading:
         """Everything that is known; entries that are not what they should be are passed over, and stay in the file."""
         return self._document().knowledge()
 
-    def freshness(self, entries: Iterable[Entry]) -> dict[str, Freshness]:
+    def freshness(self, entries: Iterable[MemoryRecord]) -> dict[str, Freshness]:
         """How each entry stands to its example files, by id. Reads those that changed since they were last read."""
         listed = list(entries)
-        states = self._examples.freshness(entry.bound for entry in listed)
+        states = self._examples.freshness(entry.hashes for entry in listed)
         return dict(zip((entry.id for entry in listed), states, strict=True))
 
     def _document(self) -> LtmDocument:

@@ -63,13 +63,14 @@ from clio.memory.store.ltm_upkeep import count_up, count_uses, to_prune, with_us
 from clio.memory.store.record import (
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,
-    Added,
     Because,
-    Entry,
     Kind,
     LtmStats,
+    MemoryDraft,
+    MemoryRecord,
     Provenance,
     Pruned,
+    Saved,
 )
 from clio.memory.store.redact_memory import cleaned, cleaned_entry
 from clio.memory.store.undo_log import Change, UndoLog, new_change
@@ -431,7 +432,7 @@ class LongTermMemory(LtmReading):
         self._uses_path = path.with_name("ltm.uses.json")
         self._redact = redact
 
-    def find(self, id: str) -> Entry:
+    def find(self, id: str) -> MemoryRecord:
         """The entry of that id, or of the only one that begins so, with its uses. Raises UserError."""
         known = {entry.id: entry for entry in self.read().entries}
         return self.with_uses((known[find_handle(id, known)],))[0]
@@ -441,16 +442,16 @@ class LongTermMemory(LtmReading):
         known = frozenset(entry.id for entry in self.read().entries)
         count_uses(self._uses_path, [id for id in ids if id in known], self._store.clock(), known)
 
-    def with_uses(self, entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    def with_uses(self, entries: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
         """The entries with when and how often they were asked for."""
         return with_uses(self._uses_path, entries)
 
-    def add(self, draft: Entry, provenance: Provenance) -> Added:
+    def add(self, draft: MemoryDraft, provenance: Provenance) -> Saved:
         """Remember something, or confirm the entry that says the same; one that was archived comes back.
 
         Raises UserError for a draft that lacks what its kind needs, or is too long.
         """
-        kind, new = draft.kind, to_raw(checked(cleaned_entry(draft, self._redact)))
+        kind, new = draft.kind, to_raw(checked(cleaned_entry(draft, self._redact).as_record()))
         new["provenance"] = msgspec.to_builtins(provenance)
         with self._store.changing() as (document, now):
             section = document.section(kind)
@@ -472,17 +473,16 @@ class LongTermMemory(LtmReading):
             self._store.write(document, now, f"{doing} the {kind} “{label(kind, raw)}”", before, after)
             found = to_entry(kind, raw, raw["id"])
             others = beside(section, raw) if kind == "solution" else []
-            return Added(
-                entry=found,
-                new=old is None,
-                restored=restored,
+            return Saved(
+                record=found,
+                action="confirmed" if old is not None else "restored" if restored else "new",
                 beside=tuple(document.one(other) for other in others),
             )
 
-    def update(self, id: str, **changes: Any) -> Entry:
+    def update(self, id: str, **changes: Any) -> MemoryRecord:
         """Change fields of an entry; it counts as confirmed.
 
-        changes: text, solution, also, impact, steps, context, confidence, success_rate, examples, provenance.
+        changes: content, solution, also, impact, steps, context, confidence, success_rate, examples, provenance.
         Raises UserError for an id or a field there is not, or words another entry has.
         """
         changes = {name: cleaned(value, self._redact) for name, value in changes.items()}
@@ -504,7 +504,7 @@ class LongTermMemory(LtmReading):
             self._store.write(document, now, what, before, after, stated="confidence" in changes)
             return to_entry(kind, raw, handle)
 
-    def forget(self, ids: Sequence[str]) -> tuple[Entry, ...]:
+    def forget(self, ids: Sequence[str]) -> tuple[MemoryRecord, ...]:
         """Move entries to the archive. Raises UserError for an id there is not, with none of them moved."""
         with self._store.changing() as (document, now):
             known = document.by_handle()
@@ -516,7 +516,7 @@ class LongTermMemory(LtmReading):
                 self._store.send_off(document, now, f"forgot {what}", dict.fromkeys(wanted, "forgotten"))
             return gone
 
-    def supersede(self, successors: Mapping[str, str]) -> tuple[Entry, ...]:
+    def supersede(self, successors: Mapping[str, str]) -> tuple[MemoryRecord, ...]:
         """Move entries to the archive whose places others took: handle → the handle of the other, or id of a memory.
 
         Those that are there no longer, those whose successor goes too, and those others share, stay. Returns those that
@@ -578,7 +578,7 @@ class LongTermMemory(LtmReading):
         store = self._store
         return tuple(entry_versions(store.read(), store.history.read(), store.archive.read()))
 
-    def archived(self) -> tuple[Entry, ...]:
+    def archived(self) -> tuple[MemoryRecord, ...]:
         """What was forgotten or pruned, the newest to leave first."""
         return self._store.archive.entries()
 
@@ -610,7 +610,7 @@ class LongTermMemory(LtmReading):
                 self._store.write(document, now, what, merged.before, merged.after)
             return merged.added, merged.confirmed
 
-    def revert(self, change: Change) -> Entry | None:
+    def revert(self, change: Change) -> MemoryRecord | None:
         """Take a change back: the entry it was about, as it is again; None where it was of several, or none is left.
 
         Raises UserError where an entry it touched was changed since, or the change is of another store.
@@ -628,7 +628,7 @@ class LongTermMemory(LtmReading):
             known = document.by_handle()
             return to_entry(*known[before[0].id], before[0].id) if len(before) == 1 and before[0].id in known else None
 
-    def _own(self, entries: Sequence[Entry]) -> list[Entry]:
+    def _own(self, entries: Sequence[MemoryRecord]) -> list[MemoryRecord]:
         """Those that are not somebody else's, who shares them."""
         team = self._store.team
         return [entry for entry in entries if not entry.by or (team and team.is_mine(entry.by))]

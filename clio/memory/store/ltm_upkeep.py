@@ -7,7 +7,16 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from clio.errors import UserError
-from clio.memory.store.record import KINDS, MAX_AGE_DAYS, MIN_CONFIDENCE, Bar, Because, Entry, Freshness, LtmStats
+from clio.memory.store.record import (
+    KINDS,
+    MAX_AGE_DAYS,
+    MIN_CONFIDENCE,
+    Bar,
+    Because,
+    Freshness,
+    LtmStats,
+    MemoryRecord,
+)
 from clio.storage.documents import DocumentFormat, load_document, update_document
 
 SURE = 0.5
@@ -15,7 +24,7 @@ SURE = 0.5
 DAY_S = 86_400.0
 
 
-def why_pruned(entry: Entry, *, now: float, max_age_days: float, min_confidence: float) -> Because | None:
+def why_pruned(entry: MemoryRecord, *, now: float, max_age_days: float, min_confidence: float) -> Because | None:
     """Why an entry is to leave; None where it stays.
 
     Age counts from the last confirmation; an entry the file gives no time has none.
@@ -23,13 +32,13 @@ def why_pruned(entry: Entry, *, now: float, max_age_days: float, min_confidence:
     if entry.confidence < min_confidence:
         return "uncertain"
     by_person = entry.provenance is not None and entry.provenance.asserted_by == "user"
-    if not entry.confirmed or (by_person and entry.confidence >= SURE):
+    if not entry.updated or (by_person and entry.confidence >= SURE):
         return None
-    return "old" if now - entry.confirmed > max_age_days * DAY_S else None
+    return "old" if now - entry.updated > max_age_days * DAY_S else None
 
 
 def to_prune(
-    entries: Iterable[Entry],
+    entries: Iterable[MemoryRecord],
     *,
     now: float,
     max_age_days: float = MAX_AGE_DAYS,
@@ -82,7 +91,7 @@ def count_uses(path: Path, ids: Iterable[str], now: float, known: frozenset[str]
         update_document(path, FORMAT, count)
 
 
-def with_uses(path: Path, entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def with_uses(path: Path, entries: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
     """The entries with when and how often they were used. Raises StorageError, OSError."""
     document = load_document(path, FORMAT)
     uses = document.value.entries if document else {}
@@ -97,7 +106,7 @@ _STATES: tuple[Freshness, ...] = ("fresh", "drifted", "gone", "unbound")
 
 
 def count_up(
-    entries: Sequence[Entry],
+    entries: Sequence[MemoryRecord],
     freshness: Mapping[str, Freshness],
     *,
     now: float,
@@ -110,7 +119,7 @@ def count_up(
     kinds = Counter(entry.kind for entry in entries)
     states = Counter(freshness.get(entry.id, "unbound") for entry in entries)
     said = Counter(entry.provenance.asserted_by if entry.provenance else "unknown" for entry in entries)
-    dated = [entry.confirmed for entry in entries if entry.confirmed]
+    dated = [entry.updated for entry in entries if entry.updated]
     return LtmStats(
         total=len(entries),
         counts={kind: kinds[kind] for kind in KINDS},
@@ -127,16 +136,16 @@ def count_up(
     )
 
 
-def _ages(entries: Sequence[Entry], now: float) -> tuple[Bar, ...]:
+def _ages(entries: Sequence[MemoryRecord], now: float) -> tuple[Bar, ...]:
     labels = [*(f"within {name}" for name, _ in _AGES), "older", "undated"]
     counts = Counter[str]()
     for entry in entries:
-        days = (now - entry.confirmed) / DAY_S
+        days = (now - entry.updated) / DAY_S
         fits = (label for label, (_, limit) in zip(labels, _AGES, strict=False) if days <= limit)
-        counts["undated" if not entry.confirmed else next(fits, "older")] += 1
+        counts["undated" if not entry.updated else next(fits, "older")] += 1
     return tuple(Bar(label=label, count=counts[label]) for label in labels)
 
 
-def _confidences(entries: Sequence[Entry]) -> tuple[Bar, ...]:
+def _confidences(entries: Sequence[MemoryRecord]) -> tuple[Bar, ...]:
     fifths = Counter(min(int(entry.confidence * 5 + 1e-9), 4) for entry in entries)
     return tuple(Bar(label=f"{fifth / 5:.1f} to {(fifth + 1) / 5:.1f}", count=fifths[fifth]) for fifth in range(5))

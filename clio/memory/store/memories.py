@@ -10,7 +10,7 @@ import msgspec
 
 from clio.errors import UserError
 from clio.memory.store.example_files import ExampleFiles
-from clio.memory.store.record import MemoryRecord, Provenance, Remembered, check_type, short
+from clio.memory.store.record import MemoryRecord, Provenance, Saved, check_type, short
 from clio.memory.store.typed_index import Ranked
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Edit, Scope, TypedStore
 from clio.memory.store.undo_log import Change, UndoLog, new_change
@@ -71,7 +71,7 @@ class Memories:
         explicit: bool = False,
         provenance: Provenance | None = None,
         confidence: float | None = None,
-    ) -> Remembered:
+    ) -> Saved:
         """Keep something; see `TypedStore.remember`. A preference is the person's, all else the project's.
 
         confidence: 0.0 to 1.0; None goes by whose word it is.
@@ -107,8 +107,8 @@ class Memories:
         most = limit or DEFAULT_LIMIT
         if query.strip() or type.strip():
             return tuple(hits[:most])
-        tastes = [hit for hit in hits if hit.record.type == "preference"]
-        return (*tastes, *[hit for hit in hits if hit.record.type != "preference"][:most])
+        tastes = [hit for hit in hits if hit.record.kind == "preference"]
+        return (*tastes, *[hit for hit in hits if hit.record.kind != "preference"][:most])
 
     def matching(self, question: str, most: int) -> list[Ranked]:
         """Up to so many facts, events and notes that share a word with the question, in any of its forms; none is used.
@@ -231,7 +231,7 @@ class Memories:
 
     def drifted(self, record: MemoryRecord) -> str:
         """What must be said of a memory whose files have changed since; empty where they have not."""
-        [state] = self._examples.freshness([tuple(record.hashes.items())])
+        [state] = self._examples.freshness([record.hashes])
         return {"drifted": "its file has changed since", "gone": "its file is gone"}.get(state, "")
 
     def revert(self, change: Change) -> None:

@@ -11,15 +11,16 @@ from clio.memory.store.ltm_reader import LtmReading
 from clio.memory.store.record import (
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,
-    Added,
-    Entry,
     Freshness,
     Hit,
     Knowledge,
     LtmStats,
+    MemoryDraft,
+    MemoryRecord,
     Note,
     Provenance,
     Pruned,
+    Saved,
 )
 from clio.memory.store.undo_log import UndoLog
 
@@ -72,12 +73,12 @@ class KnownOfProject:
         self._refuse_incognito()
         return self._known.read()
 
-    def freshness(self, entries: Sequence[Entry]) -> dict[str, Freshness]:
+    def freshness(self, entries: Sequence[MemoryRecord]) -> dict[str, Freshness]:
         """How each entry stands to its example files, by id."""
         self._refuse_incognito()
         return self._known.freshness(entries)
 
-    def find(self, id: str) -> Entry:
+    def find(self, id: str) -> MemoryRecord:
         """The entry of that id, or of the only one that begins so."""
         self._refuse_incognito()
         return self._ltm.find(id)
@@ -93,17 +94,17 @@ class KnownOfProject:
         self._refuse_incognito()
         return self._ltm.versions()
 
-    def add(self, draft: Entry, provenance: Provenance) -> Added:
+    def add(self, draft: MemoryDraft, provenance: Provenance) -> Saved:
         """Remember something about the project, or confirm what says the same."""
         self._refuse_incognito()
         return self._ltm.add(draft, provenance)
 
-    def update(self, id: str, **changes: Any) -> Entry:
+    def update(self, id: str, **changes: Any) -> MemoryRecord:
         """Change fields of an entry, which then counts as confirmed."""
         self._refuse_incognito()
         return self._ltm.update(id, **changes)
 
-    def forget(self, ids: Sequence[str]) -> tuple[Entry, ...]:
+    def forget(self, ids: Sequence[str]) -> tuple[MemoryRecord, ...]:
         """Move entries to the archive."""
         self._refuse_incognito()
         return self._ltm.forget(ids)
@@ -120,7 +121,7 @@ class KnownOfProject:
         self._refuse_incognito()
         return self._ltm.stats()
 
-    def archived(self) -> tuple[Entry, ...]:
+    def archived(self) -> tuple[MemoryRecord, ...]:
         """What was forgotten or pruned, the newest to leave first."""
         self._refuse_incognito()
         return self._ltm.archived()

@@ -4,9 +4,9 @@ seconds since the epoch.
 
 import math
 from collections.abc import Iterable
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from clio.errors import UserError
 from clio.text.formatting import truncate_line
@@ -20,8 +20,9 @@ from clio.text.scoring import (
 )
 
 AssertedBy = Literal["user", "model", "tool"]
-Kind = Literal["discovery", "solution", "pattern", "workflow", "failure", "rule"]
-HitKind = Literal["discovery", "solution", "pattern", "workflow", "failure", "rule", "note"]
+ProjectKind = Literal["discovery", "solution", "pattern", "workflow", "failure", "rule"]
+Kind = Literal["discovery", "solution", "pattern", "workflow", "failure", "rule", "fact", "preference", "event", "note"]
+"""What a memory is: the first six are project knowledge in `ltm.json`, the others typed memories in `memories.json`."""
 Freshness = Literal["unbound", "fresh", "drifted", "gone"]
 """How an entry stands to its example files: none is bound to it, all are as they were, some changed, all are gone.
 
@@ -32,7 +33,7 @@ Because = Literal["forgotten", "old", "uncertain", "superseded"]
 one took its place.
 """
 
-KINDS: tuple[Kind, ...] = ("discovery", "solution", "pattern", "workflow", "failure", "rule")
+KINDS: tuple[ProjectKind, ...] = get_args(ProjectKind)
 DEFAULT_CONFIDENCE = 0.8
 
 
@@ -44,57 +45,93 @@ class Provenance(Struct, frozen=True, kw_only=True):
     asserted_by: AssertedBy = "model"
 
 
-class Entry(Struct, frozen=True, kw_only=True):
-    """One entry of the project knowledge; without an id it is a draft, for `LongTermMemory.add`.
+class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One memory of whatever kind. Times are seconds since the epoch; 0.0 where the file does not say.
 
-    id: a short handle such as "d-3f9a12", the same as long as the entry lives.
-    text: the fact, the error, the pattern, what failed, the rule, or the workflow's name (its steps where it has none).
+    id: a UUID of a typed memory, a short handle such as "d-3f9a12" of project knowledge.
+    content: what it says; of a solution the error, of a failure what failed, of a workflow its name or its steps.
+
+    importance: 0.0 to 1.0. score: 0 to 10, of preferences only; up to 1.5 it is a hard limit.
+    accessed: when it was last used, which keeps it from being pruned. seen: when it was last reinforced, from which a
+        preference fades. version: grows with every change of its words.
+    since: when it came to say what it says; 0.0: it was made so.
+    superseded_by: id of the memory that took its place; such a one is only found through `history`.
+    variants_of: id of the memory it contradicts with less confidence. explicit: said as a rule, not inferred.
+    updated: when it was last changed or confirmed.
+    hashes: source file → hash of its content when it was remembered.
+
+    Of project knowledge only:
     solution: what helped against an error, or prevents a failure. also: other preventions given before, newest first.
-    impact: what a failure does. steps: of a workflow.
+    impact: what a failure does. steps, success_rate: of a workflow; the rate is 0.0 to 1.0, None where nobody said.
     context: the path or glob a rule holds for, such as "lib/core/"; "" or "*" is everywhere.
-    confidence: 0.0 to 1.0. success_rate: of a workflow, 0.0 to 1.0, None where nobody said.
-    examples: paths, relative to the project.
-    times: how often it was said, helped, or happened; at least 1.
-    created, confirmed: when it was said first and last; 0.0 where the file does not say.
-    bound: the examples that were files when it was said, each with the hash it had then.
-    version: grows with every change of what it says. since: when it came to say it; 0.0: from its beginning.
-    superseded_by: the handle of the entry that took its place, of an archived one.
-    by: of one in the shared folder, whose names stand under it. rivals: handles of those that say it otherwise there.
-    accessed, access_count: when and how often somebody asked for it and got it; 0 where nobody did or nobody looked.
+    examples: paths, relative to the project. times: how often it was said, helped, or happened; at least 1.
+    by: who shared it, whose names stand under it. rivals: handles of shared entries that say it otherwise.
     """
 
-    kind: Kind
-    text: str
-    id: str = ""
+    id: str
+    kind: Kind = field(name="type")
+    content: str
+    importance: float = 0.5
+    score: float | None = None
+    reason: str = ""
+    keywords: tuple[str, ...] = ()
+    scenarios: tuple[str, ...] = ()
+    created: float = 0.0
+    updated: float = 0.0
+    accessed: float = 0.0
+    seen: float = 0.0
+    access_count: int = 0
+    touch_count: int = 0
+    confidence: float = 1.0
+    version: int = 1
+    since: float = 0.0
+    superseded_by: str | None = None
+    variants_of: str | None = None
+    explicit: bool = False
+    provenance: Provenance | None = None
+    hashes: dict[str, str] = {}
     solution: str = ""
     also: tuple[str, ...] = ()
     impact: str = ""
     steps: tuple[str, ...] = ()
     context: str = ""
-    confidence: float = DEFAULT_CONFIDENCE
     success_rate: float | None = None
     examples: tuple[str, ...] = ()
     times: int = 1
-    created: float = 0.0
-    confirmed: float = 0.0
-    provenance: Provenance | None = None
-    bound: tuple[tuple[str, str], ...] = ()
-    version: int = 1
-    since: float = 0.0
-    superseded_by: str = ""
     by: str = ""
     rivals: tuple[str, ...] = ()
-    accessed: float = 0.0
-    access_count: int = 0
+
+    @property
+    def is_live(self) -> bool:
+        """Whether nothing has taken its place."""
+        return self.superseded_by is None
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether a surer memory says otherwise: it is told as what other sources say, never as what is so."""
+        return self.variants_of is not None
 
     @property
     def begun(self) -> float:
-        """When it came to say what it says; 0.0 where the file does not tell."""
+        """When it came to say what it says."""
         return self.since or self.created
+
+    def accessed_at(self, now: float) -> "MemoryRecord":
+        """The record after one more use."""
+        return structs.replace(self, accessed=max(now, self.accessed), access_count=self.access_count + 1)
+
+    def confidence_at(self, now: float) -> float:
+        """The confidence as it has faded, by a thousandth each day since it was last used."""
+        return decay_confidence(self.confidence, max(now - self.accessed, 0.0) / DAY_S)
+
+    def strength(self, now: float) -> float:
+        """importance, faded by its type since it was last used, times confidence, faded by the day: 0.0 to 1.0."""
+        days = max(now - self.accessed, 0.0) / DAY_S
+        return compute_effective_importance(self.kind, self.importance, days) * self.confidence_at(now)
 
     @property
     def line(self) -> str:
-        """The entry on one line, as a model or a person reads it."""
+        """The memory on one line, as a model or a user reads it."""
         where = f" (e.g. {', '.join(self.examples)})" if self.examples else ""
         otherwise = f" [said otherwise in {', '.join(self.rivals)}]" if self.rivals else ""
         return " ".join(f"{self._text}{where}{otherwise}".split())
@@ -103,59 +140,96 @@ class Entry(Struct, frozen=True, kw_only=True):
     def _text(self) -> str:
         match self.kind:
             case "solution":
-                return f"{self.text} → {self.solution}" if self.solution else self.text
+                return f"{self.content} → {self.solution}" if self.solution else self.content
             case "workflow":
                 steps = " → ".join(self.steps)
-                named = self.text if steps in ("", self.text) else f"{self.text}: {steps}"
+                named = self.content if steps in ("", self.content) else f"{self.content}: {steps}"
                 rate = "" if self.success_rate is None else f" ({self.success_rate:.0%} went well)"
                 return named + rate
             case "failure":
                 impact = f" – {self.impact}" if self.impact else ""
                 ways = " or: ".join(way for way in (self.solution, *self.also) if way)
-                return f"{self.text}{impact}" + (f"; prevented by: {ways}" if ways else "")
+                return f"{self.content}{impact}" + (f"; prevented by: {ways}" if ways else "")
             case "rule":
-                return self.text if self.context in ("", "*") else f"{self.context}: {self.text}"
+                return self.content if self.context in ("", "*") else f"{self.context}: {self.content}"
             case _:
-                return self.text
+                return self.content
+
+
+class MemoryDraft(Struct, frozen=True, kw_only=True):
+    """Project knowledge that is to be remembered; the fields are those of `MemoryRecord`.
+
+    confidence: None goes by `DEFAULT_CONFIDENCE`.
+    """
+
+    kind: Kind
+    content: str
+    solution: str = ""
+    also: tuple[str, ...] = ()
+    impact: str = ""
+    steps: tuple[str, ...] = ()
+    context: str = ""
+    confidence: float | None = None
+    success_rate: float | None = None
+    examples: tuple[str, ...] = ()
+
+    def as_record(self) -> MemoryRecord:
+        """The memory it becomes, without an id and without times."""
+        fields: dict[str, Any] = structs.asdict(self)
+        fields["confidence"] = DEFAULT_CONFIDENCE if self.confidence is None else self.confidence
+        return MemoryRecord(id="", **fields)
 
 
 class Knowledge(Struct, frozen=True, kw_only=True):
     """The project knowledge, kind by kind, each in the order of the file."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[MemoryRecord, ...] = ()
 
-    def of(self, kind: Kind) -> tuple[Entry, ...]:
+    def of(self, kind: Kind) -> tuple[MemoryRecord, ...]:
         """The entries of one kind."""
         return tuple(entry for entry in self.entries if entry.kind == kind)
 
     @property
-    def discoveries(self) -> tuple[Entry, ...]:
+    def discoveries(self) -> tuple[MemoryRecord, ...]:
         """Facts about the project."""
         return self.of("discovery")
 
     @property
-    def solutions(self) -> tuple[Entry, ...]:
+    def solutions(self) -> tuple[MemoryRecord, ...]:
         """Errors and what helped."""
         return self.of("solution")
 
     @property
-    def patterns(self) -> tuple[Entry, ...]:
+    def patterns(self) -> tuple[MemoryRecord, ...]:
         """Conventions of the code."""
         return self.of("pattern")
 
 
-class Added(Struct, frozen=True, kw_only=True):
-    """What became of a draft.
+Action = Literal[
+    "new", "confirmed", "restored", "merged", "superseded", "kept_both", "variant", "replaced_variant", "dropped"
+]
 
-    new: it was not in the file; False: an entry that says the same is confirmed.
-    restored: it is new and came back from the archive with its history.
+
+class Saved(Struct, frozen=True, kw_only=True):
+    """What became of something that was to be remembered.
+
+    confirmed: project knowledge that says the same was there, and counts once more. restored: it came back from the
+    archive with its history. merged, superseded, kept_both: it is one with `other`, took its place, is beside it.
+    variant, replaced_variant, dropped: it contradicts `other`, which is surer and holds on; it is kept as one of at
+    most three variants, in the place of `outweighed`, or only in the archive.
     beside: the other solutions to the same error, newest first.
     """
 
-    entry: Entry
-    new: bool
-    restored: bool = False
-    beside: tuple[Entry, ...] = ()
+    record: MemoryRecord
+    action: Action
+    other: MemoryRecord | None = None
+    outweighed: MemoryRecord | None = None
+    beside: tuple[MemoryRecord, ...] = ()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no memory that says the same was there."""
+        return self.action not in ("confirmed", "merged")
 
 
 MAX_AGE_DAYS, MIN_CONFIDENCE = 90.0, 0.3
@@ -165,7 +239,7 @@ MAX_AGE_DAYS, MIN_CONFIDENCE = 90.0, 0.3
 class Pruned(Struct, frozen=True, kw_only=True):
     """What pruning moved to the archive, or would move where it is a dry run, and why; how many entries stay."""
 
-    removed: tuple[Entry, ...]
+    removed: tuple[MemoryRecord, ...]
     kept: int
     dry_run: bool = False
     why: dict[str, Because] = {}
@@ -211,7 +285,7 @@ class Note(Struct, frozen=True, kw_only=True):
 class Hit(Struct, frozen=True, kw_only=True):
     """One answer of a search. `id` names an entry, `key` a note; `score` is comparable within one search only."""
 
-    kind: HitKind
+    kind: Kind
     text: str
     id: str = ""
     key: str = ""
@@ -219,95 +293,15 @@ class Hit(Struct, frozen=True, kw_only=True):
     timestamp: float = 0.0
 
 
-MemoryType = Literal["fact", "preference", "event", "note"]
-TYPES: tuple[MemoryType, ...] = get_args(MemoryType)
+TYPES: tuple[Kind, ...] = ("fact", "preference", "event", "note")
 SHORT_CHARS = 60
 MAX_CHARS = 16_000
 """About 4,000 tokens. What is longer is a document or a note, and would push everything else out of the brain."""
-Action = Literal["new", "merged", "superseded", "kept_both", "variant", "replaced_variant", "dropped"]
 CONFIDENCE: dict[AssertedBy, float] = {"user": 1.0, "model": 0.8, "tool": 0.6}
 """Of what is remembered without a confidence of its own."""
 
 
-class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A fact, a preference, an event or a note. Times are seconds since the epoch.
-
-    importance: 0.0 to 1.0. score: 0 to 10, of preferences only; up to 1.5 it is a hard limit.
-    accessed: when it was last used, which keeps it from being pruned. seen: when it was last reinforced, from which a
-        preference fades. version: grows with every change of its words.
-    since: when it came to say what it says; 0.0: it was made so.
-    superseded_by: id of the memory that took its place; such a one is only found through `history`.
-    variants_of: id of the memory it contradicts with less confidence. explicit: said as a rule, not inferred.
-    hashes: source file → hash of its content when it was remembered.
-    """
-
-    id: str
-    type: MemoryType
-    content: str
-    importance: float = 0.5
-    score: float | None = None
-    reason: str = ""
-    keywords: tuple[str, ...] = ()
-    scenarios: tuple[str, ...] = ()
-    created: float = 0.0
-    updated: float = 0.0
-    accessed: float = 0.0
-    seen: float = 0.0
-    access_count: int = 0
-    touch_count: int = 0
-    confidence: float = 1.0
-    version: int = 1
-    since: float = 0.0
-    superseded_by: str | None = None
-    variants_of: str | None = None
-    explicit: bool = False
-    provenance: Provenance | None = None
-    hashes: dict[str, str] = {}
-
-    @property
-    def is_live(self) -> bool:
-        """Whether nothing has taken its place."""
-        return self.superseded_by is None
-
-    @property
-    def is_variant(self) -> bool:
-        """Whether a surer memory says otherwise: it is told as what other sources say, never as what is so."""
-        return self.variants_of is not None
-
-    @property
-    def begun(self) -> float:
-        """When it came to say what it says."""
-        return self.since or self.created
-
-    def accessed_at(self, now: float) -> "MemoryRecord":
-        """The record after one more use."""
-        return structs.replace(self, accessed=max(now, self.accessed), access_count=self.access_count + 1)
-
-    def confidence_at(self, now: float) -> float:
-        """The confidence as it has faded, by a thousandth each day since it was last used."""
-        return decay_confidence(self.confidence, max(now - self.accessed, 0.0) / DAY_S)
-
-    def strength(self, now: float) -> float:
-        """importance, faded by its type since it was last used, times confidence, faded by the day: 0.0 to 1.0."""
-        days = max(now - self.accessed, 0.0) / DAY_S
-        return compute_effective_importance(self.type, self.importance, days) * self.confidence_at(now)
-
-
-class Remembered(Struct, frozen=True, kw_only=True):
-    """What became of something to remember.
-
-    variant, replaced_variant, dropped: it contradicts `old`, which is surer and holds on; it is kept as one of at most
-    three variants, in the place of `outweighed`, or only in the archive.
-    old: what it was merged into, took the place of, stands beside, or contradicts.
-    """
-
-    record: MemoryRecord
-    action: Action
-    old: MemoryRecord | None = None
-    outweighed: MemoryRecord | None = None
-
-
-def check_type(name: str) -> MemoryType:
+def check_type(name: str) -> Kind:
     """The type of that name. Raises UserError with the types there are."""
     wanted = name.strip().lower()
     if wanted not in TYPES:
@@ -366,7 +360,7 @@ def is_pruned(record: MemoryRecord, now: float) -> bool:
     is_limit = record.score is not None and record.score <= HARD_LIMIT_SCORE
     if record.is_live and not record.is_variant and (record.explicit or is_limit):
         return False
-    return is_faded(record.type, record.importance, (now - record.accessed) / DAY_S)
+    return is_faded(record.kind, record.importance, (now - record.accessed) / DAY_S)
 
 
 def default_confidence(provenance: Provenance | None) -> float:
@@ -385,7 +379,7 @@ def checked(record: MemoryRecord) -> MemoryRecord:
     """The record as it may be kept. Raises UserError."""
     return structs.replace(
         record,
-        type=check_type(record.type),
+        kind=check_type(record.kind),
         content=check_content(record.content),
         importance=check_importance(record.importance),
         confidence=check_confidence(record.confidence),
@@ -420,7 +414,7 @@ def begun_anew(before: MemoryRecord, after: MemoryRecord, now: float) -> MemoryR
 
 def _said(record: MemoryRecord) -> tuple[object, ...]:
     by = record.provenance.asserted_by if record.provenance else ""
-    said = (record.content, record.type, record.importance, record.score, record.reason, record.scenarios)
+    said = (record.content, record.kind, record.importance, record.score, record.reason, record.scenarios)
     return (*said, record.confidence, record.explicit, record.is_variant, by)
 
 

@@ -1,13 +1,13 @@
 """Secrets taken out of what is about to be remembered, whatever shape it has."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from msgspec import structs
 
-from clio.memory.store.record import Entry, MemoryRecord, Note
+from clio.memory.store.record import MemoryDraft, MemoryRecord, Note
 
-_TEXTS = ("text", "solution", "also", "impact", "steps", "context", "examples")
+_TEXTS = ("content", "solution", "also", "impact", "steps", "context", "examples")
 
 
 def cleaned(value: Any, redact: Callable[[str], str]) -> Any:
@@ -19,7 +19,10 @@ def cleaned(value: Any, redact: Callable[[str], str]) -> Any:
     return value
 
 
-def cleaned_entry(draft: Entry, redact: Callable[[str], str]) -> Entry:
+D = TypeVar("D", MemoryRecord, MemoryDraft)
+
+
+def cleaned_entry(draft: D, redact: Callable[[str], str]) -> D:
     """The draft with all of its texts cleaned."""
     return structs.replace(draft, **{name: cleaned(getattr(draft, name), redact) for name in _TEXTS})
 

@@ -122,14 +122,14 @@ class Shelf:
             return
         if self._words is not None:
             self._words.remove(record.id)
-        if self._alike is not None and record.type in self._alike:
-            self._alike[record.type].remove(record.id)
+        if self._alike is not None and record.kind in self._alike:
+            self._alike[record.kind].remove(record.id)
 
     @staticmethod
     def _add_alike(indexes: "dict[str, LshIndex[str]]", record: MemoryRecord) -> None:
         from clio.text.similarity import LshIndex
 
-        index = indexes.setdefault(record.type, LshIndex())
+        index = indexes.setdefault(record.kind, LshIndex())
         index.add(record.id, _signature(record.content))
 
 
@@ -182,7 +182,7 @@ def _signature(content: str) -> tuple[int, ...]:
 
 
 def _same_index(one: MemoryRecord, other: MemoryRecord) -> bool:
-    return one.content == other.content and one.keywords == other.keywords and one.type == other.type
+    return one.content == other.content and one.keywords == other.keywords and one.kind == other.kind
 
 
 class Ranked(Struct, frozen=True, kw_only=True):
@@ -209,7 +209,7 @@ def rank(
     found: list[Ranked] = []
     for id, hits in shelf.matches(asked).items():
         record = shelf.records[id]
-        if (wanted and record.type != wanted) or record.type == unwanted:
+        if (wanted and record.kind != wanted) or record.kind == unwanted:
             continue
         similarity = hits / (len(asked) + shelf.size(id) - hits)
         recency = compute_recency(now - record.accessed)
@@ -224,13 +224,13 @@ def load_all(shelf: Shelf, limit: int, now: float, *, wanted: str = "", unwanted
     found = [
         Ranked(record=record, score=compute_load_score(record.importance, recency), recency=recency)
         for record in shelf.live()
-        if (not wanted or record.type == wanted) and record.type != unwanted
+        if (not wanted or record.kind == wanted) and record.kind != unwanted
         for recency in (compute_recency(now - record.accessed),)
     ]
     if wanted or unwanted:
         return _best(found, limit)
-    preferences = [hit for hit in found if hit.record.type == "preference"]
-    others = [hit for hit in found if hit.record.type != "preference"]
+    preferences = [hit for hit in found if hit.record.kind == "preference"]
+    others = [hit for hit in found if hit.record.kind != "preference"]
     return _best(preferences, len(preferences)) + _best(others, limit)
 
 

@@ -11,10 +11,10 @@ from msgspec import Struct, structs
 from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.store.record import (
+    Kind,
     MemoryRecord,
-    MemoryType,
     Provenance,
-    Remembered,
+    Saved,
     begun_anew,
     check_type,
     checked,
@@ -86,10 +86,10 @@ class TypedReading:
         found = (self._shelf.records.get(id) for id in ids)
         return [record for record in found if record is not None and record.is_live]
 
-    def each(self, type: MemoryType) -> Iterator[MemoryRecord]:
+    def each(self, type: Kind) -> Iterator[MemoryRecord]:
         """The memories of one type that hold, in no particular order, without the cost of one; variants do not."""
         self._files.catch_up()
-        return (one for one in tuple(self._shelf.live()) if one.type == type and not one.is_variant)
+        return (one for one in tuple(self._shelf.live()) if one.kind == type and not one.is_variant)
 
     def variants(self, id: str) -> tuple[MemoryRecord, ...]:
         """What other sources say that contradicts this memory with less confidence: at most three."""
@@ -263,7 +263,7 @@ class TypedStore(TypedReading):
         hashes: dict[str, str] | None = None,
         confidence: float | None = None,
         decide: Decide | None = None,
-    ) -> Remembered:
+    ) -> Saved:
         """Keep something; what is known already is confirmed, what has changed takes the old one's place.
 
         importance: drawn into 0.0 to 1.0. keywords: other words it is to be found by.
@@ -273,7 +273,7 @@ class TypedStore(TypedReading):
         """
         record = MemoryRecord(
             id=new_id(),
-            type=check_type(type),
+            kind=check_type(type),
             content=content,
             importance=importance,
             score=score,
@@ -287,7 +287,7 @@ class TypedStore(TypedReading):
         )
         return self.reconsolidate(record, decide)
 
-    def reconsolidate(self, record: MemoryRecord, decide: Decide | None = None) -> Remembered:
+    def reconsolidate(self, record: MemoryRecord, decide: Decide | None = None) -> Saved:
         """Weigh a record that is whole but for its times against what is known, and keep what comes of it.
 
         decide: as for `remember`.
@@ -297,7 +297,7 @@ class TypedStore(TypedReading):
         while True:
             with self._changing():
                 planned = self._plan(record, decided)
-                beside = planned.remembered.old if planned.remembered.action == "kept_both" else None
+                beside = planned.remembered.other if planned.remembered.action == "kept_both" else None
                 if beside is None or decide is None or beside.id in decided:
                     self._files.set_aside(planned.formers)
                     if planned.after:
@@ -311,12 +311,12 @@ class TypedStore(TypedReading):
             self._tell(planned)
         return planned.remembered
 
-    def add_many(self, records: Iterable[MemoryRecord]) -> list[Remembered]:
+    def add_many(self, records: Iterable[MemoryRecord]) -> list[Saved]:
         """Remember records that are whole but for their times: one change on disk, and one to undo."""
         before: dict[str, MemoryRecord] = {}
         after: dict[str, MemoryRecord] = {}
         formers: list[Former] = []
-        done: list[Remembered] = []
+        done: list[Saved] = []
         with self._changing():
             try:
                 for record in records:
@@ -502,10 +502,10 @@ class TypedStore(TypedReading):
         remembered = planned.remembered
         doing = "confirmed" if remembered.action == "merged" else "remembered"
         what = f"{doing} “{short(remembered.record)}”"
-        if remembered.action == "superseded" and remembered.old:
-            what += f" in the place of “{short(remembered.old)}”"
-        if remembered.action in ("variant", "replaced_variant") and remembered.old:
-            what += f" as what other sources say of “{short(remembered.old)}”"
+        if remembered.action == "superseded" and remembered.other:
+            what += f" in the place of “{short(remembered.other)}”"
+        if remembered.action in ("variant", "replaced_variant") and remembered.other:
+            what += f" as what other sources say of “{short(remembered.other)}”"
         self._on_edit(Edit(what=what, before=planned.before, after=planned.after))
 
     def prepare(self, stop: Callable[[], bool] = _never) -> bool:

@@ -12,7 +12,7 @@ from clio.memory.store.ltm_codec import LtmDocument
 from clio.memory.store.ltm_history import Ending, Kept, begun
 from clio.memory.store.ltm_history import says_else as entry_says_else
 from clio.memory.store.ltm_objects import Json, is_entry, stored_id, to_entry
-from clio.memory.store.record import Entry, Kind, MemoryRecord, MemoryType, Provenance, says_else
+from clio.memory.store.record import Kind, MemoryRecord, Provenance, says_else
 from clio.memory.store.typed_codec import Former
 
 
@@ -54,7 +54,7 @@ _CHANGES = ("changed", "undone")
 class EntryVersion(Held, frozen=True, kw_only=True):
     """An entry as it was for a time."""
 
-    entry: Entry
+    entry: MemoryRecord
 
 
 def entry_versions(document: LtmDocument, endings: Iterable[Ending], archive: Iterable[Kept]) -> list[EntryVersion]:
@@ -86,7 +86,7 @@ def entry_versions(document: LtmDocument, endings: Iterable[Ending], archive: It
     return sorted(found, key=lambda version: version.since)
 
 
-def known_at(versions: Iterable[EntryVersion], at: float) -> tuple[Entry, ...]:
+def known_at(versions: Iterable[EntryVersion], at: float) -> tuple[MemoryRecord, ...]:
     """The entries that held at a time, in the words they had then, by when they were first said.
 
     A change that was undone counts as never made.
@@ -190,7 +190,7 @@ class Changed(Struct, frozen=True, kw_only=True):
 
     at: float
     what: Doing
-    kind: MemoryType | Kind
+    kind: Kind | Kind
     id: str
     text: str
     by: str = ""
@@ -233,7 +233,7 @@ def _memory(version: Version, what: Doing, at: float | None = None, before: str 
     return Changed(
         at=version.since if at is None else at,
         what=what,
-        kind=record.type,
+        kind=record.kind,
         id=record.id,
         text=record.content,
         by=_by(record.provenance),

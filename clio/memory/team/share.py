@@ -14,7 +14,7 @@ from clio.errors import UserError
 from clio.memory.store.ltm_codec import read_ltm, write_ltm
 from clio.memory.store.ltm_objects import Json, set_handle, to_entry
 from clio.memory.store.ltm_store import LtmStore
-from clio.memory.store.record import Entry
+from clio.memory.store.record import MemoryRecord
 from clio.memory.store.redact_memory import Clean, clean_json
 from clio.memory.team.folder import Problem
 from clio.memory.team.knowledge import TIDY_DAYS, TeamKnowledge
@@ -115,11 +115,11 @@ class Status(Struct, frozen=True, kw_only=True):
 
     there: bool
     trusted: bool
-    shared: tuple[Entry, ...] = ()
-    private: tuple[Entry, ...] = ()
+    shared: tuple[MemoryRecord, ...] = ()
+    private: tuple[MemoryRecord, ...] = ()
     by: dict[str, int] = {}
-    rivals: tuple[Entry, ...] = ()
-    late: tuple[Entry, ...] = ()
+    rivals: tuple[MemoryRecord, ...] = ()
+    late: tuple[MemoryRecord, ...] = ()
     emptied: int = 0
     problems: tuple[Problem, ...] = ()
     uncommitted: int = 0
@@ -172,7 +172,7 @@ class Sharing:
             rule=rule,
         )
 
-    def would_be_shared(self) -> tuple[Entry, ...]:
+    def would_be_shared(self) -> tuple[MemoryRecord, ...]:
         """The entries that only this person has, as `turn_on` would share them."""
         if not self._team.folder.exists() or self._team.in_use:
             document = self._store.read()

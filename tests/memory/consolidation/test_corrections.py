@@ -12,7 +12,7 @@ from clio.memory.consolidation.experiences import Experience
 from clio.memory.consolidation.stated_facts import stated
 from clio.memory.store.deduplication import judge
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import UserMessage
 from tests.memory.consolidation.night_support import DAY, Place, said
@@ -104,7 +104,7 @@ def test_a_correction_waits_for_what_it_corrects(place: Place) -> None:
 def test_what_the_model_noted_is_refuted_too(place: Place) -> None:
     place.now -= 2 * DAY
     ltm = LongTermMemory(place.project / ".clio" / "ltm.json", project=place.project, clock=lambda: place.now)
-    ltm.add(Entry(kind="discovery", text=OLD), Provenance(asserted_by="model"))
+    ltm.add(MemoryDraft(kind="discovery", content=OLD), Provenance(asserted_by="model"))
     place.now += 2 * DAY
     place.session(said("The API in staging listens on 9090 now."))
     place.sleep()

@@ -11,7 +11,7 @@ from clio.memory.consolidation import runner
 from clio.memory.consolidation.progress import read_state
 from clio.memory.consolidation.runner import sleep
 from clio.memory.store.notes import Notes
-from clio.memory.store.record import Entry, MemoryRecord, Provenance
+from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.styles.feedback import Rating, Trajectories, Trajectory
 from clio.memory.system import MemorySystem
@@ -191,10 +191,10 @@ def test_what_has_faded_and_what_is_doubtful_leaves(place: Place) -> None:
     old = NOW - 200 * DAY
     store = TypedStore(place.project / ".clio" / "memories.json", clock=lambda: old)
     store.remember("Something nobody used for long", "fact")
-    memory.add(Entry(kind="discovery", text="hardly believed", confidence=0.1), Provenance())
-    memory.add(Entry(kind="rule", text="never push on Fridays"), Provenance(asserted_by="user"))
+    memory.add(MemoryDraft(kind="discovery", content="hardly believed", confidence=0.1), Provenance())
+    memory.add(MemoryDraft(kind="rule", content="never push on Fridays"), Provenance(asserted_by="user"))
     variant = MemoryRecord(
-        id="v", type="fact", content="Others say so", confidence=0.2, variants_of="x",
+        id="v", kind="fact", content="Others say so", confidence=0.2, variants_of="x",
         created=NOW - 100 * DAY, updated=NOW - 100 * DAY, accessed=NOW - 100 * DAY, seen=NOW - 100 * DAY,
     )  # fmt: skip
     store.put("made", (variant,))

@@ -7,15 +7,17 @@ from msgspec import structs
 
 from clio.memory.consolidation.tidy import SITTING_S, outdated
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.record import AssertedBy, Entry, Provenance
+from clio.memory.store.record import AssertedBy, MemoryDraft, MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.store.undo_log import UndoLog
 from tests.memory.consolidation.night_support import DAY, NOW, Place
 
 
-def entry(id: str, text: str, day: float, by: AssertedBy = "user", **fields: Any) -> Entry:
+def entry(id: str, text: str, day: float, by: AssertedBy = "user", **fields: Any) -> MemoryRecord:
     at = NOW + day * DAY
-    made = Entry(kind="rule", id=id, text=text, created=at, confirmed=at, provenance=Provenance(asserted_by=by))
+    made = MemoryRecord(
+        kind="rule", id=id, content=text, created=at, updated=at, provenance=Provenance(asserted_by=by), confidence=0.8
+    )
     return structs.replace(made, **fields)
 
 
@@ -37,19 +39,19 @@ def test_of_several_the_newest_takes_the_place_of_all() -> None:
     "new",
     [
         entry("r-2", "images must always be built with key-2", 9),
-        entry("r-2", NEW.text, SITTING_S / DAY / 2),
-        entry("r-2", NEW.text, 9, "model"),
-        entry("r-2", NEW.text, 9, context="lib/core/"),
-        entry("r-2", NEW.text, 9, kind="discovery"),
+        entry("r-2", NEW.content, SITTING_S / DAY / 2),
+        entry("r-2", NEW.content, 9, "model"),
+        entry("r-2", NEW.content, 9, context="lib/core/"),
+        entry("r-2", NEW.content, 9, kind="discovery"),
     ],
     ids=["about something else", "in one sitting", "by one trusted less", "for another place", "of another kind"],
 )
-def test_both_stay_where_one_does_not_plainly_replace_the_other(new: Entry) -> None:
+def test_both_stay_where_one_does_not_plainly_replace_the_other(new: MemoryRecord) -> None:
     assert outdated((OLD, new)) == {}
 
 
 def test_what_was_said_again_since_the_other_came_stays() -> None:
-    again = entry("r-1", OLD.text, 0, confirmed=NOW + 10 * DAY)
+    again = entry("r-1", OLD.content, 0, updated=NOW + 10 * DAY)
     assert outdated((again, NEW)) == {}
 
 
@@ -68,8 +70,8 @@ def knowledge(place: Place) -> LongTermMemory:
 @pytest.fixture
 def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     place = Place(tmp_path_factory.mktemp("place"))
-    for text in (OLD.text, NEW.text):
-        knowledge(place).add(Entry(kind="rule", text=text), USER)
+    for text in (OLD.content, NEW.content):
+        knowledge(place).add(MemoryDraft(kind="rule", content=text), USER)
         place.now += DAY
     return place
 
@@ -79,7 +81,7 @@ def test_a_night_puts_it_away_once_and_says_what_took_its_place(place: Place) ->
     report = place.sleep()
     assert report.superseded == 1
     assert any("key-1" in line and "gave way to" in line and "key-2" in line for line in report.changes)
-    assert [one.text for one in knowledge(place).read().entries] == [NEW.text]
+    assert [one.content for one in knowledge(place).read().entries] == [NEW.content]
     [archived] = knowledge(place).archived()
     assert (archived.id, archived.superseded_by) == (old.id, new.id)
     [ended] = [one for one in knowledge(place).versions() if one.left]
@@ -101,11 +103,11 @@ def test_it_is_back_as_it_was_once_that_is_undone(place: Place) -> None:
 def test_what_is_said_again_takes_its_place_back(place: Place) -> None:
     place.sleep()
     place.now += DAY
-    again = knowledge(place).add(Entry(kind="rule", text=OLD.text), USER)
-    assert again.restored and again.entry.superseded_by == ""
+    again = knowledge(place).add(MemoryDraft(kind="rule", content=OLD.content), USER)
+    assert again.action == "restored" and again.record.superseded_by is None
     place.now += DAY
     place.sleep()
-    assert [one.text for one in knowledge(place).read().entries] == [OLD.text]
+    assert [one.content for one in knowledge(place).read().entries] == [OLD.content]
 
 
 def test_a_fact_that_was_kept_since_takes_the_place_of_a_rule(place: Place) -> None:

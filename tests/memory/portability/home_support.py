@@ -10,7 +10,7 @@ from clio.memory.preferences.task_types import ScenarioBook
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories
 from clio.memory.store.notes import Notes
-from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.store.undo_log import UndoLog
 from clio.memory.styles.feedback import Rating, Trajectories, Trajectory
 from clio.memory.styles.style_state import StyleFile
@@ -49,11 +49,13 @@ class House:
         self.memories.forget(gone.id)
         self.preferences.add(f"never wake the {mark}", score=0.0, explicit=True, provenance=BY_USER)
         self.preferences.add(f"tabs for {mark}", score=7.0, provenance=BY_MODEL)
-        told = self.ltm.add(Entry(kind="discovery", text=f"{mark} discovery", confidence=0.9), BY_USER).entry
-        self.ltm.update(told.id, text=f"{mark} discovery, mended")
-        pruned = self.ltm.add(Entry(kind="solution", text=f"{mark} error", solution=f"{mark} fix"), BY_USER).entry
+        told = self.ltm.add(MemoryDraft(kind="discovery", content=f"{mark} discovery", confidence=0.9), BY_USER).record
+        self.ltm.update(told.id, content=f"{mark} discovery, mended")
+        pruned = self.ltm.add(
+            MemoryDraft(kind="solution", content=f"{mark} error", solution=f"{mark} fix"), BY_USER
+        ).record
         self.ltm.forget([pruned.id])
-        self.ltm.add(Entry(kind="rule", text=f"no {mark}", context="lib/"), BY_USER)
+        self.ltm.add(MemoryDraft(kind="rule", content=f"no {mark}", context="lib/"), BY_USER)
         self.notes.store("plan", f"{mark} on Friday")
         self.notes.store_page("session_progress", f"# {mark}\n")
         self.places.scenarios.write_text(f"infra: [terraform, {mark}]\n", encoding="utf-8")
@@ -68,7 +70,7 @@ class House:
 
     def said(self) -> set[str]:
         """The words of what is live."""
-        entries = {entry.text for entry in self.ltm.read().entries}
+        entries = {entry.content for entry in self.ltm.read().entries}
         return entries | {record.content for record in self.memories.records()}
 
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from clio.memory.store.record import Entry
+from clio.memory.store.record import MemoryDraft
 from clio.memory.styles.feedback import Trajectories
 from clio.memory.styles.style_state import StyleFile
 from tests.memory.portability.home_support import BY_USER, House
@@ -18,7 +18,7 @@ def main() -> None:
     print(*sorted(house.said()), *styles.read().contexts, len(Trajectories(house.places.ratings).all()), flush=True)
     house.memories.remember("work goes on", "fact", provenance=BY_USER)
     house.memories.compact()
-    house.ltm.add(Entry(kind="discovery", text="it was wiped"), BY_USER)
+    house.ltm.add(MemoryDraft(kind="discovery", content="it was wiped"), BY_USER)
     house.notes.store("later", "still here")
     styles.change(lambda state: state.used("concise", house.now))
     print(*sorted(house.said()), flush=True)

@@ -11,7 +11,7 @@ from clio.memory.portability.export import Bundle, MemoriesPart, RecordsPart, de
 from clio.memory.portability.import_bundle import take_in
 from clio.memory.portability.import_records import Taken
 from clio.memory.store.notes import revert_note
-from clio.memory.store.record import AssertedBy, MemoryRecord, MemoryType, Note, Provenance
+from clio.memory.store.record import AssertedBy, Kind, MemoryRecord, Note, Provenance
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.undo_log import Change, Revert, undo_last
 from tests.memory.portability.home_support import BY_MODEL, BY_USER, NOW, House, tree
@@ -59,12 +59,12 @@ def record(
     id: str = "01890000-0000-7000-8000-000000000001",
     updated: float = NOW,
     by: AssertedBy = "model",
-    type: MemoryType = "fact",
+    type: Kind = "fact",
     score: float | None = None,
 ) -> MemoryRecord:
     return MemoryRecord(
         id=id,
-        type=type,
+        kind=type,
         content=content,
         created=NOW - 9 * DAY,
         updated=updated,

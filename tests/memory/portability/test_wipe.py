@@ -17,7 +17,7 @@ from clio.memory.consolidation.runner import sleep
 from clio.memory.portability.inventory import WIPE_SCOPES, WipeScope, hoards_of, survey
 from clio.memory.portability.wipe import wipe
 from clio.memory.retrieval.why import WhyFile, WhyReport
-from clio.memory.store.record import Entry
+from clio.memory.store.record import MemoryDraft
 from clio.memory.vectors.embedders import HashedEmbedder
 from clio.memory.vectors.vector_store import VectorItem, VectorStore
 from clio.messages import AssistantMessage, UserMessage
@@ -239,7 +239,7 @@ def test_what_is_learned_afterwards_stays(house: House) -> None:
     wipe_all(house)
     again = House(house.top)
     again.memories.remember("new words", "fact", provenance=BY_USER)
-    again.ltm.add(Entry(kind="discovery", text="new knowledge"), BY_USER)
+    again.ltm.add(MemoryDraft(kind="discovery", content="new knowledge"), BY_USER)
     make_folder(again.places.notes)
     again.notes.store("plan", "new plan")
     assert House(house.top).said() == {"new words", "new knowledge"}

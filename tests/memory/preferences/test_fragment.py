@@ -18,7 +18,7 @@ from clio.tokens import TokenEstimator
 
 def record(content: str, score: float, created: float = 0.0, *, explicit: bool = False) -> MemoryRecord:
     return MemoryRecord(
-        id=content.casefold(), type="preference", content=content, score=score, created=created, explicit=explicit
+        id=content.casefold(), kind="preference", content=content, score=score, created=created, explicit=explicit
     )
 
 
@@ -103,7 +103,7 @@ def test_what_words_demand_and_what_they_are_about() -> None:
 
 def aged(score: float, days: float, *scenarios: str) -> Weighed:
     coefficient = compute_decay_coefficient(days)
-    one = MemoryRecord(id=f"{score}", type="preference", content=f"thing {score}", score=score, scenarios=scenarios)
+    one = MemoryRecord(id=f"{score}", kind="preference", content=f"thing {score}", score=score, scenarios=scenarios)
     return Weighed(record=one, score=score, coefficient=coefficient, weight=compute_decayed_weight(score, coefficient))
 
 

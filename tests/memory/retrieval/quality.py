@@ -15,7 +15,7 @@ from clio.memory.retrieval.candidates import of_memories
 from clio.memory.retrieval.scoring import Scored, rank
 from clio.memory.retrieval.turn_memory import MAX_RECALLED
 from clio.memory.store.memories import Memories
-from clio.memory.store.record import MemoryRecord, MemoryType
+from clio.memory.store.record import Kind, MemoryRecord
 from clio.memory.store.undo_log import UndoLog
 
 CASES = Path(__file__).parents[1] / "data" / "brain_cases.json"
@@ -28,7 +28,7 @@ class Said(Struct):
     """One memory of a home. days: since it was said and last used."""
 
     id: str
-    type: MemoryType
+    type: Kind
     text: str
     importance: float
     days: float
@@ -144,7 +144,7 @@ def filled(folder: Path, said: Sequence[Said]) -> Memories:
     records = [
         MemoryRecord(
             id=one.id,
-            type=one.type,
+            kind=one.type,
             content=one.text,
             importance=one.importance,
             keywords=one.keywords,

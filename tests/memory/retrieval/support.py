@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clio.memory.retrieval.results import RecallAnswer
-from clio.memory.store.record import Entry, Kind, Provenance
+from clio.memory.store.record import Kind, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.memory.vectors.embedders import Embedder, Row
 from clio.messages import AssistantMessage, UserMessage
@@ -48,7 +48,7 @@ class Home:
 
     def entry(self, kind: Kind, text: str, solution: str = "") -> str:
         """Add to the project knowledge; its id."""
-        return self.memory.add(Entry(kind=kind, text=text, solution=solution), Provenance()).entry.id
+        return self.memory.add(MemoryDraft(kind=kind, content=text, solution=solution), Provenance()).record.id
 
     def likes(self, item: str, score: float = 8.0) -> str:
         """Note a preference; its id."""

@@ -6,16 +6,16 @@ from msgspec import structs
 
 from clio.memory.retrieval.news import CAP_TOKENS, News, news_fragment, news_since
 from clio.memory.retrieval.prompt_prefix import CHARS_PER_TOKEN
-from clio.memory.store.record import Entry, Knowledge, Provenance
+from clio.memory.store.record import Knowledge, MemoryRecord, Provenance
 from clio.tokens import text_units
 from tests.support.wording import mentions
 
 
-def entry(id: str, text: str = "", confirmed: float = 0.0) -> Entry:
-    return Entry(kind="discovery", id=id, text=text or id, confirmed=confirmed)
+def entry(id: str, text: str = "", confirmed: float = 0.0) -> MemoryRecord:
+    return MemoryRecord(kind="discovery", id=id, content=text or id, updated=confirmed, confidence=0.8)
 
 
-def knowledge(*entries: Entry) -> Knowledge:
+def knowledge(*entries: MemoryRecord) -> Knowledge:
     return Knowledge(entries=entries)
 
 
@@ -42,7 +42,7 @@ def test_new_changed_and_gone_entries_are_told_apart() -> None:
 
 def test_a_mere_confirmation_is_no_news() -> None:
     first = entry("d-1")
-    again = structs.replace(first, confirmed=9.0, times=2, confidence=1.0, provenance=Provenance())
+    again = structs.replace(first, updated=9.0, times=2, confidence=1.0, provenance=Provenance())
     news = news_since(knowledge(first), knowledge(again))
     assert not news
     assert news_fragment(news, {}, "ltm.json") is None

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clio.memory.retrieval.prompt_prefix import matching_rules
-from clio.memory.store.record import Entry
+from clio.memory.store.record import MemoryRecord
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def holding(project: Path, *contexts: str, start: str = "") -> list[str]:
-    rules = [Entry(kind="rule", text="r", context=context) for context in contexts]
+    rules = [MemoryRecord(id="", confidence=0.8, kind="rule", content="r", context=context) for context in contexts]
     return [rule.context for rule in matching_rules(rules, project, project / start)]
 
 
@@ -49,8 +49,8 @@ def test_the_nearest_to_the_start_come_first(project: Path) -> None:
 
 def test_of_rules_as_near_the_surest_and_newest_come_first(project: Path) -> None:
     rules = [
-        Entry(kind="rule", text="doubtful", context="lib/", confidence=0.2, confirmed=9.0),
-        Entry(kind="rule", text="sure", context="lib/", confidence=0.9, confirmed=1.0),
-        Entry(kind="rule", text="surest", context="lib/", confidence=0.9, confirmed=2.0),
+        MemoryRecord(id="", kind="rule", content="doubtful", context="lib/", confidence=0.2, updated=9.0),
+        MemoryRecord(id="", kind="rule", content="sure", context="lib/", confidence=0.9, updated=1.0),
+        MemoryRecord(id="", kind="rule", content="surest", context="lib/", confidence=0.9, updated=2.0),
     ]
-    assert [rule.text for rule in matching_rules(rules, project, project)] == ["surest", "sure", "doubtful"]
+    assert [rule.content for rule in matching_rules(rules, project, project)] == ["surest", "sure", "doubtful"]

@@ -1,16 +1,16 @@
 """Notes and knowledge ranked together."""
 
 from clio.memory.retrieval.candidates import search_project
-from clio.memory.store.record import Entry, Note
+from clio.memory.store.record import MemoryRecord, Note
 
 NOW = 10.0
 
 
-def entry(text: str, confirmed: float = 0.0) -> Entry:
-    return Entry(id=text, kind="discovery", text=text, confirmed=confirmed)
+def entry(text: str, confirmed: float = 0.0) -> MemoryRecord:
+    return MemoryRecord(id=text, kind="discovery", content=text, updated=confirmed, confidence=0.8)
 
 
-def keys(query: str, *entries: Entry, notes: tuple[Note, ...] = (), limit: int = 10) -> list[str]:
+def keys(query: str, *entries: MemoryRecord, notes: tuple[Note, ...] = (), limit: int = 10) -> list[str]:
     hits = search_project(query, entries, notes, limit, NOW)
     return [hit.key or hit.text for hit in hits]
 
@@ -28,8 +28,8 @@ def test_the_order_of_words_does_not_matter_but_the_phrase_wins() -> None:
     scattered = entry("writes that are atomic, always atomic writes later")
     assert keys("writes atomic", entry("atomic writes")) == ["atomic writes"]
     exact, other = entry("use atomic writes"), entry("writes are atomic in the journal")
-    assert keys("atomic writes", other, exact) == [exact.text, other.text]
-    assert keys("atomic writes", scattered) == [scattered.text]
+    assert keys("atomic writes", other, exact) == [exact.content, other.content]
+    assert keys("atomic writes", scattered) == [scattered.content]
 
 
 def test_rare_words_weigh_more() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from clio.memory.retrieval.prompt_prefix import Injected, InjectedItem
 from clio.memory.retrieval.why import WhyFile, WhyItem, WhyReport, knowledge_items
-from clio.memory.store.record import Entry
+from clio.memory.store.record import MemoryRecord
 from clio.messages import Fragment
 
 REPORT = WhyReport(
@@ -44,7 +44,7 @@ def test_project_knowledge_is_accounted_for_entry_by_entry_and_by_how_many_were_
     def given(left_out: int, *confirmed: float) -> Injected:
         items = tuple(
             InjectedItem(
-                entry=Entry(kind="discovery", text=f"fact {number}", confidence=0.8, confirmed=at),
+                entry=MemoryRecord(id="", kind="discovery", content=f"fact {number}", confidence=0.8, updated=at),
                 score=0.7,
                 reason="the surest",
                 tokens=9,

@@ -9,7 +9,7 @@ import random
 from pathlib import Path
 
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.store.undo_log import UndoLog
 from tests.support.kill_writers import main
 
@@ -25,11 +25,11 @@ def write(folder: Path, seed: int, out: int) -> None:
         if made and action < 0.35:
             text = made.pop()
             os.write(out, f"begin {text}\n".encode())
-            memory.forget([entry.id for entry in memory.read().entries if entry.text == text])
+            memory.forget([entry.id for entry in memory.read().entries if entry.content == text])
             os.write(out, f"gone {text}\n".encode())
             continue
         text = rng.choice(made) if made and action < 0.5 else f"fact {seed} {rng.randrange(10**9)} " + "ü" * 300
-        memory.add(Entry(kind="discovery", text=text), Provenance(asserted_by="model"))
+        memory.add(MemoryDraft(kind="discovery", content=text), Provenance(asserted_by="model"))
         made += [] if text in made else [text]
         os.write(out, f"there {text}\n".encode())
 

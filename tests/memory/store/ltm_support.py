@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.record import Added, AssertedBy, Entry, Kind, Provenance
+from clio.memory.store.record import AssertedBy, Kind, MemoryDraft, Provenance, Saved
 from clio.memory.store.undo_log import UndoLog
 
 PERL = Path(__file__).parents[2] / "fixtures" / "perl"
@@ -24,8 +24,8 @@ def ltm(path: Path, now: float = NOW) -> LongTermMemory:
     return LongTermMemory(path, project=path.parent.parent, undo=undo, clock=lambda: now)
 
 
-def add(memory: LongTermMemory, kind: Kind, text: str, said: Provenance = FROM, **fields: Any) -> Added:
-    return memory.add(Entry(kind=kind, text=text, **fields), said)
+def add(memory: LongTermMemory, kind: Kind, text: str, said: Provenance = FROM, **fields: Any) -> Saved:
+    return memory.add(MemoryDraft(kind=kind, content=text, **fields), said)
 
 
 def write_json(path: Path, document: object) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.store.record import Entry
+from clio.memory.store.record import MemoryDraft
 from clio.memory.store.typed_codec import Former
 from clio.memory.store.typed_codec import decode_former as decode
 from clio.memory.store.typed_codec import encode_former as encode
@@ -23,11 +23,11 @@ def then(time: Time, at: float) -> list[str]:
 
 
 def known(time: Time, at: float) -> list[str]:
-    return [entry.text for entry in known_at(time.ltm.versions(), at)]
+    return [entry.content for entry in known_at(time.ltm.versions(), at)]
 
 
 def discover(time: Time, text: str) -> str:
-    return time.ltm.add(Entry(kind="discovery", text=text), by("user")).entry.id
+    return time.ltm.add(MemoryDraft(kind="discovery", content=text), by("user")).record.id
 
 
 def test_nothing_was_known_before_it_was_said(time: Time) -> None:
@@ -108,7 +108,7 @@ def test_a_moved_memory_takes_its_earlier_words_along(time: Time) -> None:
 def test_an_entry_of_the_project_knowledge_is_as_it_was(time: Time) -> None:
     id = discover(time, "Config is YAML")
     first = time.passes()
-    time.ltm.update(id, text="Config is TOML")
+    time.ltm.update(id, content="Config is TOML")
     second = time.passes()
     time.ltm.forget([id])
     gone = time.passes()
@@ -120,7 +120,7 @@ def test_an_entry_of_the_project_knowledge_is_as_it_was(time: Time) -> None:
 def test_an_entry_whose_change_was_undone_is_as_it_was(time: Time) -> None:
     id = discover(time, "Config is YAML")
     time.passes()
-    time.ltm.update(id, text="Config is TOML")
+    time.ltm.update(id, content="Config is TOML")
     between = time.passes()
     change = time.undo.last()
     assert change is not None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.store.record import Entry
+from clio.memory.store.record import MemoryDraft
 from clio.memory.store.versions import Changed, changes_of
 from tests.memory.store.versions_support import Time, by
 
@@ -92,11 +92,11 @@ def test_compaction_and_a_preference_that_was_rated_again_are_told(time: Time) -
 
 
 def test_the_project_knowledge_is_told_too(time: Time) -> None:
-    id = time.ltm.add(Entry(kind="discovery", text="Config is YAML"), by("user")).entry.id
+    id = time.ltm.add(MemoryDraft(kind="discovery", content="Config is YAML"), by("user")).record.id
     time.passes()
-    time.ltm.update(id, text="Config is TOML")
+    time.ltm.update(id, content="Config is TOML")
     time.passes(100)
-    time.ltm.add(Entry(kind="discovery", text="Doubtful", confidence=0.1), by("model"))
+    time.ltm.add(MemoryDraft(kind="discovery", content="Doubtful", confidence=0.1), by("model"))
     time.passes()
     time.ltm.prune()
     time.passes()

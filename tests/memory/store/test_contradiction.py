@@ -44,7 +44,7 @@ def test_who_says_it_and_how_sure_they_are_decides(
 ) -> None:
     time.say(AT.format(8080), *known)
     done = time.say(AT.format(8081), *new)
-    assert (done.action, done.old and done.old.content) == (action, AT.format(8080))
+    assert (done.action, done.other and done.other.content) == (action, AT.format(8080))
     assert holding(time) == ["8081" if action == "superseded" else "8080"]
 
 
@@ -90,7 +90,7 @@ def test_a_variant_that_a_user_confirms_holds_and_the_others_are_its_variants(ti
     time.say(AT.format(8081), "tool")
     time.say(AT.format(8082), "tool")
     done = time.say(AT.format(8081))
-    assert (done.action, done.old and done.old.id) == ("superseded", old.id)
+    assert (done.action, done.other and done.other.id) == ("superseded", old.id)
     assert (holding(time), variants(time, done.record.id)) == (["8081"], ["8082"])
 
 

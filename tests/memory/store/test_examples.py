@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clio.memory.store.example_files import MAX_FILE_BYTES, MAX_FILES, ExampleFiles
-from clio.memory.store.record import Entry, Freshness
+from clio.memory.store.record import Freshness, MemoryRecord
 from tests.memory.store.ltm_support import NOW, PERL, add, ltm, read_json, write_json
 
 
@@ -19,8 +19,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "project" / ".clio" / "ltm.json"
 
 
-def said(path: Path, *examples: str) -> Entry:
-    return add(ltm(path), "pattern", "p", examples=examples).entry
+def said(path: Path, *examples: str) -> MemoryRecord:
+    return add(ltm(path), "pattern", "p", examples=examples).record
 
 
 def state(path: Path) -> Freshness:

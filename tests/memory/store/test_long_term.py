@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from clio.errors import CorruptDocument, NewerDocument, UserError
-from clio.memory.store.record import KINDS, Added, Entry
+from clio.memory.store.record import KINDS, MemoryDraft, MemoryRecord, Saved
 from tests.memory.store.ltm_support import FROM, NOW, PERL, add, ltm, read_json, write_json
 
 ROOT = Path(__file__).parents[3]
@@ -67,18 +67,19 @@ def test_the_layout_of_a_new_file(path: Path) -> None:
 def test_reading_gives_back_what_was_added(path: Path) -> None:
     memory = ltm(path)
     added = add(memory, "solution", "denied", solution="chown", examples=("a.py",))
-    assert added == Added(entry=memory.read().solutions[0], new=True)
-    assert added.entry == Entry(
+    assert added == Saved(record=memory.read().solutions[0], action="new")
+    assert added.record == MemoryRecord(
         kind="solution",
-        id=added.entry.id,
-        text="denied",
+        id=added.record.id,
+        content="denied",
         solution="chown",
         examples=("a.py",),
         created=NOW,
-        confirmed=NOW,
+        updated=NOW,
         provenance=FROM,
+        confidence=0.8,
     )
-    assert added.entry.line == "denied → chown (e.g. a.py)"
+    assert added.record.line == "denied → chown (e.g. a.py)"
 
 
 def test_a_file_of_the_perl_clio_opens_and_keeps_everything(path: Path) -> None:
@@ -97,8 +98,8 @@ def test_a_file_of_the_perl_clio_opens_and_keeps_everything(path: Path) -> None:
         "lib/core/: POD required",
     ]
     assert [entry.times for entry in knowledge.entries] == [1, 1, 2, 1, 2, 2, 1, 1]
-    assert knowledge.patterns[0].confirmed == 1795229650
-    new = add(ltm(path), "discovery", "new", confidence=0.5).entry
+    assert knowledge.patterns[0].updated == 1795229650
+    new = add(ltm(path), "discovery", "new", confidence=0.5).record
     after = read_json(path)
     assert after["patterns"]["discoveries"].pop()["fact"] == "new"
     assert after["metadata"].pop("last_updated") == NOW
@@ -115,7 +116,7 @@ def test_unknown_fields_survive_everywhere(path: Path) -> None:
     }
     write_json(path, document)
     found = add(ltm(path), "discovery", "F", confidence=0.7)
-    assert not found.new
+    assert not found.is_new
     after = read_json(path)
     assert after["extra"] == {"deep": None}
     assert after["metadata"]["owner"] == "me"
@@ -127,7 +128,7 @@ def test_unknown_fields_survive_everywhere(path: Path) -> None:
             "updated": NOW,
             "confidence": 0.7,
             "count": 2,
-            "id": found.entry.id,
+            "id": found.record.id,
             "provenance": msgspec.to_builtins(FROM),
             "version": 2,
             "since": NOW,
@@ -137,19 +138,19 @@ def test_unknown_fields_survive_everywhere(path: Path) -> None:
 
 
 def test_the_same_said_again_confirms(path: Path) -> None:
-    assert add(ltm(path, NOW - 100), "discovery", "Config is YAML", confidence=0.9).new
-    assert not add(ltm(path), "discovery", "  config  is yaml. ", confidence=0.4).new
+    assert add(ltm(path, NOW - 100), "discovery", "Config is YAML", confidence=0.9).is_new
+    assert not add(ltm(path), "discovery", "  config  is yaml. ", confidence=0.4).is_new
     (entry,) = ltm(path).read().discoveries
-    assert (entry.text, entry.confidence, entry.confirmed) == ("Config is YAML", 0.9, NOW)
+    assert (entry.content, entry.confidence, entry.updated) == ("Config is YAML", 0.9, NOW)
     assert (entry.created, entry.times) == (NOW - 100, 2)
 
 
 def test_another_solution_of_the_same_error_is_kept_beside_it_newest_first(path: Path) -> None:
-    first = add(ltm(path, NOW - 9), "solution", "denied", solution="chown", examples=("a",)).entry
+    first = add(ltm(path, NOW - 9), "solution", "denied", solution="chown", examples=("a",)).record
     second = add(ltm(path, NOW - 5), "solution", "denied", solution="run as root")
-    assert (second.new, second.beside) == (True, (first,))
+    assert (second.is_new, second.beside) == (True, (first,))
     again = add(ltm(path), "solution", "Denied", solution="chown.", examples=("a", "b"))
-    assert (again.new, again.beside) == (False, (second.entry,))
+    assert (again.is_new, again.beside) == (False, (second.record,))
     found = ltm(path).read().solutions
     assert [(entry.solution, entry.times, entry.examples) for entry in found] == [
         ("run as root", 1, ()),
@@ -173,7 +174,7 @@ def test_times_in_any_form(path: Path, written: object, meant: float) -> None:
     entry = {"fact": "f", "timestamp": written, "confidence": "0.7"}
     write_json(path, {"patterns": {"discoveries": [entry]}})
     (found,) = ltm(path).read().discoveries
-    assert (found.confirmed, found.confidence) == (meant, 0.7)
+    assert (found.updated, found.confidence) == (meant, 0.7)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +215,7 @@ def test_rules_stay_what_the_original_reads(path: Path) -> None:
     memory.forget([strict.id])
     assert read_json(path)["patterns"]["context_rules"]["lib/core/"] == [7, "use warnings"]
     confirmed = add(ltm(path, NOW + 5), "rule", "Use warnings.", context="lib/core/")
-    assert (confirmed.new, confirmed.entry.times, confirmed.entry.confirmed) == (False, 2, NOW + 5)
+    assert (confirmed.is_new, confirmed.record.times, confirmed.record.updated) == (False, 2, NOW + 5)
 
 
 def test_rules_in_a_list_are_read_and_become_an_object(path: Path) -> None:
@@ -235,7 +236,7 @@ def test_a_handle_stays_as_long_as_the_entry_lives(path: Path) -> None:
     for entry in ltm(path).read().entries:
         ltm(path).update(entry.id, confidence=0.75)
     assert [entry.id for entry in ltm(path).read().entries] == before
-    ltm(path).update(before[0], text="Config is TOML now")
+    ltm(path).update(before[0], content="Config is TOML now")
     assert [entry.id for entry in ltm(path).read().entries] == before
 
 
@@ -254,7 +255,7 @@ def test_changing_an_entry_changes_only_what_was_named(path: Path) -> None:
     write_json(path, {"patterns": {"failures": [{"what": "Changed API", "prevention": "grep first", "mine": 1}]}})
     (entry,) = ltm(path).read().entries
     changed = ltm(path).update(entry.id, impact="errors", confidence=2.0)
-    assert (changed.impact, changed.solution, changed.confidence, changed.confirmed) == ("errors", "grep first", 1, NOW)
+    assert (changed.impact, changed.solution, changed.confidence, changed.updated) == ("errors", "grep first", 1, NOW)
     assert read_json(path)["patterns"]["failures"] == [
         {
             "what": "Changed API",
@@ -271,39 +272,41 @@ def test_changing_an_entry_changes_only_what_was_named(path: Path) -> None:
 
 
 def test_a_workflow_keeps_its_name_and_changes_its_steps(path: Path) -> None:
-    named = add(ltm(path), "workflow", "release", steps=("test", "tag")).entry
-    plain = add(ltm(path), "workflow", "", steps=("read", "fix")).entry
+    named = add(ltm(path), "workflow", "release", steps=("test", "tag")).record
+    plain = add(ltm(path), "workflow", "", steps=("read", "fix")).record
     assert ltm(path).update(named.id, steps=("test", "tag", "push")).line == "release: test → tag → push"
     assert ltm(path).update(plain.id, steps=("read", "fix", "test")).line == "read → fix → test"
 
 
 def test_a_change_that_cannot_be_made_says_why(path: Path) -> None:
-    one = add(ltm(path), "discovery", "one").entry
-    other = add(ltm(path), "discovery", "other").entry
+    one = add(ltm(path), "discovery", "one").record
+    other = add(ltm(path), "discovery", "other").record
     before = path.read_bytes()
     for changes, why in (
-        ({"text": "Other."}, f"{other.id} says that already"),
-        ({"text": " "}, "The fact is empty"),
-        ({"colour": "red"}, "colour cannot be changed; what can is text"),
+        ({"content": "Other."}, f"{other.id} says that already"),
+        ({"content": " "}, "The fact is empty"),
+        ({"colour": "red"}, "colour cannot be changed; what can is content"),
     ):
         with pytest.raises(UserError, match=why):
             ltm(path).update(one.id, **changes)
     with pytest.raises(UserError, match=f"no entry 'x-000000'.*|near ones are {one.id}"):
-        ltm(path).update("x-000000", text="x")
+        ltm(path).update("x-000000", content="x")
     assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
     ("draft", "why"),
     [
-        (Entry(kind="discovery", text=" \n"), "The fact is empty"),
-        (Entry(kind="workflow", text=""), "The workflow is empty"),
-        (Entry(kind="solution", text="denied"), "The solution is empty"),
-        (Entry(kind="rule", text="x" * 10_001), "has 10,001 characters and an entry holds 10,000"),
-        (Entry(kind="pattern", text="p", examples=tuple(map(str, range(51)))), "51 examples are too many"),
+        (MemoryDraft(kind="discovery", content=" \n"), "The fact is empty"),
+        (MemoryDraft(kind="workflow", content=""), "The workflow is empty"),
+        (MemoryDraft(kind="solution", content="denied"), "The solution is empty"),
+        (MemoryDraft(kind="rule", content="x" * 10_001), "has 10,001 characters and an entry holds 10,000"),
+        (MemoryDraft(kind="pattern", content="p", examples=tuple(map(str, range(51)))), "51 examples are too many"),
     ],
 )
-def test_a_draft_that_is_missing_something_is_refused_and_nothing_written(path: Path, draft: Entry, why: str) -> None:
+def test_a_draft_that_is_missing_something_is_refused_and_nothing_written(
+    path: Path, draft: MemoryDraft, why: str
+) -> None:
     with pytest.raises(UserError, match=why):
         ltm(path).add(draft, FROM)
     assert not path.exists()
@@ -311,8 +314,8 @@ def test_a_draft_that_is_missing_something_is_refused_and_nothing_written(path: 
 
 def test_text_that_no_file_can_hold_is_mended(path: Path) -> None:
     added = add(ltm(path), "discovery", "a \ud800 b", confidence=float("nan"))
-    assert (added.entry.text, added.entry.confidence) == ("a ? b", 0.8)
-    assert ltm(path).read().entries == (added.entry,)
+    assert (added.record.content, added.record.confidence) == ("a ? b", 0.8)
+    assert ltm(path).read().entries == (added.record,)
 
 
 def test_the_page_of_the_format_shows_a_file_that_opens(path: Path) -> None:

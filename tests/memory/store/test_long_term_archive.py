@@ -17,11 +17,11 @@ def path(tmp_path: Path) -> Path:
 
 
 def texts(path: Path) -> list[str]:
-    return [entry.text for entry in ltm(path).read().entries]
+    return [entry.content for entry in ltm(path).read().entries]
 
 
 def test_forgetting_moves_to_the_archive(path: Path) -> None:
-    one, two, three = (add(ltm(path), "discovery", text).entry for text in ("one", "two", "three"))
+    one, two, three = (add(ltm(path), "discovery", text).record for text in ("one", "two", "three"))
     assert ltm(path).forget([two.id, one.id, two.id]) == (two, one)
     assert texts(path) == ["three"]
     assert ltm(path).archived() == (one, two)
@@ -35,7 +35,7 @@ def test_forgetting_moves_to_the_archive(path: Path) -> None:
 
 
 def test_an_unknown_handle_forgets_nothing(path: Path) -> None:
-    one = add(ltm(path), "discovery", "one").entry
+    one = add(ltm(path), "discovery", "one").record
     with pytest.raises(UserError, match=r"no entry 'd-zzzzzz'"):
         ltm(path).forget([one.id, "d-zzzzzz"])
     assert texts(path) == ["one"]
@@ -45,30 +45,30 @@ def test_an_unknown_handle_forgets_nothing(path: Path) -> None:
 
 
 def test_what_was_pruned_comes_back_with_its_history(path: Path) -> None:
-    first = add(ltm(path, NOW - 200 * DAY), "discovery", "f", said_by("model"), confidence=0.9, examples=("a",)).entry
+    first = add(ltm(path, NOW - 200 * DAY), "discovery", "f", said_by("model"), confidence=0.9, examples=("a",)).record
     assert [entry.id for entry in ltm(path).prune().removed] == [first.id]
     back = add(ltm(path), "discovery", "F.", said_by("model"), confidence=0.5)
-    assert (back.new, back.restored, back.entry.id) == (True, True, first.id)
-    assert (back.entry.created, back.entry.confirmed, back.entry.times) == (NOW - 200 * DAY, NOW, 2)
-    assert (back.entry.confidence, back.entry.examples) == (0.9, ("a",))
+    assert (back.action, back.record.id) == ("restored", first.id)
+    assert (back.record.created, back.record.updated, back.record.times) == (NOW - 200 * DAY, NOW, 2)
+    assert (back.record.confidence, back.record.examples) == (0.9, ("a",))
     assert ltm(path).archived() == ()
 
 
 def test_of_what_was_forgotten_only_the_new_words_count(path: Path) -> None:
-    first = add(ltm(path, NOW - DAY), "discovery", "f", said_by("user"), confidence=0.9).entry
+    first = add(ltm(path, NOW - DAY), "discovery", "f", said_by("user"), confidence=0.9).record
     ltm(path).forget([first.id])
     back = add(ltm(path), "discovery", "f", said_by("model"), confidence=0.5)
-    assert (back.restored, back.entry.created, back.entry.times) == (True, NOW - DAY, 2)
-    assert (back.entry.confidence, back.entry.provenance) == (0.5, said_by("model"))
+    assert (back.action, back.record.created, back.record.times) == ("restored", NOW - DAY, 2)
+    assert (back.record.confidence, back.record.provenance) == (0.5, said_by("model"))
 
 
 def test_a_handle_taken_meanwhile_is_not_given_twice(path: Path) -> None:
-    first = add(ltm(path), "discovery", "f").entry
+    first = add(ltm(path), "discovery", "f").record
     ltm(path).forget([first.id])
     document = read_json(path)
     document["patterns"]["discoveries"].append({"fact": "other", "id": first.id})
     write_json(path, document)
-    assert add(ltm(path), "discovery", "f").entry.id != first.id
+    assert add(ltm(path), "discovery", "f").record.id != first.id
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_handle_taken_meanwhile_is_not_given_twice(path: Path) -> None:
     ],
 )
 def test_who_is_pruned(path: Path, who: AssertedBy, confidence: float, days: float, why: str | None) -> None:
-    entry = add(ltm(path, NOW - days * DAY), "discovery", "f", said_by(who), confidence=confidence).entry
+    entry = add(ltm(path, NOW - days * DAY), "discovery", "f", said_by(who), confidence=confidence).record
     dry = ltm(path).prune(dry_run=True)
     assert (dry.removed, dry.kept, dry.dry_run) == ((entry,) if why else (), 0 if why else 1, True)
     assert dry.why == ({entry.id: why} if why else {})
@@ -116,7 +116,7 @@ def test_limits_that_make_no_sense_are_refused(path: Path, limits: dict[str, flo
 def test_a_file_that_cannot_be_written_leaves_a_double_that_the_next_pruning_tidies(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entry = add(ltm(path), "discovery", "f").entry
+    entry = add(ltm(path), "discovery", "f").record
     before = path.read_bytes()
 
     def full(path: Path, document: object) -> None:
@@ -135,7 +135,7 @@ def test_a_file_that_cannot_be_written_leaves_a_double_that_the_next_pruning_tid
 
 
 def test_an_archive_that_cannot_be_written_keeps_the_entry(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = add(ltm(path), "discovery", "f").entry
+    entry = add(ltm(path), "discovery", "f").record
 
     def full(path: Path, data: bytes) -> None:
         raise OSError(28, "No space left on device")
@@ -147,7 +147,7 @@ def test_an_archive_that_cannot_be_written_keeps_the_entry(path: Path, monkeypat
 
 
 def test_a_broken_archive_is_set_aside_and_named(path: Path) -> None:
-    entry = add(ltm(path), "discovery", "f").entry
+    entry = add(ltm(path), "discovery", "f").record
     archive = path.with_name("ltm.archive.json")
     archive.write_text("{", encoding="utf-8")
     with pytest.raises(CorruptDocument, match=r"ltm.archive.json.*set aside as 'ltm.archive.json.corrupt-"):
@@ -158,7 +158,7 @@ def test_a_broken_archive_is_set_aside_and_named(path: Path) -> None:
 
 
 def test_what_the_archive_holds_beside_survives(path: Path) -> None:
-    entry = add(ltm(path), "discovery", "f").entry
+    entry = add(ltm(path), "discovery", "f").record
     archive = path.with_name("ltm.archive.json")
     foreign = {"kind": "idea", "archived": 1.0, "because": "bored", "entry": {"x": 1}}
     write_json(archive, {"schema": "clio.ltm_archive", "version": 1, "entries": [foreign], "mine": [1]})
@@ -173,7 +173,7 @@ def test_stats_count_everything(path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_bytes((PERL / "ltm_all_types.json").read_bytes())
     (path.parent.parent / "a.py").write_text("x", encoding="utf-8")
-    gone = add(ltm(path, NOW - 400 * DAY), "discovery", "old", confidence=0.1).entry
+    gone = add(ltm(path, NOW - 400 * DAY), "discovery", "old", confidence=0.1).record
     add(ltm(path, NOW - 3 * DAY), "pattern", "p", said_by("model"), examples=("a.py",))
     ltm(path).forget([gone.id])
     stats = ltm(path, 1795229650 + 5 * DAY).stats()

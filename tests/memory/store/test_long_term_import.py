@@ -44,7 +44,7 @@ def test_the_same_again_changes_nothing(path: Path) -> None:
 
 
 def test_what_is_known_takes_the_higher_of_both(path: Path) -> None:
-    mine = add(ltm(path, NOW - 50), "solution", "denied", solution="chown", confidence=0.6, examples=("a",)).entry
+    mine = add(ltm(path, NOW - 50), "solution", "denied", solution="chown", confidence=0.6, examples=("a",)).record
     theirs = {
         "error": "Denied.",
         "solution": "chown",
@@ -56,8 +56,8 @@ def test_what_is_known_takes_the_higher_of_both(path: Path) -> None:
     }
     assert ltm(path).import_(knowledge(problem_solutions=[theirs]), said_by("user")) == (0, 1)
     (both,) = ltm(path).read().entries
-    assert (both.id, both.text, both.confidence, both.times) == (mine.id, "denied", 0.9, 4)
-    assert (both.examples, both.created, both.confirmed) == (("a", "b"), NOW - 50, NOW - 10)
+    assert (both.id, both.content, both.confidence, both.times) == (mine.id, "denied", 0.9, 4)
+    assert (both.examples, both.created, both.updated) == (("a", "b"), NOW - 50, NOW - 10)
 
 
 def test_an_export_comes_in_elsewhere_as_it_was(path: Path, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_times_are_numbers_and_never_in_the_future(path: Path) -> None:
         {"fact": "c"},
     ]
     ltm(path).import_(knowledge(*facts), FROM)
-    found = [(entry.created, entry.confirmed) for entry in ltm(path).read().entries]
+    found = [(entry.created, entry.updated) for entry in ltm(path).read().entries]
     assert found == [(60.0, NOW), (0.0, 0.0), (NOW, NOW)]
 
 
@@ -115,7 +115,7 @@ def test_secrets_are_taken_out_of_every_text_and_hashes_are_not(path: Path) -> N
 
 
 def test_a_handle_that_is_taken_is_made_again(path: Path) -> None:
-    mine = add(ltm(path), "discovery", "mine").entry
+    mine = add(ltm(path), "discovery", "mine").record
     ltm(path).import_(knowledge({"fact": "theirs", "id": mine.id}, {"fact": "own", "id": "d-own"}), FROM)
     ids = [entry.id for entry in ltm(path).read().entries]
     assert ids[0] == mine.id

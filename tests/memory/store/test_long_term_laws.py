@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from clio.memory.store.ltm_objects import normal
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.record import KINDS, AssertedBy, Entry
+from clio.memory.store.record import KINDS, AssertedBy, MemoryDraft, MemoryRecord
 from clio.memory.store.undo_log import UndoLog
 from tests.memory.store.ltm_support import DAY, NOW, ltm, read_json, said_by
 
 WORDS = ("alpha", "Alpha.", "beta", "src/A.py", "src/a.py", "naïve")
 words = st.sampled_from(WORDS)
 drafts = st.builds(
-    Entry,
+    MemoryDraft,
     kind=st.sampled_from(KINDS),
-    text=words,
+    content=words,
     solution=words,
     impact=st.sampled_from(("", "alpha")),
     steps=st.lists(words, max_size=2).map(tuple),
@@ -60,7 +60,7 @@ def do(path: Path, number: int, step: tuple[Any, ...]) -> None:
             pass
 
 
-def exported(found: list[Entry], who: AssertedBy) -> str:
+def exported(found: list[MemoryDraft], who: AssertedBy) -> str:
     with TemporaryDirectory() as folder:
         other = LongTermMemory(Path(folder) / "ltm.json", project=Path(folder), clock=lambda: NOW)
         for draft in found:
@@ -107,15 +107,15 @@ def test_no_words_are_ever_lost_and_no_handle_names_two(changes: list[tuple[Any,
         assert said <= set(map(normal, leaves(state(path))))
 
 
-def words_of(draft: Entry) -> tuple[str, ...]:
+def words_of(draft: MemoryRecord) -> tuple[str, ...]:
     """What a draft says that its kind has room for."""
     match draft.kind:
         case "solution" | "failure":
-            return draft.text, draft.solution, *draft.examples
+            return draft.content, draft.solution, *draft.examples
         case "workflow":
-            return (*(draft.steps or (draft.text,)), *draft.examples)
+            return (*(draft.steps or (draft.content,)), *draft.examples)
         case _:
-            return draft.text, *draft.examples
+            return draft.content, *draft.examples
 
 
 def leaves(value: object) -> Iterator[str]:

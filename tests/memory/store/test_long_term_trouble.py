@@ -21,19 +21,19 @@ ADD_MANY = """
 import sys
 from pathlib import Path
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.store.undo_log import UndoLog
 path = Path(sys.argv[1])
 memory = LongTermMemory(path, project=path.parent.parent, undo=UndoLog(path.with_name("memory.undo.jsonl")))
 for number in range(150):
-    memory.add(Entry(kind="discovery", text=f"fact {sys.argv[2]} {number}"), Provenance())
+    memory.add(MemoryDraft(kind="discovery", content=f"fact {sys.argv[2]} {number}"), Provenance())
 """
 # A limit on the size of files is as hard as a full disk: the write stops in the middle.
 FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 from clio.errors import StorageError
-from clio.memory.store.record import Entry
+from clio.memory.store.record import MemoryDraft
 from tests.memory.store.ltm_support import FROM, ltm
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 memory = ltm(Path(sys.argv[1]))
@@ -41,7 +41,7 @@ added = []
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
 for number in range(40):
     try:
-        added.append(memory.add(Entry(kind="discovery", text=f"fact {number} " + "x" * 200), FROM).entry)
+        added.append(memory.add(MemoryDraft(kind="discovery", content=f"fact {number} " + "x" * 200), FROM).record)
     except StorageError as error:
         print(error)
         break
@@ -52,7 +52,7 @@ except StorageError as error:
     print(error)
 assert list(memory.read().entries) == added, "lost"
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-memory.add(Entry(kind="discovery", text="after"), FROM)
+memory.add(MemoryDraft(kind="discovery", content="after"), FROM)
 print(len(added), len(memory.read().entries), len(memory.archived()))
 """
 READ_ONLY = """
@@ -103,7 +103,7 @@ def test_two_processes_add_many_each_and_an_idle_third_erases_none(path: Path) -
     add(idle, "discovery", "last")
     wanted = {f"fact {name} {number}" for name in ("a", "b") for number in range(150)} | {"first", "last"}
     entries = ltm(path).read().entries
-    assert {entry.text for entry in entries} == wanted
+    assert {entry.content for entry in entries} == wanted
     assert len({entry.id for entry in entries}) == len(entries) == 302
     assert len(UndoLog(path.with_name("memory.undo.jsonl")).all()) == 200
     assert sorted(other.name for other in path.parent.iterdir()) == [".gitignore", "ltm.json", "memory.undo.jsonl"]
@@ -124,8 +124,8 @@ def test_no_kill_leaves_half_a_file_or_loses_what_was_confirmed(tmp_path: Path) 
             states.discard(text)
         {"there": there, "gone": gone, "begin": unsure}[state].add(text)
     memory = ltm(tmp_path / ".clio" / "ltm.json")
-    known = [entry.text for entry in memory.read().entries]
-    archived = [entry.text for entry in memory.archived()]
+    known = [entry.content for entry in memory.read().entries]
+    archived = [entry.content for entry in memory.archived()]
     assert there <= set(known)
     assert gone <= set(archived)
     assert unsure <= set(known) | set(archived)
@@ -133,8 +133,8 @@ def test_no_kill_leaves_half_a_file_or_loses_what_was_confirmed(tmp_path: Path) 
     assert len(set(known) | set(archived)) <= len(there | gone | unsure) + KILLS  # at most one a kill was not yet told
     assert [path.name for path in (tmp_path / ".clio").iterdir() if "corrupt" in path.name] == []
     memory.prune()
-    left = {entry.text for entry in memory.archived()}
-    assert not left & {entry.text for entry in memory.read().entries}
+    left = {entry.content for entry in memory.archived()}
+    assert not left & {entry.content for entry in memory.read().entries}
     assert gone <= left
 
 

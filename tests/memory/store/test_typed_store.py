@@ -97,14 +97,14 @@ def test_a_query_finds_by_any_form_of_a_word_and_by_keywords(store: TypedStore) 
 def test_types_can_be_asked_for_and_left_out(store: TypedStore) -> None:
     for kind in ("fact", "event", "preference", "note"):
         store.remember(f"a zebra as {kind}", kind)
-    assert [hit.record.type for hit in store.recall("zebra", type="event")] == ["event"]
-    assert {hit.record.type for hit in store.recall("zebra", type="!event")} == {"fact", "preference", "note"}
+    assert [hit.record.kind for hit in store.recall("zebra", type="event")] == ["event"]
+    assert {hit.record.kind for hit in store.recall("zebra", type="!event")} == {"fact", "preference", "note"}
 
 
 def test_a_changed_value_takes_the_place_and_the_old_one_stays_in_the_history(store: TypedStore) -> None:
     old = store.remember("the dev server listens on port 8080", "fact", keywords=["devbox"]).record
     new = store.remember("the dev server listens on port 8081", "fact")
-    assert new.action == "superseded" and new.old is not None and new.old.id == old.id
+    assert new.action == "superseded" and new.other is not None and new.other.id == old.id
     assert contents(store) == ["the dev server listens on port 8081"]
     assert [hit.record.content for hit in store.recall("devbox")] == ["the dev server listens on port 8081"]
     assert [record.content for record in store.history(old.id)] == [
@@ -177,7 +177,7 @@ def test_compacting_joins_what_says_the_same(store: TypedStore, clock: Clock) ->
 def record(id: str, content: str, created: float, importance: float = 0.5) -> MemoryRecord:
     now = 1_800_000_000.0
     return MemoryRecord(
-        id=id, type="fact", content=content, importance=importance, created=created, updated=now, accessed=now, seen=now
+        id=id, kind="fact", content=content, importance=importance, created=created, updated=now, accessed=now, seen=now
     )
 
 

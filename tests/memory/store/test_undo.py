@@ -12,7 +12,7 @@ from clio.errors import StorageError, UserError
 from clio.memory.store import ltm_store
 from clio.memory.store import undo_log as undo
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.record import Entry
+from clio.memory.store.record import MemoryDraft
 from clio.memory.store.undo_log import Change, UndoLog, new_change
 from tests.memory.store.ltm_support import DAY, FROM, NOW, PERL, add, ltm, read_json, said_by
 
@@ -43,18 +43,18 @@ def state(path: Path) -> tuple[object, object]:
 
 def add_each_kind(path: Path) -> None:
     for kind, fields in (
-        ("discovery", {"text": "new"}),
-        ("discovery", {"text": "dup", "confidence": 1.0}),
-        ("solution", {"text": "err X", "solution": "fix Z"}),
-        ("solution", {"text": "err X", "solution": "fix Y", "examples": ("z.py",)}),
-        ("pattern", {"text": "atomic writes", "examples": ("z.py",)}),
-        ("workflow", {"text": "", "steps": ("read", "fix", "test"), "success_rate": 1.0}),
-        ("failure", {"text": "changed api", "solution": "ask"}),
-        ("rule", {"text": "no tabs", "context": "lib/core"}),
-        ("rule", {"text": "use strict", "context": "lib/core/"}),
-        ("rule", {"text": "everywhere"}),
+        ("discovery", {"content": "new"}),
+        ("discovery", {"content": "dup", "confidence": 1.0}),
+        ("solution", {"content": "err X", "solution": "fix Z"}),
+        ("solution", {"content": "err X", "solution": "fix Y", "examples": ("z.py",)}),
+        ("pattern", {"content": "atomic writes", "examples": ("z.py",)}),
+        ("workflow", {"content": "", "steps": ("read", "fix", "test"), "success_rate": 1.0}),
+        ("failure", {"content": "changed api", "solution": "ask"}),
+        ("rule", {"content": "no tabs", "context": "lib/core"}),
+        ("rule", {"content": "use strict", "context": "lib/core/"}),
+        ("rule", {"content": "everywhere"}),
     ):
-        ltm(path).add(Entry(kind=kind, **fields), FROM)  # type: ignore[arg-type]
+        ltm(path).add(MemoryDraft(kind=kind, **fields), FROM)  # type: ignore[arg-type]
 
 
 def test_every_kind_of_change_is_taken_back_exactly(path: Path) -> None:
@@ -62,7 +62,7 @@ def test_every_kind_of_change_is_taken_back_exactly(path: Path) -> None:
     add_each_kind(path)
     entries = ltm(path).read().entries
     assert len(log(path).all()) == 10
-    ltm(path).update(entries[0].id, text="changed", confidence=0.1)
+    ltm(path).update(entries[0].id, content="changed", confidence=0.1)
     ltm(path).forget([entries[1].id, entries[3].id, entries[-1].id])
     ltm(path, NOW + 900 * DAY).prune(min_confidence=0.85)
     ltm(path).import_((PERL / "ltm.json").read_text(encoding="utf-8"), FROM)
@@ -79,7 +79,7 @@ def test_every_kind_of_change_is_taken_back_exactly(path: Path) -> None:
 
 
 def test_taking_back_says_what_is_there_again(path: Path) -> None:
-    added = add(ltm(path), "discovery", "new").entry
+    added = add(ltm(path), "discovery", "new").record
     assert last(path).what == "added the discovery “new”"
     assert last(path).key == added.id
     assert ltm(path).revert(last(path)) is None
@@ -96,13 +96,13 @@ def test_what_came_back_from_the_archive_goes_there_again(path: Path) -> None:
     known = ltm(path).read().entries[0]
     ltm(path).forget([known.id])
     before = read_json(path.with_name("ltm.archive.json")), state(path)
-    assert add(ltm(path), "discovery", known.text).restored
+    assert add(ltm(path), "discovery", known.content).action == "restored"
     ltm(path).revert(last(path))
     assert (read_json(path.with_name("ltm.archive.json")), state(path)) == before
 
 
 def test_a_change_since_is_never_undone_over(path: Path) -> None:
-    entry = add(ltm(path), "discovery", "new").entry
+    entry = add(ltm(path), "discovery", "new").record
     change = last(path)
     ltm(path).update(entry.id, confidence=0.1)
     before = path.read_bytes()
@@ -153,7 +153,7 @@ def test_a_log_that_cannot_be_written_changes_nothing(path: Path) -> None:
 
 
 def test_without_a_log_nothing_is_noted(path: Path) -> None:
-    LongTermMemory(path, project=path.parent.parent).add(Entry(kind="discovery", text="new"), FROM)
+    LongTermMemory(path, project=path.parent.parent).add(MemoryDraft(kind="discovery", content="new"), FROM)
     assert not log(path).path.exists()
 
 
@@ -227,12 +227,12 @@ def test_a_noted_change_that_was_never_made_is_as_good_as_undone(path: Path, mon
 
 
 def test_a_twin_of_an_archived_entry_has_a_handle_of_its_own(path: Path) -> None:
-    one = add(ltm(path), "discovery", "new").entry
+    one = add(ltm(path), "discovery", "new").record
     ltm(path).forget([one.id])
     kept = read_json(path.with_name("ltm.archive.json"))
     elsewhere = {"patterns": {"discoveries": [{"fact": "new", "id": one.id}]}}
     assert ltm(path).import_(json.dumps(elsewhere), FROM) == (1, 0)
-    (twin,) = (entry for entry in ltm(path).read().entries if entry.text == "new")
+    (twin,) = (entry for entry in ltm(path).read().entries if entry.content == "new")
     assert twin.id != one.id
     ltm(path).forget([twin.id])
     ltm(path).revert(last(path))

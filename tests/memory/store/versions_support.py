@@ -4,10 +4,9 @@ from pathlib import Path
 
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.task_types import ScenarioBook
-from clio.memory.store.deduplication import Remembered
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories
-from clio.memory.store.record import AssertedBy, Provenance
+from clio.memory.store.record import AssertedBy, Provenance, Saved
 from clio.memory.store.undo_log import UndoLog
 
 NOW = 1_800_000_000.0
@@ -35,5 +34,5 @@ class Time:
         self.now += days * DAY
         return before
 
-    def say(self, text: str, who: AssertedBy = "user", confidence: float | None = None) -> Remembered:
+    def say(self, text: str, who: AssertedBy = "user", confidence: float | None = None) -> Saved:
         return self.memories.remember(text, "fact", provenance=by(who), confidence=confidence)

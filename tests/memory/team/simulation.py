@@ -17,7 +17,7 @@ from pathlib import Path
 
 from clio.config.project_links import trust_team
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.record import Entry, Kind, Provenance
+from clio.memory.store.record import Kind, MemoryDraft, MemoryRecord, Provenance
 from clio.memory.team.share import Sharing, add_lines
 from clio.memory.team.state import words_of
 
@@ -76,7 +76,7 @@ class Clone:
 
     def texts(self) -> Counter[str]:
         """How often each text lives."""
-        return Counter(entry.text for entry in self.memory.read().entries)
+        return Counter(entry.content for entry in self.memory.read().entries)
 
 
 @dataclass
@@ -143,7 +143,7 @@ def play(folder: Path, *, clones: int, entries: int, rounds: int, steps: int, se
 
 
 def _step(clone: Clone, truth: Truth, rng: random.Random, number: int) -> str:
-    known = [entry for entry in clone.memory.read().entries if entry.text not in truth.common]
+    known = [entry for entry in clone.memory.read().entries if entry.content not in truth.common]
     action = rng.random()
     if action < 0.4 or not known:
         text = f"{clone.name} found {rng.randrange(10**9)}"
@@ -157,29 +157,31 @@ def _step(clone: Clone, truth: Truth, rng: random.Random, number: int) -> str:
         return "found alike"
     entry = rng.choice(known[-8:] if rng.random() < 0.5 else known)  # often the same one: contradictions
     if action < 0.75:
-        text = f"{entry.text.partition(' as ')[0]} as {clone.name} says {rng.randrange(10**9)}"
-        truth.entry_of[text] = truth.entry_of[entry.text]
-        truth.ended.add(entry.text)
+        text = f"{entry.content.partition(' as ')[0]} as {clone.name} says {rng.randrange(10**9)}"
+        truth.entry_of[text] = truth.entry_of[entry.content]
+        truth.ended.add(entry.content)
         clone.memory.update(entry.id, **_changed(entry, text))
         return "changed"
     if action < 0.9:
-        truth.ended.add(entry.text)
+        truth.ended.add(entry.content)
         if not entry.rivals:
-            truth.forgotten.add(truth.entry_of[entry.text])
+            truth.forgotten.add(truth.entry_of[entry.content])
         clone.memory.forget([entry.id])
         return "forgot"
-    clone.memory.add(Entry(**{name: getattr(entry, name) for name in ("kind", "text", "solution", "steps")}), SAID)
+    clone.memory.add(
+        MemoryDraft(**{name: getattr(entry, name) for name in ("kind", "content", "solution", "steps")}), SAID
+    )
     return "confirmed"
 
 
-def _draft(kind: Kind, text: str) -> Entry:
+def _draft(kind: Kind, text: str) -> MemoryDraft:
     if kind == "workflow":
-        return Entry(kind=kind, text=text, steps=(text,))
-    return Entry(kind=kind, text=text, solution="see the log" if kind == "solution" else "")
+        return MemoryDraft(kind=kind, content=text, steps=(text,))
+    return MemoryDraft(kind=kind, content=text, solution="see the log" if kind == "solution" else "")
 
 
-def _changed(entry: Entry, text: str) -> dict[str, object]:
-    return {"steps": (text,), "text": text} if entry.kind == "workflow" else {"text": text}
+def _changed(entry: MemoryRecord, text: str) -> dict[str, object]:
+    return {"steps": (text,), "content": text} if entry.kind == "workflow" else {"content": text}
 
 
 def _difference(found: set[str], wanted: set[str]) -> str:

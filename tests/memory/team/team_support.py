@@ -6,7 +6,7 @@ from typing import Any
 from clio.config.project_links import trust_team
 from clio.memory.store.ltm_objects import Json
 from clio.memory.store.ltm_store import LongTermMemory
-from clio.memory.store.record import Entry, Kind
+from clio.memory.store.record import Kind, MemoryRecord
 from clio.memory.store.undo_log import UndoLog
 from clio.memory.team.folder import TeamFolder
 from clio.memory.team.share import Sharing
@@ -36,10 +36,10 @@ class Person:
         return LongTermMemory(self.ltm, project=self.project, undo=self.undo, clock=lambda: self.now, home=self.home)
 
     def texts(self) -> list[str]:
-        return sorted(entry.text for entry in self.memory.read().entries)
+        return sorted(entry.content for entry in self.memory.read().entries)
 
-    def entry(self, text: str) -> Entry:
-        return next(entry for entry in self.memory.read().entries if entry.text == text)
+    def entry(self, text: str) -> MemoryRecord:
+        return next(entry for entry in self.memory.read().entries if entry.content == text)
 
     def gets(self, statement: Statement, data: bytes) -> None:
         """Another person's statement arrives."""

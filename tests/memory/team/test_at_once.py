@@ -58,7 +58,7 @@ def test_all_is_there_for_who_reads_while_sharing_is_turned_off(
         return real(folder, problems)
 
     monkeypatch.setattr(team_folder, "_files", slow)
-    assert sorted(entry.text for entry in person.other_process().read().entries) == sorted(SAID)
+    assert sorted(entry.content for entry in person.other_process().read().entries) == sorted(SAID)
     assert not person.folder.exists()
 
 
@@ -67,7 +67,7 @@ def test_what_is_said_again_while_someone_reads_is_there_once(tmp_path: Path, mo
     tell(person)
     last = max(person.memory.read().entries[:2], key=lambda entry: entry.id)
     real = team_folder._files
-    say = once(lambda: person.other_process().update(last.id, text="Config is TOML"))
+    say = once(lambda: person.other_process().update(last.id, content="Config is TOML"))
 
     def slow(folder: Path, problems: list[Any]) -> Iterator[tuple[str, stat_result]]:
         for number, found in enumerate(real(folder, problems)):
@@ -78,8 +78,8 @@ def test_what_is_said_again_while_someone_reads_is_there_once(tmp_path: Path, mo
     reader = person.other_process()
     wait_for_later_file_times(tmp_path)
     monkeypatch.setattr(team_folder, "_files", slow)
-    found = sorted(entry.text for entry in reader.read().entries)
-    assert found == sorted(["Config is TOML", *(text for text in SAID if text != last.text)])
+    found = sorted(entry.content for entry in reader.read().entries)
+    assert found == sorted(["Config is TOML", *(text for text in SAID if text != last.content)])
 
 
 def test_what_was_read_alone_is_written_alone(tmp_path: Path) -> None:

@@ -168,7 +168,7 @@ def test_a_file_says_a_key_a_line_in_order() -> None:
 
 def test_what_says_nothing_is_deleted_when_it_is_old(person: Person) -> None:
     person.gets(*said("stays"))
-    person.memory.update(person.entry("stays").id, text="stays, changed")
+    person.memory.update(person.entry("stays").id, content="stays, changed")
     person.memory.forget([person.memory.read().entries[0].id])
     person.gets(*said("another"))
     assert person.sharing.tidy(days=1) == 0

@@ -32,7 +32,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Clone:
 def change(clone: Clone, text: str) -> None:
     clone.now += 1
     [entry] = clone.memory.read().entries
-    clone.memory.update(entry.id, text=text)
+    clone.memory.update(entry.id, content=text)
     clone.commit()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clio.memory.store.record import Entry
+from clio.memory.store.record import MemoryRecord
 from clio.memory.team.share import Sharing, add_lines, rule_in_the_way
 from tests.memory.store.ltm_support import read_json, write_json
 from tests.memory.team.simulation import git
@@ -52,7 +52,7 @@ def person(tmp_path: Path) -> Person:
     return found
 
 
-def unnamed(entry: Entry) -> str:
+def unnamed(entry: MemoryRecord) -> str:
     """All of an entry but whose it is."""
     return repr(structs.replace(entry, by=""))
 
@@ -101,7 +101,7 @@ def test_secrets_are_replaced_before_they_are_shown_or_shared(person: Person) ->
         return text.replace("hunter2", "[redacted]")
 
     sharing = Sharing(person.ltm, project=person.project, home=person.home, clock=lambda: person.now, clean=clean)
-    assert "The key is [redacted]" in [entry.text for entry in sharing.would_be_shared()]
+    assert "The key is [redacted]" in [entry.content for entry in sharing.would_be_shared()]
     sharing.turn_on()
     everything = [*person.files().values(), *(path.read_bytes() for path in person.ltm.parent.glob("ltm.*"))]
     assert not [data for data in everything if b"hunter2" in data]
