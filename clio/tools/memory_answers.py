@@ -413,7 +413,10 @@ def remember(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> 
 
 def recall(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     """The memories that answer the query; without one, all preferences and the strongest others."""
-    found = memory.memories.recall(call.query, call.limit, call.type)
+    if call.query.strip():
+        found = memory.retriever.memories(call.query, call.limit, call.type)
+    else:
+        found = memory.memories.recall("", call.limit, call.type)
     if not found:
         return ToolOutput(text=_nothing(memory.memories, call), summary="nothing found")
     return ToolOutput(text=recalled_text(found, memory.memories), summary=f"{len(found):,} found")

@@ -457,7 +457,7 @@ def test_why_names_what_the_model_was_given(harness: Harness) -> None:
     assert "; 26 left out." in ok(harness, "/memory why").text
     add(harness, "discovery something quite new")
     harness.memory.turn_fragments("go on")
-    assert "something quite new" in rows(ok(harness, "/memory why"))[-1][1]
+    assert "something quite new" in rows(ok(harness, "/memory why"))[-1][2]
 
 
 def test_why_says_that_knowledge_is_off(tmp_path: Path) -> None:

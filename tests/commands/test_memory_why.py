@@ -45,14 +45,16 @@ def test_each_thing_is_there_with_source_reason_signals_age_and_tokens(harness: 
     assert result.text.startswith(f"For `“{ASKED}”`")
     assert "2 items, about" in result.text
     limit, memory = rows(result)
-    assert limit[:2] == ("preference", "force pushes · a hard limit: in every prompt (score 0.5)")
-    source, what, age, tokens = memory
+    assert (limit[0], limit[2], limit[3]) == ("preference", "force pushes · a hard limit: in every prompt", "0.5")
+    source, id, what, score, age, tokens = memory
+    assert harness.memory.memories.find(id).content == PORT and 0.0 < float(score) < 1.0
     assert source == "memory" and age == "now" and int(tokens) > 5
-    assert what.startswith(f"{PORT} · says port, staging; importance 0.8, said today (")
+    assert what.startswith(f"{PORT} · says port, staging; importance 0.8, from today (")
     assert what.count("importance") == 1
-    for name in ("similarity", "recency", "score", "hits", "relevance", "strength", "rank"):
+    for name in ("seed_score", "evidence", "strength"):
         assert f"{name} " in what
     data = json.loads(json.dumps(result.data))
+    assert {"similarity", "seed_recency", "words", "recency", "tier", "rank"} <= data["items"][1]["signals"].keys()
     assert data["question"] == ASKED
     assert [item["source"] for item in data["items"]] == ["preference", "memory"]
     assert data["items"][1]["signals"]["importance"] == 0.8
@@ -82,7 +84,7 @@ def test_hostile_text_is_on_its_one_row(harness: Harness) -> None:
     harness.memory.memories.remember("staging port\n| a | b |\n\x1b[31mred `code` **bold**", "fact")
     harness.memory.turn_fragments(ASKED)
     [row] = rows(ok(harness, "/memory why"))
-    assert "\n" not in row[1]
+    assert "\n" not in row[2]
 
 
 @pytest.mark.parametrize("columns", [40, 60, 100])
@@ -129,8 +131,8 @@ def test_in_a_terminal(tmp_path: Path, columns: int) -> None:
             clio.line(ASKED)
             clio.wait_for("It is port 8443.")
             clio.line("/memory why")
-            shown = set(clio.wait_for(r"rank\s+\d", regex=True).split())
-            assert {"says", "port,", "staging;", "importance", "0.8,", "said", "today"} <= shown, shown
+            shown = set(clio.wait_for(r"seed_score\s+\d", regex=True).split())
+            assert {"says", "port,", "staging;", "importance", "0.8,", "from", "today"} <= shown, shown
             assert all(len(line) <= columns for line in clio.lines)
             clio.line("/memory off")
             clio.wait_for("ask · memory off")

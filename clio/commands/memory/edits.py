@@ -73,7 +73,11 @@ def recall(shell: Shell, argument: str) -> CommandResult:
     kind = given.one("--type") or ""
     wanted = f"!{_type(kind[1:])}" if kind.startswith("!") else _type(kind) if kind else ""
     memories = shell.memory.memories
-    found = memories.recall(given.text, _limit(given.one("--limit")), wanted)
+    limit = _limit(given.one("--limit"))
+    if given.text.strip():
+        found = shell.memory.retriever.memories(given.text, limit, wanted)
+    else:
+        found = memories.recall("", limit, wanted)
     owners: list[Scope] = [memories.scope_of(hit.record.id) for hit in found]
     data = [record_data(hit.record, owner) | _signals(hit) for hit, owner in zip(found, owners, strict=True)]
     if not found:

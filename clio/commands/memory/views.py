@@ -299,19 +299,35 @@ def _last_turn(report: WhyReport) -> CommandResult:
     rows = tuple(
         (
             item.source if item.included else f"{item.source}, cut",
+            item.id[-_ID_CHARS:] if item.source in ("memory", "preference") else item.id[:_ID_CHARS],
             f"{' '.join(item.text.split())} · {_because(item)}",
+            _score_of(item),
             short_age(report.at, report.at - item.age_s) if item.age_s is not None else "",
             f"{item.tokens:,}" if item.tokens else "",
         )
         for item in report.items
     )
     return CommandResult(
-        text=text, table=Table(columns=("from", "what · why", "age", "tokens"), rows=rows, wide=1), data=data
+        text=text,
+        table=Table(columns=("from", "id", "what · why", "score", "age", "tokens"), rows=rows, wide=2),
+        data=data,
     )
 
 
+_ID_CHARS = 8
+_SCORES = ("rank", "weight", "worth", "score")
+"""What an item was ordered by: a recalled memory, a preference, an entry of the project memory, a hard limit."""
+_SHOWN_SIGNALS = ("evidence", "strength", "distance", "seed_score")
+"""The signals a person reads; `--json` has all of them."""
+
+
+def _score_of(item: WhyItem) -> str:
+    return next((f"{item.signals[name]:.2g}" for name in _SCORES if name in item.signals), "")
+
+
 def _because(item: WhyItem) -> str:
-    unsaid = {name: value for name, value in item.signals.items() if f"{name} " not in item.reason}
+    shown = {name: value for name, value in item.signals.items() if name in _SHOWN_SIGNALS}
+    unsaid = {name: value for name, value in shown.items() if f"{name} " not in item.reason}
     signals = ", ".join(f"{name} {value:.3g}" for name, value in unsaid.items())
     return f"{item.reason} ({signals})" if signals else item.reason
 

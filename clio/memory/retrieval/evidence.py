@@ -9,6 +9,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from clio.text.vocabulary import (
+    STOP_WORDS,
     QuestionWord,
     extract_terms,
     is_common_term,
@@ -17,12 +18,14 @@ from clio.text.vocabulary import (
     parse_question_words,
     split_identifiers,
     stem_word,
+    tokenize,
 )
 
 ENOUGH = 0.34
 """Of the question's words by weight, or of the text's own, for two words to be a reason."""
 _SURE = 0.6  # where it is one word, or only words of every day
 _ALL = 0.95
+_UNNAMED = 0.5  # where a text goes by names and none of them was said
 _RARE, _RARE_ENOUGH = 2, 0.4  # one word that so few texts have says more
 _LEAST_TOTAL = 50  # so that rarity means the same in a small store
 _EVERYDAY = 0.4
@@ -106,7 +109,7 @@ def weighed_by(question: str, said: Sequence[QuestionWord], counts: Mapping[int,
     )
 
 
-def evidence(question: Question, bag: frozenset[str], keywords: Iterable[str]) -> Evidence:
+def evidence(question: Question, bag: frozenset[str], keywords: Sequence[str]) -> Evidence:
     """What a text of these stems, which also goes by these keywords, has of the question."""
     said = frozenset(word for word in bag if word in question.places)
     places = sorted({question.places[word] for word in said})
@@ -114,14 +117,23 @@ def evidence(question: Question, bag: frozenset[str], keywords: Iterable[str]) -
     words = max(covered, _OWN_WEIGHT * _own_share(bag, said))
     telling = [place for place in places if not question.words[place].is_common]
     alias = _alias(keywords, question.words)
+    enough = bool(alias) or _is_enough(words, places, telling, question)
+    if enough and not alias and has_names(keywords):
+        # It has names, not only single words as tags, and none was said: a word of its text is no name for it.
+        enough = len(question.words) == 1 or (len(telling) > 1 and words >= _UNNAMED)
     return Evidence(
         alias=alias,
         said=said,
         hits=tuple(question.words[place].text for place in telling or places),
         count=len(places),
         words=words,
-        enough=bool(alias) or _is_enough(words, places, telling, question),
+        enough=enough,
     )
+
+
+def has_names(keywords: Iterable[str]) -> bool:
+    """Whether a text goes by names of several words, and not only by single words as tags."""
+    return any(" " in keyword.strip() for keyword in keywords)
 
 
 def _own_share(bag: frozenset[str], said: frozenset[str]) -> float:
@@ -143,12 +155,16 @@ def _is_enough(words: float, places: Sequence[int], telling: Sequence[int], ques
 def _alias(keywords: Iterable[str], said: Sequence[QuestionWord]) -> str:
     """The keyword all of whose words were said, one letter wrong allowed in long ones."""
     for keyword in keywords:
-        stems = extract_terms(keyword)
-        if stems and all(
-            any(part in word.synonyms or is_misspelling(part, word.stem) for word in said) for part in stems
-        ):
+        parts = [word for word in tokenize(keyword) if word not in STOP_WORDS] or tokenize(keyword)
+        if parts and all(any(_names(part, word) for word in said) for part in parts):
             return keyword
     return ""
+
+
+def _names(part: str, word: QuestionWord) -> bool:
+    """Whether a word of a keyword was said, as it is, in another form, or with one letter wrong."""
+    stem = stem_word(part)
+    return stem in word.synonyms or is_misspelling(stem, word.stem) or is_misspelling(part, word.text)
 
 
 _WORD = re.compile(r"\S+")

@@ -131,6 +131,10 @@ class Brain:
         """Whether the model has what is in of it as it is now."""
         return any(held.id == id and self._told.get(id) == held.news for held in self._held)
 
+    def cost(self, id: str) -> int:
+        """Tokens of the line in which one is told; 0 for one that is not in."""
+        return next((self._count(_line(held.entry) + "\n") for held in self._held if held.id == id), 0)
+
     def fragment(self) -> Fragment | None:
         """The one fragment of what was not told yet, as it is now; None where all of it was. It counts as told then."""
         new = [held for held in self._held if self._told.get(held.id) != held.news]

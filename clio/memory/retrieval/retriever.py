@@ -137,7 +137,7 @@ class Retriever:
         use: they count as used from now on.
         """
         now = self._clock()
-        hits = {hit.record.id: hit for hit in (*self._memories.matching(query, MAX_LIMIT), *self._preferences(query))}
+        hits = {hit.record.id: hit for hit in self._of_every_type(query)}
         candidates = [of_record(hit.record, self._memories, now) for hit in hits.values()]
         wanted, unwanted = ("", type[1:]) if type.startswith("!") else (type, "")
         candidates = [
@@ -231,6 +231,15 @@ class Retriever:
                 if styles is not None:
                     rated = (view for view in styles.views() if view.earned)
                     found += stores.ask("styles are", lambda: list(map(of_style, rated)), none)
+        return found
+
+    def _of_every_type(self, query: str) -> list[Ranked]:
+        """The typed memories, variants and preferences that share a word with the query, in any form or misspelt."""
+        said = parse_question_words(query)
+        found: list[Ranked] = []
+        for store in (self._memories.project, self._memories.user):
+            forms = _forms(query).union(*(store.keywords_like(word.stem) for word in said))
+            found += store.peek(forms, MAX_LIMIT) if forms else ()
         return found
 
     def _preferences(self, query: str) -> list[Ranked]:

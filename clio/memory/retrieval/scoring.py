@@ -19,7 +19,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from clio.memory.retrieval.candidate import KINDS, Candidate, Engine, Layer, Place, tier_of
-from clio.memory.retrieval.evidence import evidence, having, stems_of, weighed_by
+from clio.memory.retrieval.evidence import evidence, has_names, having, stems_of, weighed_by
 from clio.text.formatting import format_stored_time, split_passages
 from clio.text.scoring import DAY_S, RRF_K, compute_rrf_score
 from clio.text.vocabulary import has_phrase, parse_question_words, stem_word, tokenize
@@ -147,7 +147,8 @@ class Ruler:
             share = max(share, found.words)
         if found.alias:
             share = ALIAS_EVIDENCE + (1.0 - ALIAS_EVIDENCE) * share
-        enough = found.enough or (self._is_search and len(said) > 1 and share >= HALF)
+        is_half = self._is_search and len(said) > 1 and share >= HALF
+        enough = found.enough or (is_half and not has_names(keywords))
         spoken = tokenize(text) if enough else []
         exact = enough and has_phrase(spoken, self._words)
         close = 1.0 if exact else self._closeness(spoken) if enough else 0.0

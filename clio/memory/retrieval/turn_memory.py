@@ -241,7 +241,7 @@ class TurnMemory:
             reason=one.reason + before + but,
             signals=one.signals | {"rank": one.score},
             age_s=max(now - candidate.when, 0.0) if candidate.when else None,
-            tokens=_tokens(candidate.text),
+            tokens=self._brain.cost(candidate.id) or _tokens(candidate.text),
             included=included,
         )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clio.errors import StorageError, ToolFailed
+from clio.memory.retrieval.candidates import search_project
 from clio.memory.store.ltm_reader import LtmReading
 from clio.memory.store.record import (
     MAX_AGE_DAYS,
@@ -185,8 +186,6 @@ class KnownOfProject:
         What is found counts as used.
         """
         self._refuse_incognito()
-        from clio.memory.retrieval.candidates import search_project
-
         hits = search_project(query, self._known.read().entries, self._notes.newest_first(), limit, self._clock())
         self.use([hit.id for hit in hits if hit.id])
         return tuple(hits)
