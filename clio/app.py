@@ -73,7 +73,7 @@ class App:
         self.servers = runtime.servers
         self.efforts = runtime.efforts
         self.redactor = runtime.redactor
-        self.lessons = runtime.lessons
+        self.learner = runtime.learner
         self.mailbox = runtime.mailbox
         self.shelf = runtime.shelf
         self.sandbox = runtime.sandbox

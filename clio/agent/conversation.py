@@ -248,17 +248,19 @@ class Conversation:
         await runtime.hooks.run_session_end_hooks()
         loop, billed = await self._ready(), len(session.bills)
         # Before the request is built, so that what the text states is already in its prompt.
-        runtime.lessons.begin(session, text)
+        runtime.learner.before_turn(session, text)
         try:
             finished = await loop.run_turn(text)
         except asyncio.CancelledError:
             runtime.turn_files.cut_off()
-            runtime.lessons.end(session, "interrupted")  # in this thread: a cancelled task must not wait for another
+            runtime.learner.after_turn(
+                session, "interrupted"
+            )  # in this thread: a cancelled task must not wait for another
             runtime.note_spending(session, session.bills[billed:])
             raise
         runtime.planning.end_turn(done=finished.status == "done")
         await runtime.turn_files.end_turn()
-        await asyncio.to_thread(runtime.lessons.end, session, finished.status)
+        await asyncio.to_thread(runtime.learner.after_turn, session, finished.status)
         for sentence in await asyncio.to_thread(runtime.spending_notes.note, session, session.bills[billed:]):
             runtime.warn(sentence)
         return finished

@@ -5,14 +5,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from clio.agent.model_choice import EffortChoices, FallbackModels
 from clio.agent.planning import Planning
 from clio.agent.spending import SpendingNotes, open_spending
 from clio.agent.turn_files import TurnFiles
-from clio.agent.user_interface import Emit, ExplainingInterface, Mailbox, Notice, UserInterface
+from clio.agent.user_interface import ExplainingInterface, Mailbox, Notice, UserInterface
 from clio.checkpoints.checkpoints import Checkpoints, open_checkpoints
 from clio.checkpoints.checkpoints import Limits as KeptLimits
 from clio.config.loaded import LoadedConfig
@@ -22,14 +21,12 @@ from clio.config.trust import store_allow_rule
 from clio.context.instructions import AskedByFiles
 from clio.context.learned_limits import RatioBook, WindowBook
 from clio.context.message_parts import Shelf
-from clio.errors import ClioError, ConfigError, StorageError, ToolFailed
+from clio.errors import ClioError, ConfigError, ToolFailed
 from clio.hooks.hooks import Hooks
 from clio.mcp.servers import open_mcp_servers
+from clio.memory.consolidation.learner import Learner
 from clio.memory.opening import open_memory
-from clio.memory.preferences.auto_remember import describe_held, look_for_notices, question, remember_noticed
-from clio.memory.preferences.stated_preferences import Noticed
 from clio.memory.preferences.task_types import check_scenario, read_scenarios
-from clio.memory.system import MemorySystem
 from clio.providers.base import OFFLINE, Provider
 from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import OpenedProviders, resolve_alias
@@ -41,8 +38,6 @@ from clio.sessions.session import Session
 from clio.sessions.state import Bill
 from clio.sessions.store import open_session_store
 from clio.skills.skills import SkillCatalog, SubagentCatalog
-from clio.storage.jsonl import pop_damage_notes
-from clio.storage.locks import format_os_error
 from clio.tools.shell.jobs import JobTable
 
 _COMMAND = "run_command"
@@ -82,89 +77,6 @@ def _taken_apart(entry: str) -> tuple[str, str]:
     """Split an entry into the tool's name and the rule in parentheses."""
     name, _, rule = entry.partition("(")
     return name, rule.removesuffix(")")
-
-
-Doubt = tuple[str, Callable[[], None]]
-"""A question whether a statement was meant for the current work only, and what a "yes" does."""
-
-
-class Lessons:
-    """Learns from what the user states and from how turns end, for one clio process.
-
-    Args:
-        notices: whether statements in messages are remembered at all.
-    """
-
-    def __init__(self, memory: MemorySystem, emit: Emit, *, notices: bool) -> None:
-        self._memory = memory
-        self._emit = emit
-        self._notices = notices
-        self._doubtful: tuple[Noticed, ...] = ()
-        self._session = ""
-
-    def take_doubts(self) -> tuple[Doubt, ...]:
-        """Return and clear the questions about statements of the last turn, at most one for each scope."""
-        doubtful, self._doubtful = self._doubtful, ()
-        return self._questions(doubtful, self._session)
-
-    def keep_doubts(self) -> None:
-        """Save the questions for the next interactive start, because the user cannot be asked now."""
-        doubtful, self._doubtful = self._doubtful, ()
-        if not doubtful:
-            return
-        try:
-            self._memory.pending_limits.add(doubtful, self._session)
-        except (StorageError, OSError) as error:
-            self._emit(Notice(text=f"not kept for the next start: {error}", level="warning"))
-            return
-        contents = "; ".join(one.content for one in doubtful)
-        self._emit(Notice(text=f"clio will ask at the next interactive start whether to remember: {contents}"))
-
-    def take_pending(self) -> tuple[Doubt, ...]:
-        """Return the questions about statements made in runs that could not ask, and clear them."""
-        if self._memory.is_silent or not self._notices:
-            return ()
-        try:
-            pending = self._memory.pending_limits.take()
-        except (StorageError, OSError) as error:
-            self._emit(Notice(text=f"limits stated in earlier runs are not asked about: {error}", level="warning"))
-            return ()
-        return self._questions(tuple(one.noticed for one in pending), pending[0].session if pending else "")
-
-    def begin(self, session: Session, text: str) -> None:
-        """Remember what the text of a turn states plainly; what is ambiguous applies to this session only."""
-        if not self._notices:
-            return
-        heard = look_for_notices(self._memory, text)
-        self._remember(session.id, heard.certain)
-        self._doubtful, self._session = heard.doubtful, session.id
-        if heard.held:
-            self._memory.hold_limits(heard.held)
-            self._emit(Notice(text=describe_held(heard.held)))
-
-    def end(self, session: Session, status: str) -> None:
-        """Record how a turn ended, and report which of the user's reactions were counted as feedback."""
-        try:
-            noted = self._memory.end_turn(session, status)
-        except (StorageError, OSError) as error:
-            why = format_os_error(error) if isinstance(error, OSError) else error
-            self._emit(Notice(text=f"nothing was learned from this turn: {why}", level="warning"))
-            return
-        finally:
-            for text in pop_damage_notes():
-                self._emit(Notice(text=text, level="warning"))
-        for one in noted:
-            sign = "+" if one.rating.reward > 0 else "−"
-            self._emit(Notice(text=f"{sign} {one.rating.note}: counts a little for {one.turn.style or 'this answer'}"))
-
-    def _questions(self, doubtful: Sequence[Noticed], session: str) -> tuple[Doubt, ...]:
-        groups = [[one for one in doubtful if one.in_project is scope] for scope in (True, False)]
-        return tuple((question(group), partial(self._remember, session, group)) for group in groups if group)
-
-    def _remember(self, session: str, noticed: Sequence[Noticed]) -> None:
-        if line := remember_noticed(self._memory, noticed, session):
-            self._memory.forget_held([one.content for one in noticed])
-            self._emit(Notice(text=line))
 
 
 class Runtime:
@@ -222,7 +134,14 @@ class Runtime:
             enabled=config.checkpoints,
         )
         self.efforts = EffortChoices(config, self.session, asked=self.is_from_flag("effort"))
-        self.lessons = Lessons(self.memory, self.ui.emit, notices=config.notice)
+        self.learner = Learner(
+            self.memory,
+            tell=self.tell,
+            warn=self.warn,
+            auto_remember=config.notice,
+            may_consolidate=config.sleep,
+            asks_model=config.sleep_use_model,
+        )
         self.hooks = Hooks(
             loaded.hooks if config.hooks else (),
             project=self.project,

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Protocol, TextIO
 
@@ -15,11 +15,10 @@ from clio.commands.memory.commands import night_result
 from clio.config.schema import Config
 from clio.entrypoints.first_paint import can_draw
 from clio.errors import ClioError
-from clio.text.default_callbacks import ProgressCallback, ignore_progress
 
 if TYPE_CHECKING:
     from clio.app import App
-    from clio.memory.consolidation.consolidation import By, Report
+    from clio.memory.consolidation.consolidation import Report
 
 
 async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) -> tuple[CommandResult, str]:
@@ -273,35 +272,10 @@ def make_idle(
 
     def night(stop: Callable[[], bool]) -> "Report | None":
         app = app_of()
-        return sleep_by_itself(app, "idle", stop) if app else None
+        return app.learner.consolidate("idle", stop) if app else None
 
     sleeps = live and config.sleep and not config.incognito
     return Idle(config.sleep_idle_s if sleeps else None, is_busy=is_busy, night=night, tell=tell)
-
-
-def sleep_by_itself(
-    app: "App",
-    by: "By",
-    stop: Callable[[], bool],
-    budget_s: float | None = None,
-    tell: ProgressCallback = ignore_progress,
-) -> "Report | None":
-    """Consolidate memory if it is due and both memory and the `sleep` setting are on; for a thread.
-
-    Returns None if it did not run, also if another process consolidates or a file cannot be written; only the
-    command reports such errors.
-    """
-    if not app.config.sleep or app.memory.is_silent:
-        return None
-    nights = app.memory.sleep
-    if not nights.is_due():
-        return None
-    from clio.memory.consolidation.runner import sleep
-
-    with suppress(ClioError, OSError):
-        use_model = app.config.sleep_use_model and by == "idle"
-        return sleep(nights, by, stop=stop, budget_s=budget_s, use_model=use_model, tell=tell)
-    return None
 
 
 async def sleep_at_exit(app: "App") -> str:
@@ -311,7 +285,7 @@ async def sleep_at_exit(app: "App") -> str:
     ended = threading.Event()
     try:
         with bar("sleeping", sys.stdout, "", EXIT_QUIET_S, aloud=app.config.screen_reader) as drawn:
-            report = await asyncio.to_thread(sleep_by_itself, app, "exit", ended.is_set, EXIT_BUDGET_S, drawn.at)
+            report = await asyncio.to_thread(app.learner.consolidate, "exit", ended.is_set, EXIT_BUDGET_S, drawn.at)
     finally:
         ended.set()  # cancelled: the thread must not keep the process
     return report.line if report is not None and report.learned else ""

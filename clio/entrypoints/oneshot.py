@@ -169,7 +169,7 @@ async def _run_turn(app: App, text: str) -> TurnFinished:
     try:
         return await _run_words(app, text)
     finally:
-        app.lessons.keep_doubts()
+        app.learner.defer_suggestions()
 
 
 async def _run_words(app: App, text: str) -> TurnFinished:

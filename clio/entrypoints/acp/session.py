@@ -564,7 +564,7 @@ class EditorSession:
         self._listener.begin_turn()
         finished = await self.app.run_turn(words, make)
         self.tell()
-        self.app.lessons.keep_doubts()
+        self.app.learner.defer_suggestions()
         match finished.status:
             case "done":
                 ends: dict[str, Stop] = {"content_filter": "refusal", "length": "max_tokens"}

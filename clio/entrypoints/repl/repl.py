@@ -41,12 +41,12 @@ from clio.ui.terminal_handoff import is_terminal_lent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clio.agent.runtime import Doubt
     from clio.app import App
     from clio.commands.command import MakeMeaning
     from clio.commands.style_commands import QuickRating
     from clio.entrypoints.repl.commands import Commands
     from clio.entrypoints.repl.user_programs import LastPager, TypedCommands
+    from clio.memory.consolidation.learner import Suggestion
 
 
 _LOOK_S = 0.1
@@ -193,7 +193,7 @@ class Repl:
                 if session_id is not None:
                     self._catch_interrupts()
                     await self._commands.go_on(parts)
-            await self._ask_about_pending()
+            await self._ask_about_deferred_suggestions()
             while await self._step():
                 if self._terminal.live:
                     sys.stdout.write("\n")
@@ -237,31 +237,30 @@ class Repl:
         while text:
             await self._turns.run(parts, text, make)
             make = None
-            await self._ask_about_doubts(parts)
+            await self._ask_about_suggestions(parts)
             text = await review_proposed(parts, busy=self._turns.ahead.busy)
         problem = self._history.problem if self._history else None
         if problem and problem != self._history_problem:
             parts.screen.note(f"warning: {problem}")
         self._history_problem = problem
 
-    async def _ask_about_doubts(self, parts: Parts) -> None:
+    async def _ask_about_suggestions(self, parts: Parts) -> None:
         """Ask about statements that may apply to this turn only: they are stored only if the user confirms them."""
         if not self._terminal.takes_keys or self._turns.ahead.busy:
-            parts.app.lessons.keep_doubts()
+            parts.app.learner.defer_suggestions()
             return
-        doubts = parts.app.lessons.take_doubts()
-        await self._ask_each(doubts)
+        await self._ask_each(parts.app.learner.pop_suggestions())
 
-    async def _ask_each(self, doubts: "Sequence[Doubt]") -> None:
-        for question, keep in doubts:
+    async def _ask_each(self, suggestions: "Sequence[Suggestion]") -> None:
+        for question, keep in suggestions:
             if await self._line.confirm(question):
                 keep()
 
-    async def _ask_about_pending(self) -> None:
+    async def _ask_about_deferred_suggestions(self) -> None:
         """Before the first line, ask about statements from runs that could not ask."""
         if self._terminal.takes_keys and (self._loaded.home / "memories.pending.json").exists():
             parts = await self._behind.ready()
-            await self._ask_each(parts.app.lessons.take_pending())
+            await self._ask_each(parts.app.learner.pop_deferred_suggestions())
 
     def _on_prompt_ready(self) -> None:
         """The prompt accepts input."""
