@@ -25,6 +25,8 @@ ROLES: tuple[Role, ...] = ("assistant", "user", "tool")
 """As they are numbered in the index."""
 RANKED_AT_MOST = 5_000
 CANDIDATES = 240
+EXACT = 16
+"""Passages with the whole query word for word, the newest first."""
 TITLES = 100
 RAREST = 10
 """So many words of a long query choose the candidates; all of them are weighed."""
@@ -70,8 +72,9 @@ class Candidates:
     def passages(
         self, query: Query, counts: Sequence[int], exclude: frozenset[int], until: float = math.inf
     ) -> list[Candidate]:
-        """The passages that fit best by FTS5's own rank, the best first.
+        """The passages with the query word for word, then those that fit best by FTS5's own rank, the best first.
 
+        Where many passages have all words of the query, rank alone may leave the one it was copied from behind.
         exclude: sessions that are left out. until: what was said later is, too.
         """
         choice = self._choice(query, counts)
@@ -79,7 +82,21 @@ class Candidates:
             return []
         clause, newest_from = choice
         found: list[Candidate] = []
+        exact: set[int] = set()
         of_session = Counter[int]()
+        if len(query.words) > 1 and 0 not in counts:
+            phrase = " ".join(query.words)
+            rows = self._database.rows(
+                "SELECT rowid FROM passages WHERE passages MATCH ? AND rowid >= ? ORDER BY rowid DESC LIMIT ?",
+                (f'"{phrase}"', newest_from, EXACT),
+            )
+            exact = {int(str(row)) for (row,) in rows}
+            turns = self.turns({row >> PASSAGE_BITS for row in exact})
+            for row in sorted(exact, reverse=True):
+                turn = turns.get(row >> PASSAGE_BITS)
+                if turn is not None and turn.created <= until and turn.session not in exclude:
+                    number = row & ((1 << PASSAGE_BITS) - 1)
+                    found.append(Candidate(turn=turn, number=number, score=0.0))  # weighed word for word, not by rank
         for rows in self._database.batches(
             "SELECT rowid, rank FROM passages WHERE passages MATCH ? AND rowid >= ? ORDER BY rank, rowid DESC",
             (clause, newest_from),
@@ -88,7 +105,7 @@ class Candidates:
             turns = self.turns({int(str(row)) >> PASSAGE_BITS for row, _ in rows})
             for row, rank in rows:
                 turn = turns.get(int(str(row)) >> PASSAGE_BITS)
-                if turn is None or turn.created > until:
+                if turn is None or turn.created > until or int(str(row)) in exact:
                     continue
                 if turn.session not in exclude and of_session[turn.session] < OF_ONE_SESSION:
                     of_session[turn.session] += 1

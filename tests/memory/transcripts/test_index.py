@@ -111,6 +111,14 @@ def test_the_words_as_typed_come_first() -> None:
     assert index.search("parser cache reload")[0].passages[0].signals.exact == 3.0
 
 
+def test_the_words_as_typed_are_found_among_many_passages_with_all_of_them() -> None:
+    scattered = ["reload cache parser " * 3 + f"number {number}" for number in range(20)]
+    long = "we saw parser cache reload once, " + "and then something else happened " * 20
+    index = index_of(*(said(f"a{number}", *scattered) for number in range(30)), said("b", long))
+    assert sessions(index, "parser cache reload")[0] == "b"
+    assert turns(index, "parser cache reload")[0] == "b-0"
+
+
 def test_a_title_raises_its_session_and_answers_alone() -> None:
     index = index_of(
         said("a", "the parser fails"),
