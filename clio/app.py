@@ -27,7 +27,7 @@ from clio.sessions.session import Session
 from clio.tools.base import ReadLog
 
 if TYPE_CHECKING:
-    from clio.commands.command import MakeMeaning, Meaning
+    from clio.commands.command import ExpandCommand, ExpandedCommand
     from clio.commands.custom_commands import AddedCommands
 
 
@@ -105,7 +105,7 @@ class App:
 
     # Turns
 
-    async def run_turn(self, text: str, make: "MakeMeaning | None" = None) -> TurnFinished:
+    async def run_turn(self, text: str, make: "ExpandCommand | None" = None) -> TurnFinished:
         """Run one turn of the conversation; see `Conversation.run_turn`.
 
         make: finds out what the text means if it is a command that is not built in.
@@ -114,9 +114,9 @@ class App:
             return await self._run_meaning(text, await make())
         return await self.conversation.run_turn(text)
 
-    async def _run_meaning(self, text: str, meaning: "Meaning") -> TurnFinished:
+    async def _run_meaning(self, text: str, meaning: "ExpandedCommand") -> TurnFinished:
         """Run a turn with the text of a custom command, and with the model and tools it requests."""
-        from clio.commands.command import chip, meant_fragment
+        from clio.commands.command import describe_expansion, make_command_fragment
 
         runtime = self.runtime
         before = (self.config, self.provider, self._model_name, self._has_chosen_model)
@@ -127,8 +127,8 @@ class App:
             self.set_model(meaning.model)
         try:
             window = await self.window()
-            runtime.shelf.mean(meant_fragment(meaning, window.limits.context_window), meaning.named)
-            runtime.tell(chip(text, meaning))
+            runtime.shelf.mean(make_command_fragment(meaning, window.limits.context_window), meaning.mention_text)
+            runtime.tell(describe_expansion(text, meaning))
             runtime.tool_limit.begin(meaning.tools)
             return await self.conversation.run_turn(text)
         finally:

@@ -136,11 +136,11 @@ def _one_shot(arguments: "Arguments") -> int:
     loaded = load_config(options, os.environ)
     if (waits := should_ask_for_trust(loaded)) or loaded.problems:
         from clio.config.show import list_start_notes
-        from clio.ui.safe_text import visible
+        from clio.ui.safe_text import escape_controls
 
         notes = list_start_notes(loaded, names_withheld=is_trust_note_due(loaded)) if waits else loaded.problems
         for sentence in notes:
-            print(f"clio: {visible(sentence)}", file=sys.stderr)
+            print(f"clio: {escape_controls(sentence)}", file=sys.stderr)
     working_tree(loaded.project).look_ahead()  # git runs in the background while everything else is imported
     talks = options.input == "stream-json"  # the input is not one prompt but many lines
     options = with_prompt(options, arguments.prompt or "" if talks else whole_prompt(arguments.prompt or ""))
@@ -194,16 +194,18 @@ def _config_command(arguments: "Arguments") -> int:
     from clio.config.layers import load_config
     from clio.config.options import make_options
     from clio.config.trust import trust_project
-    from clio.ui.safe_text import inert_json, visible
+    from clio.ui.safe_text import escape_controls, escape_json_controls
 
     loaded = load_config(make_options(arguments), os.environ)
     match arguments.words[1]:
         case "show":
             print(
-                inert_json(show.format_config_json(loaded)) if arguments.json else visible(show.format_config(loaded))
+                escape_json_controls(show.format_config_json(loaded))
+                if arguments.json
+                else escape_controls(show.format_config(loaded))
             )
         case "path":
-            print(visible(show.format_config_files(loaded)))
+            print(escape_controls(show.format_config_files(loaded)))
         case _:
             from msgspec.structs import replace
 
@@ -212,7 +214,7 @@ def _config_command(arguments: "Arguments") -> int:
             loaded = replace(
                 loaded, withheld=(*loaded.withheld, *list_waiting_for_trust(loaded), *list_waiting_programs(loaded))
             )
-            print(visible(show.format_trust(loaded)))
+            print(escape_controls(show.format_trust(loaded)))
             if loaded.withheld:
                 trust_project(loaded)
     return 0
@@ -310,9 +312,9 @@ def _print_damage_notes() -> None:
     """Print notes about damaged files that were copied aside and not reported yet; turns report their own."""
     if damage := sys.modules.get("clio.storage.jsonl"):  # not imported: no such file was read
         for sentence in damage.pop_damage_notes():
-            from clio.ui.safe_text import visible
+            from clio.ui.safe_text import escape_controls
 
-            print(f"clio: {visible(sentence)}", file=sys.stderr)
+            print(f"clio: {escape_controls(sentence)}", file=sys.stderr)
 
 
 def report_error(error: BaseException, argv: list[str]) -> int:

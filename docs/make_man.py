@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 
 from clio.agent.user_interface import EXIT_CODES
-from clio.commands.command import forms
+from clio.commands.command import list_forms
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
 from clio.config.schema import ENVIRONMENT_VARIABLES
 from clio.entrypoints.completions.scripts import door_command
@@ -73,7 +73,7 @@ def man_page() -> str:
         parts += [_item(flag.usage, flag.summary) for flag in FLAGS if flag.group == group]
     for door in SUBCOMMANDS:
         parts.append(f'.SH "{door.name.upper()}"')
-        parts += [_item(form, summary) for form, summary in forms(door_command(door.name), f"clio {door.name}")]
+        parts += [_item(form, summary) for form, summary in list_forms(door_command(door.name), f"clio {door.name}")]
     parts += [".SH ENVIRONMENT", *(_item(name, what) for name, what in _variables())]
     parts += [".SH FILES", *(_item(name, what) for name, what in _FILES)]
     parts += [".SH EXIT STATUS", *(_item(str(code), what) for code, what in _codes())]

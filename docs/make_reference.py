@@ -24,11 +24,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from clio.agent.user_interface import EXIT_CODES  # noqa: E402 the path must be set first
-from clio.commands.command import Command, forms  # noqa: E402
+from clio.commands.command import Command, list_forms  # noqa: E402
 from clio.commands.registry import (  # noqa: E402
-    command_table,
-    find,
-    key_table,
+    find_command,
+    make_command_table,
+    make_key_table,
 )
 from clio.commands.session_commands import SESSIONS  # noqa: E402
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS  # noqa: E402
@@ -55,7 +55,7 @@ from clio.providers.model_facts import read_request_facts  # noqa: E402
 from clio.providers.profiles import PRESETS, ServerPreset, find_preset_by_url  # noqa: E402
 from clio.providers.registry import make_provider  # noqa: E402
 from clio.security.readonly.judge import list_readonly_programs  # noqa: E402
-from clio.ui.palettes import MEANINGS, builtin  # noqa: E402
+from clio.ui.palettes import MEANINGS, get_builtin_palette  # noqa: E402
 from docs.make_decision_index import decision_index  # noqa: E402
 from docs.make_man import man_page  # noqa: E402
 from tests.support.python_source import parse_source  # noqa: E402
@@ -86,26 +86,26 @@ def flags() -> str:
 
 def commands() -> str:
     """Every slash command."""
-    found = command_table()
+    found = make_command_table()
     return table(found.columns, ((f"`{usage}`", summary) for usage, summary in found.rows))
 
 
 def keys() -> str:
     """Every key, under where it works."""
-    found = key_table()
+    found = make_key_table()
     return table(found.columns, found.rows)
 
 
 def session_commands() -> str:
     """Every form of /session."""
-    command = find("session")
+    command = find_command("session")
     assert command is not None
     return form_table(command, "/session")
 
 
 def prefs_commands() -> str:
     """Every form of /prefs."""
-    command = find("prefs")
+    command = find_command("prefs")
     assert command is not None
     return form_table(command, "/prefs")
 
@@ -202,8 +202,10 @@ def _tagged(union: object) -> str:
 
 def meanings() -> str:
     """What a theme gives a look to, with the looks of two of clio's own."""
-    dark, light = builtin("dark").looks, builtin("light").looks
-    rows = [(f"`{name}`", what, f"`{dark[name].words}`", f"`{light[name].words}`") for name, what in MEANINGS.items()]
+    dark, light = get_builtin_palette("dark").styles, get_builtin_palette("light").styles
+    rows = [
+        (f"`{name}`", what, f"`{dark[name].as_text}`", f"`{light[name].as_text}`") for name, what in MEANINGS.items()
+    ]
     return table(("key", "what", "in `dark`", "in `light`"), rows)
 
 
@@ -219,7 +221,7 @@ FILES: dict[str, Callable[[], str]] = {
 
 def form_table(command: Command, called: str) -> str:
     """A command's forms."""
-    return table(("form", "what it does"), [(f"`{form}`", summary) for form, summary in forms(command, called)])
+    return table(("form", "what it does"), [(f"`{form}`", summary) for form, summary in list_forms(command, called)])
 
 
 def programs() -> str:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from clio.commands.registry import find
+from clio.commands.registry import find_command
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs" / "tour"
@@ -67,7 +67,7 @@ def test_no_picture_shows_a_machine_or_a_command_that_is_none() -> None:
         assert "127.0.0.1" not in text and "/tmp" not in text
         assert "bug in clio" not in text and "Traceback" not in text
         for typed in re.findall(r"(?m)^❯\s*/(\w+)", text):
-            assert find(typed) is not None
+            assert find_command(typed) is not None
 
 
 def test_what_differs_between_runs_is_replaced_by_as_many_cells(script: ModuleType) -> None:

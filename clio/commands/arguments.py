@@ -9,7 +9,7 @@ from msgspec import Struct
 from clio.errors import UsageError
 from clio.text.fuzzy import find_nearest_name
 
-ELSEWHERE: dict[str, str] = {
+OTHER_AGENTS_COMMANDS: dict[str, str] = {
     "add": "@path in a message",
     "bug": "clio doctor, outside",
     "compact": "/session trim",
@@ -36,7 +36,7 @@ ELSEWHERE: dict[str, str] = {
 _MANY = 4
 
 
-def nearest(word: str, known: Iterable[str], prefix: str = "", otherwise: str = "") -> str:
+def suggest_name(word: str, known: Iterable[str], prefix: str = "", otherwise: str = "") -> str:
     """Return the end of an error message: "did you mean 'x'?", or all choices. `prefix` precedes each choice.
 
     A prefix that only a few names share suggests all of them. otherwise: used in place of a long list of choices.
@@ -56,7 +56,7 @@ _TOKEN = re.compile(r""""((?:[^"\\]|\\.)*)"(?!\S)|'((?:[^']|'"'"')*)'(?!\S)|(\S+
 _ESCAPED = re.compile(r'\\(["\\])')
 
 
-class Given(Struct, frozen=True, kw_only=True):
+class ParsedArguments(Struct, frozen=True, kw_only=True):
     """The parsed argument.
 
     Attributes:
@@ -67,20 +67,20 @@ class Given(Struct, frozen=True, kw_only=True):
     """
 
     words: tuple[str, ...] = ()
-    typed: str = ""
+    words_as_typed: str = ""
     text: str = ""
     options: dict[str, str] = {}
-    many: dict[str, tuple[str, ...]] = {}
+    repeated: dict[str, tuple[str, ...]] = {}
 
 
-def read(
+def parse_options(
     text: str,
     *,
     switches: Iterable[str] = (),
     valued: Iterable[str] = (),
     repeated: Iterable[str] = (),
     short: Mapping[str, str] | None = None,
-) -> Given:
+) -> ParsedArguments:
     """Parse an argument. Options may be anywhere before `--`, as `--name value` or `--name=value`.
 
     Args:
@@ -121,10 +121,12 @@ def read(
             many[name] = (*many.get(name, ()), value)
     words = tuple(map(_plain, kept))
     typed = _as_typed(text, kept)
-    return Given(words=words, typed=typed, text=words[0] if len(words) == 1 else typed, options=options, many=many)
+    return ParsedArguments(
+        words=words, words_as_typed=typed, text=words[0] if len(words) == 1 else typed, options=options, repeated=many
+    )
 
 
-def join(arguments: Sequence[str]) -> str:
+def join_arguments(arguments: Sequence[str]) -> str:
     """Join a process's arguments into a text that `read` splits into the same arguments."""
     return " ".join(shlex.quote(argument) if _needs_quotes(argument) else argument for argument in arguments)
 
@@ -135,7 +137,7 @@ def _known(name: str, known: dict[str, bool]) -> bool:
         return known[name]
     if not known:
         raise UsageError(f"There is no option {name!r} here; after -- everything is text")
-    raise UsageError(f"There is no option {name!r} here; {nearest(name, known)}")
+    raise UsageError(f"There is no option {name!r} here; {suggest_name(name, known)}")
 
 
 def _plain(token: re.Match[str]) -> str:
@@ -165,7 +167,7 @@ _WORD = re.compile(r"""--[\w-]+="[^"]*"(?!\S)|"(?:[^"\\]|\\.)*"(?!\S)|'(?:[^']|'
 _OPTION_LIKE = re.compile(r"--[A-Za-z]")
 
 
-class Text(Struct, frozen=True, kw_only=True):
+class ParsedText(Struct, frozen=True, kw_only=True):
     """The parsed argument. has_text: whether a text was given; '""' is an empty text.
 
     options: all values of an option in order, by its name with the dashes.
@@ -176,7 +178,7 @@ class Text(Struct, frozen=True, kw_only=True):
     has_text: bool = False
     options: dict[str, tuple[str, ...]] = {}
 
-    def one(self, option: str) -> str | None:
+    def get_single(self, option: str) -> str | None:
         """Return the value of an option; None if it is missing. Raises UsageError if it was given twice."""
         values = self.options.get(option, ())
         if len(values) > 1:
@@ -184,7 +186,7 @@ class Text(Struct, frozen=True, kw_only=True):
         return values[0] if values else None
 
 
-def read_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) -> Text:
+def parse_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) -> ParsedText:
     """Parse at most `heads` words, then text. Known options may precede or follow the text, as `--name value` or
     `=value`.
 
@@ -209,11 +211,11 @@ def read_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) ->
             if not equals:
                 value = words[place][0] if place < len(words) else _needs(name)
                 place += 1
-            given.append((name, plain(value)))
+            given.append((name, strip_quotes(value)))
         elif valued and _OPTION_LIKE.match(word):
             _known(name, dict.fromkeys(valued, True))
         elif len(head) < heads:
-            head.append(plain(word))
+            head.append(strip_quotes(word))
             place += 1
         else:
             separator = next((at for at, (word, _, _) in enumerate(words) if word == "--" and at > place), None)
@@ -223,12 +225,12 @@ def read_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) ->
                 _refuse_options(words[place : separator or ends_at], valued)
             break
     while len(head) < heads and place < ends_at:
-        head.append(plain(words[place][0]))
+        head.append(strip_quotes(words[place][0]))
         place += 1
     kept = words[place:ends_at]
-    return Text(
+    return ParsedText(
         heads=tuple(head),
-        text=plain(kept[0][0]) if len(kept) == 1 else argument[kept[0][1] : kept[-1][2]] if kept else "",
+        text=strip_quotes(kept[0][0]) if len(kept) == 1 else argument[kept[0][1] : kept[-1][2]] if kept else "",
         has_text=bool(kept),
         options={name: tuple(value for key, value in given if key == name) for name, _ in given},
     )
@@ -242,12 +244,12 @@ def _refuse_options(words: Sequence[tuple[str, int, int]], valued: Collection[st
             raise UsageError(f"{name} is inside the text; put it before or after the text, or write -- before the text")
 
 
-def plain(word: str) -> str:
+def strip_quotes(word: str) -> str:
     """Return a word without the quotes around it."""
-    return read(word).text if word[:1] in ("'", '"') else word
+    return parse_options(word).text if word[:1] in ("'", '"') else word
 
 
-def as_number(raw: str, option: str, *, low: float, high: float) -> float:
+def parse_number(raw: str, option: str, *, low: float, high: float) -> float:
     """Parse a number, with "80%" being 0.8. Raises UsageError unless it is from `low` to `high`."""
     digits, percent, _ = raw.strip().partition("%")
     try:
@@ -259,7 +261,7 @@ def as_number(raw: str, option: str, *, low: float, high: float) -> float:
     return value
 
 
-def count_of(raw: str, what: str) -> int:
+def parse_count(raw: str, what: str) -> int:
     """Parse a whole number of at least 1. Raises UsageError."""
     if not (raw.isascii() and raw.isdigit() and int(raw[:12]) > 0 and len(raw) <= 12):
         raise UsageError(f"{what} takes a whole number of at least 1, not {raw!r}")
@@ -274,10 +276,10 @@ def _before_options(
     while end > first:
         name, equals, value = words[end - 1][0].partition("=")
         if equals and name in valued:
-            found.append((name, plain(value)))
+            found.append((name, strip_quotes(value)))
             end -= 1
         elif end - 1 > first and words[end - 2][0] in valued:
-            found.append((words[end - 2][0], plain(words[end - 1][0])))
+            found.append((words[end - 2][0], strip_quotes(words[end - 1][0])))
             end -= 2
         elif name in valued:
             _needs(name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
-from clio.commands.arguments import nearest
+from clio.commands.arguments import suggest_name
 from clio.config.schema import ApprovalMode, Config
 from clio.errors import ClioError, UsageError
 from clio.messages import Fragment
@@ -42,7 +42,7 @@ def is_command(line: str) -> bool:
     return _COMMAND.match(line.strip()) is not None
 
 
-class Meaning(Struct, frozen=True, kw_only=True):
+class ExpandedCommand(Struct, frozen=True, kw_only=True):
     """The text that a command stands for.
 
     Attributes:
@@ -57,39 +57,39 @@ class Meaning(Struct, frozen=True, kw_only=True):
 
     text: str
     source: str
-    named: str = ""
+    mention_text: str = ""
     model: str = ""
     tools: tuple[str, ...] | None = None
-    lead: str = "context/command"
+    lead_prompt: str = "context/command"
     cap_tokens: int = 12_000
 
 
-MakeMeaning = Callable[[], Awaitable[Meaning]]
+ExpandCommand = Callable[[], Awaitable[ExpandedCommand]]
 """Finds out what a line stands for. Awaited as part of its turn, so it may take time, ask the user, and be stopped with
 Esc. Raises ClioError to prevent the turn.
 """
 
 
-class MakePrompt(Struct, frozen=True, kw_only=True, tag="make_prompt"):
+class RunExpandedCommand(Struct, frozen=True, kw_only=True, tag="make_prompt"):
     """Begin a turn with the line `said` after `make` has found out what it stands for."""
 
-    said: str
-    make: MakeMeaning
+    line: str
+    expand: ExpandCommand
 
 
-def meant_fragment(meaning: Meaning, window_tokens: int) -> Fragment:
+def make_command_fragment(meaning: ExpandedCommand, window_tokens: int) -> Fragment:
     """Return the text as the fragment that precedes the message calling it."""
     only = "" if meaning.tools is None else f"\n\nIn this turn only {_listed(meaning.tools)} may change anything."
     return Fragment(
-        name=meaning.lead.rpartition("/")[2],
-        text=f"{load_prompt(meaning.lead)}\n\n{meaning.text}{only}",
+        name=meaning.lead_prompt.rpartition("/")[2],
+        text=f"{load_prompt(meaning.lead_prompt)}\n\n{meaning.text}{only}",
         source=meaning.source.replace('"', "'"),
         reason="the user called it",
         cap_tokens=min(meaning.cap_tokens, window_tokens // 4),
     )
 
 
-def chip(said: str, meaning: Meaning) -> str:
+def describe_expansion(said: str, meaning: ExpandedCommand) -> str:
     """Return the one line shown to the user in place of the text: "+ /review · 42 lines of
     .clio/commands/review.md".
     """
@@ -102,17 +102,17 @@ def _listed(tools: tuple[str, ...]) -> str:
     return ", ".join(tools) or "no tool"
 
 
-class Track(Struct, frozen=True, kw_only=True):
+class WorkControl(Struct, frozen=True, kw_only=True):
     """How work in a thread is stopped and reports progress.
 
     stop: whether to end; called often, so it must be fast. tell: called with the amount done and the total.
     """
 
-    stop: Callable[[], bool] = never_stop
-    tell: ProgressCallback = ignore_progress
+    is_stopped: Callable[[], bool] = never_stop
+    report_progress: ProgressCallback = ignore_progress
 
 
-def code(text: str) -> str:
+def quote_code(text: str) -> str:
     """Return the text as Markdown code, so that nothing in it is parsed as markup; newlines become spaces."""
     return format_code_span(" ".join(text.split()))
 
@@ -125,8 +125,8 @@ class Table(Struct, frozen=True, kw_only=True):
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    wide: int = 0
-    cut: bool = False
+    wide_column: int = 0
+    is_truncated: bool = False
 
 
 class BarPart(Struct, frozen=True, kw_only=True):
@@ -220,7 +220,7 @@ class ExportSession(Struct, frozen=True, kw_only=True, tag="export_session"):
     force: bool = False
 
 
-class SleepNow(Struct, frozen=True, kw_only=True, tag="sleep_now"):
+class ConsolidateNow(Struct, frozen=True, kw_only=True, tag="sleep_now"):
     """Run a consolidation; dry_run: only report what would be done."""
 
     dry_run: bool = False
@@ -232,7 +232,7 @@ class SetTheme(Struct, frozen=True, kw_only=True, tag="set_theme"):
     name: str
 
 
-class GitWork(Struct, frozen=True, kw_only=True, tag="git_work"):
+class GitTask(Struct, frozen=True, kw_only=True, tag="git_work"):
     """Commit after the user has approved message and files, or describe a branch for a pull request; never pushes.
 
     words: for a commit, instructions for its message; for "pr", the branch to compare with; "" finds one.
@@ -240,7 +240,7 @@ class GitWork(Struct, frozen=True, kw_only=True, tag="git_work"):
     """
 
     kind: Literal["commit", "pr"]
-    words: str = ""
+    instructions: str = ""
     file: str = ""
 
 
@@ -252,7 +252,7 @@ class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
 
     question: str
     then: str
-    word: str = ""
+    required_word: str = ""
 
 
 class Choose(Struct, frozen=True, kw_only=True, tag="choose"):
@@ -286,7 +286,7 @@ class WaitFor(Struct, frozen=True, kw_only=True, tag="wait_for"):
     work: raises ClioError.
     """
 
-    saying: str
+    label: str
     work: Callable[[], Awaitable["CommandResult"]]
 
 
@@ -297,7 +297,7 @@ class LongWork(Struct, frozen=True, kw_only=True, tag="long_work"):
     """
 
     label: str
-    work: Callable[[Track], "CommandResult"]
+    work: Callable[[WorkControl], "CommandResult"]
 
 
 FollowUp = (
@@ -309,17 +309,17 @@ FollowUp = (
     | SetApproval
     | ReviewPlan
     | RunPrompt
-    | MakePrompt
+    | RunExpandedCommand
     | GrantTrust
     | LoadWindow
     | Prefill
     | EditText
     | ExportSession
-    | SleepNow
+    | ConsolidateNow
     | WaitFor
     | LongWork
     | SetTheme
-    | GitWork
+    | GitTask
     | Confirm
     | Choose
 )
@@ -351,7 +351,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     copy: str = ""
 
 
-def refuse(sentence: str) -> CommandResult:
+def make_refusal(sentence: str) -> CommandResult:
     """Return a result that explains why nothing was done, and what would work."""
     return CommandResult(text=sentence, ok=False)
 
@@ -363,7 +363,7 @@ class Suggestion(Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Additions(Protocol):
+class AdditionalCommands(Protocol):
     """The source of commands that are not built in; see `clio.commands.custom_commands`."""
 
     def all(self) -> "tuple[Command, ...]":
@@ -478,7 +478,7 @@ class Shell(Protocol):
         ...
 
     @property
-    def added(self) -> "Additions":
+    def added(self) -> "AdditionalCommands":
         """The commands that are not built in."""
         ...
 
@@ -521,58 +521,58 @@ class Command(Struct, frozen=True, kw_only=True):
     suggest: Suggest = no_suggestions
     suggest_word: SuggestWord = no_words
     source: str = ""
-    own: bool = False
-    yields: bool = False
+    is_users_own: bool = False
+    is_overridable: bool = False
 
 
-def carry_out(shell: Shell, command: Command, argument: str, called: str) -> CommandResult:
+def dispatch_command(shell: Shell, command: Command, argument: str, called: str) -> CommandResult:
     """Run the command, or the sub-command that `argument` names; user errors become a result with one sentence.
 
     called: the command as it was written, such as "/session", for the sentence.
     """
     try:
-        command, argument = choose(command, argument, called)
+        command, argument = select_subcommand(command, argument, called)
         return command.handler(shell, argument)
     except ClioError as error:
-        return refuse(str(error))
+        return make_refusal(str(error))
     except OSError as error:
-        return refuse(format_os_error(error))
+        return make_refusal(format_os_error(error))
 
 
-def choose(command: Command, argument: str, called: str) -> tuple[Command, str]:
+def select_subcommand(command: Command, argument: str, called: str) -> tuple[Command, str]:
     """Return the command that is meant, itself or a sub-command, and its own argument.
 
     Raises UsageError for an unknown sub-command, with a similar one.
     """
-    first, rest = split(argument)
+    first, rest = split_first_word(argument)
     if not command.subcommands or not first:
         return command, argument
-    found = among(command.subcommands, first)
+    found = find_by_name(command.subcommands, first)
     if found is None:
         known = [sub.name for sub in command.subcommands]
-        near = nearest(first, known, f"{called} ", f"choose one of {', '.join(known)}")
+        near = suggest_name(first, known, f"{called} ", f"choose one of {', '.join(known)}")
         raise UsageError(f"{called} does not know {first!r}; {near}")
     return found, rest
 
 
-def among(commands: tuple[Command, ...], name: str) -> Command | None:
+def find_by_name(commands: tuple[Command, ...], name: str) -> Command | None:
     """Return the command of that name or alias, ignoring case."""
     wanted = name.lower()
     return next((command for command in commands if wanted == command.name or wanted in command.aliases), None)
 
 
-def forms(command: Command, called: str) -> tuple[tuple[str, str], ...]:
+def list_forms(command: Command, called: str) -> tuple[tuple[str, str], ...]:
     """Return every form of a command and what it does."""
-    subs = ((f"{called} {usage(sub.name, sub)}", sub.summary) for sub in command.subcommands)
-    return ((usage(called, command), command.summary), *subs)
+    subs = ((f"{called} {format_command_usage(sub.name, sub)}", sub.summary) for sub in command.subcommands)
+    return ((format_command_usage(called, command), command.summary), *subs)
 
 
-def usage(called: str, command: Command) -> str:
+def format_command_usage(called: str, command: Command) -> str:
     """Return a command's name and argument syntax."""
     return f"{called} {command.argument}".rstrip()
 
 
-def split(text: str) -> tuple[str, str]:
+def split_first_word(text: str) -> tuple[str, str]:
     """Split text into the first word and the rest, stripped."""
     words = text.split(maxsplit=1)
     return (words[0] if words else ""), (words[1].strip() if len(words) > 1 else "")

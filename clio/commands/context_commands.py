@@ -16,8 +16,8 @@ from clio.commands.command import (
     Shell,
     Suggestion,
     Table,
-    code,
-    refuse,
+    make_refusal,
+    quote_code,
 )
 from clio.errors import ClioError
 from clio.export.document import named_call
@@ -52,9 +52,9 @@ class DoneCall(Struct, frozen=True):
         return f"{state}, {self.result.seconds:.1f} s"
 
 
-def last(shell: Shell, argument: str) -> CommandResult:
+def show_last(shell: Shell, argument: str) -> CommandResult:
     """Show the full output of one call, the reasoning, or the list of calls."""
-    calls = last_calls(shell.session.messages)
+    calls = list_last_calls(shell.session.messages)
     word = argument.strip().lower()
     if word == _THINKING:
         return _thinking(shell.session.messages)
@@ -62,20 +62,24 @@ def last(shell: Shell, argument: str) -> CommandResult:
         return CommandResult(text="The last turn made no calls.", data=[])
     if word == "list":
         rows = tuple((str(call.number), call.title, call.line) for call in calls)
-        return CommandResult(table=Table(columns=("#", "call", "result"), rows=rows, wide=1), data=_rows_data(calls))
+        return CommandResult(
+            table=Table(columns=("#", "call", "result"), rows=rows, wide_column=1), data=_rows_data(calls)
+        )
     if word and not (word.isdecimal() and 1 <= int(word) <= len(calls)):
-        return refuse(f"/last takes a number from 1 to {len(calls)}, list or {_THINKING}; {argument!r} is none of them")
+        return make_refusal(
+            f"/last takes a number from 1 to {len(calls)}, list or {_THINKING}; {argument!r} is none of them"
+        )
     call = calls[int(word) - 1] if word else calls[-1]
-    output = whole_output(shell.session, call)
+    output = read_whole_output(shell.session, call)
     more = f" `/last N` shows another, 1 to {len(calls)}." if len(calls) > 1 else ""
     return CommandResult(
-        text=f"Call {call.number} of {len(calls)}: {code(call.title)} … {code(call.line)}.{more}",
+        text=f"Call {call.number} of {len(calls)}: {quote_code(call.title)} … {quote_code(call.line)}.{more}",
         verbatim=output or "(no output)",
         data=_rows_data([call])[0] | {"of": len(calls), "output": output},
     )
 
 
-def last_calls(messages: Sequence[Message]) -> list[DoneCall]:
+def list_last_calls(messages: Sequence[Message]) -> list[DoneCall]:
     """Return the finished calls of the last turn, in the order of their results."""
     turn = _last_turn(messages)
     asked = {call.id: call for message in turn if isinstance(message, AssistantMessage) for call in message.tool_calls}
@@ -84,7 +88,7 @@ def last_calls(messages: Sequence[Message]) -> list[DoneCall]:
     return [DoneCall(number, titles.get(one.tool_call_id, one.name), one) for number, one in enumerate(results, 1)]
 
 
-def whole_output(session: Session, call: DoneCall) -> str:
+def read_whole_output(session: Session, call: DoneCall) -> str:
     """Return the stored output of a call. Raises ClioError if it no longer exists."""
     if call.result.blob is None:
         return call.result.content
@@ -129,7 +133,7 @@ def _rows_data(calls: Iterable[DoneCall]) -> list[dict[str, object]]:
 
 
 def _suggest(shell: Shell) -> Iterable[Suggestion]:
-    for call in last_calls(shell.session.messages):
+    for call in list_last_calls(shell.session.messages):
         yield Suggestion(text=str(call.number), note=f"{call.title} … {call.line}")
     yield Suggestion(text="list", note="the calls of the last turn")
     yield Suggestion(text=_THINKING, note="what the model thought aloud")
@@ -140,7 +144,7 @@ LAST = (
         name="last",
         argument="[N | list | thinking]",
         summary="the whole output of a call of the last turn, or what the model thought",
-        handler=last,
+        handler=show_last,
         suggest=_suggest,
     ),
 )
@@ -159,10 +163,10 @@ _WHO_SAYS = {
 }
 
 
-def show(shell: Shell, argument: str) -> CommandResult:
+def show_context(shell: Shell, argument: str) -> CommandResult:
     """Show what fills the window, and how reliable the numbers are."""
     if argument:
-        return refuse(f"/context does not know {argument!r}; see /help context")
+        return make_refusal(f"/context does not know {argument!r}; see /help context")
     window = shell.context
     if window is None:
         return CommandResult(follow_up=LoadWindow(then="/context"))
@@ -175,28 +179,28 @@ def show(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(bar=Bar(title=title, parts=_parts(use)), table=facts)
 
 
-def expand(shell: Shell, argument: str) -> CommandResult:
+def expand_trim(shell: Shell, argument: str) -> CommandResult:
     """Show the original messages of one trim, a page at a time."""
     handle, _, number = argument.partition(" ")
     trim = _find(shell.session, handle)
     if trim is None:
-        return refuse(_no_trim(shell.session, handle, "/context expand"))
+        return make_refusal(_no_trim(shell.session, handle, "/context expand"))
     if not trim.dropped:
         return CommandResult(text=f"{trim.handle} moved no messages; it shortened {_outputs(trim.shortened_count)}.")
     text = "\n\n".join(_dropped(shell.session, trim))
     pages = _pages(text)
     page = int(number) if number.strip().isascii() and number.strip().isdigit() else 0 if number.strip() else 1
     if not 1 <= page <= len(pages):
-        return refuse(f"{trim.handle} has {format_count(len(pages), 'page')}, not {number.strip()!r}")
+        return make_refusal(f"{trim.handle} has {format_count(len(pages), 'page')}, not {number.strip()!r}")
     head = f"{trim.handle}: {format_count(len(trim.dropped), 'message')}, page {page} of {len(pages)}"
     more = f"\n\n/context expand {trim.handle} {page + 1} goes on" if page < len(pages) else ""
     return CommandResult(verbatim=f"{head}\n\n{pages[page - 1]}{more}")
 
 
-def restore(shell: Shell, argument: str) -> CommandResult:
+def restore_trim(shell: Shell, argument: str) -> CommandResult:
     """Restore the messages of one trim to the window, until the next trim."""
     if _find(shell.session, argument) is None:
-        return refuse(_no_trim(shell.session, argument, "/context restore"))
+        return make_refusal(_no_trim(shell.session, argument, "/context restore"))
     if shell.context is None:
         return CommandResult(follow_up=LoadWindow(then=f"/context restore {argument}"))
     trim = shell.context.expand(argument)
@@ -206,10 +210,10 @@ def restore(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def undo(shell: Shell, argument: str) -> CommandResult:
+def undo_trim(shell: Shell, argument: str) -> CommandResult:
     """Undo the last trim."""
     if argument:
-        return refuse("/context undo takes nothing; it reverses the last trim, then the one before it")
+        return make_refusal("/context undo takes nothing; it reverses the last trim, then the one before it")
     if shell.context is None:
         return CommandResult(follow_up=LoadWindow(then="/context undo"))
     trim = shell.context.undo()
@@ -221,7 +225,7 @@ def undo(shell: Shell, argument: str) -> CommandResult:
 def trim_now(shell: Shell, argument: str) -> CommandResult:
     """Trim the window now."""
     if argument:
-        return refuse("/session trim takes nothing; it brings the conversation down to half of its room")
+        return make_refusal("/session trim takes nothing; it brings the conversation down to half of its room")
     if shell.context is None:
         return CommandResult(follow_up=LoadWindow(then="/session trim"))
     trimmed = shell.context.trim_now()
@@ -267,7 +271,7 @@ def _facts(session: "Session", window: "ContextWindow", use: "WindowUse") -> Tab
         *_labelled("in the prompt", [_prompt_part(part, str(session.working_directory)) for part in use.parts]),
         *_labelled("not in it", use.problems),
     ]
-    return Table(columns=("", ""), rows=tuple(rows), wide=1)
+    return Table(columns=("", ""), rows=tuple(rows), wide_column=1)
 
 
 def _server_tools(shell: Shell) -> list[str]:
@@ -387,23 +391,23 @@ CONTEXT = (
     Command(
         name="context",
         summary="what fills the model's window",
-        handler=show,
+        handler=show_context,
         subcommands=(
             Command(
                 name="expand",
                 argument="TRIM [PAGE]",
                 summary="read the messages a trim moved out of the window",
-                handler=expand,
+                handler=expand_trim,
                 suggest=suggest_trims,
             ),
             Command(
                 name="restore",
                 argument="TRIM",
                 summary="put them back into the window, until the next trim",
-                handler=restore,
+                handler=restore_trim,
                 suggest=suggest_trims,
             ),
-            Command(name="undo", summary="reverse the last trim", handler=undo),
+            Command(name="undo", summary="reverse the last trim", handler=undo_trim),
         ),
     ),
 )

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from clio.commands.arguments import read
-from clio.commands.command import Command, CommandResult, Shell, Suggestion, Table, code, refuse
+from clio.commands.arguments import parse_options
+from clio.commands.command import Command, CommandResult, Shell, Suggestion, Table, make_refusal, quote_code
 from clio.errors import ClioError, ConfigError
 from clio.providers.prices import OLD_DAYS, SHOWN_PRICES_PATH, explain_unknown_price, format_day, states_cost
 from clio.sessions.ledger import BillTotals, list_turn_costs, total_bills
@@ -21,12 +21,12 @@ TURNS, DAYS = 10, 30
 UNKNOWN = "unknown"
 
 
-def show(shell: Shell, argument: str) -> CommandResult:
+def show_cost(shell: Shell, argument: str) -> CommandResult:
     """Show the running session: its last turns, its total, and the days it covers."""
     if argument:
-        return refuse(f"/cost does not know {argument!r}; see /help cost")
+        return make_refusal(f"/cost does not know {argument!r}; see /help cost")
     if not shell.session.id:
-        return days(shell, "")
+        return show_cost_by_day(shell, "")
     turns = list_turn_costs(shell.session.messages, shell.session.bills)
     total = total_bills(shell.session.bills)
     rows = [(f"{turn.number}  {turn.words}", turn.sum) for turn in turns[-TURNS:]]
@@ -49,26 +49,26 @@ def show(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def days(shell: Shell, argument: str) -> CommandResult:
+def show_cost_by_day(shell: Shell, argument: str) -> CommandResult:
     """Show this project's costs per day; with --all those of every project."""
-    given = read(argument, switches=("--all",))
+    given = parse_options(argument, switches=("--all",))
     if given.words:
-        return refuse(f"/cost days takes --all and nothing else, not {given.words[0]!r}")
+        return make_refusal(f"/cost days takes --all and nothing else, not {given.words[0]!r}")
     everything = "--all" in given.options
     spent = _spent(shell, everything=everything)
     title = "all projects" if everything else "this project"
     return _grouped(shell, spent, "day", lambda one: one.date, f"Nothing was spent in {title} so far.", newest=DAYS)
 
 
-def projects(shell: Shell, argument: str) -> CommandResult:
+def show_cost_by_project(shell: Shell, argument: str) -> CommandResult:
     """Show the costs of each project in the last thirty days, highest first."""
     if argument:
-        return refuse("/cost projects takes nothing; /cost days --all shows the days")
+        return make_refusal("/cost projects takes nothing; /cost days --all shows the days")
     spent = _since(shell, _spent(shell, everything=True), DAYS - 1)
     return _grouped(shell, spent, "project, 30 days", lambda one: one.project, "Nothing was spent in the last 30 days.")
 
 
-def prices(shell: Shell, argument: str) -> CommandResult:
+def show_prices(shell: Shell, argument: str) -> CommandResult:
     """Show the prices of the current model's server per million tokens."""
     book = shell.spending.book
     server = argument.strip().lower() or (shell.provider.name if shell.session.id else "")
@@ -76,11 +76,12 @@ def prices(shell: Shell, argument: str) -> CommandResult:
     rows = tuple(row for price in listed for row in _price_rows(book, price))
     if not rows:
         return CommandResult(
-            text=f"No prices are known for {code(server)}; write them into {code(SHOWN_PRICES_PATH)}.", data=[]
+            text=f"No prices are known for {quote_code(server)}; write them into {quote_code(SHOWN_PRICES_PATH)}.",
+            data=[],
         )
     return CommandResult(
-        text=f"US dollars a million tokens. Your own go into {code(SHOWN_PRICES_PATH)} and win.",
-        table=Table(columns=("model", "in", "cached", "write", "out", "as of"), rows=rows, wide=0),
+        text=f"US dollars a million tokens. Your own go into {quote_code(SHOWN_PRICES_PATH)} and win.",
+        table=Table(columns=("model", "in", "cached", "write", "out", "as of"), rows=rows, wide_column=0),
         data=[_price_data(price) for price in listed],
     )
 
@@ -154,8 +155,8 @@ def _table(heading: str, rows: Sequence[tuple[str, BillTotals]]) -> Table:
             (name, *(f"{format_tokens(count(sum_))} {word}" for word, count in amounts), sum_.cost.text or UNKNOWN)
             for name, sum_ in rows
         ),
-        wide=0,
-        cut=True,
+        wide_column=0,
+        is_truncated=True,
     )
 
 
@@ -184,7 +185,7 @@ def _price_words(shell: Shell) -> str:
     if price is None:
         return explain_unknown_price(server, model)[0].upper() + explain_unknown_price(server, model)[1:] + "."
     if price.is_free:
-        return f"{code(model)} at {server} costs nothing."
+        return f"{quote_code(model)} at {server} costs nothing."
     rate = price.rate
     amounts = ", ".join(
         f"{format_money(amount)} {name}"
@@ -199,11 +200,11 @@ def _price_words(shell: Shell) -> str:
     )
     day = f", as of {price.as_of}" if price.as_of else ""
     old = (
-        f" That is more than {OLD_DAYS} days ago: correct it in {code(SHOWN_PRICES_PATH)}."
+        f" That is more than {OLD_DAYS} days ago: correct it in {quote_code(SHOWN_PRICES_PATH)}."
         if book.is_old(price)
         else ""
     )
-    return f"{code(model)} at {server}: {amounts} a million tokens{day}.{old}"
+    return f"{quote_code(model)} at {server}: {amounts} a million tokens{day}.{old}"
 
 
 def _thinking_words(total: BillTotals) -> str:
@@ -250,12 +251,12 @@ def _price_data(price: "Price") -> dict[str, object]:
     }
 
 
-def rebuild(shell: Shell, argument: str) -> CommandResult:
+def rebuild_costs(shell: Shell, argument: str) -> CommandResult:
     """Rebuild this project's costs from its sessions, after the file was lost or turns were killed."""
     if argument:
-        return refuse("/cost rebuild takes nothing; it counts this project's sessions")
+        return make_refusal("/cost rebuild takes nothing; it counts this project's sessions")
     if shell.config.incognito:
-        return refuse("An incognito clio writes nothing, the ledger of costs neither.")
+        return make_refusal("An incognito clio writes nothing, the ledger of costs neither.")
     found: dict[str, list[Bill]] = {}
     left_out = 0
     for info in shell.store.list():
@@ -280,18 +281,18 @@ COST = (
     Command(
         name="cost",
         summary="what was spent: turns, session, days",
-        handler=show,
+        handler=show_cost,
         subcommands=(
             Command(
                 name="days",
                 argument="[--all]",
                 summary="each of the last days of this project, or of all",
-                handler=days,
+                handler=show_cost_by_day,
                 suggest_word=suggest_all,
             ),
-            Command(name="projects", summary="each project in the last 30 days", handler=projects),
-            Command(name="prices", argument="[SERVER]", summary="the prices it is counted with", handler=prices),
-            Command(name="rebuild", summary="count this project anew from its sessions", handler=rebuild),
+            Command(name="projects", summary="each project in the last 30 days", handler=show_cost_by_project),
+            Command(name="prices", argument="[SERVER]", summary="the prices it is counted with", handler=show_prices),
+            Command(name="rebuild", summary="count this project anew from its sessions", handler=rebuild_costs),
         ),
     ),
 )

@@ -10,7 +10,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.commands.command import Command, CommandResult, MakePrompt, Meaning, Shell, code, refuse
+from clio.commands.command import (
+    Command,
+    CommandResult,
+    ExpandedCommand,
+    RunExpandedCommand,
+    Shell,
+    make_refusal,
+    quote_code,
+)
 from clio.config.loaded import TrustRequest
 from clio.config.paths import display_path, user_home
 from clio.config.trust import TrustStore
@@ -32,10 +40,10 @@ _MAX_DEPTH = 4
 _MAX_SUMMARY = 120
 _NAME = re.compile(r"[A-Za-z][\w-]*(:[\w.-]+)*")
 _OTHER = ".claude/commands"
-_READERS = (
+_READ_ONLY_TOOLS = (
     "read grep glob ls notebookread todowrite read_file search_text find_files list_files todo_operations".split()
 )
-_TOOLS: dict[str, tuple[str, ...]] = dict.fromkeys(_READERS, ()) | {
+_TOOLS: dict[str, tuple[str, ...]] = dict.fromkeys(_READ_ONLY_TOOLS, ()) | {
     "bash": ("run_command",),
     "edit": ("edit_file", "apply_patch"),
     "multiedit": ("edit_file", "apply_patch"),
@@ -53,13 +61,13 @@ class CustomFile(Struct, frozen=True, kw_only=True):
         shown: the path as the user would write it.
         own: it is in the user's own directory.
         model: "" if the file names none, or is written for another agent, whose model names do not apply here.
-        tools: see `Meaning.tools`.
+        tools: see `ExpandedCommand.tools`.
         problem: which of its properties were not understood.
     """
 
     name: str
-    shown: str
-    own: bool
+    display_path: str
+    is_users_own: bool
     template: str
     description: str = ""
     hint: str = ""
@@ -112,8 +120,8 @@ def _custom(front: FrontMatter, *, name: str, shown: str, own: bool) -> CustomFi
     first = next((line.lstrip("# ") for line in front.body.split("\n") if line.strip()), "")
     return CustomFile(
         name=name,
-        shown=shown,
-        own=own,
+        display_path=shown,
+        is_users_own=own,
         template=front.body,
         description=to_safe_line(values.get("description", "") or first)[:_MAX_SUMMARY] or "an empty command",
         hint=to_safe_line(values.get("argument-hint", ""))[:_MAX_SUMMARY],
@@ -172,38 +180,38 @@ _PLACE = re.compile(r"\\(\$)|\$(ARGUMENTS\b|[1-9](?!\d))")
 _INLINE_CHARS = 200
 
 
-class Piece(Struct, frozen=True, kw_only=True):
+class TemplatePart(Struct, frozen=True, kw_only=True):
     """A part of a template: text, or a command to run. Arguments are not inserted yet."""
 
     text: str
     is_command: bool = False
 
 
-def pieces(template: str) -> Iterator[Piece]:
+def split_template(template: str) -> Iterator[TemplatePart]:
     """Split the template into its parts, in order."""
     fences = [found.span() for found in _FENCED.finditer(template)]
     end = 0
     for found in _SHELL.finditer(template):
         if any(start <= found.start() < stop for start, stop in fences):
             continue
-        yield Piece(text=template[end : found.start()])
-        yield Piece(text=found[1].strip(), is_command=True)
+        yield TemplatePart(text=template[end : found.start()])
+        yield TemplatePart(text=found[1].strip(), is_command=True)
         end = found.end()
-    yield Piece(text=template[end:])
+    yield TemplatePart(text=template[end:])
 
 
-def commands_of(template: str) -> tuple[str, ...]:
+def list_shell_commands(template: str) -> tuple[str, ...]:
     """Return the commands that a template runs, as they are written."""
-    return tuple(piece.text for piece in pieces(template) if piece.is_command)
+    return tuple(piece.text for piece in split_template(template) if piece.is_command)
 
 
-def fill(text: str, argument: str) -> str:
+def insert_arguments(text: str, argument: str) -> str:
     """Insert the arguments into a text; a placeholder without an argument becomes empty."""
     words = split_words(argument)
     return _PLACE.sub(lambda found: found[1] or _value(found[2], argument, words), text)
 
 
-def fill_command(command: str, argument: str) -> str:
+def insert_quoted_arguments(command: str, argument: str) -> str:
     """Insert the arguments into a command, quoted so that they cannot become shell syntax."""
     words = split_words(argument)
 
@@ -222,7 +230,7 @@ def fill_command(command: str, argument: str) -> str:
     return _PLACE.sub(value, command)
 
 
-def put_output(output: str) -> str:
+def format_output(output: str) -> str:
     """Format a command's output for insertion into the text: one line as it is, more lines in a fence.
 
     "@" mentions in it are not looked up: it is the output of a program, not the user's text.
@@ -242,7 +250,7 @@ def split_words(argument: str) -> tuple[str, ...]:
         return tuple(argument.split())
 
 
-def join(parts: Iterable[str]) -> str:
+def join_parts(parts: Iterable[str]) -> str:
     """Join the parts to one text, without blank lines at either end."""
     return "".join(parts).strip("\n")
 
@@ -288,7 +296,7 @@ class CustomCommands:
 
     def withheld(self) -> tuple[TrustRequest, ...]:
         """Return the project's commands that run programs or name a model and are not trusted yet."""
-        wanted = [as_widening(file) for file in self._folders.read()[0] if not file.own and _is_wide(file)]
+        wanted = [make_widening(file) for file in self._folders.read()[0] if not file.is_users_own and _is_wide(file)]
         known = self._trust.fingerprints(self._project) if wanted else frozenset[str]()
         return tuple(value for value in wanted if value.fingerprint not in known)
 
@@ -298,55 +306,65 @@ class CustomCommands:
             argument=file.hint,
             summary=file.description,
             handler=lambda shell, argument: self._call(shell, file, argument),
-            source=file.shown,
-            own=file.own,
+            source=file.display_path,
+            is_users_own=file.is_users_own,
         )
 
     def _call(self, shell: Shell, file: CustomFile, argument: str) -> CommandResult:
         if not file.template:
-            return refuse(f"{file.shown} holds no text; write what {code('/' + file.name)} is to ask for")
-        if any(value.where == file.shown for value in self.withheld()):
-            runs = ", ".join(code(command) for command in commands_of(file.template))
+            return make_refusal(
+                f"{file.display_path} holds no text; write what {quote_code('/' + file.name)} is to ask for"
+            )
+        if any(value.where == file.display_path for value in self.withheld()):
+            runs = ", ".join(quote_code(command) for command in list_shell_commands(file.template))
             does = [
                 *([f"runs {runs}"] if runs else []),
-                *([f"asks for the model {code(file.model)}"] if file.model else []),
+                *([f"asks for the model {quote_code(file.model)}"] if file.model else []),
             ]
-            return refuse(
-                f"{code('/' + file.name)} is the project's and {' and '.join(does)}, and this folder is not "
+            return make_refusal(
+                f"{quote_code('/' + file.name)} is the project's and {' and '.join(does)}, and this folder is not "
                 "trusted with it; look at it and allow it with `/trust`, or outside with `clio config trust`"
             )
 
-        async def make() -> Meaning:
+        async def make() -> ExpandedCommand:
             return await _meaning(shell, file, argument)
 
-        return CommandResult(follow_up=MakePrompt(said=f"/{file.name} {argument}".rstrip(), make=make))
+        return CommandResult(follow_up=RunExpandedCommand(line=f"/{file.name} {argument}".rstrip(), expand=make))
 
 
 def _is_wide(file: CustomFile) -> bool:
     """Whether the command does more than insert text: it runs a program, or selects another model."""
-    return bool(file.model or commands_of(file.template))
+    return bool(file.model or list_shell_commands(file.template))
 
 
-def as_widening(file: CustomFile) -> TrustRequest:
+def make_widening(file: CustomFile) -> TrustRequest:
     """Return the command in the form in which the user is asked to trust it: what it runs, its model and its file."""
-    runs = (*commands_of(file.template), *([f"model: {file.model}"] if file.model else []))
-    mark = hashlib.sha256(json.dumps([file.shown, *runs]).encode("ascii")).hexdigest()
+    runs = (*list_shell_commands(file.template), *([f"model: {file.model}"] if file.model else []))
+    mark = hashlib.sha256(json.dumps([file.display_path, *runs]).encode("ascii")).hexdigest()
     value = "; ".join(" ".join(command.split()) for command in runs)
     shown = value if value.isprintable() else json.dumps(value)
-    return TrustRequest(key=f"command /{file.name}", value=shown, where=file.shown, fingerprint=f"command:{mark}")
+    return TrustRequest(
+        key=f"command /{file.name}", value=shown, where=file.display_path, fingerprint=f"command:{mark}"
+    )
 
 
-async def _meaning(shell: Shell, file: CustomFile, argument: str) -> Meaning:
+async def _meaning(shell: Shell, file: CustomFile, argument: str) -> ExpandedCommand:
     """Return the file's text with arguments and command outputs inserted; the commands run one after the other."""
     parts: list[str] = []
     named: list[str] = []
-    for piece in pieces(file.template):
+    for piece in split_template(file.template):
         if piece.is_command:
-            parts.append(put_output(await shell.output_of(fill_command(piece.text, argument))))
+            parts.append(format_output(await shell.output_of(insert_quoted_arguments(piece.text, argument))))
         else:
-            parts.append(fill(piece.text, argument))
+            parts.append(insert_arguments(piece.text, argument))
             named.append(parts[-1])
-    return Meaning(text=join(parts), source=file.shown, named="\n".join(named), model=file.model, tools=file.tools)
+    return ExpandedCommand(
+        text=join_parts(parts),
+        source=file.display_path,
+        mention_text="\n".join(named),
+        model=file.model,
+        tools=file.tools,
+    )
 
 
 CommandSource = Callable[[], Sequence[Command]]

@@ -4,19 +4,19 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from clio.commands.arguments import nearest, read
+from clio.commands.arguments import parse_options, suggest_name
 from clio.commands.command import (
     Command,
     CommandResult,
     EditText,
-    MakePrompt,
-    Meaning,
+    ExpandedCommand,
+    RunExpandedCommand,
     Shell,
     Suggestion,
     Table,
-    code,
-    refuse,
-    split,
+    make_refusal,
+    quote_code,
+    split_first_word,
 )
 from clio.config.paths import FOLDER_NAME
 from clio.config.trust import TrustStore
@@ -48,7 +48,7 @@ _EMPTY = (
 def show_hooks(shell: Shell, argument: str) -> CommandResult:
     """List the hooks in the order in which they run."""
     if argument:
-        return refuse(f"/hooks takes nothing, not {argument!r}; change ~/.clio/hooks.yaml or .clio/hooks.yaml")
+        return make_refusal(f"/hooks takes nothing, not {argument!r}; change ~/.clio/hooks.yaml or .clio/hooks.yaml")
     loaded = shell.loaded
     state = "runs" if shell.config.hooks else "off (--no-hooks)"
     rows = [
@@ -62,7 +62,7 @@ def show_hooks(shell: Shell, argument: str) -> CommandResult:
     ]
     if not rows:
         return CommandResult(text=_EMPTY)
-    return CommandResult(table=Table(columns=("event", "command", "from", ""), rows=tuple(rows), wide=1))
+    return CommandResult(table=Table(columns=("event", "command", "from", ""), rows=tuple(rows), wide_column=1))
 
 
 HOOKS: tuple[Command, ...] = (
@@ -77,7 +77,7 @@ _SHOWN_PROBLEMS = 5
 def list_agents(shell: Shell, argument: str) -> CommandResult:
     """List every sub-agent, where it is defined, and whether it may be used."""
     if argument:
-        return refuse(f"/agents list takes nothing; /agents show {argument} shows one")
+        return make_refusal(f"/agents list takes nothing; /agents show {argument} shows one")
     folders = _folders(shell)
     found, problems = folders.find()
     usable = folders.list_usable()
@@ -87,21 +87,21 @@ def list_agents(shell: Shell, argument: str) -> CommandResult:
         general = "No sub-agents but the general one, which has all tools; `/agents new NAME` begins one."
         return CommandResult(text=f"{general}\n\n{told}".strip(), data=data)
     rows = tuple((one.name, "" if one in usable else "waits for /trust", one.shown, one.description) for one in found)
-    table = Table(columns=("agent", "", "where", "when it is used"), rows=rows, wide=3, cut=True)
+    table = Table(columns=("agent", "", "where", "when it is used"), rows=rows, wide_column=3, is_truncated=True)
     return CommandResult(text=told, table=table, data=data)
 
 
 def show_agent(shell: Shell, argument: str) -> CommandResult:
     """Show one sub-agent: its properties and its instructions."""
-    name = read(argument).text.strip().lower()
+    name = parse_options(argument).text.strip().lower()
     if not name:
-        return refuse("Which agent? Write /agents show NAME; /agents list shows those there are")
+        return make_refusal("Which agent? Write /agents show NAME; /agents list shows those there are")
     folders = _folders(shell)
     found, _ = folders.find()
     one = next((one for one in found if one.name == name), None)
     if one is None:
         names = [one.name for one in found]
-        hint = nearest(name, names) if names else "there are none; /agents new NAME begins one"
+        hint = suggest_name(name, names) if names else "there are none; /agents new NAME begins one"
         raise UserError(f"There is no agent {name!r}; {hint}")
     is_usable = one in folders.list_usable()
     rows = [
@@ -113,17 +113,19 @@ def show_agent(shell: Shell, argument: str) -> CommandResult:
         ("most steps", str(one.max_steps)),
         *([("problem", one.problem)] if one.problem else []),
     ]
-    table = Table(columns=("what", "value"), rows=tuple(rows), wide=1)
+    table = Table(columns=("what", "value"), rows=tuple(rows), wide_column=1)
     return CommandResult(table=table, verbatim=one.text, data=_agent_data(one, is_usable) | {"text": one.text})
 
 
 def new_agent(shell: Shell, argument: str) -> CommandResult:
     """Create a sub-agent from a template, in the editor."""
-    given = read(argument, switches=(_OWN,))
+    given = parse_options(argument, switches=(_OWN,))
     if len(given.words) != 1:
-        return refuse("Write /agents new NAME, or /agents new NAME --user for one that goes with you to every project")
+        return make_refusal(
+            "Write /agents new NAME, or /agents new NAME --user for one that goes with you to every project"
+        )
     if shell.config.incognito:
-        return refuse("An incognito clio stores nothing; start without --incognito.")
+        return make_refusal("An incognito clio stores nothing; start without --incognito.")
     name, own = given.words[0].lower(), _OWN in given.options
     home = shell.loaded.home if own else shell.loaded.project / FOLDER_NAME
     path = home / "agents" / f"{name}.md"
@@ -131,9 +133,9 @@ def new_agent(shell: Shell, argument: str) -> CommandResult:
     try:
         parse_subagent_definition(text, stem=name, shown=path.name, own=own)
     except UnreadableFile as error:
-        return refuse(f"No agent can be called {name[:64]!r}: {error}")
+        return make_refusal(f"No agent can be called {name[:64]!r}: {error}")
     if path.exists():
-        return refuse(f"There is an agent {name!r} already; open {path} to change it")
+        return make_refusal(f"There is an agent {name!r} already; open {path} to change it")
     return CommandResult(follow_up=EditText(text=text, then=lambda saved: _agent_store(shell, path, saved, own=own)))
 
 
@@ -141,19 +143,19 @@ def _agent_store(shell: Shell, path: Path, text: str, *, own: bool) -> CommandRe
     """Save the user's text if it defines a sub-agent, and trust it, because the user wrote it."""
     data = text.encode("utf-8", "replace")
     if len(data) > MAX_SUBAGENT_BYTES:
-        return refuse(
+        return make_refusal(
             f"A definition has up to {MAX_SUBAGENT_BYTES:,} bytes, and this has {len(data):,}; say it in fewer words"
         )
     try:
         parse_subagent_definition(text, stem=path.stem, shown=path.name, own=own)
     except UnreadableFile as error:
-        return refuse(f"The agent was not written: {error}")
+        return make_refusal(f"The agent was not written: {error}")
     make_folder(path.parent)
     write_atomic(path, data, 0o644)
     written = next((one for one in _folders(shell).find()[0] if one.shown.endswith(path.name)), None)
     if written is not None and not own:
         TrustStore(shell.loaded.home).add(shell.loaded.project, describe_subagent_trust(written))
-    return CommandResult(text=f"Wrote {code(str(path))}. The model may send it from the next session on.")
+    return CommandResult(text=f"Wrote {quote_code(str(path))}. The model may send it from the next session on.")
 
 
 def _folders(shell: Shell) -> SubagentCatalog:
@@ -204,7 +206,7 @@ AGENTS: tuple[Command, ...] = (
 def list_skills(shell: Shell, argument: str) -> CommandResult:
     """List every skill, where it is stored, and whether it may be used."""
     if argument:
-        return refuse(f"/skills list takes nothing; /skills show {argument} shows one skill")
+        return make_refusal(f"/skills list takes nothing; /skills show {argument} shows one skill")
     found = shell.skills.find()
     usable = shell.skills.list_usable(found)
     data = [_skill_data(skill, skill in usable) for skill in found.skills]
@@ -217,34 +219,34 @@ def list_skills(shell: Shell, argument: str) -> CommandResult:
         (skill.name, "" if skill in usable else "waits for /trust", skill.shown, skill.description)
         for skill in found.skills
     )
-    table = Table(columns=("skill", "", "where", "when it is used"), rows=rows, wide=3, cut=True)
+    table = Table(columns=("skill", "", "where", "when it is used"), rows=rows, wide_column=3, is_truncated=True)
     return CommandResult(text="\n".join(told), table=table, data=data)
 
 
-def use(shell: Shell, argument: str) -> CommandResult:
+def use_skill(shell: Shell, argument: str) -> CommandResult:
     """Send a skill with the message after its name to the model."""
-    name, _ = split(argument)
+    name, _ = split_first_word(argument)
     if not name:
-        return refuse("Which skill? Write /skills use NAME WORDS; /skills list shows those there are")
+        return make_refusal("Which skill? Write /skills use NAME WORDS; /skills list shows those there are")
     found = shell.skills.find()
     skill = _named(found, name)
     if skill not in shell.skills.list_usable(found):
-        return refuse(
-            f"The skill {code(skill.name)} is the project's, and this folder is not trusted with it: `/trust`"
+        return make_refusal(
+            f"The skill {quote_code(skill.name)} is the project's, and this folder is not trusted with it: `/trust`"
         )
     opened = shell.skills.open(skill)
 
-    async def make() -> Meaning:
-        return Meaning(text=opened.text, source=skill.shown, lead="context/skill")
+    async def make() -> ExpandedCommand:
+        return ExpandedCommand(text=opened.text, source=skill.shown, lead_prompt="context/skill")
 
-    return CommandResult(follow_up=MakePrompt(said=f"/skills use {argument}", make=make))
+    return CommandResult(follow_up=RunExpandedCommand(line=f"/skills use {argument}", expand=make))
 
 
 def show_skill(shell: Shell, argument: str) -> CommandResult:
     """Show one skill: its properties, its files, its text."""
-    name = read(argument).text.strip()
+    name = parse_options(argument).text.strip()
     if not name:
-        return refuse("Which skill? Write /skills show NAME; /skills list shows those there are")
+        return make_refusal("Which skill? Write /skills show NAME; /skills list shows those there are")
     found = shell.skills.find()
     skill = _named(found, name)
     is_usable = skill in shell.skills.list_usable(found)
@@ -261,25 +263,27 @@ def show_skill(shell: Shell, argument: str) -> CommandResult:
         *skill.metadata.items(),
         *(("problem", problem) for problem in skill.problems),
     ]
-    table = Table(columns=("what", "value"), rows=tuple(row for row in rows if row[1]), wide=1)
+    table = Table(columns=("what", "value"), rows=tuple(row for row in rows if row[1]), wide_column=1)
     data = _skill_data(skill, is_usable) | {"files": list(files), "body": body}
     return CommandResult(table=table, verbatim=body, data=data)
 
 
 def new_skill(shell: Shell, argument: str) -> CommandResult:
     """Create a skill from a template, in the editor."""
-    given = read(argument, switches=(_OWN,))
+    given = parse_options(argument, switches=(_OWN,))
     if len(given.words) != 1:
-        return refuse("Write /skills new NAME, or /skills new NAME --user for one that goes with you to every project")
+        return make_refusal(
+            "Write /skills new NAME, or /skills new NAME --user for one that goes with you to every project"
+        )
     name = given.words[0]
     if problem := describe_name_problem(name):
-        return refuse(f"{name!r} is no name of a skill: {problem}")
+        return make_refusal(f"{name!r} is no name of a skill: {problem}")
     own = _OWN in given.options
     folder = (shell.loaded.home if own else shell.loaded.main_project / FOLDER_NAME) / "skills" / name
     if shell.config.incognito:
-        return refuse("An incognito clio stores nothing; start without --incognito.")
+        return make_refusal("An incognito clio stores nothing; start without --incognito.")
     if (folder / FILE_NAME).exists():
-        return refuse(f"There is a skill {name!r} already; open {folder / FILE_NAME} to change it")
+        return make_refusal(f"There is a skill {name!r} already; open {folder / FILE_NAME} to change it")
 
     def store(text: str) -> CommandResult:
         return _skill_store(shell, name, folder, text)
@@ -291,21 +295,26 @@ def _skill_store(shell: Shell, name: str, folder: Path, text: str) -> CommandRes
     """Save the user's text if it is a skill, and trust it, because the user wrote it."""
     data = text.encode("utf-8", "replace")
     if len(data) > MAX_BYTES_of_skill:
-        return refuse(
+        return make_refusal(
             f"A skill has up to {MAX_BYTES_of_skill:,} bytes, and this has {len(data):,}; put the rest into files"
         )
     try:
         make_skill(split_front_matter(text, FILE_NAME), folder_name=name, folder=folder, shown=FILE_NAME, own=True)
     except UnreadableFile as error:
-        return refuse(f"The skill was not written: {error}")
+        return make_refusal(f"The skill was not written: {error}")
     make_folder(folder)
     write_atomic(folder / FILE_NAME, data, 0o644)
     skill = next((one for one in shell.skills.find().skills if one.folder == folder.resolve()), None)
     if skill is None:
-        return refuse(f"{folder / FILE_NAME} is written, and another skill of that name comes before it: /skills list")
+        return make_refusal(
+            f"{folder / FILE_NAME} is written, and another skill of that name comes before it: /skills list"
+        )
     shell.skills.trust(skill)
     return CommandResult(
-        text=f"Wrote {code(skill.shown)}. The model knows it from the next session on; `/skills use {skill.name}` now.",
+        text=(
+            f"Wrote {quote_code(skill.shown)}. The model knows it from the next session on; `/skills "
+            f"use {skill.name}` now."
+        ),
         data=_skill_data(skill, usable=True),
     )
 
@@ -314,7 +323,7 @@ def _named(found: SkillSet, name: str) -> Skill:
     skill = found.get(name)
     if skill is None:
         names = [skill.name for skill in found.skills]
-        hint = nearest(name.lower(), names) if names else "there are none; /skills new NAME begins one"
+        hint = suggest_name(name.lower(), names) if names else "there are none; /skills new NAME begins one"
         raise UserError(f"There is no skill {name!r}; {hint}")
     return skill
 
@@ -348,7 +357,7 @@ SKILLS = (
                 name="use",
                 argument="NAME [WORDS]",
                 summary="put it before these words",
-                handler=use,
+                handler=use_skill,
                 suggest=_suggest_skills,
             ),
             Command(name="show", argument="NAME", summary="what it says", handler=show_skill, suggest=_suggest_skills),

@@ -7,8 +7,18 @@ from functools import partial
 from pathlib import Path
 
 from clio.agent.model_request import SideQuestion
-from clio.commands.arguments import read
-from clio.commands.command import Command, CommandResult, GitWork, MakePrompt, Meaning, Shell, Suggestion, code, refuse
+from clio.commands.arguments import parse_options
+from clio.commands.command import (
+    Command,
+    CommandResult,
+    ExpandedCommand,
+    GitTask,
+    RunExpandedCommand,
+    Shell,
+    Suggestion,
+    make_refusal,
+    quote_code,
+)
 from clio.errors import ProviderError, UsageError, UserError
 from clio.git.commits import (
     CommitDiff,
@@ -124,7 +134,7 @@ _MOST_TOKENS = 24_000
 _MAX_REVIEW_FILES = 200
 
 
-def review_meaning(shell: Shell, words: Sequence[str], *, staged_only: bool, window_tokens: int) -> Meaning:
+def expand_review(shell: Shell, words: Sequence[str], *, staged_only: bool, window_tokens: int) -> ExpandedCommand:
     """Return the request of a review. Raises UserError if there is no change to review, or for an unknown argument."""
     state = read_state(shell.loaded.project)
     what, difference = _difference(state, words, staged_only=staged_only)
@@ -143,11 +153,11 @@ def review_meaning(shell: Shell, words: Sequence[str], *, staged_only: bool, win
         if not fitted.is_whole
         else ""
     )
-    return Meaning(
+    return ExpandedCommand(
         text=f"{head}\n\n{fitted.text}{note}",
         source=f"git, {what}",
         tools=(),
-        lead="context/review",
+        lead_prompt="context/review",
         cap_tokens=_MOST_TOKENS,
     )
 
@@ -236,7 +246,7 @@ async def describe_branch(shell: Shell, base: str, file: str) -> CommandResult:
     if target is None:
         return CommandResult(text=told, verbatim=text, copy=text, data={"base": found.base, "text": text})
     await asyncio.to_thread(write_atomic, target, f"{text}\n".encode(), 0o644)
-    return CommandResult(text=f"{told} Written to {code(file)}.", data={"base": found.base, "file": str(target)})
+    return CommandResult(text=f"{told} Written to {quote_code(file)}.", data={"base": found.base, "file": str(target)})
 
 
 class _Found:
@@ -357,28 +367,28 @@ def _target(project: Path, file: str) -> Path:
 _STAGED, _FILE = "--staged", "--file"
 
 
-def commit(shell: Shell, argument: str) -> CommandResult:
+def start_commit(shell: Shell, argument: str) -> CommandResult:
     """Commit what is staged, or what the session changed, after the user has seen the message."""
-    return CommandResult(follow_up=GitWork(kind="commit", words=argument.strip()))
+    return CommandResult(follow_up=GitTask(kind="commit", instructions=argument.strip()))
 
 
-def describe(shell: Shell, argument: str) -> CommandResult:
+def start_pull_request(shell: Shell, argument: str) -> CommandResult:
     """Write title and text of a pull request for this branch."""
-    given = read(argument, valued=(_FILE,))
+    given = parse_options(argument, valued=(_FILE,))
     if len(given.words) > 1:
-        return refuse(f"/pr takes one branch to compare with, not {len(given.words)}; for example /pr main")
+        return make_refusal(f"/pr takes one branch to compare with, not {len(given.words)}; for example /pr main")
     base = given.words[0] if given.words else ""
-    return CommandResult(follow_up=GitWork(kind="pr", words=base, file=given.options.get(_FILE, "")))
+    return CommandResult(follow_up=GitTask(kind="pr", instructions=base, file=given.options.get(_FILE, "")))
 
 
-def review(shell: Shell, argument: str) -> CommandResult:
+def start_review(shell: Shell, argument: str) -> CommandResult:
     """Review a diff in a read-only turn."""
-    given = read(argument, switches=(_STAGED,))
+    given = parse_options(argument, switches=(_STAGED,))
 
-    async def make() -> Meaning:
+    async def make() -> ExpandedCommand:
         limits = await shell.provider.limits()
         work = partial(
-            review_meaning,
+            expand_review,
             shell,
             tuple(given.words),
             staged_only=_STAGED in given.options,
@@ -386,7 +396,7 @@ def review(shell: Shell, argument: str) -> CommandResult:
         )
         return await asyncio.to_thread(work)
 
-    return CommandResult(follow_up=MakePrompt(said=f"/review {argument}".rstrip(), make=make))
+    return CommandResult(follow_up=RunExpandedCommand(line=f"/review {argument}".rstrip(), expand=make))
 
 
 def _branches(shell: Shell) -> Iterable[Suggestion]:
@@ -409,23 +419,23 @@ GIT = (
         name="commit",
         argument="[WORDS]",
         summary="commit what is staged, or what this session changed; the message is shown before",
-        handler=commit,
-        yields=True,
+        handler=start_commit,
+        is_overridable=True,
     ),
     Command(
         name="review",
         argument="[RANGE | --staged | FILE ...]",
         summary="have a change looked at: what is not committed, or a range of commits; nothing is changed",
-        handler=review,
+        handler=start_review,
         suggest=_review_words,
-        yields=True,
+        is_overridable=True,
     ),
     Command(
         name="pr",
         argument="[BASE] [--file PATH]",
         summary="title and text for a pull request of this branch; nothing is pushed",
-        handler=describe,
-        yields=True,
+        handler=start_pull_request,
+        is_overridable=True,
         suggest=_branches,
     ),
 )

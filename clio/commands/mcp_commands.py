@@ -5,18 +5,18 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from clio.commands.arguments import read
+from clio.commands.arguments import parse_options
 from clio.commands.command import (
     Command,
     CommandResult,
-    MakePrompt,
-    Meaning,
+    ExpandedCommand,
+    RunExpandedCommand,
     Shell,
     Suggestion,
     Table,
     WaitFor,
-    code,
-    refuse,
+    make_refusal,
+    quote_code,
 )
 from clio.config.extension_files import (
     describe_server,
@@ -25,7 +25,8 @@ from clio.config.extension_files import (
     trust_added_server,
     user_mcp_file,
 )
-from clio.config.mcp_write import add_server, remove_server
+from clio.config.mcp_write import add_server as write_server
+from clio.config.mcp_write import remove_server as delete_server
 from clio.errors import ClioError, UsageError
 from clio.mcp.values import CallFailed, OfferedPrompt, ServerDown
 
@@ -51,36 +52,36 @@ class PromptCommands:
         name = f"mcp:{_ODD.sub('_', server)}:{_ODD.sub('_', prompt.name)}"
 
         def run(shell: Shell, argument: str) -> CommandResult:
-            given = fill(prompt, argument)
+            given = parse_prompt_arguments(prompt, argument)
             if lacking := [one.name for one in prompt.arguments if one.required and not given.get(one.name)]:
-                return refuse(f"/{name} needs {', '.join(lacking)}: write /{name} {usage(prompt)}")
+                return make_refusal(f"/{name} needs {', '.join(lacking)}: write /{name} {format_prompt_usage(prompt)}")
 
-            async def make() -> Meaning:
+            async def make() -> ExpandedCommand:
                 try:
                     reply = await self._servers.prompt(server, prompt.name, given)
                 except (CallFailed, ServerDown) as error:
                     raise ClioError(f"the MCP server {server!r} gives no prompt {prompt.name!r}: {error}") from None
                 safe = shell.redactor.redact(reply.text).text
-                return Meaning(text=safe, source=f"the MCP server {server}")
+                return ExpandedCommand(text=safe, source=f"the MCP server {server}")
 
-            return CommandResult(follow_up=MakePrompt(said=f"/{name} {argument}".rstrip(), make=make))
+            return CommandResult(follow_up=RunExpandedCommand(line=f"/{name} {argument}".rstrip(), expand=make))
 
         about = " ".join(prompt.description.split())[:120] or "a prompt"
         return Command(
             name=name,
-            argument=usage(prompt),
+            argument=format_prompt_usage(prompt),
             summary=f"{about} (of {server})",
             handler=run,
             source=f"the MCP server {server}",
         )
 
 
-def usage(prompt: OfferedPrompt) -> str:
+def format_prompt_usage(prompt: OfferedPrompt) -> str:
     """Return the arguments of a prompt as help shows them."""
     return " ".join(one.name.upper() if one.required else f"[{one.name.upper()}]" for one in prompt.arguments)
 
 
-def fill(prompt: OfferedPrompt, typed: str) -> dict[str, str]:
+def parse_prompt_arguments(prompt: OfferedPrompt, typed: str) -> dict[str, str]:
     """Assign typed text to a prompt's arguments: in order, or as `name=value`; the last argument takes the rest."""
     names = [one.name for one in prompt.arguments]
     given: dict[str, str] = {}
@@ -114,35 +115,35 @@ _ADD = "/mcp add NAME -- COMMAND [ARGUMENTS], or /mcp add NAME --url URL"
 _SECRET = re.compile(r"key|token|secret|passw|auth", re.IGNORECASE)
 
 
-def show(shell: Shell, argument: str) -> CommandResult:
+def show_servers(shell: Shell, argument: str) -> CommandResult:
     """List the servers and their cost in tokens, or describe one."""
-    given = read(argument, switches=("--check",))
+    given = parse_options(argument, switches=("--check",))
     if "--check" in given.options:
-        return CommandResult(follow_up=WaitFor(saying="asking the servers", work=lambda: _checked_list(shell)))
+        return CommandResult(follow_up=WaitFor(label="asking the servers", work=lambda: _checked_list(shell)))
     standings = shell.servers.list_statuses()
     if given.words:
         return _whole(_named(standings, given.words[0]), shell.servers)
     return _list(standings, shell.servers)
 
 
-def reload(shell: Shell, argument: str) -> CommandResult:
+def reload_servers(shell: Shell, argument: str) -> CommandResult:
     """Restart every server; the next request offers the tools they have then."""
     if argument:
-        return refuse("/mcp reload takes nothing; it starts every server anew")
+        return make_refusal("/mcp reload takes nothing; it starts every server anew")
 
     async def work() -> CommandResult:
         await shell.reload_servers()
         return _list(shell.servers.list_statuses(), shell.servers)
 
-    return CommandResult(follow_up=WaitFor(saying="starting the MCP servers", work=work))
+    return CommandResult(follow_up=WaitFor(label="starting the MCP servers", work=work))
 
 
-def test(shell: Shell, argument: str) -> CommandResult:
+def test_server(shell: Shell, argument: str) -> CommandResult:
     """Start another process of one server, and list what it offers, with timings."""
     name = argument.strip()
     server = _named(shell.servers.list_statuses(), name).server if name else None
     if server is None:
-        return refuse("Which server? Write /mcp test NAME; /mcp list shows those there are")
+        return make_refusal("Which server? Write /mcp test NAME; /mcp list shows those there are")
 
     async def work() -> CommandResult:
         servers = shell.servers.copy()
@@ -155,20 +156,20 @@ def test(shell: Shell, argument: str) -> CommandResult:
         finally:
             await servers.close()
 
-    return CommandResult(follow_up=WaitFor(saying=f"starting {server.name}", work=work))
+    return CommandResult(follow_up=WaitFor(label=f"starting {server.name}", work=work))
 
 
-def add(shell: Shell, argument: str) -> CommandResult:
+def add_server(shell: Shell, argument: str) -> CommandResult:
     """Add a server to the project's file or the user's."""
     head, _, command = f" {argument} ".partition(" -- ")
-    given = read(head, valued=("--url", "--scope", "--type"), repeated=("--env", "--header"))
-    words = read(f"-- {command}").words
+    given = parse_options(head, valued=("--url", "--scope", "--type"), repeated=("--env", "--header"))
+    words = parse_options(f"-- {command}").words
     if len(given.words) != 1 or bool(words) == ("--url" in given.options):
-        return refuse(f"Write {_ADD}")
+        return make_refusal(f"Write {_ADD}")
     scope = given.options.get("--scope", "project")
     if scope not in _SCOPES:
-        return refuse(f"--scope is project or user, not {scope!r}")
-    env, headers = _pairs(given.many, "--env", "="), _pairs(given.many, "--header", "=:")
+        return make_refusal(f"--scope is project or user, not {scope!r}")
+    env, headers = _pairs(given.repeated, "--env", "="), _pairs(given.repeated, "--header", "=:")
     fields = {
         "command": words[0] if words else None,
         "args": list(words[1:]) or None,
@@ -182,37 +183,42 @@ def add(shell: Shell, argument: str) -> CommandResult:
     path = user_mcp_file(shell.loaded.home) if own else project_mcp_file(shell.loaded.main_project)
     checked = make_server(given.words[0], said, str(path), own=own)
     if shell.config.incognito:
-        return refuse("An incognito clio stores nothing; start without --incognito.")
-    add_server(path, checked)
+        return make_refusal("An incognito clio stores nothing; start without --incognito.")
+    write_server(path, checked)
     if not own:
         trust_added_server(shell.loaded.home, shell.loaded.main_project, checked.name)
     text = (
-        f"{code(checked.name)} stands in {code(str(path))}; clio has it from its next start. "
+        f"{quote_code(checked.name)} stands in {quote_code(str(path))}; clio has it from its next start. "
         f"`/mcp test {checked.name}` tries it."
     )
     if literal := next(
         (key for key, value in {**env, **headers}.items() if _SECRET.search(key) and "${" not in value), ""
     ):
-        text += f" The value of {code(literal)} is in that file now; `${{NAME}}` would take it from the environment."
+        text += (
+            f" The value of {quote_code(literal)} is in that file now; `${{NAME}}` would take it from the environment."
+        )
     return CommandResult(text=text, data={"name": checked.name, "file": str(path)})
 
 
-def remove(shell: Shell, argument: str) -> CommandResult:
+def remove_server(shell: Shell, argument: str) -> CommandResult:
     """Remove a server from its file."""
-    given = read(argument, valued=("--scope",))
+    given = parse_options(argument, valued=("--scope",))
     scope = given.options.get("--scope")
     if len(given.words) != 1 or (scope is not None and scope not in _SCOPES):
-        return refuse("Write /mcp remove NAME, with --scope project or --scope user where both files have it")
+        return make_refusal("Write /mcp remove NAME, with --scope project or --scope user where both files have it")
     name = given.words[0]
     files = {"project": project_mcp_file(shell.loaded.main_project), "user": user_mcp_file(shell.loaded.home)}
     for one in (scope,) if scope else _SCOPES:
-        if remove_server(files[one], name):
-            text = f"{code(name)} is no longer in {code(str(files[one]))}; clio is without it from its next start."
+        if delete_server(files[one], name):
+            text = (
+                f"{quote_code(name)} is no longer in {quote_code(str(files[one]))}; clio is without "
+                "it from its next start."
+            )
             return CommandResult(text=text, data={"name": name, "file": str(files[one])})
     standing = next((one for one in shell.servers.list_statuses() if one.server.name == name), None)
     if standing is not None:
-        return refuse(f"{name!r} stands in {standing.server.where}; take it out there by hand")
-    return refuse(f"There is no MCP server {name!r}; /mcp list shows those there are")
+        return make_refusal(f"{name!r} stands in {standing.server.where}; take it out there by hand")
+    return make_refusal(f"There is no MCP server {name!r}; /mcp list shows those there are")
 
 
 def suggest_servers(shell: Shell) -> Iterable[Suggestion]:
@@ -248,7 +254,9 @@ def _list(standings: "Sequence[ServerStatus]", servers: "McpServers") -> Command
         for one in standings
     )
     columns = ("server", "state", "tools", "tokens", "resources", "prompts", "what it is")
-    return CommandResult(text="\n".join(told), table=Table(columns=columns, rows=rows, wide=6, cut=True), data=data)
+    return CommandResult(
+        text="\n".join(told), table=Table(columns=columns, rows=rows, wide_column=6, is_truncated=True), data=data
+    )
 
 
 def _whole(standing: "ServerStatus", servers: "McpServers", took_s: float | None = None) -> CommandResult:
@@ -271,7 +279,7 @@ def _whole(standing: "ServerStatus", servers: "McpServers", took_s: float | None
             rows.append(("tool", f"{name or tool.name}{left_out}: {_first_line(tool.description)}"))
         rows += [("resource", f"@{server.name}:{one.uri} {one.name}".rstrip()) for one in catalog.resources]
         rows += [("prompt", f"/mcp:{server.name}:{one.name} {_first_line(one.description)}") for one in catalog.prompts]
-    table = Table(columns=("what", "value"), rows=tuple(row for row in rows if row[1]), wide=1)
+    table = Table(columns=("what", "value"), rows=tuple(row for row in rows if row[1]), wide_column=1)
     return CommandResult(table=table, data=_data(standing, servers) | {"seconds": seconds})
 
 
@@ -324,31 +332,37 @@ MCP = (
     Command(
         name="mcp",
         summary="the servers whose tools the model has",
-        handler=show,
+        handler=show_servers,
         subcommands=(
-            Command(name="list", argument="[--check]", summary="every server; --check starts each", handler=show),
-            Command(name="show", argument="NAME", summary="all of one server", handler=show, suggest=suggest_servers),
+            Command(
+                name="list", argument="[--check]", summary="every server; --check starts each", handler=show_servers
+            ),
+            Command(
+                name="show", argument="NAME", summary="all of one server", handler=show_servers, suggest=suggest_servers
+            ),
             Command(
                 name="add",
                 argument="NAME [--env K=V] [--header K=V] [--scope project|user] --url URL | -- COMMAND ...",
                 summary="use a further server",
-                handler=add,
+                handler=add_server,
             ),
             Command(
                 name="remove",
                 argument="NAME [--scope project|user]",
                 summary="use it no longer",
-                handler=remove,
+                handler=remove_server,
                 suggest=suggest_servers,
             ),
             Command(
                 name="test",
                 argument="NAME",
                 summary="start it and list what it offers",
-                handler=test,
+                handler=test_server,
                 suggest=suggest_servers,
             ),
-            Command(name="reload", summary="start all anew; the model has what they offer then", handler=reload),
+            Command(
+                name="reload", summary="start all anew; the model has what they offer then", handler=reload_servers
+            ),
         ),
     ),
 )

@@ -16,8 +16,8 @@ from clio.commands.command import (
     RunPrompt,
     Shell,
     Suggestion,
-    code,
-    refuse,
+    make_refusal,
+    quote_code,
 )
 from clio.errors import UsageError
 from clio.sessions.state import Todo, TodoStatus
@@ -38,7 +38,7 @@ Move, reword, delete and add lines as you like; nothing left means no list.
 """
 
 
-def to_markdown(todos: tuple[Todo, ...]) -> str:
+def format_todos_as_markdown(todos: tuple[Todo, ...]) -> str:
     """Return one line per item, with its note indented below it."""
     lines: list[str] = []
     for todo in todos:
@@ -47,7 +47,7 @@ def to_markdown(todos: tuple[Todo, ...]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def from_markdown(text: str, old: tuple[Todo, ...]) -> tuple[Todo, ...]:
+def parse_todos_from_markdown(text: str, old: tuple[Todo, ...]) -> tuple[Todo, ...]:
     """Parse an edited checklist. Items keep their ids from `old`, even if reworded; new items get new ids.
 
     Headings and comments are ignored. Raises UsageError for an unknown mark, and for two items in progress.
@@ -105,62 +105,62 @@ def _numbers(before: list[str], after: list[str], ids: list[int]) -> list[int]:
     return made
 
 
-def show(shell: Shell, argument: str) -> CommandResult:
+def show_todos(shell: Shell, argument: str) -> CommandResult:
     """Show the list, or how to fill it."""
-    return listed(shell)
+    return make_todo_result(shell)
 
 
-def show_all(shell: Shell, argument: str) -> CommandResult:
+def show_all_todos(shell: Shell, argument: str) -> CommandResult:
     """Show the list with every item."""
-    return listed(shell, whole=True)
+    return make_todo_result(shell, whole=True)
 
 
-def add(shell: Shell, argument: str) -> CommandResult:
+def add_todo(shell: Shell, argument: str) -> CommandResult:
     """Append an item to the list."""
     if not argument:
-        return refuse("A todo needs words: write /todo add TEXT")
+        return make_refusal("A todo needs words: write /todo add TEXT")
     title = " ".join(shell.redactor.redact(argument).text.split())
     number = max((todo.id for todo in shell.session.todos), default=0) + 1
     todo = Todo(id=number, title=title, status="pending")
     shell.session.set_todos((*shell.session.todos, todo))
-    return CommandResult(text=f"Todo {number}: {code(title)}", data=msgspec.to_builtins(todo))
+    return CommandResult(text=f"Todo {number}: {quote_code(title)}", data=msgspec.to_builtins(todo))
 
 
-def done(shell: Shell, argument: str) -> CommandResult:
+def finish_todo(shell: Shell, argument: str) -> CommandResult:
     """Mark an item as done by its number."""
     todo = _find(shell.session, argument)
     if todo is None:
         numbers = ", ".join(str(todo.id) for todo in shell.session.todos) or "none, the list is empty"
-        return refuse(f"There is no todo {argument!r}; the numbers are {numbers}")
+        return make_refusal(f"There is no todo {argument!r}; the numbers are {numbers}")
     ticked = msgspec.structs.replace(todo, status="completed")
     shell.session.set_todos(tuple(ticked if other.id == todo.id else other for other in shell.session.todos))
-    return CommandResult(text=f"Done: {code(todo.title)}", data=msgspec.to_builtins(ticked))
+    return CommandResult(text=f"Done: {quote_code(todo.title)}", data=msgspec.to_builtins(ticked))
 
 
-def edit(shell: Shell, argument: str) -> CommandResult:
+def edit_todos(shell: Shell, argument: str) -> CommandResult:
     """Edit the whole list in the user's editor."""
-    text = to_markdown(shell.session.todos) + HELP
-    return CommandResult(follow_up=EditText(text=text, then=partial(store_edited, shell)))
+    text = format_todos_as_markdown(shell.session.todos) + HELP
+    return CommandResult(follow_up=EditText(text=text, then=partial(store_edited_todos, shell)))
 
 
-def store_edited(shell: Shell, text: str) -> CommandResult:
+def store_edited_todos(shell: Shell, text: str) -> CommandResult:
     """Replace the list by an edited checklist, and show it."""
     try:
-        todos = from_markdown(shell.redactor.redact(text).text, shell.session.todos)
+        todos = parse_todos_from_markdown(shell.redactor.redact(text).text, shell.session.todos)
     except UsageError as error:
-        return refuse(f"{error}; the list stays as it was")
+        return make_refusal(f"{error}; the list stays as it was")
     shell.session.set_todos(todos)
-    return listed(shell, whole=True)
+    return make_todo_result(shell, whole=True)
 
 
-def clear(shell: Shell, argument: str) -> CommandResult:
+def clear_todos(shell: Shell, argument: str) -> CommandResult:
     """Clear the list."""
     count = len(shell.session.todos)
     shell.session.set_todos(())
     return CommandResult(text=f"{count} {'todo' if count == 1 else 'todos'} removed.", data={"removed": count})
 
 
-def listed(shell: Shell, *, whole: bool = False) -> CommandResult:
+def make_todo_result(shell: Shell, *, whole: bool = False) -> CommandResult:
     """Return the list as a result, drawn by the screen. whole: show every item."""
     todos = shell.session.todos
     if not todos:
@@ -168,7 +168,7 @@ def listed(shell: Shell, *, whole: bool = False) -> CommandResult:
     return CommandResult(todos=todos, todos_whole=whole, data=msgspec.to_builtins(todos))
 
 
-def open_todos(shell: Shell) -> Iterable[Suggestion]:
+def suggest_open_todos(shell: Shell) -> Iterable[Suggestion]:
     """Complete the numbers of open items."""
     for todo in shell.session.todos:
         if todo.status != "completed":
@@ -183,13 +183,13 @@ TODO = (
     Command(
         name="todo",
         summary="the session's list of work",
-        handler=show,
+        handler=show_todos,
         subcommands=(
-            Command(name="add", argument="TEXT", summary="add a todo", handler=add),
-            Command(name="done", argument="N", summary="tick one off", handler=done, suggest=open_todos),
-            Command(name="edit", summary="change the list in your editor, as a checklist", handler=edit),
-            Command(name="all", summary="the list with nothing folded", handler=show_all),
-            Command(name="clear", summary="empty the list", handler=clear),
+            Command(name="add", argument="TEXT", summary="add a todo", handler=add_todo),
+            Command(name="done", argument="N", summary="tick one off", handler=finish_todo, suggest=suggest_open_todos),
+            Command(name="edit", summary="change the list in your editor, as a checklist", handler=edit_todos),
+            Command(name="all", summary="the list with nothing folded", handler=show_all_todos),
+            Command(name="clear", summary="empty the list", handler=clear_todos),
         ),
     ),
 )
@@ -203,7 +203,7 @@ _WORDS = {
 }
 
 
-def plan(shell: Shell, argument: str) -> CommandResult:
+def change_plan_mode(shell: Shell, argument: str) -> CommandResult:
     """Enter plan mode, optionally with a message for the model; in plan mode, review the plan."""
     match argument.lower():
         case "":
@@ -221,7 +221,7 @@ def plan(shell: Shell, argument: str) -> CommandResult:
 
 def edit_plan(shell: Shell) -> EditText:
     """Return the follow-up that opens the plan in the editor and stores the result."""
-    return EditText(text=to_markdown(shell.session.todos) + HELP, then=partial(store_edited, shell))
+    return EditText(text=format_todos_as_markdown(shell.session.todos) + HELP, then=partial(store_edited_todos, shell))
 
 
 def _enter_or_review(shell: Shell) -> CommandResult:
@@ -235,17 +235,17 @@ def _enter_or_review(shell: Shell) -> CommandResult:
 
 def _leave(shell: Shell) -> CommandResult:
     if not shell.planning.is_on:
-        return refuse(f"Plan mode is not on; the approval mode is {code(shell.policy.mode)}")
+        return make_refusal(f"Plan mode is not on; the approval mode is {quote_code(shell.policy.mode)}")
     shell.planning.set_mode(shell.planning.before)
     stays = " The list stays; `/todo` shows it." if shell.session.todos else ""
     mode = shell.policy.mode
-    return CommandResult(text=f"Plan mode is off, approval mode {code(mode)}.{stays}", data={"mode": mode})
+    return CommandResult(text=f"Plan mode is off, approval mode {quote_code(mode)}.{stays}", data={"mode": mode})
 
 
 def _edit(shell: Shell) -> CommandResult:
     """Show the edited plan; in plan mode, review it again."""
     if not shell.session.todos:
-        return refuse(f"{NO_PLAN}, or write one with /todo edit")
+        return make_refusal(f"{NO_PLAN}, or write one with /todo edit")
     step = edit_plan(shell)
 
     def then(text: str) -> CommandResult:
@@ -260,9 +260,9 @@ def _edit(shell: Shell) -> CommandResult:
 def _go(shell: Shell) -> CommandResult:
     from_mode = shell.planning.before if shell.planning.is_on else shell.policy.mode
     if all(todo.status == "completed" for todo in shell.session.todos):
-        return refuse(f"{NO_PLAN}" if not shell.session.todos else "Everything in the plan is done")
+        return make_refusal(f"{NO_PLAN}" if not shell.session.todos else "Everything in the plan is done")
     return CommandResult(
-        text=f"Carrying out the plan, approval mode {code(from_mode)}.",
+        text=f"Carrying out the plan, approval mode {quote_code(from_mode)}.",
         follow_up=RunPrompt(text=shell.planning.approve(from_mode)),
         data={"mode": from_mode},
     )
@@ -277,7 +277,7 @@ PLAN = (
         name="plan",
         argument="[TEXT | go | edit | off]",
         summary="look and propose first: only reads run until you approve a plan",
-        handler=plan,
+        handler=change_plan_mode,
         suggest=_suggest,
     ),
 )

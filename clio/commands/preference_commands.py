@@ -5,8 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from clio.commands.arguments import Given, as_number, count_of, nearest, read
-from clio.commands.command import Command, CommandResult, Confirm, Shell, Suggestion, SuggestWord, Table, code, refuse
+from clio.commands.arguments import ParsedArguments, parse_count, parse_number, parse_options, suggest_name
+from clio.commands.command import (
+    Command,
+    CommandResult,
+    Confirm,
+    Shell,
+    Suggestion,
+    SuggestWord,
+    Table,
+    make_refusal,
+    quote_code,
+)
 from clio.commands.memory.memory_text import ago, by_user, date, remembers, short_age, short_id
 from clio.config.paths import home_config
 from clio.config.yaml_edit import store_setting
@@ -37,7 +47,7 @@ from clio.text.scoring import (
 _MAX_SUGGESTED = 60
 
 
-def pref_table(preferences: Iterable[Weighed], now: float) -> Table:
+def make_preference_table(preferences: Iterable[Weighed], now: float) -> Table:
     """Return a table of preferences in the given order; `now` in seconds since the epoch."""
     rows = tuple(
         (
@@ -45,16 +55,16 @@ def pref_table(preferences: Iterable[Weighed], now: float) -> Table:
             one.record.content,
             f"{one.score:g}",
             f"{one.weight:.1f}",
-            standing(one),
+            describe_strength(one),
             ", ".join(one.record.scenarios),
             short_age(now, one.record.seen),
         )
         for one in preferences
     )
-    return Table(columns=("id", "what", "score", "weight", "is", "for", "age"), rows=rows, wide=1)
+    return Table(columns=("id", "what", "score", "weight", "is", "for", "age"), rows=rows, wide_column=1)
 
 
-def standing(one: Weighed) -> str:
+def describe_strength(one: Weighed) -> str:
     """Return the kind of a preference: hard limit; rule if stated as one; else liked, neutral or disliked, by its
     score.
     """
@@ -63,7 +73,7 @@ def standing(one: Weighed) -> str:
     return "rule" if one.record.explicit else describe_score(one.score)
 
 
-def pref_data(one: Weighed) -> dict[str, Any]:
+def make_preference_data(one: Weighed) -> dict[str, Any]:
     """Return a preference in JSON types; times in seconds since the epoch."""
     record = one.record
     return {
@@ -92,28 +102,28 @@ def _source(record: MemoryRecord) -> str:
     return "analysis"
 
 
-def weighed(preferences: Preferences, id: str) -> Weighed:
+def find_weighed(preferences: Preferences, id: str) -> Weighed:
     """Return the preference of that id, which must exist, with its weight."""
     return next(one for one in preferences.all() if one.record.id == id)
 
 
-def bands_named(text: str) -> tuple[str, ...]:
+def parse_bands(text: str) -> tuple[str, ...]:
     """Parse band names such as "taboo,like". Raises UsageError listing the valid names."""
     try:
-        return tuple(dict.fromkeys(resolve_band_name(name) for name in parted(text)))
+        return tuple(dict.fromkeys(resolve_band_name(name) for name in split_list(text)))
     except ValueError as error:
         raise UsageError(f"{error}; also {', '.join(BAND_ALIASES)}") from error
 
 
-def parted(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     """Split a list at commas, without empty parts."""
     return [part for raw in text.split(",") if (part := " ".join(raw.split()))]
 
 
-def score_of(given: Given, option: str) -> float | None:
+def parse_score(given: ParsedArguments, option: str) -> float | None:
     """Return the score given by an option, if any. Raises UsageError unless it is from 0 to 10."""
     raw = given.options.get(option)
-    return None if raw is None else as_number(raw.replace("%", "?"), option, low=0, high=10)
+    return None if raw is None else parse_number(raw.replace("%", "?"), option, low=0, high=10)
 
 
 def suggest_prefs(shell: Shell, argument: str) -> Iterable[Suggestion]:
@@ -130,7 +140,7 @@ def suggest_several_prefs(shell: Shell, argument: str) -> Iterable[Suggestion]:
 
 def suggest_items(shell: Shell) -> Iterable[Suggestion]:
     """Complete the items themselves, highest weight first."""
-    return [Suggestion(text=one.record.content, note=standing(one)) for one in _known(shell)][:_MAX_SUGGESTED]
+    return [Suggestion(text=one.record.content, note=describe_strength(one)) for one in _known(shell)][:_MAX_SUGGESTED]
 
 
 def suggest_filters(*options: str) -> SuggestWord:
@@ -195,20 +205,20 @@ _NOTHING = "No preferences yet. `/prefs add ITEM` adds one; clio also remembers 
 
 
 @remembers
-def top(shell: Shell, argument: str) -> CommandResult:
+def show_top_preferences(shell: Shell, argument: str) -> CommandResult:
     """Show the preferences with the highest weight; changes nothing."""
-    given = read(argument, valued=("--type", "--scenario"), short=_SHORT)
+    given = parse_options(argument, valued=("--type", "--scenario"), short=_SHORT)
     if len(given.words) > 1:
-        return refuse(f"/prefs top takes a number, not {given.text!r}; /prefs recall looks for words")
-    number = count_of(given.words[0], "/prefs top") if given.words else DEFAULT_TOP
+        return make_refusal(f"/prefs top takes a number, not {given.text!r}; /prefs recall looks for words")
+    number = parse_count(given.words[0], "/prefs top") if given.words else DEFAULT_TOP
     found = shell.memory.preferences.recall("", types=_types(given), scenario=given.options.get("--scenario"))
     return _listed(shell, found[:number], given, of=len(found))
 
 
 @remembers
-def recall(shell: Shell, argument: str) -> CommandResult:
+def recall_preferences(shell: Shell, argument: str) -> CommandResult:
     """Search item, reason and keywords for a text; highest weight first."""
-    given = read(
+    given = parse_options(
         argument,
         switches=("--touch", "--no-touch"),
         valued=("--type", "--scenario", "--min-score", "--limit"),
@@ -219,20 +229,20 @@ def recall(shell: Shell, argument: str) -> CommandResult:
         given.text,
         types=_types(given),
         scenario=given.options.get("--scenario"),
-        min_score=score_of(given, "--min-score"),
-        limit=None if limit is None else count_of(limit, "--limit"),
+        min_score=parse_score(given, "--min-score"),
+        limit=None if limit is None else parse_count(limit, "--limit"),
         touch="--touch" in given.options,
     )
     return _listed(shell, found, given)
 
 
 @remembers
-def show(shell: Shell, argument: str) -> CommandResult:
+def show_preferences(shell: Shell, argument: str) -> CommandResult:
     """Show all preferences, as a table or as text for another program, or one in full."""
-    given = read(argument, valued=("--format",))
+    given = parse_options(argument, valued=("--format",))
     form = given.options.get("--format", "table").lower()
     if form not in _FORMATS:
-        return refuse(f"--format takes {' or '.join(_FORMATS)}, not {form!r}; --json prints JSON")
+        return make_refusal(f"--format takes {' or '.join(_FORMATS)}, not {form!r}; --json prints JSON")
     if given.text:
         return _one(shell, given.text)
     everything = shell.memory.preferences.all()
@@ -243,10 +253,10 @@ def show(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def keywords(shell: Shell, argument: str) -> CommandResult:
+def show_keywords(shell: Shell, argument: str) -> CommandResult:
     """List every keyword with its number of preferences."""
     if argument:
-        return refuse("/prefs keywords takes nothing; /prefs recall WORD looks for one")
+        return make_refusal("/prefs keywords takes nothing; /prefs recall WORD looks for one")
     found = shell.memory.preferences.keywords()
     if not found:
         return CommandResult(text="No preference has keywords; `/prefs update ID --keywords a,b` gives some.", data={})
@@ -255,10 +265,10 @@ def keywords(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def scenarios(shell: Shell, argument: str) -> CommandResult:
+def show_scenarios(shell: Shell, argument: str) -> CommandResult:
     """List the task types with their number of preferences."""
     if argument:
-        return refuse("/prefs scenarios takes nothing; /scenario NAME says what the work at hand is")
+        return make_refusal("/prefs scenarios takes nothing; /scenario NAME says what the work at hand is")
     preferences = shell.memory.preferences
     book, used = preferences.book, preferences.scenarios()
     rows = tuple(
@@ -272,15 +282,15 @@ def scenarios(shell: Shell, argument: str) -> CommandResult:
         },
         "problem": book.problem,
     }
-    table = Table(columns=("scenario", "preferences", "also called", "words"), rows=rows, wide=3)
+    table = Table(columns=("scenario", "preferences", "also called", "words"), rows=rows, wide_column=3)
     return CommandResult(text=f"{book.problem}." if book.problem else "", table=table, data=data)
 
 
 @remembers
-def info(shell: Shell, argument: str) -> CommandResult:
+def show_preference_info(shell: Shell, argument: str) -> CommandResult:
     """Show where preferences are stored, how many of each kind, and how they decay."""
     if argument:
-        return refuse("/prefs info takes nothing")
+        return make_refusal("/prefs info takes nothing")
     preferences = shell.memory.preferences
     everything = preferences.all()
     bands = dict.fromkeys(SCORE_BANDS, 0)
@@ -310,20 +320,20 @@ def info(shell: Shell, argument: str) -> CommandResult:
     }
     return CommandResult(
         text="Bands overlap, so one preference may count twice.",
-        table=Table(columns=("", ""), rows=rows, wide=1),
+        table=Table(columns=("", ""), rows=rows, wide_column=1),
         data=data,
     )
 
 
 def _one(shell: Shell, wanted: str) -> CommandResult:
     preferences = shell.memory.preferences
-    one = weighed(preferences, preferences.find(wanted).id)
+    one = find_weighed(preferences, preferences.find(wanted).id)
     record = one.record
     said = {"user": "you", "model": "the model", "tool": "a tool"}
     by = said[record.provenance.asserted_by] if record.provenance else "unknown"
     rows = [
         ("what", record.content),
-        ("score", f"{one.score:g}, {standing(one)} ({', '.join(one.bands)})"),
+        ("score", f"{one.score:g}, {describe_strength(one)} ({', '.join(one.bands)})"),
         ("weight", f"{one.weight:.2f} now, fading {one.coefficient:.2f}"),
         ("reason", record.reason),
         ("keywords", ", ".join(record.keywords)),
@@ -335,34 +345,34 @@ def _one(shell: Shell, wanted: str) -> CommandResult:
             f"{date(record.seen)} ({ago(time.time(), record.seen)}), {format_count(record.touch_count, 'use')}",
         ),
     ]
-    table = Table(columns=("id", record.id), rows=tuple(row for row in rows if row[1]), wide=1)
-    return CommandResult(table=table, data=pref_data(one))
+    table = Table(columns=("id", record.id), rows=tuple(row for row in rows if row[1]), wide_column=1)
+    return CommandResult(table=table, data=make_preference_data(one))
 
 
-def _listed(shell: Shell, found: Sequence[Weighed], given: Given, of: int | None = None) -> CommandResult:
+def _listed(shell: Shell, found: Sequence[Weighed], given: ParsedArguments, of: int | None = None) -> CommandResult:
     preferences = shell.memory.preferences
-    data = [pref_data(one) for one in found]
+    data = [make_preference_data(one) for one in found]
     hint = _scenario_hint(shell, given)
     if not found:
         nothing = f"No matching preferences. {hint}".strip() if preferences.all() else _NOTHING
         return CommandResult(text=nothing, data=data)
     shown = f"{format_count(of, 'preference')}, {len(found)} shown." if of and of > len(found) else ""
     text = " ".join(part for part in (shown or f"{format_count(len(found), 'preference')}.", hint) if part)
-    return CommandResult(text=text, table=pref_table(found, time.time()), data=data)
+    return CommandResult(text=text, table=make_preference_table(found, time.time()), data=data)
 
 
-def _scenario_hint(shell: Shell, given: Given) -> str:
+def _scenario_hint(shell: Shell, given: ParsedArguments) -> str:
     """Return a list of known task types if an unknown one was given."""
     name = given.options.get("--scenario")
     book = shell.memory.preferences.book
     if name is None or book.knows(name) or name.lower() in shell.memory.preferences.scenarios():
         return ""
-    return f"There is no scenario {code(name)}; {nearest(name, book.names)}"
+    return f"There is no scenario {quote_code(name)}; {suggest_name(name, book.names)}"
 
 
-def _types(given: Given) -> tuple[str, ...]:
+def _types(given: ParsedArguments) -> tuple[str, ...]:
     raw = given.options.get("--type")
-    return () if raw is None or not parted(raw) else bands_named(raw)
+    return () if raw is None or not split_list(raw) else parse_bands(raw)
 
 
 ALWAYS_SCORE, NEVER_SCORE = 10.0, 0.5
@@ -374,9 +384,9 @@ _TOUCHES: dict[Touch, str] = {
 
 
 @remembers
-def add(shell: Shell, argument: str) -> CommandResult:
+def add_preference(shell: Shell, argument: str) -> CommandResult:
     """Add a preference, or reinforce the existing one of that name."""
-    given = read(
+    given = parse_options(
         argument,
         switches=("--rule",),
         valued=("--score", "--reason", "--keywords", "--scenarios", "--importance"),
@@ -385,7 +395,7 @@ def add(shell: Shell, argument: str) -> CommandResult:
     item, reason = _item_and_reason(shell, given)
     stance = stance_of(item)
     by_words = {"never": NEVER_SCORE, "always": ALWAYS_SCORE}.get(stance or "", DEFAULT_SCORE)
-    given_score = score_of(given, "--score")
+    given_score = parse_score(given, "--score")
     score = by_words if given_score is None else given_score
     explicit = "--rule" in given.options or stance is not None or score <= HARD_LIMIT_SCORE
     importance = given.options.get("--importance")
@@ -397,91 +407,98 @@ def add(shell: Shell, argument: str) -> CommandResult:
         keywords=_list(shell, given, "--keywords") or (),
         scenarios=_list(shell, given, "--scenarios") or (),
         explicit=explicit,
-        importance=None if importance is None else as_number(importance, "--importance", low=0, high=1),
+        importance=None if importance is None else parse_number(importance, "--importance", low=0, high=1),
         provenance=by_user(shell),
     )
-    one = weighed(preferences, done.record.id)
-    data = {"action": done.action, "preference": pref_data(one)}
+    one = find_weighed(preferences, done.record.id)
+    data = {"action": done.action, "preference": make_preference_data(one)}
     return CommandResult(
-        text=f"{_added(done, score)}: {code(done.record.content)}, score {one.score:g}, {standing(one)}, id "
-        f"{short_id(one.record)}.{_note_score(done, score)}{_note_limit(shell, done)} `/memory undo` takes that back.",
+        text=f"{_added(done, score)}: {quote_code(done.record.content)}, score {one.score:g}, "
+        f"{describe_strength(one)}, id {short_id(one.record)}."
+        f"{_note_score(done, score)}{_note_limit(shell, done)} `/memory undo` takes that back.",
         data=data,
     )
 
 
 @remembers
-def update(shell: Shell, argument: str) -> CommandResult:
+def update_preference(shell: Shell, argument: str) -> CommandResult:
     """Set the given fields of one preference."""
-    given = read(argument, valued=("--item", "--reason", "--score", "--keywords", "--scenarios"), short=_SHORT)
+    given = parse_options(argument, valued=("--item", "--reason", "--score", "--keywords", "--scenarios"), short=_SHORT)
     if not given.text:
-        return refuse("Which preference? Write /prefs update ID --score 8; /prefs shows the ids")
+        return make_refusal("Which preference? Write /prefs update ID --score 8; /prefs shows the ids")
     preferences = shell.memory.preferences
     before = preferences.find(given.text)
     fields: dict[str, Any] = {
         "item": _clean(shell, given.options.get("--item")),
         "reason": _clean(shell, given.options.get("--reason")),
-        "score": score_of(given, "--score"),
+        "score": parse_score(given, "--score"),
         "keywords": _list(shell, given, "--keywords"),
         "scenarios": _list(shell, given, "--scenarios"),
     }
     if all(value is None for value in fields.values()):
-        return refuse("Nothing to change was given; name one of --item, --reason, --score, --keywords, --scenarios")
+        return make_refusal(
+            "Nothing to change was given; name one of --item, --reason, --score, --keywords, --scenarios"
+        )
     after = preferences.update(before.id, **fields)
-    one = weighed(preferences, after.id)
+    one = find_weighed(preferences, after.id)
     return CommandResult(
-        text=f"Changed: {code(after.content)}, score {one.score:g}, {standing(one)}. `/memory undo` takes that back.",
-        data=pref_data(one),
+        text=(
+            f"Changed: {quote_code(after.content)}, score {one.score:g}, {describe_strength(one)}. "
+            "`/memory undo` takes that back."
+        ),
+        data=make_preference_data(one),
     )
 
 
 @remembers
-def apply(shell: Shell, argument: str) -> CommandResult:
+def apply_preference(shell: Shell, argument: str) -> CommandResult:
     """Record which preferences were used; each is reinforced at most once in twelve hours."""
-    words = read(argument).words
+    words = parse_options(argument).words
     if not words:
-        return refuse("Which were used? Write /prefs apply ID, or several ids; /prefs shows them")
+        return make_refusal("Which were used? Write /prefs apply ID, or several ids; /prefs shows them")
     preferences = shell.memory.preferences
     ids = {word: _id(shell, word) for word in dict.fromkeys(words)}
     results = dict(preferences.apply(list(ids.values())))
     rows = tuple((word, _TOUCHES[results[id]]) for word, id in ids.items())
     data = [{"id": id, "status": status} for id, status in results.items()]
     touched = sum(status == "touched" for status in results.values())
-    table = Table(columns=("id", ""), rows=rows, wide=1)
+    table = Table(columns=("id", ""), rows=rows, wide_column=1)
     return CommandResult(text=f"{format_count(touched, 'preference')} confirmed.", table=table, data=data)
 
 
 @remembers
-def touch(shell: Shell, argument: str) -> CommandResult:
+def touch_preferences(shell: Shell, argument: str) -> CommandResult:
     """Record the use of one preference, found by its text."""
-    item = read(argument).text
+    item = parse_options(argument).text
     if not item:
-        return refuse("Which preference? Write /prefs touch ITEM; /prefs apply takes ids")
+        return make_refusal("Which preference? Write /prefs touch ITEM; /prefs apply takes ids")
     status = shell.memory.preferences.touch(item)
     if status == "not_found":
-        return refuse(f"There is no preference {item!r}; /prefs recall looks for words, /prefs apply takes ids")
-    return CommandResult(text=f"{code(item)}: {_TOUCHES[status]}.", data={"item": item, "status": status})
+        return make_refusal(f"There is no preference {item!r}; /prefs recall looks for words, /prefs apply takes ids")
+    return CommandResult(text=f"{quote_code(item)}: {_TOUCHES[status]}.", data={"item": item, "status": status})
 
 
 @remembers
-def remove(shell: Shell, argument: str) -> CommandResult:
+def remove_preferences(shell: Shell, argument: str) -> CommandResult:
     """Move a preference to the archive."""
-    wanted = read(argument).text
+    wanted = parse_options(argument).text
     if not wanted:
-        return refuse("Which preference? Write /prefs remove ID, or its words; /prefs shows them")
+        return make_refusal("Which preference? Write /prefs remove ID, or its words; /prefs shows them")
     preferences = shell.memory.preferences
-    one = weighed(preferences, preferences.find(wanted).id)
+    one = find_weighed(preferences, preferences.find(wanted).id)
     preferences.remove(one.record.id)
     return CommandResult(
-        text=f"Removed: {code(one.record.content)}. `/memory undo` brings it back.", data={"removed": pref_data(one)}
+        text=f"Removed: {quote_code(one.record.content)}. `/memory undo` brings it back.",
+        data={"removed": make_preference_data(one)},
     )
 
 
 @remembers
-def clear(shell: Shell, argument: str) -> CommandResult:
+def clear_preferences(shell: Shell, argument: str) -> CommandResult:
     """Move all preferences to the archive; asks first."""
-    given = read(argument, switches=("--yes",))
+    given = parse_options(argument, switches=("--yes",))
     if given.words:
-        return refuse("/prefs clear takes only --yes; /prefs remove takes one out")
+        return make_refusal("/prefs clear takes only --yes; /prefs remove takes one out")
     preferences = shell.memory.preferences
     everything = preferences.all()
     if not everything:
@@ -498,11 +515,11 @@ def clear(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def _item_and_reason(shell: Shell, given: Given) -> tuple[str, str]:
+def _item_and_reason(shell: Shell, given: ParsedArguments) -> tuple[str, str]:
     """Return item and reason: text without quotes is the item; of quoted texts, the first is the item, the second the
     reason.
     """
-    quoted = given.typed.split() != list(given.words)
+    quoted = given.words_as_typed.split() != list(given.words)
     reason = given.options.get("--reason", "")
     item = given.text
     if quoted and len(given.words) == 2:
@@ -535,7 +552,7 @@ def _note_limit(shell: Shell, done: Saved) -> str:
     about = thing(done.record.content)
     limits = [limit for limit in shell.memory.preferences.hard_limits() if thing(limit.content) == about]
     others = [limit.content for limit in limits if limit.id != done.record.id]
-    return f" The hard limit {code(others[0])} stands all the same." if others else ""
+    return f" The hard limit {quote_code(others[0])} stands all the same." if others else ""
 
 
 def _id(shell: Shell, word: str) -> str:
@@ -550,25 +567,25 @@ def _clean(shell: Shell, text: str | None) -> str | None:
     return None if text is None else shell.redactor.redact(text).text
 
 
-def _list(shell: Shell, given: Given, option: str) -> list[str] | None:
+def _list(shell: Shell, given: ParsedArguments, option: str) -> list[str] | None:
     raw = given.options.get(option)
-    return None if raw is None else [shell.redactor.redact(part).text for part in parted(raw)]
+    return None if raw is None else [shell.redactor.redact(part).text for part in split_list(raw)]
 
 
 _SETTINGS = {"set-half-life": "preference_half_life_days", "set-floor": "preference_floor"}
 
 
 @remembers
-def config(shell: Shell, argument: str) -> CommandResult:
+def configure_preferences(shell: Shell, argument: str) -> CommandResult:
     """Show or change how preferences decay."""
-    words = read(argument).words
+    words = parse_options(argument).words
     match [words[0].lower(), *words[1:]] if words else ["show"]:
         case ["show"]:
             return _shown(shell, "")
         case [("set-half-life" | "set-floor") as verb, value]:
             return _set(shell, _SETTINGS[verb], value)
         case _:
-            return refuse("/prefs config takes show, set-half-life DAYS or set-floor SHARE")
+            return make_refusal("/prefs config takes show, set-half-life DAYS or set-floor SHARE")
 
 
 def suggest_config(shell: Shell) -> list[Suggestion]:
@@ -603,7 +620,7 @@ def _shown(shell: Shell, text: str, said_by: Mapping[str, str] | None = None) ->
         ("floor", f"{fading.floor:g}", said["preference_floor"]),
     )
     data = {"half_life_days": fading.half_life_days, "floor": fading.floor}
-    return CommandResult(text=text, table=Table(columns=("", "value", "said by"), rows=rows, wide=2), data=data)
+    return CommandResult(text=text, table=Table(columns=("", "value", "said by"), rows=rows, wide_column=2), data=data)
 
 
 def _origin(shell: Shell, name: str) -> str:
@@ -614,20 +631,26 @@ AUTO = "auto"
 
 
 @remembers
-def scenario(shell: Shell, argument: str) -> CommandResult:
+def set_scenario(shell: Shell, argument: str) -> CommandResult:
     """Show the task type, set one, or let it be detected in each turn."""
     book = shell.memory.preferences.book
     wanted = argument.strip().lower()
     if wanted and wanted != AUTO:
         if not book.knows(wanted):
-            return refuse(f"There is no scenario {argument.strip()!r}; {nearest(wanted, [*book.names, AUTO])}")
+            return make_refusal(
+                f"There is no scenario {argument.strip()!r}; {suggest_name(wanted, [*book.names, AUTO])}"
+            )
         shell.memory.scenario = book.resolve(wanted)
     elif wanted == AUTO:
         shell.memory.scenario = None
     named = shell.memory.scenario
-    told = f"The scenario is {code(named)} until `/scenario auto`." if named else "The scenario is told from each turn."
+    told = (
+        f"The scenario is {quote_code(named)} until `/scenario auto`."
+        if named
+        else "The scenario is told from each turn."
+    )
     problem = f" {book.problem}." if book.problem else ""
-    choice = "" if wanted else f" There are {', '.join(map(code, book.names))}; `/scenario NAME` names one."
+    choice = "" if wanted else f" There are {', '.join(map(quote_code, book.names))}; `/scenario NAME` names one."
     data = {"scenario": named, "names": list(book.names), "problem": book.problem}
     return CommandResult(text=f"{told}{choice}{problem}", data=data)
 
@@ -642,7 +665,7 @@ SCENARIO = (
         name="scenario",
         argument="[NAME|auto]",
         summary="which kind of work is at hand, for the tastes that fit it",
-        handler=scenario,
+        handler=set_scenario,
         suggest=_suggest,
     ),
 )
@@ -656,27 +679,27 @@ PREFS = (
         name="prefs",
         aliases=("preferences", "pref"),
         summary="what you like, dislike and forbid, in every project",
-        handler=show,
+        handler=show_preferences,
         subcommands=(
             Command(
                 name="add",
                 argument=f"ITEM {_FIELDS_FORM} [--rule]",
                 summary="note a preference; never … and always … are rules",
-                handler=add,
+                handler=add_preference,
                 suggest_word=suggest_filters(*_FIELDS, "--rule"),
             ),
             Command(
                 name="top",
                 argument="[N] [--type BANDS] [--scenario NAME]",
                 summary="the heaviest",
-                handler=top,
+                handler=show_top_preferences,
                 suggest_word=suggest_filters("--type", "--scenario"),
             ),
             Command(
                 name="show",
                 argument="[ID] [--format context]",
                 summary="all of them, or one whole",
-                handler=show,
+                handler=show_preferences,
                 suggest=suggest_items,
                 suggest_word=suggest_filters("--format"),
             ),
@@ -684,14 +707,14 @@ PREFS = (
                 name="recall",
                 argument="[QUERY] [--type BANDS] [--scenario NAME] [--min-score X] [--limit N] [--touch]",
                 summary="look for words in them",
-                handler=recall,
+                handler=recall_preferences,
                 suggest_word=suggest_filters("--type", "--scenario", "--min-score", "--limit", "--touch"),
             ),
             Command(
                 name="update",
                 argument=f"ID [--item TEXT] {_FIELDS_FORM}",
                 summary="set what is given of one",
-                handler=update,
+                handler=update_preference,
                 suggest_word=lambda shell, argument: (
                     *suggest_prefs(shell, argument),
                     *(suggest_filters("--item", *_FIELDS)(shell, argument) if " " in argument else ()),
@@ -701,35 +724,39 @@ PREFS = (
                 name="apply",
                 argument="ID…",
                 summary="confirm those that were used",
-                handler=apply,
+                handler=apply_preference,
                 suggest_word=suggest_several_prefs,
             ),
             Command(
-                name="touch", argument="ITEM", summary="confirm one by its words", handler=touch, suggest=suggest_items
+                name="touch",
+                argument="ITEM",
+                summary="confirm one by its words",
+                handler=touch_preferences,
+                suggest=suggest_items,
             ),
             Command(
                 name="remove",
                 argument="ID",
                 summary="put one into the archive",
-                handler=remove,
+                handler=remove_preferences,
                 suggest=suggest_items,
                 suggest_word=suggest_prefs,
             ),
-            Command(name="keywords", summary="all keywords, how often each is used", handler=keywords),
-            Command(name="scenarios", summary="the kinds of work, how many are for each", handler=scenarios),
-            Command(name="info", summary="how many there are, where, how they fade", handler=info),
+            Command(name="keywords", summary="all keywords, how often each is used", handler=show_keywords),
+            Command(name="scenarios", summary="the kinds of work, how many are for each", handler=show_scenarios),
+            Command(name="info", summary="how many there are, where, how they fade", handler=show_preference_info),
             Command(
                 name="config",
                 argument="[show|set-half-life DAYS|set-floor SHARE]",
                 summary="how they fade",
-                handler=config,
+                handler=configure_preferences,
                 suggest=suggest_config,
             ),
             Command(
                 name="clear",
                 argument="[--yes]",
                 summary="put all of them into the archive",
-                handler=clear,
+                handler=clear_preferences,
                 suggest_word=suggest_filters("--yes"),
             ),
         ),

@@ -4,23 +4,23 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from clio.commands.arguments import ELSEWHERE, nearest
+from clio.commands.arguments import OTHER_AGENTS_COMMANDS, suggest_name
 from clio.commands.command import (
     Command,
     CommandResult,
-    MakePrompt,
+    RunExpandedCommand,
     RunPrompt,
     Shell,
     Suggestion,
     Table,
-    among,
-    carry_out,
-    code,
-    forms,
+    dispatch_command,
+    find_by_name,
+    format_command_usage,
     is_command,
-    refuse,
-    split,
-    usage,
+    list_forms,
+    make_refusal,
+    quote_code,
+    split_first_word,
 )
 from clio.commands.context_commands import CONTEXT, LAST
 from clio.commands.cost_commands import COST
@@ -78,7 +78,7 @@ _MAX_ADDED = 8
 NEXT = "`/help COMMAND` shows one command, `/help keys` all keys. Esc stops what runs, Ctrl-D leaves."
 
 
-def help_table(names: Collection[str], added: Sequence[str] = ()) -> Table:
+def make_help_table(names: Collection[str], added: Sequence[str] = ()) -> Table:
     """Return these commands, grouped; those in no group, and those not built in, have a row each."""
     rows = [("say", _SIGNS)]
     known: set[str] = set()
@@ -92,7 +92,7 @@ def help_table(names: Collection[str], added: Sequence[str] = ()) -> Table:
     if added:
         more = [f"{len(added) - _MAX_ADDED} more"] if len(added) > _MAX_ADDED else []
         rows.append(("added", " · ".join([*(f"/{name}" for name in added[:_MAX_ADDED]), *more])))
-    return Table(columns=("to", "type"), rows=tuple(rows), wide=1)
+    return Table(columns=("to", "type"), rows=tuple(rows), wide_column=1)
 
 
 class Key(Struct, frozen=True, kw_only=True):
@@ -149,14 +149,14 @@ KEYS: tuple[tuple[str, tuple[Key, ...]], ...] = (
 )
 
 
-def key_table() -> Table:
+def make_key_table() -> Table:
     """Return all keys, grouped by where they work."""
     rows = [
         (place if number == 0 else "", key.keys, key.what)
         for place, keys in KEYS
         for number, key in enumerate(keys)
     ]  # fmt: skip
-    return Table(columns=("where", "key", "what it does"), rows=tuple(rows), wide=2)
+    return Table(columns=("where", "key", "what it does"), rows=tuple(rows), wide_column=2)
 
 
 _MAX_PROBLEMS = 3
@@ -168,25 +168,29 @@ def show_help(shell: Shell, argument: str) -> CommandResult:
         names = [command.name for command in COMMANDS]
         told = [f"- {problem}" for problem in shell.added.problems()[:_MAX_PROBLEMS]]
         text = "\n".join([NEXT, "", *told]).strip()
-        return CommandResult(table=help_table(names, [command.name for command in added(shell)]), text=text)
+        return CommandResult(
+            table=make_help_table(names, [command.name for command in list_added_commands(shell)]), text=text
+        )
     word = argument.removeprefix("/").split()[0]
     if word.lower() in ("keys", "key"):
-        return CommandResult(table=key_table())
-    command = find(word, shell)
+        return CommandResult(table=make_key_table())
+    command = find_command(word, shell)
     if command is None:
-        return refuse(f"There is no command {'/' + word!r}; {_nearest_command(word, shell)}")
-    rows = forms(command, f"/{command.name}")
-    also = f" Also: {', '.join(code('/' + alias) for alias in command.aliases)}." if command.aliases else ""
-    also += f" From {code(command.source)}." if command.source else ""
+        return make_refusal(f"There is no command {'/' + word!r}; {_nearest_command(word, shell)}")
+    rows = list_forms(command, f"/{command.name}")
+    also = f" Also: {', '.join(quote_code('/' + alias) for alias in command.aliases)}." if command.aliases else ""
+    also += f" From {quote_code(command.source)}." if command.source else ""
     return CommandResult(
         text=f"{command.summary[0].upper()}{command.summary[1:]}.{also}",
-        table=Table(columns=("command", "what it does"), rows=rows, wide=1),
+        table=Table(columns=("command", "what it does"), rows=rows, wide_column=1),
     )
 
 
 def suggest_names(shell: Shell) -> Iterable[Suggestion]:
     """Complete command names and other help topics."""
-    named = (Suggestion(text=command.name, note=command.summary) for command in (*COMMANDS, *added(shell)))
+    named = (
+        Suggestion(text=command.name, note=command.summary) for command in (*COMMANDS, *list_added_commands(shell))
+    )
     return (*named, Suggestion(text="keys", note="every key"))
 
 
@@ -227,57 +231,57 @@ COMMANDS: tuple[Command, ...] = (
 
 def run_command(shell: Shell, line: str) -> CommandResult:
     """Run a line that begins with a slash; user errors become a result with one sentence."""
-    name, argument = split(line.strip()[1:])
-    command = find(name, shell) if name else COMMANDS[0]
+    name, argument = split_first_word(line.strip()[1:])
+    command = find_command(name, shell) if name else COMMANDS[0]
     if command is None:
-        return refuse(f"There is no command {'/' + name!r}; {_nearest_command(name, shell)}")
-    return carry_out(shell, command, argument, f"/{command.name}")
+        return make_refusal(f"There is no command {'/' + name!r}; {_nearest_command(name, shell)}")
+    return dispatch_command(shell, command, argument, f"/{command.name}")
 
 
-def added_prompt(shell: Shell, line: str) -> MakePrompt | RunPrompt | None:
+def run_added_command(shell: Shell, line: str) -> RunExpandedCommand | RunPrompt | None:
     """Return the turn for a line that calls a skill, a review or a command not built in; None for any other line.
 
     Raises UsageError if the command was called wrongly, or if the line can only be a misspelt command.
     """
     if not is_command(line):
         return None
-    name, argument = split(line.strip()[1:])
-    begins = name == "review" or (name == "skills" and split(argument)[0] == "use")
-    commands = added(shell)
-    built_in = find(name) is not None and find(name) is find(name, shell)
+    name, argument = split_first_word(line.strip()[1:])
+    begins = name == "review" or (name == "skills" and split_first_word(argument)[0] == "use")
+    commands = list_added_commands(shell)
+    built_in = find_command(name) is not None and find_command(name) is find_command(name, shell)
     if not begins and (not name or not commands or built_in):
         return None
-    if find(name, shell) is None:
-        near = nearest(name, [command.name for command in commands], "/", otherwise="none")
+    if find_command(name, shell) is None:
+        near = suggest_name(name, [command.name for command in commands], "/", otherwise="none")
         if near == "none":
             return None
         raise UsageError(f"There is no command {'/' + name!r}; {near}")
     result = run_command(shell, line)
-    if isinstance(result.follow_up, MakePrompt | RunPrompt):
+    if isinstance(result.follow_up, RunExpandedCommand | RunPrompt):
         return result.follow_up
     raise UsageError(result.text.replace("`", "") or f"{'/' + name!r} does nothing here")
 
 
-def complete(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]:
+def complete_command_line(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]:
     """Yield completions of the command line `text`, each with the number of characters it replaces.
 
     shell is None while the app is loading: names are completed, arguments are not yet.
     """
     name, space, argument = text[1:].partition(" ")
     if not space:
-        theirs = added(shell)
+        theirs = list_added_commands(shell)
         hidden = {command.name.lower() for command in theirs}
         ours = (command for command in COMMANDS if command.name not in hidden)
         yield from _starting(((called, command) for command in ours for called in _offered(command, name)), name, "/")
         yield from _starting(((command.name, command) for command in theirs), name, "/")
         return
-    command = find(name, shell)
+    command = find_command(name, shell)
     if command is not None and command.subcommands:
         first, space, argument = argument.partition(" ")
         if not space:
             yield from _starting(((sub.name, sub) for sub in command.subcommands), first)
             return
-        command = among(command.subcommands, first)
+        command = find_by_name(command.subcommands, first)
     if command is not None and shell is not None:
         for suggestion in command.suggest(shell):
             if suggestion.text.lower().startswith(argument.lower()):
@@ -288,15 +292,15 @@ def complete(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]
                 yield suggestion, len(word)
 
 
-def find(name: str, shell: Shell | None = None) -> Command | None:
+def find_command(name: str, shell: Shell | None = None) -> Command | None:
     """Return the command of that name or alias; with a shell also commands that are not built in."""
-    built_in = among(COMMANDS, name)
-    if built_in is not None and not built_in.yields:
+    built_in = find_by_name(COMMANDS, name)
+    if built_in is not None and not built_in.is_overridable:
         return built_in
-    return next((one for one in added(shell) if one.name.lower() == name.lower()), built_in)
+    return next((one for one in list_added_commands(shell) if one.name.lower() == name.lower()), built_in)
 
 
-def added(shell: Shell | None) -> tuple[Command, ...]:
+def list_added_commands(shell: Shell | None) -> tuple[Command, ...]:
     """Return the commands that are not built in, unless a built-in one has the same name; none without a shell."""
     if shell is None:
         return ()
@@ -305,20 +309,20 @@ def added(shell: Shell | None) -> tuple[Command, ...]:
 
 def _counts(command: Command) -> bool:
     """Whether an added command can be called by its name."""
-    built_in = among(COMMANDS, command.name)
-    return built_in is None or (built_in.yields and command.own)
+    built_in = find_by_name(COMMANDS, command.name)
+    return built_in is None or (built_in.is_overridable and command.is_users_own)
 
 
-def command_table() -> Table:
+def make_command_table() -> Table:
     """Return all commands in one table; the documentation includes it too."""
     rows = tuple((_short_usage(command), command.summary) for command in COMMANDS)
-    return Table(columns=("command", "what it does"), rows=rows, wide=1)
+    return Table(columns=("command", "what it does"), rows=rows, wide_column=1)
 
 
 def _short_usage(command: Command) -> str:
     if command.subcommands:
         return f"/{command.name} {'|'.join(sub.name for sub in command.subcommands)}"
-    return usage("/" + command.name, command)
+    return format_command_usage("/" + command.name, command)
 
 
 def _called(command: Command) -> tuple[str, ...]:
@@ -332,13 +336,13 @@ def _offered(command: Command, typed: str) -> tuple[str, ...]:
 
 def _nearest_command(name: str, shell: Shell) -> str:
     """Return the end of the error message for an unknown command."""
-    if elsewhere := ELSEWHERE.get(name.lower()):
+    if elsewhere := OTHER_AGENTS_COMMANDS.get(name.lower()):
         return f"here that is {elsewhere}"
-    return nearest(name, _names(shell), "/", otherwise="/help shows all of them")
+    return suggest_name(name, _names(shell), "/", otherwise="/help shows all of them")
 
 
 def _names(shell: Shell) -> list[str]:
-    return [name for command in (*COMMANDS, *added(shell)) for name in _called(command)]
+    return [name for command in (*COMMANDS, *list_added_commands(shell)) for name in _called(command)]
 
 
 def _starting(named: Iterable[tuple[str, Command]], typed: str, prefix: str = "") -> Iterator[tuple[Suggestion, int]]:
@@ -348,7 +352,7 @@ def _starting(named: Iterable[tuple[str, Command]], typed: str, prefix: str = ""
 
 
 # Command → first words of its argument for which it is read-only; "" is the bare command, None any argument.
-_LOOKS: dict[str, frozenset[str] | None] = {
+_READ_ONLY_COMMANDS: dict[str, frozenset[str] | None] = {
     "help": None,
     "last": None,
     "cost": frozenset({"", "days", "projects", "prices"}),
@@ -367,13 +371,13 @@ _LOOKS: dict[str, frozenset[str] | None] = {
 }
 
 
-def only_looks(line: str) -> bool:
+def is_read_only_command(line: str) -> bool:
     """Whether the line is a read-only command."""
     if not is_command(line):
         return False
-    name, argument = split(line.strip()[1:])
-    command = find(name) if name else None
-    if command is None or command.name not in _LOOKS:
+    name, argument = split_first_word(line.strip()[1:])
+    command = find_command(name) if name else None
+    if command is None or command.name not in _READ_ONLY_COMMANDS:
         return not name
-    words = _LOOKS[command.name]
-    return words is None or split(argument)[0].lower() in words
+    words = _READ_ONLY_COMMANDS[command.name]
+    return words is None or split_first_word(argument)[0].lower() in words

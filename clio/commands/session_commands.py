@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import to_builtins
 
-from clio.commands.arguments import read
+from clio.commands.arguments import parse_options
 from clio.commands.command import (
     Command,
     CommandResult,
@@ -18,21 +18,21 @@ from clio.commands.command import (
     Suggestion,
     SwitchSession,
     Table,
-    code,
-    refuse,
+    make_refusal,
+    quote_code,
 )
 from clio.commands.context_commands import trim_now
 from clio.commands.session_table import (
     OPTIONS,
     export_running,
     export_stored,
-    id_length,
-    last_used,
-    session_table,
-    short_title,
+    format_last_used,
+    format_short_title,
+    format_title,
+    make_session_table,
     suggest_export,
     suggest_sessions,
-    title_of,
+    unique_id_length,
 )
 from clio.text.formatting import format_count, format_stored_time, truncate
 
@@ -47,74 +47,80 @@ _CHANGES_NOTHING = "An incognito clio changes nothing on disk; start without --i
 
 def name_running(shell: Shell, argument: str) -> CommandResult:
     """Name the running session."""
-    title = _title(shell, read(argument).text)
+    title = _title(shell, parse_options(argument).text)
     if not title:
-        return refuse("A name needs words: write /session name TEXT")
+        return make_refusal("A name needs words: write /session name TEXT")
     shell.session.rename(title)
-    return CommandResult(text=f"This session is now {code(title)}.")
+    return CommandResult(text=f"This session is now {quote_code(title)}.")
 
 
 def name_stored(shell: Shell, argument: str) -> CommandResult:
     """Name or rename a stored session. Raises SessionLocked if a clio has it open."""
-    words = read(argument).words
+    words = parse_options(argument).words
     if len(words) < 2:
-        return refuse("Which session, and what is it called? Write clio sessions name ID TEXT")
+        return make_refusal("Which session, and what is it called? Write clio sessions name ID TEXT")
     if shell.config.incognito:
-        return refuse(_CHANGES_NOTHING.format("name a session"))
+        return make_refusal(_CHANGES_NOTHING.format("name a session"))
     title = _title(shell, " ".join(words[1:]))
     session_id = shell.store.find(words[0])
     if unsaved := shell.store.rename(session_id, title):
-        return refuse(f"The name is not saved: {unsaved}")
-    return CommandResult(text=f"The session is now {code(title)}.", data={"id": session_id, "name": title})
+        return make_refusal(f"The name is not saved: {unsaved}")
+    return CommandResult(text=f"The session is now {quote_code(title)}.", data={"id": session_id, "name": title})
 
 
 def fork_running(shell: Shell, argument: str) -> CommandResult:
     """Copy the running session as it is now, and continue in the copy."""
     session = shell.session
     if not session.is_persistent:
-        return refuse(_CHANGES_NOTHING.format("copy a session"))
+        return make_refusal(_CHANGES_NOTHING.format("copy a session"))
     if not session.messages:
-        return refuse("Nothing has been said in this session yet, so there is nothing to copy; it is a new one already")
-    copied = _fork(shell, session.id, read(argument).text)
+        return make_refusal(
+            "Nothing has been said in this session yet, so there is nothing to copy; it is a new one already"
+        )
+    copied = _fork(shell, session.id, parse_options(argument).text)
     known = [info.id for info in shell.store.list()]
-    stays = f"The session before stays as it is: /session switch {session.id[: id_length(known)]} goes back."
+    stays = f"The session before stays as it is: /session switch {session.id[: unique_id_length(known)]} goes back."
     return CommandResult(text=stays, follow_up=SwitchSession(session_id=copied), data=_copied(session.id, copied))
 
 
 def fork_stored(shell: Shell, argument: str) -> CommandResult:
     """Copy a stored session, running or not."""
-    words = read(argument).words
+    words = parse_options(argument).words
     if not words:
-        return refuse("Which session? Write clio sessions fork ID [NAME]; clio sessions list shows them")
+        return make_refusal("Which session? Write clio sessions fork ID [NAME]; clio sessions list shows them")
     if shell.config.incognito:
-        return refuse(_CHANGES_NOTHING.format("copy a session"))
+        return make_refusal(_CHANGES_NOTHING.format("copy a session"))
     session_id = shell.store.find(words[0])
     copied = _fork(shell, session_id, " ".join(words[1:]))
     return CommandResult(text=f"Copied; clio -r {copied} goes on in the copy.", data=_copied(session_id, copied))
 
 
-def delete(shell: Shell, argument: str) -> CommandResult:
+def delete_session(shell: Shell, argument: str) -> CommandResult:
     """Delete a stored session permanently; asks unless `--yes` is given."""
-    given = read(argument, switches=("--yes",))
+    given = parse_options(argument, switches=("--yes",))
     if not given.words:
-        return refuse("Which session? Write /session delete with a number, an id or a name; /session list shows them")
+        return make_refusal(
+            "Which session? Write /session delete with a number, an id or a name; /session list shows them"
+        )
     if shell.config.incognito:
-        return refuse(_CHANGES_NOTHING.format("delete a session"))
+        return make_refusal(_CHANGES_NOTHING.format("delete a session"))
     session_id = shell.store.find(given.text)
     if session_id == shell.session.id:
-        return refuse("The running session cannot be deleted; start another one with /session new first")
+        return make_refusal("The running session cannot be deleted; start another one with /session new first")
     info = _info(shell, session_id)
-    called = f"{short_title(info, 60)!r} ({format_count(info.messages, 'message')})" if info else repr(session_id)
+    called = (
+        f"{format_short_title(info, 60)!r} ({format_count(info.messages, 'message')})" if info else repr(session_id)
+    )
     if "--yes" not in given.options:
         question = f"Delete the session {called} for good?"
         return CommandResult(follow_up=Confirm(question=question, then=f"/session delete {session_id} --yes"))
     shell.store.delete(session_id)
-    return CommandResult(text=f"Deleted {code(called)}.", data={"deleted": session_id})
+    return CommandResult(text=f"Deleted {quote_code(called)}.", data={"deleted": session_id})
 
 
 def _fork(shell: Shell, session_id: str, name: str) -> str:
     info = _info(shell, session_id)
-    title = f"{title_of(info)} (copy)" if info else None
+    title = f"{format_title(info)} (copy)" if info else None
     return shell.store.fork(session_id, upto=None, name=_title(shell, name) or title)
 
 
@@ -135,9 +141,9 @@ NEWEST = 30
 """Sessions a list shows unless all are requested."""
 
 
-def show(shell: Shell, argument: str) -> CommandResult:
+def show_session(shell: Shell, argument: str) -> CommandResult:
     """Show one session, by default the running one: its name, its length, where it is stored."""
-    given = read(argument)
+    given = parse_options(argument)
     session_id = shell.store.find(given.text) if given.words else shell.session.id
     if session_id == shell.session.id:
         return _shown(shell, shell.session, None)
@@ -145,16 +151,18 @@ def show(shell: Shell, argument: str) -> CommandResult:
     return _shown(shell, shell.store.open(session_id, persist=False), info)
 
 
-def show_list(shell: Shell, argument: str) -> CommandResult:
+def list_sessions(shell: Shell, argument: str) -> CommandResult:
     """List the project's sessions, newest first; the numbers can be used with `switch`, `delete` and `-r`."""
-    given = read(argument, switches=("--all",))
+    given = parse_options(argument, switches=("--all",))
     if given.words:
-        return refuse(f"A list takes no words, and {given.words[0]!r} is one; to find a session write /session search")
+        return make_refusal(
+            f"A list takes no words, and {given.words[0]!r} is one; to find a session write /session search"
+        )
     infos = shell.store.list()
     if not infos:
         return CommandResult(text="No sessions yet in this project; one is kept from its first message.", data=[])
     newest = None if "--all" in given.options or len(infos) <= NEWEST else NEWEST
-    table = session_table(infos, running=shell.session.id, now=time.time(), newest=newest)
+    table = make_session_table(infos, running=shell.session.id, now=time.time(), newest=newest)
     text = (
         f"The {newest} newest of {len(infos):,} sessions; /session list --all shows the others too." if newest else ""
     )
@@ -163,9 +171,9 @@ def show_list(shell: Shell, argument: str) -> CommandResult:
 
 def show_stored(shell: Shell, argument: str) -> CommandResult:
     """Show one stored session."""
-    if not read(argument).words:
-        return refuse("Which session? Write clio sessions show ID; clio sessions list shows them")
-    return show(shell, argument)
+    if not parse_options(argument).words:
+        return make_refusal("Which session? Write clio sessions show ID; clio sessions list shows them")
+    return show_session(shell, argument)
 
 
 def suggest_all(shell: Shell, argument: str) -> Iterable[Suggestion]:
@@ -196,7 +204,7 @@ def _shown(shell: Shell, session: "Session", info: "SessionInfo | None") -> Comm
         ("on disk", _on_disk(shell) if info is None else "yes, in use" if info.running else "yes"),
     ]
     return CommandResult(
-        table=Table(columns=("session", ""), rows=tuple(rows), wide=1),
+        table=Table(columns=("session", ""), rows=tuple(rows), wide_column=1),
         data={
             "id": session.id,
             "name": session.name,
@@ -260,16 +268,18 @@ _WORD = re.compile(r"\w+")
 _SCOPES = re.compile(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
 
 
-def search(shell: Shell, argument: str) -> CommandResult:
+def search_sessions(shell: Shell, argument: str) -> CommandResult:
     """Search the sessions, best match first; the next prompt line then contains the command that resumes it."""
-    given = read(argument, switches=("--all",))
+    given = parse_options(argument, switches=("--all",))
     query = (
-        given.typed if given.typed.startswith('"') else given.text
+        given.words_as_typed if given.words_as_typed.startswith('"') else given.text
     )  # double quotes search for the words in this order
     if not query.strip():
-        return refuse("What was said? Write /session search with a few words of it; in:output looks at tools' output")
+        return make_refusal(
+            "What was said? Write /session search with a few words of it; in:output looks at tools' output"
+        )
     if shell.config.incognito:
-        return refuse("An incognito clio reads no earlier session; start without --incognito to search.")
+        return make_refusal("An incognito clio reads no earlier session; start without --incognito to search.")
     recall = shell.memory.recall_sessions(
         query,
         current=shell.session.id or None,
@@ -280,20 +290,20 @@ def search(shell: Shell, argument: str) -> CommandResult:
     best = [session.passages[0] for session in recall.sessions if session.passages]
     data = _data(query, recall)
     if not best:
-        return CommandResult(text=f"No session says {code(query)}.{_missed(recall)}", data=data)
+        return CommandResult(text=f"No session says {quote_code(query)}.{_missed(recall)}", data=data)
     infos = shell.store.list()
     places = {info.id: place for place, info in enumerate(infos)}
     first = next((hit for hit in best if hit.session_id != shell.session.id), None)
     # Without a running session there is no next prompt line.
-    resume = f"Enter resumes “{code(_found_title(first))}”." if first and shell.session.id else ""
+    resume = f"Enter resumes “{quote_code(_found_title(first))}”." if first and shell.session.id else ""
     return CommandResult(
         text=f"{_points(best[0])}{_missed(recall)} {resume}".strip(),
         table=Table(
             columns=("#", "session", "last used", "said", "id"),
             rows=tuple(_row(hit, infos, places, query, shell.session.id) for hit in best),
-            wide=3,
+            wide_column=3,
         ),
-        follow_up=Prefill(text=f"/session switch {first.session_id[: id_length(places)]}") if first else None,
+        follow_up=Prefill(text=f"/session switch {first.session_id[: unique_id_length(places)]}") if first else None,
         data=data,
     )
 
@@ -309,16 +319,16 @@ def _row(
     hit: "Recalled", infos: "list[SessionInfo]", places: dict[str, int], query: str, running: str
 ) -> tuple[str, str, str, str, str]:
     place = places.get(hit.session_id)
-    length = id_length(places)
-    said = around(hit.snippet, query, _SNIPPET_CHARS)
+    length = unique_id_length(places)
+    said = find_snippet(hit.snippet, query, _SNIPPET_CHARS)
     if place is None:  # deleted since it was indexed
         return ("–", truncate(_found_title(hit), _TITLE_CHARS), "–", said, hit.session_id[:length])
     info = infos[place]
-    used = last_used(info, running, time.time())
-    return (str(place + 1), short_title(info, _TITLE_CHARS), used, said, info.id[:length])
+    used = format_last_used(info, running, time.time())
+    return (str(place + 1), format_short_title(info, _TITLE_CHARS), used, said, info.id[:length])
 
 
-def around(text: str, query: str, chars: int) -> str:
+def find_snippet(text: str, query: str, chars: int) -> str:
     """Return about `chars` characters of a text, around the query's words if it contains them."""
     text = " ".join(text.split())
     if len(text) <= chars:
@@ -399,65 +409,67 @@ def _passage_data(passage: "Recalled") -> dict[str, object]:
     }
 
 
-def switch(shell: Shell, argument: str) -> CommandResult:
+def switch_session(shell: Shell, argument: str) -> CommandResult:
     """Continue another session."""
-    given = read(argument)
+    given = parse_options(argument)
     if not given.words:
-        return refuse("Which session? Write /session switch with a number, an id or a name; /session list shows them")
+        return make_refusal(
+            "Which session? Write /session switch with a number, an id or a name; /session list shows them"
+        )
     session_id = shell.store.find(given.text)
     if session_id == shell.session.id:
         return CommandResult(text="That is the running session.")
     return CommandResult(follow_up=SwitchSession(session_id=session_id))
 
 
-def new(shell: Shell, argument: str) -> CommandResult:
+def new_session(shell: Shell, argument: str) -> CommandResult:
     """Start an empty session; the current one stays on disk."""
-    return CommandResult(follow_up=NewSession(name=read(argument).text or None))
+    return CommandResult(follow_up=NewSession(name=parse_options(argument).text or None))
 
 
 SESSION = (
     Command(
         name="session",
         summary="the running session and those before it",
-        handler=show,
+        handler=show_session,
         subcommands=(
             Command(
                 name="show",
                 argument="[SESSION]",
                 summary="the running session, or another one",
-                handler=show,
+                handler=show_session,
                 suggest=suggest_sessions,
             ),
             Command(
                 name="list",
                 argument="[--all]",
                 summary="the sessions of this project, newest first",
-                handler=show_list,
+                handler=list_sessions,
                 suggest_word=suggest_all,
             ),
             Command(
                 name="search",
                 argument="WORDS [in:output] [--all]",
                 summary="what was said in other sessions; Enter then resumes the best",
-                handler=search,
+                handler=search_sessions,
                 suggest_word=suggest_scope,
             ),
             Command(
                 name="switch",
                 argument="SESSION",
                 summary="go on with another one: number, id, start of an id or name",
-                handler=switch,
+                handler=switch_session,
                 suggest=suggest_sessions,
             ),
             Command(name="name", argument="TEXT", summary="name the running session", handler=name_running),
-            Command(name="new", argument="[NAME]", summary="start an empty one", handler=new),
+            Command(name="new", argument="[NAME]", summary="start an empty one", handler=new_session),
             Command(name="fork", argument="[NAME]", summary="go on in a copy of the running one", handler=fork_running),
             Command(name="trim", summary="make room in the model's window now", handler=trim_now),
             Command(
                 name="delete",
                 argument="SESSION [--yes]",
                 summary="remove one for good",
-                handler=delete,
+                handler=delete_session,
                 suggest=suggest_sessions,
             ),
             Command(
@@ -475,16 +487,16 @@ SESSION = (
 SESSIONS = Command(
     name="sessions",
     summary="the sessions of this project, newest first",
-    handler=show_list,
+    handler=list_sessions,
     subcommands=(
         Command(
-            name="list", argument="[--all]", summary="the sessions of this project, newest first", handler=show_list
+            name="list", argument="[--all]", summary="the sessions of this project, newest first", handler=list_sessions
         ),
         Command(
             name="search",
             argument="WORDS [in:output]",
             summary="what was said; on a terminal Enter then resumes the best",
-            handler=search,
+            handler=search_sessions,
         ),
         Command(name="show", argument="ID", summary="one session: length, model, tokens, todos", handler=show_stored),
         Command(name="name", argument="ID TEXT", summary="give a session a name", handler=name_stored),
@@ -495,6 +507,6 @@ SESSIONS = Command(
             summary="write a session to a file to hand on",
             handler=export_stored,
         ),
-        Command(name="delete", argument="ID [--yes]", summary="remove a session for good", handler=delete),
+        Command(name="delete", argument="ID [--yes]", summary="remove a session for good", handler=delete_session),
     ),
 )

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, get_args
 
-from clio.commands.arguments import Given, nearest, read
-from clio.commands.command import CommandResult, ExportForm, ExportSession, Shell, Suggestion, Table, refuse
+from clio.commands.arguments import ParsedArguments, parse_options, suggest_name
+from clio.commands.command import CommandResult, ExportForm, ExportSession, Shell, Suggestion, Table, make_refusal
 from clio.errors import UsageError
 from clio.text.formatting import format_ago, format_count, truncate
 
@@ -19,7 +19,7 @@ _MAX_SUGGESTED = 50
 _NO_FILE_NAME = re.compile(r"[^\w.-]+")
 
 
-def session_table(
+def make_session_table(
     sessions: "Iterable[SessionInfo]", *, running: str | None, now: float, newest: int | None = None
 ) -> Table:
     """Sessions as a person chooses among them. `running` is marked; `now` is in seconds since the epoch.
@@ -28,19 +28,19 @@ def session_table(
     Where some came with the repository, or were written by other programs or by sub-agents, a column says so.
     """
     infos = list(sessions)
-    length = id_length(info.id for info in infos)
+    length = unique_id_length(info.id for info in infos)
     rows = tuple(
-        (str(number), title_of(info), last_used(info, running, now), str(info.messages), info.id[:length])
+        (str(number), format_title(info), format_last_used(info, running, now), str(info.messages), info.id[:length])
         for number, info in enumerate(infos[:newest], start=1)
     )
     columns = ("#", "session", "last used", "messages", "id")
-    if any(origin_of(info) for info in infos[:newest]):
+    if any(describe_origin(info) for info in infos[:newest]):
         columns = (*columns, "from")
-        rows = tuple((*row, origin_of(info)) for row, info in zip(rows, infos, strict=False))
-    return Table(columns=columns, rows=rows, wide=1, cut=True)
+        rows = tuple((*row, describe_origin(info)) for row, info in zip(rows, infos, strict=False))
+    return Table(columns=columns, rows=rows, wide_column=1, is_truncated=True)
 
 
-def origin_of(info: "SessionInfo") -> str:
+def describe_origin(info: "SessionInfo") -> str:
     """The repository, the program that wrote it, or the sub-agent that worked; "" for a talk with clio."""
     if info.came_with_project:
         return "the repository"
@@ -49,28 +49,28 @@ def origin_of(info: "SessionInfo") -> str:
     return info.imported.agent if info.imported else ""
 
 
-def id_length(ids: Iterable[str]) -> int:
+def unique_id_length(ids: Iterable[str]) -> int:
     """How many characters tell these ids apart: 8, unless some were made within the same minute."""
     known = set(ids)
     return next((length for length in _ID_LENGTHS if len({id[:length] for id in known}) == len(known)), _ID_LENGTHS[-1])
 
 
-def title_of(info: "SessionInfo") -> str:
+def format_title(info: "SessionInfo") -> str:
     """A session's name, or the first words said in it, on one line."""
     return " ".join((info.name or info.first_words or "(no words yet)").split())
 
 
-def short_title(info: "SessionInfo", chars: int) -> str:
+def format_short_title(info: "SessionInfo", chars: int) -> str:
     """The same in at most so many characters."""
-    return truncate(title_of(info), chars)
+    return truncate(format_title(info), chars)
 
 
-def last_used(info: "SessionInfo", running: str | None, now: float) -> str:
+def format_last_used(info: "SessionInfo", running: str | None, now: float) -> str:
     """When somebody last said something in it."""
     return "this one" if info.id == running else "in use" if info.running else format_ago(now - info.updated_at)
 
 
-def file_stem(title: str) -> str:
+def make_file_stem(title: str) -> str:
     """A session's title as the name of a file, without its ending."""
     return _NO_FILE_NAME.sub("-", title)[:60].strip("-. ").lower() or "session"
 
@@ -78,11 +78,11 @@ def file_stem(title: str) -> str:
 def suggest_sessions(shell: Shell) -> Iterable[Suggestion]:
     """The stored sessions but the running one: by name where they have one, else by the start of their id."""
     infos = shell.store.list()
-    length = id_length(info.id for info in infos)
+    length = unique_id_length(info.id for info in infos)
     for info in infos[:_MAX_SUGGESTED]:
         if info.id != shell.session.id:
-            origin = f", from {origin_of(info)}" if info.came_with_project else ""
-            note = f"{title_of(info)}, {format_count(info.messages, 'message')}{origin}"
+            origin = f", from {describe_origin(info)}" if info.came_with_project else ""
+            note = f"{format_title(info)}, {format_count(info.messages, 'message')}{origin}"
             yield Suggestion(text=info.name or info.id[:length], note=note)
 
 
@@ -96,11 +96,13 @@ def export_running(shell: Shell, argument: str) -> CommandResult:
     """Write the running session to a file, with all that was said up to now."""
     given = _read(argument)
     if not given.words:
-        return refuse(f"Where to? Write /session export PATH {OPTIONS}; the path's ending names the form")
+        return make_refusal(f"Where to? Write /session export PATH {OPTIONS}; the path's ending names the form")
     if not shell.session.is_persistent:
-        return refuse("An incognito session is nowhere on disk, so it cannot be exported; start without --incognito.")
+        return make_refusal(
+            "An incognito session is nowhere on disk, so it cannot be exported; start without --incognito."
+        )
     if not shell.session.messages:
-        return refuse("Nothing has been said in this session yet, so there is nothing to export.")
+        return make_refusal("Nothing has been said in this session yet, so there is nothing to export.")
     return _to_file(shell.session.id, given.text, given)
 
 
@@ -108,7 +110,9 @@ def export_stored(shell: Shell, argument: str) -> CommandResult:
     """Write a stored session to a file."""
     given = _read(argument)
     if len(given.words) != 2:
-        return refuse(f"Which session, and where to? Write clio sessions export ID PATH {OPTIONS}; PATH - prints it")
+        return make_refusal(
+            f"Which session, and where to? Write clio sessions export ID PATH {OPTIONS}; PATH - prints it"
+        )
     return _to_file(shell.store.find(given.words[0]), given.words[1], given)
 
 
@@ -137,17 +141,17 @@ def suggest_paths(typed: str) -> list[Suggestion]:
     return [Suggestion(text=path) for path in found[:_MAX_SUGGESTED_FILES]]
 
 
-def _read(argument: str) -> Given:
-    return read(argument, switches=("--force",), valued=("--format",))
+def _read(argument: str) -> ParsedArguments:
+    return parse_options(argument, switches=("--force",), valued=("--format",))
 
 
-def _to_file(session_id: str, path: str, given: Given) -> CommandResult:
+def _to_file(session_id: str, path: str, given: ParsedArguments) -> CommandResult:
     return CommandResult(
         follow_up=ExportSession(session_id=session_id, path=path, form=_form(given), force="--force" in given.options)
     )
 
 
-def _form(given: Given) -> ExportForm | None:
+def _form(given: ParsedArguments) -> ExportForm | None:
     name = given.options.get("--format")
     if name is None:
         return None
@@ -155,4 +159,4 @@ def _form(given: Given) -> ExportForm | None:
     for form in FORMS:
         if form == wanted:
             return form
-    raise UsageError(f"There is no form {name!r} of an export; {nearest(name, FORMS)}")
+    raise UsageError(f"There is no form {name!r} of an export; {suggest_name(name, FORMS)}")

@@ -6,7 +6,7 @@ from typing import get_args
 
 from msgspec import Struct, structs
 
-from clio.commands.arguments import nearest
+from clio.commands.arguments import suggest_name
 from clio.commands.command import (
     Choose,
     ClearScreen,
@@ -22,8 +22,8 @@ from clio.commands.command import (
     Suggestion,
     Table,
     WaitFor,
-    code,
-    refuse,
+    make_refusal,
+    quote_code,
 )
 from clio.commands.pending_trust import list_waiting_for_trust, list_waiting_programs
 from clio.config.paths import THEMES, theme_names
@@ -38,11 +38,11 @@ from clio.providers.urls import url_host
 from clio.text.formatting import MICROS_PER_DOLLAR, format_money, format_tokens
 
 
-def theme(shell: Shell, argument: str) -> CommandResult:
+def set_theme(shell: Shell, argument: str) -> CommandResult:
     """List the themes, or switch to one."""
     names = theme_names(shell.loaded.home)
     if argument and argument not in names:
-        return refuse(f"There is no theme {argument!r}; {nearest(argument, names)}")
+        return make_refusal(f"There is no theme {argument!r}; {suggest_name(argument, names)}")
     return CommandResult(follow_up=SetTheme(name=argument))
 
 
@@ -58,7 +58,7 @@ THEME = (
         aliases=("themes", "colors"),
         argument="[NAME]",
         summary="the colours: dark, light, high contrast, none, your own",
-        handler=theme,
+        handler=set_theme,
         suggest=suggest_themes,
     ),
 )
@@ -72,50 +72,50 @@ MODES: dict[ApprovalMode, str] = {
 }
 
 
-def leave(shell: Shell, argument: str) -> CommandResult:
+def quit_clio(shell: Shell, argument: str) -> CommandResult:
     """Exit clio; the session is already on disk."""
     return CommandResult(follow_up=Quit())
 
 
-def clear(shell: Shell, argument: str) -> CommandResult:
+def clear_screen(shell: Shell, argument: str) -> CommandResult:
     """Clear the screen only."""
     return CommandResult(follow_up=ClearScreen())
 
 
-def approve(shell: Shell, argument: str) -> CommandResult:
+def set_approval_mode(shell: Shell, argument: str) -> CommandResult:
     """Show or change the approval mode."""
     if not argument:
         rows = tuple(("→" if mode == shell.policy.mode else "", mode, what) for mode, what in MODES.items())
-        return CommandResult(table=Table(columns=("", "mode", "what runs without asking"), rows=rows, wide=2))
+        return CommandResult(table=Table(columns=("", "mode", "what runs without asking"), rows=rows, wide_column=2))
     for mode, what in MODES.items():
         if mode == argument.lower():
-            return CommandResult(text=f"Approval mode {code(mode)}: {what}.", follow_up=SetApproval(mode=mode))
-    return refuse(f"There is no approval mode {argument!r}; {nearest(argument, MODES)}")
+            return CommandResult(text=f"Approval mode {quote_code(mode)}: {what}.", follow_up=SetApproval(mode=mode))
+    return make_refusal(f"There is no approval mode {argument!r}; {suggest_name(argument, MODES)}")
 
 
-def modes(shell: Shell) -> Iterable[Suggestion]:
+def suggest_modes(shell: Shell) -> Iterable[Suggestion]:
     """Complete the approval modes."""
     return (Suggestion(text=mode, note=what) for mode, what in MODES.items())
 
 
-def trust(shell: Shell, argument: str) -> CommandResult:
+def trust_project(shell: Shell, argument: str) -> CommandResult:
     """Show which settings and files of this project wait for trust, and offer to trust them."""
     brings = (*list_waiting_for_trust(shell.loaded), *list_waiting_programs(shell.loaded))
     withheld = (*shell.loaded.withheld, *brings)
     if not withheld:
         return CommandResult(text="Nothing of this project is withheld.")
     if shell.config.incognito:
-        return refuse("An incognito clio stores nothing, trust neither; start without --incognito.")
+        return make_refusal("An incognito clio stores nothing, trust neither; start without --incognito.")
     if argument == "--yes":
         if brings:
             TrustStore(shell.loaded.home).add_all(shell.loaded.main_project, brings)
         return CommandResult(follow_up=GrantTrust())
     if argument:
-        return refuse(f"/trust does not know {argument!r}; type /trust alone to see what would be granted")
+        return make_refusal(f"/trust does not know {argument!r}; type /trust alone to see what would be granted")
     rows = tuple((value.key, value.value, value.where) for value in withheld)
     return CommandResult(
         text="This project asks for what widens what clio may do, or what the model is told to do:",
-        table=Table(columns=("what", "value", "from"), rows=rows, wide=1),
+        table=Table(columns=("what", "value", "from"), rows=rows, wide_column=1),
         follow_up=Confirm(question="Trust this folder with them?", then="/trust --yes"),
     )
 
@@ -125,18 +125,20 @@ APPROVE = (
         name="approve",
         argument="[MODE]",
         summary="who decides about writes and commands",
-        handler=approve,
-        suggest=modes,
+        handler=set_approval_mode,
+        suggest=suggest_modes,
     ),
 )
 GENERAL = (
-    Command(name="trust", summary="let this project's withheld settings, skills and commands count", handler=trust),
-    Command(name="clear", summary="empty the screen; the conversation stays", handler=clear),
-    Command(name="exit", aliases=("quit",), summary="leave clio", handler=leave),
+    Command(
+        name="trust", summary="let this project's withheld settings, skills and commands count", handler=trust_project
+    ),
+    Command(name="clear", summary="empty the screen; the conversation stays", handler=clear_screen),
+    Command(name="exit", aliases=("quit",), summary="leave clio", handler=quit_clio),
 )
 
 
-MAX_SHOWN = 100
+MAX_SHOWN_MODELS = 100
 _CONNECT = (
     "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`; "
     "then start clio anew, with `-c` to go on here."
@@ -157,7 +159,7 @@ async def ask_server(shell: Shell) -> bool:
     return bool(SERVED[provider.name])
 
 
-def model(shell: Shell, argument: str) -> CommandResult:
+def set_model(shell: Shell, argument: str) -> CommandResult:
     """List the available models, or switch to one."""
     provider = shell.provider
     if not argument:
@@ -165,17 +167,17 @@ def model(shell: Shell, argument: str) -> CommandResult:
             return _offer(shell, {}, "")
         server = provider
         return CommandResult(
-            follow_up=WaitFor(saying=f"asking {provider.name} for its models", work=lambda: _listed(shell, server))
+            follow_up=WaitFor(label=f"asking {provider.name} for its models", work=lambda: _listed(shell, server))
         )
     if len(argument.split()) > 1:
-        return refuse(f"A model's name has no spaces: {argument!r}; write /model NAME")
+        return make_refusal(f"A model's name has no spaces: {argument!r}; write /model NAME")
     if argument.isdecimal() and argument not in _known(shell):
         chosen = _row("/model", argument)
         if not chosen:
-            return refuse(f"There is no row {argument} to choose: `/model` lists the models")
+            return make_refusal(f"There is no row {argument} to choose: `/model` lists the models")
         argument = chosen
     if argument == provider.model:
-        return CommandResult(text=f"{code(argument)} answers already.")
+        return CommandResult(text=f"{quote_code(argument)} answers already.")
     return CommandResult(follow_up=SetModel(name=argument))
 
 
@@ -202,14 +204,16 @@ def _offer(shell: Shell, windows: Mapping[str, OfferedModel], problem: str) -> C
     """Return the models to choose from with price, window and features. windows: those the server lists, by name."""
     provider = shell.provider
     if provider.name == OFFLINE:
-        return CommandResult(text=f"No language model answers: clio is {code(OFFLINE)}. {_CONNECT}")
+        return CommandResult(text=f"No language model answers: clio is {quote_code(OFFLINE)}. {_CONNECT}")
     running = provider.model
     own = [known for known in _known(shell) if known not in windows]
     names = sorted([*own, *sorted(windows, key=str.lower)], key=lambda one: one != running)
     _ROWS["/model"] = tuple(names)
     text = f"{_running(shell)} `/model NAME` switches. The number of a row does too."
-    if len(names) > MAX_SHOWN:
-        text += f" {len(names) - MAX_SHOWN:,} more are not shown; Tab behind `/model` and a few letters finds them."
+    if len(names) > MAX_SHOWN_MODELS:
+        text += (
+            f" {len(names) - MAX_SHOWN_MODELS:,} more are not shown; Tab behind `/model` and a few letters finds them."
+        )
     if own and windows:
         text += " What you have named yourself and the server does not list is marked `not listed`."
     described = [_describe(shell, one, windows.get(one, OfferedModel(name=one))) for one in names]
@@ -218,10 +222,10 @@ def _offer(shell: Shell, windows: Mapping[str, OfferedModel], problem: str) -> C
         for one in described
     )
     columns = ("", "model", "window", "$ in", "$ out", "$ cached", "takes", "")
-    table = Table(columns=columns, rows=rows, wide=1, cut=True)
+    table = Table(columns=columns, rows=rows, wide_column=1, is_truncated=True)
     return CommandResult(
         text=f"{text}\n\n{problem}" if problem else text,
-        table=structs.replace(table, rows=rows[:MAX_SHOWN]) if windows or len(rows) > 1 else None,
+        table=structs.replace(table, rows=rows[:MAX_SHOWN_MODELS]) if windows or len(rows) > 1 else None,
         data=[one.data | {"running": one.name == running, "listed": one.name in windows} for one in described],
         follow_up=Choose(
             title=f"Models at {provider.name} · prices in US dollars per 1M tokens" + (f" · {problem}" * bool(problem)),
@@ -237,7 +241,7 @@ def _offer(shell: Shell, windows: Mapping[str, OfferedModel], problem: str) -> C
 def _running(shell: Shell) -> str:
     provider = shell.provider
     effort = shell.efforts.effort_of(provider.model)
-    return f"{code(provider.model)} at {code(provider.name)}, effort {code(effort)}."
+    return f"{quote_code(provider.model)} at {quote_code(provider.name)}, effort {quote_code(effort)}."
 
 
 class _Described(Struct, frozen=True, kw_only=True):
@@ -318,11 +322,11 @@ _LEVELS = {
 }
 
 
-def effort(shell: Shell, argument: str) -> CommandResult:
+def set_effort(shell: Shell, argument: str) -> CommandResult:
     """Show the levels of reasoning effort, or change that of the current model."""
     name, model = shell.provider.name, shell.provider.model
     if name == OFFLINE:
-        return refuse(f"No language model answers, so there is no effort to set. {_CONNECT}")
+        return make_refusal(f"No language model answers, so there is no effort to set. {_CONNECT}")
     levels = usable_efforts(shell.provider, model)
     word = argument.lower()
     if not word:
@@ -330,12 +334,12 @@ def effort(shell: Shell, argument: str) -> CommandResult:
     word = (_row("/effort", word) if word.isdecimal() else "") or word
     level = next((one for one in get_args(Effort) if one == word), None)
     if level is None:
-        return refuse(f"There is no effort {argument!r}; {nearest(word, list(_LEVELS))}")
+        return make_refusal(f"There is no effort {argument!r}; {suggest_name(word, list(_LEVELS))}")
     shell.efforts.choose(model, level)
-    text = f"{code(model)} is asked with effort {code(level)} from the next request on."
+    text = f"{quote_code(model)} is asked with effort {quote_code(level)} from the next request on."
     if level != AUTO and levels is not None and level not in levels:
         taken = ", ".join(levels) or "no effort at all"
-        text += f" It is known to take {taken}; if its server refuses {code(level)}, the nearest one is used."
+        text += f" It is known to take {taken}; if its server refuses {quote_code(level)}, the nearest one is used."
     return CommandResult(text=text, data={"model": model, "effort": level})
 
 
@@ -353,7 +357,7 @@ def _offer_efforts(shell: Shell, levels: tuple[str, ...] | None) -> CommandResul
     elif not levels:
         text += " As far as is known this model takes no effort setting."
     rows = tuple(("→" if level == current else "", level, _LEVELS[level]) for level in offered)
-    table = Table(columns=("", "effort", ""), rows=rows, wide=2)
+    table = Table(columns=("", "effort", ""), rows=rows, wide_column=2)
     return CommandResult(
         text=text,
         table=table,
@@ -380,14 +384,14 @@ MODEL = (
         name="model",
         argument="[NAME]",
         summary="list or switch models, with what each costs, holds and takes",
-        handler=model,
+        handler=set_model,
         suggest=suggest_models,
     ),
     Command(
         name="effort",
         argument="[LEVEL]",
         summary="how hard the model thinks: auto, none, minimal, low, medium, high, xhigh, max",
-        handler=effort,
+        handler=set_effort,
         suggest=suggest_efforts,
     ),
 )

@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct
 
-from clio.commands.arguments import nearest, read
-from clio.commands.command import Command, CommandResult, Confirm, Handler, Shell, Suggestion, Table, code, refuse
+from clio.commands.arguments import parse_options, suggest_name
+from clio.commands.command import (
+    Command,
+    CommandResult,
+    Confirm,
+    Handler,
+    Shell,
+    Suggestion,
+    Table,
+    make_refusal,
+    quote_code,
+)
 from clio.commands.memory.memory_text import ago, remembers, short_age, suggest_options
 from clio.errors import ClioError, UsageError
 from clio.memory.styles.feedback_signals import CATEGORIES, Category, classify
@@ -38,14 +48,14 @@ _FROM = {
 }
 
 
-def sign(rating: "Rating") -> str:
+def format_reward(rating: "Rating") -> str:
     """Return the sign of a rating: "+", "−", "0"; with its fraction if it counts in part, as "+¼"."""
     if rating.weight >= 1.0:
         return SIGNS[rating.reward]
     return SIGNS[rating.reward] + _FRACTIONS.get(rating.weight, f"{rating.weight:.2g}")
 
 
-def because(rating: "Rating") -> str:
+def format_reason(rating: "Rating") -> str:
     """Return the reason of a rating: the user's reason and text, else what it was inferred from."""
     if rating.source == "you":
         words = f"“{rating.text}”" if rating.text else ""
@@ -53,61 +63,61 @@ def because(rating: "Rating") -> str:
     return f"{_FROM[rating.source]}: {rating.note}" if rating.note else _FROM[rating.source]
 
 
-def counted(number: float) -> str:
+def format_number(number: float) -> str:
     """Format a style's count, in which fractions are possible: "3", "2.25"."""
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
-def earned(ups: float, downs: float) -> str:
+def format_votes(ups: float, downs: float) -> str:
     """Format ups and downs: "3↑ 5↓"."""
-    return f"{counted(ups)}↑ {counted(downs)}↓"
+    return f"{format_number(ups)}↑ {format_number(downs)}↓"
 
 
-def learned_line(learned: "Learned") -> str:
+def describe_learned(learned: "Learned") -> str:
     """Describe how a rating changed a style: its ups, downs and confidence where it was used."""
     before, after = learned.before, learned.after
     return (
-        f"{code(learned.style)} in {learned.bucket} {earned(after.ups, after.downs)} · "
+        f"{quote_code(learned.style)} in {learned.bucket} {format_votes(after.ups, after.downs)} · "
         f"confidence {before.confidence:.2f} → {after.confidence:.2f}"
     )
 
 
-def noted_line(noted: "Noted", *, styles_on: bool) -> str:
+def describe_rating(noted: "Noted", *, styles_on: bool) -> str:
     """Return one line about a new rating."""
     rating = noted.rating
-    why = f" {because(rating)}" if because(rating) else ""
+    why = f" {format_reason(rating)}" if format_reason(rating) else ""
     before = noted.changed
     instead = f", instead of {SIGNS[before.reward]}" if before and before.reward != rating.reward else ""
     said = f"{SIGNS[rating.reward]}{why}{instead}"
     if noted.learned is not None:
-        return f"Noted: {said} · {learned_line(noted.learned)}"
-    about = f" for {code(noted.turn.question)}" if noted.turn.question else ""
+        return f"Noted: {said} · {describe_learned(noted.learned)}"
+    about = f" for {quote_code(noted.turn.question)}" if noted.turn.question else ""
     if not styles_on:
         return f"Kept: {said}{about}. Styles are off, so none learns from it; `/style on` lets ratings teach them."
     if not noted.turn.style:
         return f"Kept: {said}{about}. That answer had no style, so none learns from it."
-    return f"Noted: {said} · {code(noted.turn.style)} in {noted.turn.bucket} stays as it was"
+    return f"Noted: {said} · {quote_code(noted.turn.style)} in {noted.turn.bucket} stays as it was"
 
 
-def noted_data(noted: "Noted") -> dict[str, Any]:
+def make_noted_data(noted: "Noted") -> dict[str, Any]:
     """Return a new rating in JSON types."""
     return {
-        "rating": rating_data(noted.rating),
+        "rating": make_rating_data(noted.rating),
         "question": noted.turn.question,
         "session": noted.turn.session,
         "style": noted.turn.style or None,
         "context": noted.turn.bucket or None,
         "learned": msgspec.to_builtins(noted.learned),
-        "replaced": rating_data(noted.changed) if noted.changed else None,
+        "replaced": make_rating_data(noted.changed) if noted.changed else None,
     }
 
 
-def rating_data(rating: "Rating") -> dict[str, Any]:
+def make_rating_data(rating: "Rating") -> dict[str, Any]:
     """Return all fields of a rating in JSON types."""
     return {name: getattr(rating, name) for name in rating.__struct_fields__}
 
 
-def reason_and_text(argument: str) -> tuple[Category | None, str]:
+def split_reason(argument: str) -> tuple[Category | None, str]:
     """Split an argument into the reason it begins with, if any, and the text after it, without quotes around the whole.
 
     A reason may be written as "too_verbose", "too-verbose" or "too verbose". Raises UsageError for a near miss.
@@ -118,7 +128,7 @@ def reason_and_text(argument: str) -> tuple[Category | None, str]:
         if found := _REASONS.get(name):
             return found, _unquoted(argument.split(maxsplit=length)[length:])
     if words and "_" in words[0]:
-        raise UsageError(f"There is no reason {words[0]!r}; {nearest(words[0], CATEGORIES)}")
+        raise UsageError(f"There is no reason {words[0]!r}; {suggest_name(words[0], CATEGORIES)}")
     return None, _unquoted([argument])
 
 
@@ -142,54 +152,62 @@ _REASON_WORDS = {
 
 
 @remembers
-def recent(shell: Shell, argument: str) -> CommandResult:
+def show_recent_ratings(shell: Shell, argument: str) -> CommandResult:
     """Show the last ratings, by the user and inferred."""
     if argument:
-        return refuse("/feedback takes +, - or 0, then a reason or your own words; alone it lists what was rated")
+        return make_refusal("/feedback takes +, - or 0, then a reason or your own words; alone it lists what was rated")
     found = [(one.turn, rating) for one in shell.memory.feedback.recent(_SHOWN) for rating in one.ratings]
     found = sorted(found, key=lambda pair: -pair[1].at)[:_SHOWN]
     data = [
-        rating_data(rating) | {"question": turn.question, "style": turn.style or None, "session": turn.session}
+        make_rating_data(rating) | {"question": turn.question, "style": turn.style or None, "session": turn.session}
         for turn, rating in found
     ]
     if not found:
         return CommandResult(text=_NOTHING, data=data)
     now = time.time()
     rows = tuple(
-        (sign(rating), turn.question or "–", because(rating) or "–", turn.style or "–", short_age(now, rating.at))
+        (
+            format_reward(rating),
+            turn.question or "–",
+            format_reason(rating) or "–",
+            turn.style or "–",
+            short_age(now, rating.at),
+        )
         for turn, rating in found
     )
     signs = sum(rating.weight < 1.0 for _, rating in found)
     noticed = f" {format_count(signs, 'is a sign', 'are signs')} that clio noticed and counts in part." if signs else ""
     return CommandResult(
         text=f"{format_count(len(found), 'rating')}, the newest first.{noticed}",
-        table=Table(columns=("", "answer to", "why", "style", "age"), rows=rows, wide=1, cut=True),
+        table=Table(columns=("", "answer to", "why", "style", "age"), rows=rows, wide_column=1, is_truncated=True),
         data=data,
     )
 
 
-def rate(reward: Literal[-1, 0, 1]) -> Handler:
+def make_rate_handler(reward: Literal[-1, 0, 1]) -> Handler:
     """Return the handler of one of the signs."""
 
     @remembers
     def handler(shell: Shell, argument: str) -> CommandResult:
-        reason, text = reason_and_text(argument)
+        reason, text = split_reason(argument)
         noted = shell.memory.feedback.rate(reward, reason=reason, text=text)
-        return CommandResult(text=noted_line(noted, styles_on=shell.memory.styles.is_on), data=noted_data(noted))
+        return CommandResult(
+            text=describe_rating(noted, styles_on=shell.memory.styles.is_on), data=make_noted_data(noted)
+        )
 
     return handler
 
 
 @remembers
-def take_back(shell: Shell, argument: str) -> CommandResult:
+def withdraw_rating(shell: Shell, argument: str) -> CommandResult:
     """Remove the user's rating of the last answer."""
     if argument:
-        return refuse("/feedback undo takes nothing; it takes back what you said of the last answer")
+        return make_refusal("/feedback undo takes nothing; it takes back what you said of the last answer")
     noted = shell.memory.feedback.withdraw()
     before = noted.changed
-    said = f"{SIGNS[before.reward]} {because(before)}".rstrip() if before else ""
+    said = f"{SIGNS[before.reward]} {format_reason(before)}".rstrip() if before else ""
     text = f"Taken back: {said} for “{noted.turn.question}”; what it taught is taken back with it."
-    return CommandResult(text=text, data=noted_data(noted))
+    return CommandResult(text=text, data=make_noted_data(noted))
 
 
 def suggest_reasons(shell: Shell) -> Iterable[Suggestion]:
@@ -203,21 +221,21 @@ FEEDBACK = (
         name="feedback",
         aliases=("fb",),
         summary="say how the last answer was; alone: what was rated",
-        handler=recent,
+        handler=show_recent_ratings,
         subcommands=(
             Command(
                 name="+",
                 aliases=("up", "good", "+1"),
                 argument=_ARGUMENT,
                 summary="the last answer was good",
-                handler=rate(1),
+                handler=make_rate_handler(1),
             ),
             Command(
                 name="-",
                 aliases=("down", "bad", "-1", "−"),
                 argument=_ARGUMENT,
                 summary="it was not",
-                handler=rate(-1),
+                handler=make_rate_handler(-1),
                 suggest=suggest_reasons,
             ),
             Command(
@@ -225,9 +243,9 @@ FEEDBACK = (
                 aliases=("neutral", "ok"),
                 argument=_ARGUMENT,
                 summary="neither; takes the place of what was said before",
-                handler=rate(0),
+                handler=make_rate_handler(0),
             ),
-            Command(name="undo", summary="take back what you said of the last answer", handler=take_back),
+            Command(name="undo", summary="take back what you said of the last answer", handler=withdraw_rating),
         ),
     ),
 )
@@ -279,7 +297,7 @@ class QuickRating(Struct, frozen=True, kw_only=True):
         return f"Enter: the last answer {said} · keep typing for a message"
 
 
-def quick_rating(line: str) -> QuickRating | None:
+def parse_quick_rating(line: str) -> QuickRating | None:
     """Return the rating that a line is; None if it is a message."""
     text = line.strip()
     reward = _SIGNS.get(text[:1])
@@ -293,7 +311,7 @@ def quick_rating(line: str) -> QuickRating | None:
 
 def _complaint(words: str) -> Category | None:
     try:
-        reason, _ = reason_and_text(words)
+        reason, _ = split_reason(words)
     except UsageError:
         return None
     said = words.replace("’", "'").casefold()
@@ -310,10 +328,10 @@ _TASTES = 4
 
 
 @remembers
-def state(shell: Shell, argument: str) -> CommandResult:
+def show_style_state(shell: Shell, argument: str) -> CommandResult:
     """Show whether styles are on, the style of the last answer, and what was learned."""
     if argument:
-        return refuse(f"/style does not know {argument!r}; /style use NAME gives every answer one style")
+        return make_refusal(f"/style does not know {argument!r}; /style use NAME gives every answer one style")
     styles = shell.memory.styles
     views = styles.views()
     data = {"on": styles.is_on, "pinned": styles.pinned, "last": _last_data(styles), "styles": _views_data(views)}
@@ -329,7 +347,7 @@ def state(shell: Shell, argument: str) -> CommandResult:
 def list_styles(shell: Shell, argument: str) -> CommandResult:
     """List every style with its ratings."""
     if argument:
-        return refuse("/style list takes nothing; /style show NAME shows one whole")
+        return make_refusal("/style list takes nothing; /style show NAME shows one whole")
     styles = shell.memory.styles
     views = styles.views()
     last = styles.current.skill.id if styles.current else None
@@ -351,16 +369,18 @@ def list_styles(shell: Shell, argument: str) -> CommandResult:
     text = f"{format_count(len(views), 'style')}{'; ' + ', '.join(notes) if notes else ''}."
     return CommandResult(
         text="\n\n".join([text if styles.is_on else f"{OFF} {text}", *_problems(styles)]),
-        table=Table(columns=("", "style", "what it is", "rated", "sure", "used"), rows=rows, wide=2, cut=True),
+        table=Table(
+            columns=("", "style", "what it is", "rated", "sure", "used"), rows=rows, wide_column=2, is_truncated=True
+        ),
         data=_views_data(views),
     )
 
 
 @remembers
-def why(shell: Shell, argument: str) -> CommandResult:
+def explain_style(shell: Shell, argument: str) -> CommandResult:
     """Explain how the style of the last answer was chosen: every style, its weight, and what was learned there."""
     if argument:
-        return refuse("/style why takes nothing; it tells of the last answer")
+        return make_refusal("/style why takes nothing; it tells of the last answer")
     styles = shell.memory.styles
     choice = styles.why()
     if choice is None:
@@ -377,17 +397,17 @@ def why(shell: Shell, argument: str) -> CommandResult:
     columns = ("", "style", "intent+time+mood+topic", "earned", "sure", "draw", "taste", "score")
     return CommandResult(
         text="\n\n".join(line for line in told if line),
-        table=Table(columns=columns, rows=rows, wide=1) if rows else None,
+        table=Table(columns=columns, rows=rows, wide_column=1) if rows else None,
         data=data,
     )
 
 
 @remembers
-def show(shell: Shell, argument: str) -> CommandResult:
+def show_style(shell: Shell, argument: str) -> CommandResult:
     """Show one style in full: when it applies, its description, its prompt text, its ratings."""
     styles = shell.memory.styles
     if not argument:
-        return refuse("Which style? Write /style show NAME; /style list has the names")
+        return make_refusal("Which style? Write /style show NAME; /style list has the names")
     wanted = styles.find(argument).id
     view = next(one for one in styles.views() if one.skill.id == wanted)
     skill = view.skill
@@ -398,7 +418,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
         ("sounds", ", ".join(sound) or "like nothing in particular: every dimension is 0.5"),
         ("model reads", skill.text),
         *(
-            (f"with {intent}", f"{earned(one.ups, one.downs)}, confidence {one.confidence:.2f}")
+            (f"with {intent}", f"{format_votes(one.ups, one.downs)}, confidence {one.confidence:.2f}")
             for intent, one in view.earned.items()
         ),
         (
@@ -407,11 +427,11 @@ def show(shell: Shell, argument: str) -> CommandResult:
         ),
         ("from", "built in" if skill.built_in else skill.source),
     ]
-    table = Table(columns=(skill.id, skill.summary), rows=tuple(row for row in rows if row[1]), wide=1)
+    table = Table(columns=(skill.id, skill.summary), rows=tuple(row for row in rows if row[1]), wide_column=1)
     return CommandResult(table=table, data=_view_data(view))
 
 
-def style_word(shell: Shell) -> str:
+def describe_current_style(shell: Shell) -> str:
     """Return the last answer's style for the status line: "concise", "concise?" if it was explored, "" if there was
     none.
     """
@@ -445,7 +465,7 @@ def suggest_own_styles(shell: Shell) -> Iterable[Suggestion]:
 def _how(styles: "Styles") -> str:
     pinned = styles.pinned
     if pinned:
-        return f"Every answer is {code(pinned)}, as you said; `/style auto` lets clio choose again."
+        return f"Every answer is {quote_code(pinned)}, as you said; `/style auto` lets clio choose again."
     return "Styles are on: clio chooses how each answer is worded, and learns from `+` and `-`."
 
 
@@ -454,7 +474,9 @@ def _last(styles: "Styles") -> str:
     if choice is None or choice.chosen is None:
         return "" if choice is None else "No style fitted the last answer."
     tried = ", tried out" if choice.explored else ""
-    return f"The last answer: {code(choice.chosen)}{tried}, for {choice.situation.bucket}; `/style why` tells more."
+    return (
+        f"The last answer: {quote_code(choice.chosen)}{tried}, for {choice.situation.bucket}; `/style why` tells more."
+    )
 
 
 def _favourites(views: "Sequence[StyleView]") -> Iterable[str]:
@@ -465,7 +487,9 @@ def _favourites(views: "Sequence[StyleView]") -> Iterable[str]:
             mean = (1 + one.ups) / (2 + one.ups + one.downs)
             if mean > best.get(intent, (0.5,))[0]:
                 best[intent] = (mean, view.skill.id, one)
-    parts = [f"{intent} {code(id)} {earned(one.ups, one.downs)}" for intent, (_, id, one) in sorted(best.items())]
+    parts = [
+        f"{intent} {quote_code(id)} {format_votes(one.ups, one.downs)}" for intent, (_, id, one) in sorted(best.items())
+    ]
     if parts:
         yield f"Liked best: {', '.join(parts)}."
 
@@ -482,7 +506,7 @@ def _chosen_line(choice: "Choice") -> str:
     how = "you named it" if choice.pinned else "tried out" if choice.explored else "it scored best"
     when = time.time() - choice.at
     age = f", {ago(time.time(), choice.at)}" if choice.at and when > DAY_S else ""
-    return f"{code(choice.chosen)} for the last answer{age}: {how}. Taken for {kind}."
+    return f"{quote_code(choice.chosen)} for the last answer{age}: {how}. Taken for {kind}."
 
 
 def _chance_line(choice: "Choice") -> str:
@@ -524,7 +548,7 @@ def _arm_row(arm: "ArmAccount", choice: "Choice") -> tuple[str, ...]:
         "●" if arm.id == choice.chosen else "",
         arm.id,
         f"{parts} = {_short(arm.trigger)}",
-        earned(arm.ups, arm.downs) if arm.ups or arm.downs else "–",
+        format_votes(arm.ups, arm.downs) if arm.ups or arm.downs else "–",
         _short(arm.confidence),
         _short(arm.sample),
         _short(arm.aligned),
@@ -549,7 +573,7 @@ def _fits(trigger: Trigger) -> str:
 
 def _totals(rated: "Iterable[Earned]") -> str:
     kept = list(rated)
-    return earned(sum(one.ups for one in kept), sum(one.downs for one in kept)) if kept else ""
+    return format_votes(sum(one.ups for one in kept), sum(one.downs for one in kept)) if kept else ""
 
 
 def _confidences(rated: "Iterable[Earned]") -> str:
@@ -587,16 +611,16 @@ def _name_with_owner(skill: StyleSkill, *, is_projects: bool) -> str:
 
 
 @remembers
-def turn_on(shell: Shell, argument: str) -> CommandResult:
+def turn_styles_on(shell: Shell, argument: str) -> CommandResult:
     """Use styles from the next turn on."""
     if argument:
-        return refuse("/style on takes nothing; /style use NAME gives every answer one style")
+        return make_refusal("/style on takes nothing; /style use NAME gives every answer one style")
     styles = shell.memory.styles
     styles.turn_on()
     number = len(styles.skills().skills)
     pinned = styles.pinned
     does = (
-        f"every answer is {code(pinned)}"
+        f"every answer is {quote_code(pinned)}"
         if pinned
         else f"clio words each answer in one of {format_count(number, 'style')}"
     )
@@ -608,10 +632,10 @@ def turn_on(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def turn_off(shell: Shell, argument: str) -> CommandResult:
+def turn_styles_off(shell: Shell, argument: str) -> CommandResult:
     """Stop using styles."""
     if argument:
-        return refuse("/style off takes nothing")
+        return make_refusal("/style off takes nothing")
     styles = shell.memory.styles
     styles.turn_off()
     text = "Styles are off. What was learned stays until `/style reset`."
@@ -619,38 +643,41 @@ def turn_off(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def use(shell: Shell, argument: str) -> CommandResult:
+def use_style(shell: Shell, argument: str) -> CommandResult:
     """Use one style for every answer."""
     if not argument:
-        return refuse("Which style? Write /style use NAME; /style list has the names, /style auto lets clio choose")
+        return make_refusal(
+            "Which style? Write /style use NAME; /style list has the names, /style auto lets clio choose"
+        )
     if argument.lower() == "auto":
-        return choose_again(shell, "")
+        return choose_style_again(shell, "")
     skill = shell.memory.styles.use(argument)
     assert skill is not None
     text = (
-        f"Every answer is {code(skill.id)} from now on: {skill.summary or skill.name}. `/style auto` takes that back."
+        f"Every answer is {quote_code(skill.id)} from now on: {skill.summary or skill.name}. `/style "
+        "auto` takes that back."
     )
     return CommandResult(text=text, data={"on": True, "pinned": skill.id})
 
 
 @remembers
-def choose_again(shell: Shell, argument: str) -> CommandResult:
+def choose_style_again(shell: Shell, argument: str) -> CommandResult:
     """Let clio choose the style of each answer again."""
     if argument:
-        return refuse("/style auto takes nothing; /style use NAME gives every answer one style")
+        return make_refusal("/style auto takes nothing; /style use NAME gives every answer one style")
     shell.memory.styles.use(None)
     return CommandResult(text="clio chooses the style of each answer.", data={"on": True, "pinned": None})
 
 
 @remembers
-def reset(shell: Shell, argument: str) -> CommandResult:
+def reset_styles(shell: Shell, argument: str) -> CommandResult:
     """Reset what was learned about one style or about all; asks before the latter."""
-    given = read(argument, switches=("--yes",))
+    given = parse_options(argument, switches=("--yes",))
     styles = shell.memory.styles
     if given.text:
         skill = styles.find(given.text)
         styles.reset(skill.id)
-        return CommandResult(text=f"Nothing is known of {code(skill.id)} any more.", data={"reset": [skill.id]})
+        return CommandResult(text=f"Nothing is known of {quote_code(skill.id)} any more.", data={"reset": [skill.id]})
     rated = [view for view in styles.views() if view.earned]
     if not rated and not styles.state().vectors:
         return CommandResult(text="Nothing was learned about styles yet.", data={"reset": []})
@@ -665,11 +692,11 @@ def reset(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def delete(shell: Shell, argument: str) -> CommandResult:
+def delete_style(shell: Shell, argument: str) -> CommandResult:
     """Delete the file of a style that is not built in; asks first."""
-    given = read(argument, switches=("--yes",))
+    given = parse_options(argument, switches=("--yes",))
     if not given.text:
-        return refuse("Which style? Write /style delete NAME; only styles that are not built in can be deleted")
+        return make_refusal("Which style? Write /style delete NAME; only styles that are not built in can be deleted")
     styles = shell.memory.styles
     skill = styles.find(given.text)
     if not skill.built_in and "--yes" not in given.options:
@@ -678,33 +705,35 @@ def delete(shell: Shell, argument: str) -> CommandResult:
     path = styles.delete(skill.id)
     again = styles.skills().get(skill.id)
     built_in = f" The {'built-in ' if again.built_in else ''}style of that name shows again." if again else ""
-    return CommandResult(text=f"Deleted {code(str(path))}.{built_in}", data={"deleted": str(path)})
+    return CommandResult(text=f"Deleted {quote_code(str(path))}.{built_in}", data={"deleted": str(path)})
 
 
 @remembers
-def export(shell: Shell, argument: str) -> CommandResult:
+def export_style(shell: Shell, argument: str) -> CommandResult:
     """Write what was learned, and the styles that are not built in, to a file or to the screen."""
-    given = read(argument, switches=("--force",))
+    given = parse_options(argument, switches=("--force",))
     if len(given.words) > 1:
-        return refuse(f"/style export takes one path, not {given.text!r}; put quotes around one with blanks in it")
+        return make_refusal(
+            f"/style export takes one path, not {given.text!r}; put quotes around one with blanks in it"
+        )
     document = msgspec.to_builtins(shell.memory.styles.export())
     text = shell.redactor.redact(msgspec.json.format(msgspec.json.encode(document), indent=2).decode("utf-8")).text
     if not given.words:
         return CommandResult(verbatim=text, data=msgspec.json.decode(text))
     path = Path(given.words[0]).expanduser()
     if path.is_dir():
-        return refuse(f"{str(path)!r} is a folder; name a file in it, such as {str(path / 'styles.json')!r}")
+        return make_refusal(f"{str(path)!r} is a folder; name a file in it, such as {str(path / 'styles.json')!r}")
     if path.exists() and "--force" not in given.options:
-        return refuse(f"{str(path)!r} exists; --force replaces it")
+        return make_refusal(f"{str(path)!r} exists; --force replaces it")
     if not path.parent.is_dir():
-        return refuse(f"There is no folder {str(path.parent)!r} to write {path.name!r} into; make it first")
+        return make_refusal(f"There is no folder {str(path.parent)!r} to write {path.name!r} into; make it first")
     written = text.encode("utf-8") + b"\n"
     try:
         write_atomic(path, written)
     except OSError as error:
-        return refuse(f"{str(path)!r} cannot be written ({error.strerror}); name a place you may write to")
+        return make_refusal(f"{str(path)!r} cannot be written ({error.strerror}); name a place you may write to")
     return CommandResult(
-        text=f"Wrote what was learned about styles to {code(str(path))} ({format_bytes(len(written))}).",
+        text=f"Wrote what was learned about styles to {quote_code(str(path))} ({format_bytes(len(written))}).",
         data={"path": str(path), "bytes": len(written)},
     )
 
@@ -714,36 +743,40 @@ STYLE = (
         name="style",
         aliases=("styles",),
         summary="how answers are worded: chosen, and learned from your ratings",
-        handler=state,
+        handler=show_style_state,
         subcommands=(
-            Command(name="on", summary="let clio choose the style of each answer", handler=turn_on),
-            Command(name="off", summary="no styles; what was learned stays", handler=turn_off),
+            Command(name="on", summary="let clio choose the style of each answer", handler=turn_styles_on),
+            Command(name="off", summary="no styles; what was learned stays", handler=turn_styles_off),
             Command(name="list", summary="the styles, and what each earned", handler=list_styles),
             Command(
-                name="use", argument="NAME", summary="give every answer one style", handler=use, suggest=suggest_styles
+                name="use",
+                argument="NAME",
+                summary="give every answer one style",
+                handler=use_style,
+                suggest=suggest_styles,
             ),
-            Command(name="auto", summary="choose for each answer again", handler=choose_again),
-            Command(name="why", summary="how the last answer's style was chosen", handler=why),
-            Command(name="show", argument="NAME", summary="one whole", handler=show, suggest=suggest_styles),
+            Command(name="auto", summary="choose for each answer again", handler=choose_style_again),
+            Command(name="why", summary="how the last answer's style was chosen", handler=explain_style),
+            Command(name="show", argument="NAME", summary="one whole", handler=show_style, suggest=suggest_styles),
             Command(
                 name="reset",
                 argument="[NAME]",
                 summary="forget what was learned, of one or of all",
-                handler=reset,
+                handler=reset_styles,
                 suggest=suggest_styles,
             ),
             Command(
                 name="export",
                 argument="[PATH] [--force]",
                 summary="what was learned, and your own styles, as JSON",
-                handler=export,
+                handler=export_style,
                 suggest_word=suggest_options(("--force", "replace the file that is there")),
             ),
             Command(
                 name="delete",
                 argument="NAME",
                 summary="delete a style of your own",
-                handler=delete,
+                handler=delete_style,
                 suggest=suggest_own_styles,
             ),
         ),

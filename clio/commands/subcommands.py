@@ -7,10 +7,11 @@ from typing import Literal, cast
 
 from msgspec import Struct
 
-from clio.commands.arguments import nearest, read
-from clio.commands.command import Command, CommandResult, Shell, Table, code, refuse
+from clio.commands.arguments import parse_options, suggest_name
+from clio.commands.command import Command, CommandResult, Shell, Table, make_refusal, quote_code
 from clio.errors import UsageError
-from clio.git.worktrees import Worktree, count_own_commits, count_worktree_changes, list_worktrees, remove_worktree
+from clio.git.worktrees import Worktree, count_own_commits, count_worktree_changes, list_worktrees
+from clio.git.worktrees import remove_worktree as delete_worktree
 from clio.importing.reading import AGENTS, Agent
 from clio.memory.store.versions import parse_when
 from clio.text.formatting import format_count
@@ -30,7 +31,7 @@ class GcRequest(Struct, frozen=True, kw_only=True):
 
 def parse_gc(text: str) -> GcRequest:
     """Parse the arguments of `clio gc`. Raises UsageError."""
-    given = read(text, switches=("--yes", "--caches"), valued=("--sessions-older-than",))
+    given = parse_options(text, switches=("--yes", "--caches"), valued=("--sessions-older-than",))
     if given.words:
         raise UsageError(f"clio gc takes options alone, not {given.words[0]!r}; clio gc --help lists them")
     age = given.options.get("--sessions-older-than")
@@ -49,7 +50,7 @@ def _seconds(age: str) -> float:
 
 
 def _refuse_gc(shell: Shell, argument: str) -> CommandResult:
-    return refuse("Disk space is freed from the command line: leave with /quit, then write clio gc")
+    return make_refusal("Disk space is freed from the command line: leave with /quit, then write clio gc")
 
 
 GC = Command(
@@ -90,7 +91,7 @@ class ImportRequest(Struct, frozen=True, kw_only=True):
 
 def parse_import(text: str) -> ImportRequest:
     """Parse the arguments of `clio import`. Raises UsageError for unknown ones, UserError for a date."""
-    given = read(text, switches=_SWITCHES, valued=_VALUED)
+    given = parse_options(text, switches=_SWITCHES, valued=_VALUED)
     options = given.options
     if not given.words:
         if options:
@@ -98,7 +99,7 @@ def parse_import(text: str) -> ImportRequest:
         return ImportRequest()
     name, *more = given.words
     if name.lower() not in AGENTS:
-        raise UsageError(f"clio cannot import from {name!r}; {nearest(name.lower(), AGENTS, 'clio import ')}")
+        raise UsageError(f"clio cannot import from {name!r}; {suggest_name(name.lower(), AGENTS, 'clio import ')}")
     if len(more) > 1:
         raise UsageError(f"One path at a time, and {more[1]!r} is a second one; quotes go around a path with blanks")
     facts = options.get("--facts", "ask").lower()
@@ -116,7 +117,7 @@ def parse_import(text: str) -> ImportRequest:
 
 
 def _refuse_import(shell: Shell, argument: str) -> CommandResult:
-    return refuse("Sessions are imported from the command line: leave with /quit, then write clio import")
+    return make_refusal("Sessions are imported from the command line: leave with /quit, then write clio import")
 
 
 def _agent(name: Agent, summary: str) -> Command:
@@ -137,10 +138,10 @@ IMPORT = Command(
 )
 
 
-def show(shell: Shell, argument: str) -> CommandResult:
+def show_worktrees(shell: Shell, argument: str) -> CommandResult:
     """List the worktrees, with uncommitted changes."""
     if argument:
-        return refuse(f"clio worktree list takes no further word, not {argument!r}")
+        return make_refusal(f"clio worktree list takes no further word, not {argument!r}")
     found = list_worktrees(_start(shell))
     if not found:
         return CommandResult(text="There is no worktree of clio's here; `clio --worktree NAME` makes one.", data=[])
@@ -149,24 +150,26 @@ def show(shell: Shell, argument: str) -> CommandResult:
         {"name": one.name, "branch": one.branch, "path": str(one.path), "state": row[2]}
         for one, row in zip(found, rows, strict=True)
     ]
-    return CommandResult(table=Table(columns=("name", "branch", "state", "folder"), rows=rows, wide=3), data=data)
+    return CommandResult(
+        table=Table(columns=("name", "branch", "state", "folder"), rows=rows, wide_column=3), data=data
+    )
 
 
-def remove(shell: Shell, argument: str) -> CommandResult:
+def remove_worktree(shell: Shell, argument: str) -> CommandResult:
     """Delete the directory of a worktree; its branch stays."""
-    words = read(argument).words
+    words = parse_options(argument).words
     if len(words) != 1:
-        return refuse("clio worktree remove takes the name of one worktree; clio worktree list shows them")
+        return make_refusal("clio worktree remove takes the name of one worktree; clio worktree list shows them")
     start = _start(shell)
-    gone = remove_worktree(start, words[0])
+    gone = delete_worktree(start, words[0])
     stays = ""
     if gone.branch:
         own = count_own_commits(start, gone)
         held = f" with {format_count(own, 'commit')} no other branch has" if own else ""
         delete = "" if own else f"; `git branch -d {gone.branch}` deletes it"
-        stays = f" The branch {code(gone.branch)} stays{held}{delete}."
+        stays = f" The branch {quote_code(gone.branch)} stays{held}{delete}."
     return CommandResult(
-        text=f"The worktree {code(gone.name)} is gone.{stays}", data={"removed": gone.name, "branch": gone.branch}
+        text=f"The worktree {quote_code(gone.name)} is gone.{stays}", data={"removed": gone.name, "branch": gone.branch}
     )
 
 
@@ -185,14 +188,14 @@ def _state(one: Worktree) -> str:
 WORKTREE = Command(
     name="worktree",
     summary="the worktrees clio made beside this checkout",
-    handler=show,
+    handler=show_worktrees,
     subcommands=(
-        Command(name="list", summary="all of them, and what is not committed there", handler=show),
+        Command(name="list", summary="all of them, and what is not committed there", handler=show_worktrees),
         Command(
             name="remove",
             argument="NAME",
             summary="delete the folder of one, if nothing in it would be lost; its branch stays",
-            handler=remove,
+            handler=remove_worktree,
         ),
     ),
 )

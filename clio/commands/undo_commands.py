@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from clio.commands.arguments import Given, join, read
+from clio.commands.arguments import ParsedArguments, join_arguments, parse_options
 from clio.commands.command import (
     Command,
     CommandResult,
@@ -17,11 +17,11 @@ from clio.commands.command import (
     Suggestion,
     SwitchSession,
     Table,
-    code,
-    refuse,
+    make_refusal,
+    quote_code,
 )
 from clio.commands.memory.memory_text import short_age
-from clio.commands.session_table import id_length
+from clio.commands.session_table import unique_id_length
 from clio.errors import ClioError, UsageError, UserError
 from clio.messages import is_turn_start
 from clio.text.formatting import format_ago, format_count, truncate
@@ -80,7 +80,7 @@ def session_turns(shell: Shell) -> list[SessionTurn]:
     ]
 
 
-def turn_numbered(turns: Sequence[SessionTurn], word: str) -> SessionTurn:
+def find_turn(turns: Sequence[SessionTurn], word: str) -> SessionTurn:
     """Return the turn of that number. Raises UserError naming the valid numbers."""
     if not turns:
         raise UserError("Nothing has been said in this session yet, so it has no turns")
@@ -89,7 +89,7 @@ def turn_numbered(turns: Sequence[SessionTurn], word: str) -> SessionTurn:
     return turns[int(word) - 1]
 
 
-def named_files(given: Given, option: str, steps: Iterable["Step"]) -> set[str]:
+def select_files(given: ParsedArguments, option: str, steps: Iterable["Step"]) -> set[str]:
     """Return the files named after an option. Raises UserError for one that would not change."""
     if option not in given.options:
         if given.words:
@@ -103,24 +103,24 @@ def named_files(given: Given, option: str, steps: Iterable["Step"]) -> set[str]:
     return names
 
 
-def shown_steps(shell: Shell, steps: Iterable["Step"]) -> list["ShownChange"]:
+def list_shown_changes(shell: Shell, steps: Iterable["Step"]) -> list["ShownChange"]:
     """Return what would happen to each file, as a diff."""
     return [shell.turn_files.way(step) for step in steps]
 
 
-def change_table(shown: Sequence["ShownChange"]) -> Table:
+def make_change_table(shown: Sequence["ShownChange"]) -> Table:
     """Return a table of the files and the size of their changes."""
     words = {"new": "comes", "deleted": "goes", "changed": "changes"}
-    rows = tuple((one.path, words[one.what], counts(one.added, one.removed)) for one in shown)
-    return Table(columns=("file", "what", "lines"), rows=rows, wide=0)
+    rows = tuple((one.path, words[one.what], format_counts(one.added, one.removed)) for one in shown)
+    return Table(columns=("file", "what", "lines"), rows=rows, wide_column=0)
 
 
-def counts(added: int, removed: int) -> str:
+def format_counts(added: int, removed: int) -> str:
     """Format line counts: "+12 −3"; empty if no line was added or removed."""
     return f"+{added} −{removed}" if added or removed else ""
 
 
-def bounded(diff: str, more: str = "") -> str:
+def limit_diff(diff: str, more: str = "") -> str:
     """Truncate a long diff, with a line that reports how much is missing and how to see it (`more`)."""
     lines = diff.splitlines()
     if len(lines) <= _DIFF_LINES:
@@ -128,17 +128,17 @@ def bounded(diff: str, more: str = "") -> str:
     return "\n".join([*lines[:_DIFF_LINES], f"… {len(lines) - _DIFF_LINES:,} more lines{more}"]) + "\n"
 
 
-def turn_title(turn: SessionTurn, now: float) -> str:
+def format_turn_title(turn: SessionTurn, now: float) -> str:
     """Describe a turn within a sentence: its number, its age, the start of its message."""
-    return f"turn {turn.number} ({format_ago(now - turn.at)}, {code(turn.words)})"
+    return f"turn {turn.number} ({format_ago(now - turn.at)}, {quote_code(turn.words)})"
 
 
-def left_lines(left: Iterable[tuple[str, str]]) -> str:
+def describe_skipped(left: Iterable[tuple[str, str]]) -> str:
     """Return the files that were not touched, each with its reason, as Markdown."""
-    return "".join(f"\n- {code(path)} is left as it is: {why}" for path, why in left)
+    return "".join(f"\n- {quote_code(path)} is left as it is: {why}" for path, why in left)
 
 
-def shown_data(shown: Iterable["ShownChange"]) -> list[dict[str, Any]]:
+def make_change_data(shown: Iterable["ShownChange"]) -> list[dict[str, Any]]:
     """Return the changes in JSON types."""
     return [
         {"path": one.path, "what": one.what, "added": one.added, "removed": one.removed, "diff": one.text}
@@ -146,7 +146,7 @@ def shown_data(shown: Iterable["ShownChange"]) -> list[dict[str, Any]]:
     ]
 
 
-def in_the_way(
+def explain_conflicts(
     shell: Shell, plan: "Plan", leave: set[str], again: Callable[[set[str], bool], str]
 ) -> CommandResult | None:
     """Return a refusal that shows which changes by other programs would be lost; None if none would.
@@ -156,7 +156,7 @@ def in_the_way(
     steps = [step for step in plan.refused if step.wanted.path not in leave]
     if not steps:
         return None
-    diff = bounded("".join(shell.turn_files.lost_edits(step).text for step in steps))
+    diff = limit_diff("".join(shell.turn_files.lost_edits(step).text for step in steps))
     names = [step.wanted.path for step in steps]
     reasons = "; ".join(f"{step.wanted.path!r}: {WHY[step.verdict]}" for step in steps[:_NAMED])
     more = f" and {len(names) - _NAMED} more files" if len(names) > _NAMED else ""
@@ -170,28 +170,30 @@ def in_the_way(
     )
 
 
-What = Literal["files", "talk", "both"]
-_KINDS: dict[str, What] = {"files": "files", "talk": "talk", "both": "both"}
+RewindKind = Literal["files", "talk", "both"]
+_KINDS: dict[str, RewindKind] = {"files": "files", "talk": "talk", "both": "both"}
 _SHOWN = 15
 _SAID_CHARS = 400
 
 
-def rewind(shell: Shell, argument: str) -> CommandResult:
+def rewind_turn(shell: Shell, argument: str) -> CommandResult:
     """List the turns of this session; or, with a number, return to the state before that turn."""
-    given = read(argument, switches=("--force", "--yes", "--all"), valued=("--except",))
+    given = parse_options(argument, switches=("--force", "--yes", "--all"), valued=("--except",))
     turns = session_turns(shell)
     if not given.words:
         return _list(shell, turns, whole="--all" in given.options)
-    turn = turn_numbered(turns, given.words[0])
+    turn = find_turn(turns, given.words[0])
     what = _kind(turn, given.words[1:])
-    rest = Given(words=given.words[2:], options=given.options)
+    rest = ParsedArguments(words=given.words[2:], options=given.options)
     if what != "files" and not shell.session.is_persistent:
-        return refuse(f"An incognito session is not stored, so it cannot be copied; /rewind {turn.number} files works")
+        return make_refusal(
+            f"An incognito session is not stored, so it cannot be copied; /rewind {turn.number} files works"
+        )
     later = {one.id for one in turns[turn.number - 1 :]}
     plan = shell.turn_files.checkpoints.plan_back(later, "rewind") if what != "talk" else None
-    leave = named_files(rest, "--except", plan.steps if plan else ())
+    leave = select_files(rest, "--except", plan.steps if plan else ())
     if plan is not None and "--force" not in given.options:
-        refusal = in_the_way(
+        refusal = explain_conflicts(
             shell, plan, leave, lambda spared, force: _again(turn, what, spared, given, *(["--force"] if force else []))
         )
         if refusal is not None:
@@ -203,7 +205,7 @@ def rewind(shell: Shell, argument: str) -> CommandResult:
 
 def _list(shell: Shell, turns: list[SessionTurn], *, whole: bool) -> CommandResult:
     if not turns:
-        return refuse("Nothing has been said in this session yet, so there is nothing to go back to")
+        return make_refusal("Nothing has been said in this session yet, so there is nothing to go back to")
     shown = list(reversed(turns))[: None if whole else _SHOWN]
     now = time.time()
     rows: list[tuple[str, ...]] = []
@@ -211,7 +213,7 @@ def _list(shell: Shell, turns: list[SessionTurn], *, whole: bool) -> CommandResu
     for turn in shown:
         changes = [shell.turn_files.show(change) for change in turn.files.changes] if turn.files else []
         added, removed = sum(one.added for one in changes), sum(one.removed for one in changes)
-        lines = "undone" if turn.back else counts(added, removed)
+        lines = "undone" if turn.back else format_counts(added, removed)
         files = str(len(changes)) if changes else ""
         rows.append((str(turn.number), short_age(now, turn.at), turn.words, files, lines))
         data.append(
@@ -229,12 +231,14 @@ def _list(shell: Shell, turns: list[SessionTurn], *, whole: bool) -> CommandResu
     return CommandResult(
         text="`/rewind TURN files`, `talk` or `both` goes back to **before** that turn; `/diff TURN` shows what it did."
         + more,
-        table=Table(columns=("#", "ago", "you said", "files", "lines"), rows=tuple(rows), wide=2, cut=True),
+        table=Table(
+            columns=("#", "ago", "you said", "files", "lines"), rows=tuple(rows), wide_column=2, is_truncated=True
+        ),
         data={"turns": data},
     )
 
 
-def _kind(turn: SessionTurn, words: tuple[str, ...]) -> What:
+def _kind(turn: SessionTurn, words: tuple[str, ...]) -> RewindKind:
     if not words:
         raise UsageError(f"What goes back? Write /rewind {turn.number} files, talk or both")
     if words[0] not in _KINDS:
@@ -242,19 +246,21 @@ def _kind(turn: SessionTurn, words: tuple[str, ...]) -> What:
     return _KINDS[words[0]]
 
 
-def _again(turn: SessionTurn, what: What, leave: set[str], given: Given, *more: str) -> str:
+def _again(turn: SessionTurn, what: RewindKind, leave: set[str], given: ParsedArguments, *more: str) -> str:
     """Return the command line that does the same with these options added."""
     force = ("--force",) if "--force" in given.options else ()
     options = dict.fromkeys((*force, *more))
-    return join(["/rewind", str(turn.number), what, *options, *(["--except", *sorted(leave)] if leave else [])])
+    return join_arguments(
+        ["/rewind", str(turn.number), what, *options, *(["--except", *sorted(leave)] if leave else [])]
+    )
 
 
 def _question(
-    shell: Shell, plan: "Plan | None", turn: SessionTurn, what: What, leave: set[str], given: Given
+    shell: Shell, plan: "Plan | None", turn: SessionTurn, what: RewindKind, leave: set[str], given: ParsedArguments
 ) -> CommandResult:
     """Show what will change, and ask."""
     steps = [step for step in plan.steps if step.verdict != "same" and step.wanted.path not in leave] if plan else []
-    shown = shown_steps(shell, steps)
+    shown = list_shown_changes(shell, steps)
     parts: list[str] = []
     if what != "talk":
         parts.append(f"change {format_count(len(shown), 'file')}" if shown else "change no file")
@@ -262,18 +268,18 @@ def _question(
         parts.append("copy the conversation")
     outside = f" Outside of this project: {', '.join(plan.outside)}." if plan and plan.outside else ""
     return CommandResult(
-        text=f"Before turn {turn.number}, {code(turn.words)}:" if shown else "",
-        table=change_table(shown) if shown else None,
+        text=f"Before turn {turn.number}, {quote_code(turn.words)}:" if shown else "",
+        table=make_change_table(shown) if shown else None,
         follow_up=Confirm(
             question=f"Back to before turn {turn.number}: {', '.join(parts)}?{outside}",
             then=_again(turn, what, leave, given, "--yes"),
         ),
-        data={"turn": turn.number, "what": what, "files": shown_data(shown)},
+        data={"turn": turn.number, "what": what, "files": make_change_data(shown)},
     )
 
 
 def _carry_out(
-    shell: Shell, plan: "Plan | None", turn: SessionTurn, what: What, leave: set[str], *, force: bool
+    shell: Shell, plan: "Plan | None", turn: SessionTurn, what: RewindKind, leave: set[str], *, force: bool
 ) -> CommandResult:
     sentences: list[str] = []
     left: list[tuple[str, str]] = []
@@ -288,11 +294,11 @@ def _carry_out(
     if what != "files":
         follow_up = _fork(shell, turn)
         known = [info.id for info in shell.store.list()]
-        short = shell.session.id[: id_length(known)]
+        short = shell.session.id[: unique_id_length(known)]
         said = truncate(" ".join(turn.said.split()), _SAID_CHARS)
-        sentences.append(f"You had said: {code(said)}. /session switch {short} goes back to where you were.")
+        sentences.append(f"You had said: {quote_code(said)}. /session switch {short} goes back to where you were.")
     return CommandResult(
-        text=" ".join(sentences) + left_lines(left),
+        text=" ".join(sentences) + describe_skipped(left),
         follow_up=follow_up,
         data={"turn": turn.number, "what": what, "changed": changed, "left": [path for path, _ in left]},
     )
@@ -314,15 +320,17 @@ _EXCEPT = "--except"
 _IGNORED = " What .gitignore leaves out was not looked at."
 
 
-def undo(shell: Shell, argument: str) -> CommandResult:
+def undo_turn(shell: Shell, argument: str) -> CommandResult:
     """Revert what the last turn changed in files."""
-    given = read(argument, switches=_SWITCHES, valued=(_EXCEPT,))
+    given = parse_options(argument, switches=_SWITCHES, valued=(_EXCEPT,))
     turns = session_turns(shell)
     turn = next((turn for turn in reversed(turns) if turn.files and not turn.back), None)
     if turn is None:
-        return refuse("There is nothing to undo: no turn of this session has changed files, or all of it is undone")
+        return make_refusal(
+            "There is nothing to undo: no turn of this session has changed files, or all of it is undone"
+        )
     plan = shell.turn_files.checkpoints.plan_back({turn.id}, "undo")
-    title = turn_title(turn, time.time())
+    title = format_turn_title(turn, time.time())
     tail = _IGNORED if turn.files and turn.files.scanned else ""
     result = _go(shell, given, plan, "/undo", f"Undid {title}", f"{tail} /redo brings it back.")
     if result.ok and result.follow_up is None and turn is turns[-1]:
@@ -330,42 +338,44 @@ def undo(shell: Shell, argument: str) -> CommandResult:
     return result
 
 
-def redo(shell: Shell, argument: str) -> CommandResult:
+def redo_turn(shell: Shell, argument: str) -> CommandResult:
     """Restore what was undone last."""
-    given = read(argument, switches=_SWITCHES, valued=(_EXCEPT,))
+    given = parse_options(argument, switches=_SWITCHES, valued=(_EXCEPT,))
     session_turns(shell)  # refuses if no copies are kept
     sessions = {shell.session.id, shell.session.parent or ""}
     plan = shell.turn_files.checkpoints.plan_redo(sessions)
     if plan is None:
-        return refuse("There is nothing to redo: nothing was undone, or all of it was brought back")
+        return make_refusal("There is nothing to redo: nothing was undone, or all of it was brought back")
     return _go(shell, given, plan, "/redo", "Brought back what was undone", " /undo takes it back again.")
 
 
-def _go(shell: Shell, given: Given, plan: "Plan", called: str, done: str, tail: str) -> CommandResult:
+def _go(shell: Shell, given: ParsedArguments, plan: "Plan", called: str, done: str, tail: str) -> CommandResult:
     """Carry out the plan, or explain why not."""
-    leave = named_files(given, _EXCEPT, plan.steps)
+    leave = select_files(given, _EXCEPT, plan.steps)
     force = "--force" in given.options
 
     def again(spared: set[str], forced: bool, *more: str) -> str:
         options = [*more, *(["--force"] if force or forced else [])]
-        return join([called, *options, *([_EXCEPT, *sorted(spared)] if spared else [])])
+        return join_arguments([called, *options, *([_EXCEPT, *sorted(spared)] if spared else [])])
 
-    if not force and (refusal := in_the_way(shell, plan, leave, again)) is not None:
+    if not force and (refusal := explain_conflicts(shell, plan, leave, again)) is not None:
         return refusal
     outside = [path for path in plan.outside if path not in leave]
     if outside and "--yes" not in given.options:
         question = f"Outside of this project {', '.join(outside)} would change too. Go on?"
         return CommandResult(follow_up=Confirm(question=question, then=again(leave, False, "--yes")))
-    shown = {one.path: one for one in shown_steps(shell, (step for step in plan.steps if step.verdict != "same"))}
+    shown = {
+        one.path: one for one in list_shown_changes(shell, (step for step in plan.steps if step.verdict != "same"))
+    }
     restored = shell.turn_files.checkpoints.carry_out(plan, shell.session.id, force=force, leave=leave)
     put = [shown[change.path] for change in restored.record.changes if change.path in shown]
     left = [*restored.left, *((step.wanted.path, WHY[step.verdict]) for step in plan.impossible)]
     left += [(path, "you said so") for path in sorted(leave)]
     words = format_count(len(put), "file") if put else "no file had to change"
     return CommandResult(
-        text=f"{done}: {words}.{tail}{left_lines(left)}",
-        table=change_table(put) if put else None,
-        data={"changed": shown_data(put), "left": [{"path": path, "why": why} for path, why in left]},
+        text=f"{done}: {words}.{tail}{describe_skipped(left)}",
+        table=make_change_table(put) if put else None,
+        data={"changed": make_change_data(put), "left": [{"path": path, "why": why} for path, why in left]},
     )
 
 
@@ -379,35 +389,35 @@ def _tell_learning(shell: Shell) -> None:
         return
 
 
-def diff(shell: Shell, argument: str) -> CommandResult:
+def show_turn_diff(shell: Shell, argument: str) -> CommandResult:
     """Show what a turn changed in files: by default the last one that changed any; all files or some."""
-    given = read(argument)
+    given = parse_options(argument)
     turns = session_turns(shell)
     words = list(given.words)
     if words and words[0].isdecimal():
-        turn = turn_numbered(turns, words.pop(0))
+        turn = find_turn(turns, words.pop(0))
     else:
         turn = next((turn for turn in reversed(turns) if turn.files), None)
         if turn is None:
-            return refuse("No turn of this session has changed files")
+            return make_refusal("No turn of this session has changed files")
     if turn.files is None:
-        return refuse(f"Turn {turn.number} has changed no files; /rewind lists the turns that have")
+        return make_refusal(f"Turn {turn.number} has changed no files; /rewind lists the turns that have")
     changes = turn.files.changes
     unknown = [name for name in words if name not in {change.path for change in changes}]
     if unknown:
         raise UserError(f"Turn {turn.number} has not changed {unknown[0]!r}; /diff {turn.number} shows what it has")
     shown = [shell.turn_files.show(change) for change in changes if not words or change.path in words]
-    lines = counts(sum(one.added for one in shown), sum(one.removed for one in shown))
+    lines = format_counts(sum(one.added for one in shown), sum(one.removed for one in shown))
     state = " It is taken back." if turn.back else ""
     tail = _IGNORED if turn.files.scanned else ""
     what = (
-        code(shown[0].path) if len(shown) == 1 else format_count(len(shown), "file")
+        quote_code(shown[0].path) if len(shown) == 1 else format_count(len(shown), "file")
     )  # a diff of one file does not name it
-    title = turn_title(turn, time.time())
+    title = format_turn_title(turn, time.time())
     return CommandResult(
         text=f"{title[0].upper()}{title[1:]}: {what}{', ' if lines else ''}{lines}.{state}{tail}",
-        diff=bounded("".join(one.text for one in shown), f"; /diff {turn.number} FILE shows one file"),
-        data={"turn": turn.number, "taken_back": turn.back, "files": shown_data(shown)},
+        diff=limit_diff("".join(one.text for one in shown), f"; /diff {turn.number} FILE shows one file"),
+        data={"turn": turn.number, "taken_back": turn.back, "files": make_change_data(shown)},
     )
 
 
@@ -432,20 +442,20 @@ def suggest_rewind(shell: Shell) -> Iterable[Suggestion]:
 
 _PUT_BACK = "[--force] [--except FILE ...]"
 CHECKPOINT = (
-    Command(name="undo", argument=_PUT_BACK, summary="take back what the last turn did to files", handler=undo),
-    Command(name="redo", argument=_PUT_BACK, summary="bring back what was undone", handler=redo),
+    Command(name="undo", argument=_PUT_BACK, summary="take back what the last turn did to files", handler=undo_turn),
+    Command(name="redo", argument=_PUT_BACK, summary="bring back what was undone", handler=redo_turn),
     Command(
         name="diff",
         argument="[TURN] [FILE ...]",
         summary="what a turn did to files",
-        handler=diff,
+        handler=show_turn_diff,
         suggest=suggest_turns,
     ),
     Command(
         name="rewind",
         argument="[TURN files|talk|both]",
         summary="go back to before a turn: its files, the conversation, or both",
-        handler=rewind,
+        handler=rewind_turn,
         suggest=suggest_rewind,
     ),
 )

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from clio.commands.command import CommandResult, LongWork, Shell, SleepNow, Track
+from clio.commands.command import CommandResult, ConsolidateNow, LongWork, Shell, WorkControl
 from clio.commands.memory.commands import night_result
 from clio.config.schema import Config
 from clio.entrypoints.first_paint import can_draw
@@ -38,7 +38,9 @@ async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) 
                 drawn.say("stopping")
 
             async with KeyWatch(stop) as watch:
-                result = await asyncio.to_thread(step.work, Track(stop=stopped.is_set, tell=drawn.at))
+                result = await asyncio.to_thread(
+                    step.work, WorkControl(is_stopped=stopped.is_set, report_progress=drawn.at)
+                )
     finally:
         stopped.set()  # cancelled: the thread must not keep the process
     return result, watch.pop_text().rstrip("\n")
@@ -58,7 +60,9 @@ def until_interrupted(step: LongWork, *, aloud: bool = False) -> CommandResult:
         try:
             # In another thread, because the signal could interrupt this one while it writes the progress line.
             with ThreadPoolExecutor(1) as worker:
-                return worker.submit(step.work, Track(stop=stopped.is_set, tell=drawn.at)).result()
+                return worker.submit(
+                    step.work, WorkControl(is_stopped=stopped.is_set, report_progress=drawn.at)
+                ).result()
         finally:
             signal.signal(signal.SIGINT, before)
 
@@ -100,14 +104,14 @@ def bar(
 
         yield SpokenProgress(label, stream, hint=hint)
         return
-    from clio.ui.turn_display import LONG_S, TerminalProgress
+    from clio.ui.turn_display import SHOW_PROGRESS_AFTER_S, TerminalProgress
 
     progress = TerminalProgress(
         label,
         stream,
         width=lambda: get_terminal_size().columns,
         hint=hint,
-        after_s=LONG_S if after_s is None else after_s,
+        after_s=SHOW_PROGRESS_AFTER_S if after_s is None else after_s,
     )
     try:
         yield progress
@@ -118,14 +122,14 @@ def bar(
 LABEL = "sleeping"
 
 
-def work_of(shell: Shell, step: SleepNow | LongWork) -> LongWork:
+def work_of(shell: Shell, step: ConsolidateNow | LongWork) -> LongWork:
     """Return the work of a follow-up; a requested consolidation becomes `LongWork`."""
     if isinstance(step, LongWork):
         return step
     return LongWork(label=LABEL, work=lambda track: sleep_now(shell, step, track))
 
 
-def sleep_now(shell: Shell, step: SleepNow, track: Track) -> CommandResult:
+def sleep_now(shell: Shell, step: ConsolidateNow, track: WorkControl) -> CommandResult:
     """Run one requested consolidation, or a dry run; for a thread.
 
     Raises:
@@ -136,9 +140,9 @@ def sleep_now(shell: Shell, step: SleepNow, track: Track) -> CommandResult:
 
     nights = shell.memory.sleep
     if step.dry_run:
-        return night_result(dry_run(nights, stop=track.stop, tell=track.tell))
+        return night_result(dry_run(nights, stop=track.is_stopped, tell=track.report_progress))
     use_model = shell.config.sleep_use_model
-    report = sleep(nights, "hand", stop=track.stop, use_model=use_model, tell=track.tell)
+    report = sleep(nights, "hand", stop=track.is_stopped, use_model=use_model, tell=track.report_progress)
     if report.unkept:
         raise ClioError(f"{report.unkept} ({report.line})")
     return night_result(report)

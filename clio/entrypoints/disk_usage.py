@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from clio.checkpoints.store_limits import count_excess_bytes, make_room
-from clio.commands.arguments import join
+from clio.commands.arguments import join_arguments
 from clio.commands.command import CommandResult, Table
 from clio.commands.subcommands import GcRequest, parse_gc
 from clio.config.loaded import LoadedConfig
@@ -211,7 +211,7 @@ def run(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
 
     json: print one JSON document, and never ask. Raises UserError for invalid arguments, ClioError if it failed.
     """
-    wanted = parse_gc(join(words))
+    wanted = parse_gc(join_arguments(words))
     if loaded.config.incognito and wanted.yes:
         raise UserError("an incognito clio changes nothing on disk, so it frees nothing; leave out --incognito")
     heaps = look(loaded, wanted)
@@ -287,7 +287,7 @@ def _table(heaps: Sequence[Heap], loaded: LoadedConfig) -> Table:
         )
         for heap in heaps
     ]
-    return Table(columns=("folder", "what", "files", "size", "may go"), rows=tuple(rows), wide=1)
+    return Table(columns=("folder", "what", "files", "size", "may go"), rows=tuple(rows), wide_column=1)
 
 
 def _data(heaps: Sequence[Heap], freed: int, problems: Sequence[str]) -> dict[str, object]:

@@ -4,8 +4,8 @@ import os
 import time
 from pathlib import Path
 
-from clio.commands.command import CommandResult, ExportForm, ExportSession, Shell, code
-from clio.commands.session_table import file_stem, title_of
+from clio.commands.command import CommandResult, ExportForm, ExportSession, Shell, quote_code
+from clio.commands.session_table import format_title, make_file_stem
 from clio.errors import UserError
 from clio.storage.files import write_atomic
 from clio.text.formatting import format_bytes, format_count
@@ -23,7 +23,7 @@ def export(shell: Shell, step: ExportSession) -> CommandResult:
     from clio.export.export_session import SUFFIXES, export_session
 
     info = next((info for info in shell.store.list() if info.id == step.session_id), None)
-    title = title_of(info) if info else step.session_id
+    title = format_title(info) if info else step.session_id
     path, form = _place(step, title, dict(SUFFIXES))
     text = export_session(
         shell.store, step.session_id, form, redact=lambda text: shell.redactor.redact(text).text, now=time.time()
@@ -37,7 +37,7 @@ def export(shell: Shell, step: ExportSession) -> CommandResult:
         raise UserError(f"{_shown(path)!r} cannot be written: {error.strerror}; choose another path") from error
     length = f", {format_count(info.messages, 'message')}" if info else ""
     return CommandResult(
-        text=f"Wrote {code(_shown(path))}: {format_bytes(len(data))}{length}.",
+        text=f"Wrote {quote_code(_shown(path))}: {format_bytes(len(data))}{length}.",
         data={"path": str(path), "bytes": len(data), "format": form, "session": step.session_id},
     )
 
@@ -52,7 +52,7 @@ def _place(step: ExportSession, title: str, forms: dict[str, ExportForm]) -> tup
         raise UserError(f"There is no home folder for {step.path!r}; write the whole path") from None
     if path.is_dir():
         form = step.form or "html"
-        path /= f"{file_stem(title)}.{form}"
+        path /= f"{make_file_stem(title)}.{form}"
     elif step.path.endswith(("/", os.sep)):
         raise UserError(f"There is no folder {step.path!r}; make it first, or choose another path")
     elif not path.suffix:

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import structs
 
 from clio.agent.tool_runner import MAX_RESULT_CHARS
-from clio.commands.arguments import join
-from clio.commands.command import CommandResult, Table, Track
+from clio.commands.arguments import join_arguments
+from clio.commands.command import CommandResult, Table, WorkControl
 from clio.commands.subcommands import ImportRequest, parse_import
 from clio.config.loaded import LoadedConfig
 from clio.config.paths import display_path, user_home
@@ -83,7 +83,7 @@ def survey_result(founds: Sequence[Found], known: Imports, facts: dict[str, int]
         text = (
             "No other agent keeps anything of this project where it usually does; clio import AGENT PATH looks there."
         )
-    return CommandResult(text=text, table=Table(columns=columns, rows=tuple(rows), wide=1), data=data)
+    return CommandResult(text=text, table=Table(columns=columns, rows=tuple(rows), wide_column=1), data=data)
 
 
 def outcome_result(outcome: Outcome) -> CommandResult:
@@ -189,7 +189,7 @@ def run(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
     json: print what was done as one JSON document, and never ask.
     Raises UserError for invalid arguments, ClioError if it failed, KeyboardInterrupt after it has stopped cleanly.
     """
-    wanted = parse_import(join(words))
+    wanted = parse_import(join_arguments(words))
     if loaded.config.incognito:
         raise UserError("an incognito clio stores nothing, so it imports nothing; leave out --incognito")
     shell = LightShell(loaded)
@@ -255,12 +255,12 @@ def _import(shell: LightShell, looker: Looker, wanted: ImportRequest, *, quiet: 
             since=wanted.since,
             again=wanted.again,
             dry_run=wanted.dry_run,
-            stop=track.stop,
-            progress=track.tell,
+            stop=track.is_stopped,
+            progress=track.report_progress,
         )
     if report.fates["new"] + report.fates["grown"] and not wanted.dry_run and not report.stopped:
         with _watched("indexing", shell, quiet=quiet) as track:
-            shell.memory.refresh_index(track.stop, track.tell)
+            shell.memory.refresh_index(track.is_stopped, track.report_progress)
     return Outcome(wanted=wanted, found=found, report=report, secrets=shell.redactor.total)
 
 
@@ -334,7 +334,7 @@ def _ledger(shell: LightShell) -> Ledger:
 
 
 @contextmanager
-def _watched(label: str, shell: LightShell, *, quiet: bool) -> Generator[Track]:
+def _watched(label: str, shell: LightShell, *, quiet: bool) -> Generator[WorkControl]:
     """Show progress; Ctrl-C asks the work to stop at its next block, a second Ctrl-C ends it at once."""
     stopped = threading.Event()
     stream = None if quiet else sys.stderr
@@ -348,6 +348,6 @@ def _watched(label: str, shell: LightShell, *, quiet: bool) -> Generator[Track]:
 
         before = signal.signal(signal.SIGINT, stop)
         try:
-            yield Track(stop=stopped.is_set, tell=drawn.at)
+            yield WorkControl(is_stopped=stopped.is_set, report_progress=drawn.at)
         finally:
             signal.signal(signal.SIGINT, before)

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from clio import __version__
-from clio.commands.arguments import nearest
+from clio.commands.arguments import suggest_name
 from clio.commands.memory.memory_text import entry_data, kind_named, newest_first
 from clio.config.loaded import LoadedConfig
 from clio.config.show import list_start_notes
@@ -227,7 +227,7 @@ def call(memory: MemorySystem, name: str, arguments: dict[str, Any] | None, *, r
     if tool is None:
         if name in {tool.name for tool in TOOLS}:
             raise ToolRetry(f"{name} writes, and this server was started with --read-only; it has {', '.join(offered)}")
-        raise ToolRetry(f"there is no tool {name!r}; {nearest(name, offered)}")
+        raise ToolRetry(f"there is no tool {name!r}; {suggest_name(name, offered)}")
     return tool.run(memory, tool.understand(arguments or {}), read_only)
 
 

@@ -22,7 +22,7 @@ from clio.providers.registry import OFFLINE
 from clio.security.actions import RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Approver
 from clio.ui.pipe_screen import PipeScreen
-from clio.ui.safe_text import clean, inert_json
+from clio.ui.safe_text import clean, escape_json_controls
 
 if TYPE_CHECKING:
     from clio.entrypoints.stream_json import StreamDesk
@@ -149,12 +149,12 @@ def _print_rest(app: App, reporter: Reporter, more: Mapping[str, Any]) -> None:
             if error := more.get("error"):
                 sys.stderr.write(f"clio: {clean(error)}\n")
             else:
-                sys.stdout.write(inert_json(json.dumps(more["structured"], ensure_ascii=False)) + "\n")
+                sys.stdout.write(escape_json_controls(json.dumps(more["structured"], ensure_ascii=False)) + "\n")
         elif plan := app.planning.proposed:
-            from clio.commands.plan_commands import to_markdown
+            from clio.commands.plan_commands import format_todos_as_markdown
 
             gap = "\n" if reporter.text else ""
-            sys.stdout.write(gap + clean(to_markdown(plan)))
+            sys.stdout.write(gap + clean(format_todos_as_markdown(plan)))
         sys.stdout.flush()
 
 
@@ -175,11 +175,11 @@ async def _run_turn(app: App, text: str) -> TurnFinished:
 async def _run_words(app: App, text: str) -> TurnFinished:
     if not text.lstrip().startswith("/"):  # avoids importing the command table, a tenth of all modules
         return await app.run_turn(text)
-    from clio.commands.command import MakePrompt, RunPrompt
-    from clio.commands.registry import added_prompt
+    from clio.commands.command import RunExpandedCommand, RunPrompt
+    from clio.commands.registry import run_added_command
 
-    match added_prompt(app, text):
-        case MakePrompt(said=said, make=make):
+    match run_added_command(app, text):
+        case RunExpandedCommand(line=said, expand=make):
             return await app.run_turn(said, make)
         case RunPrompt(text=words):
             return await app.run_turn(words)

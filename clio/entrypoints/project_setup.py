@@ -22,7 +22,7 @@ from clio.git.worktrees import make_branch_name, open_worktree
 from clio.storage.files import IGNORE_ALL, make_ignored_folder, write_atomic
 from clio.storage.locks import format_os_error
 from clio.ui.footer import read_branch
-from clio.ui.safe_text import visible
+from clio.ui.safe_text import escape_controls
 
 _PACKAGE = Path(__file__).parent.parent
 _INSTRUCTIONS = "instructions.md"
@@ -135,7 +135,7 @@ def run(loaded: LoadedConfig, env: Mapping[str, str], *, yes: bool, dry_run: boo
         pieces = plan(project)
         if not dry_run:
             carry_out(project, pieces)
-        sys.stdout.write(f"{visible(display_path(project / FOLDER_NAME, project=None, user_home=person))}/\n")
+        sys.stdout.write(f"{escape_controls(display_path(project / FOLDER_NAME, project=None, user_home=person))}/\n")
         for piece in pieces:
             verb = "would be written" if dry_run and piece.fate == "new" else _VERBS[piece.fate]
             sys.stdout.write(f"  {piece.name:<16} {verb:<{16 if dry_run else 9}} {piece.why}\n")
@@ -172,5 +172,5 @@ def enter(options: Options, name: str) -> Options:
 
     folder, made = open_worktree(options.cwd, name, allow)
     done = "new worktree" if made else "worktree"
-    sys.stderr.write(visible(f"clio: {done} {folder}, branch {make_branch_name(name)}\n"))
+    sys.stderr.write(escape_controls(f"clio: {done} {folder}, branch {make_branch_name(name)}\n"))
     return structs.replace(options, cwd=folder)

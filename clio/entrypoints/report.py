@@ -17,7 +17,7 @@ from clio.messages import Fragment, Usage
 from clio.prompt_files import load_prompt
 from clio.sessions.state import Todo
 from clio.text.formatting import Cost
-from clio.ui.safe_text import inert_json
+from clio.ui.safe_text import escape_json_controls
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -165,7 +165,7 @@ def print_line(value: StreamEvent | Report) -> None:
     """Print one JSON object on a line of standard output, and flush."""
     data = msgspec.json.encode(value)
     if not data.isascii() or b"\x7f" in data:
-        data = inert_json(data.decode("utf-8")).encode("utf-8")
+        data = escape_json_controls(data.decode("utf-8")).encode("utf-8")
     sys.stdout.buffer.write(data + b"\n")
     sys.stdout.buffer.flush()
 

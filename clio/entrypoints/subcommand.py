@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import structs
 
-from clio.commands.arguments import join
+from clio.commands.arguments import join_arguments
 from clio.commands.command import (
     Command,
     CommandResult,
     Confirm,
+    ConsolidateNow,
     EditText,
     ExportSession,
     FollowUp,
     LongWork,
     Prefill,
-    SleepNow,
     WaitFor,
-    choose,
-    forms,
+    list_forms,
+    select_subcommand,
 )
 from clio.commands.custom_commands import AddedCommands
 from clio.commands.session_commands import SESSIONS
@@ -38,8 +38,8 @@ from clio.sessions.state import SessionState
 from clio.sessions.store import open_session_store
 from clio.storage.locks import format_os_error
 from clio.ui.pipe_screen import TerminalOutput
-from clio.ui.safe_text import clean, clean_line, inert_json
-from clio.ui.tables import table_lines
+from clio.ui.safe_text import clean, clean_line, escape_json_controls
+from clio.ui.tables import render_table
 from clio.ui.theme import detect_terminal
 
 if TYPE_CHECKING:
@@ -70,17 +70,17 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
     """
     if aloud and sys.stdout.isatty():
         from clio.ui.reader.screen import spoken_result
-        from clio.ui.reader.spoken_text import broken
+        from clio.ui.reader.spoken_text import wrap_line
 
         lines = spoken_result(structs.replace(result, text=text, ok=True))
-        TerminalOutput(sys.stdout).write("".join(f"{broken(line, _width() - 1)}\n" for line in lines))
+        TerminalOutput(sys.stdout).write("".join(f"{wrap_line(line, _width() - 1)}\n" for line in lines))
         return
     width = _width()
     output = TerminalOutput(sys.stdout)
     if result.bar is not None:
-        from clio.ui.tables import bar_rows
+        from clio.ui.tables import render_bar
 
-        rows = bar_rows(result.bar, min(width, _BAR_WIDTH))
+        rows = render_bar(result.bar, min(width, _BAR_WIDTH))
         output.write(
             "\n".join([clean_line(result.bar.title), *("".join(part for part, _ in row) for row in rows)]) + "\n"
         )
@@ -89,7 +89,7 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
     if result.verbatim:
         output.write(clean(result.verbatim).rstrip("\n") + "\n")
     if result.table is not None:
-        heading, lines = table_lines(result.table, width)
+        heading, lines = render_table(result.table, width)
         apart = [""] if text or result.verbatim else []
         output.write("\n".join([*apart, *([_faint(heading)] if heading else []), *lines]) + "\n")
 
@@ -98,7 +98,7 @@ def print_json(result: CommandResult) -> None:
     """Print a result's data as one JSON document; its text if it has no data."""
     data = result.data if result.data is not None else {"text": result.verbatim or without_marks(result.text)}
     text = msgspec.json.format(msgspec.json.encode(data), indent=2).decode("utf-8")
-    sys.stdout.buffer.write(inert_json(text).encode("utf-8") + b"\n")
+    sys.stdout.buffer.write(escape_json_controls(text).encode("utf-8") + b"\n")
     sys.stdout.buffer.flush()
 
 
@@ -322,23 +322,23 @@ def run(options: Options, loaded: LoadedConfig, words: Sequence[str], *, json: b
 def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> FollowUp | None:
     """Run the handler and its follow-ups; return a follow-up that comes after the printed result."""
     table, called = _table(words[0])
-    command, argument = choose(table, join(words[1:]), called)
+    command, argument = select_subcommand(table, join_arguments(words[1:]), called)
     result = command.handler(shell, argument)
     while True:
         if not result.ok and result.follow_up is None:
             raise UsageError(result.text)
         match result.follow_up:
-            case Confirm(question=question, then=then, word=word):
+            case Confirm(question=question, then=then, required_word=word):
                 if not json:
                     _show(result, aloud=shell.config.screen_reader)
                 _agreed(question, word, may_ask=not json)
-                command, argument = choose(table, then.partition(" ")[2], called)
+                command, argument = select_subcommand(table, then.partition(" ")[2], called)
                 result = command.handler(shell, argument)
             case ExportSession() as step:
                 from clio.entrypoints.export_file import export
 
                 result = export(shell, step)
-            case SleepNow() | LongWork() as step:
+            case ConsolidateNow() | LongWork() as step:
                 from clio.entrypoints.background_work import until_interrupted, work_of
 
                 result = until_interrupted(work_of(shell, step), aloud=shell.config.screen_reader)
@@ -373,7 +373,7 @@ def help_text(word: str, columns: int = 0) -> str:
 
     columns = columns or get_terminal_size((_HELP_COLUMNS, 24)).columns
     table, called = _table(word)
-    rows = [(form, summary) for form, summary in forms(table, called)]
+    rows = [(form, summary) for form, summary in list_forms(table, called)]
     if word == "mcp":
         rows[0] = ("clio mcp [--read-only]", "offer this memory to other agents, over MCP")
     width = min(max(len(form) for form, _ in rows), 36)
@@ -406,9 +406,9 @@ def _table(word: str) -> tuple[Command, str]:
         from clio.commands.subcommands import IMPORT
 
         return IMPORT, f"clio {door.name}"
-    from clio.commands.registry import find
+    from clio.commands.registry import find_command
 
-    command = find(door.name)
+    command = find_command(door.name)
     assert command is not None
     return command, f"clio {door.name}"
 

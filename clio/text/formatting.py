@@ -11,10 +11,9 @@ from clio.text.lazy_regex import LazyRegex
 def truncate(text: str, max_chars: int) -> str:
     """Return the text, or its beginning with an ellipsis, in at most `max_chars` characters.
 
-    Other kinds of truncation: `clio.ui.text_width.crop` for columns of a screen, `clio.context.inert_text` for
-    text sent
-    to the model (whole words, or both ends), `clio.tools.output.preview_output` for tool output (tells how to
-    read the rest).
+    Other kinds of truncation: `clio.ui.text_width.truncate_to_cells` for columns of a screen,
+    `clio.context.inert_text` for text sent to the model (whole words, or both ends),
+    `clio.tools.output.preview_output` for tool output (tells how to read the rest).
     """
     return text if len(text) <= max_chars else text[: max_chars - 1].rstrip() + "…" if max_chars > 0 else ""
 

@@ -21,7 +21,7 @@ from clio.tools.files.text_file import main_ending
 from clio.ui.diff_view import FormatPath
 from clio.ui.painter import Part
 from clio.ui.prompt_io import ENTER, PromptIO
-from clio.ui.safe_text import clean, clean_line, spell_out_line, visible
+from clio.ui.safe_text import clean, clean_line, escape_controls, spell_out_line
 from clio.ui.terminal_handoff import edit_text, lend_terminal
 
 
@@ -154,14 +154,14 @@ async def edit_proposal(desk: PromptIO, proposal: EditableProposal, display: For
     try:
         edited = await _edit_on_lent_terminal(change.after, (change.moved_to or change.path).suffix)
     except UserError as error:
-        desk.remark(clean_line(visible(str(error))), desk.theme.bad)
+        desk.print_remark(clean_line(escape_controls(str(error))), desk.theme.bad)
         return False
     if edited is None:
-        desk.remark("left as it was")
+        desk.print_remark("left as it was")
         return False
     proposal.set_text(change.path, edited)
     if not proposal.changes_anything:
-        desk.remark("your version changes nothing any more", desk.theme.warning)
+        desk.print_remark("your version changes nothing any more", desk.theme.warning)
     return True
 
 
@@ -182,12 +182,12 @@ async def _choose_change(desk: PromptIO, proposal: EditableProposal, display: Fo
     files = proposal.editable_changes
     if len(files) == 1:
         return files[0]
-    names = [clean_line(visible(display(change.moved_to or change.path))) for change in files]
+    names = [clean_line(escape_controls(display(change.moved_to or change.path))) for change in files]
     if len(files) <= len(_FILE_KEYS):
-        key = await desk.questions.key(dict(zip(_FILE_KEYS, names, strict=False)))
+        key = await desk.questions.ask_key(dict(zip(_FILE_KEYS, names, strict=False)))
         return files[_FILE_KEYS.index(key)] if key else None
-    desk.say(Text(f"  {number} {name}") for number, name in enumerate(names, 1))
-    answer = (await desk.questions.line("  number of the file: ") or "").strip()
+    desk.print_parts(Text(f"  {number} {name}") for number, name in enumerate(names, 1))
+    answer = (await desk.questions.ask_line("  number of the file: ") or "").strip()
     return files[int(answer) - 1] if answer.isdecimal() and 1 <= int(answer) <= len(files) else None
 
 
@@ -214,7 +214,7 @@ async def ask_about_hunks(desk: PromptIO, proposal: EditableProposal, display: F
             rest = {"a": True, "q": False}.get(key)
             yes = key in ("y", "a")
             said = f"{'yes' if yes else 'no'}: {_describe_piece(piece, display)}"
-            desk.remark(said + (", and so all the rest" if rest is not None else ""))
+            desk.print_remark(said + (", and so all the rest" if rest is not None else ""))
         else:
             yes = rest
         if yes:
@@ -226,20 +226,20 @@ async def ask_about_hunks(desk: PromptIO, proposal: EditableProposal, display: F
 
 async def _ask_about_piece(desk: PromptIO, piece: ChangePiece, name: str) -> str | None:
     title = Text(f"  {name}", desk.theme.strong)
-    rows = desk.diff(piece.diff_text)
+    rows = desk.render_diff(piece.diff_text)
     if desk.questions.live:
-        return await desk.questions.key(_HUNK_CHOICES, page=desk.page(rows, title))
-    desk.say([title, *desk.excerpt(rows, _MAX_HUNK_ROWS)])
-    return await desk.questions.key(_HUNK_CHOICES)
+        return await desk.questions.ask_key(_HUNK_CHOICES, page=desk.make_page(rows, title))
+    desk.print_parts([title, *desk.render_excerpt(rows, _MAX_HUNK_ROWS)])
+    return await desk.questions.ask_key(_HUNK_CHOICES)
 
 
 def _describe_piece(piece: ChangePiece, display: FormatPath) -> str:
     change = piece.change
-    name = clean_line(visible(display(change.path)))
+    name = clean_line(escape_controls(display(change.path)))
     if piece.hunk is not None:
         return f"{name}, hunk {piece.hunk_number} of {piece.hunk_count}"
     if change.moved_to is not None:
-        return f"move {name} → {clean_line(visible(display(change.moved_to)))}"
+        return f"move {name} → {clean_line(escape_controls(display(change.moved_to)))}"
     return f"{'new file' if change.kind == 'add' else 'delete'} {name}"
 
 
@@ -261,10 +261,10 @@ class ApprovalQuestion:
     async def ask(self, guarded: bool) -> Answer:
         """Ask until there is an answer, and print it. guarded: see `Questions.key`."""
         head = list(_heading(self._request, self._desk))
-        self._desk.say(head)
-        body = self._desk.action(self._request.action, self._display)
-        answer = await self._decide(body, self._desk.rows_of(head), guarded)
-        self._desk.remark(self._describe_answer(answer))
+        self._desk.print_parts(head)
+        body = self._desk.render_action(self._request.action, self._display)
+        answer = await self._decide(body, self._desk.count_rows(head), guarded)
+        self._desk.print_remark(self._describe_answer(answer))
         return answer
 
     async def _decide(self, body: Sequence[Text], above: int, guarded: bool) -> Answer:
@@ -279,7 +279,7 @@ class ApprovalQuestion:
             case "a":
                 return Answer("always")
             case "n":
-                reason = await self._desk.questions.line("  why not (Enter for no reason): ")
+                reason = await self._desk.questions.ask_line("  why not (Enter for no reason): ")
                 return Answer("no", clean_line(reason or ""), interrupted=reason is None)
             case _:
                 return Answer("no", interrupted=True)
@@ -315,22 +315,24 @@ class ApprovalQuestion:
         """
         desk, questions = self._desk, self._desk.questions
         room = max(desk.size()[1] - above - _ROWS_BELOW, 1) if questions.live else MAX_UNSCROLLED_ROWS
-        if desk.fits(body, min(room, MAX_UNSCROLLED_ROWS)):
-            desk.say(body)
-            return await questions.key(choices, guarded=guarded)
+        if desk.fits_in_rows(body, min(room, MAX_UNSCROLLED_ROWS)):
+            desk.print_parts(body)
+            return await questions.ask_key(choices, guarded=guarded)
         yes: frozenset[str] = (
             frozenset() if isinstance(self._request.action, ChangeFiles) else frozenset(choices) - {"n"}
         )
         if not questions.live:
-            desk.say(desk.excerpt(body, MAX_UNSCROLLED_ROWS, ", d shows all"))
-        page = desk.page(body) if questions.live else None
+            desk.print_parts(desk.render_excerpt(body, MAX_UNSCROLLED_ROWS, ", d shows all"))
+        page = desk.make_page(body) if questions.live else None
         offered = choices if questions.live else {key: choices[key] for key in choices if key not in yes}
-        key = await questions.key({**offered, "d": "show all"}, guarded=guarded, page=page, above=above, after_end=yes)
+        key = await questions.ask_key(
+            {**offered, "d": "show all"}, guarded=guarded, page=page, above=above, after_end=yes
+        )
         if key == "d":
-            desk.say(body)
-            return await questions.key(choices)
+            desk.print_parts(body)
+            return await questions.ask_key(choices)
         if questions.live:
-            desk.say(desk.excerpt(body, SCROLLBACK_ROWS))
+            desk.print_parts(desk.render_excerpt(body, SCROLLBACK_ROWS))
         return key
 
 
@@ -347,11 +349,11 @@ class ChangeApprovalQuestion(ApprovalQuestion):
         while key == "e":
             if await edit_proposal(desk, proposal, self._display):
                 head = [Part(body=Text("  your version:", desk.theme.strong))]
-                desk.say(head)
-                body = desk.changes(proposal.changes, self._display)
-                key = await self._ask_key(self._choices(), body, desk.rows_of(head))
+                desk.print_parts(head)
+                body = desk.render_changes(proposal.changes, self._display)
+                key = await self._ask_key(self._choices(), body, desk.count_rows(head))
             else:
-                key = await desk.questions.key(self._choices())
+                key = await desk.questions.ask_key(self._choices())
         answer: Answer | None = None
         if key == "y":
             answer = proposal.approve_all()
@@ -378,7 +380,7 @@ def _heading(request: ApprovalRequest, desk: PromptIO) -> Iterator[Part]:
     verdict, theme = request.verdict, desk.theme
     risk = {"low": theme.good, "medium": theme.warning, "high": theme.bad}[verdict.risk]
     whole = not isinstance(request.action, RunCommand)  # a command is shown below with every line of it
-    yield desk.title(spell_out_line(request.title), f"{verdict.risk} risk", risk, whole=whole)
+    yield desk.make_title(spell_out_line(request.title), f"{verdict.risk} risk", risk, whole=whole)
     if verdict.reason:
         reason = Text(spell_out_line(verdict.reason), theme.faint)
         yield Part(body=Padding(reason, (0, 0, 0, 2), expand=False))
@@ -418,11 +420,11 @@ class TerminalAsker:
         """
         async with self._desk.suspended():
             theme = self._desk.theme
-            self._desk.say(self._desk.question(clean(question)))
+            self._desk.print_parts(self._desk.render_question(clean(question)))
             for number, option in enumerate(options, 1):
-                self._desk.say([Part(body=Text.assemble((f"  {number} ", theme.accent), clean_line(option)))])
+                self._desk.print_parts([Part(body=Text.assemble((f"  {number} ", theme.accent), clean_line(option)))])
             prompt = "  number or answer: " if options else "  answer: "
-            answer = await self._desk.questions.line(prompt)
+            answer = await self._desk.questions.ask_line(prompt)
         if answer is None:
             self._desk.on_interrupt()
             raise ToolFailed("the user interrupted instead of answering")
@@ -470,35 +472,37 @@ class CommitReviewer:
         """Ask which files to commit: those this session changed, or all tracked ones. None for Esc."""
         desk = self._desk
         async with desk.suspended():
-            desk.say([desk.title("commit", "nothing is staged; what is to go in?")])
-            desk.say(self._list_names("this session's", own))
-            desk.say(self._list_names("all tracked", tracked))
+            desk.print_parts([desk.make_title("commit", "nothing is staged; what is to go in?")])
+            desk.print_parts(self._list_names("this session's", own))
+            desk.print_parts(self._list_names("all tracked", tracked))
             choices = {ENTER: "this session's", "a": "all tracked", "n": "nothing"}
-            key = await desk.questions.key(choices, guarded=desk.is_typing())
+            key = await desk.questions.ask_key(choices, guarded=desk.is_typing())
         return {ENTER: "own", "a": "tracked"}.get(key or "")  # type: ignore[return-value]
 
     async def confirm_secrets(self, lines: Sequence[str]) -> bool:
         """Ask whether to commit although these lines contain what looks like secrets."""
         desk = self._desk
         async with desk.suspended():
-            desk.say([desk.title("commit", "what looks like a secret would go in:", desk.theme.bad)])
-            desk.say(Text(f"  {clean_line(line)}") for line in lines)
-            desk.remark("the model is shown none of them")
-            key = await desk.questions.key({"y": "go on all the same", "n": "no"}, guarded=desk.is_typing())
+            desk.print_parts([desk.make_title("commit", "what looks like a secret would go in:", desk.theme.bad)])
+            desk.print_parts(Text(f"  {clean_line(line)}") for line in lines)
+            desk.print_remark("the model is shown none of them")
+            key = await desk.questions.ask_key({"y": "go on all the same", "n": "no"}, guarded=desk.is_typing())
         return key == "y"
 
     async def confirm_programs(self, lines: Sequence[str]) -> bool:
         """Ask whether git may start these programs with this commit and later ones."""
         desk = self._desk
         async with desk.suspended():
-            desk.say([desk.title("commit", "git would start programs that this repository itself names:")])
-            desk.say(desk.excerpt([Text(f"  {clean_line(line)}") for line in lines], MAX_UNSCROLLED_ROWS))
+            desk.print_parts([desk.make_title("commit", "git would start programs that this repository itself names:")])
+            desk.print_parts(
+                desk.render_excerpt([Text(f"  {clean_line(line)}") for line in lines], MAX_UNSCROLLED_ROWS)
+            )
             if len(lines) > MAX_UNSCROLLED_ROWS:
-                desk.remark("/trust shows them all")
+                desk.print_remark("/trust shows them all")
             choices = {"y": "run them, now and later", "n": "commit nothing"}
-            key = await desk.questions.key(choices, guarded=desk.is_typing())
+            key = await desk.questions.ask_key(choices, guarded=desk.is_typing())
             if key == "y":
-                desk.remark("they may run with commits here, until one of them changes")
+                desk.print_remark("they may run with commits here, until one of them changes")
         return key == "y"
 
     async def ask_about_commit(self, proposed: ProposedCommit, diff: Callable[[], str]) -> CommitAnswer:
@@ -507,10 +511,10 @@ class CommitReviewer:
         async with desk.suspended():
             self._show_proposal(proposed)
             choices = {ENTER: "commit", "e": "edit", "r": "other words", "d": "the diff", "n": "no"}
-            while (key := await desk.questions.key(choices, guarded=True)) == "d":
-                desk.say(desk.diff(clean(diff())))
+            while (key := await desk.questions.ask_key(choices, guarded=True)) == "d":
+                desk.print_parts(desk.render_diff(clean(diff())))
             if key == "r":
-                words = await desk.questions.line("  what should it say (Enter for any other words): ")
+                words = await desk.questions.ask_line("  what should it say (Enter for any other words): ")
                 return (
                     CommitAnswer(kind="no")
                     if words is None
@@ -524,26 +528,26 @@ class CommitReviewer:
 
     def print_sentence(self, words: str, *, bad: bool = False) -> None:
         """Print a sentence permanently."""
-        self._desk.remark(clean_line(words), self._desk.theme.bad if bad else "")
+        self._desk.print_remark(clean_line(words), self._desk.theme.bad if bad else "")
 
     def print_output(self, text: str) -> None:
         """Print the output of git and its hooks, at most one screen."""
         lines = [Text(f"  {line}") for line in clean(text).splitlines()]
-        self._desk.say(self._desk.excerpt(lines, MAX_UNSCROLLED_ROWS))
+        self._desk.print_parts(self._desk.render_excerpt(lines, MAX_UNSCROLLED_ROWS))
 
     def _show_proposal(self, proposed: ProposedCommit) -> None:
         desk, theme = self._desk, self._desk.theme
-        desk.say([desk.title("commit", f"{proposed.stat} · {clean_line(proposed.target)}")])
+        desk.print_parts([desk.make_title("commit", f"{proposed.stat} · {clean_line(proposed.target)}")])
         subject, *rest = clean(proposed.message).splitlines() or [""]
-        desk.say([_indent_line(subject, theme.strong), *(_indent_line(line) for line in rest)])
+        desk.print_parts([_indent_line(subject, theme.strong), *(_indent_line(line) for line in rest)])
         if proposed.trailer:
-            desk.say([Text(""), _indent_line(clean_line(proposed.trailer), theme.faint)])
+            desk.print_parts([Text(""), _indent_line(clean_line(proposed.trailer), theme.faint)])
         faint = theme.faint
         rows = [
             Text.assemble((f"  {one.status_letter} ", faint), clean_line(one.path), (f"  {one.line_counts}", faint))
             for one in proposed.files
         ]
-        desk.say([Text(""), *desk.excerpt(rows, _MAX_LISTED_FILES)])
+        desk.print_parts([Text(""), *desk.render_excerpt(rows, _MAX_LISTED_FILES)])
 
     def _list_names(self, title: str, paths: Sequence[str]) -> list[Part]:
         shown = ", ".join(clean_line(path) for path in paths[:6])
@@ -584,22 +588,22 @@ class PlanReviewer:
             width: available columns.
         """
         async with self._desk.suspended():
-            rows = self._desk.todos(todos, width)
+            rows = self._desk.render_todos(todos, width)
             hidden = len(rows) > MAX_UNSCROLLED_ROWS
-            heading = self._desk.title("plan", format_count(len(todos), "item"))
-            self._desk.say(
-                [heading, *(self._desk.excerpt(rows, MAX_UNSCROLLED_ROWS, ", d shows all") if hidden else rows)]
+            heading = self._desk.make_title("plan", format_count(len(todos), "item"))
+            self._desk.print_parts(
+                [heading, *(self._desk.render_excerpt(rows, MAX_UNSCROLLED_ROWS, ", d shows all") if hidden else rows)]
             )
             while True:
-                key = await self._desk.questions.key(
+                key = await self._desk.questions.ask_key(
                     _list_plan_choices(mode_before, hidden), guarded=self._desk.is_typing()
                 )
                 if key != "d":
                     break
                 hidden = False
-                self._desk.say(rows)
+                self._desk.print_parts(rows)
             answer = await self._answer_for_key(key, mode_before)
-            self._desk.remark(_describe_plan_answer(answer))
+            self._desk.print_remark(_describe_plan_answer(answer))
         return answer
 
     async def _answer_for_key(self, key: str | None, before: ApprovalMode) -> PlanAnswer:
@@ -611,7 +615,7 @@ class PlanReviewer:
             case "e":
                 return PlanAnswer(kind="edit")
             case "n":
-                reason = await self._desk.questions.line("  what should be different (Enter for nothing): ")
+                reason = await self._desk.questions.ask_line("  what should be different (Enter for nothing): ")
                 return PlanAnswer(kind="later") if reason is None else PlanAnswer(kind="no", reason=clean_line(reason))
             case _:
                 return PlanAnswer(kind="later")

@@ -353,9 +353,9 @@ class LineCompleter(Completer):
         """Yield all completions for the text before the cursor."""
         text = document.text_before_cursor
         if is_command(text) and "\n" not in text:
-            from clio.commands.registry import complete
+            from clio.commands.registry import complete_command_line
 
-            for suggestion, typed in complete(self._shell(), text):
+            for suggestion, typed in complete_command_line(self._shell(), text):
                 yield _make_completion(suggestion.text, typed, suggestion.text, suggestion.note)
             if find_open_mention(text) is None:
                 return

@@ -26,8 +26,8 @@ from clio.security.shell.parser import parse_command_line
 from clio.text.formatting import format_count
 from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.diff import diff_change
-from clio.ui.safe_text import spell_out_foreign, spell_out_line, spell_out_lines, visible
-from clio.ui.text_width import cut
+from clio.ui.safe_text import escape_controls, spell_out_line, spell_out_lines, spell_out_non_ascii
+from clio.ui.text_width import truncate_line
 from clio.ui.theme import Theme
 
 RowKind = Literal["file", "hunk", "context", "added", "removed", "note"]
@@ -72,7 +72,7 @@ def parse_diff(text: str) -> ParsedDiff:
 
     A hunk declares how many lines it has: within them "--- x" is a removed line and not a file name.
     """
-    text = visible(text)
+    text = escape_controls(text)
     for char, name in _UNICODE_LINE_BREAKS:
         text = text.replace(char, name)
     reader = _DiffParser(text.removesuffix("\n").split("\n") if text else [])
@@ -412,7 +412,7 @@ class DiffRows(Sequence[Text]):
         return dict(pairs) | {new: old for old, new in pairs}
 
     def _truncate(self, row: Text) -> Text:
-        return row if self._max_chars is None else cut(row, self._max_chars, self._theme.faint)
+        return row if self._max_chars is None else truncate_line(row, self._max_chars, self._theme.faint)
 
 
 def render_diff(diff_text: str, theme: Theme, width: int, max_rows: int, hint: str = "") -> Iterator[Text]:
@@ -508,7 +508,7 @@ def list_command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, st
             yield "runs", spell_out_line(run)
     for program in dict.fromkeys(simple.words[0].text for simple in parsed.commands if simple.words):
         if not program.isascii():
-            yield "looks like another name", spell_out_foreign(program)
+            yield "looks like another name", spell_out_non_ascii(program)
     for redirect in parsed.redirects:
         if redirect.target.text != "/dev/null":
             kind: CommandFact = "writes" if redirect.writes else "reads"

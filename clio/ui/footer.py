@@ -45,7 +45,7 @@ class GitBranch:
         self._name = ""
 
     @property
-    def name(self) -> str:
+    def current_name(self) -> str:
         """Return the branch, the start of a detached commit's hash, or "" outside of git."""
         now = self._clock()
         if now - self._asked >= _BRANCH_CACHE_S:
@@ -100,7 +100,7 @@ class StatusValues(Struct, frozen=True, kw_only=True):
     name: str = ""
 
     @property
-    def list_parts(self) -> tuple[str, ...]:
+    def line_parts(self) -> tuple[str, ...]:
         """Return the parts of the line, most important first, without control sequences: names may come from a
         repository.
         """
@@ -121,7 +121,7 @@ class StatusValues(Struct, frozen=True, kw_only=True):
         return tuple(map(clean_line, parts))
 
     @property
-    def list_spoken_parts(self) -> tuple[str, ...]:
+    def spoken_parts(self) -> tuple[str, ...]:
         """Return the values for a screen reader, each with its label."""
         named = (
             ("model", self.model),
@@ -179,8 +179,8 @@ class SessionStatus:
             silent = "incognito" if self._config.incognito else ""
             held = "sandbox" if self._config.sandbox != "off" else ""
             return StatusValues(model=self._config.model or "", mode=self._config.approve, sandbox=held, privacy=silent)
-        from clio.commands.style_commands import style_word
-        from clio.ui.tables import active_words
+        from clio.commands.style_commands import describe_current_style
+        from clio.ui.tables import describe_active_todo
 
         self._add_new_bills(shell.session)
         window = shell.context.limits.context_window if shell.context is not None else 0
@@ -192,22 +192,22 @@ class SessionStatus:
             sandbox=shell.sandbox.status_word,
             privacy=silent,
             context=self._asked_tokens / window if window and self._asked_tokens else None,
-            active_todo=active_words(shell.session.todos),
+            active_todo=describe_active_todo(shell.session.todos),
             background_work=self.background_work,
-            branch=self._branch.name,
+            branch=self._branch.current_name,
             cost=_format_session_cost(shell),
             tokens=self._billed_tokens,
-            style=style_word(shell),
+            style=describe_current_style(shell),
             name=shell.session.name or "",
         )
 
     def list_parts(self) -> tuple[str, ...]:
         """Return the values for the line, most important first."""
-        return self.collect_values().list_parts
+        return self.collect_values().line_parts
 
     def list_spoken_parts(self) -> tuple[str, ...]:
         """Return the values for a screen reader."""
-        return self.collect_values().list_spoken_parts
+        return self.collect_values().spoken_parts
 
     def _add_new_bills(self, session: "Session") -> None:
         """Add new bills of the session; another session starts again from zero."""

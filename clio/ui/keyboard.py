@@ -22,7 +22,7 @@ from rich.text import Text
 
 from clio.ui.painter import Part
 from clio.ui.safe_text import clean, clean_line
-from clio.ui.text_width import cells_of, crop
+from clio.ui.text_width import count_cells, truncate_to_cells
 from clio.ui.theme import Theme
 
 _WORD_AFTER = re.compile(r"\s*\S+")
@@ -111,22 +111,22 @@ class TypedLine:
         """
         cells = max(cells, 4)
         before, behind = (_on_one_row(part) for part in (self.text[: self.cursor], self.text[self.cursor :]))
-        if cells_of(before) + cells_of(behind) < cells:
-            return before + behind, cells_of(before)
+        if count_cells(before) + count_cells(behind) < cells:
+            return before + behind, count_cells(before)
         kept = before
-        if cells_of(before) > cells - 2:
+        if count_cells(before) > cells - 2:
             start = len(before)
             used = 0
-            while start and (used := used + cells_of(before[start - 1])) < max(2 * cells // 3, 2):
+            while start and (used := used + count_cells(before[start - 1])) < max(2 * cells // 3, 2):
                 start -= 1
-            while start < len(before) and not cells_of(before[start]):
+            while start < len(before) and not count_cells(before[start]):
                 start += 1  # do not begin with an accent whose letter was cut off
             kept = "…" + before[start:]
-        room = cells - cells_of(kept) - 1
+        room = cells - count_cells(kept) - 1
         end = used = 0
-        while end < len(behind) and (used := used + cells_of(behind[end])) < room:
+        while end < len(behind) and (used := used + count_cells(behind[end])) < room:
             end += 1
-        return kept + behind[:end] + ("…" if end < len(behind) else ""), cells_of(kept)
+        return kept + behind[:end] + ("…" if end < len(behind) else ""), count_cells(kept)
 
     def _before(self) -> int:
         place = self.cursor - 1
@@ -151,7 +151,7 @@ class TypedLine:
 
 def _is_combining(character: str, before: str) -> bool:
     """Whether a character is displayed together with the one before it: accents, and emoji sequences."""
-    return before != "\n" and character != "\n" and (not cells_of(character) or before == "\u200d")
+    return before != "\n" and character != "\n" and (not count_cells(character) or before == "\u200d")
 
 
 def _without_controls(text: str) -> str:
@@ -299,8 +299,8 @@ def render_waiting_texts(waiting: Sequence[WaitingText], width: int, lines: int)
     most = _MAX_WAITING_ROWS if lines > _LOW_SCREEN_LINES else _MAX_WAITING_ROWS_ON_LOW_SCREEN
     shown = waiting if len(waiting) <= most else waiting[1 - most :]
     more = len(waiting) - len(shown)
-    first = [crop(f"… {more} more above", width)] if more else []
-    return [*first, *(crop(f"{one.label}: {clean_line(one.text)}", width) for one in shown)]
+    first = [truncate_to_cells(f"… {more} more above", width)] if more else []
+    return [*first, *(truncate_to_cells(f"{one.label}: {clean_line(one.text)}", width) for one in shown)]
 
 
 _MARK = "› "
@@ -311,7 +311,7 @@ def render_typed_row(typing: TypingState, width: int) -> tuple[str, int | None]:
     show.
     """
     if not typing.line.text:
-        hint = crop(typing.hint, width - len(_MARK))
+        hint = truncate_to_cells(typing.hint, width - len(_MARK))
         return (_MARK + hint, len(_MARK)) if hint else ("", None)
     shown, column = typing.line.render_row(width - len(_MARK))
     return _MARK + shown, len(_MARK) + column

@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from clio.ui.painter import Part
-from clio.ui.theme import Theme, may_open
+from clio.ui.theme import Theme, is_safe_link
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.markdown import Markdown
 
 
-MAX_BLOCK = 4000  # characters of an open block after which its beginning is treated as finished
+MAX_BLOCK_CHARS = 4000  # characters of an open block after which its beginning is treated as finished
 
 _FENCE = re.compile(r"^( *)(`{3,}|~{3,})[ \t]*([^`\n]*?)[ \t]*$")
 _HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)")
@@ -33,10 +33,10 @@ _RULE = re.compile(r"^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
 _ITEM = re.compile(r"^( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
 _TABLE_RULE = re.compile(r"^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 
-Open = Literal["nothing", "paragraph", "table", "quote", "list", "code"]
+OpenBlock = Literal["nothing", "paragraph", "table", "quote", "list", "code"]
 
 
-class Piece(Struct, frozen=True, kw_only=True):
+class MarkdownPiece(Struct, frozen=True, kw_only=True):
     """A part of the answer that is rendered as a unit.
 
     kind: "prose" is Markdown; "code" is one line inside a fence, without its newline.
@@ -64,7 +64,7 @@ class BlockSplitter:
 
     def __init__(self) -> None:
         self._partial = ""
-        self._open: Open = "nothing"
+        self._open: OpenBlock = "nothing"
         self._lines: list[str] = []
         self._chars = 0
         self._joined = False
@@ -72,16 +72,16 @@ class BlockSplitter:
         self._item_indent = 0
         self._item_mark = ""
         self._gap = False
-        self._out: list[Piece] = []
+        self._out: list[MarkdownPiece] = []
 
-    def feed(self, text: str) -> list[Piece]:
+    def feed(self, text: str) -> list[MarkdownPiece]:
         """Return the pieces completed by this text."""
         rest = self._partial + text
         start = 0
-        while (end := rest.find("\n", start)) >= 0 or len(rest) - start > MAX_BLOCK:
-            if end < 0 or end - start > MAX_BLOCK:
-                space = rest.rfind(" ", start + MAX_BLOCK // 2, start + MAX_BLOCK)
-                end = space + 1 if space > 0 else start + MAX_BLOCK
+        while (end := rest.find("\n", start)) >= 0 or len(rest) - start > MAX_BLOCK_CHARS:
+            if end < 0 or end - start > MAX_BLOCK_CHARS:
+                space = rest.rfind(" ", start + MAX_BLOCK_CHARS // 2, start + MAX_BLOCK_CHARS)
+                end = space + 1 if space > 0 else start + MAX_BLOCK_CHARS
                 self._line(rest[start:end])
                 self._overflow()
                 start = end
@@ -91,7 +91,7 @@ class BlockSplitter:
         self._partial = rest[start:]
         return self._take()
 
-    def finish(self) -> list[Piece]:
+    def finish(self) -> list[MarkdownPiece]:
         """Return the last pieces, at the end of the answer, and reset the splitter."""
         if self._partial:
             self._line(self._partial)
@@ -106,19 +106,19 @@ class BlockSplitter:
         return self._open == "code"
 
     @property
-    def tail(self) -> Piece | None:
+    def tail(self) -> MarkdownPiece | None:
         """Return the unfinished text as it would look if the answer ended here; None if there is none."""
         if self._open == "code" and self._fence is not None:
             if not self._partial or self._fence.closes(self._partial + self._fence.mark[0] * 2):
                 return None
             text = _dedent(self._partial, self._fence.indent)
-            return Piece(kind="code", text=text, language=self._fence.language, joined=self._joined)
+            return MarkdownPiece(kind="code", text=text, language=self._fence.language, joined=self._joined)
         lines = [*self._lines, self._partial] if self._partial.strip() else self._lines
         if not any(line.strip() for line in lines):
             return None
-        return Piece(kind="prose", text="\n".join(lines), joined=self._joined)
+        return MarkdownPiece(kind="prose", text="\n".join(lines), joined=self._joined)
 
-    def _take(self) -> list[Piece]:
+    def _take(self) -> list[MarkdownPiece]:
         pieces, self._out = self._out, []
         return pieces
 
@@ -134,7 +134,7 @@ class BlockSplitter:
                 self._begin(line)
             case "paragraph" | "table" | "quote":
                 self._flow_line(line)
-        if self._chars > MAX_BLOCK:
+        if self._chars > MAX_BLOCK_CHARS:
             self._overflow()
 
     def _begin(self, line: str) -> None:
@@ -216,7 +216,7 @@ class BlockSplitter:
             self._open, self._fence, self._joined = "nothing", None, False
             return
         text = _dedent(line, fence.indent)
-        self._out.append(Piece(kind="code", text=text, language=fence.language, joined=self._joined))
+        self._out.append(MarkdownPiece(kind="code", text=text, language=fence.language, joined=self._joined))
         self._joined = True
 
     def _add(self, line: str) -> None:
@@ -231,7 +231,7 @@ class BlockSplitter:
     def _hand_out(self) -> None:
         text = "\n".join(self._lines).strip("\n")
         if text.strip():
-            self._out.append(Piece(kind="prose", text=text, joined=self._joined))
+            self._out.append(MarkdownPiece(kind="prose", text=text, joined=self._joined))
         self._lines, self._chars = [], 0
 
     def _overflow(self) -> None:
@@ -258,7 +258,7 @@ def _dedent(line: str, indent: int) -> str:
     return line[min(indent, len(line) - len(line.lstrip(" "))) :]
 
 
-def linked(tokens: "list[Token]") -> "list[Token]":
+def expand_links(tokens: "list[Token]") -> "list[Token]":
     """Replace every link by "text (target)", both clickable; a link that may not be opened becomes plain text."""
     for token in tokens:
         if token.children:
@@ -272,7 +272,7 @@ def _linked_inline(children: "list[Token]") -> "Iterator[Token]":
     for token in children:
         if token.type == "link_open":
             opened, said = token, ""
-            if may_open(_target(token)):
+            if is_safe_link(_target(token)):
                 yield token
         elif token.type == "link_close" and opened is not None:
             yield from _end(opened, token, said)
@@ -284,7 +284,7 @@ def _linked_inline(children: "list[Token]") -> "Iterator[Token]":
 
 def _end(opened: "Token", closed: "Token", said: str) -> "Iterator[Token]":
     target = _target(opened)
-    can_open = may_open(target)
+    can_open = is_safe_link(target)
     if can_open:
         yield closed
     if said == target:
@@ -352,14 +352,14 @@ class CodeHighlighter:
         self._stack = ["root"]
         self._in_comment = False
 
-    def line(self, text: str) -> Text:
+    def highlight_line(self, text: str) -> Text:
         """Return the next line, highlighted."""
         return self._highlight(text.expandtabs(TAB_SIZE))
 
-    def preview(self, text: str) -> Text:
+    def preview_line(self, text: str) -> Text:
         """Highlight an unfinished line without changing the state."""
         stack, in_comment = list(self._stack), self._in_comment
-        result = self.line(text)
+        result = self.highlight_line(text)
         self._stack, self._in_comment = stack, in_comment
         return result
 
@@ -487,7 +487,7 @@ def _move(stack: list[str], transition: object) -> None:
 CODE_INDENT = "  "
 
 
-def preload() -> None:
+def preload_markdown() -> None:
     """Import what rendering needs (about 100 ms); for a worker thread, while the model has not answered yet."""
     _parser()
     _template()
@@ -522,34 +522,34 @@ class StreamingMarkdown:
         if piece is None:
             return None
         if piece.kind == "prose":
-            return self._part(piece, prose(piece.text, links=self._theme.links))
+            return self._part(piece, make_markdown(piece.text, links=self._theme.links))
         code = self._code if piece.joined else self._new_code(piece)
-        return self._part(piece, _code_line(code.preview(piece.text)))
+        return self._part(piece, _code_line(code.preview_line(piece.text)))
 
-    def _render(self, piece: Piece) -> Part:
+    def _render(self, piece: MarkdownPiece) -> Part:
         if piece.kind == "prose":
-            part = self._part(piece, prose(piece.text, links=self._theme.links))
+            part = self._part(piece, make_markdown(piece.text, links=self._theme.links))
         else:
             if not piece.joined:
                 self._code = self._new_code(piece)
-            part = self._part(piece, _code_line(self._code.line(piece.text)))
+            part = self._part(piece, _code_line(self._code.highlight_line(piece.text)))
         self._started = True
         return part
 
-    def _new_code(self, piece: Piece) -> CodeHighlighter:
+    def _new_code(self, piece: MarkdownPiece) -> CodeHighlighter:
         return CodeHighlighter(piece.language, colour=self._theme.colour)
 
-    def _part(self, piece: Piece, body: RenderableType) -> Part:
+    def _part(self, piece: MarkdownPiece, body: RenderableType) -> Part:
         return Part(body=body, wraps=piece.kind == "prose", gap=self._started and not piece.joined)
 
 
-def whole(text: str, theme: Theme) -> list[Part]:
+def render_markdown(text: str, theme: Theme) -> list[Part]:
     """Render a whole Markdown text; the result looks like that of a streamed one."""
     stream = StreamingMarkdown(theme)
     return [*stream.feed(text), *stream.finish()]
 
 
-def prose(text: str, *, links: bool = False) -> "Markdown":
+def make_markdown(text: str, *, links: bool = False) -> "Markdown":
     """Return Markdown that shows tags literally and link targets as text, without boxes around headings or code.
 
     links: targets can be clicked.
@@ -557,7 +557,7 @@ def prose(text: str, *, links: bool = False) -> "Markdown":
     markdown = copy(_template())
     tokens = markdown_tokens(text)
     markdown.hyperlinks = links
-    markdown.parsed = linked(tokens) if links else tokens
+    markdown.parsed = expand_links(tokens) if links else tokens
     return markdown
 
 
@@ -618,7 +618,7 @@ def _markdown_class() -> "type[Markdown]":
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
             code = CodeHighlighter(self.lexer_name, colour=not console.no_color)
             for line in str(self.text).rstrip("\n").split("\n"):
-                yield _code_line(code.line(line))
+                yield _code_line(code.highlight_line(line))
 
     class DottedItem(ListItem):
         def render_number(

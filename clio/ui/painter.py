@@ -10,10 +10,10 @@ from rich.text import Text
 from rich.theme import Theme as RichTheme
 
 from clio.ui.palettes import Palette
-from clio.ui.text_width import cells_of, chop
-from clio.ui.theme import Theme, rich_styles
+from clio.ui.text_width import count_cells, split_by_cells
+from clio.ui.theme import Theme, make_rich_styles
 
-Size = Callable[[], tuple[int, int]]
+TerminalSize = Callable[[], tuple[int, int]]
 """Returns the terminal's columns and lines at the time of the call."""
 
 _CODE = r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)"  # a style, or the beginning or end of a link
@@ -35,7 +35,7 @@ class Part(Struct, frozen=True, kw_only=True):
 class Painter:
     """Renders parts for a terminal of the given size. Writes nothing itself."""
 
-    def __init__(self, theme: Theme, size: Size) -> None:
+    def __init__(self, theme: Theme, size: TerminalSize) -> None:
         self.theme = theme
         self.size = size
         self._console = Console(
@@ -57,34 +57,34 @@ class Painter:
         """Columns that may be used: the last one stays free, because terminals disagree about what happens there."""
         return max(self.size()[0] - 1, 1)
 
-    def lines(self, part: Part) -> str:
+    def render_lines(self, part: Part) -> str:
         """Render for the scrollback: every line ends with a newline. A part that does not wrap is one line of any
         length.
         """
         gap = "\n" if part.gap else ""
         return gap + "".join(row + "\n" for row in self._paint(part.body, wraps=part.wraps))
 
-    def rows(self, part: Part) -> list[str]:
+    def render_rows(self, part: Part) -> list[str]:
         """Render for an area that is redrawn: rows no wider than `width`."""
         body = part.body
         if not part.wraps and isinstance(body, Text):
-            rows = [row for line in chop(body, self.width) for row in self._paint(line, wraps=False)]
+            rows = [row for line in split_by_cells(body, self.width) for row in self._paint(line, wraps=False)]
         else:
             rows = self._paint(body, wraps=True)
         return ["", *rows] if part.gap else rows
 
-    def _dressed(self) -> Console:
+    def _apply_palette(self) -> Console:
         """Return the console with the palette in force."""
-        palette = self.theme.looks.palette
+        palette = self.theme.current.palette
         if palette is not self._worn:
             if self._worn is not None:
                 self._console.pop_theme()
-            self._console.push_theme(RichTheme(rich_styles(palette, links=self.theme.links)))
+            self._console.push_theme(RichTheme(make_rich_styles(palette, links=self.theme.links)))
             self._worn = palette
         return self._console
 
     def _paint(self, body: RenderableType, *, wraps: bool) -> list[str]:
-        console = self._dressed()
+        console = self._apply_palette()
         console.size = ConsoleDimensions(self.width, 25)
         with console.capture() as capture:
             console.print(body, soft_wrap=not wraps)
@@ -94,7 +94,7 @@ class Painter:
 
 def row_cells(row: str) -> int:
     """Return the width of a rendered row in columns."""
-    return cells_of(_CODES.sub("", row))
+    return count_cells(_CODES.sub("", row))
 
 
 def _strip_right(row: str) -> str:

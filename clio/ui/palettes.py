@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clio.config.command_line import did_you_mean
 
-MARKS = ("bold", "faint", "italic", "underline", "reverse")
+TEXT_MARKS = ("bold", "faint", "italic", "underline", "reverse")
 _BASE = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 COLOURS = (*_BASE, *(f"bright-{name}" for name in _BASE))
 """The terminal's own sixteen colours, whose shades its user chooses."""
@@ -22,44 +22,46 @@ _TOOLKIT = {name: f"ansi{name}" for name in _BASE} | {
 }
 
 
-class Look(Struct, frozen=True, kw_only=True):
+class TextStyle(Struct, frozen=True, kw_only=True):
     """One style. front, back: a name of COLOURS, "#rrggbb", or "" for the terminal's own. marks: some of MARKS."""
 
-    front: str = ""
-    back: str = ""
+    foreground: str = ""
+    background: str = ""
     marks: tuple[str, ...] = ()
 
     @property
-    def coloured(self) -> bool:
+    def has_colour(self) -> bool:
         """Whether it uses any colour."""
-        return bool(self.front or self.back)
+        return bool(self.foreground or self.background)
 
     @property
-    def words(self) -> str:
-        """Format the style as in a theme file; the inverse of `parse_look`."""
-        behind = ["on", self.back] if self.back else []
-        return " ".join([*self.marks, *([self.front] if self.front else []), *behind]) or "plain"
+    def as_text(self) -> str:
+        """Format the style as in a theme file; the inverse of `parse_text_style`."""
+        behind = ["on", self.background] if self.background else []
+        return " ".join([*self.marks, *([self.foreground] if self.foreground else []), *behind]) or "plain"
 
-    def marked(self, mark: str) -> "Look":
+    def with_mark(self, mark: str) -> "TextStyle":
         """Return the style with one more of MARKS."""
-        return Look(front=self.front, back=self.back, marks=tuple(dict.fromkeys((*self.marks, mark))))
+        return TextStyle(
+            foreground=self.foreground, background=self.background, marks=tuple(dict.fromkeys((*self.marks, mark)))
+        )
 
     @property
     def for_rich(self) -> str:
         """Format the style for rich."""
         words = ["dim" if mark == "faint" else mark for mark in self.marks]
-        front, back = (colour.replace("-", "_") for colour in (self.front, self.back))
+        front, back = (colour.replace("-", "_") for colour in (self.foreground, self.background))
         return " ".join([*words, *([front] if front else []), *(["on", back] if back else [])]) or "none"
 
     @property
     def for_toolkit(self) -> str:
         """Format the style for prompt_toolkit; overrides all its default attributes."""
         words = ["noinherit", *("dim" if mark == "faint" else mark for mark in self.marks)]
-        front, back = (_TOOLKIT.get(colour, colour) for colour in (self.front, self.back))
+        front, back = (_TOOLKIT.get(colour, colour) for colour in (self.foreground, self.background))
         return " ".join([*words, *([f"fg:{front}"] if front else []), *([f"bg:{back}"] if back else [])])
 
 
-def parse_look(text: str) -> Look:
+def parse_text_style(text: str) -> TextStyle:
     """Parse a style: marks and a colour in any order, then `on` and the background colour.
 
     Raises ValueError with the end of a sentence.
@@ -70,7 +72,7 @@ def parse_look(text: str) -> Look:
     for word in text.lower().replace("_", "-").split():
         if word == "on" and place == "front":
             place = "back"
-        elif word in MARKS:
+        elif word in TEXT_MARKS:
             marks.append(word)
         elif word in COLOURS or _HEX.fullmatch(word):
             if colours[place]:
@@ -80,19 +82,20 @@ def parse_look(text: str) -> Look:
             raise ValueError(f"has {word[:40]!r}, which is {_wanted(word)}")
     if place == "back" and not colours["back"]:
         raise ValueError("ends with 'on'; a colour must follow")
-    return Look(front=colours["front"], back=colours["back"], marks=tuple(dict.fromkeys(marks)))
+    return TextStyle(foreground=colours["front"], background=colours["back"], marks=tuple(dict.fromkeys(marks)))
 
 
 def _wanted(word: str) -> str:
     if word.startswith("#"):
         return "no colour; write # and six digits from 0 to f"
-    hint = did_you_mean(word, (*COLOURS, *MARKS, "plain"))
-    return f"neither a colour nor one of {', '.join(MARKS)}{hint or '; colours are ' + ', '.join(_BASE) + ', #rrggbb'}"
+    hint = did_you_mean(word, (*COLOURS, *TEXT_MARKS, "plain"))
+    marks = ", ".join(TEXT_MARKS)
+    return f"neither a colour nor one of {marks}{hint or '; colours are ' + ', '.join(_BASE) + ', #rrggbb'}"
 
 
-Depth = Literal["standard", "256", "truecolor"]
+ColourDepth = Literal["standard", "256", "truecolor"]
 """How many colours a terminal has, in rich's terms."""
-Paper = Literal["dark", "light"]
+Background = Literal["dark", "light"]
 """Whether a terminal's background is dark or light."""
 
 MEANINGS: dict[str, str] = {
@@ -142,22 +145,22 @@ class Palette(Struct, frozen=True, kw_only=True):
     It is legible on backgrounds in between too. Empty for the sixteen colours, whose shades the terminal decides.
     """
 
-    looks: dict[str, Look]
-    papers: tuple[str, ...] = ()
+    styles: dict[str, TextStyle]
+    backgrounds: tuple[str, ...] = ()
 
     @property
-    def coloured(self) -> bool:
+    def has_colour(self) -> bool:
         """Whether any style uses colour."""
-        return any(look.coloured for look in self.looks.values())
+        return any(look.has_colour for look in self.styles.values())
 
-    def with_looks(self, looks: Mapping[str, Look]) -> "Palette":
+    def with_styles(self, styles: Mapping[str, TextStyle]) -> "Palette":
         """Return the palette with some styles replaced."""
-        return msgspec.structs.replace(self, looks=self.looks | dict(looks))
+        return msgspec.structs.replace(self, styles=self.styles | dict(styles))
 
 
-def palette_of(words: Mapping[str, str], papers: tuple[str, ...] = ()) -> Palette:
+def make_palette(words: Mapping[str, str], papers: tuple[str, ...] = ()) -> Palette:
     """Build a palette from meaning → style as text. Missing meanings are plain."""
-    return Palette(looks={name: parse_look(words.get(name, "")) for name in MEANINGS}, papers=papers)
+    return Palette(styles={name: parse_text_style(words.get(name, "")) for name in MEANINGS}, backgrounds=papers)
 
 
 _MARKS = {
@@ -405,24 +408,24 @@ _HIGH_LIGHT = _HIGH | {
     "bar_5": "#000000",
 }
 
-_DARK_PAPERS = ("#000000", "#303446")
-_LIGHT_PAPERS = ("#ffffff", "#eee8d5")
-_TABLES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
+_DARK_BACKGROUNDS = ("#000000", "#303446")
+_LIGHT_BACKGROUNDS = ("#ffffff", "#eee8d5")
+_BUILTIN_PALETTES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "none": (_NONE, ()),
     "sixteen": (_SIXTEEN, ()),
     "sixteen dark": (_SIXTEEN_DARK, ()),
     "sixteen light": (_SIXTEEN_LIGHT, ()),
-    "dark": (_DARK, _DARK_PAPERS),
-    "light": (_LIGHT, _LIGHT_PAPERS),
+    "dark": (_DARK, _DARK_BACKGROUNDS),
+    "light": (_LIGHT, _LIGHT_BACKGROUNDS),
     "high contrast": (_HIGH, ()),
-    "high contrast dark": (_HIGH_DARK, _DARK_PAPERS),
+    "high contrast dark": (_HIGH_DARK, _DARK_BACKGROUNDS),
     "high contrast light": (_HIGH_LIGHT, ("#ffffff", "#fdf6e3")),
 }
-TABLES = tuple(_TABLES)
+BUILTIN_PALETTES = tuple(_BUILTIN_PALETTES)
 
 
 @cache
-def builtin(table: str) -> Palette:
-    """Return the palette of one of TABLES."""
-    words, papers = _TABLES[table]
-    return palette_of(words, papers)
+def get_builtin_palette(table: str) -> Palette:
+    """Return the palette of one of BUILTIN_PALETTES."""
+    words, papers = _BUILTIN_PALETTES[table]
+    return make_palette(words, papers)

@@ -26,8 +26,8 @@ from clio.agent.user_interface import (
     TurnStarted,
 )
 from clio.text.formatting import format_count
-from clio.ui.safe_text import Cleaner, clean, clean_line, in_full
-from clio.ui.status_text import footer, format_seconds
+from clio.ui.safe_text import StreamCleaner, clean, clean_line, restore_full_line
+from clio.ui.status_text import format_seconds, format_turn_footer
 
 if TYPE_CHECKING:
     from clio.commands.command import CommandResult
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 
 # Characters that clio itself prints, for terminals that are not UTF-8; any other becomes a question mark.
-PLAIN_SIGNS = str.maketrans({
+ASCII_REPLACEMENTS = str.maketrans({
     "●": "*", "…": "...", "·": "-", "•": "*", "─": "-", "━": "-", "▌": "|", "↻": "~", "✗": "x", "›": ">",
     "█": "#", "▓": "%", "▒": "+", "≡": "=", "■": "@", "░": ":", "▰": "#", "▱": "-", "↑": "^", "↵": "|",
 })  # fmt: skip
 # A closed pipe, a closed connection, a terminal whose window was closed.
-_GONE = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
+_READER_GONE_ERRNOS = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
 
 
 class TerminalOutput:
@@ -63,7 +63,7 @@ class TerminalOutput:
             self._stream.write(self._encodable(text))
             self._stream.flush()
         except OSError as error:
-            if error.errno not in _GONE:
+            if error.errno not in _READER_GONE_ERRNOS:
                 raise
             self._break()
         self.at_line_start = text.endswith("\n")
@@ -78,7 +78,7 @@ class TerminalOutput:
         try:
             text.encode(encoding)
         except UnicodeEncodeError:
-            return text.translate(PLAIN_SIGNS).encode(encoding, "replace").decode(encoding)
+            return text.translate(ASCII_REPLACEMENTS).encode(encoding, "replace").decode(encoding)
         return text
 
     def _break(self) -> None:
@@ -100,7 +100,7 @@ class TerminalOutput:
 
 _MAX_ROWS = 20
 _BAR_CELLS = 60
-RESTARTED = "the connection broke; the answer starts again"
+ANSWER_RESTARTED = "the connection broke; the answer starts again"
 
 
 class PipeScreen:
@@ -114,7 +114,7 @@ class PipeScreen:
     ) -> None:
         self._answer = TerminalOutput(answer, on_broken)
         self._report = self._answer if report is answer else TerminalOutput(report)
-        self._cleaner = Cleaner()
+        self._cleaner = StreamCleaner()
         self._retry_reason = ""  # the reason for the last retry
         self._show_footer = show_footer
 
@@ -124,10 +124,10 @@ class PipeScreen:
             case TextDelta(text=text):
                 self._answer.write(self._cleaner.feed(text))
             case StreamRestarted():
-                self._cleaner = Cleaner()
-                self.note(RESTARTED)
+                self._cleaner = StreamCleaner()
+                self.note(ANSWER_RESTARTED)
             case Retrying():
-                self.note(retry_line(event, self._retry_reason))
+                self.note(format_retry(event, self._retry_reason))
                 self._retry_reason = event.reason
             case ToolStarted() | StepFinished():
                 self._end_answer()
@@ -164,9 +164,9 @@ class PipeScreen:
     def show_result(self, result: "CommandResult") -> None:
         """Print the result of a slash command; a failure is shown as an error."""
         if result.bar is not None:
-            from clio.ui.tables import bar_rows
+            from clio.ui.tables import render_bar
 
-            rows = bar_rows(result.bar, _BAR_CELLS)
+            rows = render_bar(result.bar, _BAR_CELLS)
             self.markdown("\n".join([result.bar.title, *("".join(text for text, _ in row) for row in rows)]))
         if result.text and not result.ok:
             self.error(result.text)
@@ -177,10 +177,10 @@ class PipeScreen:
         if result.diff:
             self.markdown(result.diff)
         if result.todos:
-            from clio.ui.tables import count_words, plain_rows
+            from clio.ui.tables import count_done, render_plain_todos
 
-            rows = plain_rows(result.todos, fold=not result.todos_whole)
-            self.markdown("\n".join([count_words(result.todos), *rows]))
+            rows = render_plain_todos(result.todos, fold=not result.todos_whole)
+            self.markdown("\n".join([count_done(result.todos), *rows]))
         if result.table is not None:
             self._answer.end_line()
             for row in (result.table.columns, *result.table.rows):
@@ -204,7 +204,7 @@ class PipeScreen:
 
     def _tool(self, event: ToolFinished) -> None:
         mark = "*" if event.ok else "x"
-        summary = in_full(clean_line(event.summary), () if event.ok else clean(event.preview).splitlines())
+        summary = restore_full_line(clean_line(event.summary), () if event.ok else clean(event.preview).splitlines())
         self._say(f"{mark} {clean_line(event.title)}" + (f" ... {summary}" if summary else ""))
         shown = event.diff or ("" if event.ok or summary == NEEDS_APPROVAL else event.preview)
         lines = [line for line in clean(shown).splitlines() if line.strip() and clean_line(line) != summary]
@@ -219,7 +219,7 @@ class PipeScreen:
         if event.status != "done":
             self.error(event.error or event.status)
         if self._show_footer:
-            self._say(footer(event))
+            self._say(format_turn_footer(event))
 
     def _end_answer(self) -> None:
         self._answer.write(self._cleaner.finish())
@@ -230,7 +230,7 @@ class PipeScreen:
         self._report.write(text.rstrip("\n") + "\n")
 
 
-def retry_line(event: Retrying, told: str = "") -> str:
+def format_retry(event: Retrying, printed_reason: str = "") -> str:
     """Return why a request is sent again, and when. told: the reason already printed, which is not repeated."""
-    why = "" if event.reason == told else f"{clean_line(event.reason)} · "
+    why = "" if event.reason == printed_reason else f"{clean_line(event.reason)} · "
     return f"{why}again in {format_seconds(event.delay_s)} ({event.attempt} of {event.of})"

@@ -12,7 +12,7 @@ from prompt_toolkit.output import DummyOutput
 from clio.ui.keyboard import pop_saved_text, save_early_lines, save_typed_bytes
 from clio.ui.line_rules import find_unfinished_part
 from clio.ui.pipe_screen import TerminalOutput
-from clio.ui.text_width import cells_of
+from clio.ui.text_width import count_cells
 
 _PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"  # bracketed paste: a paste of many lines arrives as one event
 _BACK = "\b"
@@ -58,7 +58,7 @@ class EchoedLine:
         self._lead, self._text, self._behind, self.is_open = lead, line, "", True
         if not self._on_one_row(line, column, len(line)):
             self._text, self._behind = line[:column], line[column:]
-        self._write(lead + self._text + _BACK * cells_of(self._text[column:]))
+        self._write(lead + self._text + _BACK * count_cells(self._text[column:]))
         self._cursor = column
 
     def _edit(self, line: str, column: int) -> bool:
@@ -79,8 +79,8 @@ class EchoedLine:
         old, here = self._text, self._cursor
         if new == old:
             return self._move(old, here, column)
-        start = min(_common(old, new), here, column)
-        end = _common(old[start:][::-1], new[start:][::-1])
+        start = min(_count_common_prefix(old, new), here, column)
+        end = _count_common_prefix(old[start:][::-1], new[start:][::-1])
         gone, come = old[start : len(old) - end], new[start : len(new) - end]
         if gone and come:
             return None
@@ -88,18 +88,18 @@ class EchoedLine:
         back = self._move(new, len(new), column)
         if there is None or back is None or (gone and not self._on_one_row(old, start, len(old))):
             return None
-        return there + new[start:] + " " * cells_of(gone) + _BACK * cells_of(gone) + back
+        return there + new[start:] + " " * count_cells(gone) + _BACK * count_cells(gone) + back
 
     def _move(self, text: str, here: int, there: int) -> str | None:
         """Return the characters that move within a text: forward by writing it again, back only on the same row."""
         if there >= here:
             return text[here:there]
-        return _BACK * cells_of(text[there:here]) if self._on_one_row(text, there, here) else None
+        return _BACK * count_cells(text[there:here]) if self._on_one_row(text, there, here) else None
 
     def _on_one_row(self, text: str, one: int, other: int) -> bool:
         """Whether two positions are on one row of the terminal: a backspace cannot move to the row above."""
         columns = max(self._columns(), 1)
-        return len({cells_of(self._lead + text[:place]) // columns for place in (one, other)}) == 1
+        return len({count_cells(self._lead + text[:place]) // columns for place in (one, other)}) == 1
 
 
 class EchoOutput(DummyOutput):
@@ -123,7 +123,7 @@ class EchoOutput(DummyOutput):
         self._output.write(_PASTES_OFF)
 
 
-def _common(one: str, other: str) -> int:
+def _count_common_prefix(one: str, other: str) -> int:
     """Count the characters that two texts have in common at their beginning."""
     length = min(len(one), len(other))
     return next((place for place in range(length) if one[place] != other[place]), length)
@@ -166,7 +166,7 @@ class PlainLine:
             message = (message.removesuffix("\\") if lacking == "\\" else message) + "\n" + await self._line()
         return message.rstrip()
 
-    async def answer(self, prompt: str) -> str:
+    async def read_line(self, prompt: str) -> str:
         """Return one line, as typed, after a prompt of its own. Raises EOFError at the end of input."""
         self._write(prompt)
         return await self._line()

@@ -27,15 +27,15 @@ from clio.text.formatting import format_count
 from clio.ui.diff_view import DiffRows, describe_action, describe_changes
 from clio.ui.diff_view import FormatPath as Naming
 from clio.ui.keyboard import save_early_keys
-from clio.ui.markdown import whole
-from clio.ui.painter import Painter, Part, Size
-from clio.ui.palettes import Look, Palette
+from clio.ui.markdown import render_markdown
+from clio.ui.painter import Painter, Part, TerminalSize
+from clio.ui.palettes import Palette, TextStyle
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.plain_line import PlainLine
 from clio.ui.safe_text import clean_line
-from clio.ui.tables import table_lines, todo_rows
+from clio.ui.tables import render_table, render_todos
 from clio.ui.terminal_handoff import Suspender
-from clio.ui.text_width import cells_of, crop, cut
+from clio.ui.text_width import count_cells, truncate_line, truncate_to_cells
 from clio.ui.theme import Terminal, Theme
 
 _CLASSES = {
@@ -70,7 +70,7 @@ def toolkit_style(theme: Theme) -> BaseStyle:
     made: list[tuple[Palette, Style]] = []
 
     def now() -> BaseStyle:
-        palette = theme.looks.palette
+        palette = theme.current.palette
         if not made or made[0][0] is not palette:
             made[:] = [(palette, _style(palette))]
         return made[0][1]
@@ -80,24 +80,24 @@ def toolkit_style(theme: Theme) -> BaseStyle:
 
 def toolkit_depth(theme: Theme) -> ColorDepth:
     """Return how many colours may be used: one if the palette has none, so that prompt_toolkit's own do not appear."""
-    if not theme.colour or not theme.looks.palette.coloured:
+    if not theme.colour or not theme.current.palette.has_colour:
         return ColorDepth.DEPTH_1_BIT
     return _DEPTHS[theme.depth]
 
 
 def _style(palette: Palette) -> Style:
-    looks = palette.looks
+    looks = palette.styles
     styles = {name: looks[meaning].for_toolkit if meaning else "noinherit" for name, meaning in _CLASSES.items()}
-    shade = looks["status"].front
-    button = Look(back=shade) if shade else Look(marks=("reverse",))
+    shade = looks["status"].foreground
+    button = TextStyle(background=shade) if shade else TextStyle(marks=("reverse",))
     return Style.from_dict(styles | {"scrollbar.button": button.for_toolkit})
 
 
-Place = tuple[int, int]
+RowPosition = tuple[int, int]
 """A line index and a row within that line."""
 
 
-class Page:
+class ScrollPage:
     """The scroll position in a text longer than the screen. Draws nothing and reads no keys.
 
     Args:
@@ -105,16 +105,16 @@ class Page:
         rows_of: returns a line as rendered rows, at least one, for the terminal's present width.
 
     Attributes:
-        end_seen: whether the last row has been displayed.
+        is_end_seen: whether the last row has been displayed.
     """
 
     def __init__(self, count: int, rows_of: Callable[[int], list[str]]) -> None:
         self.count = count
         self._rows_of = rows_of
-        self._top: Place = (0, 0)
-        self.end_seen = False
+        self._top: RowPosition = (0, 0)
+        self.is_end_seen = False
 
-    def view(self, height: int) -> list[str]:
+    def visible_rows(self, height: int) -> list[str]:
         """Return the rows to display; fewer than `height` only if the whole text is shorter."""
         self._top = min(self._top, self._last_top(height))
         rows: list[str] = []
@@ -122,7 +122,7 @@ class Page:
         while len(rows) < height and line < self.count:
             rows += self._rows_of(line)[row:]
             line, row = line + 1, 0
-        self.end_seen = self.end_seen or (line >= self.count and len(rows) <= height)
+        self.is_end_seen = self.is_end_seen or (line >= self.count and len(rows) <= height)
         return rows[:height]
 
     def lines_below(self, height: int) -> int:
@@ -146,22 +146,22 @@ class Page:
             self._top = self._next(self._top) if rows > 0 else self._before(self._top)
         self._top = min(self._top, self._last_top(height))
 
-    def home(self) -> None:
+    def scroll_to_start(self) -> None:
         """Scroll to the beginning."""
         self._top = (0, 0)
 
-    def end(self, height: int) -> None:
+    def scroll_to_end(self, height: int) -> None:
         """Scroll to the end."""
         self._top = self._last_top(height)
 
-    def where(self, height: int) -> str:
+    def describe_position(self, height: int) -> str:
         """Return which lines are displayed, such as "lines 1-18 of 240"."""
         last, seen = self._top[0], -self._top[1]
         while last < self.count and (seen := seen + len(self._rows_of(last))) < height:
             last += 1
         return f"lines {self._top[0] + 1:,}-{min(last + 1, self.count):,} of {self.count:,}"
 
-    def _last_top(self, height: int) -> Place:
+    def _last_top(self, height: int) -> RowPosition:
         """Return the last position that still fills the page."""
         line, missing = self.count, height
         while line > 0 and missing > 0:
@@ -169,13 +169,13 @@ class Page:
             missing -= len(self._rows_of(line))
         return (line, max(-missing, 0)) if missing <= 0 else (0, 0)
 
-    def _next(self, place: Place) -> Place:
+    def _next(self, place: RowPosition) -> RowPosition:
         line, row = place
         if line < self.count and row + 1 < len(self._rows_of(line)):
             return line, row + 1
         return min(line + 1, self.count), 0
 
-    def _before(self, place: Place) -> Place:
+    def _before(self, place: RowPosition) -> RowPosition:
         line, row = place
         if row > 0:
             return line, row - 1
@@ -192,11 +192,11 @@ class PageRegion:
     size: returns the terminal's columns and rows. beside: number of rows that other content takes.
     """
 
-    def __init__(self, page: Page, size: Callable[[], tuple[int, int]], beside: Callable[[], int]) -> None:
+    def __init__(self, page: ScrollPage, size: Callable[[], tuple[int, int]], beside: Callable[[], int]) -> None:
         self._page = page
         self._size = size
         self._beside = beside
-        text = FormattedTextControl(lambda: ANSI("\n".join(page.view(self.height))))
+        text = FormattedTextControl(lambda: ANSI("\n".join(page.visible_rows(self.height))))
         self.windows: list[AnyContainer] = [
             Window(text, dont_extend_height=True, wrap_lines=False),
             ConditionalContainer(
@@ -226,10 +226,10 @@ class PageRegion:
             self._page.scroll(-max(self.height - 1, 1), self.height)
 
         def home(event: KeyPressEvent) -> None:
-            self._page.home()
+            self._page.scroll_to_start()
 
         def end(event: KeyPressEvent) -> None:
-            self._page.end(self.height)
+            self._page.scroll_to_end(self.height)
 
         for names, act in (
             (("j", "down"), down),
@@ -243,10 +243,10 @@ class PageRegion:
                 keys.add(name)(act)
 
     def _where(self) -> StyleAndTextTuples:
-        known, columns = self._page.where(self.height), self._size()[0]
+        known, columns = self._page.describe_position(self.height), self._size()[0]
         hints = (f"{known} · {hint}" for hint in _PAGER_HINTS)
-        shown = next((text for text in hints if cells_of(text) + 3 < columns), known)
-        return [("class:hint", "  " + crop(shown, columns - 3))]
+        shown = next((text for text in hints if count_cells(text) + 3 < columns), known)
+        return [("class:hint", "  " + truncate_to_cells(shown, columns - 3))]
 
 
 _ESCAPE_S = 0.025  # seconds; an arrow key's bytes arrive together, so an Esc alone is the Esc key
@@ -272,14 +272,17 @@ class Picker:
         self._place = min(max(start, 0), max(len(values) - 1, 0))
         self._top = 0
 
-    def view(self) -> StyleAndTextTuples:
+    def render(self) -> StyleAndTextTuples:
         """Return the rows to draw now."""
         columns, rows = self._size()
         shown = self._matching()
         heading, lines = fit_table(self._table, columns - 3)
         height = max(min(rows - _BESIDE, _MOST_ROWS), 3)
         self._top = min(max(self._top, self._place - height + 1), self._place)
-        parts: StyleAndTextTuples = [("class:choice", crop(clean_line(self._title), columns - 1)), ("", "\n")]
+        parts: StyleAndTextTuples = [
+            ("class:choice", truncate_to_cells(clean_line(self._title), columns - 1)),
+            ("", "\n"),
+        ]
         parts += [("class:hint", f"  {heading}\n")] if heading else []
         for place, number in list(enumerate(shown))[self._top : self._top + height]:
             here = place == self._place
@@ -290,23 +293,23 @@ class Picker:
             last = min(self._top + height, len(shown))
             parts.append(("class:hint", f"  {self._top + 1}-{last} of {len(shown):,}\n"))
         if self._typed:
-            parts.append(("", crop(f"  filter: {self._typed}", columns - 1) + "\n"))
-        parts.append(("class:hint", "  " + next(hint for hint in _HINTS if cells_of(hint) + 3 < columns)))
+            parts.append(("", truncate_to_cells(f"  filter: {self._typed}", columns - 1) + "\n"))
+        parts.append(("class:hint", "  " + next(hint for hint in _HINTS if count_cells(hint) + 3 < columns)))
         return parts
 
-    def move(self, rows: int) -> None:
+    def move_selection(self, rows: int) -> None:
         """Move the selection down by so many rows, up if negative; stops at the ends."""
         self._place = min(max(self._place + rows, 0), max(len(self._matching()) - 1, 0))
 
-    def type(self, text: str) -> None:
+    def extend_filter(self, text: str) -> None:
         """Add text to the filter: only rows that contain it are displayed."""
         self._narrow(self._typed + "".join(char for char in text if char.isprintable()))
 
-    def erase(self) -> None:
+    def shorten_filter(self) -> None:
         """Delete the last character of the filter."""
         self._narrow(self._typed[:-1])
 
-    def chosen(self) -> str | None:
+    def get_selected(self) -> str | None:
         """The value of the selected row; None if no row matches."""
         shown = self._matching()
         return self._values[shown[self._place]] if shown else None
@@ -314,7 +317,7 @@ class Picker:
     async def run(self, theme: Theme, keyboard: Input | None, display: Output | None) -> str | None:
         """Display the list until a row is chosen; None for Esc, Ctrl-C and the end of the input."""
         app: Application[str | None] = Application(
-            layout=Layout(Window(FormattedTextControl(self.view, show_cursor=False), wrap_lines=False)),
+            layout=Layout(Window(FormattedTextControl(self.render, show_cursor=False), wrap_lines=False)),
             key_bindings=self._keys(),
             erase_when_done=True,
             style=toolkit_style(theme),
@@ -329,7 +332,7 @@ class Picker:
             return None
 
     def _narrow(self, typed: str) -> None:
-        before = self.chosen()
+        before = self.get_selected()
         self._typed = typed
         shown = self._matching()
         at = next((place for place, number in enumerate(shown) if self._values[number] == before), 0)
@@ -348,21 +351,21 @@ class Picker:
                 keys.add(name)(act)
 
         page = _MOST_ROWS - 1
-        bind(lambda event: self.move(-1), "up", "c-p")
-        bind(lambda event: self.move(1), "down", "c-n")
-        bind(lambda event: self.move(-page), "pageup")
-        bind(lambda event: self.move(page), "pagedown")
-        bind(lambda event: self.move(-len(self._values)), "home")
-        bind(lambda event: self.move(len(self._values)), "end")
-        bind(lambda event: self.erase(), "backspace")
-        bind(lambda event: self.type(event.data), "<any>")
-        bind(lambda event: self.type(event.data), Keys.BracketedPaste)
+        bind(lambda event: self.move_selection(-1), "up", "c-p")
+        bind(lambda event: self.move_selection(1), "down", "c-n")
+        bind(lambda event: self.move_selection(-page), "pageup")
+        bind(lambda event: self.move_selection(page), "pagedown")
+        bind(lambda event: self.move_selection(-len(self._values)), "home")
+        bind(lambda event: self.move_selection(len(self._values)), "end")
+        bind(lambda event: self.shorten_filter(), "backspace")
+        bind(lambda event: self.extend_filter(event.data), "<any>")
+        bind(lambda event: self.extend_filter(event.data), Keys.BracketedPaste)
 
         def leave(event: KeyPressEvent) -> None:
             event.app.exit(result=None)
 
         def choose(event: KeyPressEvent) -> None:
-            if (value := self.chosen()) is not None:
+            if (value := self.get_selected()) is not None:
                 event.app.exit(result=value)
 
         bind(leave, "c-c", "c-d")
@@ -375,13 +378,13 @@ def fit_table(table: Table, width: int) -> tuple[str, list[str]]:
     """Return the heading and rows of a table, one line for each row; columns that do not fit are dropped from the
     right.
     """
-    table = structs.replace(table, cut=True)
+    table = structs.replace(table, is_truncated=True)
     while True:
-        heading, lines = table_lines(table, width)
+        heading, lines = render_table(table, width)
         if heading and len(lines) == len(table.rows):
             return heading, lines
-        if len(table.columns) == table.wide + 1:
-            return "", [crop(clean_line(" ".join(row)), width) for row in table.rows]
+        if len(table.columns) == table.wide_column + 1:
+            return "", [truncate_to_cells(clean_line(" ".join(row)), width) for row in table.rows]
         table = structs.replace(table, columns=table.columns[:-1], rows=tuple(row[:-1] for row in table.rows))
 
 
@@ -434,12 +437,12 @@ class Questions:
         else:
             self._plain.keep_early_input()
 
-    async def key(
+    async def ask_key(
         self,
         choices: Mapping[str, str],
         *,
         guarded: bool = False,
-        page: Page | None = None,
+        page: ScrollPage | None = None,
         above: int = 0,
         after_end: frozenset[str] = frozenset(),
     ) -> str | None:
@@ -457,12 +460,12 @@ class Questions:
                 return await self._spell(choices)
             return await self._press(choices, guarded, page, above, after_end)
 
-    async def line(self, prompt: str) -> str | None:
+    async def ask_line(self, prompt: str) -> str | None:
         """Return a line of text; None for Esc, Ctrl-C and the end of the input."""
         async with self._one_at_a_time:
             return await self._line(prompt)
 
-    async def row(self, title: str, table: Table, values: Sequence[str], start: int) -> str | None:
+    async def choose_row(self, title: str, table: Table, values: Sequence[str], start: int) -> str | None:
         """Return the value of the row chosen from a list; None for Esc, Ctrl-C and the end of the input.
 
         Only if `live`. See `Picker`.
@@ -474,7 +477,7 @@ class Questions:
 
     async def _plain_line(self, prompt: str) -> str | None:
         try:
-            return await self._plain.answer(prompt)
+            return await self._plain.read_line(prompt)
         except EOFError:
             return None
 
@@ -482,7 +485,7 @@ class Questions:
         self,
         choices: Mapping[str, str],
         guarded: bool,
-        page: Page | None,
+        page: ScrollPage | None,
         above: int,
         after_end: frozenset[str] = frozenset(),
     ) -> str | None:
@@ -509,7 +512,7 @@ class Questions:
                 return _choice_line(now, size()[0])
             below = page.lines_below(region.height)
             more = f"  … {format_count(below, 'more line')} · space to see {'it' if below == 1 else 'them'}"
-            return [("class:hint", f"{crop(more, size()[0] - 1)}\n"), *_choice_line(now, size()[0])]
+            return [("class:hint", f"{truncate_to_cells(more, size()[0] - 1)}\n"), *_choice_line(now, size()[0])]
 
         windows: list[AnyContainer] = [Window(FormattedTextControl(shown), wrap_lines=True, dont_extend_height=True)]
         if page is not None:
@@ -535,7 +538,7 @@ class Questions:
 
             def note_end(_: object) -> None:
                 nonlocal drawn
-                if page.end_seen and not drawn:
+                if page.is_end_seen and not drawn:
                     drawn = True
                     app.invalidate()
 
@@ -578,7 +581,7 @@ def _choice_line(choices: Mapping[str, str], columns: int) -> StyleAndTextTuples
     shown: StyleAndTextTuples = []
     used = 0
     for letter, meaning in choices.items():
-        cells = cells_of(f"  {letter} {meaning} ")
+        cells = count_cells(f"  {letter} {meaning} ")
         wraps = bool(used) and used + cells >= columns
         shown += [("", "\n  " if wraps else "  "), ("class:choice", letter), ("", f" {meaning} ")]
         used = cells if wraps else used + cells
@@ -628,7 +631,7 @@ class PromptIO:
         self,
         stream: TextIO,
         terminal: Terminal,
-        size: Size,
+        size: TerminalSize,
         suspended: Suspender,
         on_interrupt: Callable[[], None],
         *,
@@ -665,66 +668,66 @@ class PromptIO:
         """The number of columns that may be used."""
         return self._painter.width
 
-    def title(self, name: str, more: str, style: str = "", *, whole: bool = True) -> Part:
+    def make_title(self, name: str, more: str, style: str = "", *, whole: bool = True) -> Part:
         """Return the first line of a question. more: text in `style` after the name, such as the risk.
 
         whole: False crops a name that does not fit on the line, because it is shown in full below.
         """
         theme = self.theme
-        name = name if whole else crop(name, max(self.width - cells_of(f"?  {more}"), _MIN_NAME))
+        name = name if whole else truncate_to_cells(name, max(self.width - count_cells(f"?  {more}"), _MIN_NAME))
         return Part(body=Text.assemble(("? ", theme.warning), (name, theme.strong), " ", (more, style)), gap=True)
 
-    def question(self, text: str) -> list[Part]:
+    def render_question(self, text: str) -> list[Part]:
         """Return a question from the model, rendered as Markdown."""
-        return [Part(body=Text("")), *whole(text, self.theme)]
+        return [Part(body=Text("")), *render_markdown(text, self.theme)]
 
-    def action(self, action: Action, display: Naming) -> Sequence[Text]:
+    def render_action(self, action: Action, display: Naming) -> Sequence[Text]:
         """Return a full description of what a call would do."""
         return describe_action(action, self.theme, self.width, display)
 
-    def changes(self, changes: Iterable[FileChange], display: Naming) -> Sequence[Text]:
+    def render_changes(self, changes: Iterable[FileChange], display: Naming) -> Sequence[Text]:
         """Return the full diff of these changes."""
         return describe_changes(changes, self.theme, self.width, display)
 
-    def diff(self, text: str) -> Sequence[Text]:
+    def render_diff(self, text: str) -> Sequence[Text]:
         """Return the rows of a diff without file names."""
         return DiffRows(text, self.theme, self.width, names=False)
 
-    def todos(self, todos: tuple[Todo, ...], width: int) -> list[Text]:
+    def render_todos(self, todos: tuple[Todo, ...], width: int) -> list[Text]:
         """Return the full task list, rendered for `width` columns."""
-        return list(todo_rows(todos, width, self.theme, fold=False))
+        return list(render_todos(todos, width, self.theme, fold=False))
 
-    def remark(self, words: str, style: str = "") -> None:
+    def print_remark(self, words: str, style: str = "") -> None:
         """Print a sentence of clio's own permanently, such as how an answer was understood."""
-        self.say([Part(body=Padding(Text(words, style or self.theme.faint), (0, 0, 0, 2), expand=False))])
+        self.print_parts([Part(body=Padding(Text(words, style or self.theme.faint), (0, 0, 0, 2), expand=False))])
 
-    def say(self, parts: Iterable[Part | Text]) -> None:
+    def print_parts(self, parts: Iterable[Part | Text]) -> None:
         """Print parts permanently. A bare `Text` is one line that the terminal may break."""
         parts = (Part(body=part, wraps=False) if isinstance(part, Text) else part for part in parts)
-        self._output.write("".join(self._painter.lines(part) for part in parts))
+        self._output.write("".join(self._painter.render_lines(part) for part in parts))
 
-    def rows_of(self, parts: Iterable[Part]) -> int:
+    def count_rows(self, parts: Iterable[Part]) -> int:
         """Count the screen rows these parts take."""
-        return sum(len(self._painter.rows(part)) for part in parts)
+        return sum(len(self._painter.render_rows(part)) for part in parts)
 
-    def fits(self, body: Sequence[Text], rows: int) -> bool:
+    def fits_in_rows(self, body: Sequence[Text], rows: int) -> bool:
         """Whether the lines take at most `rows` rows of the screen. Stops at the first line that does not fit."""
         return len(body) <= rows and sum(map(self._height, _bounded(body, _MAX_CHARS))) <= rows
 
-    def excerpt(self, body: Sequence[Text], rows: int, hint: str = "") -> Iterator[Text]:
+    def render_excerpt(self, body: Sequence[Text], rows: int, hint: str = "") -> Iterator[Text]:
         """Yield the beginning of the body, about `rows` rows of the screen, and how many lines are missing."""
         shown = used = 0
         limit = _MAX_ROWS_OF_A_LINE * self.width
         body = _bounded(body, limit)
         while shown < len(body) and used < rows - 1:
-            line = cut(body[shown], 2 * limit, self.theme.faint)
+            line = truncate_line(body[shown], 2 * limit, self.theme.faint)
             yield line
             shown, used = shown + 1, used + self._height(line)
         if shown < len(body):
             missing = len(body) - shown
             yield Text(f"  … {format_count(missing, 'more line')}{hint}", self.theme.faint)
 
-    def page(self, body: Sequence[Text], title: Text | None = None) -> Page:
+    def make_page(self, body: Sequence[Text], title: Text | None = None) -> ScrollPage:
         """Return a page for scrolling the lines below a title; each line is rendered when it is displayed."""
         painted: dict[tuple[int, int], list[str]] = {}
         first = 0 if title is None else 1
@@ -736,10 +739,12 @@ class PromptIO:
                 if len(painted) > _MAX_KEPT:
                     painted.clear()
                 text = title if title is not None and line == 0 else body[line - first]
-                painted[key] = self._painter.rows(Part(body=cut(text, 2 * _MAX_CHARS, self.theme.faint), wraps=False))
+                painted[key] = self._painter.render_rows(
+                    Part(body=truncate_line(text, 2 * _MAX_CHARS, self.theme.faint), wraps=False)
+                )
             return painted[key]
 
-        return Page(len(body) + first, rows_of)
+        return ScrollPage(len(body) + first, rows_of)
 
     def _height(self, line: Text) -> int:
         return -(-max(line.cell_len, 1) // self.width)

@@ -33,12 +33,12 @@ from clio.ui.keyboard import (
 )
 from clio.ui.line_keys import SEARCH_HINT, ExtraLineKeys
 from clio.ui.line_rules import PastedTexts, describe_line_prefix, find_unfinished_part, fit_parts, fit_parts_counted
-from clio.ui.pipe_screen import PLAIN_SIGNS
+from clio.ui.pipe_screen import ASCII_REPLACEMENTS
 from clio.ui.prompt_io import toolkit_depth, toolkit_style
 from clio.ui.theme import Theme
 
 
-class Menu(DynamicCompleter):
+class CompletionMenu(DynamicCompleter):
     """The completions of a buffer; called in a thread.
 
     prompt_toolkit computes one menu at a time and repeats it afterwards only if letters were added meanwhile. A line
@@ -50,7 +50,7 @@ class Menu(DynamicCompleter):
         self._wanted = wanted
         self._asked = ""
 
-    def of(self, buffer: Buffer) -> None:
+    def refresh(self, buffer: Buffer) -> None:
         """Make sure that this buffer's menu matches its current text."""
         buffer.on_completions_changed += self._looked_up
 
@@ -90,8 +90,8 @@ class PromptLine:
         text: the prompt before the line.
         status: returns the parts of the status line, most important first; called at every drawing, so it must be
         cheap.
-        aside: returns the hint for what Enter will do with a text that is not a message, "" for a message; called at
-            every key.
+        line_hint: returns the hint for what Enter will do with a text that is not a message, "" for a message; called
+            at every key.
         vi: use vi keys.
         project, shelf, look_up: see `ExtraLineKeys`.
         input, output: for tests; by default those of the process.
@@ -104,7 +104,7 @@ class PromptLine:
         history: History,
         completer: Completer,
         status: Callable[[], Sequence[str]],
-        aside: Callable[[str], str] = _all_messages,
+        line_hint: Callable[[str], str] = _all_messages,
         held: HeldTexts | None = None,
         theme: Theme | None = None,
         vi: bool = False,
@@ -119,7 +119,7 @@ class PromptLine:
         # the caller chose a prompt the terminal can display, so its character set shows what else it can
         self._dot = "-" if text.isascii() else "·"
         self._status = status
-        self._aside = aside
+        self._line_hint = line_hint
         self._held = held
         self._hint = ""
         self._vi = vi
@@ -138,7 +138,7 @@ class PromptLine:
             self._files.on_changed = self._files_changed
         self._on_ready: Callable[[], None] | None = None
         self._keys = self._bindings()
-        menu = Menu(self._extras.completer, self._wants_menu)
+        menu = CompletionMenu(self._extras.completer, self._wants_menu)
         self._session: PromptSession[str] = PromptSession(
             history=history,
             completer=menu,
@@ -167,7 +167,7 @@ class PromptLine:
         app.ttimeoutlen = _ESCAPE_S
         app.key_processor.after_key_press += self._shorten_escape
         self._session.default_buffer.on_text_changed += self._hint_anew
-        menu.of(self._session.default_buffer)
+        menu.refresh(self._session.default_buffer)
 
     async def read(
         self,
@@ -185,7 +185,7 @@ class PromptLine:
             on_ready: called once the line is drawn and accepts input.
         """
         default += pop_saved_text()
-        self._hint = self._aside(default)
+        self._hint = self._line_hint(default)
         self._extras.update_labels(default)
         self._session.app.erase_when_done = False
         self._on_ready = on_ready
@@ -202,8 +202,8 @@ class PromptLine:
         """Ask yes or no in place of the next line; if a word is given, only that word means yes."""
         app = self._session.app
         if word:
-            return await confirm_by_word(question, word, input=app.input, output=app.output)
-        return await confirm(question, input=app.input, output=app.output)
+            return await ask_for_word(question, word, input=app.input, output=app.output)
+        return await ask_yes_no(question, input=app.input, output=app.output)
 
     def _shorten_escape(self, processor: KeyProcessor) -> None:
         """Let Esc wait for a second key only as long as Alt needs to send one; Ctrl-X and vi's `g` still wait
@@ -327,7 +327,7 @@ class PromptLine:
         return [*named, ("class:bottom-toolbar.text", line)]
 
     def _plain(self, line: str) -> str:
-        return line.translate(PLAIN_SIGNS) if self._text.isascii() else line
+        return line.translate(ASCII_REPLACEMENTS) if self._text.isascii() else line
 
     def _enter(self, buffer: Buffer, app: Application[str]) -> None:
         if accept_completion(buffer):
@@ -340,7 +340,7 @@ class PromptLine:
             return
         lacking = find_unfinished_part(buffer.text)
         if not lacking:
-            if not self._aside(buffer.text) or describe_line_prefix(buffer.text):
+            if not self._line_hint(buffer.text) or describe_line_prefix(buffer.text):
                 self._remember(buffer.text)
             app.exit(result=buffer.text, style="class:accepted")
             return
@@ -366,7 +366,7 @@ class PromptLine:
             self._show_hint(_LEAVE_HINT)
 
     def _hint_anew(self, buffer: Buffer) -> None:
-        self._hint = SEARCH_HINT if self._extras.is_searching else self._aside(buffer.text)
+        self._hint = SEARCH_HINT if self._extras.is_searching else self._line_hint(buffer.text)
         self._extras.update_labels(buffer.text, buffer)
 
     def _show_hint(self, words: str) -> None:
@@ -418,7 +418,7 @@ class PromptLine:
         return bindings
 
 
-async def confirm(question: str, *, input: Input | None = None, output: Output | None = None) -> bool:
+async def ask_yes_no(question: str, *, input: Input | None = None, output: Output | None = None) -> bool:
     """Ask yes or no; one key answers. Every key but "y" means no."""
     bindings = KeyBindings()
 
@@ -448,9 +448,7 @@ async def confirm(question: str, *, input: Input | None = None, output: Output |
     return answer == "yes"
 
 
-async def confirm_by_word(
-    question: str, word: str, *, input: Input | None = None, output: Output | None = None
-) -> bool:
+async def ask_for_word(question: str, word: str, *, input: Input | None = None, output: Output | None = None) -> bool:
     """Ask for a word on a line of its own. Any other answer means no."""
     asking: PromptSession[str] = PromptSession(include_default_pygments_style=False, input=input, output=output)
     save_early_keys(asking.app.input)

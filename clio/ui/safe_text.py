@@ -38,7 +38,7 @@ def clean_line(text: str) -> str:
     return " ".join(clean(text).split())
 
 
-def in_full(summary: str, lines: Iterable[str]) -> str:
+def restore_full_line(summary: str, lines: Iterable[str]) -> str:
     """Return the cleaned line that a truncated summary is the beginning of, if there is one; else the summary."""
     begun = summary.removesuffix("…").rstrip()
     if begun == summary:
@@ -46,7 +46,7 @@ def in_full(summary: str, lines: Iterable[str]) -> str:
     return next((line for line in map(clean_line, lines) if line.startswith(begun)), summary)
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     r"""Spell out every control character except newline and tab, for a user who must judge the whole text.
 
     `clean` would hide what a control sequence contains; here it reads "\x1b[8m".
@@ -55,7 +55,7 @@ def visible(text: str) -> str:
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
-def inert_json(text: str) -> str:
+def escape_json_controls(text: str) -> str:
     """Escape every control character and invisible character in JSON: the values stay the same.
 
     JSON itself allows those above 127 unescaped, and terminals interpret some of them.
@@ -68,7 +68,7 @@ def _utf16(sign: str) -> list[str]:
     return [digits[at : at + 4] for at in range(0, len(digits), 4)]
 
 
-class Cleaner:
+class StreamCleaner:
     """`clean` for streamed text; recognizes a control sequence split between pieces.
 
     At most 512 characters are held back: a longer sequence loses its introducer and its body is shown as text.
@@ -131,7 +131,7 @@ def spell_out_lines(text: str) -> list[str]:
     ]
 
 
-def spell_out_foreign(word: str) -> str:
+def spell_out_non_ascii(word: str) -> str:
     """Spell out every letter outside ASCII in a word, because it may only look like a Latin one."""
     return "".join(sign if " " <= sign <= "~" else _code(sign) for sign in word)
 

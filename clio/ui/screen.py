@@ -34,15 +34,23 @@ from clio.ui.diff_view import render_diff
 from clio.ui.footer import Activity, render_status_row
 from clio.ui.keyboard import TypedLine, TypingState, render_typed_row, render_user_message, render_waiting_texts
 from clio.ui.line_rules import fit_parts_counted
-from clio.ui.markdown import StreamingMarkdown, preload, whole
-from clio.ui.painter import Painter, Part, Size, row_cells
-from clio.ui.pipe_screen import RESTARTED, PipeScreen, TerminalOutput, retry_line
-from clio.ui.safe_text import Cleaner, clean, clean_line
-from clio.ui.status_text import footer, format_seconds, spinner_frame
-from clio.ui.tables import bar_rows, count_words, table_lines, todo_rows
-from clio.ui.text_width import cells_of, crop
+from clio.ui.markdown import StreamingMarkdown, preload_markdown, render_markdown
+from clio.ui.painter import Painter, Part, TerminalSize, row_cells
+from clio.ui.pipe_screen import ANSWER_RESTARTED, PipeScreen, TerminalOutput, format_retry
+from clio.ui.safe_text import StreamCleaner, clean, clean_line
+from clio.ui.status_text import format_seconds, format_turn_footer, spinner_frame
+from clio.ui.tables import count_done, render_bar, render_table, render_todos
+from clio.ui.text_width import count_cells, truncate_to_cells
 from clio.ui.theme import Terminal, Theme
-from clio.ui.turn_display import LONG_S, Notifier, ReasoningStream, Ticker, bar_and_time, in_background, share_in
+from clio.ui.turn_display import (
+    SHOW_PROGRESS_AFTER_S,
+    Notifier,
+    ReasoningStream,
+    Ticker,
+    format_bar_and_time,
+    parse_percentage,
+    run_in_background,
+)
 
 BULLET = "●"
 MAX_DIFF_ROWS = 20
@@ -52,29 +60,29 @@ _MIN_TITLE = 8
 _WIDE = 60  # columns from which on the progress bar has ten cells instead of five
 
 
-def running_row(title: str, progress: str, seconds: float, width: int, theme: Theme) -> Text:
+def render_running_row(title: str, progress: str, seconds: float, width: int, theme: Theme) -> Text:
     """Return the row of a running call; if its output reports percentages, with a progress bar and the time left."""
     told = clean_line(progress)
-    share = share_in(told)
-    if share is not None and seconds >= LONG_S:
-        bar = bar_and_time(share, seconds, 10 if width >= _WIDE else 5)
+    share = parse_percentage(told)
+    if share is not None and seconds >= SHOW_PROGRESS_AFTER_S:
+        bar = format_bar_and_time(share, seconds, 10 if width >= _WIDE else 5)
         return _row(spinner_frame(seconds), theme.accent, title, bar, width, theme)
     tail = " ".join(part for part in (told, format_seconds(seconds) if seconds >= _SLOW_S else "") if part)
     return _row(spinner_frame(seconds), theme.accent, title, tail, width, theme)
 
 
-def finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
+def render_finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
     """Return the row of a finished call: `● read clio/app.py:10-40 … 31 lines`."""
     summary = "failed" if _is_shown_below(event, width) else clean_line(event.summary)
     return _row(BULLET, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
 
 
-def interrupted_row(title: str, width: int, theme: Theme) -> Text:
+def render_interrupted_row(title: str, width: int, theme: Theme) -> Text:
     """Return the row of a call that was interrupted."""
     return _row(BULLET, theme.warning, title, "interrupted", width, theme)
 
 
-def details(event: ToolFinished, theme: Theme, width: int = 0) -> Iterator[Part]:
+def render_call_details(event: ToolFinished, theme: Theme, width: int = 0) -> Iterator[Part]:
     """Yield what is shown below a finished call: a diff the user has not seen yet, or the first lines of a failure."""
     if event.diff and event.asked:
         return
@@ -110,7 +118,7 @@ def _is_shown_below(event: ToolFinished, width: int) -> bool:
     first, summary = clean_line(lines[0]) if lines else "", clean_line(event.summary)
     if not summary or not first.startswith(summary.removesuffix("…")):
         return False
-    return first != summary or cells_of(f"● {clean_line(event.title)} … {summary}") > width
+    return first != summary or count_cells(f"● {clean_line(event.title)} … {summary}") > width
 
 
 def _preview(event: ToolFinished) -> list[str]:
@@ -122,14 +130,14 @@ def _row(mark: str, mark_style: str, title: str, tail: str, width: int, theme: T
     title = clean_line(title)
     room = max(width - 2, 1)
     if not tail:
-        return Text.assemble((mark, mark_style), " ", crop(title, room))
+        return Text.assemble((mark, mark_style), " ", truncate_to_cells(title, room))
     joint = " … "
-    tail = crop(tail, max(room - len(joint) - min(cells_of(title), _MIN_TITLE), 0))
+    tail = truncate_to_cells(tail, max(room - len(joint) - min(count_cells(title), _MIN_TITLE), 0))
     if not tail:
-        return Text.assemble((mark, mark_style), " ", crop(title, room))
-    if cells_of(title) > room - len(joint) - cells_of(tail):
+        return Text.assemble((mark, mark_style), " ", truncate_to_cells(title, room))
+    if count_cells(title) > room - len(joint) - count_cells(tail):
         joint = " "  # the cropped title already ends with an ellipsis
-    title = crop(title, room - len(joint) - cells_of(tail))
+    title = truncate_to_cells(title, room - len(joint) - count_cells(tail))
     return Text.assemble((mark, mark_style), " ", title, (joint + tail, theme.faint))
 
 
@@ -188,17 +196,17 @@ class CallRows:
         """Yield one row for each live call."""
         for call in self._calls.values():
             if call.finished is not None:
-                row = finished_row(call.finished, width, self._theme)
+                row = render_finished_row(call.finished, width, self._theme)
             else:
-                row = running_row(call.title, call.progress, now - call.started, width, self._theme)
+                row = render_running_row(call.title, call.progress, now - call.started, width, self._theme)
             yield Part(body=row, wraps=False)
 
     def _parts(self, call: _Call, width: int) -> Iterator[Part]:
         if call.finished is None:
-            yield Part(body=interrupted_row(call.title, width, self._theme), wraps=False)
+            yield Part(body=render_interrupted_row(call.title, width, self._theme), wraps=False)
             return
-        yield Part(body=finished_row(call.finished, width, self._theme), wraps=False)
-        yield from details(call.finished, self._theme, width)
+        yield Part(body=render_finished_row(call.finished, width, self._theme), wraps=False)
+        yield from render_call_details(call.finished, self._theme, width)
 
 
 _CLEAR_BELOW = "\x1b[J"
@@ -218,7 +226,7 @@ class LiveArea:
         reflows: see `Terminal.reflows`.
     """
 
-    def __init__(self, write: Callable[[str], None], size: Size, *, reflows: bool) -> None:
+    def __init__(self, write: Callable[[str], None], size: TerminalSize, *, reflows: bool) -> None:
         self._write = write
         self._size = size
         self._reflows = reflows
@@ -271,38 +279,38 @@ def _to_column(column: int | None) -> str:
 _NO_LIMIT = 10**9  # a requested diff is shown whole
 
 
-class Block(Struct, frozen=True):
+class PartBlock(Struct, frozen=True):
     """Parts that belong together. apart: print a blank line before them."""
 
     parts: list[Part]
-    apart: bool = True
+    has_blank_before: bool = True
 
 
-def result_blocks(result: CommandResult, theme: Theme, width: int) -> Iterator[Block]:
+def render_result_blocks(result: CommandResult, theme: Theme, width: int) -> Iterator[PartBlock]:
     """Yield the fields of a command result in order, laid out for `width` columns; a failure is shown as an error."""
     if result.bar is not None:
         title = Part(body=Text(" ".join(clean(result.bar.title).split()), theme.strong))
-        rows = (Part(body=Text.assemble(*row), wraps=False) for row in bar_rows(result.bar, width, theme.faint))
-        yield Block([title, *rows])
+        rows = (Part(body=Text.assemble(*row), wraps=False) for row in render_bar(result.bar, width, theme.faint))
+        yield PartBlock([title, *rows])
     if result.text and not result.ok:
-        yield Block(said(result.text, theme.bad), apart=False)
+        yield PartBlock(make_message_parts(result.text, theme.bad), has_blank_before=False)
     elif result.text:
-        yield Block(whole(clean(result.text), theme))
+        yield PartBlock(render_markdown(clean(result.text), theme))
     if result.verbatim:
-        yield Block([Part(body=Text(row)) for row in clean(result.verbatim).rstrip("\n").split("\n")])
+        yield PartBlock([Part(body=Text(row)) for row in clean(result.verbatim).rstrip("\n").split("\n")])
     if result.diff:
-        yield Block([Part(body=row) for row in diff_rows(result.diff, theme, max_rows=_NO_LIMIT, width=width)])
+        yield PartBlock([Part(body=row) for row in diff_rows(result.diff, theme, max_rows=_NO_LIMIT, width=width)])
     if result.table is not None:
-        heading, lines = table_lines(result.table, width)
+        heading, lines = render_table(result.table, width)
         head = [Part(body=Text(heading, theme.faint), wraps=False)] if heading else []
-        yield Block([*head, *(Part(body=Text(line), wraps=False) for line in lines)])
+        yield PartBlock([*head, *(Part(body=Text(line), wraps=False) for line in lines)])
     if result.todos:
-        count = Part(body=Text(count_words(result.todos), theme.faint))
-        rows = todo_rows(result.todos, width, theme, fold=not result.todos_whole)
-        yield Block([count, *(Part(body=row, wraps=False) for row in rows)])
+        count = Part(body=Text(count_done(result.todos), theme.faint))
+        rows = render_todos(result.todos, width, theme, fold=not result.todos_whole)
+        yield PartBlock([count, *(Part(body=row, wraps=False) for row in rows)])
 
 
-def said(text: str, style: str) -> list[Part]:
+def make_message_parts(text: str, style: str) -> list[Part]:
     """Return a message of clio's own, one part for each line."""
     return [Part(body=Text(line, style)) for line in clean(text).rstrip("\n").split("\n")]
 
@@ -332,7 +340,7 @@ class Screen:
         self,
         stream: TextIO,
         terminal: Terminal,
-        size: Size,
+        size: TerminalSize,
         *,
         reasoning: ShowReasoning = "fold",
         facts: Callable[[], tuple[str, ...]] = _no_facts,
@@ -348,7 +356,7 @@ class Screen:
         self._output = TerminalOutput(stream)
         self._area = LiveArea(self._output.write, size, reflows=terminal.reflows)
         self._ticker = Ticker(self.tick, FRAME_S)
-        self._cleaner = Cleaner()
+        self._cleaner = StreamCleaner()
         self._fresh: list[str] = []  # text that was streamed since the last frame
         self._answer = StreamingMarkdown(self.theme)
         self._reasoning = ReasoningStream(self.theme, reasoning)
@@ -390,7 +398,9 @@ class Screen:
                 self._restart()
             case Retrying():
                 self._end_stream()
-                self._print("notes", Part(body=Text(f"↻ {retry_line(event, self._retry_reason)}", self.theme.warning)))
+                self._print(
+                    "notes", Part(body=Text(f"↻ {format_retry(event, self._retry_reason)}", self.theme.warning))
+                )
                 self._retry_reason = event.reason
             case ToolStarted():
                 self._end_stream()
@@ -432,13 +442,13 @@ class Screen:
 
     def markdown(self, text: str) -> None:
         """Print a whole Markdown text."""
-        self._print("notes", *whole(clean(text), self.theme), apart=True)
+        self._print("notes", *render_markdown(clean(text), self.theme), apart=True)
         self._refresh(now=True)
 
     def show_result(self, result: CommandResult) -> None:
         """Print the result of a slash command; a failure is shown as an error."""
-        for block in result_blocks(result, self.theme, self._painter.width):
-            self._print("notes", *block.parts, apart=block.apart)
+        for block in render_result_blocks(result, self.theme, self._painter.width):
+            self._print("notes", *block.parts, apart=block.has_blank_before)
         self._refresh(now=True)
 
     def show_rows(self, rows: Iterable[Text]) -> None:
@@ -487,7 +497,7 @@ class Screen:
         self._turn_started = self._activity.since = self._clock()
         self._section = "prompt"
         self._ticker.start()
-        in_background(preload)
+        run_in_background(preload_markdown)
 
     def _end_turn(self, event: TurnFinished) -> None:
         self._end_stream()
@@ -496,11 +506,11 @@ class Screen:
             self._print("footer", Part(body=Text(clean_line(event.error or "interrupted"), self.theme.warning)))
         elif event.status != "done":
             self._print("footer", Part(body=Text(clean_line(event.error or event.status), self.theme.bad)))
-        self._print("footer", Part(body=Text(footer(event), self.theme.faint)))
+        self._print("footer", Part(body=Text(format_turn_footer(event), self.theme.faint)))
         self._turn_started, self._typing = None, TypingState(line=TypedLine())
         self._ticker.stop()
         self._refresh(now=True)
-        self._output.write(self._notifier.of(event))
+        self._output.write(self._notifier.format_for(event))
 
     def _stream(self, kind: Literal["text", "reasoning"], text: str) -> None:
         if self._streaming != kind:
@@ -537,16 +547,16 @@ class Screen:
         """Discard the unfinished end of the answer; what is already in the scrollback can only be marked as void."""
         self._answer.finish()
         self._reasoning.finish()
-        self._cleaner = Cleaner()
+        self._cleaner = StreamCleaner()
         self._fresh.clear()
         self._streaming = ""
         self._version += 1
         if self._step_printed:
-            self._print("notes", Part(body=Text(RESTARTED, self.theme.faint)), apart=True)
+            self._print("notes", Part(body=Text(ANSWER_RESTARTED, self.theme.faint)), apart=True)
         self._step_printed = False
 
     def _say(self, text: str, style: str) -> None:
-        self._print("notes", *said(text, style))
+        self._print("notes", *make_message_parts(text, style))
         self._refresh(now=True)
 
     def _print(self, section: Section, *parts: Part, apart: bool = False) -> None:
@@ -555,7 +565,7 @@ class Screen:
         for number, part in enumerate(parts):
             if number == 0 and ((apart and self._section) or _needs_gap(self._section, section)):
                 self._to_print.append("\n")
-            self._to_print.append(self._painter.lines(part))
+            self._to_print.append(self._painter.render_lines(part))
             self._section = section
             self._step_printed = self._step_printed or section in ("text", "reasoning")
 
@@ -585,7 +595,7 @@ class Screen:
         if self._calls:
             yield from [""] * _needs_gap(section, "tools")
             for part in self._calls.rows(now, self._painter.width):
-                yield from self._painter.rows(part)
+                yield from self._painter.render_rows(part)
         if self._size()[1] >= _STATUS_MIN_LINES:
             yield ""
         yield from self._status_rows(now)
@@ -598,7 +608,7 @@ class Screen:
         if key != self._tail_key:
             stream = self._answer if self._streaming == "text" else self._reasoning
             part = stream.tail() if self._streaming else None
-            self._tail_rows = self._painter.rows(part) if part is not None else []
+            self._tail_rows = self._painter.render_rows(part) if part is not None else []
             self._tail_key = key
         return self._tail_rows
 
@@ -606,25 +616,25 @@ class Screen:
         elapsed = now - (self._turn_started or now)
         width = self._painter.width
         for line in render_waiting_texts(self._typing.waiting, width, self._size()[1]):
-            yield self._painter.rows(Part(body=Text(line, self.theme.faint), wraps=False))[0]
+            yield self._painter.render_rows(Part(body=Text(line, self.theme.faint), wraps=False))[0]
         folds = self._activity.label == "thinking" and self._reasoning.show != "hide"
         hint = f"ctrl-t {'folds' if self._reasoning.show == 'show' else 'shows'} it" if folds else ""
         seconds = now - max(self._activity.since, self._turn_started or 0.0)
         row = render_status_row(self._activity.label, seconds, elapsed, (hint, *self._facts()), width, self.theme)
-        yield self._painter.rows(Part(body=row, wraps=False))[0]
+        yield self._painter.render_rows(Part(body=row, wraps=False))[0]
         if self._typing.mention_labels:
             chips = Text(fit_parts_counted(self._typing.mention_labels, width), self.theme.accent)
-            yield self._painter.rows(Part(body=chips, wraps=False))[0]
+            yield self._painter.render_rows(Part(body=chips, wraps=False))[0]
         row, self._cursor = render_typed_row(self._typing, width)
         if row:
             style = "" if self._typing.line.text else self.theme.faint
-            yield self._painter.rows(Part(body=Text(row, style), wraps=False))[0]
+            yield self._painter.render_rows(Part(body=Text(row, style), wraps=False))[0]
 
 
 def open_screen(
     stream: TextIO,
     terminal: Terminal,
-    size: Size,
+    size: TerminalSize,
     *,
     reasoning: ShowReasoning = "fold",
     facts: Callable[[], tuple[str, ...]] = _no_facts,

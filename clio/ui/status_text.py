@@ -29,7 +29,7 @@ def format_usage(usage: Usage) -> str:
     return f"{format_tokens(usage.prompt_tokens)} in{cached}, {format_tokens(usage.completion_tokens)} out"
 
 
-def footer(event: TurnFinished) -> str:
+def format_turn_footer(event: TurnFinished) -> str:
     """Return the line under a turn: steps, tokens, cost if any, seconds."""
     steps = format_count(event.steps, "step")
     cost = event.cost.text if event.cost is not None and event.cost.micro_dollars else ""

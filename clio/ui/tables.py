@@ -9,30 +9,30 @@ from rich.text import Text
 from clio.commands.command import Bar, BarPart, Table
 from clio.sessions.state import Todo, TodoStatus
 from clio.ui.safe_text import clean, clean_line
-from clio.ui.text_width import cells_of, crop
+from clio.ui.text_width import count_cells, truncate_to_cells
 from clio.ui.theme import Theme
 
-Row = list[tuple[str, str]]
+StyledRow = list[tuple[str, str]]
 """Pieces of one line, each with its style name."""
 _STYLES = ("bar_1", "bar_2", "bar_3", "bar_4", "bar_5")  # then faint, for amounts that are only reserved
 _WIDEST = 72
 
 
-def bar_rows(bar: Bar, width: int, faint: str = "") -> list[Row]:
+def render_bar(bar: Bar, width: int, faint: str = "") -> list[StyledRow]:
     """Return bar and legend, no line wider than `width` (at least 24).
 
     The parts can be told apart without colour too.
     """
     width = max(width, 24)
-    cells = share_cells([part.amount for part in bar.parts], min(width, _WIDEST))
+    cells = divide_cells([part.amount for part in bar.parts], min(width, _WIDEST))
     styles = [_STYLES[number] if number < len(_STYLES) else faint for number in range(len(bar.parts))]
     line = [(part.mark * count, style) for part, count, style in zip(bar.parts, cells, styles, strict=True)]
-    legend = legend_rows(bar.parts, width - 2)
+    legend = render_legend(bar.parts, width - 2)
     named = [[(part.mark, style), (f" {row}", "")] for part, style, row in zip(bar.parts, styles, legend, strict=True)]
     return [line, *named]
 
 
-def share_cells(amounts: Sequence[int], width: int) -> list[int]:
+def divide_cells(amounts: Sequence[int], width: int) -> list[int]:
     """Return how many of `width` cells each amount gets: in proportion, at least one for every amount above zero.
 
     They add up to `width`, unless all amounts are zero or less, or there are more amounts than half the cells.
@@ -46,7 +46,7 @@ def share_cells(amounts: Sequence[int], width: int) -> list[int]:
     return cells
 
 
-def legend_rows(parts: Sequence[BarPart], width: int) -> list[str]:
+def render_legend(parts: Sequence[BarPart], width: int) -> list[str]:
     """Return name, amount and share of each part in columns; long names are truncated."""
     whole = sum(part.amount for part in parts if part.amount > 0)
     amounts = [f"{part.amount:,}" for part in parts]
@@ -66,7 +66,7 @@ _BLANKS = re.compile(rf"[^\S{_GLUE}]+")
 _MIN_COLUMN_CELLS = 16  # minimum cells of the wide column, else the rows are stacked
 
 
-def table_lines(table: Table, width: int) -> tuple[str, list[str]]:
+def render_table(table: Table, width: int) -> tuple[str, list[str]]:
     """Return the heading and the rows, no line wider than `width` (at least 8); the heading is "" if it does not fit.
 
     The wide column is wrapped, or truncated if the table requests that. If that is still too wide, each row becomes
@@ -74,12 +74,14 @@ def table_lines(table: Table, width: int) -> tuple[str, list[str]]:
     """
     width = max(width, 8)
     rows = [tuple(map(clean_line, row)) for row in table.rows]
-    widths = [max(map(cells_of, column)) for column in zip(table.columns, *rows, strict=True)]
-    others = sum(size for index, size in enumerate(widths) if index != table.wide) + len(_GAP) * (len(widths) - 1)
+    widths = [max(map(count_cells, column)) for column in zip(table.columns, *rows, strict=True)]
+    others = sum(size for index, size in enumerate(widths) if index != table.wide_column) + len(_GAP) * (
+        len(widths) - 1
+    )
     room = width - others
-    if room < min(widths[table.wide], _MIN_COLUMN_CELLS):
+    if room < min(widths[table.wide_column], _MIN_COLUMN_CELLS):
         return "", [line for row in rows for line in _stacked(table.columns, row, width)]
-    widths[table.wide] = min(widths[table.wide], room)
+    widths[table.wide_column] = min(widths[table.wide_column], room)
     lines = [line for row in rows for line in _row(row, widths, table)]
     heading = _row(table.columns, widths, table)[0] if any(table.columns) else ""
     return heading, lines
@@ -87,13 +89,13 @@ def table_lines(table: Table, width: int) -> tuple[str, list[str]]:
 
 def _row(cells: Sequence[str], widths: Sequence[int], table: Table) -> list[str]:
     """Return the lines of one row: one for each line of the wide cell."""
-    size = widths[table.wide]
-    wide = cells[table.wide]
-    parts = [crop(wide, size)] if table.cut else wrap_cells(wide, size)
+    size = widths[table.wide_column]
+    wide = cells[table.wide_column]
+    parts = [truncate_to_cells(wide, size)] if table.is_truncated else wrap_cells(wide, size)
     lines: list[str] = []
     for number, part in enumerate(parts):
-        shown = [part if index == table.wide else "" if number else cell for index, cell in enumerate(cells)]
-        padded = [cell + " " * (size - cells_of(cell)) for cell, size in zip(shown, widths, strict=True)]
+        shown = [part if index == table.wide_column else "" if number else cell for index, cell in enumerate(cells)]
+        padded = [cell + " " * (size - count_cells(cell)) for cell, size in zip(shown, widths, strict=True)]
         lines.append(_GAP.join(padded).rstrip())
     return lines
 
@@ -118,12 +120,12 @@ def wrap_cells(text: str, width: int) -> list[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    if cells_of(text) == len(text):
+    if count_cells(text) == len(text):
         return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
     lines: list[str] = []
     line = ""
     for word in filter(None, _BLANKS.split(text)):
-        while cells_of(joined := f"{line} {word}".lstrip()) > width:
+        while count_cells(joined := f"{line} {word}".lstrip()) > width:
             if line:
                 lines.append(line)
                 line = ""
@@ -138,33 +140,38 @@ def _wrapped(text: str, width: int) -> list[str]:
 def _head(word: str, width: int) -> str:
     """Return as many characters of a word as fit, at least one."""
     end = 1
-    while end < len(word) and cells_of(word[: end + 1]) <= width:
+    while end < len(word) and count_cells(word[: end + 1]) <= width:
         end += 1
     return word[:end]
 
 
-WORDS: dict[TodoStatus, str] = {"pending": "", "in_progress": "in work", "completed": "done", "blocked": "blocked"}
+STATUS_WORDS: dict[TodoStatus, str] = {
+    "pending": "",
+    "in_progress": "in work",
+    "completed": "done",
+    "blocked": "blocked",
+}
 _MAX_OPEN = 15  # open items displayed in a folded list; items in progress or blocked are always displayed
 _MAX_DONE = 3  # done items displayed in a folded list: the last ones
 
 
-def count_words(todos: tuple[Todo, ...]) -> str:
+def count_done(todos: tuple[Todo, ...]) -> str:
     """Return how many are done: "2 of 5 done"."""
     return f"{sum(todo.status == 'completed' for todo in todos)} of {len(todos)} done"
 
 
-def plain_rows(todos: tuple[Todo, ...], *, fold: bool = True) -> Iterator[str]:
+def render_plain_todos(todos: tuple[Todo, ...], *, fold: bool = True) -> Iterator[str]:
     """Yield the task list for a pipe or a screen reader: words in place of marks, no wrapping."""
-    for part in folded(todos) if fold else todos:
+    for part in fold_todos(todos) if fold else todos:
         if isinstance(part, str):
             yield part
             continue
-        word = WORDS[part.status]
+        word = STATUS_WORDS[part.status]
         note = f" ({clean_line(part.note)})" if part.note else ""
         yield f"{part.id}. {f'{word}: ' if word else ''}{clean_line(part.title)}{note}"
 
 
-def folded(todos: tuple[Todo, ...]) -> Iterable[Todo | str]:
+def fold_todos(todos: tuple[Todo, ...]) -> Iterable[Todo | str]:
     """Return the items to display, with a sentence in place of each run of hidden ones."""
     done = [todo.id for todo in todos if todo.status == "completed"]
     still = [todo.id for todo in todos if todo.status != "completed"]
@@ -190,37 +197,37 @@ def _missing(run: list[Todo]) -> Iterator[str]:
         yield f"… {' and '.join(parts)} not shown, /todo all shows them"
 
 
-MARKS: dict[TodoStatus, str] = {"pending": "○", "in_progress": "▸", "completed": "✓", "blocked": "!"}
+STATUS_MARKS: dict[TodoStatus, str] = {"pending": "○", "in_progress": "▸", "completed": "✓", "blocked": "!"}
 _ACTIVE_CELLS = 16  # leaves room for the other parts of a running turn's status line in 80 columns
 _MIN_TODO_CELLS = 8
 _NARROWEST_LIST = 20
 
 
-def active_words(todos: tuple[Todo, ...]) -> str:
+def describe_active_todo(todos: tuple[Todo, ...]) -> str:
     """Return the task in progress and its position for the status line: `2/5 write tests`; "" if there is none."""
     active = next((todo for todo in todos if todo.status == "in_progress"), None)
     if active is None:
         return ""
     done = sum(todo.status == "completed" for todo in todos)
-    return crop(f"{done + 1}/{len(todos)} {clean_line(active.title)}", _ACTIVE_CELLS)
+    return truncate_to_cells(f"{done + 1}/{len(todos)} {clean_line(active.title)}", _ACTIVE_CELLS)
 
 
-def todo_rows(todos: tuple[Todo, ...], width: int, theme: Theme, *, fold: bool = True) -> Iterator[Text]:
+def render_todos(todos: tuple[Todo, ...], width: int, theme: Theme, *, fold: bool = True) -> Iterator[Text]:
     """Yield the task list, no row wider than `width` (at least 20): mark, number, title, and the note below it.
 
     fold: show only the last done items and the first open ones, and count the others in a row.
     """
     width = max(width, _NARROWEST_LIST)
     numbers = max((len(str(todo.id)) for todo in todos), default=1)
-    for part in folded(todos) if fold else todos:
+    for part in fold_todos(todos) if fold else todos:
         if isinstance(part, str):
-            yield Text(f"  {crop(part, width - 2)}", theme.faint)
+            yield Text(f"  {truncate_to_cells(part, width - 2)}", theme.faint)
         else:
             yield from _rows(part, numbers, width, theme)
 
 
 def _rows(todo: Todo, numbers: int, width: int, theme: Theme) -> Iterator[Text]:
-    mark, number = MARKS[todo.status], str(todo.id).rjust(numbers)
+    mark, number = STATUS_MARKS[todo.status], str(todo.id).rjust(numbers)
     style = {"completed": theme.faint, "in_progress": theme.strong}.get(todo.status, "")
     mark_style = {"completed": theme.good, "in_progress": theme.accent, "blocked": theme.warning}.get(todo.status, "")
     head = 2 + 1 + 1 + numbers + 2  # margin, mark, blank, number, blanks

@@ -14,14 +14,14 @@ if TYPE_CHECKING:  # the prompt appears before this part of rich is needed
 _JOINER = "\u200d"
 
 
-def cells_of(text: str) -> int:
+def count_cells(text: str) -> int:
     """Return the columns of a text on one line."""
     return cell_len(text)
 
 
-def crop(text: str, cells: int) -> str:
+def truncate_to_cells(text: str, cells: int) -> str:
     """Truncate a text to `cells` columns; the last one is an ellipsis if anything is missing."""
-    if cells_of(text) <= cells:
+    if count_cells(text) <= cells:
         return text
     if cells < 1:
         return ""
@@ -33,7 +33,7 @@ def crop(text: str, cells: int) -> str:
     return text
 
 
-def chop(text: "Text", cells: int) -> "list[Text]":
+def split_by_cells(text: "Text", cells: int) -> "list[Text]":
     """Split the text into lines of at most `cells` columns, by characters and not by words."""
     cuts: list[int] = []
     used = 0
@@ -57,7 +57,7 @@ def _letters(text: str) -> Iterator[tuple[int, int]]:
             start = index
 
 
-def cut(line: "Text", max_chars: int, style: str) -> "Text":
+def truncate_line(line: "Text", max_chars: int, style: str) -> "Text":
     """Return the line, or its beginning followed by how much is missing, in this style."""
     if len(line) <= max_chars:
         return line

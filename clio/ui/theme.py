@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from clio.ui.palettes import Depth, Palette, builtin
+from clio.ui.palettes import ColourDepth, Palette, get_builtin_palette
 
 _PROGRAMS = frozenset("iTerm.app WezTerm vscode ghostty Hyper Tabby rio WarpTerminal".split())
 _TERMS = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour")
@@ -17,7 +17,7 @@ _MAX_TARGET = 2000
 _TARGET = re.compile(r"(?:https?://[\x21-\x7e]+|file://(?:localhost)?/[\x21-\x7e]+)", re.IGNORECASE)
 
 
-def takes_links(env: Mapping[str, str]) -> bool:
+def supports_links(env: Mapping[str, str]) -> bool:
     """Whether the terminal is known to support links. FORCE_HYPERLINK overrides it: 0 is no, any other value yes."""
     if forced := env.get("FORCE_HYPERLINK", ""):
         return forced != "0"
@@ -35,7 +35,7 @@ def takes_links(env: Mapping[str, str]) -> bool:
     )
 
 
-def may_open(target: str) -> bool:
+def is_safe_link(target: str) -> bool:
     """Whether an address from a model may become a link: http, https, or a file on this machine."""
     return len(target) <= _MAX_TARGET and _TARGET.fullmatch(target) is not None
 
@@ -48,10 +48,10 @@ _TRUE_TERMS = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "
 _TRUE_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio", "WarpTerminal")
 
 
-class Looks(Struct, kw_only=True):
+class CurrentPalette(Struct, kw_only=True):
     """Holds the palette in force. Drawing code reads it each time, so that a change applies to all later output."""
 
-    palette: Palette = field(default_factory=lambda: builtin("sixteen"))
+    palette: Palette = field(default_factory=lambda: get_builtin_palette("sixteen"))
 
 
 class Theme(Struct, frozen=True, kw_only=True):
@@ -63,8 +63,8 @@ class Theme(Struct, frozen=True, kw_only=True):
     colour: bool = True
     escapes: bool = True
     links: bool = False
-    depth: Depth = "standard"
-    looks: Looks = field(default_factory=Looks)
+    depth: ColourDepth = "standard"
+    current: CurrentPalette = field(default_factory=CurrentPalette)
     accent: str = "accent"
     good: str = "good"
     bad: str = "bad"
@@ -98,20 +98,20 @@ class Terminal(Struct, frozen=True, kw_only=True):
     colour: bool
     reflows: bool
     links: bool = False
-    depth: Depth = "standard"
-    looks: Looks = field(default_factory=Looks)
-    aloud: bool = False
-    keys: bool = False
+    depth: ColourDepth = "standard"
+    current: CurrentPalette = field(default_factory=CurrentPalette)
+    for_screen_reader: bool = False
+    has_keys: bool = False
 
     @property
-    def takes_keys(self) -> bool:
+    def can_read_keys(self) -> bool:
         """Whether each key can be read as it is pressed; otherwise whole lines are read."""
-        return self.live or self.keys
+        return self.live or self.has_keys
 
     @property
     def theme(self) -> Theme:
         """The theme for this terminal; all themes share one palette."""
-        return Theme(colour=self.colour, escapes=self.escapes, links=self.links, depth=self.depth, looks=self.looks)
+        return Theme(colour=self.colour, escapes=self.escapes, links=self.links, depth=self.depth, current=self.current)
 
 
 def detect_terminal(
@@ -124,19 +124,19 @@ def detect_terminal(
     term = env.get("TERM", "")
     able = is_tty and term not in ("dumb", "unknown")
     if aloud:
-        return Terminal(live=False, escapes=False, colour=False, reflows=False, aloud=True, keys=able)
+        return Terminal(live=False, escapes=False, colour=False, reflows=False, for_screen_reader=True, has_keys=able)
     return Terminal(
         live=able,
         escapes=able,
         colour=able and wants_colour and not env.get("NO_COLOR"),
         # xterm, GNU screen and the Linux console truncate lines instead of wrapping them again.
         reflows=able and term != "linux" and not env.get("XTERM_VERSION") and not env.get("STY"),
-        links=able and takes_links(env),
-        depth=colour_depth(env),
+        links=able and supports_links(env),
+        depth=detect_colour_depth(env),
     )
 
 
-def colour_depth(env: Mapping[str, str]) -> Depth:
+def detect_colour_depth(env: Mapping[str, str]) -> ColourDepth:
     """Return how many colours the terminal has according to its environment."""
     term = env.get("TERM", "")
     if term == "linux":
@@ -148,17 +148,17 @@ def colour_depth(env: Mapping[str, str]) -> Depth:
     return "256" if "256color" in term or env.get("TERM_PROGRAM") == "Apple_Terminal" else "standard"
 
 
-def rich_styles(palette: Palette, *, links: bool = False) -> dict[str, str]:
+def make_rich_styles(palette: Palette, *, links: bool = False) -> dict[str, str]:
     """Return the palette by rich's style names, including those of Markdown. links: addresses are clickable."""
-    looks, heading = {name: look.for_rich for name, look in palette.looks.items()}, palette.looks["heading"]
+    looks, heading = {name: look.for_rich for name, look in palette.styles.items()}, palette.styles["heading"]
     return looks | {
         "markdown.code": looks["code"],
         "markdown.code_block": looks["code"],
         "markdown.kbd": looks["code"],
-        "markdown.h1": heading.marked("underline").for_rich,
+        "markdown.h1": heading.with_mark("underline").for_rich,
         "markdown.h2": looks["heading"],
         "markdown.h3": looks["heading"],
-        "markdown.h4": heading.marked("italic").for_rich,
+        "markdown.h4": heading.with_mark("italic").for_rich,
         "markdown.h5": "italic",
         "markdown.h6": "italic",
         "markdown.h7": "italic",

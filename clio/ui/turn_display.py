@@ -15,10 +15,10 @@ from clio.ui.line_rules import fit_parts
 from clio.ui.painter import Part
 from clio.ui.safe_text import clean_line
 from clio.ui.status_text import format_seconds
-from clio.ui.text_width import crop
+from clio.ui.text_width import truncate_to_cells
 from clio.ui.theme import Theme
 
-LONG_S = 2.0
+SHOW_PROGRESS_AFTER_S = 2.0
 """Seconds; shorter work shows no progress."""
 _CELLS = 10
 _FULL, _EMPTY = "▰", "▱"
@@ -27,11 +27,11 @@ _SURE_S, _SURE_SHARE = 1.0, 0.02  # earlier, an estimate of the time left is too
 _PERCENT = re.compile(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?%")
 
 
-class Progress(Struct):
+class WorkProgress(Struct):
     """The progress of some work. label: such as "indexing"; begun: time of the clock in seconds."""
 
     label: str
-    begun: float
+    started: float
     done: int = 0
     total: int = 0
 
@@ -40,26 +40,26 @@ class Progress(Struct):
         """The share done, 0 to 1."""
         return min(self.done / self.total, 1.0) if self.total > 0 else 0.0
 
-    def short(self, now: float) -> str:
+    def format_short(self, now: float) -> str:
         """Return the progress for a status line: "indexing 40 %"; "" in the first seconds and at the end."""
-        if now - self.begun < LONG_S or not self.total > 0 or self.done >= self.total:
+        if now - self.started < SHOW_PROGRESS_AFTER_S or not self.total > 0 or self.done >= self.total:
             return ""
         return f"{self.label} {round(self.share * 100)} %"
 
-    def line(self, now: float, width: int, hint: str = "") -> str:
+    def format_line(self, now: float, width: int, hint: str = "") -> str:
         """Return the progress as a line: "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left · esc stops · 120 of 300"."""
-        bar = f"{self.label} {bar_and_time(self.share, now - self.begun)}"
+        bar = f"{self.label} {format_bar_and_time(self.share, now - self.started)}"
         return fit_parts((bar, hint, f"{self.done:,} of {self.total:,}"), width)
 
 
-def bar_and_time(share: float, seconds: float, cells: int = _CELLS) -> str:
+def format_bar_and_time(share: float, seconds: float, cells: int = _CELLS) -> str:
     """Return the bar of a share, 0 to 1, reached after `seconds`: "▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left"."""
     full = min(int(share * cells), cells)
     left = f" · {format_seconds(seconds * (1 - share) / share)} left" if _is_sure(share, seconds) else ""
     return f"{_FULL * full}{_EMPTY * (cells - full)} {round(share * 100)} %{left}"
 
 
-def share_in(text: str) -> float | None:
+def parse_percentage(text: str) -> float | None:
     """Return the last percentage in a line of output, such as "tests/a.py ..... [ 45%]", as a share; None if there is
     none.
     """
@@ -81,7 +81,7 @@ class TerminalProgress:
         *,
         width: Callable[[], int],
         hint: str = "",
-        after_s: float = LONG_S,
+        after_s: float = SHOW_PROGRESS_AFTER_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._hint = hint
@@ -90,7 +90,7 @@ class TerminalProgress:
         self._stream = stream
         self._width = width
         self._clock = clock
-        self._work: Progress | None = None
+        self._work: WorkProgress | None = None
         self._drawn = ""
         self._drawn_at = -1e9
 
@@ -98,12 +98,12 @@ class TerminalProgress:
         """Set the progress to `done` of `total`; the line is erased at the end."""
         now = self._clock()
         if self._work is None:
-            self._work = Progress(self._label, now)
+            self._work = WorkProgress(self._label, now)
         self._work.done, self._work.total = done, total
         if done >= total:
             self._work = None
             self._draw("")
-        elif now - self._work.begun >= self._after_s and now - self._drawn_at >= _PERIOD_S:
+        elif now - self._work.started >= self._after_s and now - self._drawn_at >= _PERIOD_S:
             self._drawn_at = now
             self._draw(self._line(self._work, now))
 
@@ -113,8 +113,8 @@ class TerminalProgress:
         if self._work is not None and self._drawn:
             self._draw(self._line(self._work, self._clock()))
 
-    def _line(self, work: Progress, now: float) -> str:
-        return work.line(now, max(self._width() - 1, 1), self._hint)
+    def _line(self, work: WorkProgress, now: float) -> str:
+        return work.format_line(now, max(self._width() - 1, 1), self._hint)
 
     def _draw(self, line: str) -> None:
         if line == self._drawn:
@@ -156,7 +156,7 @@ class Ticker:
         self._beat()
 
 
-def in_background(work: Callable[[], None]) -> None:
+def run_in_background(work: Callable[[], None]) -> None:
     """Run this in a worker thread if there is an event loop, without waiting for it."""
     loop = _running_loop()
     if loop is not None:
@@ -182,18 +182,18 @@ class Notifier(Struct, frozen=True, kw_only=True):
     kind: Notify = "off"
     after_s: float = 10.0
 
-    def of(self, event: TurnFinished) -> str:
+    def format_for(self, event: TurnFinished) -> str:
         """Return control sequences for the terminal; "" if the turn was short or was stopped by the user."""
         if self.kind == "off" or event.seconds < self.after_s or event.status == "interrupted":
             return ""
         how = "is done" if event.status == "done" else "has ended"
         why = f": {event.error}" if event.error else ""
-        return sequence(self.kind, "clio", f"{how} after {format_seconds(event.seconds)}{why}")
+        return format_notification(self.kind, "clio", f"{how} after {format_seconds(event.seconds)}{why}")
 
 
-def sequence(kind: Notify, title: str, text: str) -> str:
+def format_notification(kind: Notify, title: str, text: str) -> str:
     """Return the notification in this terminal's format; control characters are removed from the text."""
-    text = crop(clean_line(text), _NOTICE_CELLS)
+    text = truncate_to_cells(clean_line(text), _NOTICE_CELLS)
     match kind:
         case "osc9":
             return f"\x1b]9;{title} {text}\a"
@@ -205,7 +205,7 @@ def sequence(kind: Notify, title: str, text: str) -> str:
             return ""
 
 
-def settle(kind: Notify, env: Mapping[str, str]) -> Notify:
+def resolve_notify(kind: Notify, env: Mapping[str, str]) -> Notify:
     """Resolve "auto" to what this terminal is known to support; a bell if nothing is known."""
     if kind != "auto":
         return kind

@@ -11,7 +11,7 @@ from clio.agent.model_choice import EffortChoices
 from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
 from clio.agent.turn_files import TurnFiles
-from clio.commands.command import CommandResult, LongWork, Track, refuse
+from clio.commands.command import CommandResult, LongWork, WorkControl, make_refusal
 from clio.commands.custom_commands import AddedCommands
 from clio.commands.registry import run_command
 from clio.config.loaded import LoadedConfig, TrustRequest
@@ -108,9 +108,9 @@ def run_whole(harness: Harness, line: str) -> CommandResult:
     if not isinstance(result.follow_up, LongWork):
         return result
     try:
-        return result.follow_up.work(Track())
+        return result.follow_up.work(WorkControl())
     except ClioError as error:
-        return refuse(str(error))
+        return make_refusal(str(error))
 
 
 def ok(harness: Harness, line: str) -> CommandResult:

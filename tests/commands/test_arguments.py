@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.commands.arguments import join, read
+from clio.commands.arguments import join_arguments, parse_options
 from clio.errors import UsageError
 
 ODD = st.text(alphabet="ab '\"\\-=\n\té$`", max_size=8)
@@ -12,12 +12,12 @@ ODD = st.text(alphabet="ab '\"\\-=\n\té$`", max_size=8)
 
 @given(st.lists(ODD.filter(lambda word: not word.startswith("--")), max_size=5))
 def test_the_arguments_of_a_process_come_back_as_they_were(arguments: list[str]) -> None:
-    assert list(read(join(arguments)).words) == arguments
+    assert list(parse_options(join_arguments(arguments)).words) == arguments
 
 
 @given(st.text(alphabet="ab '\"\\\n", max_size=30))
 def test_any_line_can_be_read_and_none_of_its_letters_is_lost(line: str) -> None:
-    found = read(line)
+    found = parse_options(line)
     assert "".join(found.words).count("a") == line.count("a")
     assert found.text.count("b") == line.count("b")
 
@@ -37,18 +37,18 @@ def test_any_line_can_be_read_and_none_of_its_letters_is_lost(line: str) -> None
     ],
 )
 def test_quotes_count_only_round_whole_words(line: str, words: tuple[str, ...], text: str) -> None:
-    assert (read(line).words, read(line).text) == (words, text)
+    assert (parse_options(line).words, parse_options(line).text) == (words, text)
 
 
 @pytest.mark.parametrize("line", ["--yes 7 --format md", "7 --format=md --yes", "--format 'md' --yes 7"])
 def test_options_stand_anywhere(line: str) -> None:
-    found = read(line, switches=("--yes",), valued=("--format",))
+    found = parse_options(line, switches=("--yes",), valued=("--format",))
     assert (found.words, found.text, found.options) == (("7",), "7", {"--yes": "", "--format": "md"})
 
 
 def test_behind_two_dashes_and_in_quotes_nothing_is_an_option() -> None:
-    assert read("a -- --yes b").words == ("a", "--yes", "b")
-    assert read("'--yes or not'").text == "--yes or not"
+    assert parse_options("a -- --yes b").words == ("a", "--yes", "b")
+    assert parse_options("'--yes or not'").text == "--yes or not"
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,10 @@ def test_behind_two_dashes_and_in_quotes_nothing_is_an_option() -> None:
 )
 def test_a_wrong_option_is_named(line: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
-        read(line, switches=("--yes",), valued=("--format",))
+        parse_options(line, switches=("--yes",), valued=("--format",))
     assert str(caught.value) == says
 
 
 def test_where_there_are_no_options_the_way_out_is_named() -> None:
     with pytest.raises(UsageError, match="after -- everything is text"):
-        read("--odd")
+        parse_options("--odd")

@@ -16,12 +16,12 @@ from clio.commands.command import (
     SetModel,
     Shell,
     SwitchSession,
-    code,
-    forms,
     is_command,
+    list_forms,
+    quote_code,
 )
-from clio.commands.registry import COMMANDS, command_table, complete, run_command
-from clio.commands.session_table import id_length
+from clio.commands.registry import COMMANDS, complete_command_line, make_command_table, run_command
+from clio.commands.session_table import unique_id_length
 from clio.commands.settings_commands import MODES
 from clio.config.loaded import TrustRequest
 from clio.config.schema import ApprovalMode
@@ -79,7 +79,7 @@ def test_help_names_every_command(harness: Harness) -> None:
     words = " ".join(row[1] for row in rows(run_command(harness, "/help"))).split()
     names = {f"/{command.name}" for command in COMMANDS}
     assert names <= set(words)
-    assert {row[0].split()[0] for row in command_table().rows} == names
+    assert {row[0].split()[0] for row in make_command_table().rows} == names
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -87,7 +87,7 @@ def test_help_of_one_command_shows_its_forms(harness: Harness, command: object) 
     for found in COMMANDS:
         if found is command:
             for asked in (found.name, "/" + found.name):
-                assert rows(run_command(harness, f"/help {asked}")) == forms(found, f"/{found.name}")
+                assert rows(run_command(harness, f"/help {asked}")) == list_forms(found, f"/{found.name}")
 
 
 def test_names_are_unique_and_every_row_explains_itself() -> None:
@@ -120,9 +120,9 @@ def test_model(harness: Harness) -> None:
 
 def test_known_models_are_completed(tmp_path: Path) -> None:
     harness = make_harness(tmp_path, model="local-7b", models={"big-70b": {}})
-    found = [suggestion.text for suggestion, _ in complete(harness, "/model ")]
+    found = [suggestion.text for suggestion, _ in complete_command_line(harness, "/model ")]
     assert {"local-7b", "big-70b"} <= set(found)
-    assert [suggestion.text for suggestion, _ in complete(harness, "/model big")] == ["big-70b"]
+    assert [suggestion.text for suggestion, _ in complete_command_line(harness, "/model big")] == ["big-70b"]
 
 
 def test_todos(harness: Harness) -> None:
@@ -130,7 +130,7 @@ def test_todos(harness: Harness) -> None:
     assert run_command(harness, "/todo add write the   tests").ok
     assert run_command(harness, "/todo add ship it").ok
     assert [(todo.id, todo.title) for todo in harness.session.todos] == [(1, "write the tests"), (2, "ship it")]
-    assert [suggestion.text for suggestion, _ in complete(harness, "/todo done ")] == ["1", "2"]
+    assert [suggestion.text for suggestion, _ in complete_command_line(harness, "/todo done ")] == ["1", "2"]
     assert run_command(harness, "/todo done 1").ok
     assert harness.session.todos[0].status == "completed"
     assert run_command(harness, "/todo").todos == harness.session.todos
@@ -246,8 +246,8 @@ def test_sessions_are_completed_by_name_or_id(harness: Harness) -> None:
     harness.talk("x")
     harness.start()
     harness.talk("y")
-    assert [suggestion.text for suggestion, _ in complete(harness, "/session switch ")] == ["plans"]
-    assert list(complete(None, "/session switch ")) == []
+    assert [suggestion.text for suggestion, _ in complete_command_line(harness, "/session switch ")] == ["plans"]
+    assert list(complete_command_line(None, "/session switch ")) == []
 
 
 WITHHELD = (TrustRequest(key="base_url", value="http://other", where=".clio/config.yaml:1", fingerprint="f"),)
@@ -283,17 +283,17 @@ def test_age(seconds: float, words: str) -> None:
 
 
 def test_ids_are_told_apart() -> None:
-    assert id_length([]) == 8
-    assert id_length(["0193a1b2-c3d4-7", "0193a1b2-c3d5-7"]) == 13
+    assert unique_id_length([]) == 8
+    assert unique_id_length(["0193a1b2-c3d4-7", "0193a1b2-c3d5-7"]) == 13
 
 
 def test_code_is_no_markup() -> None:
-    assert code("a *b*\nc") == "`a *b* c`"
-    assert code("a `b`") == "`` a `b` ``"
-    assert code("a ``b`` *c*") == "``` a ``b`` *c* ```"
+    assert quote_code("a *b*\nc") == "`a *b* c`"
+    assert quote_code("a `b`") == "`` a `b` ``"
+    assert quote_code("a ``b`` *c*") == "``` a ``b`` *c* ```"
 
 
 @pytest.mark.parametrize("text", ["a", "a `b`", "``a``", "a ``b` *c*", "`", "*a*"])
 def test_the_command_line_shows_code_without_its_marks(text: str) -> None:
-    said = f"Noted: {code(text)}, and {code('b')}; `/note list` shows all."
+    said = f"Noted: {quote_code(text)}, and {quote_code('b')}; `/note list` shows all."
     assert mentions(in_cli_words(said), "Noted", text, "b", "clio note list")

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from clio.commands.command import CommandResult, LoadWindow
 from clio.commands.context_commands import PAGE_CHARS
-from clio.commands.registry import complete, run_command
+from clio.commands.registry import complete_command_line, run_command
 from clio.messages import AssistantMessage, ToolCall, ToolMessage
-from clio.ui.tables import bar_rows, legend_rows, share_cells
+from clio.ui.tables import divide_cells, render_bar, render_legend
 from tests.commands.harness import Harness, make_harness
 from tests.context.histories import make_window
 from tests.support.wording import mentions
@@ -253,16 +253,16 @@ def test_handles_are_completed_newest_first(harness: Harness) -> None:
     trimmed(harness)
     work(harness, 8)
     run_command(harness, "/session trim")
-    found = [suggestion for suggestion, _ in complete(harness, "/context expand ")]
+    found = [suggestion for suggestion, _ in complete_command_line(harness, "/context expand ")]
     assert [suggestion.text for suggestion in found] == ["t2", "t1"]
     assert "messages" in found[0].note
-    assert [suggestion.text for suggestion, _ in complete(harness, "/context u")] == ["undo"]
-    assert list(complete(None, "/context restore ")) == []
+    assert [suggestion.text for suggestion, _ in complete_command_line(harness, "/context u")] == ["undo"]
+    assert list(complete_command_line(None, "/context restore ")) == []
 
 
 @given(st.lists(st.integers(-1000, 10**7), min_size=1, max_size=8), st.integers(24, 200))
 def test_the_bar_is_as_wide_as_it_may_be_and_shows_whatever_there_is(amounts: list[int], width: int) -> None:
-    cells = share_cells(amounts, width)
+    cells = divide_cells(amounts, width)
     assert all((count > 0) == (amount > 0) for count, amount in zip(cells, amounts, strict=True))
     assert sum(cells) == (width if any(amount > 0 for amount in amounts) else 0)
     whole = sum(amount for amount in amounts if amount > 0)
@@ -275,9 +275,9 @@ def test_no_row_is_wider_than_the_screen(harness: Harness, width: int) -> None:
     trimmed(harness)
     bar = run_command(harness, "/context").bar
     assert bar is not None
-    rows = ["".join(text for text, _ in row) for row in bar_rows(bar, width)]
+    rows = ["".join(text for text, _ in row) for row in render_bar(bar, width)]
     assert max(map(len, rows)) <= max(width, 24)
     assert len(rows) == 1 + len(bar.parts)
     assert rows[1:] == [
-        f"{part.mark} {row}" for part, row in zip(bar.parts, legend_rows(bar.parts, max(width, 24) - 2), strict=True)
+        f"{part.mark} {row}" for part, row in zip(bar.parts, render_legend(bar.parts, max(width, 24) - 2), strict=True)
     ]

@@ -1,7 +1,7 @@
 """/cost on a real session and a real ledger."""
 
 from clio.commands.command import CommandResult
-from clio.commands.registry import complete, only_looks, run_command
+from clio.commands.registry import complete_command_line, is_read_only_command, run_command
 from clio.messages import UserMessage
 from clio.sessions.ledger import LedgerEntry, make_ledger_entries, merge_entries
 from clio.sessions.state import Bill
@@ -81,7 +81,7 @@ def test_prices_of_one_server_the_users_first(harness: Harness) -> None:
 
 
 def test_looking_at_costs_may_happen_beside_a_turn_counting_again_may_not() -> None:
-    assert [only_looks(line) for line in ("/cost", "/cost days --all", "/cost prices", "/cost rebuild")] == [
+    assert [is_read_only_command(line) for line in ("/cost", "/cost days --all", "/cost prices", "/cost rebuild")] == [
         True, True, True, False,
     ]  # fmt: skip
 
@@ -92,13 +92,13 @@ def test_words_it_does_not_know_are_refused(harness: Harness) -> None:
 
 
 def test_the_forms_are_offered(harness: Harness) -> None:
-    assert {suggestion.text for suggestion, _ in complete(harness, "/cost ")} == {
+    assert {suggestion.text for suggestion, _ in complete_command_line(harness, "/cost ")} == {
         "days",
         "projects",
         "prices",
         "rebuild",
     }
-    assert [suggestion.text for suggestion, _ in complete(harness, "/cost days --")] == ["--all"]
+    assert [suggestion.text for suggestion, _ in complete_command_line(harness, "/cost days --")] == ["--all"]
 
 
 def test_writes_to_a_cache_and_thinking_are_reported_where_there_are_any(harness: Harness) -> None:

@@ -40,8 +40,8 @@ def test_properties(places: dict[str, Path], folders: CustomFolders) -> None:
     )
     assert only(folders) == CustomFile(
         name="commit",
-        shown=".clio/commands/commit.md",
-        own=False,
+        display_path=".clio/commands/commit.md",
+        is_users_own=False,
         template="Commit $1.",
         description="Commit what is staged",
         hint="message",
@@ -71,7 +71,7 @@ def test_a_changed_file_is_read_again_and_a_deleted_one_is_gone(
     path = places["own"] / "a.md"
     path.write_text("one")
     assert only(folders).template == "one"
-    assert only(folders).own
+    assert only(folders).is_users_own
     path.write_text("other")
     assert only(folders).template == "other"
     path.unlink()

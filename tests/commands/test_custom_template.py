@@ -5,7 +5,13 @@ import subprocess
 
 import pytest
 
-from clio.commands.custom_commands import commands_of, fill, fill_command, pieces, put_output
+from clio.commands.custom_commands import (
+    format_output,
+    insert_arguments,
+    insert_quoted_arguments,
+    list_shell_commands,
+    split_template,
+)
 
 HOSTILE = ("$(touch x)", "`touch x`", "; touch x", "a'b", 'a"b', "\\", "$HOME", "!!", "a\nb", "-n", "*", "", "ä ö")
 
@@ -23,36 +29,39 @@ HOSTILE = ("$(touch x)", "`touch x`", "; touch x", "a'b", 'a"b', "\\", "$HOME", 
     ],
 )
 def test_words_take_their_places(template: str, argument: str, made: str) -> None:
-    assert fill(template, argument) == made
+    assert insert_arguments(template, argument) == made
 
 
 def test_a_template_is_taken_apart() -> None:
     template = "a !`one` b\n```\n!`example`\n```\n`!`code`` \\!`no` x!`no`\n!`two`"
-    assert commands_of(template) == ("one", "two")
-    assert "".join(piece.text if not piece.is_command else f"!`{piece.text}`" for piece in pieces(template)) == template
+    assert list_shell_commands(template) == ("one", "two")
+    assert (
+        "".join(piece.text if not piece.is_command else f"!`{piece.text}`" for piece in split_template(template))
+        == template
+    )
 
 
 def test_words_that_look_like_commands_are_words() -> None:
-    assert commands_of("do $ARGUMENTS") == ()
-    assert fill("do $ARGUMENTS", "!`rm x`") == "do !`rm x`"
+    assert list_shell_commands("do $ARGUMENTS") == ()
+    assert insert_arguments("do $ARGUMENTS", "!`rm x`") == "do !`rm x`"
 
 
 @pytest.mark.parametrize("word", HOSTILE)
 @pytest.mark.parametrize("template", ["printf %s $1", 'printf %s "$1"', "printf %s '$1'", "printf %s \"it's \"''$1"])
 def test_a_word_stays_one_word_in_any_quotes(word: str, template: str) -> None:
-    filled = fill_command(template, shlex.quote(word))
+    filled = insert_quoted_arguments(template, shlex.quote(word))
     printed = subprocess.run(["bash", "-c", filled], check=True, capture_output=True, text=True).stdout
     assert printed.removeprefix("it's ") == word
 
 
 def test_all_words_stay_the_words_they_are() -> None:
-    filled = fill_command("printf '%s|' $ARGUMENTS", shlex.join(HOSTILE))
+    filled = insert_quoted_arguments("printf '%s|' $ARGUMENTS", shlex.join(HOSTILE))
     printed = subprocess.run(["bash", "-c", filled], check=True, capture_output=True, text=True).stdout
     assert printed.split("|")[:-1] == list(HOSTILE)
 
 
 def test_outputs_stand_inline_or_in_a_fence_and_name_nothing() -> None:
-    assert put_output("main\n") == "main"
-    assert put_output("a\nb\n") == "\n```\na\nb\n```\n"
-    assert put_output("see @calc.py") == "\n```\nsee @calc.py\n```\n"
-    assert put_output("a\n```\nb") == "\n```\na\n ```\nb\n```\n"
+    assert format_output("main\n") == "main"
+    assert format_output("a\nb\n") == "\n```\na\nb\n```\n"
+    assert format_output("see @calc.py") == "\n```\nsee @calc.py\n```\n"
+    assert format_output("a\n```\nb") == "\n```\na\n ```\nb\n```\n"

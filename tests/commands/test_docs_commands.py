@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.command import LongWork, Track
-from clio.commands.registry import complete, run_command
+from clio.commands.command import LongWork, WorkControl
+from clio.commands.registry import complete_command_line, run_command
 from clio.errors import UserError
 from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.support.recalled import recalled_lines
@@ -92,26 +92,31 @@ def test_what_was_read_when_it_is_stopped_is_taken_in_and_the_rest_follows(harne
     for number in range(4):
         (harness.loaded.project / "notes" / f"more{number}.md").write_text(STAGING, encoding="utf-8")
     told: list[tuple[int, int]] = []
-    track = Track(stop=lambda: len(told) == 3, tell=lambda done, total: told.append((done, total)))
+    track = WorkControl(
+        is_stopped=lambda: len(told) == 3, report_progress=lambda done, total: told.append((done, total))
+    )
     text = long_work(harness, "/docs add notes").work(track).text
     assert mentions(text, "Added", "`notes`", "2 files, 2 windows", "Stopped", "3 files", "`/docs refresh notes`")
     assert told == [(0, 5), (1, 5), (2, 5)]
     asked = iter([False, True])
-    again = long_work(harness, "/docs refresh").work(Track(stop=lambda: next(asked)))
+    again = long_work(harness, "/docs refresh").work(WorkControl(is_stopped=lambda: next(asked)))
     assert mentions(again.text, "nothing", "changed", "2 files", "Stopped", "5")
-    assert long_work(harness, "/docs refresh").work(Track(stop=lambda: True)).text == "Stopped; nothing was changed."
+    assert (
+        long_work(harness, "/docs refresh").work(WorkControl(is_stopped=lambda: True)).text
+        == "Stopped; nothing was changed."
+    )
     assert mentions(ok(harness, "/docs refresh").text, "`notes`", "3 files", "5 files")
 
 
 def test_several_documents_have_one_bar_and_one_that_is_stopped_at_once_adds_nothing(harness: Harness) -> None:
     told: list[tuple[int, int]] = []
-    track = Track(tell=lambda done, total: told.append((done, total)))
+    track = WorkControl(report_progress=lambda done, total: told.append((done, total)))
     long_work(harness, "/docs add notes/staging.md notes/old.md").work(track)
     assert told == [(0, 2), (1, 2)]
     ok(harness, "/docs remove notes/old.md")
     asked = iter([False, True])
     with pytest.raises(UserError, match="stopped before anything"):
-        long_work(harness, "/docs add notes/old.md").work(Track(stop=lambda: next(asked)))
+        long_work(harness, "/docs add notes/old.md").work(WorkControl(is_stopped=lambda: next(asked)))
     assert [row["path"] for row in data(harness, "/docs list")] == ["notes/staging.md"]
 
 
@@ -124,11 +129,13 @@ def test_a_search_reads_what_changed_beside_the_shell_and_can_be_stopped(harness
     step = long_work(harness, "/docs search where does the giraffe live")  # so far nothing was read
     assert [one["changed"] for one in data(harness, "/docs list")] == [5]
     told: list[tuple[int, int]] = []
-    track = Track(stop=lambda: len(told) == 3, tell=lambda done, total: told.append((done, total)))
+    track = WorkControl(
+        is_stopped=lambda: len(told) == 3, report_progress=lambda done, total: told.append((done, total))
+    )
     assert mentions(step.work(track).text, "Stopped", "nothing", "searched")
     assert told == [(0, 5), (1, 5), (2, 5)]
     assert [one["changed"] for one in data(harness, "/docs list")] == [2]
-    found = step.work(Track())
+    found = step.work(WorkControl())
     assert found.table is not None and "giraffe" in found.table.rows[0][2]
     assert [one["changed"] for one in data(harness, "/docs list")] == [0]
 
@@ -142,9 +149,9 @@ def test_an_incognito_shell_has_no_documents(tmp_path: Path) -> None:
 
 def test_paths_are_completed(harness: Harness) -> None:
     ok(harness, "/docs add notes")
-    assert [suggestion.text for suggestion, _ in complete(harness, "/docs add not")] == ["notes/"]
-    assert [suggestion.text for suggestion, _ in complete(harness, "/docs remove n")] == ["notes"]
-    assert list(complete(make_harness(harness.loaded.project, incognito=True), "/docs remove n")) == []
+    assert [suggestion.text for suggestion, _ in complete_command_line(harness, "/docs add not")] == ["notes/"]
+    assert [suggestion.text for suggestion, _ in complete_command_line(harness, "/docs remove n")] == ["notes"]
+    assert list(complete_command_line(make_harness(harness.loaded.project, incognito=True), "/docs remove n")) == []
 
 
 def test_a_window_that_answers_is_in_the_turn_with_its_place(harness: Harness) -> None:

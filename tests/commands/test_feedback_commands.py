@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from clio.commands.registry import complete
-from clio.commands.style_commands import quick_rating
+from clio.commands.registry import complete_command_line
+from clio.commands.style_commands import parse_quick_rating
 from tests.commands.answers import answer, bucket, make_answering_desk
 from tests.commands.harness import Harness, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place
@@ -140,8 +140,8 @@ def test_incognito_keeps_nothing(tmp_path: Path) -> None:
 
 
 def test_reasons_are_completed(harness: Harness) -> None:
-    assert [one.text for one, _ in complete(harness, "/feedback - too")] == ["too_verbose", "too_brief"]
-    assert [one.text for one, _ in complete(harness, "/feedback ")] == ["+", "-", "0", "undo"]
+    assert [one.text for one, _ in complete_command_line(harness, "/feedback - too")] == ["too_verbose", "too_brief"]
+    assert [one.text for one, _ in complete_command_line(harness, "/feedback ")] == ["+", "-", "0", "undo"]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_reasons_are_completed(harness: Harness) -> None:
     ],
 )
 def test_a_line_that_can_only_be_a_rating_is_one(line: str, command: str) -> None:
-    rating = quick_rating(line)
+    rating = parse_quick_rating(line)
     assert rating is not None
     assert rating.command == command
 
@@ -189,7 +189,7 @@ def test_a_line_that_can_only_be_a_rating_is_one(line: str, command: str) -> Non
     ],
 )
 def test_every_other_line_is_a_message(line: str) -> None:
-    assert quick_rating(line) is None
+    assert parse_quick_rating(line) is None
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.commands.arguments import Text, as_number, join, read_text
+from clio.commands.arguments import ParsedText, join_arguments, parse_number, parse_text
 from clio.errors import UsageError
 
 VALUED = ("--confidence", "--example")
@@ -26,7 +26,7 @@ WORDS = st.lists(st.text(alphabet="ab'\"\\ -=>\n→é", min_size=1, max_size=12)
     ],
 )
 def test_text_stays_as_it_was_typed(typed: str, text: str) -> None:
-    assert read_text(typed, valued=VALUED) == Text(text=text, has_text=True)
+    assert parse_text(typed, valued=VALUED) == ParsedText(text=text, has_text=True)
 
 
 @pytest.mark.parametrize(
@@ -38,54 +38,54 @@ def test_text_stays_as_it_was_typed(typed: str, text: str) -> None:
     ],
 )
 def test_options_stand_before_and_behind_the_text(argument: str) -> None:
-    given = read_text(argument, valued=VALUED)
+    given = parse_text(argument, valued=VALUED)
     assert given.text == "a fact"
     assert given.options == {"--confidence": ("0.9",), "--example": ("a.py", "b c.py")}
-    assert given.one("--confidence") == "0.9"
+    assert given.get_single("--confidence") == "0.9"
 
 
 def test_heads_are_single_words() -> None:
-    assert read_text("discovery --confidence 1 x y", heads=1, valued=VALUED).heads == ("discovery",)
-    assert read_text('"my key" some text', heads=1) == Text(heads=("my key",), text="some text", has_text=True)
-    assert read_text("key", heads=1) == Text(heads=("key",))
-    assert read_text('key ""', heads=1) == Text(heads=("key",), has_text=True)
-    assert read_text("-- key text", heads=1).heads == ("key",)
-    assert read_text("", heads=1) == Text()
+    assert parse_text("discovery --confidence 1 x y", heads=1, valued=VALUED).heads == ("discovery",)
+    assert parse_text('"my key" some text', heads=1) == ParsedText(heads=("my key",), text="some text", has_text=True)
+    assert parse_text("key", heads=1) == ParsedText(heads=("key",))
+    assert parse_text('key ""', heads=1) == ParsedText(heads=("key",), has_text=True)
+    assert parse_text("-- key text", heads=1).heads == ("key",)
+    assert parse_text("", heads=1) == ParsedText()
 
 
 @pytest.mark.parametrize("typed", ["x --confidense 1", "--scope=user x", "'a fact' --tpye fact", "x --confidence 1 y"])
 def test_a_misspelt_option_never_becomes_text(typed: str) -> None:
     with pytest.raises(UsageError, match="--"):
-        read_text(typed, valued=VALUED)
+        parse_text(typed, valued=VALUED)
 
 
 def test_where_there_are_no_options_all_words_are_text() -> None:
-    assert read_text("flags --all --json -x", heads=1).text == "--all --json -x"
+    assert parse_text("flags --all --json -x", heads=1).text == "--all --json -x"
 
 
 @given(WORDS)
 def test_a_text_that_was_one_word_of_a_process_comes_as_it_was(words: list[str]) -> None:
     text = " ".join(words)
-    assert read_text(join(["key", "--", text]), heads=1).text == text
+    assert parse_text(join_arguments(["key", "--", text]), heads=1).text == text
 
 
 @pytest.mark.parametrize("argument", ["a fact --confidence", "--confidence"])
 def test_an_option_without_its_value_is_refused(argument: str) -> None:
     with pytest.raises(UsageError, match="--confidence needs a value"):
-        read_text(argument, valued=VALUED)
+        parse_text(argument, valued=VALUED)
 
 
 def test_an_option_given_twice_is_refused() -> None:
     with pytest.raises(UsageError, match="--confidence is given 2 times"):
-        read_text("x --confidence 1 --confidence 0", valued=VALUED).one("--confidence")
+        parse_text("x --confidence 1 --confidence 0", valued=VALUED).get_single("--confidence")
 
 
 @pytest.mark.parametrize(("raw", "number"), [("0.25", 0.25), ("80%", 0.8), ("80 %", 0.8), ("1", 1.0), ("1e-1", 0.1)])
 def test_numbers_and_percents(raw: str, number: float) -> None:
-    assert as_number(raw, "--below", low=0, high=1) == number
+    assert parse_number(raw, "--below", low=0, high=1) == number
 
 
 @pytest.mark.parametrize("raw", ["1.4", "-1", "nan", "inf", "much", "", "%", "140%"])
 def test_what_is_no_number_in_range_is_refused(raw: str) -> None:
     with pytest.raises(UsageError, match="--below takes a number from 0 to 1, not "):
-        as_number(raw, "--below", low=0, high=1)
+        parse_number(raw, "--below", low=0, high=1)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.arguments import ELSEWHERE, nearest
-from clio.commands.registry import COMMANDS, KEYS, find, help_table, key_table, run_command
-from clio.ui.tables import table_lines
+from clio.commands.arguments import OTHER_AGENTS_COMMANDS, suggest_name
+from clio.commands.registry import COMMANDS, KEYS, find_command, make_help_table, make_key_table, run_command
+from clio.ui.tables import render_table
 from tests.commands.harness import Harness, make_harness
 
 NAMES = [name for command in COMMANDS for name in (command.name, *command.aliases)]
@@ -21,7 +21,7 @@ def harness(tmp_path: Path) -> Harness:
 def test_help_fits_a_screen_and_leaves_no_command_out(harness: Harness) -> None:
     result = run_command(harness, "/help")
     assert result.table is not None
-    heading, lines = table_lines(result.table, 80)
+    heading, lines = render_table(result.table, 80)
     text_rows = len(result.text) // 80 + 1
     assert 1 + len(lines) + text_rows + 3 <= 24, "heading, rows, the sentence, blank rows and the prompt"
     words = "\n".join(lines).replace("\n", " ").split()
@@ -29,19 +29,19 @@ def test_help_fits_a_screen_and_leaves_no_command_out(harness: Harness) -> None:
 
 
 def test_a_command_no_group_knows_has_a_row_all_the_same() -> None:
-    assert ("also", "/brandnew") in help_table(["help", "brandnew"]).rows
+    assert ("also", "/brandnew") in make_help_table(["help", "brandnew"]).rows
 
 
 def test_help_keys_lists_every_key(harness: Harness) -> None:
     table = run_command(harness, "/help keys").table
-    assert table == key_table()
+    assert table == make_key_table()
     assert {row[1] for row in table.rows} == {key.keys for _, keys in KEYS for key in keys}
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_tables_fit_the_terminal(width: int) -> None:
-    for table in (key_table(), help_table([command.name for command in COMMANDS])):
-        heading, lines = table_lines(table, width)
+    for table in (make_key_table(), make_help_table([command.name for command in COMMANDS])):
+        heading, lines = render_table(table, width)
         assert max(map(len, [heading, *lines])) <= width
 
 
@@ -58,8 +58,10 @@ def slips(name: str) -> Iterator[str]:
 def test_one_typo_is_answered_with_the_name_that_was_meant(name: str) -> None:
     for typed in slips(name):
         if typed not in NAMES:
-            told = nearest(typed, NAMES, "/")
-            assert any(find(word.strip("/?")) is find(name) for word in told.split("'")[1::2]), f"{typed}: {told}"
+            told = suggest_name(typed, NAMES, "/")
+            assert any(find_command(word.strip("/?")) is find_command(name) for word in told.split("'")[1::2]), (
+                f"{typed}: {told}"
+            )
 
 
 @pytest.mark.parametrize(
@@ -78,4 +80,4 @@ def test_beginnings_other_names_and_nonsense(harness: Harness, typed: str, told:
 
 
 def test_names_from_elsewhere_are_none_of_ours() -> None:
-    assert not set(ELSEWHERE) & set(NAMES)
+    assert not set(OTHER_AGENTS_COMMANDS) & set(NAMES)

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from clio.commands.command import CommandResult, Confirm, EditText
-from clio.commands.registry import complete, run_command
+from clio.commands.registry import complete_command_line, run_command
 from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
 from clio.sessions.state import SessionState
-from clio.ui.tables import table_lines
-from clio.ui.text_width import cells_of
+from clio.ui.tables import render_table
+from clio.ui.text_width import count_cells
 from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.support.wording import mentions
 
@@ -218,9 +218,9 @@ def test_no_line_is_wider_than_the_terminal(harness: Harness) -> None:
         table = ok(harness, command).table
         assert table is not None
         for width in (40, 80, 120):
-            heading, lines = table_lines(table, width)
+            heading, lines = render_table(table, width)
             assert lines
-            assert max(map(cells_of, [heading, *lines])) <= width, command
+            assert max(map(count_cells, [heading, *lines])) <= width, command
             if command == "/memory stats":
                 assert all(line.count("█") < 10 and not line.startswith(" ·") for line in lines)
                 assert "kind       discovery   121  █████████" in lines
@@ -570,13 +570,15 @@ def test_an_incognito_clio_refuses_and_touches_nothing(tmp_path: Path) -> None:
         "undo", "export", "export x.json", "import x.json",
     ):  # fmt: skip
         assert "Memory is off in an incognito clio" in refused(harness, f"/memory {line}")
-    assert list(complete(harness, "/memory show ")) == []
+    assert list(complete_command_line(harness, "/memory show ")) == []
     harness.session.close()
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def offered(harness: Harness, typed: str) -> list[str]:
-    return [typed[: len(typed) - length] + suggestion.text for suggestion, length in complete(harness, typed)]
+    return [
+        typed[: len(typed) - length] + suggestion.text for suggestion, length in complete_command_line(harness, typed)
+    ]
 
 
 def test_completion_knows_kinds_ids_options_and_paths(
@@ -589,21 +591,21 @@ def test_completion_knows_kinds_ids_options_and_paths(
     assert offered(harness, "/memory list so") == ["/memory list solution"]
     assert offered(harness, "/memory add wo") == ["/memory add workflow "]
     assert offered(harness, f"/memory show {ids['rule'][:3]}") == [f"/memory show {ids['rule']}"]
-    notes = {suggestion.text: suggestion.note for suggestion, _ in complete(harness, "/memory edit ")}
+    notes = {suggestion.text: suggestion.note for suggestion, _ in complete_command_line(harness, "/memory edit ")}
     assert notes[ids["rule"]] == "lib/core/: use strict"
     several = offered(harness, f"/memory forget {ids['rule']} ")
     assert f"/memory forget {ids['rule']} {ids['failure']}" in several
     assert f"/memory forget {ids['rule']} {ids['rule']}" not in several
     assert offered(harness, "/memory prune --days 3 --d") == ["/memory prune --days 3 --dry-run"]
     assert offered(harness, "/memory import o") == ["/memory import out.json"]
-    assert cast(list[object], list(complete(None, "/memory show "))) == []
+    assert cast(list[object], list(complete_command_line(None, "/memory show "))) == []
 
 
 def test_a_damaged_file_is_reported_by_the_command_and_not_while_typing(harness: Harness) -> None:
     some_of_each_kind(harness)
     path = harness.loaded.project / ".clio" / "ltm.json"
     path.write_text("{ half", encoding="utf-8")
-    assert list(complete(harness, "/memory show ")) == []
+    assert list(complete_command_line(harness, "/memory show ")) == []
     path.write_text("{ half", encoding="utf-8")
     assert "ltm.json" in refused(harness, "/memory list")
 

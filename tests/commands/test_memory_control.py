@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.command import Confirm, EditText, LongWork, Track
-from clio.commands.registry import complete, run_command
+from clio.commands.command import Confirm, EditText, LongWork, WorkControl
+from clio.commands.registry import complete_command_line, run_command
 from clio.errors import UserError
 from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.entrypoints.repl_support import clio, make_place
@@ -40,7 +40,7 @@ def other(tmp_path: Path) -> Iterator[Harness]:
 
 
 def offered(harness: Harness, typed: str) -> list[str]:
-    return [suggestion.text for suggestion, _ in complete(harness, typed)]
+    return [suggestion.text for suggestion, _ in complete_command_line(harness, typed)]
 
 
 def test_everything_goes_into_one_file(harness: Harness, tmp_path: Path) -> None:
@@ -93,7 +93,9 @@ def test_an_import_tells_how_far_it_is_and_can_be_stopped(harness: Harness, othe
     step = run_command(other, f"/memory import {path}").follow_up
     assert isinstance(step, LongWork)
     told: list[tuple[int, int]] = []
-    track = Track(stop=lambda: len(told) == 3, tell=lambda done, total: told.append((done, total)))
+    track = WorkControl(
+        is_stopped=lambda: len(told) == 3, report_progress=lambda done, total: told.append((done, total))
+    )
     with pytest.raises(UserError, match="same import again adds the rest"):
         step.work(track)
     assert told == [(0, 6), (1, 6), (2, 6)]
@@ -132,7 +134,7 @@ def test_a_wipe_shows_what_goes_and_asks_for_its_name(harness: Harness, tmp_path
     shown = ok(harness, "/memory wipe --scope project")
     assert shown.text.startswith("This goes for good, without an undo. What stays: the sessions, which --sessions ")
     assert shown.follow_up == Confirm(
-        question="Delete all of it for good?", then="/memory wipe --scope project --yes", word="project"
+        question="Delete all of it for good?", then="/memory wipe --scope project --yes", required_word="project"
     )
     assert shown.table is not None
     assert [row[:2] for row in shown.table.rows] == [

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clio.commands.command import Confirm
-from clio.commands.registry import complete, run_command
+from clio.commands.registry import complete_command_line, run_command
 from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
@@ -120,8 +120,8 @@ def test_what_makes_no_sense_is_refused(harness: Harness) -> None:
     assert "one of on, off, status, tidy" in run_command(harness, "/memory share everything").text
     assert "goes with /memory share on" in run_command(harness, "/memory share tidy --gitignore").text
     assert ok(harness, "/memory share tidy").text.startswith("0 files")
-    assert [one.text for one, _ in complete(harness, "/memory share o")] == ["on", "off"]
-    assert [one.text for one, _ in complete(harness, "/memory share on ")] == ["--gitignore", "--yes"]
+    assert [one.text for one, _ in complete_command_line(harness, "/memory share o")] == ["on", "off"]
+    assert [one.text for one, _ in complete_command_line(harness, "/memory share on ")] == ["--gitignore", "--yes"]
 
 
 def test_in_a_clone_the_user_is_asked_before_anything_is_read(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.command import SleepNow, Track
+from clio.commands.command import ConsolidateNow, WorkControl
 from clio.commands.memory.commands import night_result
-from clio.commands.registry import complete, run_command
+from clio.commands.registry import complete_command_line, run_command
 from clio.entrypoints.background_work import sleep_now
 from clio.memory.consolidation.consolidation import Report
 from clio.messages import AssistantMessage, UserMessage
@@ -31,8 +31,8 @@ def make_sessions(harness: Harness) -> None:
 
 
 def test_a_requested_consolidation_is_left_to_the_entry_point(harness: Harness) -> None:
-    assert run_command(harness, "/memory sleep").follow_up == SleepNow()
-    assert run_command(harness, "/memory sleep --dry-run").follow_up == SleepNow(dry_run=True)
+    assert run_command(harness, "/memory sleep").follow_up == ConsolidateNow()
+    assert run_command(harness, "/memory sleep --dry-run").follow_up == ConsolidateNow(dry_run=True)
     assert "takes --dry-run" in run_command(harness, "/memory sleep now").text
     assert not run_command(harness, "/memory sleep --quick").ok
 
@@ -40,18 +40,20 @@ def test_a_requested_consolidation_is_left_to_the_entry_point(harness: Harness) 
 def test_a_consolidation_reports_its_progress(harness: Harness) -> None:
     make_sessions(harness)
     told: list[tuple[int, int]] = []
-    track = Track(tell=lambda done, total: told.append((done, total)), stop=lambda: len(told) == 2)
-    assert "cut short by a key" in sleep_now(harness, SleepNow(), track).text
+    track = WorkControl(
+        report_progress=lambda done, total: told.append((done, total)), is_stopped=lambda: len(told) == 2
+    )
+    assert "cut short by a key" in sleep_now(harness, ConsolidateNow(), track).text
     assert told == [(1, len(FACTS)), (2, max(len(FACTS), 3))]
 
 
 def test_a_requested_consolidation_is_reported_and_logged(harness: Harness) -> None:
     assert "has not slept here yet" in run_command(harness, "/memory log").text
     make_sessions(harness)
-    dry = sleep_now(harness, SleepNow(dry_run=True), Track())
+    dry = sleep_now(harness, ConsolidateNow(dry_run=True), WorkControl())
     assert f"{len(FACTS)} facts · nothing was written" in dry.text and "- `fact “" in dry.text
     assert "has not slept here yet" in run_command(harness, "/memory log").text
-    done = sleep_now(harness, SleepNow(), Track())
+    done = sleep_now(harness, ConsolidateNow(), WorkControl())
     assert done.text.startswith(f"slept: {len(FACTS)} turns replayed, {len(FACTS)} facts")
     assert json.loads(json.dumps(done.data))["facts"] == len(FACTS)
     log = run_command(harness, "/memory log")
@@ -82,7 +84,7 @@ def test_incognito_never_consolidates(tmp_path: Path) -> None:
 
 
 def test_the_option_completes(harness: Harness) -> None:
-    assert [one.text for one, _ in complete(harness, "/memory sleep --")] == ["--dry-run"]
+    assert [one.text for one, _ in complete_command_line(harness, "/memory sleep --")] == ["--dry-run"]
 
 
 def test_the_subcommand_consolidates_without_a_conversation(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.registry import complete, run_command
+from clio.commands.registry import complete_command_line, run_command
 from clio.memory.store.record import Provenance
 from tests.commands.harness import Harness, data, make_harness, ok
 from tests.entrypoints.repl_support import make_place
@@ -148,10 +148,10 @@ def test_incognito_refuses(tmp_path: Path) -> None:
 def test_ids_and_options_are_completed(harness: Harness) -> None:
     id = keep(harness, "A zebra --type fact")[-8:]
     entry = data(harness, "/memory add discovery Config is YAML")["entry"]["id"]
-    assert [one.text for one, _ in complete(harness, f"/memory history {id[:4]}")] == [id]
-    assert [one.text for one, _ in complete(harness, f"/memory history {entry[:4]}")] == [entry]
-    assert [one.text for one, _ in complete(harness, "/memory changes --s")] == ["--since"]
-    assert "superseded" in [one.text for one, _ in complete(harness, "/memory changes --kind s")]
+    assert [one.text for one, _ in complete_command_line(harness, f"/memory history {id[:4]}")] == [id]
+    assert [one.text for one, _ in complete_command_line(harness, f"/memory history {entry[:4]}")] == [entry]
+    assert [one.text for one, _ in complete_command_line(harness, "/memory changes --s")] == ["--since"]
+    assert "superseded" in [one.text for one, _ in complete_command_line(harness, "/memory changes --kind s")]
 
 
 def test_the_same_on_the_command_line(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clio.commands.command import Confirm
-from clio.commands.registry import complete
+from clio.commands.registry import complete_command_line
 from clio.memory.system import MemorySystem
 from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place
@@ -186,11 +186,11 @@ def test_incognito_refuses(tmp_path: Path) -> None:
 def test_ids_and_options_are_completed(harness: Harness) -> None:
     id = keep(harness, "Deployed on Friday --type event")
     entry = data(harness, "/memory add discovery We deploy with make ship")["entry"]["id"]
-    offered = {suggestion.text: suggestion.note for suggestion, _ in complete(harness, "/memory forget ")}
+    offered = {suggestion.text: suggestion.note for suggestion, _ in complete_command_line(harness, "/memory forget ")}
     assert offered[id] == "event: Deployed on Friday"
     assert entry in offered
-    assert [one.text for one, _ in complete(harness, f"/memory history {id[:3]}")] == [id]
-    assert "--importance" in [one.text for one, _ in complete(harness, "/memory remember x --imp")]
+    assert [one.text for one, _ in complete_command_line(harness, f"/memory history {id[:3]}")] == [id]
+    assert "--importance" in [one.text for one, _ in complete_command_line(harness, "/memory remember x --imp")]
 
 
 def at_the_door(place: Place, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -12,8 +12,8 @@ from clio.commands.command import CommandResult
 from clio.commands.registry import run_command
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
-from clio.ui.tables import table_lines
-from clio.ui.text_width import cells_of
+from clio.ui.tables import render_table
+from clio.ui.text_width import count_cells
 from tests.commands.harness import Harness, make_harness, ok
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer, text
@@ -93,8 +93,8 @@ def test_the_account_fits_the_terminal(harness: Harness, columns: int) -> None:
     harness.memory.turn_fragments(ASKED)
     table = ok(harness, "/memory why").table
     assert table is not None
-    heading, lines = table_lines(table, columns)
-    assert all(cells_of(line) <= columns for line in (heading, *lines))
+    heading, lines = render_table(table, columns)
+    assert all(count_cells(line) <= columns for line in (heading, *lines))
 
 
 def test_off_refuses_what_reads_or_writes_until_it_is_on(harness: Harness) -> None:

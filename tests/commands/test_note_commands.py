@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from clio.commands.command import EditText
-from clio.commands.registry import complete, run_command
-from clio.ui.tables import table_lines
-from clio.ui.text_width import cells_of
+from clio.commands.registry import complete_command_line, run_command
+from clio.ui.tables import render_table
+from clio.ui.text_width import count_cells
 from tests.commands.harness import Harness, data, make_harness, ok
 from tests.support.wording import mentions
 
@@ -98,8 +98,8 @@ def test_the_list_is_newest_first_and_fits(harness: Harness) -> None:
     assert set(shown) == {"empty", "k" * 31 + "…", "plan"}
     assert shown["empty"] == "(empty)"
     for width in (40, 80, 120):
-        heading, lines = table_lines(result.table, width)
-        assert max(map(cells_of, [heading, *lines])) <= width
+        heading, lines = render_table(result.table, width)
+        assert max(map(count_cells, [heading, *lines])) <= width
     assert {note["key"] for note in data(harness, "/note list")} == {"empty", "k" * 300, "plan"}
 
 
@@ -172,6 +172,6 @@ def test_an_incognito_clio_refuses(tmp_path: Path) -> None:
 def test_keys_are_completed(harness: Harness) -> None:
     ok(harness, "/note set plan first this")
     ok(harness, "/note set 'place of work' here")
-    found = {suggestion.text: suggestion.note for suggestion, _ in complete(harness, "/note show pla")}
+    found = {suggestion.text: suggestion.note for suggestion, _ in complete_command_line(harness, "/note show pla")}
     assert found == {"plan": "first this", "place of work": "here"}
-    assert [suggestion.text for suggestion, _ in complete(harness, "/note d")] == ["delete"]
+    assert [suggestion.text for suggestion, _ in complete_command_line(harness, "/note d")] == ["delete"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from clio.commands.command import EditText, ReviewPlan, RunPrompt
-from clio.commands.plan_commands import from_markdown, to_markdown
+from clio.commands.plan_commands import format_todos_as_markdown, parse_todos_from_markdown
 from clio.commands.registry import run_command
 from clio.errors import UsageError
 from clio.security.approval import get_next_mode
@@ -103,7 +103,7 @@ def test_a_checklist_reads_back_as_it_was() -> None:
         Todo(id=8, title="2. 数 <!-- kept", status="blocked"),
         Todo(id=9, title="- dash"),
     )
-    assert from_markdown(to_markdown(todos), todos) == todos
+    assert parse_todos_from_markdown(format_todos_as_markdown(todos), todos) == todos
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_a_checklist_reads_back_as_it_was() -> None:
     ],
 )
 def test_items_keep_their_numbers(edited: str, expected: list[tuple[int, str]]) -> None:
-    assert [(todo.id, todo.title) for todo in from_markdown(edited, LIST)] == expected
+    assert [(todo.id, todo.title) for todo in parse_todos_from_markdown(edited, LIST)] == expected
 
 
 def test_an_unknown_mark_is_named() -> None:
     with pytest.raises(UsageError, match=r"\[\?\] of 'look'"):
-        from_markdown("- [?] look\n", LIST)
+        parse_todos_from_markdown("- [?] look\n", LIST)

@@ -7,15 +7,15 @@ import pytest
 
 from clio.commands.command import Confirm
 from clio.commands.memory.memory_text import short_id
-from clio.commands.registry import complete, run_command
+from clio.commands.registry import complete_command_line, run_command
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.config.schema import Config
 from clio.entrypoints.subcommand import help_text, run
 from clio.errors import UserError
 from clio.memory.store.record import Provenance
-from clio.ui.tables import table_lines
-from clio.ui.text_width import cells_of
+from clio.ui.tables import render_table
+from clio.ui.text_width import count_cells
 from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.support.wording import mentions
 
@@ -211,8 +211,8 @@ def test_the_table_fits(harness: Harness, width: int) -> None:
     ok(harness, "/prefs add tabs")
     table = ok(harness, "/prefs").table
     assert table is not None
-    heading, lines = table_lines(table, width)
-    assert all(cells_of(line) <= width for line in (heading, *lines))
+    heading, lines = render_table(table, width)
+    assert all(count_cells(line) <= width for line in (heading, *lines))
 
 
 def test_completion(harness: Harness) -> None:
@@ -220,7 +220,7 @@ def test_completion(harness: Harness) -> None:
     record = harness.memory.preferences.all()[0].record
 
     def offered(line: str) -> list[str]:
-        return [suggestion.text for suggestion, _ in complete(harness, line)]
+        return [suggestion.text for suggestion, _ in complete_command_line(harness, line)]
 
     assert "recall" in offered("/prefs re")
     assert offered("/prefs touch da") == ["dark mode"]
@@ -248,7 +248,7 @@ def test_incognito_refuses_and_offers_nothing(tmp_path: Path) -> None:
         result = run_command(harness, line)
         assert not result.ok
         assert result.text.startswith("Memory is off")
-    assert list(complete(harness, "/prefs touch ")) == []
+    assert list(complete_command_line(harness, "/prefs touch ")) == []
     assert not (tmp_path / "home").exists()
 
 

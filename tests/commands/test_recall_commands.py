@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from clio.commands.command import CommandResult
-from clio.commands.registry import complete, run_command
-from clio.ui.tables import table_lines
+from clio.commands.registry import complete_command_line, run_command
+from clio.ui.tables import render_table
 from tests.commands.harness import Harness, make_harness
 from tests.entrypoints.repl_support import make_place
 from tests.entrypoints.test_subcommand import printed, refused
@@ -43,7 +43,7 @@ def test_everything_is_in_one_table_with_where_it_is_from(harness: Harness) -> N
 def test_the_table_fits_a_terminal_of_80_columns(harness: Harness) -> None:
     table = recall(harness, "gateway --why").table
     assert table is not None
-    heading, lines = table_lines(table, 80)
+    heading, lines = render_table(table, 80)
     assert heading.split() == ["from", "what", "age", "id"]
     assert max(map(len, lines)) <= 80
 
@@ -101,7 +101,7 @@ def test_an_incognito_clio_reads_nothing(tmp_path: Path) -> None:
 
 def test_options_and_their_values_are_completed(harness: Harness) -> None:
     def offered(text: str) -> list[str]:
-        return [suggestion.text for suggestion, _ in complete(harness, text)]
+        return [suggestion.text for suggestion, _ in complete_command_line(harness, text)]
 
     assert offered("/recall gateway --l") == ["--layer", "--limit"]
     assert offered("/recall gateway --layer ") == ["L0", "L1", "L2"]

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from clio.commands.command import CommandResult, Confirm, ExportSession, Prefill, SwitchSession
-from clio.commands.registry import complete, run_command
-from clio.commands.session_commands import NEWEST, around
-from clio.commands.session_table import file_stem
+from clio.commands.registry import complete_command_line, run_command
+from clio.commands.session_commands import NEWEST, find_snippet
+from clio.commands.session_table import make_file_stem
 from clio.messages import AssistantMessage
 from clio.sessions.session import Session
 from tests.commands.harness import Harness, make_harness
@@ -114,14 +114,14 @@ def test_a_default_is_reported_as_a_default(harness: Harness) -> None:
 
 def test_the_words_that_were_asked_for_are_in_the_snippet() -> None:
     text = "before " * 60 + "the flaky upload " + "after " * 60
-    shown = around(text, "Flaky in:output", 60)
+    shown = find_snippet(text, "Flaky in:output", 60)
     assert "flaky upload" in shown
     assert shown.startswith("… ")
     assert shown.endswith("…")
     assert len(shown) <= 64
-    assert "uploads" in around("x " * 100 + "uploads", "uploading", 40)
-    assert around("short", "nothing", 60) == "short"
-    assert len(around("y" * 500, "nothing", 60)) <= 64
+    assert "uploads" in find_snippet("x " * 100 + "uploads", "uploading", 40)
+    assert find_snippet("short", "nothing", 60) == "short"
+    assert len(find_snippet("y" * 500, "nothing", 60)) <= 64
 
 
 def test_a_fork_goes_on_in_a_copy_that_knows_its_parent(harness: Harness) -> None:
@@ -181,7 +181,7 @@ def test_options_paths_and_sessions_are_completed(
     earlier(harness, "x", name="plans")
 
     def offered(line: str) -> list[str]:
-        return [suggestion.text for suggestion, _ in complete(harness, line)]
+        return [suggestion.text for suggestion, _ in complete_command_line(harness, line)]
 
     assert "fork" in offered("/session ")
     assert offered("/session show pl") == ["plans"]
@@ -190,7 +190,7 @@ def test_options_paths_and_sessions_are_completed(
     assert offered("/session export o") == ["out/"]
     assert offered("/session export out/x --f") == ["--format", "--force"]
     assert offered("/session export out/x --format ") == ["html", "md", "json"]
-    assert next(iter(complete(harness, "/session export out/x --for")))[1] == len("--for")
+    assert next(iter(complete_command_line(harness, "/session export out/x --for")))[1] == len("--for")
 
 
 @pytest.mark.parametrize(
@@ -198,5 +198,5 @@ def test_options_paths_and_sessions_are_completed(
     [("Retry policy / 2", "retry-policy-2"), ("../..", "session"), ("Größe?", "größe"), ("", "session")],
 )
 def test_a_title_becomes_the_name_of_a_file(title: str, stem: str) -> None:
-    assert file_stem(title) == stem
-    assert len(file_stem(title * 50)) <= 60
+    assert make_file_stem(title) == stem
+    assert len(make_file_stem(title * 50)) <= 60

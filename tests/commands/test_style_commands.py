@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from clio.commands.command import Confirm
-from clio.commands.registry import complete
-from clio.commands.style_commands import style_word
-from clio.ui.tables import table_lines
-from clio.ui.text_width import cells_of
+from clio.commands.registry import complete_command_line
+from clio.commands.style_commands import describe_current_style
+from clio.ui.tables import render_table
+from clio.ui.text_width import count_cells
 from tests.commands.answers import answer, bucket, make_answering_desk
 from tests.commands.harness import Harness, data, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place
@@ -44,9 +44,9 @@ def test_answers_get_a_style_only_between_on_and_off(harness: Harness) -> None:
     assert answer(harness, "why?") is None
     assert "from the next answer on" in ok(harness, "/style on").text
     assert answer(harness, "why?") is not None
-    assert style_word(harness)
+    assert describe_current_style(harness)
     ok(harness, "/style off")
-    assert style_word(harness) == ""
+    assert describe_current_style(harness) == ""
     assert answer(harness, "why?") is None
 
 
@@ -87,9 +87,9 @@ def test_why_accounts_for_every_style(harness: Harness) -> None:
     assert [row[1] for row in result.table.rows if row[0]] == [account["chosen"]]
     left_out = [id for id, arm in arms.items() if arm["left_out"]]
     assert all(id in result.text for id in left_out)
-    heading, lines = table_lines(result.table, 80)
+    heading, lines = render_table(result.table, 80)
     assert heading
-    assert max(map(cells_of, lines)) <= 80
+    assert max(map(count_cells, lines)) <= 80
 
 
 def test_why_tells_what_was_learned_there(harness: Harness) -> None:
@@ -190,16 +190,16 @@ def test_what_was_learned_is_exported_with_the_styles_that_are_not_built_in(
 
 
 def test_names_are_completed(harness: Harness, own: Path) -> None:
-    assert [one.text for one, _ in complete(harness, "/style use c")] == ["casual", "concise"]
-    assert [one.text for one, _ in complete(harness, "/style delete ")] == ["haiku"]
+    assert [one.text for one, _ in complete_command_line(harness, "/style use c")] == ["casual", "concise"]
+    assert [one.text for one, _ in complete_command_line(harness, "/style delete ")] == ["haiku"]
 
 
 def test_incognito_has_no_styles(tmp_path: Path) -> None:
     harness = make_answering_desk(tmp_path, incognito=True)
     for line in ("/style", "/style on", "/style list", "/style why", "/style use concise"):
         assert "incognito" in refused(harness, line)
-    assert style_word(harness) == ""
-    assert list(complete(harness, "/style use ")) == []
+    assert describe_current_style(harness) == ""
+    assert list(complete_command_line(harness, "/style use ")) == []
     assert not (tmp_path / ".clio").exists()
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from clio.agent.user_interface import Notice, StreamRestarted, TextDelta, ToolFinished, ToolProgress, ToolStarted
 from clio.commands.command import Bar, BarPart, CommandResult, Table
-from clio.commands.registry import find
+from clio.commands.registry import find_command
 from clio.commands.settings_commands import MODES
 from clio.config.command_line import parse_arguments
 from clio.entrypoints.acp.session import EditorShelf, markdown, named
@@ -177,4 +177,4 @@ def test_the_settings_to_paste_start_this_command() -> None:
     assert parse_arguments(json.loads(options)).model == "qwen3"
     assert all(f"`{MODE_NAMES[mode]}`" in page and f"`{mode}`" in page for mode in MODES)
     named = set(re.findall(r"`/(\w+)", page))
-    assert all(find(word) is not None for word in named - {"theme"}), named
+    assert all(find_command(word) is not None for word in named - {"theme"}), named

@@ -13,9 +13,9 @@ import pytest
 
 from clio.agent.user_interface import ComposedInterface
 from clio.app import App
-from clio.commands.command import GitWork, MakePrompt
+from clio.commands.command import GitTask, RunExpandedCommand
 from clio.commands.git_commands import describe_branch
-from clio.commands.registry import added_prompt, run_command
+from clio.commands.registry import run_added_command, run_command
 from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.config.schema import Config
@@ -316,9 +316,9 @@ def test_a_project_in_a_subfolder_commits_what_is_in_it(tmp_path: Path) -> None:
 
 def review(repo: Path, words: str, *, window: int = 128_000) -> str:
     one = Clio(repo, ScriptedProvider(["a.py:1 nit one is lonely"], context_window=window))
-    step = added_prompt(one.app, f"/review {words}".strip())
-    assert isinstance(step, MakePrompt)
-    one.run(lambda: one.app.run_turn(step.said, step.make))
+    step = run_added_command(one.app, f"/review {words}".strip())
+    assert isinstance(step, RunExpandedCommand)
+    one.run(lambda: one.app.run_turn(step.line, step.expand))
     return asked(one)
 
 
@@ -360,9 +360,9 @@ def test_what_is_reviewed(branched: Path, words: str, head: str, holds: list[str
 def test_a_review_changes_nothing(repo: Path) -> None:
     write(repo, {"a.py": "two\n"})
     one = clio(repo, writes("c.py", "mine\n"), "a.py:1 bug two is not one")
-    step = added_prompt(one.app, "/review")
-    assert isinstance(step, MakePrompt)
-    one.run(lambda: one.app.run_turn(step.said, step.make))
+    step = run_added_command(one.app, "/review")
+    assert isinstance(step, RunExpandedCommand)
+    one.run(lambda: one.app.run_turn(step.line, step.expand))
     assert not (repo / "c.py").exists()
     assert "lets only these tools change or reach anything: none" in asked(one)
 
@@ -487,7 +487,11 @@ def test_what_the_lines_ask_for(repo: Path) -> None:
     one = clio(repo)
     steps = [run_command(one.app, line).follow_up for line in ("/commit a b", "/pr main --file x.md", "/pr a b")]
     one.run(run_loop_once)
-    assert steps == [GitWork(kind="commit", words="a b"), GitWork(kind="pr", words="main", file="x.md"), None]
+    assert steps == [
+        GitTask(kind="commit", instructions="a b"),
+        GitTask(kind="pr", instructions="main", file="x.md"),
+        None,
+    ]
 
 
 def test_a_command_of_the_user_goes_before_and_a_projects_does_not(repo: Path) -> None:
@@ -496,10 +500,10 @@ def test_a_command_of_the_user_goes_before_and_a_projects_does_not(repo: Path) -
     assert theirs.exists()
     assert mine.exists()
     one = clio(repo, "done")
-    step = added_prompt(one.app, "/review")
-    assert isinstance(step, MakePrompt)
-    assert run_command(one.app, "/pr").follow_up == GitWork(kind="pr")
-    one.run(lambda: one.app.run_turn(step.said, step.make))
+    step = run_added_command(one.app, "/review")
+    assert isinstance(step, RunExpandedCommand)
+    assert run_command(one.app, "/pr").follow_up == GitTask(kind="pr")
+    one.run(lambda: one.app.run_turn(step.line, step.expand))
     assert "Mine." in asked(one)
 
 

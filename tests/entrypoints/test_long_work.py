@@ -16,7 +16,7 @@ from pathlib import Path
 import clio.ui.turn_display
 from clio.memory.vectors.documents import Documents
 
-clio.ui.turn_display.LONG_S = clio.ui.turn_display._PERIOD_S = 0.0
+clio.ui.turn_display.SHOW_PROGRESS_AFTER_S = clio.ui.turn_display._PERIOD_S = 0.0
 read = Documents._read
 
 def slowly(self, file):

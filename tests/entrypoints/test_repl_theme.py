@@ -9,7 +9,7 @@ import pytest
 from clio.entrypoints.repl.parts import Parts
 from clio.entrypoints.repl.theme import Colours
 from clio.errors import ConfigError
-from clio.ui.palettes import builtin
+from clio.ui.palettes import get_builtin_palette
 from clio.ui.pipe_screen import PipeScreen
 from clio.ui.screen import Screen
 from clio.ui.theme import Terminal
@@ -50,7 +50,7 @@ def test_a_choice_is_remembered_beside_what_is_there(harness: Harness) -> None:
     said = place.theme("light")
     assert "also from the next start on" in said and "otherwise" not in said
     assert harness.home_file.read_text(encoding="utf-8") == "# mine\nmax_steps: 3\ntheme: light  # at night\n"
-    assert ABLE.looks.palette is builtin("light")
+    assert ABLE.current.palette is get_builtin_palette("light")
     assert "→ light" in place.theme()
 
 
@@ -73,7 +73,7 @@ def test_an_incognito_clio_writes_nothing(harness: Harness) -> None:
 def test_without_colour_it_is_reported_why(harness: Harness) -> None:
     place = Place(harness, GREY, env={"NO_COLOR": "1"})
     assert mentions(place.theme("dark"), "color", "off", "environment NO_COLOR")
-    assert GREY.looks.palette is builtin("none")
+    assert GREY.current.palette is get_builtin_palette("none")
 
 
 def test_a_broken_theme_is_shown_as_such_and_not_taken(harness: Harness) -> None:
@@ -90,4 +90,4 @@ def test_a_screen_without_colours_lists_names(harness: Harness) -> None:
     dumb = Terminal(live=False, escapes=False, colour=False, reflows=False)
     said = Place(harness, dumb).theme()
     assert "high-contrast" in said and "the most legible" in said and "\x1b" not in said
-    assert cast(object, dumb.looks.palette) is builtin("none")
+    assert cast(object, dumb.current.palette) is get_builtin_palette("none")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clio.cli import main
-from clio.commands.command import LongWork, Track
+from clio.commands.command import LongWork, WorkControl
 from clio.commands.registry import run_command
 from clio.config.project_links import trust_team
 from clio.memory.consolidation.runner import sleep
@@ -201,7 +201,7 @@ def test_a_document_stays_a_document(make_harness: MakeHarness, monkeypatch: pyt
         (harness.project / f"manual{number}.md").write_text(f"# Zoo {number}\n\n{order}\n{TAGS}\n", encoding="utf-8")
     step = run_command(harness.app, "/docs add .").follow_up
     assert isinstance(step, LongWork)
-    step.work(Track())
+    step.work(WorkControl())
     asyncio.run(harness.turn("which repository does the user want to delete or allow in the zoo?"))
     asyncio.run(harness.app.close())
     _, user = messages_of(harness.server.requests[0], "system", "user")

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from clio.commands.command import MakePrompt
+from clio.commands.command import RunExpandedCommand
 from clio.commands.pending_trust import list_waiting_for_trust
-from clio.commands.registry import complete, run_command
+from clio.commands.registry import complete_command_line, run_command
 from clio.config.trust import TrustStore
 from tests.injection.corpus import ALL, ORDERS, SPELLED, TAGS
 from tests.injection.sent import allowed_nothing, closings, messages_of, part_of
@@ -48,8 +48,8 @@ def play(harness: Harness, *lines: str) -> None:
     async def talk() -> None:
         for line in lines:
             step = run_command(harness.app, line).follow_up if line.startswith("/") else None
-            if isinstance(step, MakePrompt):
-                await asyncio.wait_for(harness.app.run_turn(step.said, step.make), 30)
+            if isinstance(step, RunExpandedCommand):
+                await asyncio.wait_for(harness.app.run_turn(step.line, step.expand), 30)
             elif not line.startswith("/"):
                 end = await harness.turn(line)
                 assert end.status == "done", (end, harness.events)
@@ -97,8 +97,8 @@ def test_what_the_user_trusted_stays_in_place(harness: Harness) -> None:
 
 def test_menus_show_no_letters_no_one_sees(harness: Harness) -> None:
     trust(harness)
-    offered = [f"{one.text} {one.note} {more}" for one, more in complete(harness.app, "/made-")]
-    offered += [f"{one.text} {one.note} {more}" for one, more in complete(harness.app, "/skills use ")]
+    offered = [f"{one.text} {one.note} {more}" for one, more in complete_command_line(harness.app, "/made-")]
+    offered += [f"{one.text} {one.note} {more}" for one, more in complete_command_line(harness.app, "/skills use ")]
     assert len(offered) >= 2 * len(ORDERS)
     assert not any(TAGS[0] in row or "\n" in row for row in offered)
     play(harness)

@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from clio.commands.command import MakePrompt
+from clio.commands.command import RunExpandedCommand
 from clio.commands.registry import run_command
 from tests.injection.corpus import SPELLED
 from tests.injection.hostile_peer import NAMES
@@ -37,8 +37,8 @@ def test_what_a_server_says_stays_what_it_says(make_harness: MakeHarness, tmp_pa
             assert (await harness.turn("look")).status == "done"
             assert (await harness.turn("what is in @evil:demo://a ?")).status == "done"
             step = run_command(harness.app, "/mcp:evil:review now").follow_up
-            assert isinstance(step, MakePrompt)
-            await asyncio.wait_for(harness.app.run_turn(step.said, step.make), 30)
+            assert isinstance(step, RunExpandedCommand)
+            await asyncio.wait_for(harness.app.run_turn(step.line, step.expand), 30)
         finally:
             await harness.app.close()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.ui.safe_text import Cleaner, clean, visible
+from clio.ui.safe_text import StreamCleaner, clean, escape_controls
 from tests.injection.corpus import TERMINAL, WORD, Trick
 from tests.injection.editor_ways import editor_ways
 from tests.injection.ways import Way, ways
@@ -39,9 +39,9 @@ def test_nothing_steers_the_terminal(way: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("trick", TERMINAL, ids=lambda trick: trick.name)
 def test_each_alone_and_cut_anywhere(trick: Trick) -> None:
-    streamed = [("".join([(each := Cleaner()).feed(trick.text[:at]), each.feed(trick.text[at:]), each.finish()]))
+    streamed = [("".join([(each := StreamCleaner()).feed(trick.text[:at]), each.feed(trick.text[at:]), each.finish()]))
                 for at in range(len(trick.text))]  # fmt: skip
-    for written in (clean(trick.text), visible(trick.text), *streamed):
+    for written in (clean(trick.text), escape_controls(trick.text), *streamed):
         assert WORD in written
         assert not (found := _harm(trick, written)), f"{found!r} in {written!r}"
 

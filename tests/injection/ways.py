@@ -38,11 +38,11 @@ from clio.ui.keyboard import TypedLine, TypingState, WaitingText
 from clio.ui.line_rules import fit_parts
 from clio.ui.pipe_screen import PipeScreen
 from clio.ui.prompt_io import PromptIO, Questions
-from clio.ui.reader.prompt import ReaderDesk
+from clio.ui.reader.prompt import ReaderPromptIO
 from clio.ui.reader.screen import ReaderScreen
 from clio.ui.terminal_handoff import show_in_pager
 from clio.ui.theme import Terminal
-from clio.ui.turn_display import sequence
+from clio.ui.turn_display import format_notification
 from tests.ui.stage import Stage, end, start
 
 LIVE = Terminal(live=True, escapes=True, colour=True, reflows=True)
@@ -76,7 +76,7 @@ def result(text: str) -> CommandResult:
     return CommandResult(
         text=text,
         verbatim=text,
-        table=Table(columns=("a", "b"), rows=((text, text),), wide=1),
+        table=Table(columns=("a", "b"), rows=((text, text),), wide_column=1),
         bar=Bar(title=text, parts=(BarPart(name=text, amount=3, mark="#"), BarPart(name="rest", amount=2, mark="."))),
         diff=f"--- a/{text}\n+++ b/{text}\n@@ -1 +1,2 @@\n {text}\n+{text}\n",
         todos=(Todo(id=1, title=text, status="in_progress", note=text),),
@@ -84,7 +84,7 @@ def result(text: str) -> CommandResult:
 
 
 def _screen(text: str) -> str:
-    stage = Stage(*_SIZE, facts=tuple(_facts(text).list_parts))
+    stage = Stage(*_SIZE, facts=tuple(_facts(text).line_parts))
     stage.play(*events(text))
     return stage.written
 
@@ -164,7 +164,7 @@ def _branch(folder: Path) -> Way:
 
 
 def _line_of_facts(text: str) -> str:
-    return fit_parts(_facts(text).list_parts, 4_000) + fit_parts(_facts(text).list_spoken_parts, 4_000)
+    return fit_parts(_facts(text).line_parts, 4_000) + fit_parts(_facts(text).spoken_parts, 4_000)
 
 
 def _menu(text: str) -> str:
@@ -211,11 +211,11 @@ class _Keys:
     def keep_early_input(self) -> None:
         """Nothing is typed early here."""
 
-    async def key(self, choices: Mapping[str, str], **_: object) -> str:
+    async def ask_key(self, choices: Mapping[str, str], **_: object) -> str:
         self._stream.write(" ".join(choices.values()) + "\n")
         return self._keys.pop(0)
 
-    async def line(self, prompt: str) -> str:
+    async def ask_line(self, prompt: str) -> str:
         self._stream.write(prompt)
         return self._keys.pop(0)
 
@@ -228,7 +228,7 @@ def _meet(talk: Callable[[PromptIO], Coroutine[Any, Any, object]], keys: str, *,
     async def nothing() -> AsyncGenerator[None]:
         yield
 
-    kind = ReaderDesk if aloud else PromptIO
+    kind = ReaderPromptIO if aloud else PromptIO
     with create_pipe_input() as keyboard:
         desk = kind(stream, LIVE, lambda: _SIZE, nothing, lambda: None, keyboard=keyboard)
         desk.questions = cast(Questions, _Keys(stream, keys))
@@ -281,7 +281,7 @@ def _commit(text: str) -> str:
 
 
 def _notification(text: str) -> str:
-    return "".join(sequence(kind, "clio", text)[4:-1] for kind in ("osc9", "osc777"))
+    return "".join(format_notification(kind, "clio", text)[4:-1] for kind in ("osc9", "osc777"))
 
 
 def ways(folder: Path) -> dict[str, Way]:

@@ -518,5 +518,5 @@ def test_the_whole_tree_is_never_given(field: Range) -> None:
 
 def test_it_is_behind_the_mode_in_the_status_line() -> None:
     facts = StatusValues(model="m", mode="all", sandbox="sandbox bwrap", branch="main")
-    assert facts.list_parts[:3] == ("m", "all", "sandbox bwrap")
-    assert facts.list_spoken_parts == ("model m", "approval mode all", "sandbox bwrap", "branch main")
+    assert facts.line_parts[:3] == ("m", "all", "sandbox bwrap")
+    assert facts.spoken_parts == ("model m", "approval mode all", "sandbox bwrap", "branch main")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from clio.agent.user_interface import ComposedInterface, Notice, ToolFinished
-from clio.commands.command import CommandResult, MakePrompt, is_command
-from clio.commands.registry import added_prompt, run_command
+from clio.commands.command import CommandResult, RunExpandedCommand, is_command
+from clio.commands.registry import run_added_command, run_command
 from clio.config.trust import TrustStore
 from clio.entrypoints.oneshot import NobodyThere
 from clio.errors import UsageError
@@ -44,8 +44,8 @@ def call(harness: Harness, *lines: str) -> list[CommandResult]:
                 continue
             results.append(run_command(harness.app, line))
             step = results[-1].follow_up
-            if isinstance(step, MakePrompt):
-                await asyncio.wait_for(harness.app.run_turn(step.said, step.make), 30)
+            if isinstance(step, RunExpandedCommand):
+                await asyncio.wait_for(harness.app.run_turn(step.line, step.expand), 30)
         return results
 
     return asyncio.run(run())
@@ -231,26 +231,26 @@ def test_a_built_in_name_wins_and_a_typo_is_answered(make_harness: MakeHarness) 
 
 def test_one_shot_lines_call_them_too(make_harness: MakeHarness) -> None:
     harness = make_harness([])
-    assert added_prompt(harness.app, "/reviev x") is None, "nothing there that could be meant"
+    assert run_added_command(harness.app, "/reviev x") is None, "nothing there that could be meant"
     mine(harness, "review.md", "Review $1.")
-    step = added_prompt(harness.app, "/review calc.py")
-    assert isinstance(step, MakePrompt)
-    assert asyncio.run(step.make()).text == "Review calc.py."
-    assert added_prompt(harness.app, "/tmp is full, why?") is None
-    assert added_prompt(harness.app, "/help me") is None, "built-in names stay words there, as before"
+    step = run_added_command(harness.app, "/review calc.py")
+    assert isinstance(step, RunExpandedCommand)
+    assert asyncio.run(step.expand()).text == "Review calc.py."
+    assert run_added_command(harness.app, "/tmp is full, why?") is None
+    assert run_added_command(harness.app, "/help me") is None, "built-in names stay words there, as before"
     with pytest.raises(UsageError, match="did you mean '/review'"):
-        added_prompt(harness.app, "/reviev calc.py")
+        run_added_command(harness.app, "/reviev calc.py")
 
 
 def test_stopped_while_a_command_runs_there_is_no_turn_and_the_command_ends(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")], approve="all")
     mine(harness, "slow.md", "!`echo $$ > pid; sleep 60`")
     step = run_command(harness.app, "/slow").follow_up
-    assert isinstance(step, MakePrompt)
+    assert isinstance(step, RunExpandedCommand)
     pid = harness.project / "pid"
 
     async def run() -> None:
-        turn = asyncio.create_task(harness.app.run_turn(step.said, step.make))
+        turn = asyncio.create_task(harness.app.run_turn(step.line, step.expand))
         await wait_until_async(lambda: has_text(pid))
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):

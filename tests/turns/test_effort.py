@@ -9,7 +9,7 @@ from clio.agent.model_choice import EffortChoices
 from clio.agent.model_request import SideQuestion
 from clio.agent.user_interface import Notice
 from clio.commands.command import Choose
-from clio.commands.registry import complete, run_command
+from clio.commands.registry import complete_command_line, run_command
 from clio.config.schema import Config, ModelSettings
 from tests.support.chat_server import error, text, tool_calls
 from tests.support.harness import Harness
@@ -108,7 +108,7 @@ def test_the_levels_are_offered_with_the_present_one_first_under_the_cursor(make
     assert isinstance(choose, Choose)
     assert choose.values == ("auto", "none", "low", "medium", "high")
     assert choose.values[choose.start] == "medium"
-    assert [one.text for one, _ in complete(harness.app, "/effort m")] == ["medium"]
+    assert [one.text for one, _ in complete_command_line(harness.app, "/effort m")] == ["medium"]
     assert "`medium`" in run_command(harness.app, "/effort").text
 
 

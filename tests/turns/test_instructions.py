@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from clio.commands.context_commands import show
+from clio.commands.context_commands import show_context
 from tests.support.chat_server import text, tool_calls
 from tests.turns.conftest import MakeHarness
 
@@ -50,7 +50,7 @@ def test_context_names_each_with_what_it_takes_and_what_was_not_read(make_harnes
     make_files(harness.project)
     (harness.project / "AGENTS.md").write_text("Use tabs. " * 3_000 + "@style.md @/etc/hosts", encoding="utf-8")
     asyncio.run(harness.turn("look"))
-    table = show(harness.app, "").table
+    table = show_context(harness.app, "").table
     assert table is not None
     rows = [tuple(map(str, row)) for row in table.rows]
     place = next(place for place, row in enumerate(rows) if row[0] == "in the prompt")

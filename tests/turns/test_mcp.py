@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from clio.agent.user_interface import Notice, ToolFinished
-from clio.commands.command import MakePrompt, WaitFor
-from clio.commands.registry import complete, run_command
+from clio.commands.command import RunExpandedCommand, WaitFor
+from clio.commands.registry import complete_command_line, run_command
 from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.config.trust import trust_project
@@ -178,11 +178,11 @@ async def test_a_resource_is_named_and_a_prompt_is_called(peers: Peers) -> None:
     assert "<mcp_resource" in asked
     assert "line 2 of demo://a\n" in asked
     assert "+ peer:demo://a · 3 lines" in notices(harness)
-    assert [one.text for one, _ in complete(harness.app, "/mcp:p")] == ["/mcp:peer:review"]
+    assert [one.text for one, _ in complete_command_line(harness.app, "/mcp:p")] == ["/mcp:peer:review"]
     assert "needs path" in run_command(harness.app, "/mcp:peer:review").text
     step = run_command(harness.app, "/mcp:peer:review calc.py short and plain").follow_up
-    assert isinstance(step, MakePrompt)
-    await harness.app.run_turn(step.said, step.make)
+    assert isinstance(step, RunExpandedCommand)
+    await harness.app.run_turn(step.line, step.expand)
     asked = harness.server.requests[1].body["messages"][-1]["content"]
     assert "Review calc.py in a short and plain way." in asked
     assert asked.endswith("/mcp:peer:review calc.py short and plain")

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from clio.commands.command import Choose, CommandResult, WaitFor
-from clio.commands.registry import complete, run_command
-from clio.commands.settings_commands import MAX_SHOWN, SERVED
+from clio.commands.registry import complete_command_line, run_command
+from clio.commands.settings_commands import MAX_SHOWN_MODELS, SERVED
 from tests.support.chat_server import error
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
@@ -49,13 +49,13 @@ def test_what_the_server_offers_with_window_and_price(make_harness: MakeHarness)
     assert [one["name"] for one in data] == ["test-model", "Alpha", "big"]
     assert (data[0]["window"], data[0]["running"], data[0]["effort"]) == (32_768, True, "auto")
     assert data[2]["dollars_per_million"] == {"input": 1.5, "output": 6.0, "cached": 1.5}
-    assert [one.text for one, _ in complete(harness.app, "/model al")] == ["Alpha"]
+    assert [one.text for one, _ in complete_command_line(harness.app, "/model al")] == ["Alpha"]
 
 
 def test_a_long_list_is_bounded_and_what_the_server_does_not_list_is_marked(make_harness: MakeHarness) -> None:
-    harness = make_harness([], models=[{"id": f"m{number:04}"} for number in range(2 * MAX_SHOWN)])
+    harness = make_harness([], models=[{"id": f"m{number:04}"} for number in range(2 * MAX_SHOWN_MODELS)])
     result = listed(harness)
-    assert result.table is not None and len(result.table.rows) == MAX_SHOWN
+    assert result.table is not None and len(result.table.rows) == MAX_SHOWN_MODELS
     assert result.table.rows[0] == ("→", "test-model", "", "$0", "$0", "$0", "", "not listed")
     assert "101 more are not shown" in result.text
 

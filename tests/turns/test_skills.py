@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from clio.agent.user_interface import Notice
-from clio.commands.command import EditText, MakePrompt
-from clio.commands.registry import added_prompt, run_command
+from clio.commands.command import EditText, RunExpandedCommand
+from clio.commands.registry import run_added_command, run_command
 from clio.security.approval import Answer
 from tests.support.chat_server import text, tool_calls
 from tests.support.harness import Harness
@@ -165,14 +165,14 @@ def test_used_by_hand_it_is_before_the_words(make_harness: MakeHarness) -> None:
     harness = make_harness([text("ok")])
     write(harness.loaded.home)
     step = run_command(harness.app, "/skills use release-notes for 2.0").follow_up
-    assert isinstance(step, MakePrompt)
-    asyncio.run(harness.app.run_turn(step.said, step.make))
+    assert isinstance(step, RunExpandedCommand)
+    asyncio.run(harness.app.run_turn(step.line, step.expand))
     said = body(harness)["messages"][-1]["content"]
     assert "The user asks you to use this skill" in said
     assert "Run scripts/collect.sh" in said
     assert said.endswith("/skills use release-notes for 2.0")
-    assert added_prompt(harness.app, "/skills use release-notes for 2.0") is not None
-    assert added_prompt(harness.app, "/skills list") is None
+    assert run_added_command(harness.app, "/skills use release-notes for 2.0") is not None
+    assert run_added_command(harness.app, "/skills list") is None
 
 
 def test_a_new_one_is_written_trusted_and_used(make_harness: MakeHarness) -> None:

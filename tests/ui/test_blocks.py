@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.ui.markdown import MAX_BLOCK, BlockSplitter, Piece
+from clio.ui.markdown import MAX_BLOCK_CHARS, BlockSplitter, MarkdownPiece
 from tests.support.examples import examples
 from tests.ui.stage import ANSWER
 
@@ -16,9 +16,9 @@ LINES = st.sampled_from([
 ])  # fmt: skip
 
 
-def split(text: str, cuts: list[int] | None = None) -> list[Piece]:
+def split(text: str, cuts: list[int] | None = None) -> list[MarkdownPiece]:
     splitter = BlockSplitter()
-    pieces: list[Piece] = []
+    pieces: list[MarkdownPiece] = []
     at = 0
     for cut in [*(cuts or []), len(text)]:
         pieces += splitter.feed(text[at : at + cut])
@@ -47,7 +47,7 @@ def test_no_word_is_lost(lines: list[str]) -> None:
 def test_a_tail_never_holds_what_is_finished(lines: list[str]) -> None:
     text = "\n".join(lines)
     splitter = BlockSplitter()
-    finished: list[Piece] = []
+    finished: list[MarkdownPiece] = []
     for at in range(len(text)):
         finished += splitter.feed(text[at])
         tail = splitter.tail
@@ -77,14 +77,14 @@ def test_the_pieces_of_an_answer() -> None:
 def test_code_is_finished_line_by_line() -> None:
     splitter = BlockSplitter()
     assert splitter.feed("Look:\n```py\na = 1\nb =") == [
-        Piece(kind="prose", text="Look:"),
-        Piece(kind="code", text="a = 1", language="py"),
+        MarkdownPiece(kind="prose", text="Look:"),
+        MarkdownPiece(kind="code", text="a = 1", language="py"),
     ]
-    assert splitter.tail == Piece(kind="code", text="b =", language="py", joined=True)
-    assert splitter.feed(" 2\n``") == [Piece(kind="code", text="b = 2", language="py", joined=True)]
+    assert splitter.tail == MarkdownPiece(kind="code", text="b =", language="py", joined=True)
+    assert splitter.feed(" 2\n``") == [MarkdownPiece(kind="code", text="b = 2", language="py", joined=True)]
     assert splitter.tail is None, "the beginning of the closing fence is not shown"
     assert splitter.feed("`\nafter") == []
-    assert splitter.tail == Piece(kind="prose", text="after")
+    assert splitter.tail == MarkdownPiece(kind="prose", text="after")
 
 
 def test_a_longer_fence_may_hold_a_shorter_one() -> None:
@@ -106,7 +106,7 @@ def test_what_is_open_stays_bounded() -> None:
         for at in range(0, len(text), 100):
             splitter.feed(text[at : at + 100])
             tail = splitter.tail
-            assert tail is None or len(tail.text) <= 2 * MAX_BLOCK + 200
+            assert tail is None or len(tail.text) <= 2 * MAX_BLOCK_CHARS + 200
         joined = "".join(piece.text for piece in split(text))
         assert joined.count("word") == text.count("word")
         assert joined.count("x") == text.count("x")

@@ -57,9 +57,9 @@ async def main():
     elif kind.endswith("word"):
         answer = await line.confirm("Delete it?", "yes")
     elif kind.endswith("key"):
-        answer = await questions.key({"y": "Delete it?", "n": "no"})
+        answer = await questions.ask_key({"y": "Delete it?", "n": "no"})
     else:
-        answer = await questions.line("Delete it? ")
+        answer = await questions.ask_line("Delete it? ")
     print("ANSWER", repr(answer), flush=True)
     print("TEXT", repr(await line.read()), flush=True)
 

@@ -6,14 +6,15 @@ import sys
 PROGRAM = """
 import io, sys
 from rich.console import Console
-from clio.ui.markdown import preload, whole
+from clio.ui.markdown import preload_markdown, render_markdown
 from clio.ui.painter import Painter
 from clio.ui.theme import Theme
-preload()
+preload_markdown()
 painter = Painter(Theme(), lambda: (80, 24))
-print("".join(map(painter.lines, whole("a *word* and `code`", Theme()))).strip() != "")
+print("".join(map(painter.render_lines, render_markdown("a *word* and `code`", Theme()))).strip() != "")
 print(any(name.startswith(("pygments", "rich.syntax")) for name in sys.modules))
-code = "".join(map(painter.lines, whole("- first\\n\\n  ```python\\n  def f(): pass\\n  ```\\n", Theme())))
+parts = render_markdown("- first\\n\\n  ```python\\n  def f(): pass\\n  ```\\n", Theme())
+code = "".join(map(painter.render_lines, parts))
 print("\\x1b[" in code.partition("def")[0], "pygments" in sys.modules)
 from rich.syntax import Syntax
 print(Syntax.__module__)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from clio.ui.markdown import prose
+from clio.ui.markdown import make_markdown
 from clio.ui.painter import Painter, Part, row_cells
 from clio.ui.theme import Theme
 
@@ -13,7 +13,7 @@ LINK = re.compile(r"\x1b\]8;([^;]*);([^\x1b]*)\x1b\\")
 
 def painted(text: str, *, links: bool = True, columns: int = 80) -> list[str]:
     painter = Painter(Theme(links=links), lambda: (columns, 24))
-    return painter.rows(Part(body=prose(text, links=links)))
+    return painter.render_rows(Part(body=make_markdown(text, links=links)))
 
 
 def targets(rows: list[str]) -> set[str]:

@@ -4,8 +4,8 @@ import pytest
 
 from clio.agent.user_interface import TurnFinished
 from clio.messages import Usage
-from clio.ui.theme import may_open, takes_links
-from clio.ui.turn_display import Notifier, sequence, settle
+from clio.ui.theme import is_safe_link, supports_links
+from clio.ui.turn_display import Notifier, format_notification, resolve_notify
 
 
 def ended(seconds: float, status: str = "done", error: str = "") -> TurnFinished:
@@ -14,17 +14,17 @@ def ended(seconds: float, status: str = "done", error: str = "") -> TurnFinished
 
 def test_a_short_turn_and_one_that_was_stopped_are_not_told() -> None:
     notifier = Notifier(kind="bell", after_s=10)
-    assert notifier.of(ended(9.9)) == ""
-    assert notifier.of(ended(10.0)) == "\a"
-    assert notifier.of(ended(60, "interrupted")) == ""
-    assert Notifier().of(ended(60)) == ""
+    assert notifier.format_for(ended(9.9)) == ""
+    assert notifier.format_for(ended(10.0)) == "\a"
+    assert notifier.format_for(ended(60, "interrupted")) == ""
+    assert Notifier().format_for(ended(60)) == ""
 
 
 def test_nothing_in_an_error_ends_the_sequence_early() -> None:
     error = "bad\x07\x1b]0;title\x07; \x9cworse\nline"
-    told = Notifier(kind="osc777").of(ended(12, "failed", error))
+    told = Notifier(kind="osc777").format_for(ended(12, "failed", error))
     assert told == "\x1b]777;notify;clio;has ended after 12 s: bad, worse line\a"
-    assert sequence("osc9", "clio", "a" * 500).count("a") <= 120
+    assert format_notification("osc9", "clio", "a" * 500).count("a") <= 120
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_nothing_in_an_error_ends_the_sequence_early() -> None:
     ],
 )
 def test_auto_takes_what_the_terminal_is_known_for(env: dict[str, str], kind: str) -> None:
-    assert settle("auto", env) == kind
-    assert settle("off", env) == "off"
+    assert resolve_notify("auto", env) == kind
+    assert resolve_notify("off", env) == "off"
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ def test_auto_takes_what_the_terminal_is_known_for(env: dict[str, str], kind: st
     ],
 )
 def test_links_only_where_they_are_known(env: dict[str, str], takes: bool) -> None:
-    assert takes_links(env) is takes
+    assert supports_links(env) is takes
 
 
 def test_only_web_addresses_and_files_of_this_machine_may_be_links() -> None:
-    assert all(map(may_open, ("https://a.example/x?y=1;z", "http://a.example/", "file:///tmp/a.py")))
+    assert all(map(is_safe_link, ("https://a.example/x?y=1;z", "http://a.example/", "file:///tmp/a.py")))
     wrong = ("javascript:alert(1)", "file://server/share", "https://a b", "https://é.example", "x", "https://a\x1b\\")
-    assert not any(map(may_open, wrong))
-    assert not may_open("https://a.example/" + "x" * 2000)
+    assert not any(map(is_safe_link, wrong))
+    assert not is_safe_link("https://a.example/" + "x" * 2000)

@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.ui.prompt_io import Page
+from clio.ui.prompt_io import ScrollPage
 
 
-def page_of(heights: list[int]) -> tuple[Page, list[str]]:
+def page_of(heights: list[int]) -> tuple[ScrollPage, list[str]]:
     lines = [[f"{line}.{row}" for row in range(height)] for line, height in enumerate(heights)]
-    return Page(len(lines), lambda line: lines[line]), [row for line in lines for row in line]
+    return ScrollPage(len(lines), lambda line: lines[line]), [row for line in lines for row in line]
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=20), st.integers(1, 12), st.lists(st.integers(-30, 30)))
@@ -19,17 +19,17 @@ def test_a_page_shows_a_full_stretch_of_the_text(heights: list[int], height: int
     for move in moves:
         page.scroll(move, height)
         at = min(max(at + move, 0), lowest)
-        assert page.view(height) == rows[at : at + height]
+        assert page.visible_rows(height) == rows[at : at + height]
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=20), st.integers(1, 12))
 def test_home_and_end(heights: list[int], height: int) -> None:
     page, rows = page_of(heights)
-    page.end(height)
-    assert page.view(height) == rows[-height:]
-    assert page.where(height).endswith(f"-{len(heights)} of {len(heights)}")
-    page.home()
-    assert page.view(height) == rows[:height]
+    page.scroll_to_end(height)
+    assert page.visible_rows(height) == rows[-height:]
+    assert page.describe_position(height).endswith(f"-{len(heights)} of {len(heights)}")
+    page.scroll_to_start()
+    assert page.visible_rows(height) == rows[:height]
     assert page.fits(height) is (len(rows) <= height)
 
 
@@ -40,8 +40,8 @@ def test_only_what_is_in_sight_is_made() -> None:
         made.append(line)
         return [str(line)]
 
-    page = Page(1_000_000, rows_of)
-    page.view(20)
-    page.end(20)
-    page.view(20)
+    page = ScrollPage(1_000_000, rows_of)
+    page.visible_rows(20)
+    page.scroll_to_end(20)
+    page.visible_rows(20)
     assert len(set(made)) <= 60

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.ui.safe_text import Cleaner, clean, clean_line, in_full, visible
+from clio.ui.safe_text import StreamCleaner, clean, clean_line, escape_controls, restore_full_line
 from tests.support.examples import examples
 
 PARTS = st.sampled_from([
@@ -18,11 +18,11 @@ HARMFUL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud
 @given(st.lists(PARTS, max_size=30))
 @examples(100)
 def test_nothing_harmful_stays_however_it_is_cut(parts: list[str]) -> None:
-    cleaner = Cleaner()
+    cleaner = StreamCleaner()
     streamed = "".join([cleaner.feed(part) for part in parts]) + cleaner.finish()
     assert not HARMFUL.search(streamed)
     assert not HARMFUL.search(clean("".join(parts)))
-    assert not HARMFUL.search(visible("".join(parts)))
+    assert not HARMFUL.search(escape_controls("".join(parts)))
 
 
 def test_sequences_go_and_text_stays() -> None:
@@ -32,22 +32,22 @@ def test_sequences_go_and_text_stays() -> None:
 
 
 def test_a_sequence_cut_in_two_is_still_one() -> None:
-    cleaner = Cleaner()
+    cleaner = StreamCleaner()
     assert [cleaner.feed(part) for part in ("a\x1b", "[3", "1mb\r", "\nc")] == ["a", "", "b", "\nc"]
 
 
 def test_a_sequence_without_end_does_not_swallow_the_answer() -> None:
-    cleaner = Cleaner()
+    cleaner = StreamCleaner()
     text = cleaner.feed("a\x1b]0;" + "title " * 200) + cleaner.feed("more") + cleaner.finish()
     assert text.startswith("a") and text.endswith("more") and "title" in text
 
 
 def test_for_a_judge_everything_is_spelled_out() -> None:
-    assert visible("ls\x1b]0;rm -rf ~\x07 \u202etxt") == "ls\\x1b]0;rm -rf ~\\x07 \\u202etxt"
+    assert escape_controls("ls\x1b]0;rm -rf ~\x07 \u202etxt") == "ls\\x1b]0;rm -rf ~\\x07 \\u202etxt"
 
 
 def test_a_cut_reason_is_given_in_full_where_the_lines_have_it() -> None:
     lines = ["first  the reason, which goes on", "the rest"]
-    assert in_full("first the rea…", lines) == "first the reason, which goes on"
-    assert in_full("first the reason", lines) == "first the reason"
-    assert in_full("another…", lines) == "another…"
+    assert restore_full_line("first the rea…", lines) == "first the reason, which goes on"
+    assert restore_full_line("first the reason", lines) == "first the reason"
+    assert restore_full_line("another…", lines) == "another…"

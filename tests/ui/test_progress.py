@@ -5,7 +5,7 @@ import io
 import pytest
 
 from clio.agent.user_interface import ToolProgress, ToolStarted
-from clio.ui.turn_display import Progress, TerminalProgress, bar_and_time, share_in
+from clio.ui.turn_display import TerminalProgress, WorkProgress, format_bar_and_time, parse_percentage
 from tests.ui.stage import Stage, start
 
 
@@ -21,28 +21,28 @@ from tests.ui.stage import Stage, start
     ],
 )
 def test_a_percentage_in_a_line_of_output(text: str, share: float | None) -> None:
-    assert share_in(text) == share
+    assert parse_percentage(text) == share
 
 
 def test_the_time_left_is_reported_once_it_is_more_than_a_guess() -> None:
-    assert bar_and_time(0.25, 10) == "▰▰▱▱▱▱▱▱▱▱ 25 % · 30 s left"
-    assert bar_and_time(0.25, 0.5) == "▰▰▱▱▱▱▱▱▱▱ 25 %"
-    assert bar_and_time(0.0, 10) == "▱▱▱▱▱▱▱▱▱▱ 0 %"
-    assert bar_and_time(1.0, 10) == "▰▰▰▰▰▰▰▰▰▰ 100 %"
+    assert format_bar_and_time(0.25, 10) == "▰▰▱▱▱▱▱▱▱▱ 25 % · 30 s left"
+    assert format_bar_and_time(0.25, 0.5) == "▰▰▱▱▱▱▱▱▱▱ 25 %"
+    assert format_bar_and_time(0.0, 10) == "▱▱▱▱▱▱▱▱▱▱ 0 %"
+    assert format_bar_and_time(1.0, 10) == "▰▰▰▰▰▰▰▰▰▰ 100 %"
 
 
 def test_short_work_is_not_told_on_the_status_line() -> None:
-    work = Progress("indexing", 100.0, 40, 100)
-    assert work.short(101.0) == ""
-    assert work.short(103.0) == "indexing 40 %"
+    work = WorkProgress("indexing", 100.0, 40, 100)
+    assert work.format_short(101.0) == ""
+    assert work.format_short(103.0) == "indexing 40 %"
     work.done = 100
-    assert work.short(103.0) == ""
+    assert work.format_short(103.0) == ""
 
 
 def test_a_narrow_line_leaves_the_count_out() -> None:
-    work = Progress("reading documents", 0.0, 1200, 3000)
-    assert work.line(4.0, 80) == "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 6.0 s left · 1,200 of 3,000"
-    assert work.line(4.0, 50) == "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 6.0 s left"
+    work = WorkProgress("reading documents", 0.0, 1200, 3000)
+    assert work.format_line(4.0, 80) == "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 6.0 s left · 1,200 of 3,000"
+    assert work.format_line(4.0, 50) == "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 6.0 s left"
 
 
 def test_the_terminal_shows_long_work_and_is_clean_afterwards() -> None:

@@ -15,7 +15,7 @@ from prompt_toolkit.output import DummyOutput
 
 from clio.ui.completer import LineCompleter
 from clio.ui.history import LineHistory
-from clio.ui.prompt_line import PromptLine, confirm
+from clio.ui.prompt_line import PromptLine, ask_yes_no
 from tests.support.waiting import wait_until_async
 
 PASTE = "\x1b[200~{}\x1b[201~"
@@ -202,6 +202,6 @@ def test_confirm(key: str, answer: bool) -> None:
     async def drive() -> bool:
         with create_pipe_input() as keys:
             keys.send_text(key)
-            return await confirm("Delete it?", input=keys, output=DummyOutput())
+            return await ask_yes_no("Delete it?", input=keys, output=DummyOutput())
 
     assert asyncio.run(asyncio.wait_for(drive(), 10)) is answer

@@ -266,7 +266,9 @@ def test_a_turn_that_fails_says_why(status: str, error: str) -> None:
 
 def test_results_of_commands() -> None:
     stage = Stage(40, 24)
-    table = Table(columns=("#", "Session", "When"), rows=(("1", "a long name of a session that wraps", "now"),), wide=1)
+    table = Table(
+        columns=("#", "Session", "When"), rows=(("1", "a long name of a session that wraps", "now"),), wide_column=1
+    )
     stage.screen.show_result(CommandResult(text="Sessions of **this** project:", table=table))
     stage.screen.show_result(CommandResult(text="there is no session 'x'", ok=False))
     golden("command_result", stage.everything())

@@ -6,16 +6,16 @@ import pytest
 
 from clio.commands.command import Bar, BarPart, Table
 from clio.ui.reader.spoken_text import (
-    Exact,
+    ExactLine,
     SpokenMarkdown,
-    broken,
-    spoken,
+    remove_drawn,
+    speak_line,
     spoken_bar,
     spoken_diff,
     spoken_seconds,
     spoken_table,
     spoken_text,
-    undrawn,
+    wrap_line,
 )
 from tests.support.wording import mentions
 from tests.ui.stage import ANSWER, DIFF
@@ -36,12 +36,12 @@ from tests.ui.stage import ANSWER, DIFF
     ],
 )
 def test_signs_become_words(line: str, said: str) -> None:
-    assert spoken(line) == said
+    assert speak_line(line) == said
 
 
 def test_what_is_drawn_becomes_blanks_and_columns_stay() -> None:
-    assert undrawn("├── src\n│   └── a ⠋ \ue0b0") == "    src\n        a    "
-    assert undrawn("\x1b[31mred\x1b[0m\u202e") == "red"
+    assert remove_drawn("├── src\n│   └── a ⠋ \ue0b0") == "    src\n        a    "
+    assert remove_drawn("\x1b[31mred\x1b[0m\u202e") == "red"
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_the_cuts_of_the_stream_do_not_matter(seed: int) -> None:
 
 
 def test_lines_are_broken_between_words_and_code_is_left_to_the_terminal() -> None:
-    assert broken("one two three", 8) == "one two\nthree"
-    assert broken("漢字 漢字 x", 6) == "漢字\n漢字 x"
-    assert broken("wordwithoutend x", 6) == "wordwithoutend x"
-    assert broken(Exact("one two three"), 8) == "one two three"
+    assert wrap_line("one two three", 8) == "one two\nthree"
+    assert wrap_line("漢字 漢字 x", 6) == "漢字\n漢字 x"
+    assert wrap_line("wordwithoutend x", 6) == "wordwithoutend x"
+    assert wrap_line(ExactLine("one two three"), 8) == "one two three"

@@ -15,7 +15,7 @@ FACTS = StatusValues(
 
 
 def row(width: int, *hints: str, seconds: float = 12.0, turn_seconds: float = 12.0) -> str:
-    more = ("", *FACTS.list_parts) if not hints else (*hints, *FACTS.list_parts)
+    more = ("", *FACTS.line_parts) if not hints else (*hints, *FACTS.line_parts)
     return render_status_row("writing", seconds, turn_seconds, more, width, Theme()).plain
 
 
@@ -126,8 +126,8 @@ def test_the_branch_is_asked_for_rarely(tmp_path: Path) -> None:
     head = tmp_path / ".git" / "HEAD"
     head.write_text("ref: refs/heads/one\n", encoding="utf-8")
     branch = GitBranch(tmp_path, lambda: now)
-    assert branch.name == "one"
+    assert branch.current_name == "one"
     head.write_text("ref: refs/heads/two\n", encoding="utf-8")
-    assert branch.name == "one"
+    assert branch.current_name == "one"
     now = 3.0
-    assert branch.name == "two"
+    assert branch.current_name == "two"

@@ -4,33 +4,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.commands.command import Table
-from clio.commands.registry import command_table
-from clio.ui.tables import table_lines
-from clio.ui.text_width import cells_of
+from clio.commands.registry import make_command_table
+from clio.ui.tables import render_table
+from clio.ui.text_width import count_cells
 
 WORDS = st.text(alphabet="abc défg漢字 -/", max_size=40)
 
 
 @given(st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=5), st.integers(8, 100), st.integers(0, 2), st.booleans())
 def test_no_line_is_wider_than_the_terminal(rows: list[tuple[str, str, str]], width: int, wide: int, cut: bool) -> None:
-    heading, lines = table_lines(Table(columns=("#", "name", "x"), rows=tuple(rows), wide=wide, cut=cut), width)
-    assert all(cells_of(line) <= width for line in [heading, *lines])
+    heading, lines = render_table(
+        Table(columns=("#", "name", "x"), rows=tuple(rows), wide_column=wide, is_truncated=cut), width
+    )
+    assert all(count_cells(line) <= width for line in [heading, *lines])
     if not cut:
         kept = "".join(lines).replace(" ", "").replace("·", "")
         assert sorted(kept) == sorted("".join("".join(row) for row in rows).replace(" ", ""))
 
 
 def test_columns_stand_under_their_headings() -> None:
-    table = Table(columns=("#", "session", "id"), rows=(("1", "漢字 words", "ab"), ("12", "x", "cd")), wide=1)
-    assert table_lines(table, 80) == ("#   session     id", ["1   漢字 words  ab", "12  x           cd"])
+    table = Table(columns=("#", "session", "id"), rows=(("1", "漢字 words", "ab"), ("12", "x", "cd")), wide_column=1)
+    assert render_table(table, 80) == ("#   session     id", ["1   漢字 words  ab", "12  x           cd"])
 
 
 def test_the_wide_column_is_cut_or_wrapped() -> None:
     rows = (("1", "a rather long title of a session", "ab"),)
-    assert table_lines(Table(columns=("#", "t", "id"), rows=rows, wide=1, cut=True), 24)[1] == [
+    assert render_table(Table(columns=("#", "t", "id"), rows=rows, wide_column=1, is_truncated=True), 24)[1] == [
         "1  a rather long ti…  ab"
     ]
-    assert table_lines(Table(columns=("#", "t", "id"), rows=rows, wide=1), 24)[1] == [
+    assert render_table(Table(columns=("#", "t", "id"), rows=rows, wide_column=1), 24)[1] == [
         "1  a rather long      ab",
         "   title of a",
         "   session",
@@ -38,7 +40,7 @@ def test_the_wide_column_is_cut_or_wrapped() -> None:
 
 
 def test_help_is_readable_on_twenty_columns() -> None:
-    heading, lines = table_lines(command_table(), 20)
+    heading, lines = render_table(make_command_table(), 20)
     assert heading == ""
     assert lines[:2] == ["/help", "  [COMMAND|keys] ·"]
 
@@ -46,7 +48,7 @@ def test_help_is_readable_on_twenty_columns() -> None:
 def test_a_stacked_row_says_what_it_counts() -> None:
     columns = ("#", "session", "last used", "messages", "id")
     rows = (("1", "the retry policy", "2 h ago", "1", "01a2031b"), ("2", "a name", "this one", "1,200", "01a2031c"))
-    assert table_lines(Table(columns=columns, rows=rows, wide=1), 40) == (
+    assert render_table(Table(columns=columns, rows=rows, wide_column=1), 40) == (
         "",
         [
             "1 · the retry policy · 2 h ago · 1",

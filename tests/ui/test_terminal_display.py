@@ -10,10 +10,10 @@ from rich.text import Text
 
 from clio.agent.user_interface import TurnFinished
 from clio.messages import Usage
-from clio.ui.markdown import CodeHighlighter, prose, whole
+from clio.ui.markdown import CodeHighlighter, make_markdown, render_markdown
 from clio.ui.painter import Painter
-from clio.ui.status_text import footer, format_seconds, format_tokens, format_usage
-from clio.ui.text_width import cells_of, chop, crop
+from clio.ui.status_text import format_seconds, format_tokens, format_turn_footer, format_usage
+from clio.ui.text_width import count_cells, split_by_cells, truncate_to_cells
 from clio.ui.theme import Terminal, Theme, detect_terminal
 
 
@@ -48,20 +48,30 @@ def test_times_and_counts() -> None:
     ]  # fmt: skip
     assert format_usage(Usage(prompt_tokens=1200, completion_tokens=5)) == "1.2k in, 5 out"
     event = TurnFinished(status="done", text="", steps=1, usage=Usage(), seconds=0.5)
-    assert footer(event) == "1 step · 0.5 s"
+    assert format_turn_footer(event) == "1 step · 0.5 s"
 
 
 def test_letters_that_belong_together_are_not_torn_apart() -> None:
     couple, warned = "👩\u200d💻", "⚠\ufe0f"
-    assert [line.plain for line in chop(Text(f"a{couple}{warned}e\u0301x"), 4)] == [f"a{couple}", f"{warned}e\u0301x"]
-    assert crop(f"{couple}{couple}ab", 5) == f"{couple}{couple}…"
-    assert crop(f"{couple}{couple}ab", 4) == f"{couple}…"
+    assert [line.plain for line in split_by_cells(Text(f"a{couple}{warned}e\u0301x"), 4)] == [
+        f"a{couple}",
+        f"{warned}e\u0301x",
+    ]
+    assert truncate_to_cells(f"{couple}{couple}ab", 5) == f"{couple}{couple}…"
+    assert truncate_to_cells(f"{couple}{couple}ab", 4) == f"{couple}…"
 
 
 def test_cropping_counts_columns() -> None:
-    assert [crop("漢字かな", cells) for cells in (8, 7, 5, 2, 1, 0)] == ["漢字かな", "漢字か…", "漢字…", "…", "…", ""]
-    assert [line.plain for line in chop(Text("漢字ab"), 3)] == ["漢", "字a", "b"]
-    assert cells_of("漢a") == 3
+    assert [truncate_to_cells("漢字かな", cells) for cells in (8, 7, 5, 2, 1, 0)] == [
+        "漢字かな",
+        "漢字か…",
+        "漢字…",
+        "…",
+        "…",
+        "",
+    ]
+    assert [line.plain for line in split_by_cells(Text("漢字ab"), 3)] == ["漢", "字a", "b"]
+    assert count_cells("漢a") == 3
 
 
 def painted(language: str, code: str) -> list[list[str]]:
@@ -69,7 +79,7 @@ def painted(language: str, code: str) -> list[list[str]]:
     highlighter = CodeHighlighter(language)
     lines = []
     for line in code.splitlines():
-        text = highlighter.line(line)
+        text = highlighter.highlight_line(line)
         assert text.plain == line
         lines.append([f"{span.style}:{text.plain[span.start : span.end]}" for span in text.spans])
     return lines
@@ -101,8 +111,8 @@ def test_every_language_keeps_the_text(language: str) -> None:
 
 def test_a_preview_changes_nothing() -> None:
     highlighter = CodeHighlighter("python")
-    highlighter.preview('x = """open')
-    assert [str(span.style) for span in highlighter.line("import os").spans][:1] == ["code_keyword"]
+    highlighter.preview_line('x = """open')
+    assert [str(span.style) for span in highlighter.highlight_line("import os").spans][:1] == ["code_keyword"]
 
 
 @pytest.mark.parametrize("columns", [1, 2, 5, 20, 200])
@@ -112,15 +122,15 @@ def test_any_width_will_do(columns: int) -> None:
     text = (
         "# T\n\n- a\n  - b\n\n| a | b | c |\n|---|---|---|\n| 漢字 | 2 | 3 |\n\n> q\n\n```py\nx = '漢'\n```\n\n1. x\n"
     )
-    for part in whole(text, theme):
-        assert painter.lines(part).endswith("\n")
-        assert all("\n" not in row for row in painter.rows(part))
+    for part in render_markdown(text, theme):
+        assert painter.render_lines(part).endswith("\n")
+        assert all("\n" not in row for row in painter.render_rows(part))
 
 
 @pytest.mark.parametrize("answer", ["8443.", "It is\n\n7)", "42."])
 def test_an_answer_that_is_a_number_is_shown(answer: str) -> None:
     console = Console(width=40, file=io.StringIO(), color_system=None)
-    console.print(prose(answer))
+    console.print(make_markdown(answer))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert shown.split() == answer.split()
 
@@ -146,7 +156,7 @@ def test_the_plain_screen_needs_neither_rich_nor_prompt_toolkit() -> None:
 def test_no_word_of_a_narrow_table_is_hidden() -> None:
     painter = Painter(Theme(), lambda: (27, 24))
     table = "| basket | discount | 合計 |\n|---|---|---|\n| 漢字の本屋さんで | 100 % | ✅ right |\n"
-    shown = "\n".join(row for part in whole(table, Theme()) for row in painter.rows(part))
+    shown = "\n".join(row for part in render_markdown(table, Theme()) for row in painter.render_rows(part))
     assert "…" not in shown
     letters = "".join(shown.split())
     assert all(letter in letters for letter in "漢字の本屋さんで✅right")

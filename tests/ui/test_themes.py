@@ -18,13 +18,22 @@ from clio.entrypoints.repl.theme import Themes, luminance, read_colour, read_use
 from clio.errors import ConfigError
 from clio.ui.markdown import _LOOKS as CODE_LOOKS  # pyright: ignore[reportPrivateUsage]
 from clio.ui.painter import Painter, Part
-from clio.ui.palettes import COLOURS, MARKS, MEANINGS, TABLES, Depth, Look, builtin, parse_look
+from clio.ui.palettes import (
+    BUILTIN_PALETTES,
+    COLOURS,
+    MEANINGS,
+    TEXT_MARKS,
+    ColourDepth,
+    TextStyle,
+    get_builtin_palette,
+    parse_text_style,
+)
 from clio.ui.prompt_io import toolkit_depth, toolkit_style
-from clio.ui.theme import Terminal, Theme, colour_depth, rich_styles
+from clio.ui.theme import Terminal, Theme, detect_colour_depth, make_rich_styles
 
 ROOT = Path(__file__).parent.parent.parent
 FAINT = {"faint", "status", "code_comment"}
-WITH_COLOURS = [table for table in TABLES if builtin(table).papers]
+WITH_COLOURS = [table for table in BUILTIN_PALETTES if get_builtin_palette(table).backgrounds]
 
 
 def contrast(one: str, other: str) -> float:
@@ -53,18 +62,18 @@ def as_the_prompt_shows_it(colour: str) -> str:
 @pytest.mark.parametrize("table", WITH_COLOURS)
 def test_every_look_can_be_read_on_every_background_it_is_made_for(table: str, shown: object) -> None:
     assert callable(shown)
-    palette = builtin(table)
-    assert len(palette.papers) == 2
+    palette = get_builtin_palette(table)
+    assert len(palette.backgrounds) == 2
     weak: list[str] = []
-    for meaning, look in palette.looks.items():
+    for meaning, look in palette.styles.items():
         wanted = 7.0 if "high" in table else 3.0 if meaning in FAINT else 4.5
-        assert look.front.startswith("#") or not look.coloured, meaning  # a theme's colours are its own
-        if not look.front:
+        assert look.foreground.startswith("#") or not look.has_colour, meaning  # a theme's colours are its own
+        if not look.foreground:
             continue
-        for paper in [str(shown(look.back))] if look.back else palette.papers:
-            reached = contrast(str(shown(look.front)), paper)
+        for paper in [str(shown(look.background))] if look.background else palette.backgrounds:
+            reached = contrast(str(shown(look.foreground)), paper)
             if reached < wanted:
-                weak.append(f"{meaning} {look.front} on {paper}: {reached:.2f}")
+                weak.append(f"{meaning} {look.foreground} on {paper}: {reached:.2f}")
     assert weak == []
 
 
@@ -73,23 +82,23 @@ def test_the_contrast_is_that_of_the_standard() -> None:
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", BUILTIN_PALETTES)
 def test_what_matters_is_told_apart_without_colour_too(table: str) -> None:
-    looks = builtin(table).looks
+    looks = get_builtin_palette(table).styles
     assert set(looks) == set(MEANINGS)
     assert looks["menu_current"] != looks["menu"]
     assert looks["added_word"] != looks["added"] and looks["removed_word"] != looks["removed"]
 
 
 def test_without_colour_there_is_none() -> None:
-    assert not builtin("none").coloured and not builtin("high contrast").coloured
-    for style in rich_styles(builtin("none")).values():
+    assert not get_builtin_palette("none").has_colour and not get_builtin_palette("high contrast").has_colour
+    for style in make_rich_styles(get_builtin_palette("none")).values():
         assert Style.parse(style).color is None and Style.parse(style).bgcolor is None
 
 
 def test_code_and_markdown_have_no_colours_of_their_own() -> None:
     assert set(CODE_LOOKS.values()) <= set(MEANINGS)
-    ours = rich_styles(builtin("dark"))
+    ours = make_rich_styles(get_builtin_palette("dark"))
     theirs = {name for name in Console().get_style.__self__._theme_stack._entries[0] if name.startswith("markdown.")}
     plain = {name for name in theirs if Style.parse(str(Console().get_style(name))).color is None}
     assert theirs - plain <= set(ours)
@@ -98,16 +107,19 @@ def test_code_and_markdown_have_no_colours_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("words", "look"),
     [
-        ("", Look()),
-        ("plain", Look()),
-        ("bold #FF8787", Look(front="#ff8787", marks=("bold",))),
-        ("Bright_Black on white underline", Look(front="bright-black", back="white", marks=("underline",))),
-        ("on blue", Look(back="blue")),
-        ("faint faint italic", Look(marks=("faint", "italic"))),
+        ("", TextStyle()),
+        ("plain", TextStyle()),
+        ("bold #FF8787", TextStyle(foreground="#ff8787", marks=("bold",))),
+        (
+            "Bright_Black on white underline",
+            TextStyle(foreground="bright-black", background="white", marks=("underline",)),
+        ),
+        ("on blue", TextStyle(background="blue")),
+        ("faint faint italic", TextStyle(marks=("faint", "italic"))),
     ],
 )
-def test_a_search_by_text(words: str, look: Look) -> None:
-    assert parse_look(words) == parse_look(look.words) == look
+def test_a_search_by_text(words: str, look: TextStyle) -> None:
+    assert parse_text_style(words) == parse_text_style(look.as_text) == look
     Style.parse(look.for_rich)
 
 
@@ -124,21 +136,21 @@ def test_a_search_by_text(words: str, look: Look) -> None:
 )
 def test_what_is_no_look(words: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
-        parse_look(words)
+        parse_text_style(words)
 
 
 @given(
     st.sampled_from(["", *COLOURS, "#0a1b2c"]),
     st.sampled_from(["", *COLOURS, "#ffffff"]),
-    st.sets(st.sampled_from(MARKS)),
+    st.sets(st.sampled_from(TEXT_MARKS)),
 )
 def test_both_libraries_understand_every_look(front: str, back: str, marks: set[str]) -> None:
-    look = Look(front=front, back=back, marks=tuple(sorted(marks)))
-    assert parse_look(look.words) == look
+    look = TextStyle(foreground=front, background=back, marks=tuple(sorted(marks)))
+    assert parse_text_style(look.as_text) == look
     style = Style.parse(look.for_rich)
     assert (style.color is None, style.bgcolor is None) == (not front, not back)
     theme = Theme(depth="truecolor")
-    theme.looks.palette = builtin("none").with_looks({"prompt": look})
+    theme.current.palette = get_builtin_palette("none").with_styles({"prompt": look})
     attrs = toolkit_style(theme).get_attrs_for_style_str("class:prompt")
     assert (bool(attrs.color), bool(attrs.bgcolor), attrs.bold, attrs.dim) == (
         bool(front), bool(back), "bold" in marks, "faint" in marks,
@@ -160,11 +172,11 @@ def test_both_libraries_understand_every_look(front: str, back: str, marks: set[
         ({}, "standard"),
     ],
 )
-def test_how_many_colours_there_are(env: dict[str, str], depth: Depth) -> None:
-    assert colour_depth(env) == depth
+def test_how_many_colours_there_are(env: dict[str, str], depth: ColourDepth) -> None:
+    assert detect_colour_depth(env) == depth
 
 
-def terminal(depth: Depth = "truecolor", *, colour: bool = True) -> Terminal:
+def terminal(depth: ColourDepth = "truecolor", *, colour: bool = True) -> Terminal:
     return Terminal(live=True, escapes=True, colour=colour, reflows=True, depth=depth)
 
 
@@ -183,27 +195,27 @@ def terminal(depth: Depth = "truecolor", *, colour: bool = True) -> Terminal:
         ("none", "truecolor", "dark", "none"),
     ],
 )
-def test_which_palette(tmp_path: Path, name: str, depth: Depth, paper: str | None, table: str) -> None:
+def test_which_palette(tmp_path: Path, name: str, depth: ColourDepth, paper: str | None, table: str) -> None:
     shown = terminal(depth)
     themes = Themes(shown, tmp_path, {"TERM": "xterm"}, name)
     if paper == "dark" or paper == "light":
         themes.heard(paper)
-    assert shown.looks.palette is builtin(table)
+    assert shown.current.palette is get_builtin_palette(table)
     assert themes.asks is (name in ("auto", "high-contrast"))
 
 
 def test_the_environment_tells_a_background_until_the_terminal_does(tmp_path: Path) -> None:
     shown = terminal()
     themes = Themes(shown, tmp_path, {"TERM": "xterm", "COLORFGBG": "0;15"})
-    assert shown.looks.palette is builtin("light")
+    assert shown.current.palette is get_builtin_palette("light")
     themes.heard("dark")
-    assert shown.looks.palette is builtin("dark")
+    assert shown.current.palette is get_builtin_palette("dark")
 
 
 def test_without_colour_no_theme_brings_any(tmp_path: Path) -> None:
     shown = terminal(colour=False)
     themes = Themes(shown, tmp_path, {"TERM": "xterm"}, "dark")
-    assert shown.looks.palette is builtin("none") and not themes.asks
+    assert shown.current.palette is get_builtin_palette("none") and not themes.asks
 
 
 def own(home: Path, name: str, text: str) -> None:
@@ -215,9 +227,12 @@ def test_a_users_own_theme_on_top_of_another(tmp_path: Path) -> None:
     own(tmp_path, "mine", 'extends: dark\naccent: "#ff8700"\nadded: bold green\n')
     shown = terminal()
     themes = Themes(shown, tmp_path, {"TERM": "xterm"}, "mine")
-    looks = shown.looks.palette.looks
-    assert (looks["accent"], looks["added"]) == (Look(front="#ff8700"), Look(front="green", marks=("bold",)))
-    assert looks["bad"] == builtin("dark").looks["bad"]
+    looks = shown.current.palette.styles
+    assert (looks["accent"], looks["added"]) == (
+        TextStyle(foreground="#ff8700"),
+        TextStyle(foreground="green", marks=("bold",)),
+    )
+    assert looks["bad"] == get_builtin_palette("dark").styles["bad"]
     assert themes.problem == "" and not themes.asks
 
 
@@ -227,7 +242,9 @@ def test_one_that_extends_auto_follows_the_background(tmp_path: Path) -> None:
     themes = Themes(shown, tmp_path, {"TERM": "xterm"}, "mine")
     assert themes.asks
     themes.heard("light")
-    assert shown.looks.palette == builtin("light").with_looks({"bad": Look(front="red", marks=("bold",))})
+    assert shown.current.palette == get_builtin_palette("light").with_styles(
+        {"bad": TextStyle(foreground="red", marks=("bold",))}
+    )
 
 
 @pytest.mark.parametrize(
@@ -253,7 +270,7 @@ def test_a_broken_one_is_named_and_clio_goes_on(tmp_path: Path, text: str, probl
     shown = terminal()
     themes = Themes(shown, tmp_path, {"TERM": "xterm"}, "mine")
     assert re.search(r"(\? T|; t)he colours are those of the theme auto$", themes.problem)
-    assert themes.name == "auto" and shown.looks.palette is builtin("sixteen")
+    assert themes.name == "auto" and shown.current.palette is get_builtin_palette("sixteen")
     with pytest.raises(ConfigError):
         themes.use("mine")
     assert themes.name == "auto"
@@ -263,7 +280,9 @@ def test_the_page_says_what_is(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "themes.md").read_text(encoding="utf-8")
     example = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     own(tmp_path, "dusk", example[0])
-    assert read_user_theme(tmp_path, "dusk").looks["added_word"] == Look(front="black", back="bright-green")
+    assert read_user_theme(tmp_path, "dusk").looks["added_word"] == TextStyle(
+        foreground="black", background="bright-green"
+    )
     own(tmp_path, "dusk", example[0].replace("added: bright-green", "added: bright-gren"))
     with pytest.raises(ConfigError) as caught:
         read_user_theme(tmp_path, "dusk")
@@ -272,7 +291,7 @@ def test_the_page_says_what_is(tmp_path: Path) -> None:
     picture = (ROOT / "docs" / "themes.svg").read_text(encoding="utf-8")
     for table in ("dark", "light", "high contrast dark"):
         for meaning in ("accent", "removed", "code_keyword"):
-            assert builtin(table).looks[meaning].front in picture, "make tour draws it anew"
+            assert get_builtin_palette(table).styles[meaning].foreground in picture, "make tour draws it anew"
 
 
 @pytest.mark.parametrize("name", ["../config", "/etc/passwd", "a/b", "", ".hidden", "x\x1b[31m", "a" * 65, "gone"])
@@ -298,15 +317,15 @@ def test_a_change_is_seen_in_what_is_drawn_next() -> None:
     part = Part(body=Text("x", theme.bad))
 
     def drawn() -> tuple[str, Attrs]:
-        return painter.lines(part), style.get_attrs_for_style_str("class:completion-menu.completion.current")
+        return painter.render_lines(part), style.get_attrs_for_style_str("class:completion-menu.completion.current")
 
     before = drawn()
-    shown.looks.palette = builtin("light")
+    shown.current.palette = get_builtin_palette("light")
     assert drawn() != before
-    assert painter.lines(part) == "\x1b[38;2;175;0;0mx\x1b[0m\n"
+    assert painter.render_lines(part) == "\x1b[38;2;175;0;0mx\x1b[0m\n"
     assert drawn()[1].color == "ffffff" and not drawn()[1].reverse
-    shown.looks.palette = builtin("none")
-    assert painter.lines(part) == "x\n"
+    shown.current.palette = get_builtin_palette("none")
+    assert painter.render_lines(part) == "x\n"
     assert toolkit_depth(theme).value == "DEPTH_1_BIT"
 
 
@@ -318,8 +337,8 @@ def test_a_change_is_seen_in_what_is_drawn_next() -> None:
         ("truecolor", "#d70304", "\x1b[38;2;215;3;4mx"),
     ],
 )
-def test_colours_are_rounded_to_what_there_is(tmp_path: Path, depth: Depth, colour: str, painted: str) -> None:
+def test_colours_are_rounded_to_what_there_is(tmp_path: Path, depth: ColourDepth, colour: str, painted: str) -> None:
     own(tmp_path, "mine", f'bad: "{colour}"')
     shown = terminal(depth)
     Themes(shown, tmp_path, {"TERM": "xterm"}, "mine")
-    assert Painter(shown.theme, lambda: (40, 10)).lines(Part(body=Text("x", "bad"))).startswith(painted)
+    assert Painter(shown.theme, lambda: (40, 10)).render_lines(Part(body=Text("x", "bad"))).startswith(painted)

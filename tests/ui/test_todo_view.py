@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from clio.sessions.state import Todo, TodoStatus
-from clio.ui.tables import active_words, plain_rows, todo_rows
-from clio.ui.text_width import cells_of
+from clio.ui.tables import describe_active_todo, render_plain_todos, render_todos
+from clio.ui.text_width import count_cells
 from clio.ui.theme import Theme
 from tests.support.wording import mentions
 
@@ -16,20 +16,25 @@ def todos(*statuses: str, title: str = "item") -> tuple[Todo, ...]:
 
 
 def rows(shown: tuple[Todo, ...], width: int = 60, *, fold: bool = True) -> list[str]:
-    return [row.plain for row in todo_rows(shown, width, Theme(), fold=fold)]
+    return [row.plain for row in render_todos(shown, width, Theme(), fold=fold)]
 
 
 def test_each_status_has_its_mark() -> None:
     shown = todos("completed", "in_progress", "blocked", "pending")
     assert rows(shown) == ["  ✓ 1  item 1", "  ▸ 2  item 2", "  ! 3  item 3", "  ○ 4  item 4"]
-    assert list(plain_rows(shown)) == ["1. done: item 1", "2. in work: item 2", "3. blocked: item 3", "4. item 4"]
+    assert list(render_plain_todos(shown)) == [
+        "1. done: item 1",
+        "2. in work: item 2",
+        "3. blocked: item 3",
+        "4. item 4",
+    ]
 
 
 @pytest.mark.parametrize("width", [20, 39, 79, 199])
 def test_no_row_is_wider_than_the_screen(width: int) -> None:
     long = todos("completed", "pending", title="a longword" + "x" * 60 + " 漢字 の 数 and more words of it")
     noted = (*long, Todo(id=300, title="short", note="a note that is rather long, too\nsecond line"))
-    assert max(cells_of(row) for row in rows(noted, width)) <= width
+    assert max(count_cells(row) for row in rows(noted, width)) <= width
 
 
 def test_a_long_list_is_folded_around_the_item_in_work() -> None:
@@ -47,12 +52,12 @@ def test_nothing_is_folded_for_the_sake_of_one_item() -> None:
 
 
 def test_the_item_in_work_and_its_place() -> None:
-    assert active_words(todos("completed", "in_progress", "pending")) == "2/3 item 2"
-    assert active_words(todos("completed", "pending")) == ""
-    assert cells_of(active_words(todos("in_progress", title="漢字" * 20))) <= 16
+    assert describe_active_todo(todos("completed", "in_progress", "pending")) == "2/3 item 2"
+    assert describe_active_todo(todos("completed", "pending")) == ""
+    assert count_cells(describe_active_todo(todos("in_progress", title="漢字" * 20))) <= 16
 
 
 def test_control_characters_do_nothing() -> None:
     evil = (Todo(id=1, title="a\x1b[2Jb", status="in_progress", note="c\x1b]0;x\x07d"),)
     assert rows(evil) == ["  ▸ 1  ab", "       cd"]
-    assert active_words(evil) == "1/1 ab"
+    assert describe_active_todo(evil) == "1/1 ab"

@@ -6,8 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clio.commands.arguments import Given, as_number, count_of, nearest, read
-from clio.commands.command import Command, CommandResult, Confirm, Shell, SleepNow, Suggestion, Table, code, refuse
+from clio.commands.arguments import ParsedArguments, parse_count, parse_number, parse_options, suggest_name
+from clio.commands.command import (
+    Command,
+    CommandResult,
+    Confirm,
+    ConsolidateNow,
+    Shell,
+    Suggestion,
+    Table,
+    make_refusal,
+    quote_code,
+)
 from clio.commands.memory.edits import (
     add,
     compact,
@@ -37,7 +47,7 @@ from clio.commands.memory.memory_text import (
 )
 from clio.commands.memory.portability import CONTROL_ROWS, SHARE_ROWS
 from clio.commands.memory.views import TIME_ROWS, search, show, show_list, stats, why
-from clio.commands.session_commands import around
+from clio.commands.session_commands import find_snippet
 from clio.errors import UsageError
 from clio.memory.consolidation.consolidation import MAX_REPORTS, Report
 from clio.memory.retrieval.results import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, RecallAnswer, RecallHit
@@ -62,7 +72,7 @@ def hit_table(hits: Sequence[RecallHit], query: str, now: float, *, why: bool) -
     rows = tuple(
         (origin(hit), _what(hit, query) + (f" – {reasons_text(hit)}" if why else ""), *_ends(hit, now)) for hit in hits
     )
-    return Table(columns=("from", "what", "age", "id"), rows=rows, wide=1)
+    return Table(columns=("from", "what", "age", "id"), rows=rows, wide_column=1)
 
 
 def origin(hit: RecallHit) -> str:
@@ -133,7 +143,7 @@ def _data(hit: RecallHit, command: str) -> dict[str, Any]:
 
 
 def _what(hit: RecallHit, query: str) -> str:
-    text = around(hit.text, query, _TEXT_CHARS)
+    text = find_snippet(hit.text, query, _TEXT_CHARS)
     title = " ".join(hit.where.title.split()) if hit.where and hit.source == "session" else ""
     if title and not " ".join(hit.text.split()).startswith(title.rstrip("…")[:_TITLE_CHARS]):
         text = f"[{truncate(title, _TITLE_CHARS)}] {text}"
@@ -170,7 +180,7 @@ def missing(answer: RecallAnswer) -> str:
 
 def nothing(query: str) -> str:
     """The sentence where nothing has the words."""
-    return f"Nothing that is remembered says {code(query)}."
+    return f"Nothing that is remembered says {quote_code(query)}."
 
 
 _VALUED = ("--layer", "--at", "--limit", "--fusion")
@@ -188,17 +198,19 @@ _NAMED_LAYERS: dict[str, Layer] = {
 @names_repository
 def recall(shell: Shell, argument: str) -> CommandResult:
     """Sessions, documents, memories, project knowledge, notes, preferences and styles in one list, the best first."""
-    given = read(argument, switches=("--why",), valued=_VALUED)
-    query = given.typed if given.typed.startswith('"') else given.text  # double quotes: the words stand together
+    given = parse_options(argument, switches=("--why",), valued=_VALUED)
+    query = (
+        given.words_as_typed if given.words_as_typed.startswith('"') else given.text
+    )  # double quotes: the words stand together
     if not query.strip():
-        return refuse("Recall what? Write /recall with a few words; --layer, --at and --why narrow and explain")
+        return make_refusal("Recall what? Write /recall with a few words; --layer, --at and --why narrow and explain")
     now = time.time()
     at = parse_when(given.options["--at"], now) if "--at" in given.options else None
     answer = shell.memory.retriever.search(
         query,
         layers=_layers(given),
         at=at,
-        limit=count_of(given.options["--limit"], "--limit") if "--limit" in given.options else DEFAULT_LIMIT,
+        limit=parse_count(given.options["--limit"], "--limit") if "--limit" in given.options else DEFAULT_LIMIT,
         fusion=_fusion(given),
         current=shell.session.id or None,
     )
@@ -209,7 +221,7 @@ def recall(shell: Shell, argument: str) -> CommandResult:
         return CommandResult(text=f"{then}{nothing(query)}{missing(answer)}", data=data)
     best = answer.hits[0]
     command = opening(best, trims)
-    way = f" Open it: {code(command)}." if command else ""
+    way = f" Open it: {quote_code(command)}." if command else ""
     return CommandResult(
         text=f"{then}{first_because(best)}{way}{missing(answer)}",
         table=hit_table(answer.hits, query, now, why="--why" in given.options),
@@ -245,17 +257,17 @@ _NOTES = {
 }
 
 
-def _layers(given: Given) -> tuple[Layer, ...]:
+def _layers(given: ParsedArguments) -> tuple[Layer, ...]:
     """The layers asked for, commas between. Raises UsageError for one there is not."""
     said = [part.strip() for part in given.options.get("--layer", "").split(",") if part.strip()]
     names: dict[str, Layer] = {**_NAMED_LAYERS, "l0": "L0", "l1": "L1", "l2": "L2"}
     for part in said:
         if part.casefold() not in names:
-            raise UsageError(f"There is no layer {part!r}; {nearest(part, [*LAYERS, *_NAMED_LAYERS])}")
+            raise UsageError(f"There is no layer {part!r}; {suggest_name(part, [*LAYERS, *_NAMED_LAYERS])}")
     return tuple(dict.fromkeys(names[part.casefold()] for part in said)) or LAYERS
 
 
-def _fusion(given: Given) -> Fusion:
+def _fusion(given: ParsedArguments) -> Fusion:
     name = given.options.get("--fusion", "convex").casefold()
     if name not in FUSIONS:
         raise UsageError(f"--fusion is convex or rrf, not {name!r}")
@@ -276,11 +288,13 @@ RECALL: tuple[Command, ...] = (
 @remembers
 def prune(shell: Shell, argument: str) -> CommandResult:
     """Show what is old or doubtful; move it to the archive once the person agrees."""
-    given = read(argument, switches=("--dry-run", "--yes"), valued=("--days", "--below"))
+    given = parse_options(argument, switches=("--dry-run", "--yes"), valued=("--days", "--below"))
     if given.words:
-        return refuse(f"/memory prune does not know {given.text!r}; it takes --days N, --below X, --dry-run and --yes")
-    days = as_number(given.options.get("--days", f"{MAX_AGE_DAYS:g}"), "--days", low=0, high=100_000)
-    below = as_number(given.options.get("--below", f"{MIN_CONFIDENCE:g}"), "--below", low=0, high=1)
+        return make_refusal(
+            f"/memory prune does not know {given.text!r}; it takes --days N, --below X, --dry-run and --yes"
+        )
+    days = parse_number(given.options.get("--days", f"{MAX_AGE_DAYS:g}"), "--days", low=0, high=100_000)
+    below = parse_number(given.options.get("--below", f"{MIN_CONFIDENCE:g}"), "--below", low=0, high=1)
     sure = "--yes" in given.options and "--dry-run" not in given.options
     pruned = shell.memory.prune(max_age_days=days, min_confidence=below, dry_run=not sure)
     now = time.time()
@@ -327,7 +341,7 @@ def _prune_table(entries: Iterable[MemoryRecord], why: dict[str, str], now: floa
         )
         for entry in entries
     )
-    return Table(columns=("id", "what", "sure", "age", "why"), rows=rows, wide=1, cut=True)
+    return Table(columns=("id", "what", "sure", "age", "why"), rows=rows, wide_column=1, is_truncated=True)
 
 
 _BY = {"hand": "by hand", "idle": "while you were away", "exit": "as clio was left"}
@@ -336,16 +350,16 @@ _BY = {"hand": "by hand", "idle": "while you were away", "exit": "as clio was le
 @remembers
 def sleep(shell: Shell, argument: str) -> CommandResult:
     """Ask for a night: it takes seconds where much is new, so the entrypoint carries it out."""
-    given = read(argument, switches=("--dry-run",))
+    given = parse_options(argument, switches=("--dry-run",))
     if given.words:
-        return refuse(f"/memory sleep does not know {given.text!r}; it takes --dry-run")
-    return CommandResult(follow_up=SleepNow(dry_run="--dry-run" in given.options))
+        return make_refusal(f"/memory sleep does not know {given.text!r}; it takes --dry-run")
+    return CommandResult(follow_up=ConsolidateNow(dry_run="--dry-run" in given.options))
 
 
 @remembers
 def log(shell: Shell, argument: str) -> CommandResult:
     """What the last nights did, each change on its line, the newest first."""
-    words = read(argument).words
+    words = parse_options(argument).words
     if len(words) > 1 or (words and not words[0].isdecimal()):
         raise UsageError(f"/memory log takes how many nights to show, not {argument!r}")
     reports = shell.memory.sleep.last(min(int(words[0]), MAX_REPORTS) if words else 1)
@@ -383,7 +397,7 @@ def _told(report: Report) -> str:
 
 def _changes(report: Report) -> list[str]:
     """The changes as a list; what stands in them is data, so nothing of it is markup."""
-    listed = [f"- {code(change)}" for change in report.changes]
+    listed = [f"- {quote_code(change)}" for change in report.changes]
     return ["", *listed] if report.dry_run and listed else listed
 
 
@@ -406,9 +420,9 @@ _OUTSIDE = "Memory is turned off inside a conversation; `clio --incognito` start
 def turn_off(shell: Shell, argument: str) -> CommandResult:
     """Bring nothing up and store nothing until it is turned on again, or clio is left."""
     if argument:
-        return refuse("/memory off takes nothing")
+        return make_refusal("/memory off takes nothing")
     if not shell.session.id:
-        return refuse(_OUTSIDE)
+        return make_refusal(_OUTSIDE)
     shell.memory.is_off = True
     text = (
         "Memory is off: nothing more is brought up and nothing is remembered until `/memory on`. What the model was "
@@ -421,9 +435,9 @@ def turn_off(shell: Shell, argument: str) -> CommandResult:
 def turn_on(shell: Shell, argument: str) -> CommandResult:
     """Bring things up and store them again."""
     if argument:
-        return refuse("/memory on takes nothing")
+        return make_refusal("/memory on takes nothing")
     if not shell.session.id:
-        return refuse(_OUTSIDE)
+        return make_refusal(_OUTSIDE)
     shell.memory.is_off = False
     return CommandResult(text="Memory is on.", data={"on": True})
 

@@ -6,7 +6,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clio.commands.arguments import join, nearest, read, read_text
+from clio.commands.arguments import join_arguments, parse_options, parse_text, suggest_name
 from clio.commands.command import (
     Command,
     CommandResult,
@@ -15,9 +15,9 @@ from clio.commands.command import (
     Shell,
     Suggestion,
     Table,
-    Track,
-    code,
-    refuse,
+    WorkControl,
+    make_refusal,
+    quote_code,
 )
 from clio.commands.memory.memory_text import (
     around,
@@ -50,20 +50,20 @@ _MAX_PASSAGES_FOUND = 5
 @remembers
 def add(shell: Shell, argument: str) -> CommandResult:
     """Take in files or folders."""
-    paths = read(argument).words
+    paths = parse_options(argument).words
     if not paths:
-        return refuse("Which document? Write /docs add PATH, a file or a folder; ignored files are left out")
+        return make_refusal("Which document? Write /docs add PATH, a file or a folder; ignored files are left out")
     found = [_path(shell, text) for text in paths]
     return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _take_in(shell, found, track)))
 
 
-def _take_in(shell: Shell, paths: Sequence[Path], track: Track) -> CommandResult:
+def _take_in(shell: Shell, paths: Sequence[Path], track: WorkControl) -> CommandResult:
     add = shell.memory.documents.add
     files = [_files(shell, path) for path in paths]
     done = [
-        add(path, inside, stop=track.stop, tell=tell)
+        add(path, inside, stop=track.is_stopped, tell=tell)
         for path, inside, tell in zip(paths, files, _together(files, track), strict=True)
-        if not track.stop()
+        if not track.is_stopped()
     ]
     return CommandResult(text=_told(shell, map(_added, done)) or _STOPPED, data=[_data(one) for one in done])
 
@@ -72,7 +72,7 @@ def _take_in(shell: Shell, paths: Sequence[Path], track: Track) -> CommandResult
 def list_documents(shell: Shell, argument: str) -> CommandResult:
     """What was added, and whether it has changed since it was read."""
     if argument:
-        return refuse(f"/docs list takes nothing; /docs search {argument} searches the documents")
+        return make_refusal(f"/docs list takes nothing; /docs search {argument} searches the documents")
     documents = shell.memory.documents
     sources = documents.sources()
     if not sources:
@@ -87,18 +87,20 @@ def list_documents(shell: Shell, argument: str) -> CommandResult:
         )
         rows.append((source.path, str(len(source.files)), str(windows), date(source.added), state or "up to date"))
         data.append(_source_data(source) | {"windows": windows, "changed": changed, "unread": unread})
-    table = Table(columns=("path", "files", "windows", "added", "state"), rows=tuple(rows), wide=0, cut=True)
+    table = Table(
+        columns=("path", "files", "windows", "added", "state"), rows=tuple(rows), wide_column=0, is_truncated=True
+    )
     return CommandResult(table=table, data=data)
 
 
 @remembers
 def remove(shell: Shell, argument: str) -> CommandResult:
     """Let go of what was added; the files themselves are not touched."""
-    paths = read(argument).words
+    paths = parse_options(argument).words
     if not paths:
-        return refuse("Which document? Write /docs remove PATH; /docs list shows what was added")
+        return make_refusal("Which document? Write /docs remove PATH; /docs list shows what was added")
     gone = [shell.memory.documents.remove(path) for path in paths]
-    text = f"Let go of {', '.join(code(source.path) for source in gone)}; the files stay as they are."
+    text = f"Let go of {', '.join(quote_code(source.path) for source in gone)}; the files stay as they are."
     return CommandResult(text=text, data={"removed": [source.path for source in gone]})
 
 
@@ -106,54 +108,56 @@ def remove(shell: Shell, argument: str) -> CommandResult:
 def refresh(shell: Shell, argument: str) -> CommandResult:
     """Read again what changed, and take in what is new in folders."""
     documents = shell.memory.documents
-    named = read(argument).words
+    named = parse_options(argument).words
     sources = [documents.find(path) for path in named] if named else documents.sources()
     if not sources:
         return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
     return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _read_again(shell, sources, track)))
 
 
-def _read_again(shell: Shell, sources: "Sequence[DocumentSource]", track: Track) -> CommandResult:
+def _read_again(shell: Shell, sources: "Sequence[DocumentSource]", track: WorkControl) -> CommandResult:
     refresh = shell.memory.documents.refresh
     files = [_files_now(shell, source) for source in sources]
     done = [
-        refresh(source, inside, stop=track.stop, tell=tell)
+        refresh(source, inside, stop=track.is_stopped, tell=tell)
         for source, inside, tell in zip(sources, files, _together(files, track), strict=True)
-        if not track.stop()
+        if not track.is_stopped()
     ]
     return CommandResult(text=_told(shell, map(_refreshed, done)) or _STOPPED, data=[_data(one) for one in done])
 
 
-def _together(files: Sequence[Sequence[Path]], track: Track) -> list[ProgressCallback]:
+def _together(files: Sequence[Sequence[Path]], track: WorkControl) -> list[ProgressCallback]:
     """For each source whom it tells how far it is: one bar for all of them."""
     total = sum(map(len, files))
     begins = accumulate(map(len, files[:-1]), initial=0)
-    return [lambda done, _, begin=begin: track.tell(begin + done, total) for begin in begins]
+    return [lambda done, _, begin=begin: track.report_progress(begin + done, total) for begin in begins]
 
 
 @remembers
 def search_documents(shell: Shell, argument: str) -> CommandResult:
     """The windows that are nearest to a question."""
-    question = read(argument).text.strip()
+    question = parse_options(argument).text.strip()
     if not question:
-        return refuse("Search for what? Write /docs search QUESTION")
+        return make_refusal("Search for what? Write /docs search QUESTION")
     if not shell.memory.documents.sources():
         return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
     return CommandResult(follow_up=LongWork(label=SEARCHING, work=lambda track: _search(shell, question, track)))
 
 
-def _search(shell: Shell, question: str, track: Track) -> CommandResult:
+def _search(shell: Shell, question: str, track: WorkControl) -> CommandResult:
     """Read what changed since, then look."""
     documents = shell.memory.documents
-    documents.catch_up(track.stop, track.tell)
-    if track.stop():
+    documents.catch_up(track.is_stopped, track.report_progress)
+    if track.is_stopped():
         return CommandResult(text="Stopped; what was read by then is kept, and nothing was searched.", data=[])
     hits = documents.search(question, _MAX_PASSAGES_FOUND)
     data = [{"path": hit.path, "line": hit.line, "distance": round(hit.distance, 4), "text": hit.text} for hit in hits]
     if not hits:
-        return CommandResult(text=_told(shell, [f"Nothing in the documents is near {code(question)}."]), data=data)
+        return CommandResult(
+            text=_told(shell, [f"Nothing in the documents is near {quote_code(question)}."]), data=data
+        )
     rows = tuple((f"{hit.path}:{hit.line}", f"{hit.distance:.2f}", " ".join(hit.text.split())) for hit in hits)
-    table = Table(columns=("where", "distance", "text"), rows=rows, wide=2)
+    table = Table(columns=("where", "distance", "text"), rows=rows, wide_column=2)
     return CommandResult(text=_told(shell, ()), table=table, data=data)
 
 
@@ -189,7 +193,7 @@ def _files_now(shell: Shell, source: "DocumentSource") -> list[Path]:
 def _added(taken: "Taken") -> str:
     source = taken.source
     head = (
-        f"Added {code(source.path)}: {format_count(len(source.files), 'file')}, "
+        f"Added {quote_code(source.path)}: {format_count(len(source.files), 'file')}, "
         f"{format_count(taken.windows, 'window')}."
     )
     return head + _left_out(taken) + _stopped(taken)
@@ -198,10 +202,10 @@ def _added(taken: "Taken") -> str:
 def _refreshed(taken: "Taken") -> str:
     source = taken.source
     if not source.files:
-        return f"{code(source.path)} is gone, or has no text any more; `/docs remove` lets go of it."
+        return f"{quote_code(source.path)} is gone, or has no text any more; `/docs remove` lets go of it."
     read = f"{format_count(taken.read, 'file')} read again" if taken.read else "nothing had changed"
     return (
-        f"{code(source.path)}: {read}; {format_count(len(source.files), 'file')} in "
+        f"{quote_code(source.path)}: {read}; {format_count(len(source.files), 'file')} in "
         f"all.{_left_out(taken)}{_stopped(taken)}"
     )
 
@@ -209,7 +213,7 @@ def _refreshed(taken: "Taken") -> str:
 def _left_out(taken: "Taken") -> str:
     if not taken.left_out:
         return ""
-    named = [f"{code(file)} ({why})" for file, why in taken.left_out[:_SHOWN_LEFT_OUT]]
+    named = [f"{quote_code(file)} ({why})" for file, why in taken.left_out[:_SHOWN_LEFT_OUT]]
     more = len(taken.left_out) - len(named)
     return f" Left out: {', '.join(named)}" + (f" and {more} more." if more else ".")
 
@@ -217,8 +221,8 @@ def _left_out(taken: "Taken") -> str:
 def _stopped(taken: "Taken") -> str:
     if not taken.unread:
         return ""
-    again = f"/docs refresh {join([taken.source.path])}"
-    return f" Stopped: {format_count(taken.unread, 'file')} not looked at; {code(again)} goes on."
+    again = f"/docs refresh {join_arguments([taken.source.path])}"
+    return f" Stopped: {format_count(taken.unread, 'file')} not looked at; {quote_code(again)} goes on."
 
 
 def _data(taken: "Taken") -> dict[str, object]:
@@ -292,14 +296,14 @@ _MAX_NOTES_FOUND = 20
 def list_notes(shell: Shell, argument: str) -> CommandResult:
     """All notes, newest first."""
     if argument:
-        return refuse(f"/note list takes nothing; /note show {argument} shows one note")
+        return make_refusal(f"/note list takes nothing; /note show {argument} shows one note")
     notes = shell.memory.list_notes()
     data = [note_data(note) for note in notes]
     if not notes:
         return CommandResult(text="No notes; `/note set KEY TEXT` puts one aside.", data=data)
     now = time.time()
     rows = tuple((short_key(note.key), _beginning(note), short_age(now, note.timestamp)) for note in notes)
-    table = Table(columns=("key", "text", "age"), rows=rows, wide=1, cut=True)
+    table = Table(columns=("key", "text", "age"), rows=rows, wide_column=1, is_truncated=True)
     return CommandResult(text=f"{format_count(len(notes), 'note')}.", table=table, data=data)
 
 
@@ -308,16 +312,18 @@ def list_notes(shell: Shell, argument: str) -> CommandResult:
 def show(shell: Shell, argument: str) -> CommandResult:
     """One note whole, as it is."""
     note = _found(shell, argument, "show")
-    head = f"{code(note.key)}, {date(note.timestamp)}, {format_count(len(note.content), 'character')}."
+    head = f"{quote_code(note.key)}, {date(note.timestamp)}, {format_count(len(note.content), 'character')}."
     return CommandResult(text=head, verbatim=note.content, data=note_data(note))
 
 
 @remembers
 def set_(shell: Shell, argument: str) -> CommandResult:
     """Put a text aside under a key; a note of that key is replaced."""
-    given = read_text(argument, heads=1)
+    given = parse_text(argument, heads=1)
     if not given.heads or not given.has_text:
-        return refuse("A note needs a key and a text: write /note set KEY TEXT, quotes around a key with blanks in it")
+        return make_refusal(
+            "A note needs a key and a text: write /note set KEY TEXT, quotes around a key with blanks in it"
+        )
     return _stored(shell, given.heads[0], given.text)
 
 
@@ -326,7 +332,7 @@ def edit(shell: Shell, argument: str) -> CommandResult:
     """Change a note in the editor; one that is not there yet begins empty."""
     key = _key(argument)
     if not key:
-        return refuse("Which note? Write /note edit KEY; /note list shows the keys")
+        return make_refusal("Which note? Write /note edit KEY; /note list shows the keys")
     note = shell.memory.retrieve_note(key)
 
     def take(text: str) -> CommandResult:
@@ -343,20 +349,20 @@ def edit(shell: Shell, argument: str) -> CommandResult:
 @names_repository
 def search_notes(shell: Shell, argument: str) -> CommandResult:
     """The notes that share a word with the query, the best first."""
-    query = read_text(argument).text.strip()
+    query = parse_text(argument).text.strip()
     if not query:
-        return refuse("Search for what? Write /note search WORDS")
+        return make_refusal("Search for what? Write /note search WORDS")
     notes = {note.key: note for note in shell.memory.list_notes()}
     hits = [hit for hit in shell.memory.search(query, 10_000) if hit.kind == "note" and hit.key in notes][
         :_MAX_NOTES_FOUND
     ]
     data = [note_data(notes[hit.key]) | {"score": hit.score} for hit in hits]
     if not hits:
-        text = f"No note shares a word with {code(query)}; `/memory search` looks at the project knowledge too."
+        text = f"No note shares a word with {quote_code(query)}; `/memory search` looks at the project knowledge too."
         return CommandResult(text=text, data=data)
     now = time.time()
     rows = tuple((short_key(hit.key), around(hit.text, query), short_age(now, hit.timestamp)) for hit in hits)
-    return CommandResult(table=Table(columns=("key", "text", "age"), rows=rows, wide=1), data=data)
+    return CommandResult(table=Table(columns=("key", "text", "age"), rows=rows, wide_column=1), data=data)
 
 
 @remembers
@@ -365,13 +371,14 @@ def delete(shell: Shell, argument: str) -> CommandResult:
     note = _found(shell, argument, "delete")
     shell.memory.delete_note(note.key)
     return CommandResult(
-        text=f"Deleted the note {code(note.key)}. `/memory undo` brings it back.", data={"deleted": note_data(note)}
+        text=f"Deleted the note {quote_code(note.key)}. `/memory undo` brings it back.",
+        data={"deleted": note_data(note)},
     )
 
 
 def _key(argument: str) -> str:
     """The whole argument is the key, blanks and all; quotes around it are not part of it."""
-    given = read_text(argument, heads=1)
+    given = parse_text(argument, heads=1)
     return " ".join(part for part in (*given.heads, given.text) if part)
 
 
@@ -382,13 +389,13 @@ def _found(shell: Shell, argument: str, verb: str) -> Note:
     note = shell.memory.retrieve_note(key)
     if note is None:
         known = [other.key for other in shell.memory.list_notes()]
-        hint = nearest(key, known) if len(known) <= 20 else _nearest_of_many(key, known)
+        hint = suggest_name(key, known) if len(known) <= 20 else _nearest_of_many(key, known)
         raise UserError(f"There is no note {key!r}; {hint}" if known else f"There is no note {key!r}, nor any other")
     return note
 
 
 def _nearest_of_many(key: str, known: list[str]) -> str:
-    hint = nearest(key, known)
+    hint = suggest_name(key, known)
     return hint if hint.startswith("did you mean") else "/note list shows the keys"
 
 
@@ -401,7 +408,7 @@ def _stored(shell: Shell, key: str, text: str) -> CommandResult:
     stored = note.content if note else text
     undo = "" if new else " `/memory undo` brings the former text back."
     return CommandResult(
-        text=f"{'Noted' if new else 'Replaced'}: {code(key)}, {format_count(len(stored), 'character')}.{undo}",
+        text=f"{'Noted' if new else 'Replaced'}: {quote_code(key)}, {format_count(len(stored), 'character')}.{undo}",
         data={"new": new, "note": note_data(note or Note(key=key, content=text))},
     )
 

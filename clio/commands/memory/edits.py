@@ -8,8 +8,8 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from clio.commands.arguments import Text, as_number, join, nearest, read, read_text
-from clio.commands.command import CommandResult, Confirm, EditText, Shell, Suggestion, Table, code, refuse
+from clio.commands.arguments import ParsedText, join_arguments, parse_number, parse_options, parse_text, suggest_name
+from clio.commands.command import CommandResult, Confirm, EditText, Shell, Suggestion, Table, make_refusal, quote_code
 from clio.commands.memory.memory_text import (
     bare_line,
     by_user,
@@ -21,7 +21,7 @@ from clio.commands.memory.memory_text import (
     short_id,
     suggest_several,
 )
-from clio.commands.preference_commands import add as add_preference
+from clio.commands.preference_commands import add_preference
 from clio.errors import ClioError, UsageError, UserError
 from clio.memory.store.memories import SCOPES
 from clio.memory.store.record import TYPES, Kind, MemoryDraft, MemoryRecord, Saved, short
@@ -39,19 +39,19 @@ _REMEMBER = ("--type", "--importance", "--scope", "--keyword", "--example")
 @remembers
 def remember(shell: Shell, argument: str) -> CommandResult:
     """Keep a memory because the person says so; a preference is weighed like one of /prefs."""
-    given = read_text(argument, valued=_REMEMBER)
+    given = parse_text(argument, valued=_REMEMBER)
     if not given.text.strip():
-        return refuse("Remember what? Write /memory remember TEXT, with --type fact, event, note or preference")
-    kind = _type(given.one("--type") or "note")
-    scope = _scope(given.one("--scope"))
+        return make_refusal("Remember what? Write /memory remember TEXT, with --type fact, event, note or preference")
+    kind = _type(given.get_single("--type") or "note")
+    scope = _scope(given.get_single("--scope"))
     if kind == "preference" and scope != "project":
         return _preference(shell, given)
-    raw = given.one("--importance")
+    raw = given.get_single("--importance")
     memories = shell.memory.memories
     done = memories.remember(
         given.text,
         kind,
-        0.5 if raw is None else as_number(raw, "--importance", low=0, high=1),
+        0.5 if raw is None else parse_number(raw, "--importance", low=0, high=1),
         keywords=given.options.get("--keyword", ()),
         files=given.options.get("--example", ()),
         scope=scope,
@@ -69,11 +69,11 @@ def remember(shell: Shell, argument: str) -> CommandResult:
 @names_repository
 def recall(shell: Shell, argument: str) -> CommandResult:
     """The memories that answer a query; without one, all preferences and the strongest others. They count as used."""
-    given = read_text(argument, valued=("--type", "--limit"))
-    kind = given.one("--type") or ""
+    given = parse_text(argument, valued=("--type", "--limit"))
+    kind = given.get_single("--type") or ""
     wanted = f"!{_type(kind[1:])}" if kind.startswith("!") else _type(kind) if kind else ""
     memories = shell.memory.memories
-    limit = _limit(given.one("--limit"))
+    limit = _limit(given.get_single("--limit"))
     if given.text.strip():
         found = shell.memory.retriever.memories(given.text, limit, wanted)
     else:
@@ -85,15 +85,15 @@ def recall(shell: Shell, argument: str) -> CommandResult:
     stale = {hit.record.id for hit in found if memories.drifted(hit.record)}
     rows = tuple(_row(hit.record, owner, hit.record.id in stale) for hit, owner in zip(found, owners, strict=True))
     text = "≠ its file has changed since, or is gone." if stale else ""
-    return CommandResult(text=text, table=Table(columns=_COLUMNS, rows=rows, wide=3), data=data)
+    return CommandResult(text=text, table=Table(columns=_COLUMNS, rows=rows, wide_column=3), data=data)
 
 
 @remembers
 def forget(shell: Shell, argument: str) -> CommandResult:
     """Move memories and entries of the project knowledge to the archive; several of them only after a question."""
-    given = read(argument, switches=("--yes",))
+    given = parse_options(argument, switches=("--yes",))
     if not given.words:
-        return refuse(
+        return make_refusal(
             "Which entry? Write /memory forget ID, or several ids; /memory list and /memory recall show the ids"
         )
     entries, records = _named(shell, given.words)
@@ -110,7 +110,7 @@ def forget(shell: Shell, argument: str) -> CommandResult:
     for record in records:
         shell.memory.memories.forget(record.id)
     if len(ids) == 1:
-        what = f"{ids[0]} {code(bare_line(entries[0]) if entries else short(records[0]))}"
+        what = f"{ids[0]} {quote_code(bare_line(entries[0]) if entries else short(records[0]))}"
     back = "it back" if len(ids) == 1 else "them back" if not records else "them back, one by one"
     data = [entry_data(entry) for entry in gone]
     data += [record_data(record, owner) for record, owner in zip(records, owners, strict=True)]
@@ -123,13 +123,13 @@ def forget(shell: Shell, argument: str) -> CommandResult:
 @remembers
 def move(shell: Shell, argument: str) -> CommandResult:
     """Take a memory with its history to the other scope."""
-    words = read(argument).words
+    words = parse_options(argument).words
     if len(words) != 2:
-        return refuse("Move which memory, and where? Write /memory move ID project, or /memory move ID user")
+        return make_refusal("Move which memory, and where? Write /memory move ID project, or /memory move ID user")
     scope = _scope(words[1])
     record = shell.memory.memories.move(words[0], cast(Scope, scope))
     return CommandResult(
-        text=f"{short_id(record)} {code(short(record))} is {OWNERS[cast(Scope, scope)]} now.",
+        text=f"{short_id(record)} {quote_code(short(record))} is {OWNERS[cast(Scope, scope)]} now.",
         data={"memory": record_data(record, cast(Scope, scope))},
     )
 
@@ -138,7 +138,7 @@ def move(shell: Shell, argument: str) -> CommandResult:
 def count_all(shell: Shell, argument: str) -> CommandResult:
     """How many memories there are, of the project and of the person."""
     if argument:
-        return refuse("/memory count takes nothing")
+        return make_refusal("/memory count takes nothing")
     found = shell.memory.memories.count()
     total = sum(found.values())
     text = f"{format_count(total, 'memory')}: {found['project']:,} of the project, {found['user']:,} yours."
@@ -149,7 +149,7 @@ def count_all(shell: Shell, argument: str) -> CommandResult:
 def compact(shell: Shell, argument: str) -> CommandResult:
     """Move what has faded to the archive, and join what says the same."""
     if argument:
-        return refuse("/memory compact takes nothing")
+        return make_refusal("/memory compact takes nothing")
     done = shell.memory.memories.compact()
     data = msgspec.to_builtins(done)
     if not done.removed:
@@ -200,16 +200,16 @@ def _suggested(shell: Shell, argument: str) -> list[Suggestion]:
     ]
 
 
-def _preference(shell: Shell, given: Text) -> CommandResult:
+def _preference(shell: Shell, given: ParsedText) -> CommandResult:
     if "--example" in given.options:
         raise UsageError("A preference has no examples; write /prefs add TEXT --score N, from 0, never, to 10")
     words = given.options.get("--keyword", ())
-    importance = given.one("--importance")
+    importance = given.get_single("--importance")
     options = [
         *(("--keywords", ",".join(words)) if words else ()),
         *(("--importance", importance) if importance is not None else ()),
     ]
-    result = add_preference(shell, join([*options, "--", " ".join(given.text.split())]))
+    result = add_preference(shell, join_arguments([*options, "--", " ".join(given.text.split())]))
     data = cast(dict[str, Any], result.data)
     record = shell.memory.memories.find(data["preference"]["id"])
     kept = CommandResult(text=result.text, data={"action": data["action"], "memory": record_data(record, "user")})
@@ -239,14 +239,14 @@ def _type(name: str) -> str:
     wanted = name.strip().lower()
     found = wanted if wanted in TYPES else wanted.removesuffix("s")
     if found not in TYPES:
-        raise UsageError(f"There is no type {name!r} of memories; {nearest(wanted, TYPES)}")
+        raise UsageError(f"There is no type {name!r} of memories; {suggest_name(wanted, TYPES)}")
     return found
 
 
 def _limit(raw: str | None) -> int:
     if raw is None:
         return DEFAULT_LIMIT
-    value = as_number(raw, "--limit", low=-1, high=MAX_LIMIT)
+    value = parse_number(raw, "--limit", low=-1, high=MAX_LIMIT)
     if value != int(value):
         raise UsageError(f"--limit takes a whole number, or -1 for all, not {raw!r}")
     return int(value)
@@ -262,28 +262,30 @@ def _scope(name: str | None) -> Scope | None:
 
 def _remembered(done: Saved, owner: Scope) -> str:
     record, old = done.record, done.other
-    what = f"{short_id(record)}, a {record.kind}, {OWNERS[owner]}: {code(short(record))}."
+    what = f"{short_id(record)}, a {record.kind}, {OWNERS[owner]}: {quote_code(short(record))}."
     match done.action:
         case "merged":
             return f"Confirmed {what}"
         case "superseded" if old:
             return (
-                f"Remembered as {what} It takes the place of {short_id(old)} {code(short(old))}; "
+                f"Remembered as {what} It takes the place of {short_id(old)} {quote_code(short(old))}; "
                 f"`/memory history {short_id(record)}` shows both."
             )
         case "variant" | "replaced_variant" if old:
             gone = f" {short_id(done.outweighed)} gave way to it." if done.outweighed else ""
             return (
-                f"Kept as {what} Surer is {short_id(old)} {code(short(old))}, which holds; this is told as what other "
+                f"Kept as {what} Surer is {short_id(old)} {quote_code(short(old))}, which holds; "
+                "this is told as what other "
                 f"sources say.{gone}"
             )
         case "dropped" if old:
             return (
-                f"Not remembered: {short_id(old)} {code(short(old))} is surer, and three variants surer than this are "
+                f"Not remembered: {short_id(old)} {quote_code(short(old))} is surer, and three "
+                "variants surer than this are "
                 f"kept; `/memory history {short_id(old)}` shows them all."
             )
         case "kept_both" if old:
-            return f"Remembered as {what} Kept beside one like it: {short_id(old)} {code(short(old))}."
+            return f"Remembered as {what} Kept beside one like it: {short_id(old)} {quote_code(short(old))}."
         case _:
             return f"Remembered as {what}"
 
@@ -309,7 +311,7 @@ def _nothing(counts: dict[Scope, int], query: str) -> str:
     if not query:
         return f"No memory is of that type, of {format_count(total, 'memory')}."
     return (
-        f"No memory shares a word with {code(query)}, of {format_count(total, 'memory')}; `/memory "
+        f"No memory shares a word with {quote_code(query)}, of {format_count(total, 'memory')}; `/memory "
         "search` looks elsewhere."
     )
 
@@ -517,7 +519,7 @@ def _lines(text: str, fields: dict[str, _Field]) -> dict[str, tuple[int, list[st
             raise FormError(f"line {number} has no colon: {line!r}; what belongs to the line above is set in")
         field = fields.get(name.strip().lower())
         if field is None:
-            raise FormError(f"line {number} names no field: {name.strip()!r}; {nearest(name.strip(), fields)}")
+            raise FormError(f"line {number} names no field: {name.strip()!r}; {suggest_name(name.strip(), fields)}")
         if field.name in found:
             raise FormError(f"line {number} gives {field.name!r} again; line {found[field.name][0]} has it already")
         current = [value.strip()]
@@ -534,7 +536,7 @@ def _value(field: _Field, number: int, lines: list[str]) -> Any:
     if field.form == "list":
         return tuple(item for line in lines if (item := line.strip()))
     try:
-        return as_number(whole, field.name, low=0, high=1) if whole else None
+        return parse_number(whole, field.name, low=0, high=1) if whole else None
     except UserError as error:
         raise FormError(f"line {number}: {error}") from error
 
@@ -555,9 +557,9 @@ def reword(shell: Shell, record: MemoryRecord, text: str, *, options: bool) -> C
     options: some were given, which an entry of the project knowledge has and a memory has not.
     """
     if record.kind == "preference":
-        return refuse(f"{short_id(record)} is a preference; write /prefs update {short_id(record)} --item TEXT")
+        return make_refusal(f"{short_id(record)} is a preference; write /prefs update {short_id(record)} --item TEXT")
     if options:
-        return refuse("A memory has neither confidence nor examples to set; write /memory edit ID TEXT")
+        return make_refusal("A memory has neither confidence nor examples to set; write /memory edit ID TEXT")
     if not text.strip():
         return CommandResult(follow_up=EditText(text=record.content, then=lambda new: _from_editor(shell, record, new)))
     memories = shell.memory.memories
@@ -565,7 +567,7 @@ def reword(shell: Shell, record: MemoryRecord, text: str, *, options: bool) -> C
     store = memories.project if scope == "project" else memories.user
     new = store.update(record.id, content=shell.memory.redacted(text), provenance=by_user(shell))
     return CommandResult(
-        text=f"{short_id(new)} is now {code(short(new))}, {OWNERS[scope]}. `/memory undo` takes that back.",
+        text=f"{short_id(new)} is now {quote_code(short(new))}, {OWNERS[scope]}. `/memory undo` takes that back.",
         data={"memory": record_data(new, scope), "before": record_data(record, scope)},
     )
 
@@ -587,10 +589,10 @@ _OPTIONS = ("--confidence", "--example")
 @remembers
 def add(shell: Shell, argument: str) -> CommandResult:
     """Remember something because the person says so."""
-    given = read_text(argument, heads=1, valued=_OPTIONS)
+    given = parse_text(argument, heads=1, valued=_OPTIONS)
     if not given.heads:
         forms = ", ".join(f"{kind} {form}" for kind, form in FORMS.items())
-        return refuse(f"What kind of knowledge? Write /memory add with one of: {forms}")
+        return make_refusal(f"What kind of knowledge? Write /memory add with one of: {forms}")
     kind = kind_named(given.heads[0])
     draft = MemoryDraft(kind=kind, **fields_of(kind, given.text, is_path=_is_path(shell)), **_options(given))
     added = shell.memory.add(draft, by_user(shell))
@@ -607,9 +609,9 @@ def add(shell: Shell, argument: str) -> CommandResult:
 @remembers
 def edit(shell: Shell, argument: str) -> CommandResult:
     """Change an entry or a memory: to the text and the options given, or in the editor where there are none."""
-    given = read_text(argument, heads=1, valued=_OPTIONS)
+    given = parse_text(argument, heads=1, valued=_OPTIONS)
     if not given.heads:
-        return refuse("Which entry? Write /memory edit ID; /memory list shows the ids")
+        return make_refusal("Which entry? Write /memory edit ID; /memory list shows the ids")
     if record := memory_named(shell, given.heads[0]):
         return reword(shell, record, given.text, options=bool(given.options))
     entry = shell.memory.find(given.heads[0])
@@ -625,16 +627,16 @@ def edit(shell: Shell, argument: str) -> CommandResult:
 def undo(shell: Shell, argument: str) -> CommandResult:
     """Take the last change back; asked again, the one before it."""
     if argument:
-        return refuse("/memory undo takes nothing; it takes the last change back, asked again the one before it")
+        return make_refusal("/memory undo takes nothing; it takes the last change back, asked again the one before it")
     said = shell.memory.undo()
     return CommandResult(text=said, data={"undone": said})
 
 
-def _options(given: Text) -> dict[str, Any]:
+def _options(given: ParsedText) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    raw = given.one("--confidence")
+    raw = given.get_single("--confidence")
     if raw is not None:
-        found["confidence"] = as_number(raw, "--confidence", low=0, high=1)
+        found["confidence"] = parse_number(raw, "--confidence", low=0, high=1)
     if examples := given.options.get("--example"):
         found["examples"] = examples
     return found
@@ -670,7 +672,7 @@ def _update(shell: Shell, entry: MemoryRecord, changes: dict[str, Any]) -> Comma
     new = shell.memory.update(entry.id, **changes, provenance=by_user(shell))
     state = shell.memory.freshness((new,))[new.id]
     return CommandResult(
-        text=f"{new.id} is now {code(new.line)}, {new.confidence:.0%} sure. `/memory undo` takes that back.",
+        text=f"{new.id} is now {quote_code(new.line)}, {new.confidence:.0%} sure. `/memory undo` takes that back.",
         data={"entry": entry_data(new, state), "before": entry_data(entry)},
     )
 
@@ -684,7 +686,7 @@ def _added(added: Saved) -> str:
     came = "Back from the archive as" if added.action == "restored" else "Remembered as"
     text = f"{came} {entry.id}: {held}"
     if added.beside:
-        others = ", ".join(f"{other.id} {code(other.solution)}" for other in added.beside[:3])
+        others = ", ".join(f"{other.id} {quote_code(other.solution)}" for other in added.beside[:3])
         text += f" Kept beside {'another solution' if len(added.beside) == 1 else 'other solutions'}: {others}."
     return text
 
@@ -692,8 +694,8 @@ def _added(added: Saved) -> str:
 def _held(entry: MemoryRecord) -> str:
     """The entry as it was understood, so that a slip is seen at once."""
     bare = msgspec.structs.replace(entry, context="")
-    where = "" if entry.kind != "rule" else f", for {code(entry.context)}" if _is_bound(entry) else ", everywhere"
-    return f"{code(bare.line)}{where}."
+    where = "" if entry.kind != "rule" else f", for {quote_code(entry.context)}" if _is_bound(entry) else ", everywhere"
+    return f"{quote_code(bare.line)}{where}."
 
 
 def _is_bound(entry: MemoryRecord) -> bool:

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import structs
 from msgspec.structs import replace
 
-from clio.commands.arguments import nearest
-from clio.commands.command import CommandResult, Handler, Shell, Suggest, Suggestion, SuggestWord, Table, refuse
-from clio.commands.session_table import title_of
+from clio.commands.arguments import suggest_name
+from clio.commands.command import CommandResult, Handler, Shell, Suggest, Suggestion, SuggestWord, Table, make_refusal
+from clio.commands.session_table import format_title
 from clio.errors import ClioError, UsageError
 from clio.memory.store.record import KINDS, Freshness, Kind, Knowledge, MemoryRecord, Note, Provenance
 from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
@@ -65,7 +65,7 @@ def kind_named(word: str) -> Kind:
             return kind
     if wanted in _SECTIONS:
         return _SECTIONS[wanted]
-    raise UsageError(f"There is no kind {word!r} of project knowledge; {nearest(wanted, KINDS)}")
+    raise UsageError(f"There is no kind {word!r} of project knowledge; {suggest_name(wanted, KINDS)}")
 
 
 def entry_table(
@@ -88,8 +88,13 @@ def entry_table(
     ]
     columns = ("id", "kind", "what", "sure", "age", *(["by"] if shared else []), "")
     if with_kind:
-        return Table(columns=columns, rows=tuple(rows), wide=2, cut=True)
-    return Table(columns=columns[:1] + columns[2:], rows=tuple(row[:1] + row[2:] for row in rows), wide=1, cut=True)
+        return Table(columns=columns, rows=tuple(rows), wide_column=2, is_truncated=True)
+    return Table(
+        columns=columns[:1] + columns[2:],
+        rows=tuple(row[:1] + row[2:] for row in rows),
+        wide_column=1,
+        is_truncated=True,
+    )
 
 
 def legend(states: Iterable[Freshness]) -> str:
@@ -161,7 +166,7 @@ def session_words(shell: Shell, session_id: str) -> str:
     info: SessionInfo | None = next((info for info in shell.store.list() if info.id == session_id), None)
     if info is None:
         return f"{session_id}, which is no longer stored"
-    return f"{title_of(info)} ({date(info.created_at)}), {info.id}"
+    return f"{format_title(info)} ({date(info.created_at)}), {info.id}"
 
 
 _MAX_SUGGESTED, _NOTE_CHARS = 60, 200
@@ -173,7 +178,7 @@ def remembers(handler: Handler) -> Handler:
 
     @wraps(handler)
     def guarded(shell: Shell, argument: str) -> CommandResult:
-        return refuse(_OFF) if shell.config.incognito else handler(shell, argument)
+        return make_refusal(_OFF) if shell.config.incognito else handler(shell, argument)
 
     return guarded
 

@@ -7,7 +7,7 @@ from typing import cast
 
 import msgspec
 
-from clio.commands.arguments import Given, nearest, read
+from clio.commands.arguments import ParsedArguments, parse_options, suggest_name
 from clio.commands.command import (
     Command,
     CommandResult,
@@ -16,9 +16,9 @@ from clio.commands.command import (
     Shell,
     Suggestion,
     Table,
-    Track,
-    code,
-    refuse,
+    WorkControl,
+    make_refusal,
+    quote_code,
 )
 from clio.commands.memory.memory_text import (
     entry_data,
@@ -86,13 +86,15 @@ _NAMES = {
 @remembers
 def export(shell: Shell, argument: str) -> CommandResult:
     """Everything that was learned, secrets replaced: into a file, or shown."""
-    given = read(argument, switches=("--force",), valued=("--what",))
+    given = parse_options(argument, switches=("--force",), valued=("--what",))
     if len(given.words) > 1:
-        return refuse(f"/memory export takes one path, not {given.text!r}; put quotes around one with blanks in it")
+        return make_refusal(
+            f"/memory export takes one path, not {given.text!r}; put quotes around one with blanks in it"
+        )
     path = Path(given.words[0]).expanduser() if given.words and given.words[0] != SHOWN else None
     what = _what(given.options.get("--what"), path)
     if path is not None and (reason := _unwritable(path, force="--force" in given.options)):
-        return refuse(reason)
+        return make_refusal(reason)
     shell.memory.knowledge()  # refuses where memory is off
     data, counts = _written(shell, what)
     if path is None:
@@ -100,14 +102,14 @@ def export(shell: Shell, argument: str) -> CommandResult:
     try:
         write_atomic(path, data)
     except OSError as error:
-        return refuse(f"{str(path)!r} cannot be written ({error.strerror}); name a place you may write to")
+        return make_refusal(f"{str(path)!r} cannot be written ({error.strerror}); name a place you may write to")
     if what == ("knowledge",):
         number = counts.get("knowledge", 0)
         told, more = format_count(number, "entry"), {"entries": number}
     else:
         told, more = in_words(counts) or "nothing, since nothing was learned yet", {"counts": counts}
     return CommandResult(
-        text=f"Wrote {code(str(path))} ({format_bytes(len(data))}): {told}.",
+        text=f"Wrote {quote_code(str(path))} ({format_bytes(len(data))}): {told}.",
         data={"path": str(path), "bytes": len(data)} | more,
     )
 
@@ -146,7 +148,7 @@ def _what(name: str | None, path: Path | None) -> tuple[Section, ...]:
     for section in SECTIONS:
         if wanted == section:
             return (section,)
-    raise UsageError(f"There is no part {name!r} to export; {nearest(wanted, WHAT)}")
+    raise UsageError(f"There is no part {name!r} to export; {suggest_name(wanted, WHAT)}")
 
 
 def _unwritable(path: Path, *, force: bool) -> str:
@@ -169,9 +171,9 @@ def import_(shell: Shell, argument: str) -> CommandResult:
 
     Nobody at this clio has said them: where the file names no one, the model has.
     """
-    given = read(argument, switches=("--dry-run",), valued=("--scope",))
+    given = parse_options(argument, switches=("--dry-run",), valued=("--scope",))
     if len(given.words) != 1:
-        return refuse("Which file? Write /memory import PATH; quotes go around a path with blanks in it")
+        return make_refusal("Which file? Write /memory import PATH; quotes go around a path with blanks in it")
     path, scope, dry_run = Path(given.words[0]).expanduser(), _scope(given), "--dry-run" in given.options
     shell.memory.knowledge()  # refuses where memory is off
     data = _data_of(path)
@@ -179,16 +181,16 @@ def import_(shell: Shell, argument: str) -> CommandResult:
         bundle = decode_bundle(data, path)
         return _long(lambda track: _bundle(shell, path, bundle, scope, dry_run=dry_run, track=track))
     if scope == "user":
-        return refuse(f"{str(path)!r} is an ltm.json, and all of it is the project's; leave out --scope user")
+        return make_refusal(f"{str(path)!r} is an ltm.json, and all of it is the project's; leave out --scope user")
     return _long(lambda track: _knowledge(shell, path, data, dry_run=dry_run, track=track))
 
 
-def _long(work: Callable[[Track], CommandResult]) -> CommandResult:
+def _long(work: Callable[[WorkControl], CommandResult]) -> CommandResult:
     return CommandResult(follow_up=LongWork(label="importing", work=work))
 
 
 def _bundle(
-    shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: Track
+    shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: WorkControl
 ) -> CommandResult:
     taken = _take(shell, path, bundle, scope, dry_run=dry_run, track=track)
     data = {
@@ -198,15 +200,15 @@ def _bundle(
     }
     if not taken:
         whose = "" if scope is None else f" of the {scope}'s"
-        return CommandResult(text=f"There is nothing{whose} in {code(str(path))}.", data=data)
+        return CommandResult(text=f"There is nothing{whose} in {quote_code(str(path))}.", data=data)
     changes = sum(one.changes for one in taken)
     head = bundle.head
-    origin = f", written {format_stored_time('%Y-%m-%d', head.at)} in {code(head.project or '?')}"
+    origin = f", written {format_stored_time('%Y-%m-%d', head.at)} in {quote_code(head.project or '?')}"
     verb = "Would change" if dry_run else "Changed"
-    text = f"{verb} {format_count(changes, 'thing')} from {code(str(path))}{origin if head.at else ''}."
+    text = f"{verb} {format_count(changes, 'thing')} from {quote_code(str(path))}{origin if head.at else ''}."
     if not changes:
         nothing = "Nothing would change" if dry_run else "Nothing changed"
-        text = f"{nothing}: all of {code(str(path))} is known, or stays as it is here."
+        text = f"{nothing}: all of {quote_code(str(path))} is known, or stays as it is here."
     tastes = sum(one.changes for one in taken if one.section == "memories" and one.scope == "user")
     if tastes and (rules := _rules(bundle, scope)):
         text += (
@@ -221,7 +223,7 @@ def _bundle(
     return CommandResult(text=text, table=_import_table(taken), data=data)
 
 
-def _knowledge(shell: Shell, path: Path, data: bytes, *, dry_run: bool, track: Track) -> CommandResult:
+def _knowledge(shell: Shell, path: Path, data: bytes, *, dry_run: bool, track: WorkControl) -> CommandResult:
     text = data.decode("utf-8-sig", "replace")
     read_foreign(text)
     part = KnowledgePart(ltm=msgspec.Raw(text.encode("utf-8", "replace")))
@@ -231,14 +233,14 @@ def _knowledge(shell: Shell, path: Path, data: bytes, *, dry_run: bool, track: T
     undo = " `/memory undo` takes that back." if one.changes and not dry_run else ""
     would = "It would be from" if dry_run else "From"
     return CommandResult(
-        text=f"{would} {code(str(path))}: {', '.join(parts)}.{undo}",
+        text=f"{would} {quote_code(str(path))}: {', '.join(parts)}.{undo}",
         data={"path": str(path), "added": one.new, "confirmed": one.changed, "skipped": one.known}
         | ({"dry_run": True} if dry_run else {}),
     )
 
 
 def _take(
-    shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: Track
+    shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: WorkControl
 ) -> tuple[Taken, ...]:
     places = places_of(shell)
     return take_in(
@@ -251,8 +253,8 @@ def _take(
         name=path.name,
         scope=scope,
         dry_run=dry_run,
-        stop=track.stop,
-        tell=track.tell,
+        stop=track.is_stopped,
+        tell=track.report_progress,
     )
 
 
@@ -277,7 +279,7 @@ def _is_rule(record: MemoryRecord) -> bool:
     )
 
 
-def _scope(given: Given) -> Scope | None:
+def _scope(given: ParsedArguments) -> Scope | None:
     name = given.options.get("--scope")
     if name is None:
         return None
@@ -313,16 +315,16 @@ _STAYS = {"user": "scenarios.yaml and config.yaml", "styles": "the style files y
 @remembers
 def wipe(shell: Shell, argument: str) -> CommandResult:
     """Show what would go, and delete it once the person has typed whose it is."""
-    given = read(argument, switches=("--yes", "--dry-run", "--sessions"), valued=("--scope",))
+    given = parse_options(argument, switches=("--yes", "--dry-run", "--sessions"), valued=("--scope",))
     named = given.options.get("--scope") or (given.words[0] if given.words else None)
     if named is None or len(given.words) > ("--scope" not in given.options):
-        return refuse(
+        return make_refusal(
             f"Wipe what? Write /memory wipe --scope {'|'.join(WIPE_CHOICES)}; it shows what would go, and asks"
         )
     scope, scopes = _scopes(named)
     with_sessions = "--sessions" in given.options
     if with_sessions and "project" not in scopes:
-        return refuse("Sessions are the project's: --sessions goes with --scope project or all")
+        return make_refusal("Sessions are the project's: --sessions goes with --scope project or all")
     shell.memory.knowledge()  # refuses where memory is off
     hoards = hoards_of(places_of(shell), scopes)
     doomed = survey(places_of(shell), hoards)
@@ -346,7 +348,7 @@ def wipe(shell: Shell, argument: str) -> CommandResult:
             text=f"This goes for good, without an undo. {stays} `/memory export all.json` keeps a copy.",
             table=_wipe_table(shell, doomed, sessions),
             data=data,
-            follow_up=Confirm(question="Delete all of it for good?", then=then, word=scope),
+            follow_up=Confirm(question="Delete all of it for good?", then=then, required_word=scope),
         )
     table = _wipe_table(shell, doomed, sessions)
     gone, left = _delete_sessions(shell, sessions)
@@ -366,7 +368,7 @@ def _scopes(name: str) -> tuple[str, tuple[WipeScope, ...]]:
     for scope in WIPE_SCOPES:
         if wanted == scope:
             return wanted, (scope,)
-    raise UsageError(f"There is no scope {name!r} to wipe; {nearest(wanted, WIPE_CHOICES)}")
+    raise UsageError(f"There is no scope {name!r} to wipe; {suggest_name(wanted, WIPE_CHOICES)}")
 
 
 def _stays(scopes: Sequence[WipeScope], *, with_sessions: bool) -> str:
@@ -422,7 +424,7 @@ def _still_running(shell: Shell, left: int) -> str:
     others = sum(info.running for info in shell.store.list() if info.id != shell.session.id)
     parts = [f" {format_count(left, 'session is', 'sessions are')} open and stay."] if left else []
     if shell.session.messages:
-        parts.append(f" This conversation keeps what it was given; {code('/session new')} starts without it.")
+        parts.append(f" This conversation keeps what it was given; {quote_code('/session new')} starts without it.")
     if others:
         parts.append(
             f" {format_count(others, 'other conversation is', 'other conversations are')} open here and keep theirs."
@@ -503,12 +505,12 @@ _WORDS = {
 @remembers
 def share(shell: Shell, argument: str) -> CommandResult:
     """How sharing stands, or a change of it."""
-    given = read(argument, switches=("--yes", "--gitignore"), valued=("--days",))
+    given = parse_options(argument, switches=("--yes", "--gitignore"), valued=("--days",))
     word = given.words[0].lower() if given.words else "status"
     if word not in _WORDS or len(given.words) > 1:
-        return refuse(f"/memory share takes one of {', '.join(_WORDS)}, not {given.text!r}")
+        return make_refusal(f"/memory share takes one of {', '.join(_WORDS)}, not {given.text!r}")
     if "--gitignore" in given.options and word not in ("on", "status"):
-        return refuse("--gitignore goes with /memory share on")
+        return make_refusal("--gitignore goes with /memory share on")
     match word:
         case "on":
             return _on(shell, agreed="--yes" in given.options, gitignore="--gitignore" in given.options)
@@ -541,7 +543,7 @@ def _on(shell: Shell, *, agreed: bool, gitignore: bool) -> CommandResult:
     added = sharing.let_git_see() if gitignore else ()
     status = sharing.status()
     parts = [f"{format_count(number, 'entry')} now lie in `{_FOLDER}/`, {len(status.shared):,} with those of others."]
-    parts += [f"Added to {code(rule.file)}: {', '.join(map(code, rule.lines))}." for rule in added]
+    parts += [f"Added to {quote_code(rule.file)}: {', '.join(map(quote_code, rule.lines))}." for rule in added]
     parts += [_rule(status.rule)] if status.rule else []
     parts.append(_commit(shell, status))
     data = {"on": True, "shared": number, "added": msgspec.to_builtins(added), **_share_data(status)}
@@ -593,13 +595,15 @@ def _status(shell: Shell) -> CommandResult:
         )
         return CommandResult(text=text, data=_share_data(status))
     by = ", ".join(f"{name or 'unnamed'} {number:,}" for name, number in status.by.items())
-    parts = [f"{format_count(len(status.shared), 'entry')} shared in `{_FOLDER}/`{f' (by {code(by)})' if by else ''}."]
+    parts = [
+        f"{format_count(len(status.shared), 'entry')} shared in `{_FOLDER}/`{f' (by {quote_code(by)})' if by else ''}."
+    ]
     if status.private:
         parts.append(f"{format_count(len(status.private), 'entry')} only you have; `/memory share on` shares them.")
     parts += [_listed(status.rivals, "said otherwise by somebody else; `/memory forget ID` of one settles it")]
     parts += [_listed(status.late, "changed while somebody forgot it; `/memory add` in those words brings it back")]
     if status.problems:
-        rows = [f"- {code(f'{one.path}: {one.why}')}" for one in status.problems[:_PROBLEMS_SHOWN]]
+        rows = [f"- {quote_code(f'{one.path}: {one.why}')}" for one in status.problems[:_PROBLEMS_SHOWN]]
         parts.append("\n".join([f"\n{format_count(len(status.problems), 'file')} left out:\n", *rows, ""]))
     if status.emptied:
         parts.append(
@@ -613,18 +617,21 @@ def _status(shell: Shell) -> CommandResult:
 def _listed(entries: tuple[MemoryRecord, ...], what: str) -> str:
     if not entries:
         return ""
-    rows = [f"- {code(f'{entry.id} {entry.content} ({entry.by})')}" for entry in entries[:_SHOWN]]
+    rows = [f"- {quote_code(f'{entry.id} {entry.content} ({entry.by})')}" for entry in entries[:_SHOWN]]
     return "\n".join([f"\n{format_count(len(entries), 'entry')} {what}:\n", *rows, ""])
 
 
 def _rule(rule: Rule) -> str:
-    lines = ", ".join(map(code, rule.lines))
+    lines = ", ".join(map(quote_code, rule.lines))
     begin = (
-        f"git does not see it: {code(rule.pattern)} in {code(rule.where)} leaves it out"
+        f"git does not see it: {quote_code(rule.pattern)} in {quote_code(rule.where)} leaves it out"
         if rule.where
         else f"git sees what is yours alone in `{FOLDER_NAME}/`, too"
     )
-    return f"{begin}. Put these lines at the end of {code(rule.file)}, or `/memory share on --gitignore` does: {lines}."
+    return (
+        f"{begin}. Put these lines at the end of {quote_code(rule.file)}, or `/memory share on "
+        f"--gitignore` does: {lines}."
+    )
 
 
 def _commit(shell: Shell, status: Status) -> str:
@@ -632,7 +639,7 @@ def _commit(shell: Shell, status: Status) -> str:
         return ""
     files = format_count(status.uncommitted, "file is", "files are")
     ignoring = " .gitignore" if (shell.loaded.main_project / ".gitignore").exists() else ""
-    return f"{files} not committed: {code(f'git add {FOLDER_NAME}{ignoring}')}, then commit."
+    return f"{files} not committed: {quote_code(f'git add {FOLDER_NAME}{ignoring}')}, then commit."
 
 
 def _share_data(status: Status) -> dict[str, object]:

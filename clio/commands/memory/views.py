@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from clio.commands.arguments import nearest, read, read_text
-from clio.commands.command import Command, CommandResult, Shell, Suggestion, Table, code, refuse
+from clio.commands.arguments import parse_options, parse_text, suggest_name
+from clio.commands.command import Command, CommandResult, Shell, Suggestion, Table, make_refusal, quote_code
 from clio.commands.memory.edits import suggest_memories
 from clio.commands.memory.memory_text import (
     PLURALS,
@@ -54,9 +54,9 @@ FOUND = 20
 @names_repository
 def show_list(shell: Shell, argument: str) -> CommandResult:
     """The project knowledge, kind by kind."""
-    given = read(argument, switches=("--all",))
+    given = parse_options(argument, switches=("--all",))
     if len(given.words) > 1:
-        return refuse(f"/memory list takes one kind, not {given.text!r}; see /help memory")
+        return make_refusal(f"/memory list takes one kind, not {given.text!r}; see /help memory")
     if given.words and given.words[0].lower() in _ARCHIVE:
         return _archive(shell, everything="--all" in given.options)
     kind = kind_named(given.words[0]) if given.words else None
@@ -88,14 +88,14 @@ def show_list(shell: Shell, argument: str) -> CommandResult:
 @names_repository
 def search(shell: Shell, argument: str) -> CommandResult:
     """Entries and notes that share a word with the query, the best first."""
-    query = read_text(argument).text.strip()
+    query = parse_text(argument).text.strip()
     if not query:
-        return refuse("Search for what? Write /memory search WORDS; /session search looks at what was said")
+        return make_refusal("Search for what? Write /memory search WORDS; /session search looks at what was said")
     hits = shell.memory.search(query, FOUND)
     data = {"query": query, "hits": [_hit_data(hit) for hit in hits]}
     said = f"`/session search {' '.join(query.replace('`', ' ').split())}` looks at what was said."
     if not hits:
-        return CommandResult(text=f"No entry and no note shares a word with {code(query)}. {said}", data=data)
+        return CommandResult(text=f"No entry and no note shares a word with {quote_code(query)}. {said}", data=data)
     return CommandResult(text=f"The best first. {said}", table=_hit_table(query, hits), data=data)
 
 
@@ -103,9 +103,9 @@ def search(shell: Shell, argument: str) -> CommandResult:
 @names_repository
 def show(shell: Shell, argument: str) -> CommandResult:
     """Everything that is known about one entry."""
-    wanted = read(argument).words
+    wanted = parse_options(argument).words
     if len(wanted) != 1:
-        return refuse("Which entry? Write /memory show ID; /memory list shows the ids")
+        return make_refusal("Which entry? Write /memory show ID; /memory list shows the ids")
     memory = shell.memory
     entry = memory.find(wanted[0])
     memory.use((entry.id,))
@@ -130,7 +130,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
         "beside": [entry_data(other) for other in others],
         "archived": [entry_data(former) for former in before],
     }
-    table = Table(columns=(entry.id, entry.kind), rows=tuple(rows), wide=1)
+    table = Table(columns=(entry.id, entry.kind), rows=tuple(rows), wide_column=1)
     return CommandResult(table=table, data=data)
 
 
@@ -180,7 +180,7 @@ def _hit_table(query: str, hits: Sequence[Hit]) -> Table:
     rows = tuple(
         (hit.id or short_key(hit.key), hit.kind, around(hit.text, query), short_age(now, hit.timestamp)) for hit in hits
     )
-    return Table(columns=("id", "kind", "what", "age"), rows=rows, wide=2)
+    return Table(columns=("id", "kind", "what", "age"), rows=rows, wide_column=2)
 
 
 def _hit_data(hit: Hit) -> dict[str, Any]:
@@ -233,7 +233,7 @@ _STATES = {"fresh": "unchanged", "drifted": "changed", "gone": "gone", "unbound"
 def stats(shell: Shell, argument: str) -> CommandResult:
     """The project knowledge in numbers and small bars."""
     if argument:
-        return refuse("/memory stats takes nothing")
+        return make_refusal("/memory stats takes nothing")
     found = shell.memory.ltm_stats()
     notes = len(shell.memory.list_notes())
     data = msgspec.to_builtins(found) | {"notes": notes}
@@ -246,7 +246,7 @@ def stats(shell: Shell, argument: str) -> CommandResult:
     if found.last_pruned:
         text += f" Last pruned {date(found.last_pruned)}."
     rows = tuple(_stat_rows(found)) if found.total else ()
-    table = Table(columns=("", "", "", ""), rows=rows, wide=3) if rows else None
+    table = Table(columns=("", "", "", ""), rows=rows, wide_column=3) if rows else None
     return CommandResult(text=text, table=table, data=data)
 
 
@@ -254,7 +254,7 @@ def stats(shell: Shell, argument: str) -> CommandResult:
 def why(shell: Shell, argument: str) -> CommandResult:
     """What memory gave the model in the last turn, why, and what its limits left out."""
     if argument:
-        return refuse("/memory why takes nothing; it shows what the last turn was given")
+        return make_refusal("/memory why takes nothing; it shows what the last turn was given")
     report = shell.memory.last_turn()
     if report is not None:
         return _last_turn(report)
@@ -280,7 +280,7 @@ def why(shell: Shell, argument: str) -> CommandResult:
         for one in given
         for item in one.items
     )
-    table = Table(columns=("id", "what", "why", "age", "tokens"), rows=rows, wide=1, cut=True)
+    table = Table(columns=("id", "what", "why", "age", "tokens"), rows=rows, wide_column=1, is_truncated=True)
     return CommandResult(text=begins + "\n".join(f"- {_account(shell, one)}" for one in given), table=table, data=data)
 
 
@@ -290,12 +290,12 @@ def _last_turn(report: WhyReport) -> CommandResult:
     asked = f"“{report.question}”" if report.question else "the last turn"
     work = f", taken for {report.scenario}" if report.scenario else ""
     if not report.items:
-        return CommandResult(text=f"Memory gave the model nothing for {code(asked)}{work}.", data=data)
+        return CommandResult(text=f"Memory gave the model nothing for {quote_code(asked)}{work}.", data=data)
     inside = [item for item in report.items if item.included]
     cut = sum(item.count for item in report.items if not item.included)
     left = f"; {cut:,} left out by limits" if cut else ""
     tokens = sum(item.tokens for item in inside)
-    text = f"For {code(asked)}{work}: {format_count(len(inside), 'item')}, about {tokens:,} tokens{left}."
+    text = f"For {quote_code(asked)}{work}: {format_count(len(inside), 'item')}, about {tokens:,} tokens{left}."
     rows = tuple(
         (
             item.source if item.included else f"{item.source}, cut",
@@ -309,7 +309,7 @@ def _last_turn(report: WhyReport) -> CommandResult:
     )
     return CommandResult(
         text=text,
-        table=Table(columns=("from", "id", "what · why", "score", "age", "tokens"), rows=rows, wide=2),
+        table=Table(columns=("from", "id", "what · why", "score", "age", "tokens"), rows=rows, wide_column=2),
         data=data,
     )
 
@@ -356,7 +356,7 @@ def _account(shell: Shell, one: "Injected") -> str:
     used = sum(item.tokens for item in one.items)
     left = f"; {one.left_out:,} left out" if one.left_out else ""
     cap = f"{used:,} of at most {one.fragment.cap_tokens:,} tokens"
-    return f"{code(one.fragment.name)} from {code(source)}: {one.fragment.reason}, {cap}{left}."
+    return f"{quote_code(one.fragment.name)} from {quote_code(source)}: {one.fragment.reason}, {cap}{left}."
 
 
 def _injected_data(one: "Injected") -> dict[str, Any]:
@@ -393,9 +393,9 @@ _ENDED = {
 @names_repository
 def history(shell: Shell, argument: str) -> CommandResult:
     """Everything a memory or an entry ever said, with what it replaced and what replaced it, the newest first."""
-    words = read(argument).words
+    words = parse_options(argument).words
     if len(words) != 1:
-        return refuse("Which memory? Write /memory history ID; /memory recall and /memory list show the ids")
+        return make_refusal("Which memory? Write /memory history ID; /memory recall and /memory list show the ids")
     if words[0][1:2] == "-":
         return _entry_history(shell, words[0])
     found = _newest_first(shell.memory.memories.versions(words[0]))
@@ -416,9 +416,9 @@ def history(shell: Shell, argument: str) -> CommandResult:
 @names_repository
 def changes(shell: Shell, argument: str) -> CommandResult:
     """What was learned, changed, superseded, archived and restored since a time, the newest first."""
-    given = read(argument, switches=("--all",), valued=("--since", "--kind"))
+    given = parse_options(argument, switches=("--all",), valued=("--since", "--kind"))
     if given.words:
-        return refuse(f"/memory changes takes only options, not {given.text!r}; see /help memory")
+        return make_refusal(f"/memory changes takes only options, not {given.text!r}; see /help memory")
     since = parse_when(given.options.get("--since", _SINCE), time.time(), starts=True)
     wanted = _wanted(given.options.get("--kind"))
     memory = shell.memory
@@ -433,7 +433,7 @@ def changes(shell: Shell, argument: str) -> CommandResult:
     text += f", {len(shown)} shown; `--all` shows all." if len(shown) < len(found) else "."
     rows = tuple(_change_row(one) for one in shown)
     columns = ("when", "", "id", "what", "said by")
-    return CommandResult(text=text, table=Table(columns=columns, rows=rows, wide=3), data=data)
+    return CommandResult(text=text, table=Table(columns=columns, rows=rows, wide_column=3), data=data)
 
 
 def _entry_history(shell: Shell, typed: str) -> CommandResult:
@@ -450,7 +450,7 @@ def _entry_history(shell: Shell, typed: str) -> CommandResult:
 
 
 def _table(rows: tuple[tuple[str, ...], ...]) -> Table:
-    return Table(columns=("id", "what", "since", "", "said by"), rows=rows, wide=1)
+    return Table(columns=("id", "what", "since", "", "said by"), rows=rows, wide_column=1)
 
 
 def _newest_first(versions: Sequence[Any]) -> list[Any]:
@@ -491,7 +491,7 @@ def _wanted(name: str | None) -> str:
     singular = {plural: kind for kind, plural in PLURALS.items()} | {f"{kind}s": kind for kind in TYPES}
     found = singular.get(wanted, wanted)
     if found not in known:
-        raise UsageError(f"There is no kind {name!r} of changes; {nearest(wanted, known)}")
+        raise UsageError(f"There is no kind {name!r} of changes; {suggest_name(wanted, known)}")
     return found
 
 

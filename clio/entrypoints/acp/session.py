@@ -19,31 +19,31 @@ from clio.commands.command import (
     Choose,
     CommandResult,
     Confirm,
+    ConsolidateNow,
+    ExpandCommand,
     ExportSession,
     FollowUp,
-    GitWork,
+    GitTask,
     GrantTrust,
     LoadWindow,
     LongWork,
-    MakeMeaning,
-    MakePrompt,
     NewSession,
     Prefill,
     ReviewPlan,
+    RunExpandedCommand,
     RunPrompt,
     SetApproval,
     SetModel,
     Shell,
-    SleepNow,
     SwitchSession,
     Table,
-    Track,
     WaitFor,
+    WorkControl,
     is_command,
 )
 from clio.commands.git_commands import describe_branch
-from clio.commands.plan_commands import to_markdown
-from clio.commands.registry import COMMANDS, added, run_command
+from clio.commands.plan_commands import format_todos_as_markdown
+from clio.commands.registry import COMMANDS, list_added_commands, run_command
 from clio.config.schema import ApprovalMode
 from clio.config.trust import trust_project
 from clio.context.message_parts import Shelf, write_mention
@@ -73,7 +73,7 @@ from clio.security.approval import Answer, ApprovalRequest
 from clio.sessions.state import find_first_words
 from clio.text.formatting import MICROS_PER_DOLLAR
 from clio.ui.safe_text import clean, clean_line, spell_out, spell_out_line
-from clio.ui.tables import bar_rows
+from clio.ui.tables import render_bar
 
 if TYPE_CHECKING:
     from acp.schema import (
@@ -342,7 +342,7 @@ _BAR_WIDTH = 60
 
 def offered(shell: Shell) -> Iterator[tuple[str, str, str]]:
     """The commands that work in an editor: name, summary, and a hint on the argument."""
-    for command in (*COMMANDS, *added(shell)):
+    for command in (*COMMANDS, *list_added_commands(shell)):
         if command.name not in _TERMINAL_ONLY:
             yield command.name, command.summary, command.argument or " | ".join(sub.name for sub in command.subcommands)
 
@@ -351,7 +351,7 @@ def markdown(result: CommandResult) -> str:
     """A command's result as Markdown, in the order in which a conversation shows it."""
     parts: list[str] = []
     if result.bar is not None:
-        rows = ["".join(piece for piece, _ in row) for row in bar_rows(result.bar, _BAR_WIDTH)]
+        rows = ["".join(piece for piece, _ in row) for row in render_bar(result.bar, _BAR_WIDTH)]
         parts.append(fenced(clean("\n".join([result.bar.title, *rows]))))
     if result.text:
         parts.append(clean(result.text))
@@ -362,7 +362,7 @@ def markdown(result: CommandResult) -> str:
     if result.table is not None:
         parts.append(_table(result.table))
     if result.todos:
-        parts.append(clean(to_markdown(result.todos)).rstrip())
+        parts.append(clean(format_todos_as_markdown(result.todos)).rstrip())
     return "\n\n".join(part for part in parts if part)
 
 
@@ -559,7 +559,7 @@ class EditorSession:
             self.tell()
             self._tell_commands()
 
-    async def _turn(self, words: str, make: MakeMeaning | None = None) -> Stop:
+    async def _turn(self, words: str, make: ExpandCommand | None = None) -> Stop:
         """Run one turn. make: expands a custom command. Raises ClioError if the turn failed."""
         self._listener.begin_turn()
         finished = await self.app.run_turn(words, make)
@@ -589,7 +589,7 @@ class EditorSession:
         modes = dict.fromkeys((planning.before, "ask", "edits"))
         options: list[tuple[str, str, Kind]] = [(mode, f"Carry it out, mode {mode}", "allow_once") for mode in modes]
         options.append(("no", "Keep planning", "reject_once"))
-        shown = Shown(text=to_markdown(self.app.session.todos))
+        shown = Shown(text=format_todos_as_markdown(self.app.session.todos))
         chosen = await self._desk.choose("Carry out this plan?", options, kind="switch_mode", shown=shown)
         for mode in modes:
             if mode == chosen:
@@ -620,7 +620,7 @@ class EditorSession:
         match step:
             case RunPrompt(text=text):
                 return await self._turn(text)
-            case MakePrompt(said=said, make=make):
+            case RunExpandedCommand(line=said, expand=make):
                 return await self._turn(said, make)
             case ReviewPlan():
                 words = await self._review()
@@ -633,21 +633,21 @@ class EditorSession:
                 listener.note(f"{app.provider.model} at {app.provider.name} answers from now on")
             case SetApproval(mode=mode):
                 app.planning.set_mode(mode)
-            case Confirm(question=question, then=then, word=word):
+            case Confirm(question=question, then=then, required_word=word):
                 return await self._confirm(question, then, typed=bool(word))
             case ExportSession(path=path):
                 place = path if path == "-" else str(app.project / path)
                 self._show(await asyncio.to_thread(export, app, structs.replace(step, path=place)))
-            case SleepNow():
+            case ConsolidateNow():
                 self._show(await self._work(work_of(app, step)))
             case LongWork():
                 self._show(await self._work(step))
-            case WaitFor(saying=saying, work=work):
+            case WaitFor(label=saying, work=work):
                 listener.note(f"{saying} …")
                 result = await work()
                 self._show(result)
                 return "end_turn" if result.follow_up is None else await self._follow(result.follow_up)
-            case GitWork(kind="pr", words=base, file=file):
+            case GitTask(kind="pr", instructions=base, file=file):
                 self._show(await describe_branch(app, base, file))
             case GrantTrust():
                 trust_project(app.loaded)
@@ -679,7 +679,7 @@ class EditorSession:
 
         stand: Stand = "failed"
         try:
-            result = await asyncio.to_thread(step.work, Track(stop=stopped.is_set, tell=tell))
+            result = await asyncio.to_thread(step.work, WorkControl(is_stopped=stopped.is_set, report_progress=tell))
             stand = "completed"
             return result
         finally:

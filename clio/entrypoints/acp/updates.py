@@ -34,7 +34,7 @@ from clio.sessions.state import Todo, TodoStatus
 from clio.text.formatting import format_code_block
 from clio.text.json_data import decode_json
 from clio.tools.files.diff import text_lines
-from clio.ui.safe_text import Cleaner, clean, clean_line, visible
+from clio.ui.safe_text import StreamCleaner, clean, clean_line, escape_controls
 
 if TYPE_CHECKING:
     from acp.schema import (
@@ -347,11 +347,11 @@ def spelled_out(value: object) -> object:
     """Spell out every control character in the texts of a JSON value."""
     match value:
         case str():
-            return visible(value)
+            return escape_controls(value)
         case list():
             return [spelled_out(one) for one in cast("list[object]", value)]
         case dict():
-            return {visible(key): spelled_out(one) for key, one in cast("dict[str, object]", value).items()}
+            return {escape_controls(key): spelled_out(one) for key, one in cast("dict[str, object]", value).items()}
         case _:
             return value
 
@@ -463,7 +463,7 @@ class Listener:
         self._begun: set[str] = set()
         self._shown: dict[str, Shown] = {}
         self._output: dict[str, str] = {}
-        self._cleaners: dict[Voice, Cleaner] = {}
+        self._cleaners: dict[Voice, StreamCleaner] = {}
         self._early: list[Event] = []
 
     def open(self, session_id: str) -> None:
@@ -599,7 +599,7 @@ class Listener:
         self._put(self._make.call_news(message.tool_call_id, status=status, shown=shown))
 
     def _stream(self, voice: Voice, text: str) -> None:
-        if shown := self._cleaners.setdefault(voice, Cleaner()).feed(text):
+        if shown := self._cleaners.setdefault(voice, StreamCleaner()).feed(text):
             self._say(voice, shown)
 
     def _end_streams(self) -> None:

@@ -57,15 +57,15 @@ def _line(word: str, note: str) -> str:
 
 def _sessions(project: Path, home: Path) -> Rows:
     """The unique start of each session id, with its title, marked if it came with the repository; newest first."""
-    from clio.commands.session_table import id_length, title_of
+    from clio.commands.session_table import format_title, unique_id_length
     from clio.sessions.listing import list_sessions
     from clio.sessions.store import OwnSessions
 
     infos = [info for info in list_sessions(project / ".clio" / "sessions") if info.is_conversation]
-    length = id_length(info.id for info in infos)
+    length = unique_id_length(info.id for info in infos)
     own = OwnSessions(project, home).filter_own({info.id for info in infos})
     mark = {False: "from the repository: ", True: ""}
-    return [(info.id[:length], mark[info.id in own] + title_of(info)) for info in infos]
+    return [(info.id[:length], mark[info.id in own] + format_title(info)) for info in infos]
 
 
 def _models(project: Path, home: Path) -> Rows:

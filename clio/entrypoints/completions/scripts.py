@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from clio.commands.command import Command
 from clio.commands.memory.portability import WIPE_CHOICES
-from clio.commands.registry import find
+from clio.commands.registry import find_command
 from clio.commands.session_commands import SESSIONS
 from clio.config.command_line import COMMANDS, FLAGS, INPUT_FORMATS, OUTPUT_FORMATS, SUBCOMMANDS, Flag
 from clio.config.command_line import SUBCOMMAND_FLAGS as DOOR_SWITCHES
@@ -105,7 +105,7 @@ def door_command(name: str) -> Command:
     from clio.commands.subcommands import GC, IMPORT, WORKTREE
 
     own = {"sessions": SESSIONS, "gc": GC, "import": IMPORT, "worktree": WORKTREE}
-    command = own.get(name) or find(name)
+    command = own.get(name) or find_command(name)
     assert command is not None
     return command
 

@@ -31,7 +31,7 @@ from clio.providers.profiles import find_preset
 from clio.providers.registry import DEFAULT_KEY_VARIABLE, OFFLINE, make_provider
 from clio.text.formatting import format_count, format_money
 from clio.threads import BackgroundCall
-from clio.ui.safe_text import clean_line, inert_json
+from clio.ui.safe_text import clean_line, escape_json_controls
 
 LIVE_LIMIT_S = 60.0
 _LIVE_TOKENS = 2_000
@@ -285,7 +285,7 @@ def run(options: Options, env: Mapping[str, str], *, fetch: bool, live: bool = F
     wrong = any(finding.mark == "fix" for finding in found)
     if json:
         document = msgspec.json.encode({"ok": not wrong, "findings": found})
-        sys.stdout.write(inert_json(msgspec.json.format(document, indent=2).decode()) + "\n")
+        sys.stdout.write(escape_json_controls(msgspec.json.format(document, indent=2).decode()) + "\n")
     return 1 if wrong else 0
 
 

@@ -15,24 +15,24 @@ from clio.commands.command import (
     ClearScreen,
     CommandResult,
     Confirm,
+    ConsolidateNow,
     EditText,
+    ExpandCommand,
     ExportSession,
     FollowUp,
-    GitWork,
+    GitTask,
     GrantTrust,
     LoadWindow,
     LongWork,
-    MakeMeaning,
-    MakePrompt,
     NewSession,
     Prefill,
     Quit,
     ReviewPlan,
+    RunExpandedCommand,
     RunPrompt,
     SetApproval,
     SetModel,
     SetTheme,
-    SleepNow,
     SwitchSession,
     WaitFor,
 )
@@ -337,13 +337,13 @@ _QUIET_S = 0.5
 """Shorter work is not announced."""
 
 
-async def carry_out(parts: Parts, step: GitWork) -> str:
+async def carry_out(parts: Parts, step: GitTask) -> str:
     """Carry out /commit or /pr; return the text typed meanwhile. Raises ClioError, OSError."""
     wait = _Wait(parts.screen.note)
     if step.kind == "commit":
-        await Committing(parts.app, CommitReviewer(parts.desk), wait.on).run(step.words)
+        await Committing(parts.app, CommitReviewer(parts.desk), wait.on).run(step.instructions)
     else:
-        result = await wait.on("writing the text", describe_branch(parts.app, step.words, step.file))
+        result = await wait.on("writing the text", describe_branch(parts.app, step.instructions, step.file))
         if result is None:
             parts.screen.note("stopped")
         else:
@@ -387,7 +387,7 @@ class _Wait:
         return None
 
 
-RunTurn = Callable[[Parts, str, MakeMeaning | None], Awaitable[None]]
+RunTurn = Callable[[Parts, str, ExpandCommand | None], Awaitable[None]]
 """Runs turns until no plan waits for review; none for an empty text. Other arguments: see `App.run_turn`."""
 
 
@@ -446,17 +446,17 @@ class Commands:
         if not questions.live:
             return True
         async with parts.desk.suspended():
-            chosen = await questions.row(step.title, step.table, step.values, step.start)
+            chosen = await questions.choose_row(step.title, step.table, step.values, step.start)
         return chosen is None or await self.run(parts, f"{step.then} {chosen}")
 
     async def _follow(self, parts: Parts, step: FollowUp) -> bool:
         """Carry out the follow-up of a command; False to leave the REPL."""
-        app, screen, live, aloud = parts.app, parts.screen, self._terminal.live, self._terminal.aloud
+        app, screen, live, aloud = parts.app, parts.screen, self._terminal.live, self._terminal.for_screen_reader
         match step:
             case Quit():
                 return False
             case ClearScreen():
-                sys.stdout.write("\x1b[H\x1b[2J" if self._terminal.takes_keys else "")
+                sys.stdout.write("\x1b[H\x1b[2J" if self._terminal.can_read_keys else "")
                 sys.stdout.flush()
             case SwitchSession(session_id=session_id):
                 app.open_session(session_id)
@@ -473,7 +473,7 @@ class Commands:
                 await self._run_turn(parts, await review_plan(parts), None)
             case RunPrompt(text=text):
                 await self._run_turn(parts, text, None)
-            case MakePrompt(said=said, make=make):
+            case RunExpandedCommand(line=said, expand=make):
                 await self._run_turn(parts, said, make)
             case GrantTrust():
                 await self._behind.trust(parts)
@@ -491,20 +491,20 @@ class Commands:
                 screen.show_result(await asyncio.to_thread(export, app, step))
             case SetTheme(name=name):
                 self._colours.choose_theme(parts, name)
-            case SleepNow() | LongWork():
+            case ConsolidateNow() | LongWork():
                 result, typed = await until_key(work_of(app, step), draws=live, aloud=aloud)
                 self._prefill(typed)
                 screen.show_result(result)
-            case GitWork():
+            case GitTask():
                 self._prefill(await carry_out(parts, step))
-            case WaitFor(saying=saying, work=work):
+            case WaitFor(label=saying, work=work):
                 screen.note(f"{saying} …")
                 result = await work()
                 self._show(parts, result)
                 return result.follow_up is None or await self._follow(parts, result.follow_up)
             case Choose():
                 return await self._choose(parts, step)
-            case Confirm(question=question, then=then, word=word):
+            case Confirm(question=question, then=then, required_word=word):
                 return not await self._line.confirm(question, word) or await self.run(parts, then)
             case _:
                 assert_never(step)

@@ -73,7 +73,7 @@ def make_line(
     *,
     app: "Callable[[], App | None]",
     facts: "SessionStatus",
-    aside: Callable[[str], str],
+    line_hint: Callable[[str], str],
     look_up: Callable[[str], Awaitable[bool]],
     shelf: "Shelf",
     held: "HeldTexts",
@@ -82,10 +82,10 @@ def make_line(
 
     Other arguments: see `PromptLine`.
     """
-    if not terminal.takes_keys:
+    if not terminal.can_read_keys:
         from clio.ui.plain_line import PlainLine
 
-        return PlainLine(text="you: " if terminal.aloud else "> ", output=sys.stdout)
+        return PlainLine(text="you: " if terminal.for_screen_reader else "> ", output=sys.stdout)
     from prompt_toolkit.history import InMemoryHistory
 
     from clio.ui.completer import LineCompleter
@@ -101,7 +101,7 @@ def make_line(
 
         return list_within(loaded.project, limit_s=_AHEAD_S, most=_MOST_AHEAD)
 
-    if terminal.aloud:
+    if terminal.for_screen_reader:
         from clio.ui.reader.prompt import ReaderLine
 
         return ReaderLine(
@@ -110,7 +110,7 @@ def make_line(
             history=history or InMemoryHistory(),
             completer=LineCompleter(app, list_files, list_ahead),
             status=facts.list_spoken_parts,
-            aside=aside,
+            line_hint=line_hint,
             held=held,
             vi=loaded.config.editing == "vi",
             project=loaded.project,
@@ -122,7 +122,7 @@ def make_line(
         history=history or InMemoryHistory(),
         completer=LineCompleter(app, list_files, list_ahead),
         status=facts.list_parts,
-        aside=aside,
+        line_hint=line_hint,
         held=held,
         theme=terminal.theme,
         vi=loaded.config.editing == "vi",
@@ -184,10 +184,10 @@ def make_parts(
 
 def make_screen(config: Config, terminal: Terminal, facts: "SessionStatus") -> "Screen | PipeScreen | ReaderScreen":
     """Make the screen that shows turns on this terminal. facts: for the status line of a running turn."""
-    from clio.ui.turn_display import Notifier, settle
+    from clio.ui.turn_display import Notifier, resolve_notify
 
-    notifier = Notifier(kind=settle(config.notify, os.environ), after_s=config.notify_after_s)
-    if terminal.aloud:
+    notifier = Notifier(kind=resolve_notify(config.notify, os.environ), after_s=config.notify_after_s)
+    if terminal.for_screen_reader:
         from clio.ui.reader.screen import ReaderScreen
 
         return ReaderScreen(sys.stdout, terminal_size, reasoning=config.reasoning, notifier=notifier)
@@ -202,10 +202,10 @@ def make_desk(
     terminal: Terminal, suspended: "Suspender", interrupt: Callable[[], None], is_typing: Callable[[], bool]
 ) -> "PromptIO":
     """Make the dialog that asks questions on this terminal."""
-    if terminal.aloud:
-        from clio.ui.reader.prompt import ReaderDesk
+    if terminal.for_screen_reader:
+        from clio.ui.reader.prompt import ReaderPromptIO
 
-        return ReaderDesk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
+        return ReaderPromptIO(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
     from clio.ui.prompt_io import PromptIO
 
     return PromptIO(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
@@ -231,12 +231,12 @@ def warm_up(app: "App", facts: "SessionStatus", line: "PromptLine | PlainLine") 
         line: redrawn when the facts change; the user may be typing on it.
     """
     from clio.providers.http_provider import HttpProvider
-    from clio.ui.markdown import preload
-    from clio.ui.turn_display import Progress
+    from clio.ui.markdown import preload_markdown
+    from clio.ui.turn_display import WorkProgress
 
     for name in _OPENED_AHEAD:
         import_module(name)
-    preload()
+    preload_markdown()
     if isinstance(app.provider, HttpProvider):
         app.provider.warm_up()
     if not app.memory.is_silent:
@@ -251,7 +251,7 @@ def warm_up(app: "App", facts: "SessionStatus", line: "PromptLine | PlainLine") 
     begun = time.monotonic()
 
     def tell(done: int, total: int) -> None:
-        work = Progress("indexing", begun, done, total).short(time.monotonic())
+        work = WorkProgress("indexing", begun, done, total).format_short(time.monotonic())
         if work != facts.background_work:
             facts.background_work = work
             line.redraw()
@@ -363,8 +363,8 @@ def farewell(app: "App", screen: "Screen | PipeScreen | ReaderScreen") -> None:
     if session.unsaved_reason:
         screen.error(session.unsaved_reason)
     else:
-        from clio.commands.session_table import id_length
+        from clio.commands.session_table import unique_id_length
 
         known = [info.id for info in app.store.list()]
-        screen.note(f"resume with: clio -r {session.id[: id_length(known)]}")
+        screen.note(f"resume with: clio -r {session.id[: unique_id_length(known)]}")
     screen.close()

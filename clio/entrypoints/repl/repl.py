@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clio.app import App
-    from clio.commands.command import MakeMeaning
+    from clio.commands.command import ExpandCommand
     from clio.commands.style_commands import QuickRating
     from clio.entrypoints.repl.commands import Commands
     from clio.entrypoints.repl.user_programs import LastPager, TypedCommands
@@ -91,10 +91,10 @@ class LineSigns:
         app = self._app()
         if app is None or not text.startswith(("+", "-", "−")):
             return None
-        from clio.commands.style_commands import quick_rating
+        from clio.commands.style_commands import parse_quick_rating
 
         messages = app.session.messages
-        return quick_rating(text) if messages and isinstance(messages[-1], AssistantMessage) else None
+        return parse_quick_rating(text) if messages and isinstance(messages[-1], AssistantMessage) else None
 
 
 def run(options: Options, loaded: LoadedConfig) -> int:
@@ -133,14 +133,14 @@ class Repl:
         )
         self._signs = LineSigns(behind.app)
         self._facts = SessionStatus(loaded.config, loaded.project, behind.app)
-        self._turns = Turns(live=self._terminal.takes_keys, look=look)
+        self._turns = Turns(live=self._terminal.can_read_keys, look=look)
         self._line = make_line(
             loaded,
             self._terminal,
             self._history,
             app=behind.app,
             facts=self._facts,
-            aside=self._signs.hint,
+            line_hint=self._signs.hint,
             look_up=self._signs.look_up,
             shelf=self._shelf,
             held=self._turns.ahead,
@@ -152,7 +152,7 @@ class Repl:
         next_mode = cycling(lambda: behind.parts, self._turns, self._line.changed)
         self._line.bind("s-tab", next_mode, in_menu=False)
         self._turns.hotkeys |= {"c-o": self._open_last, "c-t": self._toggle_reasoning, "s-tab": next_mode}
-        self._idle = make_idle(loaded.config, behind.app, self._tell, live=self._terminal.takes_keys)
+        self._idle = make_idle(loaded.config, behind.app, self._tell, live=self._terminal.can_read_keys)
 
     # Needed once a line is entered, not while typing it, so it is imported late.
 
@@ -168,13 +168,13 @@ class Repl:
     def _typed_commands(self) -> "TypedCommands":
         from clio.entrypoints.repl.user_programs import TypedCommands
 
-        return TypedCommands(live=self._terminal.takes_keys)
+        return TypedCommands(live=self._terminal.can_read_keys)
 
     @cached_property
     def _pager(self) -> "LastPager":
         from clio.entrypoints.repl.user_programs import LastPager
 
-        return LastPager(lambda: self._behind.parts, self._line, opens=not self._terminal.aloud)
+        return LastPager(lambda: self._behind.parts, self._line, opens=not self._terminal.for_screen_reader)
 
     def _open_last(self) -> None:
         self._pager.open()
@@ -233,7 +233,7 @@ class Repl:
         await self._run_turn(parts, text)
         return True
 
-    async def _run_turn(self, parts: Parts, text: str, make: "MakeMeaning | None" = None) -> None:
+    async def _run_turn(self, parts: Parts, text: str, make: "ExpandCommand | None" = None) -> None:
         while text:
             await self._turns.run(parts, text, make)
             make = None
@@ -246,7 +246,7 @@ class Repl:
 
     async def _ask_about_suggestions(self, parts: Parts) -> None:
         """Ask about statements that may apply to this turn only: they are stored only if the user confirms them."""
-        if not self._terminal.takes_keys or self._turns.ahead.busy:
+        if not self._terminal.can_read_keys or self._turns.ahead.busy:
             parts.app.learner.defer_suggestions()
             return
         await self._ask_each(parts.app.learner.pop_suggestions())
@@ -258,7 +258,7 @@ class Repl:
 
     async def _ask_about_deferred_suggestions(self) -> None:
         """Before the first line, ask about statements from runs that could not ask."""
-        if self._terminal.takes_keys and (self._loaded.home / "memories.pending.json").exists():
+        if self._terminal.can_read_keys and (self._loaded.home / "memories.pending.json").exists():
             parts = await self._behind.ready()
             await self._ask_each(parts.app.learner.pop_deferred_suggestions())
 
@@ -349,7 +349,7 @@ class Repl:
         app, screen = parts.app, parts.screen
         await self._idle.close()
         await app.close()
-        if self._terminal.takes_keys and not self.ended_by and (line := await sleep_at_exit(app)):
+        if self._terminal.can_read_keys and not self.ended_by and (line := await sleep_at_exit(app)):
             screen.note(line)
         if not self.ended_by:
             farewell(app, screen)

@@ -26,7 +26,7 @@ from clio.sessions.state import find_first_words
 from clio.storage.files import make_folder
 from clio.text.formatting import format_count
 from clio.ui.footer import read_branch
-from clio.ui.safe_text import clean, visible
+from clio.ui.safe_text import clean, escape_controls
 from clio.ui.theme import Terminal
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def settle_trust(options: Options, loaded: LoadedConfig, env: Mapping[str, str],
         return loaded
     from clio.config.show import withheld_rows
 
-    rows = "\n".join(map(visible, withheld_rows(loaded.withheld)))
+    rows = "\n".join(map(escape_controls, withheld_rows(loaded.withheld)))
     try:
         answer = ask(
             f"This folder's configuration asks for more than usual:\n{rows}\nTrust this folder with it? [y/N] "
@@ -157,9 +157,9 @@ def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: 
 
 
 def _pick(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
-    from clio.commands.session_table import session_table
+    from clio.commands.session_table import make_session_table
 
-    table = session_table(store.list(), running=None, now=time.time())
+    table = make_session_table(store.list(), running=None, now=time.time())
     sys.stdout.write("".join(f"{line}\n" for line in _shown(table, terminal)))
     while True:
         answer = ask("Number, id or name (Enter starts a new session): ").strip()
@@ -172,14 +172,14 @@ def _pick(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
 
 
 def _shown(table: "Table", terminal: Terminal) -> Iterator[str]:
-    if terminal.aloud:
+    if terminal.for_screen_reader:
         from clio.ui.reader.spoken_text import spoken_table
 
         yield from spoken_table(table)
         return
-    from clio.ui.tables import table_lines
+    from clio.ui.tables import render_table
 
-    heading, lines = table_lines(table, terminal_size()[0])
+    heading, lines = render_table(table, terminal_size()[0])
     yield from [heading, *lines] if heading else lines
 
 
@@ -310,5 +310,5 @@ def _note(text: str, terminal: Terminal) -> None:
 
     theme = terminal.theme
     painter = Painter(theme, terminal_size)
-    lines = [painter.lines(Part(body=Text(line, theme.faint))) for line in clean(text).split("\n")]
+    lines = [painter.render_lines(Part(body=Text(line, theme.faint))) for line in clean(text).split("\n")]
     TerminalOutput(sys.stdout).write("".join(lines))

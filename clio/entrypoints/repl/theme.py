@@ -19,7 +19,7 @@ from clio.config.paths import THEMES, THEMES_FOLDER, home_config, is_theme_name,
 from clio.config.yaml_file import Entry, Scalar, describe_node, parse_yaml, read_config_bytes
 from clio.entrypoints.repl.parts import Parts
 from clio.errors import ConfigError
-from clio.ui.palettes import MEANINGS, Look, Palette, Paper, builtin, parse_look
+from clio.ui.palettes import MEANINGS, Background, Palette, TextStyle, get_builtin_palette, parse_text_style
 from clio.ui.theme import Terminal
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _DARK_NUMBERS = frozenset((*range(7), 8))  # of the 16 ANSI colours
 _SILENT_TERMS = ("dumb", "unknown", "linux", "vt", "ansi", "cons", "eterm", "sun")
 
 
-def paper_of(colour: str) -> Paper | None:
+def paper_of(colour: str) -> Background | None:
     """Whether a colour such as `rgb:1e1e/1e1e/1e1e` is dark or light; None if the text is not a colour."""
     rgb = read_colour(colour)
     return None if rgb is None else "light" if luminance(rgb) > _HALF else "dark"
@@ -60,7 +60,7 @@ def luminance(rgb: tuple[float, float, float]) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def paper_in_environment(env: Mapping[str, str]) -> Paper | None:
+def paper_in_environment(env: Mapping[str, str]) -> Background | None:
     """Return the background that COLORFGBG, such as "15;0", reports; None if it is unset or unusable."""
     last = env.get("COLORFGBG", "").rpartition(";")[2]
     if not last.isascii() or not last.isdigit() or int(last) > 15:
@@ -147,7 +147,7 @@ _LEAVE_S = 0.1  # seconds to wait for a late reply
 class BackgroundQuestion:
     """One query for the background. heard: called with the result if the terminal answers, which it may never do."""
 
-    def __init__(self, heard: Callable[[Paper], None]) -> None:
+    def __init__(self, heard: Callable[[Background], None]) -> None:
         self._heard = heard
         self._replies = Replies()
         self._is_reported = False
@@ -209,7 +209,7 @@ class UserTheme(Struct, frozen=True, kw_only=True):
     """The contents of a theme file. extends: one of THEMES."""
 
     extends: str
-    looks: dict[str, Look]
+    looks: dict[str, TextStyle]
 
 
 def read_user_theme(home: Path, name: str) -> UserTheme:
@@ -222,7 +222,7 @@ def read_user_theme(home: Path, name: str) -> UserTheme:
             f"there is no theme {name[:64]!r}{did_you_mean(name, known) or '; there are ' + ', '.join(known)}"
         )
     lines = data.decode("utf-8-sig", "replace").splitlines()
-    extends, looks = "auto", dict[str, Look]()
+    extends, looks = "auto", dict[str, TextStyle]()
     for key, entry in parse_yaml(data, shown).entries.items():
         where = f"{shown}:{entry.line}"
         if key == "extends":
@@ -242,7 +242,7 @@ def _base(entry: Entry, where: str) -> str:
     raise ConfigError(f"{where}: extends must be one of {', '.join(THEMES)}, not {describe_node(node)}")
 
 
-def _look(key: str, entry: Entry, where: str, lines: Sequence[str]) -> Look:
+def _look(key: str, entry: Entry, where: str, lines: Sequence[str]) -> TextStyle:
     node = entry.node
     if isinstance(node, Scalar) and _CUT_OFF.fullmatch("".join(lines[node.end[0] : node.end[0] + 1])[node.end[1] :]):
         raise ConfigError(f"{where}: {key} ends before the #, which begins a comment; put the whole in quotes")
@@ -251,7 +251,7 @@ def _look(key: str, entry: Entry, where: str, lines: Sequence[str]) -> Look:
     if not isinstance(node, Scalar) or node.kind in ("bool", "number"):
         raise ConfigError(f"{where}: {key} must be words such as 'bold red', not {describe_node(node)}")
     try:
-        return parse_look(node.text)
+        return parse_text_style(node.text)
     except ValueError as error:
         raise ConfigError(f"{where}: {key} {error}") from None
 
@@ -310,32 +310,32 @@ class Themes:
         follows = (self._own.extends if self._own else self.name) in (AUTO, "high-contrast")
         return follows and self._terminal.live and self._terminal.colour and may_be_asked(self._env)
 
-    def heard(self, paper: Paper) -> None:
+    def heard(self, paper: Background) -> None:
         """Use the reported background."""
         self._paper = paper
         self._dress()
 
     def _dress(self) -> None:
         if self._terminal.colour:
-            self._terminal.looks.palette = self._whole(self._own) if self._own else self._base(self.name)
+            self._terminal.current.palette = self._whole(self._own) if self._own else self._base(self.name)
         else:
-            self._terminal.looks.palette = builtin("none")
+            self._terminal.current.palette = get_builtin_palette("none")
 
     def _whole(self, own: UserTheme) -> Palette:
-        return self._base(own.extends).with_looks(own.looks)
+        return self._base(own.extends).with_styles(own.looks)
 
     def _base(self, name: str) -> Palette:
         few = self._terminal.depth == "standard"
         paper = self._paper if name in (AUTO, "high-contrast") else name
         match name:
             case "none":
-                return builtin("none")
+                return get_builtin_palette("none")
             case "high-contrast":
-                return builtin("high contrast" if few or paper is None else f"high contrast {paper}")
+                return get_builtin_palette("high contrast" if few or paper is None else f"high contrast {paper}")
             case _ if paper is None:
-                return builtin("sixteen")
+                return get_builtin_palette("sixteen")
             case _:
-                return builtin(f"sixteen {paper}" if few else paper)
+                return get_builtin_palette(f"sixteen {paper}" if few else paper)
 
 
 _WORDS = (
@@ -362,10 +362,10 @@ def sample_row(name: str, palette: Palette, *, current: bool, width: int, on_pap
 
 
 def _pieces(palette: Palette, *, on_paper: bool) -> Iterator[tuple[str, str]]:
-    paper = palette.papers[0] if on_paper and palette.papers else ""
+    paper = palette.backgrounds[0] if on_paper and palette.backgrounds else ""
     ink = "#ffffff" if paper == "#000000" else "#000000"
     for meaning, words in _WORDS:
-        look = palette.looks[meaning].for_rich if meaning else "none"
+        look = palette.styles[meaning].for_rich if meaning else "none"
         if paper and " on " not in f" {look}":
             look = f"{look if look != 'none' else ''} on {paper}"
             look = look if "#" in look.partition(" on ")[0] else f"{ink} {look.strip()}"
@@ -413,7 +413,7 @@ class Colours:
             self._line.redraw()
         parts.screen.note("\n".join([*self._save_choice(name), *self._explain_no_colours()]))
 
-    def _set_background(self, paper: Paper) -> None:
+    def _set_background(self, paper: Background) -> None:
         self._themes.heard(paper)
         if self._line is not None:
             self._line.redraw()
@@ -452,7 +452,9 @@ class Colours:
             listed = tuple(("→" if name == self._themes.name else "", name, _note(name)) for name in names)
             from clio.commands.command import CommandResult, Table
 
-            screen.show_result(CommandResult(table=Table(columns=("", "theme", "what for"), rows=listed, wide=2)))
+            screen.show_result(
+                CommandResult(table=Table(columns=("", "theme", "what for"), rows=listed, wide_column=2))
+            )
             return
         on_paper = self._terminal.colour and self._terminal.depth != "standard"
         rows: list[Text] = []

@@ -17,7 +17,7 @@ from clio.ui.line_rules import PastedTexts
 from clio.ui.terminal_handoff import edit_text
 
 if TYPE_CHECKING:
-    from clio.commands.command import MakeMeaning
+    from clio.commands.command import ExpandCommand
     from clio.ui.completer import MentionLabels
     from clio.ui.keyboard import KeyWatch
 
@@ -175,9 +175,9 @@ class Ahead:
 def _only_looks(text: str) -> bool:
     if not is_command(text):
         return False
-    from clio.commands.registry import only_looks
+    from clio.commands.registry import is_read_only_command
 
-    return only_looks(text)
+    return is_read_only_command(text)
 
 
 Wait = Callable[[], Awaitable[None]]
@@ -211,7 +211,7 @@ class Turns:
         self._stop = StopOnce(time.monotonic)
         self._end: TurnFinished | None = None
 
-    async def run(self, parts: Parts, text: str, make: "MakeMeaning | None" = None) -> None:
+    async def run(self, parts: Parts, text: str, make: "ExpandCommand | None" = None) -> None:
         """Run a turn until it finishes, fails or is stopped. Cancelling the caller stops the turn first.
 
         make: see `App.run_turn`.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clio.commands.command import CommandResult
-from clio.commands.context_commands import last_calls, whole_output
+from clio.commands.context_commands import list_last_calls, read_whole_output
 from clio.context.workspace_state import files_may_have_changed
 from clio.entrypoints.repl.parts import Parts
 from clio.errors import ClioError, ToolFailed
@@ -189,8 +189,8 @@ class LastPager:
     async def _show(self, parts: Parts) -> None:
         session = parts.app.session
         try:
-            calls = last_calls(session.messages)
-            text = await asyncio.to_thread(whole_output, session, calls[-1]) if calls else ""
+            calls = list_last_calls(session.messages)
+            text = await asyncio.to_thread(read_whole_output, session, calls[-1]) if calls else ""
         except ClioError as error:
             said = str(error)
             await self._print(parts, lambda: parts.screen.error(said))

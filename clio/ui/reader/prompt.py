@@ -37,14 +37,14 @@ from clio.ui.diff_view import FormatPath as Naming
 from clio.ui.diff_view import list_command_facts
 from clio.ui.history import HistoryEntry, HistorySearch
 from clio.ui.keyboard import WaitingText, save_early_keys
-from clio.ui.painter import Part, Size
+from clio.ui.painter import Part, TerminalSize
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.plain_line import EchoedLine, EchoOutput
-from clio.ui.prompt_io import Page, PromptIO, Questions
+from clio.ui.prompt_io import PromptIO, Questions, ScrollPage
 from clio.ui.prompt_line import HELD_HINT, PromptLine
-from clio.ui.reader.spoken_text import broken, spell_drawn, spoken, spoken_diff, spoken_text, undrawn
+from clio.ui.reader.spoken_text import remove_drawn, speak_line, spell_drawn, spoken_diff, spoken_text, wrap_line
 from clio.ui.safe_text import clean_line, spell_out_line, spell_out_lines
-from clio.ui.tables import plain_rows
+from clio.ui.tables import render_plain_todos
 from clio.ui.terminal_handoff import Suspender
 from clio.ui.theme import Terminal, Theme
 
@@ -72,12 +72,12 @@ class ReaderQuestions(Questions):
         """See `Questions.keep_early_input`."""
         save_early_keys(self._keyboard or get_app_session().input)
 
-    async def key(
+    async def ask_key(
         self,
         choices: Mapping[str, str],
         *,
         guarded: bool = False,
-        page: Page | None = None,
+        page: ScrollPage | None = None,
         above: int = 0,
         after_end: frozenset[str] = frozenset(),
     ) -> str | None:
@@ -86,14 +86,14 @@ class ReaderQuestions(Questions):
         Any other key repeats the choices. See `Questions.key`.
         """
         async with self._alone:
-            self._choices = said_choices(choices)
+            self._choices = format_choices(choices)
             self._say()
             return await self._press(choices, guarded, None, 0)
 
-    async def line(self, prompt: str) -> str | None:
+    async def ask_line(self, prompt: str) -> str | None:
         """Return a line of text; None for Esc, Ctrl-C and the end of the input."""
         async with self._alone:
-            return await self._typed(f"{spoken(prompt)} ")
+            return await self._typed(f"{speak_line(prompt)} ")
 
     def _bind_others(self, keys: KeyBindings) -> None:
         @keys.add(Keys.Any)
@@ -102,7 +102,7 @@ class ReaderQuestions(Questions):
                 self._say()
 
     def _say(self) -> None:
-        self._output.write(f"{broken(self._choices, self._size()[0] - 1)}\n")
+        self._output.write(f"{wrap_line(self._choices, self._size()[0] - 1)}\n")
 
     async def _typed(self, lead: str) -> str | None:
         keys = KeyBindings()
@@ -129,9 +129,9 @@ class ReaderQuestions(Questions):
             echo.end()
 
 
-def said_choices(choices: Mapping[str, str]) -> str:
+def format_choices(choices: Mapping[str, str]) -> str:
     """Return the choices as text: "keys: y once, n no, or Escape"."""
-    words = (f"{letter} {_SPELLED.get(meaning, spoken(meaning))}" for letter, meaning in choices.items())
+    words = (f"{letter} {_SPELLED.get(meaning, speak_line(meaning))}" for letter, meaning in choices.items())
     return f"keys: {', '.join(words)}, or Escape"
 
 
@@ -190,7 +190,7 @@ class ReaderLine(PromptLine):
         if waiting and waiting != self._announced:
             for one in waiting:
                 self._write(f"{one.label}: {clean_line(one.text)}")
-            self._write(spoken(HELD_HINT))
+            self._write(speak_line(HELD_HINT))
         self._announced = waiting
         try:
             return await super().read(default=default, on_start=on_start, on_ready=on_ready)
@@ -201,10 +201,10 @@ class ReaderLine(PromptLine):
         """Ask yes or no by a key; if a word is given, only that word on a line means yes."""
         self._questions.keep_early_input()
         if word:
-            answer = await self._questions.line(f"{question} type {word}: ")
+            answer = await self._questions.ask_line(f"{question} type {word}: ")
             return answer is not None and answer.strip() == word
-        self._write(spoken(question))
-        return await self._questions.key({"y": "yes", "n": "no"}) == "y"
+        self._write(speak_line(question))
+        return await self._questions.ask_key({"y": "yes", "n": "no"}) == "y"
 
     async def print_above(self, show: Callable[[], None], *, in_thread: bool = False) -> None:
         """Call `show`, which prints, while the line is open: the line is ended before and printed again afterwards."""
@@ -241,16 +241,16 @@ class ReaderLine(PromptLine):
     def _say(self, words: str) -> None:
         """Print a line of its own, and the line being typed again below it."""
         self._echo.end()
-        self._write(spoken(words))
+        self._write(speak_line(words))
         self.redraw()
 
     def _write(self, line: str) -> None:
-        self._output.write(f"{broken(line, self._size()[0] - 1)}\n")
+        self._output.write(f"{wrap_line(line, self._size()[0] - 1)}\n")
 
     def _further_bindings(self) -> Sequence[KeyBindings]:
         bindings = KeyBindings()
         typing = has_focus(DEFAULT_BUFFER)
-        searching = typing & Condition(lambda: self._found.stands_on(self._session.default_buffer.text))
+        searching = typing & Condition(lambda: self._found.is_match(self._session.default_buffer.text))
 
         @bindings.add("tab", filter=typing)
         def _(event: KeyPressEvent) -> None:
@@ -258,14 +258,14 @@ class ReaderLine(PromptLine):
 
         @bindings.add("c-r", filter=typing)
         def _(event: KeyPressEvent) -> None:
-            words, text = self._found.next(event.current_buffer.text)
+            words, text = self._found.find_next(event.current_buffer.text)
             event.current_buffer.document = Document(text)
             self._say(words)
 
         @bindings.add("escape", filter=searching, eager=True)
         @bindings.add("c-g", filter=searching)
         def _(event: KeyPressEvent) -> None:
-            event.current_buffer.document = Document(self._found.leave())
+            event.current_buffer.document = Document(self._found.cancel())
 
         @bindings.add("c-s", filter=typing)
         def _(event: KeyPressEvent) -> None:
@@ -287,7 +287,7 @@ class ReaderLine(PromptLine):
             self.redraw()
         else:
             buffer.insert_text(get_common_complete_suffix(document, offers))
-            self._say(said_offers(offers))
+            self._say(format_completions(offers))
 
 
 class _Search:
@@ -299,13 +299,13 @@ class _Search:
         self._place = -1
         self._before = ""
 
-    def stands_on(self, text: str) -> bool:
+    def is_match(self, text: str) -> bool:
         """Whether the line is one that was found."""
         return 0 <= self._place < len(self._entries) and self._entries[self._place].text == text
 
-    def next(self, text: str) -> tuple[str, str]:
+    def find_next(self, text: str) -> tuple[str, str]:
         """Return the text to print and the line: the next match, or the same line if there is none."""
-        if not self.stands_on(text):
+        if not self.is_match(text):
             self._history.load_entries()
             self._before = text
             self._entries = [entry for entry in self._history.find_matches(text) if entry.text != text]
@@ -321,13 +321,13 @@ class _Search:
         )
         return f"earlier line {self._place + 1} of {len(self._entries)}{where}, Escape leaves", entry.text
 
-    def leave(self) -> str:
+    def cancel(self) -> str:
         """End the search and return the original line."""
         self._place = -1
         return self._before
 
 
-def said_offers(offers: Sequence[Completion]) -> str:
+def format_completions(offers: Sequence[Completion]) -> str:
     """Return the completions on one line: "3 fit: a, b, c"."""
     notes = len(offers) <= _WITH_NOTES
     words = [
@@ -338,14 +338,14 @@ def said_offers(offers: Sequence[Completion]) -> str:
     return f"{len(offers)} fit: {', '.join(words)}" + (f", and {more} more" if more else "")
 
 
-class ReaderDesk(PromptIO):
+class ReaderPromptIO(PromptIO):
     """`PromptIO` for a screen reader: prints only text, each question with a number."""
 
     def __init__(
         self,
         stream: TextIO,
         terminal: Terminal,
-        size: Size,
+        size: TerminalSize,
         suspended: Suspender,
         on_interrupt: Callable[[], None],
         *,
@@ -359,24 +359,24 @@ class ReaderDesk(PromptIO):
     def _make_questions(
         self, stream: TextIO, terminal: Terminal, keyboard: Input | None, display: Display | None
     ) -> Questions:
-        if not terminal.keys:
+        if not terminal.has_keys:
             return super()._make_questions(stream, terminal, keyboard, display)
         return ReaderQuestions(stream, self.size, keyboard=keyboard)
 
-    def title(self, name: str, more: str, style: str = "", *, whole: bool = True) -> Part:
+    def make_title(self, name: str, more: str, style: str = "", *, whole: bool = True) -> Part:
         """Return the question's number and its subject."""
         return Part(body=Text(f"{self._number()}: {name}, {more}"))
 
-    def question(self, text: str) -> list[Part]:
+    def render_question(self, text: str) -> list[Part]:
         """A question of the model's, with its number."""
         first, *rest = spoken_text(text) or [""]
         return [Part(body=Text(line)) for line in (f"{self._number()}: {first}", *rest)]
 
-    def action(self, action: Action, display: Naming) -> Sequence[Text]:
+    def render_action(self, action: Action, display: Naming) -> Sequence[Text]:
         """Describe what a call would do, each line with a label."""
         match action:
             case ChangeFiles(changes=changes):
-                return self.changes(changes, display)
+                return self.render_changes(changes, display)
             case RunCommand(command=command, cwd=cwd, note=note):
                 lines = [*_command(command, display(cwd)), *([note] if note else [])]
             case FetchUrl(url=url):
@@ -391,42 +391,42 @@ class ReaderDesk(PromptIO):
                 assert_never(action)
         return [Text(spell_drawn(line)) for line in lines]
 
-    def changes(self, changes: Iterable[FileChange], display: Naming) -> Sequence[Text]:
+    def render_changes(self, changes: Iterable[FileChange], display: Naming) -> Sequence[Text]:
         """Describe how each line changes."""
         changes = tuple(changes)
         named = len(changes) > 1 or any(change.kind in ("delete", "move") for change in changes)
         diff = "".join(diff_change(change, lambda path: display(path).replace("\n", "\\n")).text for change in changes)
         return [Text(line) for line in spoken_diff(diff, names=named)]
 
-    def diff(self, text: str) -> Sequence[Text]:
+    def render_diff(self, text: str) -> Sequence[Text]:
         """Describe how each line of one file changes."""
         return [Text(line) for line in spoken_diff(text, names=False)]
 
-    def todos(self, todos: tuple[Todo, ...], width: int) -> list[Text]:
+    def render_todos(self, todos: tuple[Todo, ...], width: int) -> list[Text]:
         """Return each item with its number and its state."""
-        return [Text(line) for line in plain_rows(todos, fold=False)]
+        return [Text(line) for line in render_plain_todos(todos, fold=False)]
 
-    def remark(self, words: str, style: str = "") -> None:
+    def print_remark(self, words: str, style: str = "") -> None:
         """Print a sentence of clio's own."""
-        self._lines.write(f"{broken(spoken(words), self.width)}\n")
+        self._lines.write(f"{wrap_line(speak_line(words), self.width)}\n")
 
-    def say(self, parts: Iterable[Part | Text]) -> None:
+    def print_parts(self, parts: Iterable[Part | Text]) -> None:
         """Print each part as one line; the terminal wraps lines that are too long."""
         for part in parts:
             exact = isinstance(part, Text)  # a bare `Text` is content to be judged; a part is a sentence
             body = part if exact else part.body
             words = body.renderable if isinstance(body, Padding) else body  # margins mean nothing to a screen reader
-            line = undrawn(str(words)).strip()
+            line = remove_drawn(str(words)).strip()
             if line:
-                self._lines.write(f"{line if exact else broken(line, self.width)}\n")
+                self._lines.write(f"{line if exact else wrap_line(line, self.width)}\n")
 
-    def excerpt(self, body: Sequence[Text], rows: int, hint: str = "") -> Iterator[Text]:
+    def render_excerpt(self, body: Sequence[Text], rows: int, hint: str = "") -> Iterator[Text]:
         """Yield the first lines, and how many are missing."""
         yield from body[:rows]
         if len(body) > rows:
             yield Text(f"{format_count(len(body) - rows, 'more line')}{hint.replace('shows', 'reads')}")
 
-    def fits(self, body: Sequence[Text], rows: int) -> bool:
+    def fits_in_rows(self, body: Sequence[Text], rows: int) -> bool:
         """Whether there are at most so many lines."""
         return len(body) <= rows
 

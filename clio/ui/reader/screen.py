@@ -28,15 +28,16 @@ from clio.agent.user_interface import (
 from clio.commands.command import CommandResult
 from clio.config.schema import ShowReasoning
 from clio.ui.footer import Activity
-from clio.ui.markdown import preload
-from clio.ui.painter import Size
-from clio.ui.pipe_screen import RESTARTED, TerminalOutput
+from clio.ui.markdown import preload_markdown
+from clio.ui.painter import TerminalSize
+from clio.ui.pipe_screen import ANSWER_RESTARTED, TerminalOutput
 from clio.ui.plain_line import EchoedLine
 from clio.ui.reader.spoken_text import (
-    Exact,
+    ExactLine,
     SpokenMarkdown,
-    broken,
-    spoken,
+    remove_drawn,
+    replace_symbols,
+    speak_line,
     spoken_bar,
     spoken_diff,
     spoken_footer,
@@ -44,13 +45,12 @@ from clio.ui.reader.spoken_text import (
     spoken_seconds,
     spoken_table,
     spoken_text,
-    undrawn,
-    worded,
+    wrap_line,
 )
-from clio.ui.safe_text import Cleaner, clean, clean_line, in_full
-from clio.ui.tables import count_words, plain_rows
+from clio.ui.safe_text import StreamCleaner, clean, clean_line, restore_full_line
+from clio.ui.tables import count_done, render_plain_todos
 from clio.ui.theme import Theme
-from clio.ui.turn_display import LONG_S, Notifier, ReasoningStream, Ticker, in_background
+from clio.ui.turn_display import SHOW_PROGRESS_AFTER_S, Notifier, ReasoningStream, Ticker, run_in_background
 
 if TYPE_CHECKING:
     from clio.ui.keyboard import TypingState, WaitingText
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 _REPORTED_S = 1.0  # seconds; folded reasoning that took less is not reported
 
 
-class SpokenThoughts:
+class SpokenReasoning:
     """`ReasoningStream` as plain text. show: as the setting `reasoning`."""
 
     def __init__(self, show: ShowReasoning) -> None:
@@ -67,7 +67,7 @@ class SpokenThoughts:
         self._begun = False
 
     @property
-    def shows(self) -> bool:
+    def is_shown(self) -> bool:
         """Whether the reasoning is printed."""
         return self._stream.show == "show"
 
@@ -88,7 +88,9 @@ class SpokenThoughts:
         return [*said, f"thought for {spoken_seconds(seconds)}"] if folded and seconds >= _REPORTED_S else said
 
     def _lines(self, lines: list[str]) -> list[str]:
-        said = [f"{'' if self._begun or number else 'thinking: '}{undrawn(line)}" for number, line in enumerate(lines)]
+        said = [
+            f"{'' if self._begun or number else 'thinking: '}{remove_drawn(line)}" for number, line in enumerate(lines)
+        ]
         self._begun = self._begun or bool(lines)
         return said
 
@@ -99,9 +101,11 @@ _FAILED_LINES = 3
 
 def spoken_call(event: ToolFinished) -> Iterator[str]:
     """Describe how a call ended, then its change if the user has not seen it, or the first lines of a failure."""
-    lines = [undrawn(line).strip() for line in clean(event.preview).splitlines()]
-    summary = in_full(clean_line(event.summary), () if event.ok else lines)
-    yield spoken(f"{'done' if event.ok else 'failed'}: {clean_line(event.title)}" + (f", {summary}" if summary else ""))
+    lines = [remove_drawn(line).strip() for line in clean(event.preview).splitlines()]
+    summary = restore_full_line(clean_line(event.summary), () if event.ok else lines)
+    yield speak_line(
+        f"{'done' if event.ok else 'failed'}: {clean_line(event.title)}" + (f", {summary}" if summary else "")
+    )
     if event.diff and not event.asked:
         yield from spoken_diff(event.diff, max_lines=_MAX_DIFF_LINES, hint=", slash diff reads all")
     elif not event.ok:
@@ -114,19 +118,21 @@ def spoken_result(result: CommandResult) -> Iterator[str]:
     if result.bar is not None:
         yield from spoken_bar(result.bar)
     if result.text and not result.ok:
-        yield f"error: {spoken(' '.join(clean(result.text).split()))}"
+        yield f"error: {speak_line(' '.join(clean(result.text).split()))}"
     elif result.text:
-        yield from (line if isinstance(line, Exact) else worded(line) for line in spoken_text(clean(result.text)))
+        yield from (
+            line if isinstance(line, ExactLine) else replace_symbols(line) for line in spoken_text(clean(result.text))
+        )
     if result.verbatim:
         lines = clean(result.verbatim).rstrip("\n").split("\n")
-        yield from (Exact(undrawn(line.expandtabs(4)).rstrip()) for line in lines)
+        yield from (ExactLine(remove_drawn(line.expandtabs(4)).rstrip()) for line in lines)
     if result.diff:
         yield from spoken_diff(result.diff, names=True)
     if result.table is not None:
         yield from spoken_table(result.table)
     if result.todos:
-        yield count_words(result.todos)
-        yield from map(spoken, plain_rows(result.todos, fold=not result.todos_whole))
+        yield count_done(result.todos)
+        yield from map(speak_line, render_plain_todos(result.todos, fold=not result.todos_whole))
 
 
 _AGAIN_S = 10.0  # seconds between two progress reports: each interrupts the screen reader
@@ -144,7 +150,7 @@ class SpokenProgress:
         stream: TextIO,
         *,
         hint: str = "",
-        after_s: float = LONG_S,
+        after_s: float = SHOW_PROGRESS_AFTER_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._label = label
@@ -173,11 +179,11 @@ class SpokenProgress:
         self._write(hint)
 
     def _write(self, line: str) -> None:
-        self._stream.write(f"{spoken(line)}\n")
+        self._stream.write(f"{speak_line(line)}\n")
         self._stream.flush()
 
 
-YOU, CLIO = "you: ", "clio: "
+USER_PREFIX, ANSWER_PREFIX = "you: ", "clio: "
 _BEAT_S = 0.25  # seconds between two checks whether held output can be printed
 _LONG_S = 1.0
 """Seconds; the start of a call that takes longer is reported."""
@@ -204,7 +210,7 @@ class ReaderScreen:
     def __init__(
         self,
         stream: TextIO,
-        size: Size,
+        size: TerminalSize,
         *,
         reasoning: ShowReasoning = "fold",
         notifier: Notifier = Notifier(),  # noqa: B008  # frozen
@@ -217,9 +223,9 @@ class ReaderScreen:
         self._output = TerminalOutput(stream, on_broken)
         self._echo = EchoedLine(self._output.write, lambda: size()[0])
         self._ticker = Ticker(self.tick, _BEAT_S)
-        self._cleaner = Cleaner()
+        self._cleaner = StreamCleaner()
         self._answer = SpokenMarkdown()
-        self._thoughts = SpokenThoughts(reasoning)
+        self._thoughts = SpokenReasoning(reasoning)
         self._thinking_since: float | None = None
         self._calls: dict[str, _Call] = {}
         self._activity = Activity()
@@ -244,9 +250,9 @@ class ReaderScreen:
             case ReasoningDelta(text=text):
                 self._think(text)
             case StreamRestarted():
-                self._answer, self._cleaner = SpokenMarkdown(), Cleaner()
+                self._answer, self._cleaner = SpokenMarkdown(), StreamCleaner()
                 self._thinking_since = None
-                self._say(RESTARTED)
+                self._say(ANSWER_RESTARTED)
             case Retrying():
                 self._end_stream()
                 self._say(spoken_retry(event))
@@ -259,13 +265,13 @@ class ReaderScreen:
                 self._say(*spoken_call(event))
             case Steered(text=text):
                 self._end_stream()
-                self._say(f"{YOU}{clean_line(text)}")
+                self._say(f"{USER_PREFIX}{clean_line(text)}")
             case Notice(text=text, level=level):
                 self._end_stream()
-                self._say(("warning: " if level == "warning" else "") + spoken(text))
+                self._say(("warning: " if level == "warning" else "") + speak_line(text))
             case ContextTrimmed():
                 self._end_stream()
-                self._say(spoken(event.line))
+                self._say(speak_line(event.line))
             case StepFinished():
                 self._end_stream()
             case TurnFinished():
@@ -288,17 +294,17 @@ class ReaderScreen:
         for call in self._calls.values():
             if not call.is_said and now - call.since >= _LONG_S:
                 call.is_said = True
-                self._say(f"started: {spoken(call.title)}")
+                self._say(f"started: {speak_line(call.title)}")
         if now - self._said_at >= _AGAIN_S:
             self._say(self._still(now))
 
     def note(self, text: str) -> None:
         """Print informational lines."""
-        self._say(*(spoken(line) for line in clean(text).rstrip("\n").split("\n")))
+        self._say(*(speak_line(line) for line in clean(text).rstrip("\n").split("\n")))
 
     def error(self, text: str) -> None:
         """Print an error."""
-        self._say(f"error: {spoken(' '.join(clean(text).split()))}")
+        self._say(f"error: {speak_line(' '.join(clean(text).split()))}")
 
     def markdown(self, text: str) -> None:
         """Print a whole Markdown text."""
@@ -311,7 +317,9 @@ class ReaderScreen:
     def toggle_reasoning(self) -> None:
         """Show or hide the model's reasoning, for the running stream and for later ones."""
         lines = self._thoughts.toggle()
-        self._say(f"what the model thinks is {'read out' if self._thoughts.shows else 'kept back'} from now on", *lines)
+        self._say(
+            f"what the model thinks is {'read out' if self._thoughts.is_shown else 'kept back'} from now on", *lines
+        )
 
     def set_typed(self, typing: "TypingState") -> None:
         """Show what the user types while the turn runs, and print which texts wait."""
@@ -320,11 +328,11 @@ class ReaderScreen:
         self._waiting = typing.waiting
         if fresh or not line.text:
             self._echo.end()
-            self._held[:0] = [*fresh, spoken(typing.hint)] if fresh and typing.hint else fresh
+            self._held[:0] = [*fresh, speak_line(typing.hint)] if fresh and typing.hint else fresh
             self._release()
         if line.text and self._runs and not self._paused:  # after the turn's end the prompt shows it
             self._typed_at = self._clock()
-            self._echo.show(YOU, line.text, line.cursor)
+            self._echo.show(USER_PREFIX, line.text, line.cursor)
 
     @contextmanager
     def suspended(self) -> Generator[None]:
@@ -351,7 +359,7 @@ class ReaderScreen:
         self._runs, self._speaks = True, False
         self._said_at = self._activity.since = self._clock()
         self._ticker.start()
-        in_background(preload)
+        run_in_background(preload_markdown)
 
     def _end_turn(self, event: TurnFinished) -> None:
         self._end_stream()
@@ -359,12 +367,12 @@ class ReaderScreen:
         self._echo.end()
         self._runs = False
         self._release()
-        self._say(*(f"interrupted: {spoken(call.title)}" for call in self._calls.values()))
+        self._say(*(f"interrupted: {speak_line(call.title)}" for call in self._calls.values()))
         self._calls.clear()
         if event.error and event.status != "interrupted":
             self.error(event.error)
         self._say(spoken_footer(event))
-        self._output.write(self._notifier.of(event))
+        self._output.write(self._notifier.format_for(event))
 
     def _think(self, text: str) -> None:
         if self._thinking_since is None:
@@ -386,13 +394,13 @@ class ReaderScreen:
 
     def _still(self, now: float) -> str:
         if self._calls:
-            running = (f"{spoken(call.title)}, {spoken_seconds(now - call.since)}" for call in self._calls.values())
+            running = (f"{speak_line(call.title)}, {spoken_seconds(now - call.since)}" for call in self._calls.values())
             return f"still running: {'; '.join(running)}"
         return f"still {self._activity.label}, {spoken_seconds(now - self._activity.since)}"
 
     def _say_answer(self, lines: Iterable[str]) -> None:
         for line in lines:
-            self._print(line if self._speaks else type(line)(CLIO + line))
+            self._print(line if self._speaks else type(line)(ANSWER_PREFIX + line))
             self._speaks = True
 
     def _say(self, *lines: str) -> None:
@@ -410,5 +418,5 @@ class ReaderScreen:
             return
         lines, self._held = self._held, []
         width = max(self._size()[0] - 1, 1)
-        self._output.write("".join(f"{broken(line, width)}\n" for line in lines))
+        self._output.write("".join(f"{wrap_line(line, width)}\n" for line in lines))
         self._said_at = self._clock()

@@ -9,10 +9,10 @@ from clio.commands.command import Bar, Table
 from clio.text.formatting import format_count
 from clio.text.lazy_regex import LazyRegex
 from clio.ui.diff_view import DiffRow, ParsedDiff, parse_diff
-from clio.ui.markdown import BlockSplitter, Piece, markdown_tokens
+from clio.ui.markdown import BlockSplitter, MarkdownPiece, markdown_tokens
 from clio.ui.safe_text import clean, clean_line
 from clio.ui.status_text import format_usage
-from clio.ui.text_width import cells_of
+from clio.ui.text_width import count_cells
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -53,15 +53,17 @@ _CELLS = {"→": "in force"}
 _BREAKS = LazyRegex("[\u2028\u2029\x85]")
 
 
-class Exact(str):
+class ExactLine(str):
     """A line whose spacing matters, such as code: if it is too long, the terminal wraps it."""
 
 
-def broken(line: str, width: int) -> str:
+def wrap_line(line: str, width: int) -> str:
     """Wrap the line at blanks, because a word wrapped by the terminal is read as two."""
     rows: list[str] = []
-    while not isinstance(line, Exact) and cells_of(line) > width:
-        place = next((at for at in range(width, 0, -1) if line[at : at + 1] == " " and cells_of(line[:at]) <= width), 0)
+    while not isinstance(line, ExactLine) and count_cells(line) > width:
+        place = next(
+            (at for at in range(width, 0, -1) if line[at : at + 1] == " " and count_cells(line[:at]) <= width), 0
+        )
         if not place:
             break
         rows.append(line[:place].rstrip())
@@ -69,19 +71,19 @@ def broken(line: str, width: int) -> str:
     return "\n".join([*rows, line])
 
 
-def spoken(line: str) -> str:
+def speak_line(line: str) -> str:
     """Replace symbols in a line of clio's own by words and remove its layout: "› a · b" is "you: a, b"."""
-    return " ".join(worded(line).split())
+    return " ".join(replace_symbols(line).split())
 
 
-def worded(line: str) -> str:
+def replace_symbols(line: str) -> str:
     """Do the same but keep the blanks, for example in a line of code in a help page."""
     for sign, words in _WORDS:
         line = sign.sub(words, line)
-    return undrawn(line).rstrip()
+    return remove_drawn(line).rstrip()
 
 
-def undrawn(text: str) -> str:
+def remove_drawn(text: str) -> str:
     """Replace drawing characters of any text by blanks, which keeps columns and indentation; removes control
     characters.
     """
@@ -125,16 +127,16 @@ def spoken_table(table: Table) -> Iterator[str]:
         cells = [_CELLS.get(cell.strip(), clean_line(cell)) for cell in row]
         pairs = ((heading, cell) for heading, cell in zip(headings, cells, strict=True) if cell)
         said = "; ".join(": ".join(filter(None, pair)) for pair in pairs) if named else ": ".join(filter(None, cells))
-        yield spoken(f"row {number}: {said}" if several else said)
+        yield speak_line(f"row {number}: {said}" if several else said)
 
 
 def spoken_bar(bar: Bar) -> Iterator[str]:
     """Yield the title of a bar, then a line for each amount."""
     whole = sum(part.amount for part in bar.parts if part.amount > 0)
-    yield spoken(clean_line(bar.title))
+    yield speak_line(clean_line(bar.title))
     for part in bar.parts:
         share = f", {100 * max(part.amount, 0) / whole:.1f} percent" if whole else ""
-        yield spoken(f"{clean_line(part.name)}: {part.amount:,}{share}")
+        yield speak_line(f"{clean_line(part.name)}: {part.amount:,}{share}")
 
 
 _MAX_CHARS = 2_000
@@ -165,11 +167,11 @@ def _lines(parsed: ParsedDiff, named: bool) -> Iterator[str]:
     for place, row in enumerate(parsed.rows):
         match row.kind:
             case "file" if named:
-                yield f"{spoken(row.text)}: {_counts(*parsed.counts[place])}"
+                yield f"{speak_line(row.text)}: {_counts(*parsed.counts[place])}"
             case "added" | "removed":
-                yield Exact(f"line {row.number} {row.kind}: {_content(row)}")
+                yield ExactLine(f"line {row.number} {row.kind}: {_content(row)}")
             case "note":
-                yield spoken(row.text.removeprefix("\\ "))
+                yield speak_line(row.text.removeprefix("\\ "))
             case _:
                 pass
 
@@ -190,7 +192,7 @@ def _content(row: DiffRow) -> str:
         return f"{format_count(len(text), 'blank')} only" if text else "empty"
     left = f" ... {len(bare) - _MAX_CHARS:,} more characters" if len(bare) > _MAX_CHARS else ""
     blanks = f" (then {format_count(len(text) - len(bare), 'blank')})" if len(text) > len(bare) else ""
-    return undrawn(bare[:_MAX_CHARS]) + left + blanks
+    return remove_drawn(bare[:_MAX_CHARS]) + left + blanks
 
 
 _HELD_LINES = 100
@@ -228,7 +230,7 @@ class SpokenMarkdown:
         lines = [line for piece in self._splitter.finish() for line in self._piece(piece)]
         return [*lines, *self._end_code()]
 
-    def _piece(self, piece: Piece) -> Iterator[str]:
+    def _piece(self, piece: MarkdownPiece) -> Iterator[str]:
         if piece.kind == "code":
             yield from self._code_line(piece)
             return
@@ -237,12 +239,12 @@ class SpokenMarkdown:
         text, self._said = piece.text[self._said :], 0
         yield from spoken_prose(text)
 
-    def _code_line(self, piece: Piece) -> Iterator[str]:
+    def _code_line(self, piece: MarkdownPiece) -> Iterator[str]:
         if not piece.joined:
             yield from self._end_code()
             self._language, self._in_code = piece.language, True
         self._code_lines += 1
-        self._code.append(Exact(undrawn(piece.text.expandtabs(4)).rstrip()))
+        self._code.append(ExactLine(remove_drawn(piece.text.expandtabs(4)).rstrip()))
         if self._code_lines == _HELD_LINES:
             yield _announced(self._language, f"{_HELD_LINES} lines or more")
         if self._code_lines >= _HELD_LINES:
@@ -341,7 +343,7 @@ class _Reader:
             lead = f"quote: {lead}"
         for number, line in enumerate(_words(token.children or ()).split("\n")):
             if line.strip():
-                yield (lead if number == 0 else "") + undrawn(line).strip()
+                yield (lead if number == 0 else "") + remove_drawn(line).strip()
 
 
 def _words(children: "Sequence[Token]") -> str:
@@ -376,7 +378,7 @@ def _table(tokens: "Sequence[Token]") -> Iterator[str]:
         if token.type == "tr_open":
             rows.append([])
         elif token.type == "inline":
-            rows[-1].append(" ".join(undrawn(_words(token.children or ())).split()))
+            rows[-1].append(" ".join(remove_drawn(_words(token.children or ())).split()))
     head, *body = rows or [[]]
     yield f"table, {format_count(len(head), 'column')}, {format_count(len(body), 'row')}"
     for number, row in enumerate(body, 1):
@@ -387,12 +389,12 @@ def _table(tokens: "Sequence[Token]") -> Iterator[str]:
 
 def _code_block(language: str, lines: Sequence[str]) -> Iterator[str]:
     yield _announced(language, format_count(len(lines), "line"))
-    yield from (Exact(undrawn(line.expandtabs(4)).rstrip()) for line in lines)
+    yield from (ExactLine(remove_drawn(line.expandtabs(4)).rstrip()) for line in lines)
     yield "end of code"
 
 
 def _announced(language: str, length: str) -> str:
-    return ", ".join(part for part in ("code", undrawn(language).strip(), length) if part)
+    return ", ".join(part for part in ("code", remove_drawn(language).strip(), length) if part)
 
 
 def _is_closed(sentence: str) -> bool:
