@@ -161,11 +161,11 @@ def compact(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(text=f"{text} `/memory undo` brings them back.", data=data)
 
 
-_JSON_NAMES = {"kind": "type"}
+_JSON_NAMES = {"kind": "type", "is_corroborated": "corroborated"}
 _TYPED_FIELDS = (
     "id", "kind", "content", "importance", "score", "reason", "keywords", "scenarios", "created", "updated", "accessed",
     "seen", "access_count", "touch_count", "confidence", "version", "since", "superseded_by", "variants_of", "explicit",
-    "provenance", "hashes",
+    "provenance", "hashes", "is_corroborated",
 )  # fmt: skip
 
 

@@ -222,10 +222,11 @@ def by_user(shell: Shell) -> Provenance:
 _AT_THE_DOOR = Provenance(asserted_by="user")
 
 
-_JSON_NAMES = {"content": "text", "updated": "confirmed"}
+_JSON_NAMES = {"content": "text", "updated": "confirmed", "is_corroborated": "corroborated"}
 _PROJECT_FIELDS = (
     "kind", "content", "id", "solution", "also", "impact", "steps", "context", "confidence", "success_rate", "examples",
     "times", "created", "updated", "provenance", "version", "since", "by", "rivals", "accessed", "access_count",
+    "is_corroborated",
 )  # fmt: skip
 
 

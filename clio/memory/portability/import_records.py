@@ -213,13 +213,14 @@ def _sound(record: MemoryRecord, by: Provenance, now: float, clean: Clean) -> Me
         touch_count=max(record.touch_count, 0),
         version=max(record.version, 1),
         provenance=lowered(record.provenance, by),
+        confirmations=(),
         **times,
     )
 
 
 def _says(record: MemoryRecord) -> MemoryRecord:
     """The record but for how it was used, and by whom it is said."""
-    return structs.replace(without_use(record), seen=0.0, touch_count=0, updated=0.0, provenance=None)
+    return structs.replace(without_use(record), seen=0.0, touch_count=0, updated=0.0, provenance=None, confirmations=())
 
 
 def _trust(record: MemoryRecord) -> int:

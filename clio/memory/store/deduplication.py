@@ -14,7 +14,15 @@ from msgspec import Struct, structs
 
 from clio.errors import ProviderError
 from clio.memory.store.ltm_merge import TRUST
-from clio.memory.store.record import Action, MemoryRecord, Saved, begun_anew, default_confidence, same_words
+from clio.memory.store.record import (
+    Action,
+    MemoryRecord,
+    Saved,
+    add_confirmation,
+    begun_anew,
+    default_confidence,
+    same_words,
+)
 from clio.memory.store.typed_codec import Former, former_of
 from clio.memory.store.typed_index import Shelf
 from clio.memory.subjects import Relation, announces_change, relate_statements, topic_terms
@@ -262,6 +270,7 @@ def _merged(old: MemoryRecord, new: MemoryRecord, decision: Decision | None, now
     chosen = decision.importance if decision and decision.importance > 0 else max(old.importance, new.importance)
     by_person = new.provenance is not None and new.provenance.asserted_by == "user"
     said = new.provenance if by_person or trust(new) > trust(old) else old.provenance
+    kept = said or new.provenance
     return structs.replace(
         old,
         content=content,
@@ -276,7 +285,8 @@ def _merged(old: MemoryRecord, new: MemoryRecord, decision: Decision | None, now
         confidence=max(old.confidence, new.confidence),
         version=old.version + (content != old.content),
         explicit=old.explicit or new.explicit,
-        provenance=said or new.provenance,
+        provenance=kept,
+        confirmations=add_confirmation((*old.confirmations, *new.confirmations), old.provenance, new.provenance, kept),
         hashes=old.hashes | new.hashes,
     )
 

@@ -148,7 +148,9 @@ class LtmDocument:
     def _entry(self, kind: Kind, raw: Json, handle: str) -> MemoryRecord:
         entry = to_entry(kind, raw, handle)
         if found := self.shared.get(id(raw)):
-            return structs.replace(entry, by=", ".join(found.living.by), rivals=found.living.rivals)
+            return structs.replace(
+                entry, by=", ".join(found.living.by), members=len(found.living.by), rivals=found.living.rivals
+            )
         return entry
 
 

@@ -10,6 +10,7 @@ from clio.errors import UserError
 from clio.memory.store.ltm_objects import (
     SHAPES,
     Json,
+    confirmations_of,
     identity,
     is_entry,
     main_text,
@@ -24,7 +25,7 @@ from clio.memory.store.ltm_objects import (
     to_entry,
     to_raw,
 )
-from clio.memory.store.record import AssertedBy, Kind, MemoryRecord, Provenance
+from clio.memory.store.record import AssertedBy, Kind, MemoryRecord, Provenance, add_confirmation
 from clio.text.formatting import truncate_line
 
 TRUST: dict[AssertedBy, int] = {"tool": 0, "model": 1, "user": 2}
@@ -74,9 +75,17 @@ def confirm(kind: Kind, old: Json, new: Json, now: float) -> None:
         old["confidence"] = max(share(old.get("confidence"), SHAPES[kind].unstated), new["confidence"])
         if by and (rank_of_new > rank or source is None):
             old["provenance"] = new["provenance"]
+    _note_confirmation(old, source, by)
     count = SHAPES[kind].count
     old[count] = times_of(kind, old) + times_of(kind, new)
     old["updated"] = max(now, confirmed(old))
+
+
+def _note_confirmation(raw: Json, before: Provenance | None, new: Provenance | None) -> None:
+    known = confirmations_of(raw)
+    found = add_confirmation(known, before, new, provenance_of(raw))
+    if found != known:
+        raw["confirmations"] = msgspec.to_builtins(found)
 
 
 def absorb(kind: Kind, old: Json, new: Json) -> None:
@@ -101,6 +110,7 @@ def revive(kind: Kind, raw: Json, new: Json, now: float, *, forgotten: bool) -> 
     if forgotten:
         back["confidence"] = new["confidence"]
         back["provenance"] = new.get("provenance")
+        back.pop("confirmations", None)
     confirm(kind, back, new, now)
     return back
 
@@ -259,6 +269,8 @@ def changed_raw(kind: Kind, raw: Json, handle: str, changes: dict[str, Any]) -> 
     was, will = to_raw(now), to_raw(new)
     fields = {name: value for name, value in will.items() if value != was.get(name)}
     dropped = was.keys() - will.keys()
+    if identity(kind, raw | fields) != identity(kind, raw):
+        dropped.add("confirmations")  # they were of other words
     if changes.get("provenance"):
         fields["provenance"] = msgspec.to_builtins(changes["provenance"])
     return {name: value for name, value in (raw | fields).items() if name not in dropped}

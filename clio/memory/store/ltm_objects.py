@@ -149,6 +149,7 @@ def to_entry(kind: Kind, raw: Json, handle: str) -> MemoryRecord:
         since=number(raw.get("since"), 0.0),
         superseded_by=string(raw.get("superseded_by")) or None,
         by=string(raw.get("by")),
+        confirmations=confirmations_of(raw),
     )
 
 
@@ -196,6 +197,14 @@ def provenance_of(raw: Json) -> Provenance | None:
         return msgspec.convert(raw.get("provenance"), Provenance)
     except msgspec.ValidationError:
         return None
+
+
+def confirmations_of(raw: Json) -> tuple[Provenance, ...]:
+    """Where else an entry was said, where the file says so."""
+    try:
+        return msgspec.convert(raw.get("confirmations", ()), tuple[Provenance, ...])
+    except msgspec.ValidationError:
+        return ()
 
 
 def share(raw: object, default: float) -> float:

@@ -302,7 +302,7 @@ def _one_sentence(path: Path) -> Generator[None]:
         ) from error
 
 
-_AS_THEY_ARE = ("id", "example_hashes", "provenance")
+_AS_THEY_ARE = ("id", "example_hashes", "provenance", "confirmations")
 """Fields that hold no words, and that a search for secrets would take for some."""
 
 
@@ -389,6 +389,7 @@ def _sound(raw: Json, provenance: Provenance, now: float) -> Json:
     if TRUST[source.asserted_by] > TRUST[provenance.asserted_by]:
         source = msgspec.structs.replace(source, asserted_by=provenance.asserted_by)
     raw["provenance"] = msgspec.to_builtins(source)
+    raw.pop("confirmations", None)  # of sessions that nobody here can look at
     return raw
 
 

@@ -65,7 +65,10 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     impact: what a failure does. steps, success_rate: of a workflow; the rate is 0.0 to 1.0, None where nobody said.
     context: the path or glob a rule holds for, such as "lib/core/"; "" or "*" is everywhere.
     examples: paths, relative to the project. times: how often it was said, helped, or happened; at least 1.
-    by: who shared it, whose names stand under it. rivals: handles of shared entries that say it otherwise.
+    by: names of the team members who share it. members: how many they are. rivals: handles of shared entries that say
+        it otherwise.
+
+    confirmations: where else it was said: one provenance for each other session, at most `MAX_CONFIRMATIONS`.
     """
 
     id: str
@@ -99,12 +102,20 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     examples: tuple[str, ...] = ()
     times: int = 1
     by: str = ""
+    members: int = 0
     rivals: tuple[str, ...] = ()
+    confirmations: tuple[Provenance, ...] = ()
 
     @property
     def is_live(self) -> bool:
         """Whether nothing has taken its place."""
         return self.superseded_by is None
+
+    @property
+    def is_corroborated(self) -> bool:
+        """Whether it was said in two sessions, or by two members of a team; what a tool said counts for nothing."""
+        sources = (self.provenance, *self.confirmations)
+        return self.members >= 2 or len({one.session for one in sources if one and _confirms(one)}) >= 2
 
     @property
     def is_variant(self) -> bool:
@@ -154,6 +165,31 @@ class MemoryRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 return self.content if self.context in ("", "*") else f"{self.context}: {self.content}"
             case _:
                 return self.content
+
+
+MAX_CONFIRMATIONS = 8
+"""Of one memory; the oldest are dropped first."""
+
+
+def _confirms(source: Provenance) -> bool:
+    return bool(source.session) and source.asserted_by != "tool"
+
+
+def add_confirmation(
+    confirmations: tuple[Provenance, ...], before: Provenance | None, new: Provenance | None, kept: Provenance | None
+) -> tuple[Provenance, ...]:
+    """The confirmations of a memory that is said again: one for each session but that of `kept`.
+
+    Args:
+        before: the provenance of the memory so far.
+        new: who says it again.
+        kept: the provenance it has from now on.
+    """
+    found: dict[str, Provenance] = {}
+    for one in (*confirmations, before, new):
+        if one is not None and _confirms(one) and (kept is None or one.session != kept.session):
+            found.setdefault(one.session, one)
+    return tuple(found.values())[-MAX_CONFIRMATIONS:]
 
 
 class MemoryDraft(Struct, frozen=True, kw_only=True):

@@ -28,7 +28,7 @@ def cleaned_entry(draft: D, redact: Callable[[str], str]) -> D:
 
 
 Clean = Callable[[str], str]
-_AS_THEY_ARE = frozenset(("id", "example_hashes", "hashes", "provenance", "session", "message"))
+_AS_THEY_ARE = frozenset(("id", "example_hashes", "hashes", "provenance", "confirmations", "session", "message"))
 """Fields that hold no words, and that a search for secrets would take for some."""
 
 

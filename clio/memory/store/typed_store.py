@@ -388,7 +388,10 @@ class TypedStore(TypedReading):
                 raise UserError(f"there is no memory {id!r}; `/memory recall` shows those there are with their ids")
             now = self._clock()
             after = checked(structs.replace(before, updated=now if before.is_live else before.updated, **fields))
-            after = structs.replace(after, version=before.version + (after.content != before.content))
+            if after.content != before.content:
+                after = structs.replace(after, version=before.version + 1, confirmations=())
+            else:
+                after = structs.replace(after, version=before.version)
             after = begun_anew(before, after, now)
             self._files.set_aside(former_of(before, after, now, "edited"))
             self._files.append(Line(put=(after,)))

@@ -197,7 +197,7 @@ class TeamKnowledge:
         self, kind: Kind, raw: Json, now: float, former: Living | None, taken: frozenset[str]
     ) -> tuple[Statement, bytes]:
         """The entry as a statement of its own; what ended does not come back to life under its name."""
-        entry = {name: value for name, value in raw.items() if name != "by"}
+        entry = {name: value for name, value in raw.items() if name not in ("by", "confirmations")}
         if "provenance" in entry:
             entry.pop("provenance")
             entry |= {"provenance": source} if (source := words_of(kind, raw).get("provenance")) else {}

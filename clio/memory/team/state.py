@@ -151,6 +151,17 @@ def own_fields(kind: Kind) -> frozenset[str]:
 
 _PLACES = {kind: place for place, kind in enumerate(KINDS)}
 _OWN = frozenset(
-    ("confidence", "success_rate", "timestamp", "updated", "since", "version", "example_hashes", "provenance", "by")
+    (
+        "confidence",
+        "success_rate",
+        "timestamp",
+        "updated",
+        "since",
+        "version",
+        "example_hashes",
+        "provenance",
+        "by",
+        "confirmations",
+    )
 )
 _OWN_OF: dict[Kind, frozenset[str]] = {kind: _OWN | {SHAPES[kind].count} for kind in KINDS}
