@@ -182,6 +182,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The address of the embedding server, if it differs from that of the model."""
     brain_across_sessions: bool = False
     """Whether automatic recall may use archived turns of this project's other sessions."""
+    brain_distance: Annotated[float, Meta(ge=0.0, le=2.0)] = 1.0
+    """The vector distance below which an archived turn or a document may come back by meaning alone; 0 is never."""
     incognito: bool = False
     """Write nothing anywhere and use no memory."""
     redact: bool = True

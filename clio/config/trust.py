@@ -449,6 +449,7 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "embedding_folder": _waits("names files that clio reads"),
     "embedding_base_url": _waits("decides who reads what is embedded"),
     "brain_across_sessions": _waits(_MEMORY),
+    "brain_distance": _waits(_MEMORY),
     "incognito": _waits("would keep the user's session and memory from being saved"),
     "redact": _narrows("redacting is narrower", lambda value, lower: value is True),
     "redact_patterns": _waits("a pattern that matches everything hides what the user is asked about"),

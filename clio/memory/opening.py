@@ -46,6 +46,7 @@ def open_memory(
         is_foreign=loaded.has_foreign_memory,
         embedder=make_embedder(config, env),
         across_sessions=config.brain_across_sessions,
+        near_distance=config.brain_distance,
         scenarios=scenarios or read_scenarios(loaded.home),
         fading=Fading(half_life_days=config.preference_half_life_days, floor=config.preference_floor),
     )

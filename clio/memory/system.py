@@ -34,6 +34,7 @@ from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.storage.files import make_ignored_folder
 from clio.text.default_callbacks import never_stop
+from clio.text.scoring import MAX_DISTANCE
 
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Nights
@@ -104,6 +105,7 @@ class MemorySystem(KnownOfProject):
     rng: where chance comes from, in the choice of a style and in what sleep replays.
     embedder: what makes vectors of turns and documents (default: the hashed one).
     across_sessions: whether turns that left the windows of other sessions may come back by themselves.
+    near_distance: the vector distance below which a turn or document may come back by meaning alone.
     is_foreign: what is remembered of the project came with it and is not trusted: it is told as the repository's
         statement, and none of it comes back by itself.
     summary_of: the text that the next request has in the place of what left its window.
@@ -127,6 +129,7 @@ class MemorySystem(KnownOfProject):
         fading: Fading | None = None,
         embedder: Embedder | None = None,
         across_sessions: bool = False,
+        near_distance: float = MAX_DISTANCE,
         rng: random.Random | None = None,
         is_foreign: bool = False,
     ) -> None:
@@ -153,6 +156,7 @@ class MemorySystem(KnownOfProject):
         self._embedder = embedder
         self._rng = rng
         self._across_sessions = across_sessions
+        self._near_distance = near_distance
         self._session: Session | None = None
         self._of_turn: TurnMemory | None = None
         self._why_file = WhyFile(folder / "cache" / "why.json")
@@ -189,6 +193,7 @@ class MemorySystem(KnownOfProject):
             self._meaning,
             window_tokens=window_tokens,
             all_sessions=self._across_sessions,
+            near_distance=self._near_distance,
             clock=self._clock,
             is_foreign=self._is_foreign,
             project_preferences=None if self._is_foreign else self._project_preferences,

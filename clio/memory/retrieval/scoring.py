@@ -21,7 +21,7 @@ from msgspec import Struct
 from clio.memory.retrieval.candidate import KINDS, Candidate, Engine, Layer, Place, tier_of
 from clio.memory.retrieval.evidence import evidence, has_names, having, stems_of, weighed_by
 from clio.text.formatting import format_stored_time, split_passages
-from clio.text.scoring import DAY_S, RRF_K, compute_rrf_score
+from clio.text.scoring import DAY_S, MAX_DISTANCE, RRF_K, compute_rrf_score
 from clio.text.vocabulary import has_phrase, parse_question_words, stem_word, tokenize
 
 Fusion = Literal["convex", "rrf"]
@@ -43,8 +43,6 @@ ALIAS_EVIDENCE = 0.7
 """What goes by a name that the query says has at least so much of it."""
 VECTOR_SHARE = 0.2
 """Of the evidence, where a vector speaks; the rest are words. More lets a weak embedder drag good words down."""
-NEAR_COSINE = 0.5
-"""Above it a vector alone is a reason: the brain document's distance of 1.0."""
 ONLY_ASKS = 0.7
 """What a message counts that asks and states nothing."""
 LEAST_RECENCY, LEAST_STRENGTH = 0.7, 0.7
@@ -256,7 +254,7 @@ class Scored:
         if self.because:
             return self.because
         why = [self.why_words] if self.fit.hits or self.fit.alias else []
-        if self.candidate.distance is not None and cosine_of(self.candidate.distance) > NEAR_COSINE:
+        if is_near(self.candidate):
             why.append("is near in meaning")
         importance = self.candidate.signals.get("importance")
         about = [f"importance {importance:g}"] if importance is not None else []
@@ -303,20 +301,23 @@ def rank(
     transcribed: Transcribed | None = None,
     vectors: bool = True,
     is_search: bool = False,
+    near_distance: float = MAX_DISTANCE,
     fusion: Fusion = "convex",
 ) -> tuple[list[Scored], int]:
     """Up to `limit` candidates that the query gives a reason for, best first, what says the same once; how many more.
 
     Of equals the newest comes first. transcribed: how common the query's words are in transcripts.
-    vectors: whether distances count. is_search: see `Ruler`. fusion: "rrf" joins the sources by rank, not by score.
+    vectors: whether distances count. near_distance: below which a vector alone is a reason. is_search: see `Ruler`.
+    fusion: "rrf" joins the sources by rank, not by score.
     """
     texts = (one.text for one in candidates if one.engine is None)
     ruler = Ruler(query, texts, transcribed or Transcribed(), is_search=is_search)
     if ruler.is_blank and not vectors:
         return [], 0
-    found = _scored(candidates, ruler, now, vectors=vectors)
+    near = near_distance if vectors else 0.0
+    found = _scored(candidates, ruler, now, vectors=vectors, near_distance=near)
     best = max((one.evidence for one in found), default=0.0)
-    found = [one for one in found if is_near(one.candidate, vectors) or one.evidence >= _least_of_best(one) * best]
+    found = [one for one in found if is_near(one.candidate, near) or one.evidence >= _least_of_best(one) * best]
     if fusion == "rrf":
         ranks = reciprocal_ranks(_lists(found))
         for place, one in enumerate(found):
@@ -325,13 +326,15 @@ def rank(
     return fold(found, limit)
 
 
-def _scored(candidates: Sequence[Candidate], ruler: Ruler, now: float, *, vectors: bool) -> list[Scored]:
+def _scored(
+    candidates: Sequence[Candidate], ruler: Ruler, now: float, *, vectors: bool, near_distance: float
+) -> list[Scored]:
     ranked = sorted((one for one in candidates if one.engine), key=lambda one: -(one.engine.share if one.engine else 0))
     of_sessions = _evidence_of_sessions(ranked, ruler)
     found: list[Scored] = []
     for candidate in candidates:
         meaning = meaning_of(candidate.distance) if vectors and candidate.distance is not None else None
-        near = is_near(candidate, vectors)
+        near = is_near(candidate, near_distance)
         fit: Fit | None = None
         if candidate.engine is not None:
             said = of_sessions * candidate.engine.share * (1.0 + _TITLE * candidate.engine.title)
@@ -401,9 +404,9 @@ def meaning_of(distance: float) -> float:
     return max(cosine_of(distance), 0.0)
 
 
-def is_near(candidate: Candidate, vectors: bool = True) -> bool:
-    """Whether its vector alone is a reason."""
-    return vectors and candidate.distance is not None and cosine_of(candidate.distance) > NEAR_COSINE
+def is_near(candidate: Candidate, near_distance: float = MAX_DISTANCE) -> bool:
+    """Whether its vector alone is a reason: strictly below the distance."""
+    return candidate.distance is not None and candidate.distance < near_distance
 
 
 def reciprocal_ranks(lists: Sequence[Sequence[int]], k: int = RRF_K) -> dict[int, float]:

@@ -28,7 +28,7 @@ from clio.memory.vectors.meaning import Meaning
 from clio.messages import Fragment
 from clio.sessions.session import Session
 from clio.text.formatting import format_stored_time
-from clio.text.scoring import compute_recall_budget
+from clio.text.scoring import MAX_DISTANCE, compute_recall_budget
 from clio.tokens import DEFAULT_RATIO, text_units
 
 MAX_RECALLED = 8
@@ -43,6 +43,7 @@ class TurnMemory:
 
     is_foreign: what is remembered of the project came with it and is not trusted: none of it comes back by itself.
     project_preferences: the project's own rules; None where they are not trusted.
+    near_distance: the vector distance below which a turn or document may come back by meaning alone.
     window_tokens: of the model, which bounds the brain. all_sessions: whether turns of other sessions may come back.
     """
 
@@ -55,6 +56,7 @@ class TurnMemory:
         *,
         window_tokens: int,
         all_sessions: bool,
+        near_distance: float = MAX_DISTANCE,
         clock: Callable[[], float] = time.time,
         is_foreign: bool = False,
         project_preferences: Preferences | None = None,
@@ -66,6 +68,7 @@ class TurnMemory:
         self._scenarios = scenarios
         self._meaning = meaning
         self._all_sessions = all_sessions
+        self._near_distance = near_distance
         self._clock = clock
         self._brain = Brain(compute_recall_budget(window_tokens), _tokens)
         self._told_tastes: set[str] = set()
@@ -190,7 +193,7 @@ class TurnMemory:
             *self._of_turns(text, session),
             *(of_document(hit) for hit in documents),
         ]
-        found, _ = rank(text, candidates, now=now, limit=MAX_ACCOUNTED)
+        found, _ = rank(text, candidates, now=now, limit=MAX_ACCOUNTED, near_distance=self._near_distance)
         window = RequestText(session, [*shown, text])
         held = [one for one in found if not self._brain.is_told(one.candidate.id) and window.has(one.candidate)]
         new = [one for one in found if one not in held]
@@ -228,7 +231,7 @@ class TurnMemory:
             return
         own = session.id if session is not None else ""
         sessions = None if self._all_sessions else [own]
-        for turn in self._meaning.ejected.search(text, sessions=sessions, session=session):
+        for turn in self._meaning.ejected.search(text, sessions=sessions, session=session, limit=self._near_distance):
             yield of_turn(turn, own)
 
     def _why_recalled(self, one: Scored, now: float, *, included: bool, but: str = "") -> WhyItem:

@@ -142,11 +142,21 @@ class Candidates:
     def turns(self, keys: Iterable[int]) -> dict[int, Turn]:
         """Turns by their key, in the order of the keys; those that are gone are left out."""
         wanted = list(dict.fromkeys(keys))
-        rows = self._database.rows(
-            f"SELECT id, session, place, role, asks, created FROM turns WHERE id IN ({','.join(map(str, wanted))})"
+        found = {turn.key: turn for turn in self._turns_where(f"id IN ({','.join(map(str, wanted))})")}
+        return {key: found[key] for key in wanted if key in found}
+
+    def around(self, turns: Iterable[Turn], reach: int) -> list[Turn]:
+        """The turns with a text that are up to `reach` places before or behind these, and these."""
+        near = " OR ".join(
+            f"(session = {turn.session} AND place BETWEEN {turn.place - reach} AND {turn.place + reach})"
+            for turn in turns
         )
-        found = {
-            int(str(key)): Turn(
+        return self._turns_where(f"({near}) AND text_size") if near else []
+
+    def _turns_where(self, condition: str) -> list[Turn]:
+        rows = self._database.rows(f"SELECT id, session, place, role, asks, created FROM turns WHERE {condition}")
+        return [
+            Turn(
                 key=int(str(key)),
                 session=int(str(session)),
                 place=int(str(place)),
@@ -155,19 +165,7 @@ class Candidates:
                 created=float(str(created)),
             )
             for key, session, place, role, asks, created in rows
-        }
-        return {key: found[key] for key in wanted if key in found}
-
-    def around(self, turns: Iterable[Turn], reach: int) -> list[Turn]:
-        """The turns with a text that stand up to `reach` places before or behind these, and these."""
-        found: dict[int, Turn] = {}
-        for turn in turns:
-            keys = self._database.rows(
-                "SELECT id FROM turns WHERE session = ? AND place BETWEEN ? AND ? AND text_size",
-                (turn.session, turn.place - reach, turn.place + reach),
-            )
-            found.update(self.turns(int(str(key)) for (key,) in keys))
-        return list(found.values())
+        ]
 
     def first_turns(self, sessions: Iterable[int]) -> list[Turn]:
         """The first turn with a text of each session."""

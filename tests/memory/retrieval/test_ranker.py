@@ -133,6 +133,12 @@ def test_a_vector_alone_is_a_reason_strictly_below_one() -> None:
     assert "near" in ids("which port does the staging server listen on", near, PORT)
 
 
+def test_the_distance_that_is_near_can_be_set() -> None:
+    turn = memory("Colourless green ideas", "turn", distance=0.9)
+    found = [rank("which port does staging use", [turn], now=NOW, near_distance=near)[0] for near in (0.0, 0.8, 0.95)]
+    assert [bool(one) for one in found] == [False, False, True]
+
+
 def test_a_near_vector_lifts_and_a_far_one_lowers() -> None:
     question = "which port does staging use"
     plain, near, far = (

@@ -193,3 +193,13 @@ def test_vectors_of_a_model_find_what_shares_no_word(tmp_path: Path) -> None:
     assert {one.name: one.words for one in hit.reasons}["meaning"] == "means the same"
     assert home.memory.retriever.search("bank loan", current=session.id).hits == ()
     session.close()
+
+
+def test_the_fact_that_answers_comes_before_earlier_questions_with_its_word(home: Home) -> None:
+    for number, question in enumerate(("what is the codename?", "remind me of the codename please", "codename again?")):
+        home.said(question, "I do not know.", days_ago=number)
+    stated = home.said("the codename of the rewrite is Alabaster", "Noted.", days_ago=40)
+    first, *_ = home.memory.retriever.search("codename").hits
+    assert first.where is not None and first.where.session == stated.session
+    fact = home.fact("the rewrite of the importer is called Basalt, that is its codename")
+    assert ids(home.memory.retriever.search("codename"))[0] == fact
