@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -14,9 +15,9 @@ import pytest
 
 from clio import __version__
 from clio.config.options import Options
-from clio.context import encodings
-from clio.context.encodings import Encoding, fetch_encoding, is_intact
+from clio.context.encodings import Encoding, is_intact
 from clio.entrypoints.doctor import checks
+from clio.entrypoints.doctor.checks import fetch_encoding
 from clio.entrypoints.doctor.report import collect_findings, run
 from clio.errors import ServerFailed, UsageError
 from tests.support.chat_server import ChatServer
@@ -236,7 +237,7 @@ def test_the_time_for_everything_is_bounded(
         server.wait.wait(10)
         raise OSError("too late for anybody")
 
-    monkeypatch.setattr(encodings.urllib.request, "urlopen", endless)
+    monkeypatch.setattr(urllib.request, "urlopen", endless)
     with pytest.raises(ServerFailed, match=r"it took more than 0 s; try again"):
         fetch_encoding(server.encoding, tmp_path, limit_s=0.1)
 

@@ -1,13 +1,18 @@
 """Checks of the machine (Python, packages, programs, sandbox) and of clio's data (settings, sessions, memory)."""
 
+import hashlib
+import http.client
 import os
 import platform
+import queue
 import re
 import shutil
 import stat
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -28,10 +33,10 @@ from clio.config.show import list_start_notes
 from clio.config.trust import TrustStore, describe_key_damage
 from clio.context.encodings import (
     ENCODINGS,
+    FOLDER_NAME,
     O200K,
     Encoding,
     encoding_folders,
-    fetch_encoding,
     find_encoding,
     is_intact,
 )
@@ -51,11 +56,12 @@ from clio.security.shell.parser import has_grammar
 from clio.sessions.listing import list_file_names, list_sessions
 from clio.skills.skills import SkillCatalog, SubagentCatalog
 from clio.storage.documents import decode_document, describe_damage
-from clio.storage.files import read_regular
+from clio.storage.files import make_folder, read_regular, write_atomic
 from clio.storage.jsonl import is_torn_line, split_lines
 from clio.storage.locks import error_reason, find_lock_owner, supports_locks
 from clio.text.formatting import format_bytes, format_count
 from clio.text.json_data import decode_json
+from clio.threads import start_daemon_thread
 from clio.tools.files.file_index import ripgrep
 
 PACKAGE = "clio-shell"
@@ -736,3 +742,62 @@ def _is_whole(path: Path, encoding: Encoding) -> bool:
         return is_intact(path, encoding)
     except OSError:
         return False
+
+
+DOWNLOAD_SILENCE_S = 10.0
+DOWNLOAD_LIMIT_S = 60.0
+MAX_DOWNLOAD_BYTES = 20_000_000
+
+
+def fetch_encoding(
+    encoding: Encoding, home: Path, *, silence_s: float = DOWNLOAD_SILENCE_S, limit_s: float = DOWNLOAD_LIMIT_S
+) -> Path:
+    """Download an encoding into clio's own directory and return its path.
+
+    Args:
+        silence_s: time limit for connecting and between two chunks.
+        limit_s: time limit for everything, including the name lookup.
+
+    Raises:
+        ServerFailed: the file cannot be downloaded completely, or its hash is wrong.
+        OSError: it cannot be written.
+    """
+    answers: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
+    # A daemon thread: a name lookup cannot be interrupted and must not keep the process from exiting.
+    start_daemon_thread(lambda: _download(encoding.url, silence_s, answers), "download-encoding")
+    try:
+        answer = answers.get(timeout=limit_s)
+    except queue.Empty:
+        answer = TimeoutError(f"it took more than {limit_s:.0f} s")
+    if isinstance(answer, Exception):
+        raise ServerFailed(
+            f"{encoding.name} could not be fetched from {encoding.url}: {_describe_download_error(answer)}; "
+            "try again when that address can be reached, or set HTTPS_PROXY",
+            retryable=False,
+        ) from answer
+    if hashlib.sha256(answer).hexdigest() != encoding.sha256:
+        raise ServerFailed(
+            f"what {encoding.url} sent is not {encoding.name}: its hash is another one; nothing was kept, try again "
+            "from another network",
+            retryable=False,
+        )
+    path = home / FOLDER_NAME / encoding.file_name
+    make_folder(path.parent)
+    write_atomic(path, answer)
+    return path
+
+
+def _download(url: str, silence_s: float, answers: "queue.SimpleQueue[bytes | Exception]") -> None:
+    request = urllib.request.Request(url, headers={"User-Agent": f"clio/{__version__}"})
+    try:
+        with urllib.request.urlopen(request, timeout=silence_s) as response:
+            answers.put(response.read(MAX_DOWNLOAD_BYTES))
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        answers.put(error)
+
+
+def _describe_download_error(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"the server answered {error.code}"
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    return (reason.strerror if isinstance(reason, OSError) else "") or str(reason) or type(reason).__name__

@@ -15,15 +15,16 @@ from msgspec import Struct
 
 from clio.memory.preferences.sentences import own_sentences
 from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 Kind = Literal["limit", "correction", "remember"]
 Term = Literal["lasting", "unclear", "task"]
 MAX_SENTENCE = 220
 _FOLDER = Path(__file__).with_name("languages")
-_KANA = re.compile(r"[\u3041-\u30ff]")
-_HAN = re.compile(r"[\u3400-\u9fff]")
+_KANA = LazyRegex(r"[\u3041-\u30ff]")
+_HAN = LazyRegex(r"[\u3400-\u9fff]")
 _WORD = re.compile(r"[^\W\d_]+(?:'(?=\w))?")
-_CJK_END = re.compile(r"([。！？])(?=\S)")
+_CJK_END = LazyRegex(r"([。！？])(?=\S)")
 _WORDS: dict[str, frozenset[str]] = {
     "de": frozenset(
         "der das den dem ein eine einen einem und nicht kein keine keinen nie niemals bitte ich wir du ist sind"
@@ -53,10 +54,10 @@ _ENGLISH = frozenset(
     " on at an or if what when please my our your from by as but so there no a me all any keep".split()
 )
 _LETTERS = {
-    "de": re.compile(r"[äöüß]", re.I),
-    "fr": re.compile(r"[èêàùœîôû]", re.I),
-    "es": re.compile(r"[ñ¿¡]", re.I),
-    "pt": re.compile(r"[ãõ]", re.I),
+    "de": LazyRegex(r"[äöüß]", re.I),
+    "fr": LazyRegex(r"[èêàùœîôû]", re.I),
+    "es": LazyRegex(r"[ñ¿¡]", re.I),
+    "pt": LazyRegex(r"[ãõ]", re.I),
 }
 """Letters of one of these languages and not of the others, as far as developers' messages go."""
 _QUESTION_MARKS = ("?", "？", "か", "吗", "呢", "の？")
