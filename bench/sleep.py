@@ -22,7 +22,7 @@ import msgspec
 from bench.histories import generated
 from clio.cli import GC_THRESHOLDS
 from clio.ids import new_id
-from clio.memory.consolidation.consolidation import Nights
+from clio.memory.consolidation.consolidation import Consolidation
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_store import TypedStore
 from clio.sessions.store import SessionStore
@@ -89,7 +89,7 @@ def kill(project: Path, kills: int, rng: random.Random) -> None:
 
 def child(what: str, project: Path, seed: int) -> None:
     """One night in this process; prints what it took and what it said."""
-    from clio.memory.consolidation.runner import dry_run, sleep
+    from clio.memory.consolidation.runner import dry_run, run_consolidation
 
     nights = nights_of(project, seed)
     stopped: list[float] = []
@@ -98,7 +98,7 @@ def child(what: str, project: Path, seed: int) -> None:
         timer.daemon = True
         timer.start()
     began, cpu = time.perf_counter(), time.process_time()
-    report = dry_run(nights) if what == "dry" else sleep(nights, stop=lambda: bool(stopped))
+    report = dry_run(nights) if what == "dry" else run_consolidation(nights, stop=lambda: bool(stopped))
     if what == "cancel":
         print(f"{1e3 * (time.perf_counter() - stopped[0]) if stopped else 0:.1f} {report.line}")
         return
@@ -112,10 +112,10 @@ def run(what: str, project: Path, seed: int = 1) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def nights_of(project: Path, seed: int) -> Nights:
+def nights_of(project: Path, seed: int) -> Consolidation:
     """The nights of a project whose person's memories lie beside it."""
     store = SessionStore(project / ".clio" / "sessions")
-    return Nights(project, project / "home", store, redact=lambda text: text, rng=random.Random(seed))
+    return Consolidation(project, project / "home", store, redact=lambda text: text, rng=random.Random(seed))
 
 
 def make(project: Path, turns: int, memories: int) -> None:

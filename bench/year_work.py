@@ -21,8 +21,8 @@ from bench.year_data import Doing, Topic, World
 from clio import ids
 from clio.errors import UserError
 from clio.memory.consolidation.consolidation import Report
-from clio.memory.consolidation.runner import sleep
-from clio.memory.preferences.auto_remember import look_for_notices, remember_noticed
+from clio.memory.consolidation.runner import run_consolidation
+from clio.memory.preferences.auto_remember import find_statements, save_statements
 from clio.memory.retrieval.why import WhyItem
 from clio.memory.store.record import AssertedBy, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
@@ -141,7 +141,7 @@ class Year:
     def night(self) -> Report:
         """Sleep, as clio does by itself when nobody types."""
         with self.open() as memory:
-            return sleep(memory.sleep, "idle")
+            return run_consolidation(memory.consolidation, "idle")
 
     def records(self) -> dict[str, int]:
         """How many there are of what, by the names of `RECORDS`."""
@@ -254,8 +254,8 @@ class _Sitting:
             case "ask" if topic is not None:
                 self._answer(3, topic.text)
             case "prefer":
-                certain = look_for_notices(self._memory, doing.said).certain
-                remember_noticed(self._memory, certain, self._session.id)
+                certain = find_statements(self._memory, doing.said).certain
+                save_statements(self._memory, certain, self._session.id)
                 self._answer(5)
             case "note" if topic is not None:
                 self._memory.store_note(topic.key, topic.text)

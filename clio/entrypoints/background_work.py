@@ -11,7 +11,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from clio.commands.command import CommandResult, ConsolidateNow, LongWork, Shell, WorkControl
-from clio.commands.memory.commands import night_result
+from clio.commands.memory.commands import consolidation_result
 from clio.config.schema import Config
 from clio.entrypoints.first_paint import can_draw
 from clio.errors import ClioError
@@ -126,26 +126,26 @@ def work_of(shell: Shell, step: ConsolidateNow | LongWork) -> LongWork:
     """Return the work of a follow-up; a requested consolidation becomes `LongWork`."""
     if isinstance(step, LongWork):
         return step
-    return LongWork(label=LABEL, work=lambda track: sleep_now(shell, step, track))
+    return LongWork(label=LABEL, work=lambda track: consolidate_now(shell, step, track))
 
 
-def sleep_now(shell: Shell, step: ConsolidateNow, track: WorkControl) -> CommandResult:
+def consolidate_now(shell: Shell, step: ConsolidateNow, track: WorkControl) -> CommandResult:
     """Run one requested consolidation, or a dry run; for a thread.
 
     Raises:
         UserError: if another process consolidates.
         ClioError: if some results could not be written; what was written is kept.
     """
-    from clio.memory.consolidation.runner import dry_run, sleep
+    from clio.memory.consolidation.runner import dry_run, run_consolidation
 
-    nights = shell.memory.sleep
+    nights = shell.memory.consolidation
     if step.dry_run:
-        return night_result(dry_run(nights, stop=track.is_stopped, tell=track.report_progress))
+        return consolidation_result(dry_run(nights, stop=track.is_stopped, tell=track.report_progress))
     use_model = shell.config.sleep_use_model
-    report = sleep(nights, "hand", stop=track.is_stopped, use_model=use_model, tell=track.report_progress)
+    report = run_consolidation(nights, "hand", stop=track.is_stopped, use_model=use_model, tell=track.report_progress)
     if report.unkept:
         raise ClioError(f"{report.unkept} ({report.line})")
-    return night_result(report)
+    return consolidation_result(report)
 
 
 EXIT_BUDGET_S = 1.5
@@ -282,7 +282,7 @@ def make_idle(
     return Idle(config.sleep_idle_s if sleeps else None, is_busy=is_busy, night=night, tell=tell)
 
 
-async def sleep_at_exit(app: "App") -> str:
+async def consolidate_at_exit(app: "App") -> str:
     """Consolidate briefly at exit, if the closed session has messages; return a line on what was learned, or ""."""
     if not app.session.is_persistent or not app.session.messages:
         return ""

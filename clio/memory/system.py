@@ -37,9 +37,9 @@ from clio.text.default_callbacks import never_stop
 from clio.text.scoring import MAX_DISTANCE
 
 if TYPE_CHECKING:
-    from clio.memory.consolidation.consolidation import Nights
+    from clio.memory.consolidation.consolidation import Consolidation
     from clio.memory.preferences.pending_confirmations import PendingLimits
-    from clio.memory.preferences.stated_preferences import Noticed
+    from clio.memory.preferences.stated_preferences import StatedPreference
     from clio.memory.retrieval.retriever import Retriever
     from clio.memory.styles.feedback import Feedback, Noted
     from clio.memory.transcripts.session_search import SessionRecall
@@ -224,7 +224,7 @@ class MemorySystem(KnownOfProject):
         """What is changed meanwhile counts as one change for `undo`."""
         return self._undo.group(title)
 
-    def redacted_notices(self, noticed: "Sequence[Noticed]") -> "list[Noticed]":
+    def redacted_notices(self, noticed: "Sequence[StatedPreference]") -> "list[StatedPreference]":
         """The same, as they would be stored."""
         return [
             structs.replace(one, content=self._redact(one.content), quote=self._redact(one.quote)) for one in noticed
@@ -410,12 +410,14 @@ class MemorySystem(KnownOfProject):
         return Shifts(self._home, self._memories.user, self._clock).take_new(vectors)
 
     @property
-    def sleep(self) -> "Nights":
+    def consolidation(self) -> "Consolidation":
         """Learning from earlier sessions, when nothing else is going on, and what that came to."""
         self._refuse_incognito()
-        from clio.memory.consolidation.consolidation import Nights
+        from clio.memory.consolidation.consolidation import Consolidation
 
-        nights = Nights(self._project, self._home, self._store, redact=self._redact, clock=self._clock, rng=self._rng)
+        nights = Consolidation(
+            self._project, self._home, self._store, redact=self._redact, clock=self._clock, rng=self._rng
+        )
         nights.ask = self._memories.decide
         nights.begin = self._seal
         return nights

@@ -20,7 +20,7 @@ from clio.config.trust import should_ask_for_trust, trust_project
 from clio.entrypoints import project_setup
 from clio.entrypoints.doctor import finding as doctor
 from clio.entrypoints.doctor.checks import check_team
-from clio.memory.consolidation.stores import Ground, copied
+from clio.memory.consolidation.stores import ConsolidationStores, copied
 from clio.memory.portability.export import make_bundle
 from clio.memory.portability.inventory import Places, hoards_of, survey
 from clio.memory.portability.wipe import wipe
@@ -154,7 +154,7 @@ def test_export_wipe_and_dry_run_know_the_shared_entries(tmp_path: Path) -> None
     places = Places(project=ann.project, home=ann.home)
     assert make_bundle(places, clean=str, now=NOW).head.counts == {"knowledge": 1}
     with copied(ann.ltm.parent, ann.home) as (there, home):
-        ground = Ground(ann.project, there, home, redact=str, clock=lambda: NOW)
+        ground = ConsolidationStores(ann.project, there, home, redact=str, clock=lambda: NOW)
         ground.knowledge.forget([ground.knowledge.read().entries[0].id])
         assert ground.knowledge.read().entries == ()
     assert ann.texts() == ["The port is 8080"]
@@ -167,9 +167,9 @@ def test_export_wipe_and_dry_run_know_the_shared_entries(tmp_path: Path) -> None
     assert ann.memory.read().entries == ()
 
 
-def ground(loaded: LoadedConfig, env: dict[str, str], person: Path) -> doctor.Ground:
+def ground(loaded: LoadedConfig, env: dict[str, str], person: Path) -> doctor.ConsolidationStores:
     options = Options(cwd=loaded.project)
-    return doctor.Ground(options=options, env=env, loaded=loaded, home=loaded.home, person=person)
+    return doctor.ConsolidationStores(options=options, env=env, loaded=loaded, home=loaded.home, person=person)
 
 
 def test_init_and_doctor_know_that_something_is_shared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

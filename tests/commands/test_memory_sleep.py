@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from clio.commands.command import ConsolidateNow, WorkControl
-from clio.commands.memory.commands import night_result
+from clio.commands.memory.commands import consolidation_result
 from clio.commands.registry import complete_command_line, run_command
-from clio.entrypoints.background_work import sleep_now
+from clio.entrypoints.background_work import consolidate_now
 from clio.memory.consolidation.consolidation import Report
 from clio.messages import AssistantMessage, UserMessage
 from tests.commands.harness import Harness, make_harness
 from tests.entrypoints.repl_support import clio, make_place
-from tests.memory.consolidation.night_support import FACTS
+from tests.memory.consolidation.consolidation_support import FACTS
 from tests.support.own_sessions import own_store
 from tests.support.waiting import wait_until
 from tests.support.wording import mentions
@@ -43,17 +43,17 @@ def test_a_consolidation_reports_its_progress(harness: Harness) -> None:
     track = WorkControl(
         report_progress=lambda done, total: told.append((done, total)), is_stopped=lambda: len(told) == 2
     )
-    assert "cut short by a key" in sleep_now(harness, ConsolidateNow(), track).text
+    assert "cut short by a key" in consolidate_now(harness, ConsolidateNow(), track).text
     assert told == [(1, len(FACTS)), (2, max(len(FACTS), 3))]
 
 
 def test_a_requested_consolidation_is_reported_and_logged(harness: Harness) -> None:
     assert "has not slept here yet" in run_command(harness, "/memory log").text
     make_sessions(harness)
-    dry = sleep_now(harness, ConsolidateNow(dry_run=True), WorkControl())
+    dry = consolidate_now(harness, ConsolidateNow(dry_run=True), WorkControl())
     assert f"{len(FACTS)} facts · nothing was written" in dry.text and "- `fact “" in dry.text
     assert "has not slept here yet" in run_command(harness, "/memory log").text
-    done = sleep_now(harness, ConsolidateNow(), WorkControl())
+    done = consolidate_now(harness, ConsolidateNow(), WorkControl())
     assert done.text.startswith(f"slept: {len(FACTS)} turns replayed, {len(FACTS)} facts")
     assert json.loads(json.dumps(done.data))["facts"] == len(FACTS)
     log = run_command(harness, "/memory log")
@@ -63,18 +63,20 @@ def test_a_requested_consolidation_is_reported_and_logged(harness: Harness) -> N
 
 def test_the_log_takes_a_number(harness: Harness) -> None:
     for number in range(5):
-        harness.memory.sleep.log.add(Report(at=float(number), replayed=number + 1))
+        harness.memory.consolidation.log.add(Report(at=float(number), replayed=number + 1))
     assert run_command(harness, "/memory log 3").text.count("replayed") == 3
     for wrong in ("all", "1 2", "-1"):
         assert not run_command(harness, f"/memory log {wrong}").ok
 
 
 def test_what_was_learned_is_shown_as_data(harness: Harness) -> None:
-    harness.memory.sleep.log.add(Report(at=1.0, facts=1, changes=("fact “**run** `rm -rf`\n# Now”",), trouble=("odd",)))
+    harness.memory.consolidation.log.add(
+        Report(at=1.0, facts=1, changes=("fact “**run** `rm -rf`\n# Now”",), trouble=("odd",))
+    )
     told = run_command(harness, "/memory log").text
     assert "- ``fact “**run** `rm -rf` # Now”``" in told or "- `` fact “**run** `rm -rf` # Now” ``" in told
     assert "- warning: odd" in told
-    assert "warning: odd" in night_result(Report(at=1.0, trouble=("odd",))).text
+    assert "warning: odd" in consolidation_result(Report(at=1.0, trouble=("odd",))).text
 
 
 def test_incognito_never_consolidates(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from clio.cli import main
 from clio.commands.command import LongWork, WorkControl
 from clio.commands.registry import run_command
 from clio.config.project_links import trust_team
-from clio.memory.consolidation.runner import sleep
+from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.team.folder import TeamFolder
@@ -23,7 +23,7 @@ from tests.importing.homes import claude_file, claude_talk
 from tests.injection.corpus import ALL, ORDERS, SPELLED, TAGS
 from tests.injection.page_server import PageServer
 from tests.injection.sent import allowed_nothing, closings, messages_of, part_of
-from tests.memory.consolidation.night_support import Place
+from tests.memory.consolidation.consolidation_support import Place
 from tests.memory.team.team_support import said
 from tests.support.chat_server import text, tool_calls
 from tests.support.recalled import recalled_lines
@@ -149,7 +149,7 @@ def test_a_consolidation_knows_an_answer_that_only_repeats_a_page(tmp_path: Path
     found = {"turn": 1, "kind": kind, "text": CLAIM, "solution": CLAIM, "quote": quote}
     nights = place.nights()
     nights.ask = lambda question: json.dumps([found])
-    assert sleep(nights, use_model=True).by_model == 1
+    assert run_consolidation(nights, use_model=True).by_model == 1
     records = [record.provenance for record in TypedStore(place.project / ".clio" / "memories.json").records()]
     ltm = LongTermMemory(place.project / ".clio" / "ltm.json", project=place.project)
     kept = [*records, *(entry.provenance for entry in ltm.read().entries)]

@@ -26,7 +26,7 @@ class Recorded(Struct, frozen=True, kw_only=True):
     stream: str
 
 
-class Heard(Struct, kw_only=True):
+class FoundStatements(Struct, kw_only=True):
     """An answer, put together."""
 
     text: str = ""
@@ -53,9 +53,9 @@ def events_of(stream: str, cut: int = 0) -> list[object]:
     return [json.loads(data) for data in found if not data.startswith(b"[DONE]")]
 
 
-def hear(decoder: AnswerDecoder, events: list[object]) -> Heard:
+def hear(decoder: AnswerDecoder, events: list[object]) -> FoundStatements:
     """What clio makes of the events."""
-    heard, calls = Heard(), dict[int, list[str]]()
+    heard, calls = FoundStatements(), dict[int, list[str]]()
 
     def take(chunk: Chunk) -> None:
         heard.text += chunk.text

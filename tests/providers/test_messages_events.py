@@ -7,7 +7,7 @@ import pytest
 
 from clio.providers.failure import TransportFailed
 from clio.providers.messages import MessagesDecoder
-from tests.providers.recorded import Heard, hear
+from tests.providers.recorded import FoundStatements, hear
 
 ORIGIN = "messages h m"
 
@@ -28,11 +28,11 @@ def end(reason: str, **usage: int) -> dict[str, Any]:
     return {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}
 
 
-def heard(*events: dict[str, Any]) -> Heard:
+def heard(*events: dict[str, Any]) -> FoundStatements:
     return hear(MessagesDecoder(ORIGIN), list(events))
 
 
-def kept(answer: Heard) -> list[tuple[dict[str, Any], int, int]]:
+def kept(answer: FoundStatements) -> list[tuple[dict[str, Any], int, int]]:
     return [(json.loads(item.data), item.text, item.calls) for item in answer.items]
 
 

@@ -17,7 +17,7 @@ from clio.providers.base import EFFORTS, ChatRequest, Chunk, ToolSpec
 from clio.providers.lesson_book import LESSONS_FILE_NAME, LIFE_DAYS, MAX_ENTRIES, LessonBook
 from clio.providers.registry import make_provider
 from clio.providers.responses import ResponsesDecoder, ResponsesProtocol
-from tests.providers.recorded import Heard, hear
+from tests.providers.recorded import FoundStatements, hear
 from tests.support.chat_server import ChatServer, Recorded, Reply, Script, error, json_reply, text
 from tests.support.responses_script import answer, event, function_call, message, reasoning, reasons, says
 
@@ -69,12 +69,12 @@ class Talk:
         self._config = Config(**given)
         self._book = book
 
-    def ask(self, *requests: ChatRequest) -> list[Heard]:
+    def ask(self, *requests: ChatRequest) -> list[FoundStatements]:
         return asyncio.run(asyncio.wait_for(self._ask(requests), 20))
 
-    async def _ask(self, requests: tuple[ChatRequest, ...]) -> list[Heard]:
+    async def _ask(self, requests: tuple[ChatRequest, ...]) -> list[FoundStatements]:
         provider = make_provider(self._config, {}, book=self._book)
-        heard: list[Heard] = []
+        heard: list[FoundStatements] = []
         self.notices: list[str] = []
         try:
             for request in requests:
@@ -99,7 +99,7 @@ class _Given:
         return self._chunks[-1]
 
 
-def put_together(chunks: list[Chunk]) -> Heard:
+def put_together(chunks: list[Chunk]) -> FoundStatements:
     return hear(_Given(chunks), list(chunks))  # type: ignore[arg-type]
 
 
@@ -113,7 +113,7 @@ def told(*replies: Script, requests: tuple[ChatRequest, ...] = (REQUEST,), **con
     return (heard, talk.notices), server.requests
 
 
-def answered(chunks: Heard, origin: str = "", **fields: Any) -> AssistantMessage:
+def answered(chunks: FoundStatements, origin: str = "", **fields: Any) -> AssistantMessage:
     """The message the loop keeps of an answer."""
     calls = tuple(ToolCall(id=one, name=name, arguments=given) for one, name, given in chunks.calls)
     return AssistantMessage(

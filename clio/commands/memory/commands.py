@@ -362,14 +362,14 @@ def log(shell: Shell, argument: str) -> CommandResult:
     words = parse_options(argument).words
     if len(words) > 1 or (words and not words[0].isdecimal()):
         raise UsageError(f"/memory log takes how many nights to show, not {argument!r}")
-    reports = shell.memory.sleep.last(min(int(words[0]), MAX_REPORTS) if words else 1)
+    reports = shell.memory.consolidation.last(min(int(words[0]), MAX_REPORTS) if words else 1)
     data = [report_data(report) for report in reports]
     if not reports:
         return CommandResult(text="clio has not slept here yet; `/memory sleep` does it now.", data=data)
     return CommandResult(text="\n\n".join(map(_told, reports)), data=data)
 
 
-def night_result(report: Report) -> CommandResult:
+def consolidation_result(report: Report) -> CommandResult:
     """What one night did, for the screen and for JSON."""
     lines = [report.line]
     if report.dry_run:

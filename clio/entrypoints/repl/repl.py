@@ -16,7 +16,7 @@ from clio.config.paths import user_home
 from clio.context.message_parts import Shelf
 from clio.context.workspace_state import working_tree
 from clio.entrypoints import first_paint
-from clio.entrypoints.background_work import make_idle, sleep_at_exit
+from clio.entrypoints.background_work import consolidate_at_exit, make_idle
 from clio.entrypoints.repl.parts import (
     Behind,
     Parts,
@@ -349,7 +349,7 @@ class Repl:
         app, screen = parts.app, parts.screen
         await self._idle.close()
         await app.close()
-        if self._terminal.can_read_keys and not self.ended_by and (line := await sleep_at_exit(app)):
+        if self._terminal.can_read_keys and not self.ended_by and (line := await consolidate_at_exit(app)):
             screen.note(line)
         if not self.ended_by:
             farewell(app, screen)

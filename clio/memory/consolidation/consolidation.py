@@ -160,7 +160,7 @@ class _Last(Struct, frozen=True):
     last_full: float = 0.0
 
 
-class Nights:
+class Consolidation:
     """Where a project's nights are slept.
 
     project: its folder. person: the folder of the person's memories. redact: applied to every text before it is stored.

@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clio.errors import ClioError, StorageError
-from clio.memory.preferences.auto_remember import describe_held, look_for_notices, question, remember_noticed
-from clio.memory.preferences.stated_preferences import Noticed
+from clio.memory.preferences.auto_remember import describe_session_limits, find_statements, question, save_statements
+from clio.memory.preferences.stated_preferences import StatedPreference
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
 from clio.storage.jsonl import pop_damage_notes
@@ -52,19 +52,19 @@ class Learner:
         self._auto_remember = auto_remember
         self._may_consolidate = may_consolidate
         self._asks_model = asks_model
-        self._unconfirmed: tuple[Noticed, ...] = ()
+        self._unconfirmed: tuple[StatedPreference, ...] = ()
         self._session = ""
 
     def before_turn(self, session: Session, text: str) -> None:
         """Remember what the text of a turn states plainly; what is ambiguous applies to this session only."""
         if not self._auto_remember:
             return
-        heard = look_for_notices(self._memory, text)
+        heard = find_statements(self._memory, text)
         self._remember(session.id, heard.certain)
         self._unconfirmed, self._session = heard.doubtful, session.id
         if heard.held:
             self._memory.hold_limits(heard.held)
-            self._tell(describe_held(heard.held))
+            self._tell(describe_session_limits(heard.held))
 
     def after_turn(self, session: Session, status: str) -> None:
         """Record how a turn ended, and report which of the user's reactions were counted as feedback."""
@@ -93,13 +93,15 @@ class Learner:
         Returns None if it did not run, also if another process consolidates or a file cannot be written; only the
         command reports such errors.
         """
-        if not self._may_consolidate or self._memory.is_silent or not self._memory.sleep.is_due():
+        if not self._may_consolidate or self._memory.is_silent or not self._memory.consolidation.is_due():
             return None
-        from clio.memory.consolidation.runner import sleep
+        from clio.memory.consolidation.runner import run_consolidation
 
         with suppress(ClioError, OSError):
             use_model = self._asks_model and by == "idle"
-            return sleep(self._memory.sleep, by, stop=stop, budget_s=budget_s, use_model=use_model, tell=tell)
+            return run_consolidation(
+                self._memory.consolidation, by, stop=stop, budget_s=budget_s, use_model=use_model, tell=tell
+            )
         return None
 
     # Suggestions: statements that may have been meant for the current work only
@@ -133,11 +135,11 @@ class Learner:
             return ()
         return self._questions(tuple(one.noticed for one in pending), pending[0].session if pending else "")
 
-    def _questions(self, unconfirmed: Sequence[Noticed], session: str) -> tuple[Suggestion, ...]:
+    def _questions(self, unconfirmed: Sequence[StatedPreference], session: str) -> tuple[Suggestion, ...]:
         groups = [[one for one in unconfirmed if one.in_project is scope] for scope in (True, False)]
         return tuple((question(group), partial(self._remember, session, group)) for group in groups if group)
 
-    def _remember(self, session: str, noticed: Sequence[Noticed]) -> None:
-        if line := remember_noticed(self._memory, noticed, session):
+    def _remember(self, session: str, noticed: Sequence[StatedPreference]) -> None:
+        if line := save_statements(self._memory, noticed, session):
             self._memory.forget_held([one.content for one in noticed])
             self._tell(line)

@@ -43,7 +43,7 @@ class Progress(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return bool(self.messages) and (self.messages, self.updated) == (info.messages, info.updated_at)
 
 
-class SleepState(Struct, frozen=True, kw_only=True):
+class ConsolidationState(Struct, frozen=True, kw_only=True):
     """What one night leaves to the next.
 
     sessions: by id. habits: the commands counted so far. notes: the sessions each note was seen in, at most three.
@@ -63,11 +63,11 @@ class SleepState(Struct, frozen=True, kw_only=True):
     compacted: str = ""
     compacted_at: float = 0.0
 
-    def tell(self, digests: Iterable[str]) -> "SleepState":
+    def tell(self, digests: Iterable[str]) -> "ConsolidationState":
         """The state once habits were handed on."""
         return structs.replace(self, told=(*self.told, *digests)[-MAX_TOLD:])
 
-    def with_notes(self, session: str, keys: Iterable[str]) -> "SleepState":
+    def with_notes(self, session: str, keys: Iterable[str]) -> "ConsolidationState":
         """The state once these notes were seen in a session."""
         new = {
             key: (*there, session)
@@ -76,17 +76,17 @@ class SleepState(Struct, frozen=True, kw_only=True):
         }
         return structs.replace(self, notes=self.notes | new) if new else self
 
-    def only(self, sessions: Iterable[str]) -> "SleepState":
+    def only(self, sessions: Iterable[str]) -> "ConsolidationState":
         """The state without sessions that are no more."""
         there = set(sessions)
         kept = {id: progress for id, progress in self.sessions.items() if id in there}
         return self if len(kept) == len(self.sessions) else structs.replace(self, sessions=kept)
 
 
-FORMAT = DocumentFormat(schema="clio.sleep", version=1, type=SleepState)
+FORMAT = DocumentFormat(schema="clio.sleep", version=1, type=ConsolidationState)
 
 
-def read_state(path: Path) -> tuple[SleepState, str]:
+def read_state(path: Path) -> tuple[ConsolidationState, str]:
     """The state, and what was wrong with its file, which then is set aside: all is replayed once more.
 
     Raises NewerDocument, OSError.
@@ -94,11 +94,11 @@ def read_state(path: Path) -> tuple[SleepState, str]:
     try:
         document = load_document(path, FORMAT)
     except CorruptDocument as error:
-        return SleepState(), str(error)
-    return (document.value if document else SleepState()), ""
+        return ConsolidationState(), str(error)
+    return (document.value if document else ConsolidationState()), ""
 
 
-def write_state(path: Path, state: SleepState) -> None:
+def write_state(path: Path, state: ConsolidationState) -> None:
     """Keep the state, whole; the lock of sleep must be held. Raises OSError."""
     save_document(path, FORMAT, Document(value=state))
 

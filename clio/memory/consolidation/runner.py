@@ -14,7 +14,7 @@ from msgspec import structs
 
 from clio.errors import ProviderError, StorageError, UserError
 from clio.memory.consolidation.ask_model import Best, ask_about
-from clio.memory.consolidation.consolidation import MAX_CHANGES, Ask, By, Nights, Report, same_day
+from clio.memory.consolidation.consolidation import MAX_CHANGES, Ask, By, Consolidation, Report, same_day
 from clio.memory.consolidation.corrections import Correction, corrections_in
 from clio.memory.consolidation.experiences import Experience, Finding
 from clio.memory.consolidation.fixes import fixes_across, fixes_in
@@ -22,7 +22,7 @@ from clio.memory.consolidation.habits import Habits, HabitState
 from clio.memory.consolidation.progress import Listed, Progress, Sessions, Turn, read_state, write_state
 from clio.memory.consolidation.shell_runs import doings_of
 from clio.memory.consolidation.stated_facts import statements_in
-from clio.memory.consolidation.stores import Ground, Keeper, copied, digest
+from clio.memory.consolidation.stores import ConsolidationStores, FindingSaver, copied, digest
 from clio.memory.consolidation.tidy import Tidied, promote, tidy
 from clio.sessions.store import SessionStore
 from clio.storage.locks import FileLock, error_cause, read_owner, suggest_fix
@@ -54,7 +54,7 @@ Over = Callable[[], Literal["", "stopped", "time"]]
 """Why the night must end now; empty where it may go on. Asked after every turn."""
 
 
-class Night:
+class ConsolidationRun:
     """One pass over a project's sessions, to be run once.
 
     over: asked after every turn and every part. deadline: when that will say so, by the monotonic clock; None: never by
@@ -64,7 +64,7 @@ class Night:
 
     def __init__(
         self,
-        ground: Ground,
+        ground: ConsolidationStores,
         store: SessionStore,
         *,
         rng: random.Random,
@@ -86,7 +86,7 @@ class Night:
         self._unkept = ""
         self._written = self._state
         self._habits = Habits(self._state.habits)
-        self._keeper = Keeper(ground)
+        self._keeper = FindingSaver(ground)
         self._best = Best(ground.redact)
         self._corrections: list[Correction] = []
         self._sessions = Sessions(store, self._state.sessions, ground.trajectories.rewards())
@@ -282,8 +282,8 @@ class Night:
         )
 
 
-def sleep(
-    nights: Nights,
+def run_consolidation(
+    nights: Consolidation,
     by: By = "hand",
     *,
     stop: Callable[[], bool] = never_stop,
@@ -308,11 +308,13 @@ def sleep(
             "done, or read /memory log"
         )
     try:
-        ground = Ground(nights.project, nights.folder, nights.person, redact=nights.redact, clock=nights.clock)
+        ground = ConsolidationStores(
+            nights.project, nights.folder, nights.person, redact=nights.redact, clock=nights.clock
+        )
         began = time.strftime("%d %b %H:%M", time.localtime(nights.clock()))
         deadline = None if budget_s is None else time.monotonic() + budget_s
         nights.begin()
-        night = Night(
+        night = ConsolidationRun(
             ground,
             nights.store,
             rng=nights.rng,
@@ -329,7 +331,7 @@ def sleep(
         lock.release()
 
 
-def _noted(nights: Nights, report: Report) -> Report:
+def _noted(nights: Consolidation, report: Report) -> Report:
     """The report, written down; what was done stands without its account, and then it says that it has none."""
     if not report.did_anything:
         return report
@@ -343,7 +345,7 @@ def _noted(nights: Nights, report: Report) -> Report:
 
 
 def dry_run(
-    nights: Nights, *, stop: Callable[[], bool] = never_stop, tell: ProgressCallback = ignore_progress
+    nights: Consolidation, *, stop: Callable[[], bool] = never_stop, tell: ProgressCallback = ignore_progress
 ) -> Report:
     """What a night would do, found out on copies of the stores; nothing of the project or the person is written.
 
@@ -352,8 +354,10 @@ def dry_run(
     if not nights.folder.is_dir():
         return Report(at=nights.clock(), dry_run=True)
     with copied(nights.folder, nights.person) as (folder, person):
-        ground = Ground(nights.project, folder, person, redact=nights.redact, clock=nights.clock)
-        night = Night(ground, nights.store, rng=nights.rng, over=_over(stop, None), clock=nights.clock, tell=tell)
+        ground = ConsolidationStores(nights.project, folder, person, redact=nights.redact, clock=nights.clock)
+        night = ConsolidationRun(
+            ground, nights.store, rng=nights.rng, over=_over(stop, None), clock=nights.clock, tell=tell
+        )
         return night.run("hand", dry_run=True)
 
 

@@ -28,7 +28,7 @@ _OF_PROJECT = ("memories*.json*", "ltm*.json", "sleep.json", "trajectories*.json
 _OF_PERSON = ("memories*.json*", "sleep.person.json", "trusted.json")
 
 
-class Ground:
+class ConsolidationStores:
     """The stores, with nobody asked whether two memories are one: a night must not wait for a model.
 
     project: the folder that the files named in memories are relative to. folder: what holds the project's stores.
@@ -88,13 +88,13 @@ Source = tuple[str, str, str]
 """A session, a message, and the words found there, as they are compared."""
 
 
-class Keeper:
+class FindingSaver:
     """Keeps findings, each once a night. What a night that was killed had kept already is not kept again.
 
     counts: what became of them, in the names of a report's fields. changes: one line for each that changed something.
     """
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: ConsolidationStores) -> None:
         self.counts: Counter[str] = Counter()
         self.changes: list[str] = []
         self._ground = ground

@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.errors import CorruptDocument, UserError
-from clio.memory.consolidation.progress import LEAST_SESSIONS, SleepState
-from clio.memory.consolidation.stores import Ground
+from clio.memory.consolidation.progress import LEAST_SESSIONS, ConsolidationState
+from clio.memory.consolidation.stores import ConsolidationStores
 from clio.memory.store.deduplication import judge
 from clio.memory.store.ltm_merge import TRUST
 from clio.memory.store.ltm_objects import scope
@@ -81,7 +81,9 @@ PROGRESS_KEY = "session_progress"
 _CONFIDENCE = 0.7
 
 
-def promote(ground: Ground, state: SleepState, over: Callable[[], bool]) -> tuple[SleepState, list[str]]:
+def promote(
+    ground: ConsolidationStores, state: ConsolidationState, over: Callable[[], bool]
+) -> tuple[ConsolidationState, list[str]]:
     """Add the notes that were seen in three sessions to the discoveries, each once as long as its words are the same.
 
     Returns the state with their digests, and a line for each. Raises StorageError, OSError, TimeoutError.
@@ -152,7 +154,9 @@ class Tidied(Struct, frozen=True, kw_only=True):
 _PERSON = DocumentFormat(schema="clio.sleep_of_person", version=1, type=_Person)
 
 
-def tidy(ground: Ground, state: SleepState, now: float, over: Callable[[], bool]) -> tuple[SleepState, Tidied]:
+def tidy(
+    ground: ConsolidationStores, state: ConsolidationState, now: float, over: Callable[[], bool]
+) -> tuple[ConsolidationState, Tidied]:
     """Do each part in turn until it is over; the state says what need not be done again soon.
 
     Raises StorageError, OSError, TimeoutError.
@@ -170,7 +174,7 @@ def tidy(ground: Ground, state: SleepState, now: float, over: Callable[[], bool]
     return state, done
 
 
-def _expire_variants(ground: Ground, now: float) -> Tidied:
+def _expire_variants(ground: ConsolidationStores, now: float) -> Tidied:
     """Put what contradicts, is doubtful and has long not been said again into the archive."""
     gone: list[str] = []
     for store in (ground.memories.project, ground.memories.user):
@@ -189,7 +193,7 @@ def _expires(record: MemoryRecord, now: float) -> bool:
     return is_variant_expired(sure, (now - max(record.seen, record.created)) / DAY_S)
 
 
-def _supersede(ground: Ground, now: float) -> Tidied:
+def _supersede(ground: ConsolidationStores, now: float) -> Tidied:
     """Put entries of the project knowledge that a newer one, or a newer fact, contradicts into the archive."""
     entries = ground.knowledge.read().entries
     store = ground.memories.project
@@ -204,7 +208,7 @@ def _supersede(ground: Ground, now: float) -> Tidied:
     return Tidied(superseded=len(gone), changes=changes)
 
 
-def _prune(ground: Ground, now: float) -> Tidied:
+def _prune(ground: ConsolidationStores, now: float) -> Tidied:
     """Put entries of the project knowledge that are old or doubtful into the archive, as `/memory prune` would."""
     if not ground.knowledge.prune(dry_run=True).removed:
         return Tidied()
@@ -213,12 +217,14 @@ def _prune(ground: Ground, now: float) -> Tidied:
     return Tidied(archived=len(removed), changes=changes)
 
 
-def _retain(ground: Ground, now: float) -> Tidied:
+def _retain(ground: ConsolidationStores, now: float) -> Tidied:
     done = ground.trajectories.retain(now)
     return Tidied(turns_archived=done.archived, turns_deleted=done.deleted)
 
 
-def _compact(ground: Ground, state: SleepState, now: float, over: Callable[[], bool]) -> tuple[SleepState, Tidied]:
+def _compact(
+    ground: ConsolidationStores, state: ConsolidationState, now: float, over: Callable[[], bool]
+) -> tuple[ConsolidationState, Tidied]:
     """Compact the project's memories, unless nothing was changed since it was done last and that is not long ago."""
     store = ground.memories.project
     stamp = _stamp(store)
@@ -230,7 +236,7 @@ def _compact(ground: Ground, state: SleepState, now: float, over: Callable[[], b
     return structs.replace(state, compacted=_stamp(store), compacted_at=now), done
 
 
-def _compact_person(ground: Ground, now: float, over: Callable[[], bool]) -> Tidied:
+def _compact_person(ground: ConsolidationStores, now: float, over: Callable[[], bool]) -> Tidied:
     """The same for the person's memories, by one process a day."""
     store = ground.memories.user
     if not _stamp(store):

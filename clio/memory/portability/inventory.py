@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from clio.errors import NewerDocument, StorageError
-from clio.memory.consolidation.progress import SleepState, read_state
+from clio.memory.consolidation.progress import ConsolidationState, read_state
 from clio.memory.store.ltm_history import LtmArchive
 from clio.memory.store.ltm_store import open_store
 from clio.memory.store.notes import Notes
@@ -236,7 +236,7 @@ def _is_what_a_wipe_leaves(hoard: Hoard, files: Sequence[Path], records: int | N
         return records == 0 and names == ["memories.json"]
     if hoard.kind == "nights" and names == ["sleep.json"]:
         state, _ = read_state(files[0])
-        return state == SleepState(sessions=state.sessions)
+        return state == ConsolidationState(sessions=state.sessions)
     return False
 
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import CorruptDocument, StorageError, UserError
-from clio.memory.consolidation.progress import Progress, SleepState, write_state
+from clio.memory.consolidation.progress import ConsolidationState, Progress, write_state
 from clio.memory.portability.inventory import Hoard, Places
 from clio.memory.store.typed_codec import FORMAT, Snapshot
 from clio.messages import UserMessage
@@ -98,7 +98,7 @@ def _begin_nights_anew(hoard: Hoard, sessions: SessionStore) -> None:
     path = hoard.folder / "sleep.json"
     progress = {info.id: _all_of(info, sessions) for info in sessions.list()}
     if progress:
-        write_state(path, SleepState(sessions=progress))
+        write_state(path, ConsolidationState(sessions=progress))
     _unlink(file for file in hoard.files() if file != path or not progress)
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from clio.errors import StorageError, UserError
 from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.preferences import Preferences
-from clio.memory.preferences.stated_preferences import NEVER, Noticed, notice
+from clio.memory.preferences.stated_preferences import NEVER, StatedPreference, notice
 from clio.memory.store.record import Provenance
 from clio.memory.system import MemorySystem
 from clio.storage.locks import error_cause
@@ -25,14 +25,14 @@ MAX_SHOWN = 3
 """Limits named in one line; the others are counted."""
 
 
-class Heard(Struct, frozen=True, kw_only=True):
+class FoundStatements(Struct, frozen=True, kw_only=True):
     """What a message says about how things are to be done.
 
     certain: to be remembered at once; doubtful: the user is to be asked; for_task: limits of the task at hand alone.
     """
 
-    certain: tuple[Noticed, ...] = ()
-    doubtful: tuple[Noticed, ...] = ()
+    certain: tuple[StatedPreference, ...] = ()
+    doubtful: tuple[StatedPreference, ...] = ()
     for_task: tuple[str, ...] = ()
 
     @property
@@ -41,10 +41,10 @@ class Heard(Struct, frozen=True, kw_only=True):
         return (*(one.content for one in self.doubtful if one.kind == "rule"), *self.for_task)
 
 
-def look_for_notices(memory: MemorySystem, text: str) -> Heard:
+def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
     """What the user's message says, without secrets. Facts are left to the model. Nothing where memory is off."""
     if memory.is_silent:
-        return Heard()
+        return FoundStatements()
     noticed = [one for one in notice(text) if one.kind != "fact"]
     for_task: list[str] = []
     for limit in find_limits(text):
@@ -64,14 +64,14 @@ def look_for_notices(memory: MemorySystem, text: str) -> Heard:
         else:
             noticed.append(_as_noticed(limit))
     clean = memory.redacted_notices(noticed)
-    return Heard(
+    return FoundStatements(
         certain=tuple(one for one in clean if one.certain),
         doubtful=tuple(one for one in clean if not one.certain),
         for_task=tuple(memory.redacted(limit) for limit in for_task),
     )
 
 
-def remember_noticed(memory: MemorySystem, noticed: Sequence[Noticed], session: str) -> str:
+def save_statements(memory: MemorySystem, noticed: Sequence[StatedPreference], session: str) -> str:
     """Save what was noticed; the line that says so, or why it was not saved. Empty where there is nothing."""
     saved: dict[str, list[str]] = {"project": [], "user": []}
     failed = ""
@@ -91,19 +91,19 @@ def remember_noticed(memory: MemorySystem, noticed: Sequence[Noticed], session: 
     return "; ".join(part for part in (remembered, failed) if part)
 
 
-def describe_held(held: Sequence[str]) -> str:
+def describe_session_limits(held: Sequence[str]) -> str:
     """The line that says which limits hold for this session alone."""
     shown = "; ".join(held[:MAX_SHOWN]) + (f"; and {len(held) - MAX_SHOWN} more" if len(held) > MAX_SHOWN else "")
     return f"Applied to this session: {shown} · /memory undo"
 
 
-def question(noticed: Sequence[Noticed]) -> str:
+def question(noticed: Sequence[StatedPreference]) -> str:
     """What the user is asked before something doubtful is saved."""
     where = "later work in this project" if noticed[0].in_project else "all later work"
     return f"Remember for {where}: {', '.join(f'“{one.content}”' for one in noticed)}?"
 
 
-def _says_same(one: Noticed, limit: StatedLimit) -> bool:
+def _says_same(one: StatedPreference, limit: StatedLimit) -> bool:
     """Whether both were read out of the same words."""
     if one.quote not in limit.quote and limit.quote not in one.quote:
         return False
@@ -115,8 +115,8 @@ def _word_set(text: str) -> set[str]:
     return set(re.findall(r"[^\s,.:;!?]+", text.casefold()))
 
 
-def _as_noticed(limit: StatedLimit) -> Noticed:
-    return Noticed(
+def _as_noticed(limit: StatedLimit) -> StatedPreference:
+    return StatedPreference(
         kind="rule",
         content=limit.content,
         score=NEVER,
@@ -126,7 +126,7 @@ def _as_noticed(limit: StatedLimit) -> Noticed:
     )
 
 
-def _save(preferences: Preferences, one: Noticed, said: Provenance) -> str:
+def _save(preferences: Preferences, one: StatedPreference, said: Provenance) -> str:
     scenarios = (one.scenario,) if one.scenario else ()
     explicit = one.kind == "rule"
     score = one.score if one.score is not None else 9.0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.memory.preferences.stated_preferences import Noticed
+from clio.memory.preferences.stated_preferences import StatedPreference
 from clio.storage.documents import DocumentFormat, update_document
 
 FILE = "memories.pending.json"
@@ -21,7 +21,7 @@ class PendingLimit(Struct, frozen=True, kw_only=True):
     """One limit to ask about. project: the folder it was stated in; session: the one it was stated in; at: when."""
 
     project: str
-    noticed: Noticed
+    noticed: StatedPreference
     session: str = ""
     at: float = 0.0
 
@@ -46,7 +46,7 @@ class PendingLimits:
         """Whether there is certainly none: nothing is read for it."""
         return not self._path.exists()
 
-    def add(self, noticed: Sequence[Noticed], session: str) -> None:
+    def add(self, noticed: Sequence[StatedPreference], session: str) -> None:
         """Keep limits to ask about; one that waits already is not kept twice."""
         now = self._clock()
         new = [PendingLimit(project=self._project, noticed=one, session=session, at=now) for one in noticed]

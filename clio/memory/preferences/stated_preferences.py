@@ -135,7 +135,7 @@ Kind = Literal["rule", "preference", "dislike", "praise", "complaint", "fact"]
 NEVER, ALWAYS, LIKED, DISLIKED, HATED = 0.5, 10.0, 9.0, 2.5, 2.0
 
 
-class Noticed(Struct, frozen=True, kw_only=True):
+class StatedPreference(Struct, frozen=True, kw_only=True):
     """One thing a person said.
 
     content: it in a form that stands alone, such as "never use tabs". score: 0 to 10; None for a fact.
@@ -175,18 +175,18 @@ class Sentence(Struct, frozen=True, kw_only=True):
         return structs.replace(self, text=self.text[:end], masked=self.masked[:end])
 
 
-Rule = Callable[[Sentence], Noticed | None]
+Rule = Callable[[Sentence], StatedPreference | None]
 
 
-def first(part: Sentence, rules: tuple[Rule, ...]) -> Noticed | None:
+def first(part: Sentence, rules: tuple[Rule, ...]) -> StatedPreference | None:
     """What the first rule makes of a sentence that makes anything of it."""
     return next((found for rule in rules if (found := rule(part)) is not None), None)
 
 
-def made(kind: Kind, content: str, score: float | None, *, certain: bool) -> Noticed:
+def made(kind: Kind, content: str, score: float | None, *, certain: bool) -> StatedPreference:
     """One thing noticed, its content without words at the end that say nothing."""
     content = TAIL.sub("", " ".join(content.split()))
-    return Noticed(kind=kind, content=content, score=score, certain=certain, quote="")
+    return StatedPreference(kind=kind, content=content, score=score, certain=certain, quote="")
 
 
 def small(text: str) -> str:
@@ -241,7 +241,7 @@ MANNERS = frozenset(
 )
 
 
-def order(part: Sentence) -> Noticed | None:
+def order(part: Sentence) -> StatedPreference | None:
     """The order a sentence begins with, if it does."""
     scope = _SCOPE.match(part.masked)
     prefix = ""
@@ -281,7 +281,7 @@ def _standing(part: Sentence) -> Sentence:
     return part
 
 
-def _never(part: Sentence) -> Noticed | None:
+def _never(part: Sentence) -> StatedPreference | None:
     wanted = _WANT_NEVER.match(part.masked)
     found = wanted or _NEVER.match(part.masked)
     dont = None if found else _DONT.match(part.masked)
@@ -303,19 +303,19 @@ def _never(part: Sentence) -> Noticed | None:
     return None
 
 
-def _always(part: Sentence) -> Noticed | None:
+def _always(part: Sentence) -> StatedPreference | None:
     found = _ALWAYS.match(part.masked)
     return _demand(part.after(found.end()), "always", ALWAYS) if found else None
 
 
-def _plain_order(part: Sentence) -> Noticed | None:
+def _plain_order(part: Sentence) -> StatedPreference | None:
     """An order without never or always, which holds on where it says so: "from now on …"."""
     if not part.standing or is_order(part.masked.split(" ", 1)[0]) is not True:
         return None
     return _demand(part, "", ALWAYS)
 
 
-def _demand(rest: Sentence, word: str, score: float, *, certain: bool = True) -> Noticed | None:
+def _demand(rest: Sentence, word: str, score: float, *, certain: bool = True) -> StatedPreference | None:
     """What is demanded, if the rest is an order that stands for itself."""
     rest = rest.without_tail(TAIL)
     rest = rest.without_tail(STANDING_END).without_tail(TAIL)
@@ -330,7 +330,7 @@ def _demand(rest: Sentence, word: str, score: float, *, certain: bool = True) ->
     return made("rule", content, score, certain=certain and not doubtful)
 
 
-def _stop(part: Sentence) -> Noticed | None:
+def _stop(part: Sentence) -> StatedPreference | None:
     found = _STOP.match(part.masked)
     if found is None:
         return None
@@ -348,7 +348,7 @@ def _stop(part: Sentence) -> Noticed | None:
     return made("rule", small(rest.text), NEVER, certain=part.sure)
 
 
-def _no(part: Sentence) -> Noticed | None:
+def _no(part: Sentence) -> StatedPreference | None:
     rest = part.without_tail(TAIL)
     found = _NO.fullmatch(rest.masked)
     if found is None or found["what"].split()[0].lower() not in MANNERS:
@@ -501,13 +501,13 @@ _NO_HABITS = frozenset(
 )
 
 
-def taste(part: Sentence) -> Noticed | None:
+def taste(part: Sentence) -> StatedPreference | None:
     """The taste a sentence begins with, if it does."""
     part = part.without_tail(STANDING_END)
     return _prefers(part) or _likes(part) or _dislikes(part) or _does(part)
 
 
-def _prefers(part: Sentence) -> Noticed | None:
+def _prefers(part: Sentence) -> StatedPreference | None:
     found = _PREFER.match(part.masked)
     if found is None:
         return None
@@ -521,7 +521,7 @@ def _prefers(part: Sentence) -> Noticed | None:
     return made("preference", f"prefer {rest.text}", LIKED, certain=certain)
 
 
-def _likes(part: Sentence) -> Noticed | None:
+def _likes(part: Sentence) -> StatedPreference | None:
     found = _LIKE.match(part.masked)
     if found is None:
         return None
@@ -536,7 +536,7 @@ def _likes(part: Sentence) -> Noticed | None:
     return made("preference", f"{found['verb'].lower()} {rest.text}", LIKED, certain=about_clio and part.sure)
 
 
-def _dislikes(part: Sentence) -> Noticed | None:
+def _dislikes(part: Sentence) -> StatedPreference | None:
     found = _DISLIKE.match(part.masked)
     if found is not None:
         rest = part.after(found.end()).without_tail(TAIL)
@@ -559,7 +559,7 @@ def _dislikes(part: Sentence) -> Noticed | None:
     return made("dislike", small(rest.text), HATED, certain=part.sure and not HERE.search(rest.masked))
 
 
-def _does(part: Sentence) -> Noticed | None:
+def _does(part: Sentence) -> StatedPreference | None:
     """What the person or their team does: told, not asked for, so it is asked about."""
     rest = part.without_tail(TAIL)
     rather = _RATHER.match(rest.masked)
@@ -596,7 +596,7 @@ _NAME = LazyRegex(
 )
 
 
-def swap(part: Sentence) -> Noticed | None:
+def swap(part: Sentence) -> StatedPreference | None:
     """ "Use X instead of Y": for good where both are plain names."""
     rest = part.without_tail(TAIL)
     found = _SWAP.fullmatch(rest.masked)
@@ -624,9 +624,9 @@ _THANKS = LazyRegex(
 )
 
 
-def notice(text: str) -> tuple[Noticed, ...]:
+def notice(text: str) -> tuple[StatedPreference, ...]:
     """What a person's message says about how they want things done, in the order it is said; nothing twice."""
-    found: dict[str, Noticed] = {}
+    found: dict[str, StatedPreference] = {}
     at_work = False
     before: Sentence | None = None  # the opinion of the sentence before, to which "them" refers
     for said in own_sentences(text):
@@ -647,7 +647,7 @@ def _is_task(said: Said) -> bool:
     return len(words) > 1 and not said.is_question and is_order(words[0]) is True
 
 
-def _in_sentence(said: Said, before: Sentence | None) -> Iterator[Noticed]:
+def _in_sentence(said: Said, before: Sentence | None) -> Iterator[StatedPreference]:
     whole = Sentence(text=said.text, masked=said.masked)
     fact = _fact(whole, said)
     if fact is not None:
@@ -708,7 +708,7 @@ def _split_opinions(whole: Sentence) -> list[Sentence]:
     return [*parts, rest] if parts else []
 
 
-def _exception(liked: Sentence, part: Sentence) -> Noticed | None:
+def _exception(liked: Sentence, part: Sentence) -> StatedPreference | None:
     """The limit in "I like tabs, but never in YAML": the thing that is liked, where it is not wanted."""
     opinion, exception = _OPINION.match(liked.masked), _EXCEPTION.match(part.masked)
     if opinion is None or exception is None or NOW.search(part.masked):
@@ -779,7 +779,7 @@ _NO_FACT = LazyRegex(
 )
 
 
-def _fact(whole: Sentence, said: Said) -> Noticed | None:
+def _fact(whole: Sentence, said: Said) -> StatedPreference | None:
     found = _ASKED.match(whole.masked)
     if found is None or (said.is_question and not found["ask"]):
         return None

@@ -15,7 +15,7 @@ from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import UserMessage
-from tests.memory.consolidation.night_support import DAY, Place, said
+from tests.memory.consolidation.consolidation_support import DAY, Place, said
 
 CASES = Path(__file__).with_name("corrections.jsonl")
 

@@ -10,7 +10,7 @@ from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import AssertedBy, MemoryDraft, MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.store.undo_log import UndoLog
-from tests.memory.consolidation.night_support import DAY, NOW, Place
+from tests.memory.consolidation.consolidation_support import DAY, NOW, Place
 
 
 def entry(id: str, text: str, day: float, by: AssertedBy = "user", **fields: Any) -> MemoryRecord:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from clio.errors import NewerDocument, StorageError, UserError
-from clio.memory.consolidation.consolidation import Nights
-from clio.memory.consolidation.runner import sleep
+from clio.memory.consolidation.consolidation import Consolidation
+from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.portability.inventory import WIPE_SCOPES, WipeScope, hoards_of, survey
 from clio.memory.portability.wipe import wipe
 from clio.memory.retrieval.why import WhyFile, WhyReport
@@ -173,17 +173,17 @@ def test_sessions_that_stay_do_not_teach_again(tmp_path: Path) -> None:
     session.append(UserMessage(content=f"We deploy from the {MARK} branch on Fridays."))
     session.append(AssistantMessage(content="Noted."))
     session.close()
-    nights = Nights(house.places.project, house.places.home, store, redact=str, rng=random.Random(1))
-    sleep(nights)
+    nights = Consolidation(house.places.project, house.places.home, store, redact=str, rng=random.Random(1))
+    run_consolidation(nights)
     assert any(MARK in text for text in house.said()), "sleep learns it from the session"
     wipe_all(house)
-    sleep(nights)
+    run_consolidation(nights)
     assert house.said() == set()
     resumed = store.open(session.id)
     resumed.append(UserMessage(content="The staging database is read-only."))
     resumed.append(AssistantMessage(content="Noted."))
     resumed.close()
-    sleep(nights)
+    run_consolidation(nights)
     assert house.said() and not any(MARK in text for text in house.said())
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.memory.preferences.stated_preferences import Noticed, notice
+from clio.memory.preferences.stated_preferences import StatedPreference, notice
 
 HERE = Path(__file__).parent
 NOTICE_FILES = ("lines.txt", "held_out.txt", "fresh.txt", "blind.txt", "last.txt")
@@ -64,7 +64,7 @@ def scenario_lines() -> list[tuple[str, str | None]]:
     return [(text, None if name == "-" else name) for name, text in _parts("scenario_lines.txt", 2)]
 
 
-def as_outcome(noticed: Noticed) -> tuple[str, str]:
+def as_outcome(noticed: StatedPreference) -> tuple[str, str]:
     """What was noticed in the corpus's form."""
     return f"{noticed.kind}{'!' if noticed.certain else '?'}", noticed.content
 

@@ -3,11 +3,13 @@
 from pathlib import Path
 
 from clio.memory.preferences.pending_confirmations import MOST, PendingLimits
-from clio.memory.preferences.stated_preferences import Noticed
+from clio.memory.preferences.stated_preferences import StatedPreference
 
 
-def limit(content: str, *, in_project: bool) -> Noticed:
-    return Noticed(kind="preference", content=content, score=0.0, certain=False, quote=content, in_project=in_project)
+def limit(content: str, *, in_project: bool) -> StatedPreference:
+    return StatedPreference(
+        kind="preference", content=content, score=0.0, certain=False, quote=content, in_project=in_project
+    )
 
 
 def test_a_limit_waits_once_and_is_gone_when_taken(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from clio.errors import UserError
 from clio.memory.system import MemorySystem
-from tests.memory.consolidation.night_support import Place, edited, ran, said
+from tests.memory.consolidation.consolidation_support import Place, edited, ran, said
 
 KILLS = 24
 

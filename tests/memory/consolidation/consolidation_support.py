@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from clio.memory.consolidation.consolidation import By, Nights, Report
-from clio.memory.consolidation.runner import dry_run, never_stop, sleep
+from clio.memory.consolidation.consolidation import By, Consolidation, Report
+from clio.memory.consolidation.runner import dry_run, never_stop, run_consolidation
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import AssistantMessage, ChangedFile, Message, SideEffects, ToolCall, ToolMessage, UserMessage
@@ -47,8 +47,8 @@ class Place:
         ltm = LongTermMemory(self.project / ".clio" / "ltm.json", project=self.project)
         return [f"{entry.kind}: {entry.line}" for entry in ltm.read().entries]
 
-    def nights(self, seed: int = 1) -> Nights:
-        return Nights(
+    def nights(self, seed: int = 1) -> Consolidation:
+        return Consolidation(
             self.project,
             self.person,
             self.store,
@@ -63,7 +63,7 @@ class Place:
         return text
 
     def sleep(self, by: By = "hand", *, stop: Callable[[], bool] = never_stop, budget_s: float | None = None) -> Report:
-        return sleep(self.nights(), by, stop=stop, budget_s=budget_s)
+        return run_consolidation(self.nights(), by, stop=stop, budget_s=budget_s)
 
     def dry_run(self) -> Report:
         return dry_run(self.nights())

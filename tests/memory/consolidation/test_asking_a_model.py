@@ -10,13 +10,13 @@ import pytest
 
 from clio.errors import ServerFailed
 from clio.memory.consolidation.ask_model import BUDGET_CHARS, Best, Digest, ask_about, prompt, read_answer
-from clio.memory.consolidation.consolidation import Nights
+from clio.memory.consolidation.consolidation import Consolidation
 from clio.memory.consolidation.experiences import Experience
-from clio.memory.consolidation.runner import sleep
+from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import AssistantMessage, UserMessage
-from tests.memory.consolidation.night_support import NOW, Place, said
+from tests.memory.consolidation.consolidation_support import NOW, Place, said
 
 QUOTE = "the queue is drained by a cron job at four"
 
@@ -40,7 +40,7 @@ class Model:
         return self.answer
 
 
-def nights(place: Place, model: Model) -> Nights:
+def nights(place: Place, model: Model) -> Consolidation:
     made = place.nights()
     made.ask = model
     return made
@@ -52,7 +52,7 @@ def fact(**changes: object) -> dict[str, object]:
 
 def test_it_is_asked_once_and_believed_less(place: Place) -> None:
     model = Model([fact(), fact(kind="solution", text="empty queue", solution="wait until five")])
-    report = sleep(nights(place, model), use_model=True)
+    report = run_consolidation(nights(place, model), use_model=True)
     assert len(model.asked) == 1
     assert (report.facts, report.solutions, report.by_model) == (1, 1, 2)
     [record] = TypedStore(place.project / ".clio" / "memories.json").records()
@@ -60,13 +60,13 @@ def test_it_is_asked_once_and_believed_less(place: Place) -> None:
     assert record.provenance is not None and record.provenance.asserted_by == "model"
     [entry] = LongTermMemory(place.project / ".clio" / "ltm.json", project=place.project).read().entries
     assert entry.confidence <= 0.6
-    assert sleep(nights(place, model), use_model=True).changed == 0
+    assert run_consolidation(nights(place, model), use_model=True).changed == 0
     assert len(model.asked) == 1  # nothing was replayed, so there was nothing to ask about
 
 
 def test_without_the_setting_no_one_is_asked(place: Place) -> None:
     model = Model([fact()])
-    assert sleep(nights(place, model)).by_model == 0
+    assert run_consolidation(nights(place, model)).by_model == 0
     assert model.asked == []
 
 
@@ -89,7 +89,7 @@ def test_without_the_setting_no_one_is_asked(place: Place) -> None:
     ],
 )
 def test_what_does_not_prove_itself_is_left_out(place: Place, answer: object) -> None:
-    report = sleep(nights(place, Model(answer)), use_model=True)
+    report = run_consolidation(nights(place, Model(answer)), use_model=True)
     assert (report.by_model, report.trouble) == (0, ())
     assert place.facts == []
 
@@ -108,7 +108,7 @@ def test_a_server_that_fails_is_told_and_the_night_goes_on(place: Place) -> None
 
     made = place.nights()
     made.ask = fails
-    report = sleep(made, use_model=True)
+    report = run_consolidation(made, use_model=True)
     assert report.cut == "" and "the server is down" in report.trouble[0]
 
 
@@ -122,7 +122,7 @@ def test_the_night_ends_without_waiting_for_the_answer(place: Place) -> None:
 
     made = place.nights()
     made.ask = slow
-    report = sleep(made, use_model=True, stop=asked.is_set)
+    report = run_consolidation(made, use_model=True, stop=asked.is_set)
     answer.set()
     assert report.cut == "stopped" and report.replayed == 1
 

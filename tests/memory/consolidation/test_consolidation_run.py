@@ -9,7 +9,7 @@ import pytest
 from clio.errors import ToolFailed, UserError
 from clio.memory.consolidation import runner
 from clio.memory.consolidation.progress import read_state
-from clio.memory.consolidation.runner import sleep
+from clio.memory.consolidation.runner import run_consolidation
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore
@@ -17,7 +17,7 @@ from clio.memory.styles.feedback import Rating, Trajectories, Trajectory
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, Message, UserMessage
 from clio.storage.locks import FileLock
-from tests.memory.consolidation.night_support import DAY, FACTS, NOW, Place, edited, noted, ran, said
+from tests.memory.consolidation.consolidation_support import DAY, FACTS, NOW, Place, edited, noted, ran, said
 
 MENDED: list[Message] = [
     UserMessage(content="make the tests pass"),
@@ -115,7 +115,7 @@ def test_what_was_said_later_holds_however_the_turns_are_drawn(tmp_path: Path) -
         place.session(said("The API listens on port 8080."), days_ago=9)
         place.session(said("The API listens on port 8081."), days_ago=3)
         place.session(said("The API listens on port 8082."), days_ago=6)
-        sleep(place.nights(seed))
+        run_consolidation(place.nights(seed))
         assert [fact.rstrip(".") for fact in place.facts if "API" in fact] == ["The API listens on port 8081"]
 
 
@@ -130,7 +130,7 @@ def test_rated_and_recent_turns_come_first(tmp_path: Path) -> None:
         file = Trajectories(place.project / ".clio" / "trajectories.jsonl")
         file.add(Trajectory(message=rated, session=ids[4], at=NOW), Rating(message=rated, at=NOW, reward=1))
         asked = iter(range(1_000))
-        sleep(place.nights(seed), stop=lambda asked=asked: next(asked) > 26)
+        run_consolidation(place.nights(seed), stop=lambda asked=asked: next(asked) > 26)
         drawn += place.facts
     counts = {number: sum(f"worker{number} " in fact for fact in drawn) for number in range(9)}
     assert counts[4] == max(counts.values()), counts
@@ -337,8 +337,8 @@ def test_a_project_without_anything_stays_so(place: Place) -> None:
 def test_incognito_and_memory_off_have_no_nights(place: Place) -> None:
     hidden = MemorySystem(place.project, place.store, incognito=True, ltm=True, home=place.person)
     with pytest.raises(ToolFailed, match="incognito"):
-        _ = hidden.sleep
+        _ = hidden.consolidation
     memory = memory_of(place)
     memory.is_off = True
     with pytest.raises(ToolFailed, match="memory is off"):
-        _ = memory.sleep
+        _ = memory.consolidation

@@ -5,7 +5,7 @@ from pathlib import Path
 from clio.memory.consolidation.consolidation import Report
 from clio.memory.store.notes import Notes
 from clio.memory.store.typed_store import TypedStore
-from tests.memory.consolidation.night_support import DAY, FACTS, NOW, Place, noted, said
+from tests.memory.consolidation.consolidation_support import DAY, FACTS, NOW, Place, noted, said
 
 
 def test_it_says_what_the_night_then_does_and_writes_nothing(tmp_path: Path) -> None:
