@@ -73,7 +73,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
     kind: what it is called within its source, such as "fact", "solution", "user". id: what opens it; of a passage that
     is its message. where: of a passage its own place, of a memory the message it was made from. keywords: other names
-    it goes by. when: it was last confirmed, or said; 0.0 where nobody knows. strength: 0.0 to 1.0, what it is worth
+    it goes by. when: it was last confirmed, or said; 0.0 if unknown. strength: 0.0 to 1.0, what it is worth
     after all fading; None for what has none of its own. distance: of its vector from the query's. engine: of a passage
     the transcript index ranked. asks: it only asks something. is_corroborated: two sessions or two people confirmed
     it. signals: what else is to be said of it by name, such as the formulas of the seeds. label: what must be said

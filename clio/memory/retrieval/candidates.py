@@ -53,7 +53,7 @@ def of_record(
         when=record.updated or record.created,
         where=_place(record.provenance),
         strength=record.strength(now),
-        is_corroborated=bool(getattr(record, "is_corroborated", False)),
+        is_corroborated=record.is_corroborated,
         signals={"importance": record.importance, **(signals or {})},
         label="; ".join(filter(None, (doubt, drifted))),
     )
@@ -71,7 +71,7 @@ def of_entry(entry: MemoryRecord, now: float) -> Candidate:
         when=when,
         where=_place(entry.provenance),
         strength=decay_confidence(entry.confidence, days),
-        is_corroborated=bool(getattr(entry, "is_corroborated", False)),
+        is_corroborated=entry.is_corroborated,
         signals={"confidence": entry.confidence, "times": float(entry.times)},
     )
 

@@ -1,4 +1,4 @@
-"""What memory adds to one turn: the person's limits and tastes, and the few memories that answer the question.
+"""What memory adds to one turn: the user's limits and preferences, and the few memories that answer the question.
 
 What the model was told stays in its window with the turn it came with, so nothing is said twice until a trim lets it
 go.
@@ -114,7 +114,7 @@ class TurnMemory:
 
     @property
     def scenario(self) -> str | None:
-        """The kind of work of this turn, told from its words when somebody first asks: it takes some milliseconds."""
+        """The kind of work of this turn, inferred from its text when it is first needed: it takes some milliseconds."""
         if not self._is_told:
             from clio.memory.preferences.task_type_detection import infer
 

@@ -13,7 +13,7 @@ from clio.text.json_data import decode_json
 class WhyItem(Struct, frozen=True, kw_only=True):
     """One thing the model was given, or would have been.
 
-    source: the store it is from. age_s: seconds since it was said; None where nobody knows. tokens: what it costs.
+    source: the store it is from. age_s: seconds since it was said; None where that is not known. tokens: what it costs.
     included: False where a budget cut it. count: how many it stands for, where they are too many to be named.
     """
 
@@ -29,7 +29,7 @@ class WhyItem(Struct, frozen=True, kw_only=True):
 
 
 class WhyReport(Struct, frozen=True, kw_only=True):
-    """The account of one turn. at: seconds since the epoch. question: how the person's words began."""
+    """The account of one turn. at: seconds since the epoch. question: how the user's text begins."""
 
     session: str = ""
     at: float = 0.0
@@ -39,7 +39,7 @@ class WhyReport(Struct, frozen=True, kw_only=True):
 
 
 class WhyFile:
-    """The account of a project's last turn, for whoever asks outside of the conversation. A cache."""
+    """The account of a project's last turn, for commands outside of the conversation. A cache."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -85,7 +85,7 @@ class RecallIndex:
     def tidy(self) -> None:
         """Merge what many small changes left apart: a twentieth smaller and a little faster. After a long build.
 
-        Takes about a second for 200 MB of sessions, in which nobody else can write.
+        Takes about a second for 200 MB of sessions, in which no other process can write.
         """
         with self._database.transaction():
             for table in ("passages", "outputs", "titles"):

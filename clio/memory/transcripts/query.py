@@ -293,7 +293,7 @@ class Query(Struct, frozen=True, kw_only=True):
 
 
 def parse(text: str) -> Query:
-    """A query from what somebody typed, whatever it is; one without a word has no terms."""
+    """Parse a query from any typed text; one without a word has no terms."""
     text = text[:MAX_QUERY_CHARS]
     scopes = _SCOPE.findall(text)
     text = _SCOPE.sub(" ", text)

@@ -80,8 +80,8 @@ def _densest(places: list[tuple[int, list[str]]], wanted: set[str]) -> int:
     return centre
 
 
-WEIGHED = 48
-"""How many passages are weighed word for word; the others keep what FTS5 gave them."""
+WEIGHED, WEIGHED_FOR_READING = 48, 80
+"""How many passages are weighed word for word, more for a reader of whole exchanges; the others keep what FTS5 gave."""
 DATED = 200
 """So many turns of a named date are looked at, whatever they say."""
 DATED_YEARS = 5
@@ -111,6 +111,7 @@ class Search:
         self._exclude = candidates.session_keys(exclude)
         self._until = until
         self._rarities: list[float] = []
+        self._weighed = WEIGHED
         self._column = "output" if query.scope == "output" else "text"
 
     def turns(self, limit: int) -> tuple[Recalled, ...]:
@@ -175,6 +176,7 @@ class Search:
         """The same for a reader: of what is about the same thing the newest first, each turn with what led to it and
         what came of it, one of each exchange; what only shares a word with the query, or was said again, is left out.
         """
+        self._weighed = WEIGHED_FOR_READING
         scored, ranked, inside = self._by_session(limit * RANKED_FOR_EACH)
         inside = {session: inside[session] for session, _ in ranked}
         exchange_of = self._exchanges(item for items in inside.values() for item in items)
@@ -333,7 +335,7 @@ class Search:
         if query.scope == "title":
             return []
         found = self._candidates.passages(query, counts, self._exclude, self._until)
-        head, tail = found[:WEIGHED], found[WEIGHED:]
+        head, tail = found[: self._weighed], found[self._weighed :]
         texts = self._candidates.texts(candidate.turn.key for candidate in head)
         best: dict[int, Scored] = {}
         ratio = 1.0

@@ -24,7 +24,7 @@ from clio.text.default_callbacks import never_stop
 T = TypeVar("T")
 
 QUIET_STEP_CHARS = 20_000
-"""How much is indexed at once behind somebody's back: a few milliseconds."""
+"""How much is indexed at once in the background: a few milliseconds."""
 PAUSE_S = 0.003
 HANDLE_CHARS = 8
 _BUSY_TRIES = 10
@@ -38,7 +38,7 @@ class SessionRecall:
     """Searches the sessions of a store through an index that it keeps up to date. For several threads.
 
     cache: the folder of the index, `.clio/cache`; None keeps the index in memory and leaves no file. An index that is
-        missing, damaged, of another version or not to be written is made anew, in memory if need be: the answers are
+        missing, damaged, of another version or not to be written is built again, in memory if need be: the answers are
         the same. Nothing is made or read before the first search.
     """
 

@@ -101,7 +101,7 @@ class SessionFolder:
 
     Adding, replacing or deleting a file changes the folder's own time; a journal that grows does not. So while the
     folder's time stands still, only journals are looked at, and all files again after 5 seconds: that finds a file
-    somebody edited in its place.
+    the user edited in its place.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -247,7 +247,7 @@ def _journal(files: SessionFiles, start: int, stamp: SessionStamp) -> bytes:
 def _resume_at(data: bytes, start: int) -> int:
     """Where to go on reading a journal whose bytes from `start` are `data`: at the last answer of the model.
 
-    Its calls may get their results later, and are then told anew.
+    Its calls may get their results later, and are then read again.
     """
     end = data.rfind(b"\n") + 1
     answer = data.rfind(_ANSWER, 0, end)
@@ -255,7 +255,7 @@ def _resume_at(data: bytes, start: int) -> int:
 
 
 STEP_CHARS = 300_000
-"""About how much text goes into the index at once, while somebody waits for all of it."""
+"""About how much text goes into the index at once, while a search waits for all of it."""
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -273,7 +273,7 @@ class _Rest(Struct, frozen=True, kw_only=True):
     """A session that was read and is not yet wholly in the index.
 
     place: the first turn that is not. known: the stamp of what the index has of it, which stays until the last turn is
-    in; empty where nothing of it counts, so that it is put anew.
+    in; empty where nothing of it counts, so that it is put again.
     """
 
     doc: SessionDoc
@@ -398,7 +398,7 @@ class SessionSync:
         elif not index.extend(
             doc.id, part, after=rest.known, stamp=doc.stamp if at_end else rest.known, updated=doc.updated
         ):
-            self._again(doc.id)  # another clio has put it anew meanwhile, or taken it out
+            self._again(doc.id)  # another clio has put it again meanwhile, or taken it out
         elif at_end:
             self._settle(doc)
         else:

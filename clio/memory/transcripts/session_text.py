@@ -233,7 +233,7 @@ def shown_whole(message: ToolMessage) -> str:
 
 
 def title_of(state: SessionState) -> str:
-    """What a session is called: its name, else how the person began; empty where nobody has spoken yet."""
+    """What a session is called: its name, else how the user began; empty without a message."""
     return state.name or find_first_words(state.messages)
 
 

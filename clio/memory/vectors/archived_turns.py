@@ -30,7 +30,7 @@ LEAST_WORDS = 8
 MAX_PIECES = 80
 SHOWN_WORDS = 60
 _PAUSE_S = 0.003
-"""Behind each session that was read, for whoever is typing."""
+"""Behind each session that was read, for the user who is typing."""
 _ENDS = re.compile(r"(?<=[.!?;:])\s+|\n+")
 
 
@@ -124,7 +124,7 @@ class EjectedTurns:
             try:
                 state = load_session(SessionFiles(store.folder, id), outputs=False).state
             except (ClioError, OSError):
-                continue  # it is tried again at the next start, and whoever opens it is told why
+                continue  # it is tried again at the next start, and opening it names the reason
             self._put(id, _left(state.messages, state.stm))
             self._vectors.mark(id, stamp)
             read += 1

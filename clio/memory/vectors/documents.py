@@ -84,7 +84,7 @@ MAX_FILE_BYTES = 1_000_000
 MAX_FILES = 2_000
 SHOWN_CHARS = 1_000
 _QUICK_BYTES = 200_000
-"""A changed file up to this size is read again while somebody waits for an answer."""
+"""A changed file up to this size is read again while a search waits."""
 _LOOK_BYTES = 8_192
 
 
@@ -111,7 +111,7 @@ DOCUMENTS = DocumentFormat(schema="clio.documents", version=1, type=DocumentList
 class Taken(Struct, frozen=True, kw_only=True):
     """What adding or refreshing a source did. left_out: files that were not taken in, each with the reason.
 
-    unread: how many files were not looked at, because somebody stopped it.
+    unread: how many files were not looked at, because it was stopped.
     """
 
     source: DocumentSource
@@ -301,7 +301,7 @@ class Documents:
         return Taken(source=new, read=read, windows=windows, unread=unread, left_out=tuple(left_out))
 
     def _read(self, file: str) -> str | None:
-        """Embed a file anew; why it was not, where it is no text. A file that is gone leaves nothing behind."""
+        """Embed a file again; why it was not, where it is no text. A file that is gone leaves nothing behind."""
         path = self._project / file
         try:
             stat = path.stat()

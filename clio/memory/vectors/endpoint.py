@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 BATCH = 64
 QUESTION_TIMEOUT_S = 5.0
-"""For a single text, with all attempts: somebody waits for the answer."""
+"""For a single text, with all attempts: the user waits for the answer."""
 BATCH_TIMEOUT_S = 60.0
 _PAUSES_S = (0.3, 1.0)
 _LONGEST_PAUSE_S = 5.0
@@ -120,8 +120,8 @@ class EmbeddingServer:
             raise _refused(error.code, dict(error.headers.items()), said, place, self.model) from error
         except (OSError, HTTPException) as error:  # URLError is an OSError
             reason = getattr(error, "reason", error)
-            nobody = isinstance(reason, (ConnectionRefusedError, socket.gaierror))
-            raise ServerFailed(f"no answer from {place} ({reason})", retryable=not nobody) from error
+            refused = isinstance(reason, (ConnectionRefusedError, socket.gaierror))
+            raise ServerFailed(f"no answer from {place} ({reason})", retryable=not refused) from error
 
     def _post(self, texts: Sequence[str], timeout_s: float) -> bytes:
         import urllib.request
@@ -223,7 +223,7 @@ _SEED = 384
 
 
 class EndpointEmbedder:
-    """Asks a server. After the first failure it is not asked again: whoever asks is told at once.
+    """Asks a server. After the first failure it is not asked again: each later call fails at once.
 
     connect: gives the server; what it raises counts as a failure. label: of the server and its model.
     """

@@ -53,7 +53,7 @@ class Meaning:
 
     @cached_property
     def documents(self) -> "Documents":
-        """The documents somebody added."""
+        """The documents the user added."""
         from clio.memory.vectors.documents import Documents
 
         return Documents(self._project, self._of_documents, redact=self._redact, clock=self._clock)
@@ -66,7 +66,7 @@ class Meaning:
     def refresh(self, store: SessionStore, stop: Callable[[], bool] = never_stop, *, all_sessions: bool) -> None:
         """Bring the vectors up to date with sessions and documents, for a thread in the background.
 
-        all_sessions: turns of sessions nobody opens are made ready, too. Raises StorageError and OSError.
+        all_sessions: turns of sessions that are not opened are embedded, too. Raises StorageError and OSError.
         """
         if all_sessions:
             self.ejected.rebuild(store, stop)
@@ -76,7 +76,7 @@ class Meaning:
             self.documents.catch_up(stop)
 
     def take_notices(self) -> list[str]:
-        """What a person should know of embedders and packages, one sentence each, and each only once."""
+        """What the user should know of embedders and packages, one sentence each, and each only once."""
         found = [store.trouble for store in (self._of_turns, self._of_documents) if store.trouble]
         found += [_LACKS_GRAPH for store in (self._of_turns, self._of_documents) if store.lacks_graph]
         new = [text for text in dict.fromkeys(found) if text not in self._told]

@@ -92,7 +92,7 @@ class _Model:
             + weights["embeddings.token_type_embeddings.weight"][0]
         )
         states = self._normed(states, "embeddings.LayerNorm")
-        hidden = (mask[:, None, None, :] - 1.0) * 1e9  # what is only padding is attended to by nobody
+        hidden = (mask[:, None, None, :] - 1.0) * 1e9  # padding is not attended to
         for layer in range(self._layers):
             name = f"encoder.layer.{layer}"
             attended = self._linear(self._attend(states, hidden, name), f"{name}.attention.output.dense")

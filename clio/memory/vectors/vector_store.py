@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ROW_BYTES = 4 * EMBEDDING_DIMENSIONS
 VERSION = 2
 DOCUMENT_LIST = "documents.json"
-"""Beside the cache, since it is a person's choice: what the vectors of documents are of."""
+"""Beside the cache, since it is the user's choice: what the vectors of documents are of."""
 _ITEMS = "items.jsonl"
 _HEAD_BYTES = 200
 
@@ -71,10 +71,10 @@ _encoder = msgspec.json.Encoder()
 
 
 class News(Struct, frozen=True, kw_only=True):
-    """What was added since the last look. anew: what was read before is void."""
+    """What was added since the last look. is_new: what was read before is void."""
 
     records: list[Record]
-    anew: bool = False
+    is_new: bool = False
 
 
 class _Damaged(Exception):
@@ -161,15 +161,15 @@ class VectorFiles:
                 if look == self._looked:
                     return News(records=[])
                 head = _head(file.read(_HEAD_BYTES))
-                anew = head.generation != self.generation or stat.st_size < self._bytes
-                if anew:
+                is_new = head.generation != self.generation or stat.st_size < self._bytes
+                if is_new:
                     self.forget()
                     self.generation = head.generation
                 file.seek(self._bytes)
                 data = file.read(stat.st_size - self._bytes)
         except FileNotFoundError:
             self.forget()
-            return News(records=[], anew=known)
+            return News(records=[], is_new=known)
         whole = data[: data.rfind(b"\n") + 1]
         records = _decoded(whole, first=not self._bytes)
         rows = self.rows + sum(isinstance(record, VectorItem) for record in records)
@@ -178,7 +178,7 @@ class VectorFiles:
         self.rows = rows
         self._bytes += len(whole)
         self._looked = look
-        return News(records=records, anew=known and anew)
+        return News(records=records, is_new=known and is_new)
 
     def _read_again(self) -> News:
         """From the beginning, with the lock held: another process may have mended them, or be about to."""
@@ -189,7 +189,7 @@ class VectorFiles:
             self.clear(locked=True)
             self.forget()
             records = []
-        return News(records=records, anew=True)
+        return News(records=records, is_new=True)
 
 
 def _head(start: bytes) -> _Head:
@@ -487,7 +487,7 @@ class VectorStore:
             return self._nearest_ids(vector, count, places, without)
 
     def clear(self) -> None:
-        """Forget all vectors; they are made anew from what they stand for."""
+        """Forget all vectors; they are computed again from their texts."""
         with self._lock:
             self._forget()
             if self._files is not None:
@@ -548,7 +548,7 @@ class VectorStore:
             self._index.remove(self._there.unused())
         if self._files is not None and len(self._index) < self._there.rows:
             if not self._index.read(self._files.vectors, self._there.rows):
-                _log.info("the vectors in %s are damaged and made anew", self._files.folder)
+                _log.info("the vectors in %s are damaged and computed again", self._files.folder)
                 self.clear()
                 return None
             self._index.keep_graph(self._files.folder, self._files.generation)
@@ -581,7 +581,7 @@ class VectorStore:
         return len(fresh)
 
     def _compact(self) -> None:
-        """Write what counts anew, without what does not."""
+        """Write what counts again, without what does not."""
         index = self._loaded()
         if index is None:
             return
@@ -596,7 +596,7 @@ class VectorStore:
         try:
             with self._files.lock():
                 news = self._files.news(locked=True)
-                if news.records or news.anew:
+                if news.records or news.is_new:
                     self._take_in(news)  # another process is at it: another time
                     return
                 self._files.clear(locked=True)
@@ -618,7 +618,7 @@ class VectorStore:
             self._do_without(error)
 
     def _take_in(self, news: News) -> None:
-        if news.anew:
+        if news.is_new:
             self._forget()
         self._learn(news.records)
 
