@@ -119,7 +119,7 @@ def bar(
         progress.at(1, 1)
 
 
-LABEL = "sleeping"
+LABEL = "consolidating memory"
 
 
 def work_of(shell: Shell, step: ConsolidateNow | LongWork) -> LongWork:
@@ -288,7 +288,7 @@ async def consolidate_at_exit(app: "App") -> str:
         return ""
     ended = threading.Event()
     try:
-        with bar("sleeping", sys.stdout, "", EXIT_QUIET_S, aloud=app.config.screen_reader) as drawn:
+        with bar("consolidating memory", sys.stdout, "", EXIT_QUIET_S, aloud=app.config.screen_reader) as drawn:
             report = await asyncio.to_thread(app.learner.consolidate, "exit", ended.is_set, EXIT_BUDGET_S, drawn.at)
     finally:
         ended.set()  # cancelled: the thread must not keep the process

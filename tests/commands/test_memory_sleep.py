@@ -48,13 +48,13 @@ def test_a_consolidation_reports_its_progress(harness: Harness) -> None:
 
 
 def test_a_requested_consolidation_is_reported_and_logged(harness: Harness) -> None:
-    assert "has not slept here yet" in run_command(harness, "/memory log").text
+    assert "Nothing was consolidated here yet" in run_command(harness, "/memory log").text
     make_sessions(harness)
     dry = consolidate_now(harness, ConsolidateNow(dry_run=True), WorkControl())
     assert f"{len(FACTS)} facts · nothing was written" in dry.text and "- `fact “" in dry.text
-    assert "has not slept here yet" in run_command(harness, "/memory log").text
+    assert "Nothing was consolidated here yet" in run_command(harness, "/memory log").text
     done = consolidate_now(harness, ConsolidateNow(), WorkControl())
-    assert done.text.startswith(f"slept: {len(FACTS)} turns replayed, {len(FACTS)} facts")
+    assert done.text.startswith(f"consolidated: {len(FACTS)} turns replayed, {len(FACTS)} facts")
     assert json.loads(json.dumps(done.data))["facts"] == len(FACTS)
     log = run_command(harness, "/memory log")
     assert "by hand" in log.text and "8080" in log.text

@@ -56,7 +56,7 @@ def test_consolidation_runs_while_idle_and_is_reported_above_the_prompt(tmp_path
     make_session(place)
     settings(place, "sleep_idle_s: 1\n")
     with place.clio() as clio:
-        clio.wait_for("slept: 1 turn replayed", 60)
+        clio.wait_for("consolidated: 1 turn replayed", 60)
         assert "/memory undo" in clio.text
         clio.line("/memory log")
         clio.wait_for("while you were away")
@@ -83,7 +83,7 @@ def test_it_never_consolidates_unasked_when_off(tmp_path: Path, how: str) -> Non
         end = time.monotonic() + 3
         while time.monotonic() < end:
             clio.take_in(0.1)
-        assert "slept" not in clio.everything
+        assert "consolidated:" not in clio.everything
         clio.key("ctrl-d")
         assert clio.wait_exit() == 0
     assert facts(place) == ""
@@ -102,7 +102,7 @@ def test_leaving_consolidates_the_session_and_reports_what_was_learned(tmp_path:
             at_prompt(clio)
             clio.key("ctrl-d")
             assert clio.wait_exit() == 0
-            assert "slept: 1 turn replayed" in clio.everything
+            assert "consolidated: 1 turn replayed" in clio.everything
         assert "8080" in facts(place)
         with place.clio() as clio:
             at_prompt(clio)
@@ -111,7 +111,7 @@ def test_leaving_consolidates_the_session_and_reports_what_was_learned(tmp_path:
             at_prompt(clio)
             clio.key("ctrl-d")
             assert clio.wait_exit() == 0
-            assert "slept" not in clio.everything  # a whole night a day is enough
+            assert "consolidated:" not in clio.everything  # a whole night a day is enough
 
 
 @posix
@@ -217,7 +217,7 @@ def test_a_consolidation_that_ends_during_a_turn_is_reported_before_the_next_lin
         assert sleeper.told == []
         with idle.waiting():
             await wait_until_async(lambda: sleeper.told)
-            assert [line.partition(",")[0] for line in sleeper.told] == ["slept: 1 turn replayed"]
+            assert [line.partition(",")[0] for line in sleeper.told] == ["consolidated: 1 turn replayed"]
         await idle.close()
 
     asyncio.run(run())

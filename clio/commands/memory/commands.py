@@ -349,28 +349,28 @@ _BY = {"hand": "by hand", "idle": "while you were away", "exit": "as clio was le
 
 @remembers
 def sleep(shell: Shell, argument: str) -> CommandResult:
-    """Ask for a night: it takes seconds where much is new, so the entrypoint carries it out."""
+    """Request a consolidation: it can take seconds, so the entrypoint runs it."""
     given = parse_options(argument, switches=("--dry-run",))
     if given.words:
-        return make_refusal(f"/memory sleep does not know {given.text!r}; it takes --dry-run")
+        return make_refusal(f"/memory consolidate does not know {given.text!r}; it takes --dry-run")
     return CommandResult(follow_up=ConsolidateNow(dry_run="--dry-run" in given.options))
 
 
 @remembers
 def log(shell: Shell, argument: str) -> CommandResult:
-    """What the last nights did, each change on its line, the newest first."""
+    """Show what the last consolidations did, one change a line, newest first."""
     words = parse_options(argument).words
     if len(words) > 1 or (words and not words[0].isdecimal()):
-        raise UsageError(f"/memory log takes how many nights to show, not {argument!r}")
+        raise UsageError(f"/memory log takes how many reports to show, not {argument!r}")
     reports = shell.memory.consolidation.last(min(int(words[0]), MAX_REPORTS) if words else 1)
     data = [report_data(report) for report in reports]
     if not reports:
-        return CommandResult(text="clio has not slept here yet; `/memory sleep` does it now.", data=data)
+        return CommandResult(text="Nothing was consolidated here yet; `/memory consolidate` does it now.", data=data)
     return CommandResult(text="\n\n".join(map(_told, reports)), data=data)
 
 
 def consolidation_result(report: Report) -> CommandResult:
-    """What one night did, for the screen and for JSON."""
+    """Return what one consolidation did, for the screen and for JSON."""
     lines = [report.line]
     if report.dry_run:
         lines += _changes(report)
@@ -386,7 +386,7 @@ def report_data(report: Report) -> dict[str, Any]:
 
 def _told(report: Report) -> str:
     when = format_stored_time("%d %b %H:%M", report.at)
-    line = report.line.removeprefix("slept: ").partition(" · ")[0]
+    line = report.line.removeprefix("consolidated: ").partition(" · ")[0]
     head = f"**{when}**, {_BY[report.by]}, {report.seconds:.1f} s: {line}"
     read_ = [f"- {report.sessions:,} sessions read" + (f", {report.unread:,} unreadable" if report.unread else "")]
     if report.turns_archived or report.turns_deleted:
@@ -403,13 +403,14 @@ def _changes(report: Report) -> list[str]:
 
 SLEEP_ROWS: tuple[Command, ...] = (
     Command(
-        name="sleep",
+        name="consolidate",
+        aliases=("sleep",),
         argument="[--dry-run]",
-        summary="learn from earlier sessions now, or say what would be",
+        summary="learn from earlier sessions now, or report what would be learned",
         handler=sleep,
-        suggest_word=suggest_options(("--dry-run", "write nothing, say what would be done")),
+        suggest_word=suggest_options(("--dry-run", "write nothing, report what would be done")),
     ),
-    Command(name="log", argument="[N]", summary="what the last night did, or the last N nights", handler=log),
+    Command(name="log", argument="[N]", summary="what the last consolidation did, or the last N", handler=log),
 )
 
 

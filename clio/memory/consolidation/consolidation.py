@@ -27,7 +27,7 @@ _FOLD_BYTES = 1_000_000
 
 
 class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One night.
+    """What one consolidation did.
 
     at: when it began, in seconds since the epoch. by: who began it: a person, or clio when idle or at the end.
     dry_run: nothing was written; this is what would have been done.
@@ -85,10 +85,10 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def line(self) -> str:
-        """The night in one line."""
+        """The report in one line."""
         parts = [format_count(number, one, many) for number, one, many in self._parts() if number]
         turns = format_count(self.replayed, "turn")
-        head = f"dry run: {turns} to replay" if self.dry_run else f"slept: {turns} replayed"
+        head = f"dry run: {turns} to replay" if self.dry_run else f"consolidated: {turns} replayed"
         line = ", ".join([head, *(parts or ["nothing new"])])
         if self.cut:
             why = "cut short by a key" if self.cut == "stopped" else "out of time"
@@ -161,7 +161,7 @@ class _Last(Struct, frozen=True):
 
 
 class Consolidation:
-    """Where a project's nights are slept.
+    """Where a project is consolidated, whether that is due, and what earlier runs did.
 
     project: its folder. person: the folder of the person's memories. redact: applied to every text before it is stored.
     rng: where chance comes from. ask: puts a question to a model; None asks nobody.

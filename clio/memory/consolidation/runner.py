@@ -44,14 +44,14 @@ comes: it is read once."""
 LISTING = 0.2
 """Of the time that is left, what may be used to find out which turns wait."""
 TOGETHER = 40
-"""So many turns of a session are looked through for fixes at once; nothing can end the night meanwhile."""
+"""So many turns of a session are looked through for fixes at once; nothing can stop the run meanwhile."""
 SAVE_EVERY_S = 1.0
 MONTH_S = 30 * DAY_S
 MAX_WAITING = 100
 """Corrections that wait for what they correct; the oldest are dropped."""
 
 Over = Callable[[], Literal["", "stopped", "time"]]
-"""Why the night must end now; empty where it may go on. Asked after every turn."""
+"""Why the run must stop now; empty while it may continue. Asked after every turn."""
 
 
 class ConsolidationRun:
@@ -115,9 +115,11 @@ class ConsolidationRun:
             self._save(whole=not self._over(), now=now)
         except (StorageError, OSError) as error:
             step = (
-                f"; {suggest_fix(error)}, and the next night goes on from there" if isinstance(error, OSError) else ""
+                f"; {suggest_fix(error)}, and the next consolidation continues from there"
+                if isinstance(error, OSError)
+                else ""
             )
-            self._unkept = f"not all that the night found could be kept: {error_cause(error)}{step}"
+            self._unkept = f"not everything that was found could be saved: {error_cause(error)}{step}"
             self._trouble.append(self._unkept)
             with suppress(OSError):  # what was replayed is known by where it came from, should it be replayed again
                 self._save(whole=False, now=now)
@@ -295,7 +297,7 @@ def run_consolidation(
 
     use_model: whether a model may be asked once what it finds in the best turns. tell: told of how many turns are
     replayed, and of how many there may be.
-    Raises UserError where another process sleeps over this project, NewerDocument, OSError.
+    Raises UserError where another process consolidates this project, NewerDocument, OSError.
     """
     if not nights.folder.is_dir():
         return Report(at=nights.clock(), by=by)
@@ -304,7 +306,7 @@ def run_consolidation(
         owner = read_owner(lock.path)
         since = format_stored_time("%H:%M", owner.timestamp, "an unknown time")
         raise UserError(
-            f"process {owner.pid} on {owner.hostname!r} sleeps over this project since {since}; try again when it is "
+            f"process {owner.pid} on {owner.hostname!r} consolidates this project since {since}; try again when it is "
             "done, or read /memory log"
         )
     try:
@@ -338,7 +340,7 @@ def _noted(nights: Consolidation, report: Report) -> Report:
     try:
         nights.log.add(report)
     except OSError as error:
-        said = f"/memory log does not have this night: {error_cause(error)}; {suggest_fix(error)}"
+        said = f"/memory log does not have this report: {error_cause(error)}; {suggest_fix(error)}"
         trouble = report.trouble if report.unkept else (*report.trouble, said)
         return structs.replace(report, trouble=trouble, unkept=report.unkept or said)
     return report
@@ -347,7 +349,7 @@ def _noted(nights: Consolidation, report: Report) -> Report:
 def dry_run(
     nights: Consolidation, *, stop: Callable[[], bool] = never_stop, tell: ProgressCallback = ignore_progress
 ) -> Report:
-    """What a night would do, found out on copies of the stores; nothing of the project or the person is written.
+    """Report what a consolidation would do, found out on copies of the stores; nothing of the project or the person is written.
 
     No model is asked. Raises NewerDocument, OSError.
     """
@@ -362,7 +364,7 @@ def dry_run(
 
 
 def _over(stop: Callable[[], bool], deadline: float | None) -> Over:
-    """Why a night must end, which stays the reason once there is one."""
+    """Return a function that says why a run must stop, which stays the reason once there is one."""
     reason: list[Literal["stopped", "time"]] = []
 
     def over() -> Literal["", "stopped", "time"]:

@@ -47,7 +47,7 @@ def test_what_was_said_and_mended_is_known_afterwards(place: Place) -> None:
     assert any("8080" in fact for fact in place.facts)
     [fix] = [line for line in place.knowledge if line.startswith("solution")]
     assert "httpx2" in fix and "pyproject.toml" in fix
-    assert report.line == "slept: 4 turns replayed, 2 facts, 1 fix · /memory log, /memory undo"
+    assert report.line == "consolidated: 4 turns replayed, 2 facts, 1 fix · /memory log, /memory undo"
 
 
 def test_a_second_night_changes_not_one_byte(place: Place) -> None:
@@ -57,7 +57,7 @@ def test_a_second_night_changes_not_one_byte(place: Place) -> None:
     before = place.tree()
     report = place.sleep()
     assert place.tree() == before
-    assert report.line == "slept: 0 turns replayed, nothing new"
+    assert report.line == "consolidated: 0 turns replayed, nothing new"
 
 
 def test_only_what_is_new_is_replayed(place: Place) -> None:
@@ -250,7 +250,7 @@ time.sleep(60)  # it holds the lock until it is killed
     path = place.project / ".clio" / "sleep.lock"
     with subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "held\n"
-        with pytest.raises(UserError, match=f"process {process.pid} on .* sleeps over this project since"):
+        with pytest.raises(UserError, match=f"process {process.pid} on .* consolidates this project since"):
             place.sleep()
         process.kill()
     assert place.sleep().facts == 1
@@ -303,7 +303,7 @@ def test_a_store_that_cannot_be_written_is_told_and_the_turns_wait(place: Place)
     (place.project / ".clio" / "memories.journal.jsonl").mkdir()
     report = place.sleep()
     assert report.trouble == (report.unkept,) and report.facts == 0
-    assert report.unkept.startswith("not all that the night found could be kept: ") and "Errno" not in report.unkept
+    assert report.unkept.startswith("not everything that was found could be saved: ") and "Errno" not in report.unkept
     assert read_state(place.project / ".clio" / "sleep.json")[0].last_full == 0.0
     Path(place.project / ".clio" / "memories.journal.jsonl").rmdir()
     assert place.sleep().facts == 1
@@ -314,7 +314,7 @@ def test_a_night_without_its_account_says_so(place: Place) -> None:
     (place.project / ".clio" / "sleep.log.jsonl").mkdir()
     report = place.sleep()
     assert report.facts == 1 and report.trouble == (report.unkept,)
-    assert report.unkept.startswith("/memory log does not have this night: ")
+    assert report.unkept.startswith("/memory log does not have this report: ")
 
 
 def test_sessions_that_are_gone_are_forgotten(place: Place) -> None:
@@ -328,7 +328,7 @@ def test_sessions_that_are_gone_are_forgotten(place: Place) -> None:
 
 
 def test_a_project_without_anything_stays_so(place: Place) -> None:
-    assert place.sleep().line == "slept: 0 turns replayed, nothing new"
+    assert place.sleep().line == "consolidated: 0 turns replayed, nothing new"
     assert place.dry_run().replayed == 0
     assert place.tree() == {}
     assert not place.nights().is_due()

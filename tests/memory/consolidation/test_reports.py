@@ -13,14 +13,17 @@ from clio.memory.consolidation.consolidation import Report, ReportLog
     [
         (
             Report(at=0.0, replayed=42, facts=3, solutions=1, merged=2, archived=5),
-            "slept: 42 turns replayed, 3 facts, 1 fix, 2 merged, 5 archived · /memory log, /memory undo",
+            "consolidated: 42 turns replayed, 3 facts, 1 fix, 2 merged, 5 archived · /memory log, /memory undo",
         ),
-        (Report(at=0.0, replayed=1), "slept: 1 turn replayed, nothing new"),
+        (Report(at=0.0, replayed=1), "consolidated: 1 turn replayed, nothing new"),
         (
             Report(at=0.0, replayed=7, facts=1, cut="stopped", waiting=1_200),
-            "slept: 7 turns replayed, 1 fact; cut short by a key, 1,200 turns left · /memory log, /memory undo",
+            "consolidated: 7 turns replayed, 1 fact; cut short by a key, 1,200 turns left · /memory log, /memory undo",
         ),
-        (Report(at=0.0, cut="time", waiting=1), "slept: 0 turns replayed, nothing new; out of time, 1 turn left"),
+        (
+            Report(at=0.0, cut="time", waiting=1),
+            "consolidated: 0 turns replayed, nothing new; out of time, 1 turn left",
+        ),
         (Report(at=0.0, replayed=2, rules=1, dry_run=True), "dry run: 2 turns to replay, 1 rule · nothing was written"),
     ],
 )
