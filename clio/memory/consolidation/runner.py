@@ -349,7 +349,7 @@ def _noted(nights: Consolidation, report: Report) -> Report:
 def dry_run(
     nights: Consolidation, *, stop: Callable[[], bool] = never_stop, tell: ProgressCallback = ignore_progress
 ) -> Report:
-    """Report what a consolidation would do, found out on copies of the stores; nothing of the project or the person is written.
+    """Report what a consolidation would do, found out on copies of the stores; nothing else is written.
 
     No model is asked. Raises NewerDocument, OSError.
     """
