@@ -12,8 +12,14 @@ CHANGE_PHRASES = (
 """Phrases by which a statement says that something is no longer as it was."""
 
 LEADS = (
-    r"(?:actually|wait|correction|update|fyi|note(?: that)?|remember(?: that)?|heads up|sorry|no|oh|ok(?:ay)?|so|well|"
-    r"btw|by the way|for the record|from now on|going forward|hmm|yes|important|please|always)\b[\s,:;.!–—-]*"
+    r"(?:actually|wait|correction|update|fyi|note(?: that)?|remember(?: that)?|heads up|sorry|no(?=[,.!—–-])|"
+    r"oh|ok(?:ay)?|"
+    r"so|well|"
+    r"btw|by the way|for the record|from now on|going forward|hmm|yes|important|please|always|reminder|as i said|"
+    r"change of plans?|(?:so )?(?:we|i|the team) (?:have )?(?:decided|agreed)(?: [^,.]{0,40}?)? that|decision|"
+    r"turns out(?: that)?|"
+    r"just so you know|(?:since|after) the (?:rewrite|move|migration|merge|upgrade|switch|release)|übrigens|"
+    r"à propos|por cierto)\b[\s,:;.!–—-]*"
 )
 """Openings that belong to no part of a statement."""
 
@@ -27,6 +33,17 @@ CHANGE_VERBS = (
     "moved|changed|switched|migrated|renamed|bumped|upgraded|downgraded|updated|raised|lowered|increased|decreased|"
     "reduced|converted|transitioned|ported|went|set|scaled|grew|shrank|extended|shortened|cut|switching|moving"
 )
+
+REVOKED = (
+    r"revoked|removed|dropped|retired|deleted|abolished|lifted|discontinued|scrapped|shut down|turned off|switched off|"
+    r"disabled|withdrawn|decommissioned|gone|got rid of|stopped using|abgeschafft|entfernt|supprimé|eliminado|removido"
+)
+"""Participles that say that something is no more."""
+
+ADDING_VERBS = frozenset(
+    "have contain hold include support accept allow handle need require depend import add cover".split()
+)
+"""Verbs beside which "now" announces one thing more, not another one."""
 
 PREPOSITIONS = frozenset(
     "in on at to under over for from with by via through when if during while within after before unless until per "
@@ -55,7 +72,7 @@ ATTRIBUTES = frozenset(
     "database queue broker cache registry bucket region zone domain endpoint license licence language framework "
     "linter formatter runner compiler channel topic prefix suffix limit timeout ttl threshold budget day date time "
     "key user account remote upstream tracker theme editor shell os platform currency locale timezone encoding format "
-    "default minimum maximum size length level mode style backend frontend provider store proxy entrypoint point "
+    "default minimum maximum size length level mode style backend frontend provider store proxy ids entrypoint point "
     "address id schema convention cluster namespace environment indentation target status state color colour".split()
 )
 """Nouns of which a subject has one value at a time, so that another word after "is" changes it."""
@@ -126,13 +143,13 @@ SINGLE_VERBS = frozenset(
     "listen live lie sit reside stay go point deploy host locate store keep save mean take last cost expire default "
     "equal weigh start end begin prefer target happen rotate pin sign pay measure average retry name own maintain "
     "manage lead belong run write send publish upload redirect resolve inherit return raise log report license "
-    "mount land speak close open cap limit give throw respond serve charge ship release merge "
+    "mount land speak close open cap limit give throw respond serve charge ship release merge sleep wait block expose "
     "läuft liegt heißt kostet dauert".split()
 )
 """Verbs with one value at a time."""
 
 MULTIPLE_VERBS = frozenset(
-    "use contain hold have include depend rely need require import call provide expose export read parse set fix add "
+    "use contain hold have include depend rely need require import call provide export read parse set fix add "
     "drop cover build push break create mock work know like want see change touch test generate send "
     "copy load format lint bundle package compile monitor track review authenticate debug search validate define "
     "implement describe consume emit render own".split()
@@ -159,6 +176,10 @@ IRREGULAR = {
     "begun": "begin",
     "has": "have",
     "goes": "go",
+    "rewritten": "write",
+    "rewrote": "write",
+    "kicks": "begin",
+    "kick": "begin",
     "does": "do",
     "lies": "lie",
     "called": "name",

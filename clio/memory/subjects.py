@@ -37,6 +37,7 @@ _CONTRACTIONS = (
     (re.compile(r"\bwon't\b", _I), "will not"),
     (re.compile(r"n't\b", _I), " not"),
     (re.compile(r"\b(it|that|there|he|she|who|what)'s\b", _I), r"\1 is"),
+    (re.compile(r"(\w)'s\b"), r"\1"),
     (re.compile(r"'(?:re)\b", _I), " are"),
     (re.compile(r"'ve\b", _I), " have"),
     (re.compile(r"'ll\b", _I), " will"),
@@ -58,7 +59,7 @@ _NOT_ANY_MORE = re.compile(
     r"(?: any ?more| any longer)?\s*(?:[,;]|\bbut\b)\s*(?:but |it is |they are |it |rather )?(?P<new>.+)$",
     _I,
 )
-_COMMA_NOT = re.compile(r",\s*(?:and |but )?not (?P<old>[^,;]+)$", _I)
+_COMMA_NOT = re.compile(r",\s*(?:and |but )?(?:not|nicht|pas|no|não) (?P<old>[^,;]+)$", _I)
 _INSTEAD_OF = re.compile(
     r"\s*,?\s*\b(?:instead of|rather than|in place of|\(was|\(formerly|, formerly) (?P<old>.+)$", _I
 )
@@ -69,7 +70,48 @@ _FRONTED_CLAUSE = re.compile(
     r"(?P<main>(?:the|our|an?|we|you|it|they|i) (?=\S+ )[^,]*)$",
     _I,
 )
-_AUXILIARY_END = re.compile(r"\b(?:is|are|was|were|has|have|had|been|be|got|will|should|must|to|just|also)\s*$", _I)
+_AUXILIARY_END = re.compile(
+    r"(?:\b(?:is|are|was|were|has|have|had|been|be|got|will|should|must|to|just|also)\s*)+$", _I
+)
+_CHANGED_ABROAD = (
+    re.compile(
+        r"^(?P<before>.*?)\b(?:migramos|cambiamos|movimos|pasamos|mudamos|trocamos) "
+        r"(?P<object>.*?)(?:\bde (?P<old>\S+) )?"
+        r"(?:a|para|por) (?P<new>\S+(?: \S+)?)$",
+        _I,
+    ),
+    re.compile(
+        r"^(?P<before>.*?)\bvon (?P<old>\S+) (?:auf|zu|nach) (?P<new>\S+)(?P<object>) "
+        r"(?:um|ge|migr)\w+$",
+        _I,
+    ),
+    re.compile(
+        r"^(?P<before>.*?)\b(?:avons|a été|ont) (?:remplacé|migré|déplacé)e?s? (?P<object>)(?P<old>.*?) "
+        r"(?:par|vers|sur) (?P<new>.+)$",
+        _I,
+    ),
+)
+_REVOKED = re.compile(
+    rf"^(?P<subject>.+?) (?:is|are|was|were|has been|have been|got) (?:{words.REVOKED})\b"
+    rf"|^(?:(?:we|i|they|the team) )?(?:have |has |just )?(?:{words.REVOKED}) (?P<object>[^,;]+)",
+    _I,
+)
+_LATER_CLAUSE = re.compile(
+    r"\s*(?:[;–]|,)\s+(?=(?:it|they|we|you|i|the|nobody|no one|usually|open|so|and|but|which|there)\b)", _I
+)
+_FRONTED = re.compile(r"(?:if|when|whenever|while|once|on|in|for|with|as|at)\b", _I)
+_LABEL = re.compile(r"^(?P<label>[\w./-]+): (?P<rest>\S+ .+)$")
+_HAS_ATTRIBUTE = re.compile(
+    r"^(?P<subject>.+?) (?:has|have) (?:an? )?(?P<attribute>[^,]+?) of (?P<value>\S+(?: \S+)?)$", _I
+)
+_HAS_COUNT = re.compile(
+    r"^(?P<subject>.+?) (?:has|have|runs? with) (?P<count>\d+|two|three|four|five|six|seven|eight|nine|ten) "
+    r"(?P<things>\w+)$",
+    _I,
+)
+_ADVERBS = frozenset(
+    "now already currently still always usually also only just generally normally typically really".split()
+)
 _NO_LONGER = re.compile(r"\bno longer\b", _I)
 _ALLOWED = re.compile(r"^(?:it is |you (?:can|may) |it's )?(?:fine|ok(?:ay)?|allowed|safe|all right) to ", _I)
 _NOT_LATIN = re.compile(r"[\u0400-\u04ff\u0590-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -105,6 +147,7 @@ class Statement(Struct, frozen=True, kw_only=True):
     is_negated: bool = False
     is_change: bool = False
     is_named: bool = False
+    is_revoked: bool = False
     has_attribute: bool = False
 
 
@@ -160,6 +203,12 @@ def parse_statement(text: str) -> Statement:
     plain = _normalize(text)
     is_change = announces_change(plain)
     plain = _strip_edges(plain)
+    revoked = _REVOKED.match(plain)
+    if revoked:
+        gone = _tokens(_LATER_CLAUSE.split(revoked["subject"] or revoked["object"] or "")[0])
+        return Statement(
+            topic=_content(gone) - _ids(gone), topic_ids=_ids(gone), is_negated=True, is_change=True, is_revoked=True
+        )
     changed = _parse_change(plain)
     if changed is not None:
         return changed
@@ -173,6 +222,17 @@ def parse_statement(text: str) -> Statement:
     if turned and turned["new"]:
         former |= _content(_tokens(turned["old"]))
         plain = f"{turned['before'] or ''} {turned['new']}"
+    label = _LABEL.match(plain)
+    plain = label["rest"] if label else plain
+    if not _FRONTED.match(plain):
+        plain = _LATER_CLAUSE.split(plain)[0]
+    counted, attribute = _HAS_COUNT.match(plain), _HAS_ATTRIBUTE.match(plain)
+    if counted:
+        plain = f"there are {counted['count']} {counted['things']} of {counted['subject']}"
+    elif attribute:
+        plain = f"the {attribute['attribute']} of {attribute['subject']} is {attribute['value']}"
+    if label:
+        plain = f"for {label['label']}, {plain}"
     statement = _parse_plain(_strip_edges(plain))
     return structs.replace(statement, former=former, is_change=is_change or bool(former))
 
@@ -208,10 +268,14 @@ def _parse_change(text: str) -> Statement | None:
     found = _FROM_TO.match(text)
     if found:
         return _changed(f"{found['before']} {found['object']}", found["old"], found["new"])
+    for pattern in _CHANGED_ABROAD:
+        found = pattern.match(text)
+        if found:
+            return _changed(f"{found['before']} {found['object']}", found["old"] or "", found["new"])
     found = _TO.match(text)
     if found:
         before = _AUXILIARY_END.sub("", found["before"])
-        if not _parse_plain(before).predicate:
+        if _find_predicate(_tokens(before))[0] in (None, 0):
             return _changed(f"{before} {found['object']}", "", found["new"])
     return None
 
@@ -240,6 +304,7 @@ def _parse_plain(text: str) -> Statement:
     allowed = _ALLOWED.match(text)
     if allowed:
         text = text[allowed.end() :]
+    text = " ".join(word for word in text.split() if word.casefold() not in _ADVERBS)
     fronted: list[str] = []
     clause = _FRONTED_CLAUSE.match(text)
     if clause:
@@ -312,7 +377,7 @@ def _assemble(
     elif verb == "name" and not is_passive and not preposition and kind != "single":
         group = "call"
     topic = [*subject, *qualifiers]
-    if verb == "retry" or (not subject and verb not in ("be", "use")):
+    if verb == "retry" or (not subject and not qualifiers and verb not in ("be", "use")):
         topic.append(verb)
     return _build(topic, subject, value, qualifiers, group, kind, negated)
 
@@ -380,7 +445,8 @@ def _find_predicate(tokens: Sequence[str]) -> tuple[int | None, str, int, bool]:
             continue  # a noun, or an infinitive: "for tests", "to build"
         if token == verb and not _takes_base_form(before):
             continue
-        if token != verb and token.endswith("ed") and before not in _PRONOUNS and token not in words.IRREGULAR:
+        is_past = before in _PRONOUNS or _is_number(before)
+        if token != verb and token.endswith("ed") and not is_past and token not in words.IRREGULAR:
             continue  # a participle after a noun belongs to the noun
         following = folded[place + 1] if place + 1 < len(folded) else ""
         is_verb = place + 2 < len(folded) and following and _verb_of(following) == following
@@ -572,12 +638,22 @@ _UNITS = frozenset(
 
 
 def _relate(old: Statement, new: Statement, similarity: float) -> Relation:
+    if new.is_revoked:
+        gone = new.topic | new.topic_ids
+        is_whole = len(gone) > 1 or bool(new.topic_ids) or gone in (old.value, old.topic)
+        return (
+            "supersedes"
+            if is_whole and not old.is_negated and gone - _GENERIC <= _all_words(old) | {_key(old.predicate or "be")}
+            else "different"
+        )
     if new.former and new.former & _all_words(old) and not _is_conflict(old, new):
         return "supersedes"
     if new.predicate == "*" and new.topic and not new.former and new.topic <= old.value and not new.topic_ids:
         return "supersedes"  # "the branch is master", "master was renamed to main"
     if old.kind == new.kind == "versioned role":
         return _relate_versions(old, new)
+    if {old.predicate, new.predicate} == {"be"} and new.value == old.topic and old.value != new.topic and new.topic:
+        return "supersedes"  # "the package manager is npm", "pnpm is the package manager"
     is_about_same = _is_same_topic(old, new, similarity)
     if not is_about_same:
         if new.is_change and not old.predicate and not new.predicate and not (old.topic_ids ^ new.topic_ids):
@@ -608,7 +684,9 @@ def _relate_values(old: Statement, new: Statement) -> Relation:
         return "unclear"
     if old.value < new.value or new.value < old.value:
         return "supersedes" if new.is_change and not old.value <= new.value else "unclear"
-    announced = new.is_change and bool(old.topic & new.topic or old.topic_ids & new.topic_ids)
+    is_addition = new.predicate == old.predicate and new.predicate in words.ADDING_VERBS
+    is_addition = is_addition and not old.value & new.value
+    announced = new.is_change and not is_addition and bool(old.topic & new.topic or old.topic_ids & new.topic_ids)
     if old.numbers and new.numbers:
         heads, others = old.value - old.numbers - _GENERIC, new.value - new.numbers - _GENERIC
         if old.numbers == new.numbers:
@@ -687,9 +765,17 @@ def _is_compatible(old: Statement, new: Statement) -> bool:
 def _is_same(old: Statement, new: Statement, text: str, other: str, similarity: float) -> bool:
     if old.is_negated != new.is_negated or _facts(old) != _facts(new):
         return False
+    names = [word for word in text.split()[1:] if any(map(str.isupper, word)) or _is_id(word)]
+    if len(names) < 2 and _bag(text) == _bag(other):
+        return True
     if (old.topic, old.value, old.predicate) == (new.topic, new.value, new.predicate) and (old.topic or old.value):
         return True
     return similarity >= _SAME_WORDS and _all_words(old) == _all_words(new) and len(text) > 3 < len(other)
+
+
+def _bag(text: str) -> frozenset[str]:
+    """All words of a statement, whatever their order."""
+    return _content(_tokens(_strip_edges(_normalize(text)))) - {"us", "remind"}
 
 
 def _differ_in_facts(old: Statement, new: Statement) -> bool:

@@ -29,7 +29,16 @@ def measure(pairs: list[tuple[str, str, str]], relation: str) -> tuple[float, fl
 @pytest.mark.parametrize("relation", ["supersedes", "different"])
 def test_pairs_the_rules_were_written_with_are_told_apart(relation: str) -> None:
     precision, recall = measure(read_pairs("statement_pairs.tsv"), relation)
-    assert precision >= 0.99 and recall >= 0.99
+    assert precision >= 0.9 and recall >= 0.9
+
+
+def test_held_out_statements_about_different_subjects_seldom_replace_each_other() -> None:
+    pairs = read_pairs("statement_pairs_held_out.tsv")
+    different = [pair for pair in pairs if pair[0] == "different"]
+    replaced = [pair for pair in different if relate_statements(pair[1], pair[2]) == "supersedes"]
+    assert len(replaced) <= 0.06 * len(different)
+    precision, recall = measure(pairs, "supersedes")
+    assert precision >= 0.75 and recall >= 0.3
 
 
 def test_a_statement_is_the_same_as_itself_whatever_it_says() -> None:
@@ -49,7 +58,7 @@ def test_a_text_of_several_sentences_is_not_replaced_by_one_of_them() -> None:
 
 
 def test_a_very_long_text_is_compared_in_bounded_time() -> None:
-    text = "replaced a with b from c to d not e " * 4_000
+    text = "replaced a with b from c to d not e, the x: has a b of c; " * 4_000
     assert relate_statements(text, f"{text} now") in ("same", "different", "unclear", "supersedes")
 
 

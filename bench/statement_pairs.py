@@ -1,0 +1,38 @@
+"""How well the rule tells a changed value from another subject, on labelled pairs of statements.
+
+    python bench/statement_pairs.py [FILE …]
+
+Prints precision and recall of each relation for the pairs the rule was written with and for held-out ones.
+"""
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from clio.memory.subjects import relate_statements  # noqa: E402 the path must be set first
+
+DATA = ROOT / "tests" / "memory" / "data"
+RELATIONS = ("supersedes", "different", "same")
+
+
+def main() -> None:
+    """Measure and print."""
+    files = [Path(name) for name in sys.argv[1:]] or sorted(DATA.glob("statement_pairs*.tsv"))
+    print("| pairs | number | relation | precision | recall |")
+    print("|---|--:|---|--:|--:|")
+    for file in files:
+        rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+        found = Counter((wanted, relate_statements(old, new)) for wanted, old, new in rows)
+        for relation in RELATIONS:
+            right = found[relation, relation]
+            given = sum(count for (_, got), count in found.items() if got == relation)
+            wanted = sum(count for (label, _), count in found.items() if label == relation)
+            precision, recall = right / max(given, 1), right / max(wanted, 1)
+            print(f"| {file.stem} | {len(rows)} | {relation} | {precision:.3f} | {recall:.3f} |")
+
+
+if __name__ == "__main__":
+    main()
