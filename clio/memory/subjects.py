@@ -766,7 +766,7 @@ def _is_same(old: Statement, new: Statement, text: str, other: str, similarity: 
     if old.is_negated != new.is_negated or _facts(old) != _facts(new):
         return False
     names = [word for word in text.split()[1:] if any(map(str.isupper, word)) or _is_id(word)]
-    if len(names) < 2 and _bag(text) == _bag(other):
+    if len(names) < 2 and _bag(text) and _bag(text) == _bag(other):
         return True
     if (old.topic, old.value, old.predicate) == (new.topic, new.value, new.predicate) and (old.topic or old.value):
         return True
