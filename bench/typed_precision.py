@@ -52,7 +52,7 @@ def fill(folder: Path, home: Home) -> MemorySystem:
         records = [
             MemoryRecord(
                 id=one.id,
-                type="fact",
+                kind="fact",
                 content=one.text,
                 importance=0.7,
                 keywords=one.keywords,
