@@ -306,7 +306,7 @@ def test_a_server_that_is_not_there_or_silent(
     import socket
 
     gone = lines(look(project, env, base_url="http://127.0.0.1:9/v1", model="tiny"), "server")[0]
-    assert gone[0] == "fix" and "nothing listens at" in gone[1]
+    assert gone[0] == "fix" and "connection refused" in gone[1]
     monkeypatch.setattr(report, "LIMIT_S", 0.3)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

@@ -259,7 +259,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
                     what=f"{format_count(len(session.messages), 'message')}, summed up",
                     way="search it with recall_sessions",
                 )
-        raise Refused("there is no such session; /session list shows those there are")
+        raise Refused("there is no such session; /session list shows all")
 
     def _note(self, mention: Mention) -> Found:
         for reading in readings(mention):
@@ -267,7 +267,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
                 rows = tuple(note.content.splitlines())
                 what = format_count(len(rows), "line")
                 return Found(mention=reading, rows=rows, what=what, way="retrieve it with memory_operations")
-        raise Refused("there is no such note; /note list shows those there are")
+        raise Refused("there is no such note; /note list shows all")
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -95,7 +95,7 @@ def show_agent(shell: Shell, argument: str) -> CommandResult:
     """Show one sub-agent: its properties and its instructions."""
     name = parse_options(argument).text.strip().lower()
     if not name:
-        return make_refusal("Which agent? Write /agents show NAME; /agents list shows those there are")
+        return make_refusal("Which agent? Write /agents show NAME; /agents list shows all")
     folders = _folders(shell)
     found, _ = folders.find()
     one = next((one for one in found if one.name == name), None)
@@ -227,7 +227,7 @@ def use_skill(shell: Shell, argument: str) -> CommandResult:
     """Send a skill with the message after its name to the model."""
     name, _ = split_first_word(argument)
     if not name:
-        return make_refusal("Which skill? Write /skills use NAME WORDS; /skills list shows those there are")
+        return make_refusal("Which skill? Write /skills use NAME WORDS; /skills list shows all")
     found = shell.skills.find()
     skill = _named(found, name)
     if skill not in shell.skills.list_usable(found):
@@ -246,7 +246,7 @@ def show_skill(shell: Shell, argument: str) -> CommandResult:
     """Show one skill: its properties, its files, its text."""
     name = parse_options(argument).text.strip()
     if not name:
-        return make_refusal("Which skill? Write /skills show NAME; /skills list shows those there are")
+        return make_refusal("Which skill? Write /skills show NAME; /skills list shows all")
     found = shell.skills.find()
     skill = _named(found, name)
     is_usable = skill in shell.skills.list_usable(found)

@@ -143,7 +143,7 @@ def test_server(shell: Shell, argument: str) -> CommandResult:
     name = argument.strip()
     server = _named(shell.servers.list_statuses(), name).server if name else None
     if server is None:
-        return make_refusal("Which server? Write /mcp test NAME; /mcp list shows those there are")
+        return make_refusal("Which server? Write /mcp test NAME; /mcp list shows all")
 
     async def work() -> CommandResult:
         servers = shell.servers.copy()
@@ -217,8 +217,8 @@ def remove_server(shell: Shell, argument: str) -> CommandResult:
             return CommandResult(text=text, data={"name": name, "file": str(files[one])})
     standing = next((one for one in shell.servers.list_statuses() if one.server.name == name), None)
     if standing is not None:
-        return make_refusal(f"{name!r} stands in {standing.server.where}; take it out there by hand")
-    return make_refusal(f"There is no MCP server {name!r}; /mcp list shows those there are")
+        return make_refusal(f"{name!r} is defined in {standing.server.where}; remove it there by hand")
+    return make_refusal(f"There is no MCP server {name!r}; /mcp list shows all")
 
 
 def suggest_servers(shell: Shell) -> Iterable[Suggestion]:
@@ -308,7 +308,7 @@ def _state(standing: "ServerStatus") -> str:
 def _named(standings: "Sequence[ServerStatus]", name: str) -> "ServerStatus":
     found = next((one for one in standings if one.server.name == name), None)
     if found is None:
-        raise UsageError(f"There is no MCP server {name!r}; /mcp list shows those there are")
+        raise UsageError(f"There is no MCP server {name!r}; /mcp list shows all")
     return found
 
 

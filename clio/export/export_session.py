@@ -643,7 +643,7 @@ def export_session(
     Raises SessionNotFound, NewerDocument, CorruptDocument (nothing is moved), OSError.
     """
     if not is_session_id(session_id):
-        raise SessionNotFound(f"There is no session {session_id!r}; `/session list` shows those there are.")
+        raise SessionNotFound(f"No session {session_id!r}; `/session list` shows all sessions.")
     files = SessionFiles(store.folder, session_id)
     loaded = load_session(files)
     blobs = BlobStore(files.blobs, writable=False, external=output_readers(loaded.outputs))

@@ -270,7 +270,7 @@ class McpServers:
 
             server = next((one for one in self.enabled if one.name == name), None)
             if server is None:
-                raise ServerDown("there is no such server; /mcp shows those there are")
+                raise ServerDown("there is no such server; /mcp shows all")
             self._connections[name] = ServerConnection(
                 server,
                 lambda: make_launch(server, self._project, self._env),

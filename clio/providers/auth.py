@@ -1,4 +1,4 @@
-"""How a request proves whose it is: which header carries the key, and where the key comes from."""
+"""Authentication of requests: the header that contains the key, and the source of the key."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,9 +13,13 @@ Scheme = Literal["bearer", "x-api-key", "api-key", "x-api-key and bearer"]
 
 
 class Auth:
-    """The key of one server. key: "" for none. scheme: the header it goes in. extra: headers for every request.
+    """The key of one server.
 
-    command: prints the key, in place of `key`; it is run when the first request needs it.
+    Args:
+        key: "" for none.
+        scheme: the header that contains the key.
+        extra: additional headers of every request.
+        command: prints the key, instead of `key`; it runs when the first request needs it.
     """
 
     def __init__(
@@ -29,15 +33,15 @@ class Auth:
         self._scheme = scheme
         self._extra = dict(extra or {})
         self._command = command
-        self._failure: TransportFailed | None = None  # of the last `renew_key`, for the next request to say
+        self._failure: TransportFailed | None = None  # of the last `renew_key`; the next request raises it
 
     @property
     def key(self) -> str:
-        """The key as it is known now, "" for none."""
+        """The current key; "" if there is none, or none yet."""
         return self._key
 
     async def headers(self) -> dict[str, str]:
-        """The headers of a request. Raises KeyCommandFailed where a command gives the key and fails."""
+        """Return the headers of a request. Raises KeyCommandFailed if the command for the key fails."""
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -51,13 +55,13 @@ class Auth:
         return headers
 
     def drop_header(self, header: str) -> bool:
-        """Send later requests without this header, beyond the key; False where they have none of that name."""
+        """Remove an additional header from later requests; return whether there was one of that name."""
         return self._extra.pop(header, None) is not None
 
     async def renew_key(self) -> bool:
-        """After a refusal of the key: whether to send the request again, once.
+        """Run the key command after a server has rejected the key; return whether to send the request again.
 
-        Where the command fails now, that request raises what it failed of.
+        If the command fails, the result is True and the next `headers` call raises its error.
         """
         if self._command is None:
             return False
@@ -69,7 +73,7 @@ class Auth:
         return self._failure is not None or self._key != refused
 
     async def _run_command(self, *, refused: str) -> str:
-        """The key a command prints, run in a thread; a cancelled caller ends the command."""
+        """Run the command in a thread and return its key; cancellation kills the command."""
         command = self._command
         assert command is not None
         try:

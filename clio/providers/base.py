@@ -1,4 +1,4 @@
-"""What the loop asks of a model, whoever answers, and what the three protocols have in common."""
+"""The interface between the loop and any model, and what the three protocols share."""
 
 import base64
 from collections.abc import AsyncIterator, Iterator, Mapping, MutableMapping, Sequence
@@ -10,11 +10,14 @@ from clio.messages import AssistantMessage, ImagePart, Message, ReasoningItem, T
 
 AUTO = "auto"
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-"""How hard a model can be asked to think, from the least to the most. No model takes all of them."""
+"""Levels of reasoning effort, from least to most. No model supports all of them."""
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True):
-    """A tool as the model sees it. `parameters` is its JSON Schema, encoded once, so that its bytes never change."""
+    """A tool as the model sees it.
+
+    parameters: its JSON Schema, encoded once: identical bytes keep the server's prompt cache valid.
+    """
 
     name: str
     description: str
@@ -22,11 +25,13 @@ class ToolSpec(Struct, frozen=True, kw_only=True):
 
 
 class ChatRequest(Struct, frozen=True, kw_only=True):
-    """One request. `system` comes before `messages`; both it and `tools` are the same in a whole session.
+    """One request to a model.
 
-    images: the bytes of the pictures the messages name, by handle; one that is missing is sent as its name.
-    effort: how hard the model is to think, one of EFFORTS, or "auto" for the server's default.
-    cache_key: what the requests of one session share, so that a server sends them to the same prompt cache.
+    Attributes:
+        system: the system prompt; like `tools`, it is the same in all requests of a session.
+        images: bytes of the images in the messages, by handle; a missing image is sent as its name.
+        effort: reasoning effort, one of EFFORTS, or "auto" for the server's default.
+        cache_key: the same for all requests of a session, so that a server routes them to the same prompt cache.
     """
 
     system: str
@@ -39,7 +44,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
 
 
 class ToolCallDelta(Struct, frozen=True, kw_only=True):
-    """A piece of a tool call. `name` and `id` are whole where given, `arguments` is to be appended."""
+    """A part of a tool call. `name` and `id` are complete if not empty; `arguments` is appended to earlier parts."""
 
     index: int
     id: str = ""
@@ -48,11 +53,13 @@ class ToolCallDelta(Struct, frozen=True, kw_only=True):
 
 
 class Chunk(Struct, frozen=True, kw_only=True):
-    """One piece of an answer, free of any server's habits. `finish_reason` and `usage` come once, near the end.
+    """One part of an answer, independent of the protocol.
 
-    cost: what the server says the answer cost, in micro-dollars; None where it does not.
-    reasoning_items, origin: see `AssistantMessage`; they come once, near the end.
-    notice: a sentence for the user about how the request was changed so that the server took it.
+    Attributes:
+        finish_reason, usage: only in the last chunk.
+        cost: the cost of the answer according to the server, in micro-dollars; None if it does not say.
+        reasoning_items, origin: see `AssistantMessage`; only in the last chunk.
+        notice: a sentence for the user about a change to the request that made the server accept it; "" for none.
     """
 
     text: str = ""
@@ -67,13 +74,16 @@ class Chunk(Struct, frozen=True, kw_only=True):
 
 
 LIMIT_NAMED, LIMIT_REFUSED = "named", "refused"
-"""Who said how large a window is: a server that refused a request and named its limit, or one that only refused."""
+"""Sources of a window size: a server that rejected a request and named its limit, or one that only rejected it."""
 SMALLEST_WINDOW = 512
-"""Fewer tokens are no window of a chat model: a bug, a placeholder, or another number in a refusal's sentence."""
+"""Smaller numbers are ignored as window sizes: they are bugs, placeholders, or other numbers in an error message."""
 
 
 class ModelLimits(Struct, frozen=True, kw_only=True):
-    """What a model can take. `source` says who said so: "config", "server", "profile", "default", NAMED or REFUSED."""
+    """A model's token limits.
+
+    source: where the window size is from: "config", "server", "profile", "default", LIMIT_NAMED or LIMIT_REFUSED.
+    """
 
     context_window: int
     max_output_tokens: int
@@ -81,11 +91,11 @@ class ModelLimits(Struct, frozen=True, kw_only=True):
 
 
 class Provider(Protocol):
-    """One model behind one server (or none at all)."""
+    """One model on one server, or a provider that needs no server."""
 
     @property
     def name(self) -> str:
-        """The preset's or the host's name, for the screen."""
+        """The server's display name: the preset's name or the host."""
         ...
 
     @property
@@ -94,31 +104,36 @@ class Provider(Protocol):
         ...
 
     async def limits(self) -> ModelLimits:
-        """The window and the output cap; a server is asked at most once, and one that does not say is no error."""
+        """Return the window and the output limit.
+
+        The server is asked at most once. If it does not answer, profiles and defaults are used.
+        """
         ...
 
     def stream(self, request: ChatRequest) -> AsyncIterator[Chunk]:
-        """The answer in pieces; closing the iterator closes the connection.
+        """Yield the answer in chunks; closing the iterator closes the connection.
 
-        Raises ProviderRefused, RateLimited, ServerFailed, StreamBroken or ContextOverflow.
-        A stream without one chunk of content raises StreamBroken: some servers report an overflow that way.
+        Raises ProviderRefused, RateLimited, ServerFailed, StreamBroken or ContextOverflow. A stream without any
+        content raises StreamBroken: some servers report an overflow that way.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
         ...
 
 
 OFFLINE = "offline"
-"""The name of the provider that needs no model."""
+"""The name of the provider that answers by rules, without a model."""
 
 
 class OfferedModel(Struct, frozen=True, kw_only=True):
-    """A model a server lists, with what it says of it.
+    """A model in a server's list, with the server's data about it.
 
-    window: in tokens, 0 where it does not say. efforts: the levels it takes, () for none. images: whether it takes
-    pictures. None where the server does not say.
+    Attributes:
+        window: in tokens; 0 if the server does not say.
+        efforts: the supported levels of reasoning effort, () for none; None if the server does not say.
+        images: whether it accepts images; None if the server does not say.
     """
 
     name: str
@@ -129,20 +144,20 @@ class OfferedModel(Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class ListsModels(Protocol):
-    """A provider whose server can be asked which models it has."""
+    """A provider whose server can list its models."""
 
     async def offered(self) -> tuple[OfferedModel, ...]:
-        """The models in the server's order. Takes a few seconds at most; raises ClioError where none can be had."""
+        """Return the models in the server's order. Takes a few seconds at most. Raises ClioError if that fails."""
         ...
 
     async def models(self) -> tuple[str, ...]:
-        """Their names as the server knows them; none where it does not say."""
+        """Return the models' names; () if the server does not list them."""
         ...
 
 
 ProtocolName = Literal["chat", "responses", "messages"]
 Lessons = MutableMapping[str, object]
-"""What a server's refusals taught about one model, as JSON values by name; kept for later runs."""
+"""What was learned about one model from rejected requests, as JSON values by name; stored for later runs."""
 
 
 class AnswerDecoder(Protocol):
@@ -150,35 +165,35 @@ class AnswerDecoder(Protocol):
 
     @property
     def has_content(self) -> bool:
-        """Whether text, reasoning or a tool call has come."""
+        """Whether text, reasoning or a tool call was received."""
         ...
 
     @property
     def finish_reason(self) -> str:
-        """Why the model stopped, in the words of Chat Completions; "" where the server has not said."""
+        """Why the model stopped, as a finish reason of Chat Completions; "" if the server has not said."""
         ...
 
     @property
     def is_whole(self) -> bool:
-        """Whether the answer ended by itself, rather than being cut off."""
+        """Whether the answer is complete, as opposed to cut off."""
         ...
 
     @property
     def is_finished(self) -> bool:
-        """Whether the server said that no event follows."""
+        """Whether the server has sent its last event."""
         ...
 
     def take(self, event: object) -> Chunk | None:
-        """The content of one event, None where it holds none. Raises TransportFailed for an error in the stream."""
+        """Decode one event; None if it has no content. Raises TransportFailed for an error in the stream."""
         ...
 
     def ending(self) -> Chunk:
-        """Finish reason, usage and reasoning items of the whole answer."""
+        """Return the finish reason, usage and reasoning items of the whole answer, and content still held back."""
         ...
 
 
 class WireProtocol(Protocol):
-    """Speaks one protocol to one model."""
+    """Encodes requests to one model, and decodes its answers, in one protocol."""
 
     @property
     def name(self) -> ProtocolName:
@@ -187,32 +202,34 @@ class WireProtocol(Protocol):
 
     @property
     def path(self) -> str:
-        """Where requests go, below the base URL."""
+        """The path of requests, below the base URL."""
         ...
 
     @property
     def needs_output_limit(self) -> bool:
-        """Whether every request must name the most tokens the answer may have."""
+        """Whether every request must contain the maximum of output tokens."""
         ...
 
     @property
     def efforts(self) -> tuple[str, ...]:
-        """The levels of effort worth asking for, from the least to the most, without those that were refused."""
+        """The levels of reasoning effort that may be requested, from least to most, without rejected ones."""
         ...
 
     def encode(self, request: ChatRequest) -> bytes:
-        """The request's body."""
+        """Return the request's body."""
         ...
 
     def decoder(self) -> AnswerDecoder:
-        """A reader for the answer to one request."""
+        """Return a new decoder for the answer to one request."""
         ...
 
     def adapt(self, refusal: str) -> str | None:
-        """Change later requests so that the server takes them.
+        """Change later requests so that the server accepts them.
 
-        refusal: the body of an answer of status 400 or 422. Returns a sentence for the user, "" where nothing they
-        asked for has changed, None where the refusal teaches nothing.
+        refusal: the body of the rejection, such as of status 400 or 422.
+
+        Returns a sentence for the user; "" if nothing that the user chose has changed; None if nothing could be
+        learned from the rejection.
         """
         ...
 
@@ -221,9 +238,9 @@ _USER, _TEXT, _PARTS = b'{"role":"user","content":', b'{"role":"user","content":
 
 
 def encode_user_content(text: str, parts: Sequence[ImagePart], images: Mapping[str, bytes]) -> object:
-    """The content of a user message: the text alone where no picture is there, else text and pictures.
+    """Return the content of a user message: a string, or a list of text and image parts if there are images.
 
-    images: the bytes by handle. One that is gone is named in its place.
+    images: the bytes by handle. A missing image is replaced by a text with its name.
     """
     if not parts:
         return text
@@ -239,18 +256,18 @@ def encode_user_content(text: str, parts: Sequence[ImagePart], images: Mapping[s
 
 
 def append_image_names(text: str, parts: Sequence[ImagePart]) -> str:
-    """The text with the names of its pictures, for a model that takes none."""
+    """Return the text followed by the names of its images, for a model that does not support images."""
     named = [f"[the picture {part.name} is not shown: this model takes no pictures]" for part in parts]
     return "\n\n".join([text, *named] if text else named)
 
 
 def encode_result_pictures(pictures: Sequence[bytes]) -> bytes:
-    """An encoded message of the user with the pictures of tool results, each given as encoded parts."""
+    """Return an encoded user message with the images of tool results. pictures: encoded parts."""
     return _PARTS + b",".join(pictures) + b"]}"
 
 
 def join_user_messages(before: bytes, row: bytes) -> bytes:
-    """Two encoded messages of the user, at least one of them with pictures, as one; b"" where they are not that."""
+    """Join two encoded user messages, at least one of them with images; b"" if they are anything else."""
     if not (before.startswith(_USER) and row.startswith(_USER)):
         return b""
     if not (before.startswith(_PARTS) or row.startswith(_PARTS)):
@@ -259,17 +276,17 @@ def join_user_messages(before: bytes, row: bytes) -> bytes:
 
 
 def _parts(row: bytes) -> bytes:
-    """What is in an encoded message, as parts."""
+    """Return the content of an encoded user message as encoded parts."""
     if row.startswith(_PARTS):
         return row[len(_PARTS) : -2]
     return b'{"type":"text","text":"' + row[len(_TEXT) : -1] + b"}"
 
 
 def iter_answer_parts(message: AssistantMessage, origin: str) -> Iterator[str | ReasoningItem | ToolCall]:
-    """Pieces of text, reasoning items and calls of one answer, in order.
+    """Yield the text, reasoning items and tool calls of one answer in order.
 
-    Reasoning items of another origin are left out.
-    Text comes before the calls unless a reasoning item stood between them.
+    Text comes before the calls, except where a reasoning item was between them. Reasoning items of another origin
+    than `origin` are skipped, because only the server and model that made them accept them.
     """
     text, calls = 0, 0
     for item in message.reasoning_items if message.reasoning_origin == origin else ():

@@ -1,4 +1,7 @@
-"""What went wrong on the way to a model, as one sentence and as who must act on it. Pure."""
+"""Turn a failed model request into the exception to raise: its class says who must act, its message what to do.
+
+No I/O.
+"""
 
 import difflib
 import re
@@ -33,7 +36,7 @@ _NUMBER = r"(\d[\d,._]*\d|\d)"
 
 
 class Overflow(Struct, frozen=True):
-    """What a server said about a request too large. None where it names no number."""
+    """The token counts in a server's "request too large" error; None for a number that the error does not contain."""
 
     limit_tokens: int | None = None
     sent_tokens: int | None = None
@@ -41,7 +44,10 @@ class Overflow(Struct, frozen=True):
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], ...]:
-    """Compiled with the first failure: forty of them cost 4 ms, and most runs need none."""
+    """Return the compiled overflow patterns.
+
+    Compiled at the first failure and not at import: about forty patterns take 4 ms, and most runs need none.
+    """
     return tuple(
         re.compile(
             wording.replace("<sent>", f"(?P<sent>{_NUMBER})").replace("<limit>", f"(?P<limit>{_NUMBER})"), re.I | re.S
@@ -50,7 +56,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     )
 
 
-# Tried in order; those with numbers stand before those without.
+# Tried in order: patterns that capture numbers come before those that do not.
 _WORDINGS = (
     # OpenAI, Azure, DeepSeek, vLLM, Together, litellm: "maximum context length is 8192 tokens. However, you requested
     # 9000 tokens" / "your messages resulted in 9000 tokens" / "your request has 2104 input tokens"
@@ -59,7 +65,7 @@ _WORDINGS = (
     r"maximum context length (?:is|of) <limit>",
     r"you passed <sent> input tokens.{0,120}?context length is only <limit> tokens",  # vLLM
     r"prompt is too long: <sent>, model maximum context length: <limit>",  # Fireworks
-    r"prompt tokens? limit exceeded: <sent> > <limit>",  # OpenRouter, where the credit left pays for no more
+    r"prompt tokens? limit exceeded: <sent> > <limit>",  # OpenRouter, if the remaining credit pays for no more
     r"request body too large for .{1,80}? max size: <limit> tokens",  # GitHub Models
     r"prompt tokens \(<sent>\) exceeds? (?:the )?context size \(<limit>\)",
     r"configured limit of <limit> tokens.{0,60}?resulted in <sent> tokens",  # OpenAI, newer
@@ -72,7 +78,7 @@ _WORDINGS = (
     r"too large for model with <limit> maximum context length",  # Mistral
     r"maximum prompt length is <limit>(?: but the request contains <sent>)?",  # xAI
     r"request \(<sent> tokens\) exceeds the available context size \(<limit> tokens\)",  # llama.cpp
-    r"n_prompt_tokens\D{1,4}<sent>.*?n_ctx\D{1,4}<limit>",  # llama.cpp, the fields beside the sentence
+    r"n_prompt_tokens\D{1,4}<sent>.*?n_ctx\D{1,4}<limit>",  # llama.cpp, fields beside the message
     r"exceeds? the available context size",  # llama.cpp, older
     r"tokens to keep from the initial prompt \(<sent>\).{0,40}context length \(n_ctx ?= ?<limit>\)",  # LM Studio
     r"tokens to keep from the initial prompt is greater than the context length",  # LM Studio, older
@@ -101,7 +107,7 @@ _WORDINGS = (
     r"longer than the maximum number of tokens|token indices sequence length is longer",  # transformers
     r"content.{0,20}too long.{0,40}context",
 )
-# Budgets by time, and the length of the answer: shrinking the conversation is not what they ask for.
+# Errors about token budgets per period, or about the length of the answer: a shorter conversation would not help.
 _NOT_WINDOW = LazyRegex(
     r"per[ _-]?(?:minute|min|hour|day|second|month)|\b(?:tpm|rpm|tpd|rpd)\b|rate[ _-]?limit|quota|"
     r"too many requests|throttl",
@@ -114,10 +120,10 @@ _PLAIN_CODE = LazyRegex(r"context_length_exceeded|exceed_context_size", re.I)
 
 
 def find_overflow(text: str) -> Overflow | None:
-    """What the error text says about the window, or None where it is about something else.
+    """Return the overflow that an error text describes; None if the error is about something else.
 
-    text: the message, or the whole body; both work. Token budgets per minute or day are no overflow, nor is an answer
-    asked for that is longer than the model gives.
+    text: the error message or the whole body. Exceeded token budgets per minute or day are no overflow, nor is a
+    requested answer length (`max_tokens`) above the model's maximum.
     """
     if not _PLAIN_CODE.search(text) and (_NOT_WINDOW.search(text) or _ANSWER_TOO_LONG.search(text)):
         return None
@@ -137,7 +143,7 @@ def _count(text: str | None) -> int | None:
 
 _MAX_QUOTE = 300
 _KEY = LazyRegex(r"\b(?:sk|pk|gsk|AIza|key)[-_]?[A-Za-z0-9*_.-]{8,}")
-# Words and codes by what they mean, whatever the status they come with.
+# What words and codes in an error mean, independent of its HTTP status: servers disagree about which status to use.
 _NO_MONEY = LazyRegex(
     r"insufficient[_ ](?:quota|balance|credit|fund)|credit balance|exceeded_current_quota|exceeded your current quota"
     r"|(?:any|available|prepayment|included) credits|\bno credits? (?:left|remain|available)|out of credits?"
@@ -175,20 +181,27 @@ _TOKEN_BUDGET = LazyRegex(r"limit[: ]+(\d+).{0,40}?requested[: ]+(\d+)", re.IGNO
 
 
 def explain_failure(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: float) -> ClioError:
-    """The error to raise. `models` are names the server is known to have; `now` in seconds since the epoch."""
+    """Return the exception to raise for a failed request.
+
+    Args:
+        failure: the request's failure as received.
+        at: the server and model it was sent to.
+        models: names of models that the server is known to offer, to suggest similar ones.
+        now: seconds since the epoch.
+    """
     match failure.kind:
         case "status" | "in_stream":
             return _explain_answer(failure, at, models, now)
         case "key":
             return ProviderRefused(failure.detail)
         case "broken":
-            return StreamBroken(f"the answer of {at.name} broke off{_quoted(failure.detail)}")
+            return StreamBroken(f"the connection to {at.name} closed before the answer ended{_quoted(failure.detail)}")
         case "endless":
-            text = f"{at.name} sent {failure.detail}, so the connection was closed: check {at.model!r} and its server"
+            text = f"{at.name} sent {failure.detail}; connection closed. Check {at.model!r} and its server"
             return ServerFailed(text, retryable=False)
         case "malformed":
             return ServerFailed(
-                f"{at.name} answered something that is no chat completion{_quoted(failure.detail)}: check --base-url"
+                f"{at.name} sent an answer that is not a chat completion{_quoted(failure.detail)}: check --base-url"
             )
         case _:
             return _explain_connection(failure, at)
@@ -199,28 +212,26 @@ def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed | Provid
     host = url_host(at.base_url)
     match failure.kind:
         case "refused":
-            text = f"nothing listens at {place}: start the server, or change --base-url (or the provider)"
+            text = f"can't connect to {place} (connection refused). Is the server running? Is --base-url correct?"
         case "dns" if at.doubtful_address:
             return ProviderRefused(
-                f"{at.name} is not in this region: {host!r} has no address; correct {at.address_setting}"
+                f"{at.name} is not available in this region: can't resolve {host!r}; correct {at.address_setting}"
             )
         case "dns":
-            text = f"the host name {host!r} has no address: check {at.address_setting}, or the network"
+            text = f"can't resolve the host name {host!r}: check {at.address_setting} and the network"
         case "tls":
             hint = (
                 "the server speaks plain HTTP, so use http:// in --base-url"
                 if "WRONG_VERSION_NUMBER" in failure.detail or "wrong version number" in failure.detail
                 else "check --base-url, or point SSL_CERT_FILE to the certificate authority that signed it"
             )
-            text = f"no secure connection to {place}{_quoted(failure.detail)}: {hint}"
+            text = f"can't open a secure connection to {place}{_quoted(failure.detail)}: {hint}"
         case "proxy":
-            text = (
-                f"the proxy did not let a request to {place} pass{_quoted(failure.detail)}: check HTTPS_PROXY, NO_PROXY"
-            )
+            text = f"the proxy rejected the request to {place}{_quoted(failure.detail)}: check HTTPS_PROXY and NO_PROXY"
         case "connect_timeout":
-            return ServerFailed(f"{place} did not take the connection in time: check --base-url, or the network")
+            return ServerFailed(f"can't connect to {place} (timed out): check --base-url and the network")
         case _:
-            return ServerFailed(f"{at.name} fell silent in the middle of a request{_quoted(failure.detail)}")
+            return ServerFailed(f"the request to {at.name} timed out{_quoted(failure.detail)}")
     return ServerFailed(text, retryable=False, unreachable=failure.kind in ("refused", "dns"))
 
 
@@ -232,7 +243,7 @@ def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: 
         overflow = find_overflow(f"{error.message} {failure.body}")
         if overflow or (status == 413 and not _is_budget(failure.body)):
             return ContextOverflow(
-                f"the request does not fit the window of {at.model!r} at {at.name}{_quoted(error.message)}",
+                f"the request is larger than the context window of {at.model!r} at {at.name}{_quoted(error.message)}",
                 limit_tokens=overflow.limit_tokens if overflow else None,
                 sent_tokens=overflow.sent_tokens if overflow else None,
             )
@@ -240,7 +251,7 @@ def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: 
         target = failure.headers.get("location", "")
         where = f" to {_place(target)}" if url_host(target) else ""
         return ProviderRefused(
-            f"{strip_login(at.base_url)} redirects{where} and the key is not sent after it: correct --base-url"
+            f"{strip_login(at.base_url)} redirects{where}; clio does not send the API key there: correct --base-url"
         )
     if (found := _explain_words(status, error, at, wait_s)) is not None:
         return found
@@ -255,85 +266,84 @@ def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: 
             return _rate_limited(error, at, wait_s)
         case 408 | 409 | 425:
             return ServerFailed(
-                f"{at.name} was not ready{_quoted(error.message, f'status {status}')}", retry_after_s=wait_s
+                f"{at.name} is not ready{_quoted(error.message, f'status {status}')}", retry_after_s=wait_s
             )
         case _ if 400 <= status < 500:
-            return _bad_request(error, at, models)
+            return _bad_request(status, error, at, models)
         case _:
             said = f"status {status}" if status else "an error"
             if _NO_MEMORY.search(error.message):
-                memory = f"{at.name} has too little memory for {at.model!r}{_quoted(error.message)}"
+                memory = f"{at.name} has not enough memory for {at.model!r}{_quoted(error.message)}"
                 return ServerFailed(f"{memory}: choose a smaller model with --model", retryable=False)
             return ServerFailed(f"{at.name} failed{_quoted(error.message, said)}", retry_after_s=wait_s)
 
 
 def _explain_words(status: int, error: ErrorBody, at: Endpoint, wait_s: float | None) -> ClioError | None:
-    """What codes and words say plainly, whatever the status; None where they do not."""
+    """Return the exception that the error's code and words call for, whatever the status; None if they are unclear."""
     said = f"{error.type} {error.code} {error.message}"
     if status in (0, 400, 422) and _BROKEN_CALL.search(said):
         return ServerFailed(f"{at.model!r} wrote a tool call that {at.name} could not read{_quoted(error.message)}")
     if status in (0, 400, 403, 422, 451) and (_FILTERED.search(said) or "ResponsibleAIPolicy" in error.raw):
         return ProviderRefused(
-            f"the content filter of {at.name} refused the request{_quoted(error.message)}:"
-            " say it in other words, or go back to an earlier turn with /rewind"
+            f"the content filter of {at.name} rejected the request{_quoted(error.message)}:"
+            " rephrase it, or return to an earlier turn with /rewind"
         )
     if status in (0, 400, 402, 403, 429) and _NO_MONEY.search(said):
         wait_s = wait_s if wait_s is not None else find_wait_s(error.message)
         hopeless = wait_s is None or "insufficient" in said.lower() or re.search(r"\blimit: 0\b", said)
-        return _no_money(error, at) if hopeless else None  # Gemini says so of a minute's budget too
+        return _no_money(error, at) if hopeless else None  # Gemini uses these words for a budget per minute too
     if status == 400 and _NOT_HERE.search(said):
-        return ProviderRefused(f"{at.name} does not serve this place{_quoted(error.message)}: choose another provider")
+        return ProviderRefused(
+            f"{at.name} is not available in your region{_quoted(error.message)}: choose another provider"
+        )
     if status in (400, 404, 422, 500, 501) and _NO_TOOLS.search(error.message):
         return ProviderRefused(
-            f"the model {at.model!r} at {at.name} takes no tools: choose another with --model,"
+            f"the model {at.model!r} at {at.name} does not support tools: choose another with --model,"
             f" or set `models: {{{at.model}: {{tools: false}}}}` in the configuration"
         )
     if status in (400, 404, 415, 422) and _NO_IMAGES.search(error.message):
         return ProviderRefused(
-            f"the model {at.model!r} at {at.name} takes no pictures: choose another with --model,"
+            f"the model {at.model!r} at {at.name} does not support images: choose another with --model,"
             f" or set `models: {{{at.model}: {{images: false}}}}` in the configuration"
         )
     if re.search(r"only\b.{0,30}v1/responses", error.message) and status in (400, 404):
-        return ProviderRefused(f"{at.model!r} at {at.name} speaks another protocol: set `api: responses` (--api)")
+        return ProviderRefused(f"{at.model!r} at {at.name} needs another protocol: set `api: responses` (--api)")
     if re.search(r"not a chat model", error.message, re.I):
-        return ProviderRefused(f"{at.model!r} at {at.name} is no chat model: choose another with --model")
+        return ProviderRefused(f"{at.model!r} at {at.name} is not a chat model: choose another with --model")
     return None
 
 
 def _no_money(error: ErrorBody, at: Endpoint) -> ProviderRefused:
     if affords := _AFFORDS.search(error.message):
         return ProviderRefused(
-            f"the credit at {at.name} pays for {affords[1]} tokens of answer:"
-            f" top it up, or set max_output_tokens to {affords[1]} or less",
+            f"the credit at {at.name} pays for only {affords[1]} output tokens:"
+            f" add credit, or set max_output_tokens to {affords[1]} or less",
             exhausted=True,
         )
-    return ProviderRefused(
-        f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up", exhausted=True
-    )
+    return ProviderRefused(f"no credit left at {at.name}{_quoted(error.message)}: add credit", exhausted=True)
 
 
 def _refused_access(status: int, error: ErrorBody, at: Endpoint) -> ProviderRefused:
     if not at.has_key:
-        return ProviderRefused(f"{at.name} wants a key and none is set: set {at.key_variable}")
+        return ProviderRefused(f"{status}: {at.name} needs an API key. Set {at.key_variable}")
     if status == 403:
         return ProviderRefused(
-            f"{at.name} does not allow this{_quoted(error.message)}: check what the key in {at.key_variable} may do"
+            f"403: {at.name} denied access{_quoted(error.message)}. Check the permissions of the key in"
+            f" {at.key_variable}"
         )
     if at.key_variable == KEY_COMMAND:
         return ProviderRefused(
-            f"{at.name} does not accept the key that api_key_command prints: log in again, or correct the command"
+            f"{status}: API key rejected by {at.name}. api_key_command printed it: log in again, or correct the command"
         )
-    return ProviderRefused(f"{at.name} does not accept the key: set {at.key_variable} to a valid one")
+    return ProviderRefused(f"{status}: API key rejected by {at.name}. Set {at.key_variable} to a valid key")
 
 
 def _not_found(failure: Failure, error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ProviderRefused:
     if error.is_about_model(at.model):
         return _unknown_model(at, models)
     if failure.kind == "in_stream" or (error.message and error.code):
-        return ProviderRefused(f"{at.name} did not find what was asked for{_quoted(error.message)}: check --model")
-    return ProviderRefused(
-        f"there is no chat server at {strip_login(at.base_url)} (status 404): check --base-url, it often ends in /v1"
-    )
+        return ProviderRefused(f"404: not found at {at.name}{_quoted(error.message)}. Check --model")
+    return ProviderRefused(f"404: no chat server at {strip_login(at.base_url)}. Check --base-url; it often ends in /v1")
 
 
 def _unknown_model(at: Endpoint, models: Sequence[str]) -> ProviderRefused:
@@ -343,7 +353,7 @@ def _unknown_model(at: Endpoint, models: Sequence[str]) -> ProviderRefused:
 
 
 def find_similar_models(model: str, models: Sequence[str]) -> list[str]:
-    """Up to three names the user may have meant; the first few where none is close."""
+    """Return up to three model names similar to `model`; the first three if none is similar."""
     names = list(dict.fromkeys(models))
     within = [name for name in names if model and model.lower() in name.lower()]
     return list(dict.fromkeys([*within, *difflib.get_close_matches(model, names, n=3, cutoff=0.5)]))[:3] or names[:3]
@@ -361,26 +371,24 @@ def _rate_limited(error: ErrorBody, at: Endpoint, wait_s: float | None) -> ClioE
     wait_s = wait_s if wait_s is not None else find_wait_s(error.message)
     if wait_s is not None and wait_s > LONGEST_WAIT_S:
         limited = RateLimited(
-            f"{at.name} asks to wait {_minutes(wait_s)}: try again then, or choose another --model", wait_s
+            f"rate limited by {at.name} for {_minutes(wait_s)}: try again then, or choose another --model", wait_s
         )
         limited.retryable = False
         return limited
     if wait_s is None and _ALLOWANCE.search(error.message):
         limited = RateLimited(
-            f"the allowance at {at.name} is used up{_quoted(error.message)}: try again later, or choose another --model"
+            f"usage limit of {at.name} reached{_quoted(error.message)}: try again later, or choose another --model"
         )
         limited.retryable = False
         return limited
-    return RateLimited(f"{at.name} asks to slow down{_quoted(error.message)}", wait_s)
+    return RateLimited(f"rate limited by {at.name}{_quoted(error.message)}", wait_s)
 
 
-def _bad_request(error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ClioError:
+def _bad_request(status: int, error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ClioError:
     if pinned := re.search(r"server is pinned to '([^']+)'", error.message, re.I):  # transformers serve
         return _unknown_model(at, [pinned[1]])
     if re.search(r"credit balance is too low|insufficient (?:credit|balance)", error.message, re.I):  # Anthropic
-        return ProviderRefused(
-            f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up", exhausted=True
-        )
+        return ProviderRefused(f"no credit left at {at.name}{_quoted(error.message)}: add credit", exhausted=True)
     if error.is_about_model(at.model):
         return _unknown_model(at, models)
     if re.search(
@@ -388,14 +396,14 @@ def _bad_request(error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ClioE
         error.raw,
         re.I,
     ):
-        return _refused_access(401, error, at)
+        return _refused_access(status, error, at)
     if _ALLOWANCE.search(error.message):
         return _rate_limited(error, at, None)
     if re.search(r"capacity", f"{error.type} {error.message}", re.I):
-        return ServerFailed(f"{at.name} has no capacity left{_quoted(error.message)}")
-    # No setting is to blame that could be named, so it is a failure of this turn, not of the configuration.
+        return ServerFailed(f"{at.name} is over capacity{_quoted(error.message)}")
+    # No setting is known to be wrong, so this fails the turn (ServerFailed) and is no configuration error.
     return ServerFailed(
-        f"{at.name} refused the request{_quoted(error.message)}: try again, or choose another model with --model",
+        f"{at.name} rejected the request{_quoted(error.message)}: try again, or choose another model with --model",
         retryable=False,
     )
 
@@ -405,7 +413,10 @@ def _is_budget(body: str) -> bool:
 
 
 def _quoted(message: str, status: str = "") -> str:
-    """The server's own words in brackets, after its status: one line, bounded, nothing in it that looks like a key."""
+    """Return " (status: message)" on one line with keys masked, at most `_MAX_QUOTE` characters of the message.
+
+    "" if both are empty.
+    """
     text = _KEY.sub("[key]", " ".join(message.split()))
     told = ": ".join(filter(None, (status, truncate(text, _MAX_QUOTE).rstrip("."))))
     return f" ({told})" if told else ""

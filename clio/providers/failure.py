@@ -1,4 +1,4 @@
-"""A failed request as received: the error body, what it complains about, and how long to wait before a retry."""
+"""A failed request as received: the parsed error body, what it complains about, and the delay before a retry."""
 
 import random
 import re
@@ -29,11 +29,15 @@ FailureKind = Literal[
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """A failed request, as seen on the wire.
+    """A failed request, as received.
 
-    kind: "status" for an HTTP status of 300 or more; "in_stream" for an error object inside a 200 answer, with the
-    status that is like it where the object itself names none.
-    headers: names in lower case. body: as text, JSON or not. detail: what the network layer said.
+    Attributes:
+        kind: "status" for an HTTP status of 300 or more; "in_stream" for an error object inside an answer of status
+            200; the others are failures of the connection, the answer's format or the key.
+        status: HTTP status; 0 if there is none.
+        headers: with names in lower case.
+        body: the body as text, JSON or not.
+        detail: the message of the network layer or the parser.
     """
 
     kind: FailureKind
@@ -44,7 +48,7 @@ class Failure(Struct, frozen=True, kw_only=True):
 
 
 class TransportFailed(Exception):
-    """A request failed; `failure` says how. Never leaves the providers."""
+    """A request failed; `failure` says how. Never raised outside of clio.providers."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(f"{failure.kind} {failure.status} {failure.detail}")
@@ -52,15 +56,17 @@ class TransportFailed(Exception):
 
 
 KEY_COMMAND = "api_key_command"
-"""The setting that names a command, as `Endpoint.key_variable`."""
+"""Value of `Endpoint.key_variable` if a command prints the key: the name of that setting."""
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """Whom a request was for.
+    """The server and model of a request, for error messages.
 
-    key_variable: the environment variable its key is expected in, or KEY_COMMAND where a command prints it.
-    address_setting: what the user would change to reach another address. doubtful_address: whether it was made of a
-    region that is not known, so that a host name without an address means a wrong region.
+    Attributes:
+        key_variable: the environment variable that contains its key, or KEY_COMMAND if a command prints it.
+        address_setting: the flag or variable that changes the address.
+        doubtful_address: whether the address was built from an unknown region, so that an unresolvable host name
+            means a wrong region.
     """
 
     name: str
@@ -73,22 +79,22 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 MAX_CHARS = 8_000_000
-"""Of words, thoughts and arguments together; the longest answers of today's models have a tenth of it."""
+"""Maximum of text, reasoning and tool arguments of one answer together, ten times the longest answers of models."""
 MAX_CALLS = 500
 MAX_EMPTY = 100_000
-"""Events in a row that hold nothing."""
+"""Maximum of consecutive events without content."""
 WITHOUT_WORDS_S = 1_800.0
-"""Signs of life do not count: a server that sends nothing else would be waited for as long as it likes."""
+"""Maximum time without an event. Keep-alive comments do not count: a server could send them without end."""
 
 
 class AnswerBounds:
-    """Counts one answer."""
+    """Counts the content of one answer, to end one that would not stop."""
 
     def __init__(self) -> None:
         self._chars = self._empty = 0
 
     def count_chunk(self, chunk: Chunk | None) -> None:
-        """Count what an event held. Raises TransportFailed where it is more than an answer can be."""
+        """Count the content of one event, None for none. Raises TransportFailed if the answer exceeds a maximum."""
         if chunk is None:
             self._empty += 1
             if self._empty > MAX_EMPTY:
@@ -105,7 +111,7 @@ class AnswerBounds:
 
 
 def make_endless_error(what: str) -> TransportFailed:
-    """The failure of an answer without an end. what: as in "sent …"."""
+    """Return the exception for an answer that exceeds a maximum. what: the object of "<server> sent …"."""
     return TransportFailed(Failure(kind="endless", detail=what))
 
 
@@ -113,16 +119,17 @@ MAX_RETRIES = 4
 BASE_S = 0.5
 CAP_S = 30.0
 LONGEST_WAIT_S = 120.0
-"""A server that asks for more than this is not waited for: nobody sits through it."""
+"""Longest wait before a retry; if a server asks for more, the turn fails with that time in its message."""
 _WAIT_WORDS = LazyRegex(
     r"(?:(?:try again|retry|reset)s? (?:in|after)|\bwait)\s+(?:(\d+)m)?\s*([\d.]+)\s*(ms|s\b|sec|m\b|min|$)", re.I
 )
 
 
 def retry_delay(attempt: int, retry_after_s: float | None, rng: random.Random) -> float:
-    """Seconds before attempt number `attempt` (1 for the first retry), at most `LONGEST_WAIT_S`.
+    """Return the seconds before retry number `attempt`, from 1; at most `LONGEST_WAIT_S`.
 
-    What the server asked for, else exponential back-off with full jitter: uniform in [0, min(30, 0.5 * 2^(n-1))].
+    The server's `retry_after_s` if given, else exponential backoff with full jitter: uniform in
+    [0, min(30, 0.5 * 2^(attempt - 1))].
     Source: Brooker 2015, "Exponential Backoff and Jitter".
     """
     if retry_after_s is not None:
@@ -131,15 +138,18 @@ def retry_delay(attempt: int, retry_after_s: float | None, rng: random.Random) -
 
 
 def reconnect_delay(attempt: int) -> float:
-    """Seconds before the next try of a server that has answered and is away: 0.5, 2, 8 and 30.
+    """Return the seconds before retry number `attempt` if a server has answered before and is now unreachable.
 
-    A local server that is started again has to load its model first; 40 seconds in all are enough for most.
+    0.5, 2, 8 and 30: 40 seconds in total, enough for most local servers to restart and load their model.
     """
     return min(CAP_S, BASE_S * 4 ** (attempt - 1))
 
 
 def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds the server asks to wait, from `retry-after-ms`, or `retry-after` in seconds or as a date; else None."""
+    """Return the seconds to wait from `retry-after-ms`, or `retry-after` in seconds or as a date; None without.
+
+    now: seconds since the epoch.
+    """
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -147,7 +157,7 @@ def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
     seconds = _number(value)
     if seconds is not None or not value:
         return seconds
-    from email.utils import parsedate_to_datetime  # 2 ms, and hardly any server names a date
+    from email.utils import parsedate_to_datetime  # takes 2 ms, and hardly any server sends a date
 
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - now)
@@ -164,7 +174,7 @@ def _number(text: str) -> float | None:
 
 
 def find_wait_s(message: str) -> float | None:
-    """Seconds a sentence asks to wait, as in "Please try again in 1m6.5s"; None where it does not."""
+    """Return the seconds to wait in an error message such as "Please try again in 1m6.5s"; None if it has none."""
     found = _WAIT_WORDS.search(message)
     if found is None:
         return None
@@ -177,15 +187,15 @@ _TORN = LazyRegex(r'\s*\{\s*"error"\s*:\s*"(.+?)"?\s*\}?\s*', re.DOTALL)
 
 
 def repair_error_body(text: str) -> str:
-    """The body of an error that is no JSON because its words stand in it as they are; "" where it is none.
+    """Return valid JSON for an error object whose message is not escaped; "" if the text is not such an object.
 
-    `transformers serve` writes any exception between quotes, those of its own and line breaks included.
+    `transformers serve` puts the text of any exception between quotes, without escaping quotes and line breaks in it.
     """
     found = _TORN.fullmatch(text)
     return msgspec.json.encode({"error": found[1]}).decode("utf-8") if found else ""
 
 
-# What an error inside a stream is about, by its type or code, else by its sentence; first match wins.
+# The HTTP status that corresponds to an error inside a stream: by its type or code, else by its message; first match.
 _STATUS_BY_CODE = (
     ("rate_limit", 429),
     ("insufficient_quota", 429),
@@ -220,7 +230,7 @@ _STATUS_BY_WORDS = (
 
 
 class ErrorBody:
-    """The parts of an error that servers agree on least: `{"error": {...}}`, `{"error": "…"}`, `[{...}]`, or text."""
+    """The code, type and message in an error body: `{"error": {...}}`, `{"error": "…"}`, `[{...}]`, or plain text."""
 
     def __init__(self, body: str) -> None:
         self.raw = body
@@ -229,7 +239,7 @@ class ErrorBody:
         except msgspec.DecodeError:
             data = None
         outer = as_dict(next(iter(as_list(data)), data))
-        outer = as_dict(outer.get("response")) or outer  # an event of Responses holds the whole answer
+        outer = as_dict(outer.get("response")) or outer  # an event of Responses contains the whole answer
         inner = as_dict(outer.get("error")) or as_dict(outer.get("base_resp")) or outer
         nested = as_dict(inner.get("message")) or inner
         self.code = str(inner.get("code") or outer.get("code") or inner.get("status_code") or "")
@@ -243,13 +253,13 @@ class ErrorBody:
             or _details(nested.get("detail"))
             or ("" if data is not None or body.lstrip().startswith("<") else body.strip())
         )
-        if self.message == "Provider returned error":  # OpenRouter, of a server behind it
+        if self.message == "Provider returned error":  # OpenRouter: the actual error is in `metadata`
             raw = as_text(as_dict(inner.get("metadata")).get("raw"))
             self.message = (ErrorBody(raw).message if raw != body else "") or self.message
 
     @property
     def status(self) -> int:
-        """The HTTP status an error inside a stream would have had; 0 where it does not say."""
+        """The HTTP status that an error inside a stream corresponds to; 0 if it is unknown."""
         if self.code.isdecimal() and 400 <= int(self.code) < 600:
             return int(self.code)
         words = f"{self.type} {self.code}".lower()
@@ -258,8 +268,8 @@ class ErrorBody:
         return next(by_code, next((status for word, status in _STATUS_BY_WORDS if word in said), 0))
 
     def is_about_model(self, model: str) -> bool:
-        """Whether the server does not have the model, rather than not having the page."""
-        if self.message.startswith("model: "):  # Anthropic names it and says no more
+        """Whether the error says that the server does not offer the model, as opposed to the endpoint."""
+        if self.message.startswith("model: "):  # Anthropic's whole message is "model: NAME"
             return True
         if "model_not_found" in self.raw or "model_not_available" in self.raw:
             return True
@@ -286,7 +296,7 @@ def _details(value: object) -> str:
 
 _MAX_CHARS = 4_000
 _ECHOES = frozenset(("input", "ctx", "url", "doc_url", "request", "request_id", "body", "received", "value"))
-"""Fields of a refusal that quote the request, or lead elsewhere: what they hold is no complaint."""
+"""Fields of an error body that quote the request or link to documentation, and are not part of the complaint."""
 _UNWANTED = LazyRegex(
     r"unsupported|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|cannot find field|additional propert"
     r"|no support for|invalid[_ ](?:value|enum|parameter|argument|field)|must be verified"
@@ -300,11 +310,14 @@ _ALTERNATIVES = LazyRegex(
     r"|\b(?:supported|valid|allowed|accepted|known|permitted)(?: \w+)?(?: (?:are|is)\b|:)",
     2,
 )
-"""What begins a list of names that are not complained about."""
+"""Phrases before a list of valid names, which are not what the error complains about."""
 
 
 def extract_complaint(body: str) -> str:
-    """The words of a refusal without what it quotes of the request: messages, parameters, codes, one a line."""
+    """Return the messages, parameter names and codes in an error body, one per line, without quotes of the request.
+
+    At most `_MAX_CHARS` characters.
+    """
     try:
         data: object = decode_json(body)
     except (msgspec.DecodeError, RecursionError):
@@ -317,7 +330,7 @@ def extract_complaint(body: str) -> str:
 def _collect(value: object, found: list[str], depth: int) -> None:
     if isinstance(value, str):
         text = value.strip()
-        if text[:1] in ("{", "[") and depth < 6:  # a gateway quotes the refusal of the server behind it
+        if text[:1] in ("{", "[") and depth < 6:  # a gateway quotes the error of the server behind it as a JSON string
             try:
                 _collect(decode_json(text), found, depth + 1)
             except (msgspec.DecodeError, RecursionError):
@@ -328,7 +341,7 @@ def _collect(value: object, found: list[str], depth: int) -> None:
     if isinstance(value, list):
         items = as_list(value)  # pyright: ignore[reportUnknownArgumentType]
         path = [str(item) for item in items if isinstance(item, str | int)]
-        if path and len(path) == len(items):  # where in the request: ["body", "reasoning", "effort"]
+        if path and len(path) == len(items):  # a path in the request: ["body", "reasoning", "effort"]
             found.append("." + ".".join(path))
             return
         for item in items[:50]:
@@ -340,15 +353,15 @@ def _collect(value: object, found: list[str], depth: int) -> None:
 
 
 def says_unsupported(text: str) -> bool:
-    """Whether the words of a refusal say that something is not taken at all, rather than missing or too large."""
+    """Whether an error text says that something is not supported, as opposed to missing or too large."""
     return bool(_UNWANTED.search(text))
 
 
 def names_field(text: str, field: str) -> bool:
-    """Whether the words of a refusal are about this field of the request: "store", "reasoning.summary".
+    """Whether an error text is about this field of the request, such as "store" or "reasoning.summary".
 
-    Names are plain English words too, so one counts only where it is written as a name: quoted, at the end of a path,
-    behind "parameter" and its like, or first of all. What is named as an alternative does not count.
+    Field names are English words too, so a name counts only if it is quoted, at the end of a path, after "parameter"
+    or a similar word, or at the start of a line. Names in a list of alternatives do not count.
     """
     if (other := _ALTERNATIVES.search(text)) is not None:
         text = text[: other.start()]

@@ -1,7 +1,7 @@
-"""A command of the user's that prints a key, such as `op read op://…` or `gcloud auth print-access-token`.
+"""Run the user's command that prints an API key, such as `op read op://…` or `gcloud auth print-access-token`.
 
-What it prints is kept in memory only, for a stated time, and shared by all providers of the process that name the same
-command. Nothing of its output, not even of its error output, goes into a message: either may hold the key.
+The key is only stored in memory, for a limited time, and shared by all providers in the process with the same command.
+Error messages contain nothing of the command's standard output or error output: either may contain the key.
 """
 
 import os
@@ -22,13 +22,13 @@ from clio.providers.failure import Failure, TransportFailed
 
 TIME_LIMIT_S = 30.0
 DEFAULT_TTL_S = 3_300
-"""Access tokens of Google, Azure and AWS are valid for an hour."""
+"""55 minutes, because access tokens of Google, Azure and AWS are valid for an hour."""
 _MAX_KEY_BYTES = 64_000
 _HELD: dict[tuple[str, ...], "_Held"] = {}
 
 
 class _Held(Struct):
-    """What one command printed last, and when."""
+    """The key that one command printed last. since: time of that, as returned by `KeyCommand`'s `now`."""
 
     lock: threading.Lock
     key: str = ""
@@ -36,17 +36,22 @@ class _Held(Struct):
 
 
 class KeyCommandFailed(TransportFailed):
-    """The command gave no key. The message names the program and its exit code, never what it printed."""
+    """The command printed no key. The message contains the program's name and exit code, never its output."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(Failure(kind="key", detail=sentence))
 
 
 class KeyCommand:
-    """Runs one command, without a shell, in the user's home folder, for at most 30 seconds.
+    """Runs one command, without a shell, in the user's home directory, for at most 30 seconds.
 
-    ttl_s: how long a key is used before the command is asked again. learn_secret: is told of each key before it is
-    used, so that it is redacted wherever it appears. Raises ConfigError for a text that is no command.
+    Args:
+        text: the command line.
+        ttl_s: seconds a key is used before the command runs again.
+        learn_secret: called with each key before it is used, so that it is redacted everywhere.
+
+    Raises:
+        ConfigError: if the text is not a command line.
     """
 
     def __init__(
@@ -73,11 +78,11 @@ class KeyCommand:
 
     @property
     def program(self) -> str:
-        """The name of the program, for messages; its arguments may hold secrets."""
+        """The program's name, for messages. Its arguments are never shown, since they may contain secrets."""
         return Path(self._words[0]).name
 
     def cached(self) -> str:
-        """The key that was printed less than `ttl_s` ago, "" where there is none."""
+        """Return the key printed less than `ttl_s` ago; "" if there is none."""
         held = self._held
         if held.key and 0 <= self._now() - held.since < self._ttl_s:
             self._learn_secret(held.key)
@@ -85,9 +90,9 @@ class KeyCommand:
         return ""
 
     def read_key(self, refused: str = "") -> str:
-        """The key, from memory or from the command; blocking, for a thread. Raises KeyCommandFailed.
+        """Return the key from memory, or run the command. Blocking: call it in a thread. Raises KeyCommandFailed.
 
-        refused: a key that a server did not accept. Where another one is held by now, that is given.
+        refused: a key that a server has rejected; the command runs unless memory contains a different key by now.
         """
         with self._held.lock:
             held = self.cached()
@@ -100,14 +105,14 @@ class KeyCommand:
             return key
 
     def stop(self) -> None:
-        """End the command where it runs."""
+        """Kill the command if it is running."""
         if (running := self._running) is not None:
             _end(running)
 
     def _run(self) -> str:
         program = shutil.which(Path(self._words[0]).expanduser(), path=self._env.get("PATH"))
         if program is None:
-            raise KeyCommandFailed(f"api_key_command: there is no program {self.program!r}: install it, or correct it")
+            raise KeyCommandFailed(f"api_key_command: program {self.program!r} not found: install it, or correct it")
         home = self._env.get("HOME") or self._env.get("USERPROFILE") or ""
         try:
             process = subprocess.Popen(
@@ -117,7 +122,7 @@ class KeyCommand:
                 stderr=subprocess.DEVNULL,
                 cwd=home if home and Path(home).is_dir() else None,
                 env=self._env,
-                start_new_session=True,  # it must not ask its questions in the middle of clio's screen
+                start_new_session=True,  # no terminal: a prompt must not appear in the middle of clio's screen
             )
         except OSError as error:
             reason = error.strerror or "it cannot be started"
@@ -128,7 +133,7 @@ class KeyCommand:
         except subprocess.TimeoutExpired:
             raise KeyCommandFailed(
                 f"api_key_command: {self.program!r} did not finish within {TIME_LIMIT_S:.0f} seconds: "
-                "run it yourself once, it may wait for a login"
+                "run it yourself once, it may be waiting for a login"
             ) from None
         finally:
             self._running = None
@@ -146,13 +151,13 @@ class KeyCommand:
             raise KeyCommandFailed(f"api_key_command: {self.program!r} printed nothing: run it yourself to see why")
         if not (key.isascii() and key.isprintable()) or " " in key:
             raise KeyCommandFailed(
-                f"api_key_command: {self.program!r} printed something that is no key: it must print the key alone"
+                f"api_key_command: {self.program!r} printed something that is not a key: it must print only the key"
             )
         return key
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End the process with all it has started, and wait for it."""
+    """Kill the process with its process group, and wait for it."""
     with suppress(OSError):
         if hasattr(os, "killpg") and process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The way to a server on the standard library alone, and which transport an address gets."""
+"""The HTTP transport on the standard library alone, and the choice of transport for an address."""
 
 import asyncio
 import json
@@ -35,49 +35,52 @@ from clio.providers.urls import strip_login, url_host
 
 CONNECT_TIMEOUT_S = 15.0
 MAX_ANSWER_BYTES = 64_000_000
-"""Of an answer that is one JSON object."""
+"""Maximum size of an answer that is one JSON object."""
 MAX_ERROR_BYTES = 1_000_000
 SILENCE_TIMEOUT_S = 600.0
-"""Reasoning models may say nothing for minutes; longer than this the connection counts as dead."""
+"""Time without data after which a connection counts as dead. Reasoning models may send nothing for minutes."""
 
 
 class Transport(Protocol):
-    """Sends bytes, hands back decoded JSON. No retries (the loop does them), no redirects (the key would follow)."""
+    """Sends bytes and returns decoded JSON.
+
+    It does not retry, which the loop does, and follows no redirects, because it would send the key to another server.
+    """
 
     def events(self, path: str, body: bytes, is_finished: Callable[[], bool]) -> AsyncGenerator[list[object]]:
-        """POST to a path below the base URL: the events of the stream, or the one object of an answer that is none.
+        """POST to a path below the base URL; yield the events of the stream, or the object of a JSON answer.
 
-        Those that came together are given together: what a fast server sends then costs a fraction. Closing the
-        iterator closes the connection. Raises TransportFailed.
+        Events that arrive together are yielded as one batch, which costs a fraction of the time with a fast server.
+        Closing the iterator closes the connection. Raises TransportFailed.
 
-        is_finished: asked after each batch; where it is true, no further event is waited for.
+        is_finished: called after each batch; if it returns True, no further events are read.
         """
         ...
 
     async def get(self, path: str, timeout_s: float) -> object:
-        """GET below the base URL, or of a whole URL on the same host. Raises TransportFailed."""
+        """GET a path below the base URL, or a complete URL on the same host. Raises TransportFailed."""
         ...
 
     async def close(self) -> None:
-        """Let go of all connections; the next request opens new ones."""
+        """Close all connections; the next request opens new ones."""
         ...
 
     def warm_up(self) -> None:
-        """Do in advance, blocking, what the first request would otherwise wait for. Raises TransportFailed."""
+        """Prepare the first request, such as imports and the TLS context. Blocking. Raises TransportFailed."""
         ...
 
 
 def has_truststore() -> bool:
-    """Whether the package is installed that lets macOS and Windows check certificates; it is not imported for that."""
+    """Whether the truststore package, for the certificates of macOS and Windows, is installed; does not import it."""
     from importlib.util import find_spec
 
     return find_spec("truststore") is not None
 
 
 def explain_package_need(base_url: str, env: Mapping[str, str] = os.environ, platform: str = sys.platform) -> str:
-    """Why clio's own client is not enough for this address, "" where it is: then the openai package's is used.
+    """Return why this address needs the client of the openai package; "" if clio's own client is sufficient.
 
-    env: what the package would read from the environment by itself.
+    env: the environment variables, some of which the openai package reads itself.
     """
     parts = urlsplit(base_url)
     if parts.username is not None:
@@ -97,15 +100,16 @@ def explain_package_need(base_url: str, env: Mapping[str, str] = os.environ, pla
 
 _ERROR_BODY_S = 10.0
 _AFTER_DONE_S = 0.1
-"""How long the end of a stream is waited for after its last word, so that the connection can be used again."""
+"""Time to wait for the end of the body after the last event, so that the connection can be reused."""
 _KEPT = 4
 _KEPT_S = 30.0
-"""Routers forget a silent connection after minutes, and without a word: a request into one would wait for ever."""
+"""Maximum idle time of a reusable connection. Routers silently drop idle connections after some minutes, and a request
+on a dropped connection would never be answered."""
 _DROPS = (OSError, ConnectionCut, NotHttp, EventTooLong)
 
 
 class _Connection:
-    """An open connection. `used`: whether an answer came over it before."""
+    """An open connection. used: whether it has carried an answer before."""
 
     def __init__(self, streams: Streams) -> None:
         self.reader, self.writer = streams
@@ -115,7 +119,7 @@ class _Connection:
         self._watch: asyncio.Task[bytes] | None = None
 
     def rest(self) -> None:
-        """Nothing may come until the next request; what does, an end included, is noticed at once."""
+        """Mark the connection as idle. Any data, or its end, closes it at once, since the server may not send now."""
         self.used = True
         self._since = time.time()
         self._watch = asyncio.create_task(self.reader.read(1))
@@ -123,27 +127,30 @@ class _Connection:
 
     def _noticed(self, watch: "asyncio.Task[bytes]") -> None:
         if not watch.cancelled():
-            watch.exception()  # whatever it was, this connection is over
+            watch.exception()  # any result or error: the connection cannot be reused
             self.drop()
 
     async def wake(self) -> bool:
-        """Whether it can still be used; else it is dropped. The clock is the wall's: a laptop may have slept."""
+        """Return whether the idle connection can be reused; close it otherwise.
+
+        Uses the wall clock, since a monotonic clock may not count the time a laptop was asleep.
+        """
         watch, self._watch = self._watch, None
         fresh = 0 <= time.time() - self._since <= _KEPT_S and self.loop is asyncio.get_running_loop()
         if watch is None or not fresh:
             self.drop()
             return False
         try:
-            await asyncio.sleep(0)  # what has come in meanwhile is seen now
+            await asyncio.sleep(0)  # let the reader see data that has arrived meanwhile
             watch.cancel()
             await asyncio.wait({watch})
         except BaseException:
             self.drop()
             raise
-        return watch.cancelled()  # else something came, and `_noticed` has dropped it
+        return watch.cancelled()  # otherwise data arrived, and `_noticed` has closed the connection
 
     def drop(self) -> None:
-        """Close it at once, without waiting for anything that is on its way."""
+        """Close the connection at once, discarding unsent data."""
         if not self.loop.is_closed():
             if self._watch is not None:
                 self._watch.cancel()
@@ -151,7 +158,7 @@ class _Connection:
 
 
 class LeanTransport:
-    """One server over HTTP/1.1; see `Transport`. Bounded in all it reads."""
+    """The transport to one server over HTTP/1.1; see `Transport`. Everything it reads has a maximum size."""
 
     def __init__(self, base_url: str, auth: Auth) -> None:
         self._base_url = base_url
@@ -161,7 +168,7 @@ class LeanTransport:
         self._age = 0
 
     def warm_up(self) -> None:
-        """See `Transport`: the TLS context, the only thing that takes a while."""
+        """See `Transport`: create the TLS context, the only slow part."""
         self._ready().warm_up()
 
     def _ready(self) -> Connector:
@@ -181,7 +188,7 @@ class LeanTransport:
                 try:
                     done = _take(stream, piece, found)
                 except TransportFailed:
-                    if found:  # what stood before it is good
+                    if found:  # the events before the error are valid
                         yield found
                     raise
                 begun = begun or done or bool(found)
@@ -191,11 +198,11 @@ class LeanTransport:
             if done:
                 await _finish(answer)
                 return
-            with suppress(TransportFailed):  # what was cut in the middle is no event
+            with suppress(TransportFailed):  # an incomplete last event is ignored
                 if (data := stream.end()) and not data.startswith(b"[DONE]"):
                     begun = True
                     yield [_decoded(data)]
-            if not begun and head.content_type not in ("", "text/event-stream"):  # such as a page to log in
+            if not begun and head.content_type not in ("", "text/event-stream"):  # such as a login page
                 raise TransportFailed(Failure(kind="malformed", detail=head.content_type))
 
     async def get(self, path: str, timeout_s: float) -> object:
@@ -218,9 +225,10 @@ class LeanTransport:
     async def _asked(
         self, method: str, path: str, body: bytes, silence_s: float
     ) -> AsyncGenerator[tuple[ResponseHead, ResponseBody, AsyncGenerator[bytes]]]:
-        """A request sent, and the answer's head and body. The connection is kept where the body was read to its end.
+        """Send a request; yield the answer's head, body and decompressed pieces.
 
-        Raises TransportFailed, for every status but 200 to 299 with the body in it.
+        The connection is reused later if the body was read to its end. Raises TransportFailed; for a status outside
+        of 200 to 299, its failure contains the body.
         """
         age = self._age
         request = self._head(method, path, len(body), await self._auth.headers()) + body
@@ -250,15 +258,15 @@ class LeanTransport:
                 connection.drop()
 
     async def _send(self, request: bytes, silence_s: float) -> tuple[_Connection, ResponseHead]:
-        """The request on its way, and the head of what comes back.
+        """Send a request; return its connection and the head of the answer.
 
-        A connection the server gave up meanwhile is replaced once: where not a byte came back over it, no answer had
-        begun, and the loop itself would ask again.
+        If the server has closed an idle connection meanwhile, the request is sent again on another one. That is safe:
+        not one byte of an answer was received.
         """
         while True:
             connection = await self._connection()
             try:
-                # Not waited for: a server that refuses a large request answers before it has read all of it.
+                # No drain(): a server that rejects a large request answers before it has read all of it.
                 connection.writer.write(request)
                 async with asyncio.timeout(silence_s):
                     head = await read_response_head(connection.reader)
@@ -276,7 +284,7 @@ class LeanTransport:
                 connection.drop()
                 raise
             else:
-                if not (connection.used and head.status == 408):  # said as the server gave it up
+                if not (connection.used and head.status == 408):  # sent when the server closed the idle connection
                     return connection, head
                 connection.drop()
 
@@ -321,13 +329,13 @@ def _without_usual_port(scheme: str, place: str) -> str:
 
 
 async def _next(pieces: AsyncGenerator[bytes]) -> bytes:
-    """The next piece of a body, b"" at its end. Raises TransportFailed, also for too long a silence."""
+    """Return the next piece of a body; b"" at its end. Raises TransportFailed, also after SILENCE_TIMEOUT_S."""
     try:
         async with asyncio.timeout(SILENCE_TIMEOUT_S):
             return await anext(pieces, b"")
     except TimeoutError as error:
         raise TransportFailed(Failure(kind="timeout", detail="no data for too long")) from error
-    except (OSError, ConnectionCut) as error:  # one of TLS is an OSError too
+    except (OSError, ConnectionCut) as error:  # TLS errors are OSErrors too
         raise TransportFailed(Failure(kind="broken", detail=str(error))) from error
 
 
@@ -346,7 +354,7 @@ async def _whole(pieces: AsyncGenerator[bytes], *, streaming: bool) -> bytes:
 
 
 async def _error_text(pieces: AsyncGenerator[bytes]) -> str:
-    """As much of an error's body as comes: the status already says that it is one."""
+    """Return as much of an error's body as arrives; a broken connection is ignored, since the status is known."""
     found = bytearray()
     with suppress(*_DROPS):
         async with asyncio.timeout(_ERROR_BODY_S):
@@ -358,7 +366,7 @@ async def _error_text(pieces: AsyncGenerator[bytes]) -> str:
 
 
 async def _finish(answer: ResponseBody) -> None:
-    """Read what belongs to the answer behind its last event, if it comes soon."""
+    """Read the rest of the body after the last event, for at most _AFTER_DONE_S, so that the connection is reusable."""
     if answer.ends_with_connection:
         return
     with suppress(*_DROPS):
@@ -368,7 +376,10 @@ async def _finish(answer: ResponseBody) -> None:
 
 
 def _take(stream: EventStream, piece: bytes, found: list[object]) -> bool:
-    """Add the events that are whole with this piece; whether the last has come. Raises TransportFailed."""
+    """Add the events completed by this piece to `found`; return whether "[DONE]" was received.
+
+    Raises TransportFailed.
+    """
     try:
         events = stream.feed(piece)
     except EventTooLong as error:
@@ -386,7 +397,7 @@ def _decoded(data: bytes) -> object:
     except (ValueError, RecursionError):  # DecodeError and UnicodeDecodeError are ValueErrors
         pass
     text = data.decode("utf-8", "replace")
-    try:  # more patient: NaN, and letters torn apart
+    try:  # accepts more than msgspec: NaN, and invalid UTF-8 replaced above
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         if said := repair_error_body(text):

@@ -1,6 +1,6 @@
-"""The way to a server, on the `openai` package: the only module that imports it, and only when it is needed.
+"""The HTTP transport on the `openai` package. No other module imports the package.
 
-Importing it costs about 0.4 s of CPU, and a TLS context about 50 ms more; `warm_up` does both ahead, in a thread.
+Importing it takes about 0.4 s of CPU time, and a TLS context about 50 ms more; `warm_up` does both in advance.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def start_import() -> threading.Thread:
-    """Import the openai package in a thread of its own; for the very start, before anything is configured."""
+    """Start importing the openai package in a thread, before the configuration is loaded; return the thread."""
     return start_daemon_thread(_import_openai, "import-openai")
 
 
@@ -35,7 +35,7 @@ def _import_openai() -> None:
 
 
 class OpenAITransport:
-    """One server through AsyncOpenAI; see `Transport`."""
+    """The transport to one server with AsyncOpenAI; see `Transport`."""
 
     def __init__(self, base_url: str, auth: Auth) -> None:
         self._base_url = base_url
@@ -44,7 +44,7 @@ class OpenAITransport:
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
-        """Import the package and build the client; safe from any thread. Raises TransportFailed for no host."""
+        """Import the package and create the client. Thread-safe. Raises TransportFailed if the address is invalid."""
         with self._lock:
             if self._client is None:
                 self._client = self._build()
@@ -54,9 +54,9 @@ class OpenAITransport:
 
         try:
             return self._connected()
-        except InvalidURL as error:  # beyond what `normalise_base_url` checks: a name in broken Punycode
+        except InvalidURL as error:  # not detected by `normalise_base_url`: a host name in invalid Punycode
             raise TransportFailed(Failure(kind="dns", detail=str(error))) from error
-        except ImportError as error:  # a SOCKS proxy in the environment, and nothing installed that speaks it
+        except ImportError as error:  # a SOCKS proxy in the environment without the package for it
             raise TransportFailed(Failure(kind="proxy", detail=str(error))) from error
 
     def _connected(self) -> "AsyncOpenAI":
@@ -64,13 +64,13 @@ class OpenAITransport:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, Timeout
 
         host = url_host(self._base_url)
-        # A proxy cannot reach this machine's own loopback; a transport of our own keeps the environment's proxies out.
-        # No TLS context for plain HTTP there: it would never be used.
+        # A proxy cannot reach this machine's loopback address; an explicit transport ignores the environment's proxies.
+        # Without verify=False, plain HTTP would create a TLS context that is never used.
         direct = AsyncHTTPTransport(verify=not self._base_url.startswith("http://")) if is_loopback(host) else None
         http_client = DefaultAsyncHttpxClient(
             follow_redirects=False, transport=direct, event_hooks={"response": [_bounded]}
         )
-        # Read from the environment by the package; nobody else's business.
+        # The package reads these headers from the environment; only OpenAI itself may receive them.
         private = {} if host.endswith("openai.com") else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
         return AsyncOpenAI(
             api_key=self._auth.key or "none",
@@ -93,7 +93,7 @@ class OpenAITransport:
         return cast("AsyncOpenAI", self._client)
 
     async def events(self, path: str, body: bytes, is_finished: Callable[[], bool]) -> AsyncGenerator[list[object]]:
-        """See `Transport`. The package gives them one by one."""
+        """See `Transport`. Each batch has one event, as the package yields them."""
         client = await self._ready()
         from httpx2 import HTTPError
         from openai import APIError, AsyncStream
@@ -116,9 +116,9 @@ class OpenAITransport:
                     break
         except APIError as error:
             raise TransportFailed(_read(error, streaming=True)) from error
-        except HTTPError as error:  # of an answer read past the package's own stream
+        except HTTPError as error:  # from a body read directly, without the package's stream
             raise TransportFailed(_read_connection(error, streaming=True)) from error
-        except (ValueError, RecursionError) as error:  # JSON cut short or without a floor, or none at all
+        except (ValueError, RecursionError) as error:  # incomplete, too deeply nested, or not JSON
             if said := repair_error_body(str(getattr(error, "doc", ""))):
                 raise TransportFailed(Failure(kind="in_stream", body=said)) from error
             raise TransportFailed(Failure(kind="malformed", detail=f"not JSON: {error}")) from error
@@ -147,7 +147,7 @@ class OpenAITransport:
 
 
 async def _bounded(response: "Response") -> None:
-    """Let the answer's body end, however much is sent: the package would keep all of it."""
+    """Limit the size of the response's body, which the package would hold in memory without limit."""
     read = response.aiter_bytes
 
     def aiter_bytes(chunk_size: int | None = None) -> AsyncGenerator[bytes]:
@@ -157,7 +157,10 @@ async def _bounded(response: "Response") -> None:
 
 
 async def _until_too_much(response: "Response", pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    """As much of an error as says what it is about; else no more of one event, or of one JSON object, than can be."""
+    """Yield the pieces of a body up to its maximum size.
+
+    An error's body is truncated; a JSON object or an event that is too large raises TransportFailed.
+    """
     kind = response.headers.get("content-type", "").partition(";")[0].strip()
     whole = kind == "application/json" or response.status_code >= 300
     size = 0
@@ -183,12 +186,12 @@ async def _decoded(stream: "AsyncStream[object]") -> AsyncGenerator[object]:
         empty = False
         yield event
     kind = stream.response.headers.get("content-type", "").partition(";")[0].strip()
-    if empty and kind not in ("", "text/event-stream"):  # such as a page to log in
+    if empty and kind not in ("", "text/event-stream"):  # such as a login page
         raise TransportFailed(Failure(kind="malformed", detail=kind))
 
 
 def _read(error: "APIError", *, streaming: bool = False) -> Failure:
-    """What the package's exception is about."""
+    """Convert an exception of the package to a Failure."""
     from openai import APIConnectionError, APIStatusError
 
     if isinstance(error, APIStatusError):
@@ -206,7 +209,7 @@ def _json_text(body: object) -> str:
 def _read_connection(error: BaseException, *, streaming: bool) -> Failure:
     import httpx2
 
-    # "Wants to read" is how TLS waits, not how it fails; it stands in the chain of every time-out.
+    # SSLWantReadError means that TLS waits for data; it is in the chain of every timeout and is no TLS failure.
     waits = (ssl.SSLWantReadError, ssl.SSLWantWriteError)
     chain = [cause for cause in _causes(error) if not isinstance(cause, waits)]
     detail = next((str(cause) for cause in reversed(chain) if str(cause)), "no reason given")
@@ -230,7 +233,7 @@ def _read_connection(error: BaseException, *, streaming: bool) -> Failure:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and what led to it, groups of failed attempts included."""
+    """Yield the exception and all its causes, including those in exception groups."""
     seen: set[int] = set()
     waiting = [error]
     while waiting:

@@ -1,4 +1,4 @@
-"""Whole tool outputs beside a session: stored once, named by their content; and those of the Perl original."""
+"""Full tool outputs stored beside a session as content-addressed files, and those of the Perl original."""
 
 import hashlib
 import os
@@ -22,15 +22,17 @@ HANDLE_CHARS = 16
 
 
 class BlobNotFound(LookupError):
-    """No stored output answers to the handle; the message says so in one sentence."""
+    """No stored output has this handle. The message is one sentence for the model."""
 
 
 class BlobStore:
-    """The outputs of one session; those that are not written yet are readable from memory.
+    """The stored outputs of one session. Outputs that are not on disk yet are read from memory.
 
-    folder: where stored ones are read from; None for none.
-    writable: False keeps new ones in memory only.
-    elsewhere: by whole digest, how to read those that another program stored; `flush` stores them here too.
+    Args:
+        folder: directory of the stored outputs; None if there is none.
+        writable: False keeps new outputs in memory only.
+        external: functions that read outputs stored by another program, by full digest; `flush` copies these outputs
+            to `folder`.
     """
 
     def __init__(
@@ -43,21 +45,24 @@ class BlobStore:
         self._not_durable: list[Path] = []
 
     def add(self, text: str) -> str:
-        """Keep a text; returns its handle, the first 16 digits of the SHA-256 of its UTF-8. Call `flush` next."""
+        """Queue a text and return its handle: the first 16 hex digits of the SHA-256 of its UTF-8 bytes.
+
+        `flush` writes it to disk.
+        """
         return self.add_data(replace_lone_surrogates(text).encode("utf-8"))
 
     def add_data(self, data: bytes) -> str:
-        """The same for bytes that are no text, such as a picture's."""
+        """Queue binary data, such as an image, and return its handle. See `add`."""
         digest = hashlib.sha256(data).hexdigest()
         self._waiting[digest] = data
         return digest[:HANDLE_CHARS]
 
     def read(self, handle: str) -> str:
-        """The text behind a handle of at least 8 digits. Raises BlobNotFound; OSError where the disk fails."""
+        """Return the text with this handle (8 to 64 hex digits). Raises BlobNotFound, OSError."""
         return self.read_data(handle).decode("utf-8", errors="replace")
 
     def read_data(self, handle: str) -> bytes:
-        """The same as bytes."""
+        """Return the bytes with this handle. Raises BlobNotFound, also for an ambiguous prefix, and OSError."""
         if HANDLE.fullmatch(handle):
             for digest, data in self._waiting.items():
                 if digest.startswith(handle):
@@ -76,11 +81,11 @@ class BlobStore:
 
     @property
     def has_unwritten(self) -> bool:
-        """Whether there are outputs `flush` would write."""
+        """Whether new outputs are queued for `flush`."""
         return bool(self._waiting)
 
     def flush(self) -> None:
-        """Write what waits. Raises OSError; what could not be written waits on."""
+        """Write the queued outputs. Raises OSError; outputs that could not be written stay queued."""
         if self._folder is None or not self._writable:
             return
         for digest in list(self._waiting):
@@ -90,13 +95,16 @@ class BlobStore:
             try:
                 text = self._elsewhere[digest]()
             except FileNotFoundError:
-                pass  # deleted meanwhile: there is nothing to be stored
+                pass  # deleted meanwhile, so there is nothing to store
             else:
                 self._store(self._folder, digest, text.encode("utf-8"))
             del self._elsewhere[digest]
 
     def sync(self) -> None:
-        """Make what was written survive a power failure. Raises OSError."""
+        """Flush the written outputs to the storage device (fsync), so that they survive a power failure.
+
+        Raises OSError.
+        """
         if not self._not_durable:
             return
         while self._not_durable:
@@ -126,7 +134,7 @@ _PREVIEW = LazyRegex(
 
 
 class StoredOutput(Struct, frozen=True, kw_only=True):
-    """One stored output. digest: SHA-256 of its mended text in UTF-8. chars, lines: of that text."""
+    """One output stored by the Perl original. digest: SHA-256 of its repaired text in UTF-8; chars, lines: its size."""
 
     path: Path
     digest: str
@@ -135,7 +143,7 @@ class StoredOutput(Struct, frozen=True, kw_only=True):
 
 
 def find_stored_outputs(folder: Path) -> dict[str, StoredOutput]:
-    """The outputs in a `tool_results` folder by the id of their call; those that cannot be read are left out."""
+    """Return the outputs in a `tool_results` directory by tool call id, without unreadable ones."""
     try:
         paths = sorted(folder.glob("*.txt"))
     except OSError:
@@ -152,19 +160,22 @@ def find_stored_outputs(folder: Path) -> dict[str, StoredOutput]:
 
 
 def output_readers(outputs: Iterable[StoredOutput]) -> dict[str, Callable[[], str]]:
-    """How to read each of them, by its digest."""
+    """Return, by digest, a function that reads each output."""
     return {output.digest: partial(read_stored_output, output.path) for output in outputs}
 
 
 def read_stored_output(path: Path) -> str:
-    """The text of such a file, mended where it was encoded twice. Raises OSError; a link is not followed."""
+    """Return the text of an output file, with doubly encoded UTF-8 repaired. Raises OSError, also for a link."""
     if path.is_symlink():
         raise FileNotFoundError(f"{str(path)!r} is a link")
     return repair_double_utf8(read_regular(path).decode("utf-8", errors="replace"))
 
 
 def attach_output(message: Message, outputs: Mapping[str, StoredOutput]) -> Message:
-    """The message with the handle of its whole output, and the way to it in clio's words; the same without one."""
+    """Return a tool message with the handle of its full output; any other message unchanged.
+
+    The original's preview markers in its text are replaced by a note that names `read_output`.
+    """
     whole = outputs.get(message.tool_call_id) if isinstance(message, ToolMessage) else None
     if whole is None or not isinstance(message, ToolMessage) or message.blob:
         return message

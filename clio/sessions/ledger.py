@@ -1,4 +1,4 @@
-"""What every turn cost, of all projects, one line each in clio's home; and what the turns of one session cost."""
+"""The cost ledger of all projects, `costs.jsonl` in clio's home directory, and the costs of one session's turns."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from clio.text.json_data import JsonDecoder
 
 
 class BillTotals(Struct, frozen=True, kw_only=True):
-    """Bills added up. Tokens as in `Bill`."""
+    """The sum of several bills. Token counts as in `Bill`."""
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -31,7 +31,7 @@ class BillTotals(Struct, frozen=True, kw_only=True):
 
 
 class TurnCost(Struct, frozen=True, kw_only=True):
-    """One turn. number: from 1. words: how the person began it, on one line."""
+    """The cost of one turn. number: from 1. words: the beginning of the user's message, on one line."""
 
     number: int
     words: str
@@ -39,7 +39,7 @@ class TurnCost(Struct, frozen=True, kw_only=True):
 
 
 def total_bills(bills: Sequence[Bill]) -> BillTotals:
-    """All of them together."""
+    """Return the sum of the bills."""
     return BillTotals(
         requests=len(bills),
         prompt_tokens=sum(bill.prompt_tokens for bill in bills),
@@ -52,7 +52,10 @@ def total_bills(bills: Sequence[Bill]) -> BillTotals:
 
 
 def list_turn_costs(messages: Sequence[Message], bills: Sequence[Bill]) -> list[TurnCost]:
-    """The turns that were billed, oldest first. A bill belongs to the newest words that are not newer than it."""
+    """Return the turns that have bills, oldest first.
+
+    A bill belongs to the latest user message that is not newer than the bill.
+    """
     asked = [m for m in messages if isinstance(m, UserMessage) and m.origin == "user" and not m.steers]
     if not asked:
         return []
@@ -71,14 +74,17 @@ def list_turn_costs(messages: Sequence[Message], bills: Sequence[Bill]) -> list[
 LEDGER_NAME = "costs.jsonl"
 SCHEMA, VERSION = "clio.costs", 1
 COMPACT_BYTES = 16_384
-"""Each time the file has grown by so much and a quarter more it is made smaller: a long session then takes little of
-it, and a year of them is not written anew every hundred turns."""
+"""The file is compacted when it has grown by this plus a quarter of its compacted size.
+
+The constant part keeps a long session small; the proportional part keeps a large file from being rewritten every
+hundred turns.
+"""
 SESSION_DAYS, DAY_DAYS = 60, 400
-"""After so many days a session's name goes, and after so many more than a year the day does: its month stays."""
+"""Compaction merges the sessions of a day after SESSION_DAYS, and the days of a month after DAY_DAYS."""
 
 
 class LedgerHeader(Struct, frozen=True, kw_only=True):
-    """The first line. kept: bytes of the lines below it when the file was last made smaller."""
+    """The first line of the file. kept: size in bytes of the other lines after the last compaction."""
 
     schema: str = SCHEMA
     version: int = VERSION
@@ -86,11 +92,15 @@ class LedgerHeader(Struct, frozen=True, kw_only=True):
 
 
 class LedgerEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one turn cost, or several added up.
+    """The cost of one turn, or the sum of several.
 
-    date: the local day, "2026-11-05"; a month, "2026-11", for what is long ago. project: the folder's path.
-    session: "" where several were added up. requests: how many. Tokens as in `Bill`; `unpriced_tokens` of the prompts
-        and answers are those whose price nobody knew. micro_dollars: what the others cost.
+    Attributes:
+        date: local day, "2026-11-05"; or month, "2026-11", for old entries.
+        project: path of the project directory.
+        session: session id; "" if several sessions were merged.
+        requests: number of requests. Token counts as in `Bill`.
+        micro_dollars: cost of the tokens with a known price.
+        unpriced_tokens: prompt and completion tokens without a known price.
     """
 
     date: str
@@ -109,7 +119,7 @@ class LedgerEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def cost(self) -> Cost:
-        """The money in it."""
+        """The cost in dollars, and the tokens without a known price."""
         return Cost(micro_dollars=self.micro_dollars, unpriced_tokens=self.unpriced_tokens)
 
 
@@ -129,25 +139,27 @@ _SUMS = (
 
 
 class LedgerContent(Struct, frozen=True, kw_only=True):
-    """The file's lines, and those that could not be understood, as they are."""
+    """The entries of the file, and the lines that could not be decoded, as raw bytes."""
 
     spent: tuple[LedgerEntry, ...] = ()
     damaged: tuple[bytes, ...] = ()
 
 
 class Ledger:
-    """The file of one home. path: None keeps nothing and knows nothing.
+    """The ledger file in one home directory. path: None for a ledger that stores nothing and is always empty.
 
-    Several clios write into one file: each appends under its lock, so that none writes into a file just replaced.
+    Several processes share the file. Each appends while it holds the file's lock, so that none appends to a file that
+    another one has just replaced.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
     def add(self, spent: Sequence[LedgerEntry]) -> None:
-        """Append lines, and make the file smaller where it has grown much. Raises OSError, TimeoutError, NewerDocument.
+        """Append entries; compact the file if it has grown enough. Raises OSError, TimeoutError, NewerDocument.
 
-        A process that is killed meanwhile leaves all the lines there were, and at most one torn one, which is cut off.
+        If the process is killed meanwhile, all earlier lines stay, followed by at most one incomplete line, which the
+        next writer cuts off.
         """
         if self.path is None or not spent:
             return
@@ -166,7 +178,7 @@ class Ledger:
                 self._write(self.read(), max(one.date for one in spent))
 
     def read(self) -> LedgerContent:
-        """All lines; none where there is no file. Raises OSError, NewerDocument."""
+        """Return all entries; none if there is no file. Raises OSError, NewerDocument."""
         if self.path is None:
             return LedgerContent()
         lines = read_lines(self.path).lines
@@ -183,7 +195,7 @@ class Ledger:
         return LedgerContent(spent=tuple(found), damaged=tuple(damaged))
 
     def recount(self, project: str, found: Mapping[str, Sequence[Bill]], day_of: Callable[[float], str]) -> None:
-        """Count these sessions of a project anew, by id; see `recount_entries`. Raises as `add`."""
+        """Replace the entries of these sessions of a project, given by id; see `recount_entries`. Raises as `add`."""
         if self.path is None:
             return
         make_folder(self.path.parent)
@@ -210,7 +222,7 @@ class Ledger:
         return FileLock(self.path.with_name(self.path.name + ".lock"))
 
     def _first_line(self) -> LedgerHeader:
-        """The file's first line; an empty one where there is none. Raises NewerDocument."""
+        """Return the file's header; the default header if there is no file. Raises NewerDocument."""
         assert self.path is not None
         try:
             with open_regular(self.path) as file:
@@ -228,7 +240,7 @@ class Ledger:
 def make_ledger_entries(
     bills: Iterable[Bill], *, project: str, session: str, day_of: Callable[[float], str]
 ) -> list[LedgerEntry]:
-    """The bills of one session as lines, one a day, server and model."""
+    """Return the bills of one session as entries, one for each day, server and model."""
     return merge_entries(
         LedgerEntry(
             date=day_of(bill.timestamp),
@@ -250,7 +262,7 @@ def make_ledger_entries(
 
 
 def merge_entries(spent: Iterable[LedgerEntry]) -> list[LedgerEntry]:
-    """The lines with those of one day, project, session, server and model added up, in the order they began."""
+    """Add up the entries with equal date, project, session, server and model; ordered by first occurrence."""
     found: dict[tuple[str, str, str, str, str], LedgerEntry] = {}
     for one in spent:
         key = (one.date, one.project, one.session, one.server, one.model)
@@ -263,9 +275,10 @@ def merge_entries(spent: Iterable[LedgerEntry]) -> list[LedgerEntry]:
 def recount_entries(
     known: Iterable[LedgerEntry], project: str, found: Mapping[str, Sequence[LedgerEntry]]
 ) -> list[LedgerEntry]:
-    """The ledger with these sessions of a project counted anew.
+    """Return the ledger with the entries of these sessions of a project replaced.
 
-    Sessions that are gone keep what they cost. Days that have lost their sessions already stay as they are.
+    Entries of deleted sessions stay. Days whose sessions were merged by compaction stay as they are, since the
+    sessions' share in them is unknown.
     """
     kept = [one for one in known if one.project != project or one.session not in found]
     settled = {one.date for one in kept if one.project == project and not one.session}
@@ -274,7 +287,7 @@ def recount_entries(
 
 
 def compact_entries(spent: Iterable[LedgerEntry], today: str) -> list[LedgerEntry]:
-    """What stays of the lines on that day: sessions for `SESSION_DAYS`, days for `DAY_DAYS`, then months."""
+    """Return the entries merged by age: by session for `SESSION_DAYS`, then by day until `DAY_DAYS`, then by month."""
     session_from, day_from = _days_before(today, SESSION_DAYS), _days_before(today, DAY_DAYS)
 
     def shorter(one: LedgerEntry) -> LedgerEntry:

@@ -1,7 +1,7 @@
-"""What a folder of sessions holds, told from the first lines of each file and a look through the journals.
+"""List the sessions in a directory, from the beginning of each snapshot and a byte search in each journal.
 
-A snapshot costs one read of its first 4 KiB; a journal, which only running and killed sessions have, is searched as
-bytes without being decoded. Only files that are not laid out as clio does are decoded whole.
+Of a snapshot only the first 4 KiB are read. A journal, which only running and killed sessions have, is searched
+without decoding it. Only files with a layout other than clio's are decoded completely.
 """
 
 import re
@@ -31,20 +31,20 @@ MESSAGE_PREFIX = b'\n{"type":"message","n":'
 RENAME_PREFIX = b'\n{"type":"name",'
 FIRST_LINES = 10
 MAX_DECODED = 50
-"""So many files that nothing can be read of are decoded whole; further ones are listed without their details."""
-# A journal without a message is shown only if it is larger than a first line can be: then something in it is damaged.
+"""Number of files without a readable head that are decoded completely; further ones are listed without details."""
+# A journal without messages is listed only if it is larger than any header line, since it then contains damaged lines.
 OPENING_BYTES = 16_384
 
 
 def find_session_ids(names: set[str]) -> set[str]:
-    """The ids among the file names of a sessions folder: each has a snapshot or a journal."""
+    """Return the session ids among the file names of a sessions directory: names of snapshots and journals."""
     ids = {name.removesuffix(JOURNAL) for name in names if name.endswith(JOURNAL)}
     ids |= {name.removesuffix(".json") for name in names if name.endswith(".json")}
     return {id for id in ids if is_session_id(id)}
 
 
 def list_file_names(folder: Path) -> set[str]:
-    """Names of what lies in the folder; none where there is no folder."""
+    """Return the names in a directory; empty if it does not exist."""
     try:
         return {path.name for path in folder.iterdir()}
     except (FileNotFoundError, NotADirectoryError):
@@ -56,9 +56,9 @@ def _never() -> bool:
 
 
 def list_sessions(folder: Path, stop: Callable[[], bool] = _never) -> list[SessionInfo]:
-    """All sessions, the last changed first; those that cannot be read too, without their details.
+    """Return all sessions, most recently changed first; unreadable ones without details.
 
-    stop: asked before each is looked at; where it says so, none is listed.
+    stop: called before each session; if it returns True, the result is empty.
     """
     names = list_file_names(folder)
     infos: list[SessionInfo] = []
@@ -73,7 +73,7 @@ def list_sessions(folder: Path, stop: Callable[[], bool] = _never) -> list[Sessi
 
 
 def _describe(files: SessionFiles, names: set[str], *, may_decode: bool) -> SessionInfo | None:
-    """One line of the list; None where the session was deleted meanwhile, or never got to its first message."""
+    """Return the entry of one session; None if it was deleted meanwhile or has no message yet."""
     try:
         info = _read_info(files, names, may_decode=may_decode)
     except (FileNotFoundError, NotAFile):
@@ -85,7 +85,7 @@ def _describe(files: SessionFiles, names: set[str], *, may_decode: bool) -> Sess
 
 
 def _read_info(files: SessionFiles, names: set[str], *, may_decode: bool) -> SessionInfo | None:
-    # Names are made of strings here: four paths a session would be a third of the whole list's time.
+    # File names are built as strings: creating four Path objects per session took a third of the time of a listing.
     has_snapshot = f"{files.id}{SNAPSHOT}" in names
     info, merged_journal = SessionInfo(id=files.id), ""
     if has_snapshot:
@@ -159,7 +159,7 @@ def _with_journal(info: SessionInfo, path: Path, merged_journal: str) -> Session
 
 
 def _begun(info: SessionInfo, data: bytes) -> SessionInfo:
-    """The beginning of a session that has no snapshot yet."""
+    """Return the details of a session without a snapshot, from the first lines of its journal."""
     lines: list[bytes] = []
     start = 0
     while len(lines) < FIRST_LINES and 0 <= start < len(data):

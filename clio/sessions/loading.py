@@ -1,4 +1,4 @@
-"""Read a session from its files, whatever their state, and branch a session off another."""
+"""Load a session from its files, including damaged or foreign ones, and fork a session."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -50,16 +50,18 @@ TODO_STATUSES: dict[str, TodoStatus] = {
 
 
 class ForeignSession(Struct, frozen=True, kw_only=True):
-    """A session read tolerantly, and one sentence for each kind of thing that was not understood."""
+    """A session decoded tolerantly, with one warning for each kind of content that could not be decoded."""
 
     state: SessionState
     warnings: tuple[str, ...] = ()
 
 
 def decode_foreign_session(document: Json, session_id: str, todos: Any = None) -> ForeignSession:
-    """The session in a JSON object of unknown origin. `todos`: the original keeps them in a file of their own.
+    """Decode a session from a JSON object of unknown origin.
 
-    Text that was encoded twice is mended, unless `schema` says that clio wrote it, which never does that.
+    todos: the decoded todo list, which the Perl original stores in a separate file.
+
+    Doubly encoded UTF-8 is repaired, unless the document has a `schema`: clio itself never writes such text.
     """
     if "schema" not in document:
         document, todos = _mended(document), _mended(todos)
@@ -90,12 +92,12 @@ def decode_foreign_session(document: Json, session_id: str, todos: Any = None) -
         threads={name: ids for name, ids in threads.items() if name != session_id},
     )
     lost = len(_list(document.get("history"))) - sum(1 for _ in _entries(document.get("history")))
-    said = f"{lost} entries of the history of session {session_id!r} are no messages and were passed over."
+    said = f"{lost} entries in the history of session {session_id!r} are not messages and were skipped."
     return ForeignSession(state=state, warnings=(said,) if lost else ())
 
 
 def decode_todos(value: Any) -> tuple[Todo, ...]:
-    """A list of work as the original keeps it: `{"todos": [{"id", "title", "description", "status"}]}`, or the list."""
+    """Decode a todo list of the Perl original: `{"todos": [{"id", "title", "description", "status"}]}`, or the list."""
     if isinstance(value, dict):
         value = cast(Json, value).get("todos")
     todos: list[Todo] = []
@@ -108,7 +110,7 @@ def decode_todos(value: Any) -> tuple[Todo, ...]:
 
 
 def _threads(value: Any, known: dict[str, Message], session_id: str, order: list[str]) -> dict[str, list[str]]:
-    """The archive's threads as ids; messages that only it has are added to `known`."""
+    """Return the threads of the archive as message ids by name; add messages that only it contains to `known`."""
     threads: dict[str, list[str]] = {}
     pairs = cast(Json, value).items() if isinstance(value, dict) else [(session_id, value)]
     for name, thread in pairs:
@@ -128,7 +130,7 @@ def _threads(value: Any, known: dict[str, Message], session_id: str, order: list
 
 
 def _merged(archive: list[str], history: list[str]) -> list[str]:
-    """Both lists' ids once, in the archive's order; what only `history` has comes after its neighbour there."""
+    """Merge two lists of ids in the archive's order; ids only in `history` follow their predecessor there."""
     present = set(archive)
     after: dict[str, list[str]] = {}
     neighbour = ""
@@ -144,7 +146,7 @@ def _merged(archive: list[str], history: list[str]) -> list[str]:
 
 
 def _message(entry: Json, known: dict[str, Message], session_id: str) -> list[Message]:
-    """The message of an entry, put into `known`; nothing where it is known already."""
+    """Decode an entry's message and add it to `known`; return [] if it is known already."""
     nested = entry.get("content")
     if isinstance(nested, dict) and "role" in nested:
         entry = cast(Json, nested)
@@ -186,7 +188,7 @@ def _call(call: Json, made_id: str) -> ToolCall:
 
 
 def _mended(value: Any) -> Any:
-    """The JSON value with every text in it mended."""
+    """Return the JSON value with doubly encoded UTF-8 repaired in every string."""
     if isinstance(value, str):
         return repair_double_utf8(value)
     if isinstance(value, list):
@@ -197,7 +199,7 @@ def _mended(value: Any) -> Any:
 
 
 def _trims(value: Any) -> list[Trim]:
-    """The trims of a file of clio's own that somebody edited; none where they are not whole."""
+    """Return the trims in a file of clio that was edited; [] if they do not decode."""
     try:
         return msgspec.convert(value or [], list[Trim])
     except msgspec.ValidationError:
@@ -205,7 +207,7 @@ def _trims(value: Any) -> list[Trim]:
 
 
 def _planned(value: Any) -> PlanMode | None:
-    """How plan mode stood in such a file; None where it does not say so."""
+    """Return the state of plan mode in such a file; None if it is missing or does not decode."""
     try:
         return msgspec.convert(value, PlanMode | None)
     except msgspec.ValidationError:
@@ -227,13 +229,13 @@ def _bills(value: Any) -> list[Bill]:
 
 
 def _made_id(session_id: str, number: int, entry: Json) -> str:
-    """An id for a message without one, the same at every opening of the file."""
+    """Return an id for a message without one: derived from its content, so that it is the same at every load."""
     seed = f"{session_id}\n{number}\n{entry.get('role')}\n{entry.get('content')}"
     return derive_id(seed.encode("utf-8", "replace"))
 
 
 def _content(value: Any) -> str:
-    """A message's words: plain, in parts, or whatever JSON stands there."""
+    """Return a message's text: a string, joined parts, or any other value as JSON."""
     if isinstance(value, list):
         parts = cast(list[Any], value)
         return "\n".join(_text(cast(Json, part).get("text")) if isinstance(part, dict) else str(part) for part in parts)
@@ -249,7 +251,7 @@ def _created(entry: Json) -> float:
 
 
 def _seconds(value: Any) -> float:
-    """Seconds since the epoch from a number, a number as text, or ISO text; 0.0 where it is none of them."""
+    """Return seconds since the epoch from a number, a number as text, or ISO 8601 text; 0.0 for anything else."""
     if isinstance(value, str):
         try:
             return datetime.fromisoformat(value).timestamp()
@@ -264,7 +266,7 @@ def _number(value: Any) -> float:
             number = float(value)
         except (ValueError, OverflowError):
             return 0.0
-        return number if abs(number) < 1e15 else 0.0  # neither NaN nor infinity, and int() stays harmless
+        return number if abs(number) < 1e15 else 0.0  # excludes NaN and infinity, for which int() raises
     return 0.0
 
 
@@ -281,7 +283,7 @@ def _dicts(value: Any) -> Iterator[Json]:
 
 
 def _entries(value: Any) -> Iterator[Json]:
-    """The entries that are messages: objects with a role, or with a message in the place of the text."""
+    """Yield the entries that are messages: objects with a role, or with a message as `content`."""
     return (entry for entry in _dicts(value) if "role" in entry or isinstance(entry.get("content"), dict))
 
 
@@ -294,10 +296,11 @@ class _Stamp(Struct):
 
 
 def load_session(files: SessionFiles, *, outputs: bool = True) -> LoadedSession:
-    """The session, journal included.
+    """Load a session from its snapshot and its journal.
 
-    outputs: False leaves out the whole outputs another program stored, which would have to be read.
-    Raises SessionNotFound; NewerDocument; OSError; CorruptDocument (with `moved_to` None) where nothing can be read.
+    outputs: False skips the full outputs stored by another program, which would have to be read and hashed.
+
+    Raises SessionNotFound, NewerDocument, OSError; CorruptDocument (with `moved_to` None) if nothing can be read.
     """
     for _ in range(_TRIES):
         before = _look(files.snapshot)
@@ -313,10 +316,10 @@ def load_session(files: SessionFiles, *, outputs: bool = True) -> LoadedSession:
 
 
 def _look(path: Path) -> tuple[int, int, int] | None:
-    """What changes when a file is replaced.
+    """Return values that change when a file is replaced: inode, modification time, size. None if it is missing.
 
-    A clio that closes the session puts the journal into a new snapshot and deletes it: who had read the old snapshot
-    by then would miss all that the journal held.
+    A process that closes the session merges the journal into a new snapshot and deletes it. A reader that read the
+    old snapshot before that would miss the journal's content, so `load_session` compares before and after.
     """
     try:
         stat = path.stat()
@@ -327,7 +330,7 @@ def _look(path: Path) -> tuple[int, int, int] | None:
 
 def _load(files: SessionFiles, outputs: bool) -> LoadedSession:
     if not files.any_exist():
-        raise SessionNotFound(f"There is no session {files.id!r}; `/session list` shows those there are.")
+        raise SessionNotFound(f"No session {files.id!r}; `/session list` shows all sessions.")
     base, merged_journal = _load_snapshot(files, outputs)
     read = read_lines(files.journal)
     lines = read.lines
@@ -337,8 +340,8 @@ def _load(files: SessionFiles, outputs: bool) -> LoadedSession:
     played = session_format.replay_journal(lines, base.state)
     warnings = list(base.warnings)
     if played.damaged:
-        warnings.append(f"{played.damaged} lines of {str(files.journal)!r} are damaged and were passed over.")
-    if b"\0" in read.torn:  # no kill leaves these: a file system that lost its power does
+        warnings.append(f"{played.damaged} lines of {str(files.journal)!r} are damaged and were skipped.")
+    if b"\0" in read.torn:  # left by a power failure; a killed process leaves no NUL bytes
         warnings.append(f"The last {len(read.torn):,} bytes of {str(files.journal)!r} were lost and are cut off.")
     if not base.state.messages and not base.foreign and not base.corrupt and not played.damaged:
         raise SessionNotFound(f"Session {files.id!r} ended before its first message; there is nothing to open.")
@@ -351,7 +354,7 @@ def _load(files: SessionFiles, outputs: bool) -> LoadedSession:
 
 
 def _sound_header(lines: tuple[bytes, ...], path: Path) -> session_format.JournalHeader | None:
-    """The journal's first line; None where it is none, or names no version that can be. Raises NewerDocument."""
+    """Return the journal's header; None if it is missing or its version is invalid. Raises NewerDocument."""
     head = session_format.read_journal_header(lines)
     try:
         if head is not None:
@@ -372,7 +375,7 @@ def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[LoadedSession, s
         if (mended := session_format.replace_bad_numbers(data)) is not None:
             with suppress(msgspec.DecodeError):
                 loaded, merged_journal = _parse(mended, files, outputs)
-                said = f"{str(files.snapshot)!r} has numbers that cannot be read; those are left out, all else is used."
+                said = f"{str(files.snapshot)!r} contains invalid numbers, which were ignored; the rest was read."
                 warnings = (*loaded.warnings, said)
                 return msgspec.structs.replace(loaded, corrupt=True, clean=0, warnings=warnings), merged_journal
         rescued = decode_foreign_session(
@@ -384,7 +387,7 @@ def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[LoadedSession, s
 
 
 def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[LoadedSession, str]:
-    """The snapshot in `data`. Raises msgspec.DecodeError where it is no JSON object, or NewerDocument."""
+    """Decode a snapshot; return it and its `merged_journal`. Raises msgspec.DecodeError, NewerDocument."""
     stamp = decode_json(data, type=_Stamp)
     is_large = isinstance(stamp.version, float) and stamp.version > session_format.SNAPSHOT_VERSION + 1
     if stamp.schema == session_format.SNAPSHOT_SCHEMA and is_large:
@@ -399,7 +402,7 @@ def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[LoadedSessi
         try:
             state, merged_journal = session_format.decode_snapshot(data)
         except msgspec.ValidationError:
-            pass  # somebody edited it: read what can be read, and keep the file
+            pass  # edited by another program: decode it tolerantly below, and keep a copy of the file
         else:
             state.id = files.id
             return LoadedSession(state=state, clean=len(state.messages)), merged_journal
@@ -412,7 +415,7 @@ def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[LoadedSessi
 
 
 def _todos(path: Path) -> Any:
-    """The original's list of work; None where there is none that can be read."""
+    """Return the decoded todo list of the Perl original; None if it is missing or unreadable."""
     try:
         return decode_json(read_regular(path))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -420,9 +423,9 @@ def _todos(path: Path) -> Any:
 
 
 def branch_state(state: SessionState, new_id: str, now: float, *, upto: str | None = None) -> SessionState:
-    """The session as it was right after the message `upto`, or as it is; unnamed, and nothing paid for yet. Pure.
+    """Return a copy of the session as it was after the message `upto`, or as it is; without name and bills. No I/O.
 
-    Trims made after that message are reversed, as if they had not been made. Raises UserError for an unknown message.
+    Trims made after that message are undone. Raises UserError if there is no such message.
     """
     end = _place_after(state, upto)
     messages = state.messages[:end]
@@ -450,15 +453,15 @@ def branch_state(state: SessionState, new_id: str, now: float, *, upto: str | No
 
 
 def write_fork(source: SessionFiles, target: SessionFiles, now: float, *, upto: str | None, name: str | None) -> None:
-    """Write the copy: its outputs first, then its snapshot, which alone makes it a session.
+    """Write a fork of `source`: first its outputs, then its snapshot, so that it is listed only when complete.
 
-    Raises the errors of `load_session`, UserError for an unknown message, and OSError. A failed copy leaves no files.
+    Raises as `load_session`; UserError if there is no message `upto`; OSError. A failed fork leaves no files.
     """
     loaded = load_session(source)
     state = branch_state(loaded.state, target.id, now, upto=upto)
     state.name = name
     remains = _remains(source, loaded, state)
-    import shutil  # late: a session that is only read does not need it
+    import shutil  # imported late: loading a session does not need it
 
     make_folder(target.folder)
     try:
@@ -475,18 +478,18 @@ def _place_after(state: SessionState, upto: str | None) -> int:
     for place, message in enumerate(state.messages, 1):
         if message.id == upto:
             return place
-    raise UserError(f"Session {state.id!r} has no message {upto!r}; `/context` and searches show the ids of messages.")
+    raise UserError(f"Session {state.id!r} has no message {upto!r}; `/context` and searches show message ids.")
 
 
 def _within(trim: Trim, kept: set[str]) -> Trim:
-    """The trim as far as it is about messages that are there."""
+    """Return the trim without messages that are not in `kept`."""
     dropped = tuple(id for id in trim.dropped if id in kept)
     shrunk = {id: chars for id, chars in trim.shrunk.items() if {id, id.partition("#")[0]} & kept}
     return msgspec.structs.replace(trim, dropped=dropped, shrunk=shrunk)
 
 
 def _remains(source: SessionFiles, loaded: LoadedSession, state: SessionState) -> session_format.PreservedContent:
-    """What the source's file has that clio does not know, in its messages too."""
+    """Return the fields of the source's snapshot that clio does not know, including those in its messages."""
     if not loaded.clean:
         return session_format.PreservedContent()
     remains = session_format.find_preserved_content(read_regular(source.snapshot), loaded.clean)
@@ -494,7 +497,7 @@ def _remains(source: SessionFiles, loaded: LoadedSession, state: SessionState) -
 
 
 def _copy_outputs(source: SessionFiles, target: SessionFiles, loaded: LoadedSession, messages: list[Message]) -> None:
-    """Give the copy the whole outputs its messages name; one whose file is gone stays the preview it is."""
+    """Copy the full outputs that the messages refer to; of a missing one only the preview in the message remains."""
     handles = {handle for message in messages for handle in blob_handles(message)}
     if not handles:
         return
@@ -512,7 +515,7 @@ def _copy_outputs(source: SessionFiles, target: SessionFiles, loaded: LoadedSess
 
 
 def _sync_up(folder: Path, top: Path) -> None:
-    """Make the names in a folder and in those above it durable, up to `top`."""
+    """Flush the directory entries of a directory and its parents below `top` to the storage device."""
     while folder != top:
         sync_folder(folder)
         folder = folder.parent

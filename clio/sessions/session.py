@@ -1,4 +1,4 @@
-"""One conversation on disk from its first message: what was appended is there after a kill at any instant."""
+"""One conversation, on disk from its first message: appended messages survive a kill at any instant."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ from clio.sessions.state import NAME_CHARS, Bill, ImportSource, PlanMode, Sessio
 
 
 class _OneThread:
-    """A lock that does not wait: entering it while another thread is inside raises RuntimeError."""
+    """A lock that never waits: entering it while another thread holds it raises RuntimeError."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -27,13 +27,15 @@ class _OneThread:
 
 
 class Session:
-    """A conversation and its files; made by `SessionStore`.
+    """A conversation and its files; created by `SessionStore`.
 
-    Any thread may use it, but only one at a time may change it: a change that begins while another thread is still in
-    one raises RuntimeError before anything is written, because the lines of the journal would be mixed up. After
-    `close` another process may open the files, so every further change raises ValueError; reading goes on.
+    Any thread may use it, but only one at a time may change it. A change that starts during another thread's change
+    raises RuntimeError before anything is written, because the lines of the journal would be mixed up. After `close`
+    another process may open the files, so every further change raises ValueError; reading stays possible.
 
-    disk: None for a session that is never to be on disk; `blobs` then holds the outputs an earlier run stored.
+    Args:
+        disk: None for a session that is never written to disk.
+        blobs: without `disk`, the outputs that an earlier run stored.
     """
 
     def __init__(self, state: SessionState, disk: SessionDisk | None, blobs: BlobStore | None = None) -> None:
@@ -53,7 +55,7 @@ class Session:
 
     @property
     def name(self) -> str | None:
-        """What the person calls it."""
+        """The name that the user gave it; None for none."""
         return self._state.name
 
     @property
@@ -63,52 +65,52 @@ class Session:
 
     @property
     def working_directory(self) -> Path:
-        """Where it was started."""
+        """The directory in which it was started."""
         return Path(self._state.working_directory)
 
     @property
     def parent(self) -> str | None:
-        """Id of the session it was branched from, or that delegated work to it."""
+        """Id of the session it was forked from, or that delegated work to it; None for neither."""
         return self._state.parent
 
     @property
     def delegated(self) -> str | None:
-        """The sub-agent that works in it; None where a person talks."""
+        """Name of the sub-agent whose session it is; None for a conversation with the user."""
         return self._state.delegated
 
     @property
     def messages(self) -> list[Message]:
-        """The live list, oldest first; to be read only."""
+        """All messages, oldest first. This is the live list: do not modify it."""
         return self._state.messages
 
     @property
     def stm(self) -> list[str]:
-        """Ids of the messages the next request is built from; to be read only."""
+        """Ids of the messages that the next request is built from. This is the live list: do not modify it."""
         return self._state.stm
 
     @property
     def trims(self) -> list[Trim]:
-        """How messages left the window, oldest first; to be read only."""
+        """The trims of the context window, oldest first. This is the live list: do not modify it."""
         return self._state.trims
 
     @property
     def todos(self) -> tuple[Todo, ...]:
-        """The list of work."""
+        """The todo list."""
         return self._state.todos
 
     @property
     def plan_mode(self) -> PlanMode | None:
-        """How plan mode stands in it; None while it is off."""
+        """The state of plan mode; None while it is off."""
         return self._state.plan_mode
 
     @property
     def bills(self) -> list[Bill]:
-        """Token usage, one entry per request; to be read only."""
+        """Token usage, one entry per request. This is the live list: do not modify it."""
         return self._state.bills
 
     @property
     def token_ratio(self) -> float | None:
-        """Characters per token as learned; None where nothing was."""
+        """Learned average of characters per token; None before the first answer with a token count."""
         return self._state.token_ratio
 
     @property
@@ -118,12 +120,12 @@ class Session:
 
     @property
     def server_alias(self) -> str | None:
-        """The alias whose server the model was chosen on, "" for the configured server; None where not recorded."""
+        """The alias on whose server `model` runs; "" for the configured server, None if not recorded."""
         return self._state.server_alias
 
     @property
     def efforts(self) -> dict[str, str]:
-        """How hard models are to think, by their names, as chosen in this session; to be read only."""
+        """Reasoning effort by model name, as chosen in this session. This is the live dict: do not modify it."""
         return self._state.efforts
 
     @property
@@ -133,7 +135,7 @@ class Session:
 
     @property
     def own_from(self) -> int:
-        """The place of the first message that may be the user's: those before it came with the project."""
+        """Index of the first message that may be the user's own; earlier ones came with the project."""
         return self._own_from
 
     def warn(self, warning: str) -> None:
@@ -141,7 +143,10 @@ class Session:
         self._warnings.append(warning)
 
     def mark_foreign(self, warning: str) -> None:
-        """Take it for one that came with the project: its settings and its messages so far are not the user's."""
+        """Mark the session as one that came with the project, and add a warning.
+
+        Its messages so far do not count as the user's. Its model, effort and plan mode are reset.
+        """
         self._is_foreign = True
         self._own_from = len(self._state.messages)
         self.warn(warning)
@@ -150,72 +155,72 @@ class Session:
 
     @property
     def imported(self) -> ImportSource | None:
-        """Where it came from, if another program wrote it."""
+        """The source, if another program wrote the session; else None."""
         return self._state.imported
 
     @property
     def is_persistent(self) -> bool:
-        """Whether it has files at all."""
+        """Whether the session is written to disk."""
         return self._disk is not None
 
     @property
     def unsaved_reason(self) -> str | None:
-        """Why the newest state is not on disk, as the rest of a sentence that begins "not saved:"; None when it is.
+        """Why the latest state is not on disk, as the end of a sentence that begins "not saved:"; None if it is.
 
-        What could not be written stays in memory and is written with the next change for which the disk works.
+        Unwritten changes stay in memory; each later change tries to write them again.
         """
         return self._disk.unsaved if self._disk else None
 
     @property
     def warnings(self) -> list[str]:
-        """What is to be known of the session's files, one sentence each."""
+        """Warnings for the user about the session's files, one sentence each."""
         return [*self._warnings, *(self._disk.warnings if self._disk else ())]
 
     def append(self, message: Message) -> None:
-        """Add a message: one line in the journal, handed to the operating system. Costs the same at any length.
+        """Append a message: one line in the journal, passed to the operating system.
 
-        Text that is no valid Unicode (half of a surrogate pair) is kept with U+FFFD in its place.
+        The cost does not depend on the session's length. Lone surrogates in the text are replaced by U+FFFD.
         """
         self._record(session_format.MessageAdded(n=len(self._state.messages) + 1, message=message))
 
     def add_bill(self, bill: Bill) -> None:
-        """Note what a request cost."""
+        """Record the token usage and cost of one request."""
         self._record(session_format.BillAdded(bill=bill))
 
     def set_todos(self, todos: tuple[Todo, ...]) -> None:
-        """Replace the list of work."""
+        """Replace the todo list."""
         self._record(session_format.TodosSet(todos=todos))
 
     def set_plan_mode(self, planned: PlanMode | None) -> None:
-        """Keep whether plan mode is on, and whether its plan waits for the person."""
+        """Set the state of plan mode; None turns it off."""
         self._record(session_format.PlanSet(plan=planned))
 
     def rename(self, name: str | None) -> None:
-        """Give it a name of up to 120 characters on one line; None or an empty one takes the name away."""
+        """Set the name, on one line of at most 120 characters; None or "" removes it."""
         self._record(session_format.Renamed(session_name=to_one_line(name or "", NAME_CHARS) or None))
 
     def set_token_ratio(self, token_ratio: float | None) -> None:
-        """Keep the learned characters per token."""
+        """Store the learned average of characters per token."""
         self._record(session_format.RatioLearned(token_ratio=token_ratio))
 
     def set_model(self, name: str | None, server_alias: str | None = None) -> None:
-        """Keep the model chosen in this session, and the alias whose server it belongs to."""
+        """Store the model chosen in this session, and the alias on whose server it runs."""
         self._record(session_format.ModelChosen(selected_model=name, server_alias=server_alias))
 
     def set_effort(self, model: str, effort: str) -> None:
-        """Keep how hard a model is to think."""
+        """Store the reasoning effort for a model."""
         self._record(session_format.EffortChosen(model=model, effort=effort))
 
     def set_stm(self, ids: tuple[str, ...]) -> None:
-        """Set the sliding window after a trim; later messages join it by themselves."""
+        """Set the ids of the messages in the context window; later messages are added to it automatically."""
         self._record(session_format.WindowSet(stm=ids))
 
     def add_trim(self, trim: Trim) -> None:
-        """Take messages out of the window, or have them shown shorter; none leaves the session."""
+        """Record a trim: messages leave the context window or are shortened in it. All stay in the session."""
         self._record(session_format.Trimmed(trim=trim))
 
     def undo_trim(self) -> Trim | None:
-        """Reverse the last trim, and return it; None where there is none."""
+        """Undo the last trim and return it; None if there is none."""
         with self._changing:
             self._check_open()
             last = self._state.trims[-1] if self._state.trims else None
@@ -224,7 +229,7 @@ class Session:
             return last
 
     def write_blob(self, text: str) -> str:
-        """Keep a whole output, already redacted; returns the handle for `read_blob`."""
+        """Store a full output, which must be redacted already; return its handle for `read_blob`."""
         with self._changing:
             self._check_open()
             handle = self._blobs.add(text)
@@ -233,7 +238,7 @@ class Session:
             return handle
 
     def write_data(self, data: bytes) -> str:
-        """Keep bytes that are no text, such as a picture's; returns the handle for `read_data`."""
+        """Store binary data, such as an image; return its handle for `read_data`."""
         with self._changing:
             self._check_open()
             handle = self._blobs.add_data(data)
@@ -242,24 +247,27 @@ class Session:
             return handle
 
     def read_data(self, handle: str) -> bytes:
-        """The bytes behind a handle. Raises BlobNotFound; OSError where the disk fails."""
+        """Return the bytes with this handle. Raises BlobNotFound, OSError."""
         return self._blobs.read_data(handle)
 
     def read_blob(self, handle: str) -> str:
-        """The text behind a handle. Raises BlobNotFound; OSError where the disk fails."""
+        """Return the text with this handle. Raises BlobNotFound, OSError."""
         return self._blobs.read(handle)
 
     def sync(self) -> None:
-        """Make everything appended so far survive a power failure. Takes what an fsync takes: call it once a step."""
+        """Flush everything appended so far to the storage device, so that it survives a power failure.
+
+        Takes as long as an fsync: call it once per step.
+        """
         with self._changing:
             self._check_open()
             if self._disk is not None:
                 self._disk.sync()
 
     def close(self) -> None:
-        """Write the snapshot, drop the journal, let go of the lock. A session without a message leaves no file.
+        """Write the snapshot, delete the journal and release the lock. A session without messages leaves no file.
 
-        Where the snapshot cannot be written the journal stays and `unsaved` says why. A second call does nothing.
+        If the snapshot cannot be written, the journal stays and `unsaved_reason` says why. A second call does nothing.
         """
         with self._changing:
             if self._closed:
@@ -270,12 +278,12 @@ class Session:
                 self._disk.release()
 
     def _check_open(self) -> None:
-        """Raise ValueError after `close`: a write would take the lock again, and nothing would release it."""
+        """Raise ValueError after `close`, since a write would acquire the lock again and nothing would release it."""
         if self._closed:
             raise ValueError(f"session {self.id!r} is closed; open it again to change it")
 
     def _record(self, record: session_format.Record) -> None:
-        """Carry out a change and write it down; reading the journal carries it out in the same way."""
+        """Apply a change to the state and append it to the journal. Replaying the journal uses the same code."""
         with self._changing:
             self._check_open()
             record, line = session_format.encode_record(record)

@@ -1,4 +1,4 @@
-"""The files of a running session: who may write them, what waits for the disk, and how they are tidied up."""
+"""The files of a running session: its lock, journal and snapshot, and changes that wait for a failing disk."""
 
 import errno
 from collections.abc import Callable
@@ -18,15 +18,17 @@ from clio.storage.locks import FileLock, LocksUnsupported, error_reason, read_ow
 
 
 class LoadedSession(Struct, frozen=True, kw_only=True):
-    """A session as its files tell it.
+    """A session as read from its files.
 
-    journal: id of the journal to go on with; None where there is none, or it must not be added to.
-    clean: how many of the first messages stand in the snapshot in clio's own form.
-    foreign: the snapshot is not in clio's form and must be kept when it is rewritten.
-    corrupt: the snapshot does not parse and must be set aside before anything replaces it.
-    merged: the journal is in the snapshot already: clio died between writing one and deleting the other.
-    damaged: the journal has lines nobody understands; it must be set aside, not deleted.
-    outputs: whole outputs another program stored beside the session; the messages have their handles.
+    Attributes:
+        journal: id of the journal to continue; None if there is none, or if nothing may be appended to it.
+        clean: number of messages, from the first, that the snapshot contains in clio's own format.
+        foreign: the snapshot is not in clio's format; a copy must be kept when it is rewritten.
+        corrupt: the snapshot cannot be parsed; it must be moved aside before it is replaced.
+        merged: the snapshot already contains the journal, because clio was killed between writing the snapshot and
+            deleting the journal.
+        damaged: the journal has lines that cannot be decoded; it must be moved aside instead of deleted.
+        outputs: full outputs that another program stored beside the session; the messages contain their handles.
     """
 
     state: SessionState
@@ -41,15 +43,18 @@ class LoadedSession(Struct, frozen=True, kw_only=True):
 
 
 class SessionDisk:
-    """Keeps a session's files up with its state. No method raises OSError: what fails is said in `unsaved`.
+    """Writes a session's changes to its files. No method raises OSError: `unsaved` describes a failed write.
 
-    state: the session's own, read when the whole of it is to be written; changed by the session only.
+    The session's state is only read here, when a snapshot is written; the session alone changes it.
     """
 
     def __init__(
         self, loaded: LoadedSession, files: SessionFiles, lock: FileLock, begin: Callable[[str], None] | None = None
     ) -> None:
-        """begin: told of a new session's id before its first file is written."""
+        """Prepare to write the files of a loaded or new session.
+
+        begin: called with the id before the first file is written.
+        """
         self._begin = begin
         self._state = loaded.state
         self._origin = loaded
@@ -65,13 +70,13 @@ class SessionDisk:
         self.warnings = list(loaded.warnings)
 
     def write(self, line: bytes) -> None:
-        """Add a line to the journal and hand all that waits to the operating system."""
+        """Append a line to the journal and pass all queued lines to the operating system."""
         self._changed = True
         self._writer.add(line)
         self.flush()
 
     def flush(self) -> None:
-        """Write what waits, unless nothing has been said yet: such a session leaves no file."""
+        """Write the queued lines and outputs. A session without messages is not written, so that it leaves no file."""
         if not self._state.messages or not (self._writer.has_queued_lines or self.blobs.has_unwritten):
             return
         try:
@@ -87,7 +92,7 @@ class SessionDisk:
             self.unsaved = None
 
     def sync(self) -> None:
-        """Make what was written survive a power failure."""
+        """Write the queued lines and flush the files to the storage device, so that they survive a power failure."""
         self.flush()
         if self.unsaved:
             return
@@ -98,13 +103,13 @@ class SessionDisk:
             self._not_saved(error)
 
     def save_whole(self) -> None:
-        """Write the snapshot and begin a new journal, if anything changed since the last one."""
+        """Write the snapshot and start a new journal, if anything has changed since the last snapshot."""
         if not self._changed or not self._state.messages:
             return
-        self.flush()  # the blobs; and the journal, in case the snapshot fails
+        self.flush()  # the journal too, in case the snapshot cannot be written
         try:
             self._make_ready()
-            self.blobs.flush()  # what the snapshot names is there before it
+            self.blobs.flush()  # before the snapshot, which refers to them
             self._write_snapshot()
         except OSError as error:
             self._not_saved(error)
@@ -116,13 +121,13 @@ class SessionDisk:
         self._writer = self._new_writer()
 
     def release(self) -> None:
-        """Let go of the files and the lock."""
+        """Close the files and release the lock."""
         self._writer.close()
         if self._lock is not None:
             self._lock.release()
 
     def _make_ready(self) -> None:
-        """Folder, lock, and no journal of the past, before the first byte. Raises OSError."""
+        """Create the directory, acquire the lock and delete a merged journal before the first write. Raises OSError."""
         if self._lock is not None and not self._lock.is_held:
             make_ignored_folder(self._files.folder, self._files.folder.parent)
             if self._begin is not None:
@@ -137,18 +142,21 @@ class SessionDisk:
             taken = lock.acquire()
         except LocksUnsupported:
             self._lock = None
-            self.warnings.append(f"{str(self._files.folder)!r} has no locks: open each session in one clio only.")
+            self.warnings.append(
+                f"The file system of {str(self._files.folder)!r} does not support locks: open each session in only one"
+                " clio at a time."
+            )
             return
         if not taken:
             owner = read_owner(lock.path)
-            raise BlockingIOError(errno.EAGAIN, f"process {owner.pid} has opened it too", str(lock.path))
+            raise BlockingIOError(errno.EAGAIN, f"process {owner.pid} has it open too", str(lock.path))
 
     def _is_lost(self) -> bool:
-        """Whether somebody deleted the files of the running session, as `git clean -xfd` does."""
+        """Whether the files of the running session were deleted, as by `git clean -xfd`."""
         return self._writer.is_deleted() if self._writer.is_open else not self._files.any_exist()
 
     def _start_over(self) -> None:
-        """Prepare a journal that holds the whole session, in place of the lost one."""
+        """Queue a new journal with the whole session, to replace the deleted files."""
         self._writer.close()
         if self._lock is not None:
             self._lock.release()
@@ -165,7 +173,10 @@ class SessionDisk:
         )
 
     def _write_snapshot(self) -> None:
-        """Snapshot, then away with the journal; in between, its id in the snapshot keeps it from being played twice."""
+        """Write the snapshot, then delete the journal.
+
+        The snapshot contains the journal's id, so that after a kill between the two the journal is not replayed.
+        """
         path = self._files.snapshot
         remains = session_format.PreservedContent()
         if self._origin.corrupt:
@@ -173,29 +184,29 @@ class SessionDisk:
         elif path.exists():
             remains = session_format.find_preserved_content(read_regular(path), self._origin.clean)
             if self._origin.foreign:
-                with suppress(FileExistsError):  # the first one is the original
+                with suppress(FileExistsError):  # only the first copy is the original
                     link_or_copy(path, self._files.original)
         write_atomic(path, session_format.encode_snapshot(self._state, self._journal_id, remains))
         self._writer.close()
         if self._origin.damaged:
             self._set_aside(self._files.journal)
         self._stale_journal = True
-        with suppress(OSError):  # Windows, while somebody reads it; the next write tries again
+        with suppress(OSError):  # Windows: another process reads it; the next write tries again
             self._files.journal.unlink(missing_ok=True)
             self._stale_journal = False
 
     def _set_aside(self, path: Path) -> None:
-        """Keep a damaged file under another name. Raises OSError where that fails, so that nothing replaces it."""
+        """Move a damaged file aside. Raises OSError if that fails, so that the file is not overwritten."""
         if not path.exists():
             return
         moved_to = set_file_aside(path, keep=True)
         if moved_to is None:
             raise OSError(errno.EIO, "the damaged file could not be set aside", str(path))
-        self.warnings.append(f"The damaged file was kept as {str(moved_to)!r}.")
+        self.warnings.append(f"The damaged file was set aside as {str(moved_to)!r}.")
 
     def _not_saved(self, error: OSError) -> None:
         why = error_reason(error)
         place = error.filename or self._files.journal
         self.unsaved = (
-            f"{why} ({str(place)!r}); what is missing there is kept in memory and written as soon as that works again."
+            f"{why} ({str(place)!r}); the missing changes are in memory and will be saved once writing works again."
         )

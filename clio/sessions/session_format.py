@@ -1,4 +1,4 @@
-"""The two file formats of a session: a journal of changes, and a snapshot whose first lines suffice for a list."""
+"""The file formats of a session: a journal of changes, and a snapshot whose first lines contain the list entry."""
 
 import math
 from typing import Any, assert_never
@@ -26,17 +26,17 @@ from clio.text.json_data import JsonDecoder, check_depth, decode_json
 SNAPSHOT_SCHEMA = "clio.session"
 SNAPSHOT_VERSION = 2
 OLDEST_READABLE_VERSION = 1
-"""Files from this version on are decoded as they are: version 1 wrote each id of `stm` and `yarn`."""
+"""Files from this version on are decoded without migration. Version 1 wrote each id in `stm` and `yarn` singly."""
 MIGRATIONS: dict[int, Any] = {}
 HEAD_END = b',\n"todos":'
 MESSAGE_SEPARATOR = b",\n"
 _INTEGER_DIGITS = 19
-"""As many may be beyond 64 bits."""
+"""Integers with this many digits or more may not fit into 64 bits."""
 SNAPSHOT_END = b"\n]\n}\n"
 
 
 class Billing(Struct, kw_only=True):
-    """Token usage: each request, and their sums, in seed 004's names."""
+    """Token usage: each request and the totals. The field names are those of the original clio."""
 
     requests: list[Bill] = []
     total_requests: int = 0
@@ -46,7 +46,7 @@ class Billing(Struct, kw_only=True):
 
 
 class SnapshotHead(Struct, kw_only=True):
-    """The small fields, which begin the file. `merged_journal`: id of the journal the snapshot has swallowed."""
+    """The small fields at the beginning of the file. merged_journal: id of the journal merged into this snapshot."""
 
     schema: str
     version: int
@@ -67,7 +67,7 @@ class SnapshotHead(Struct, kw_only=True):
 
 
 class Snapshot(SnapshotHead, kw_only=True):
-    """The whole file."""
+    """The complete snapshot file."""
 
     todos: tuple[Todo, ...] = ()
     plan: PlanMode | None = None
@@ -80,7 +80,7 @@ class Snapshot(SnapshotHead, kw_only=True):
 
 
 class PreservedContent(Struct, frozen=True, kw_only=True):
-    """What a rewrite keeps of the file it replaces: fields of other writers, and messages byte for byte."""
+    """Content that a rewrite copies from the file it replaces: unknown fields, and messages byte for byte."""
 
     unknown: dict[str, Raw] = {}
     messages: tuple[Raw, ...] = ()
@@ -91,10 +91,10 @@ _snapshot_decoder: JsonDecoder[Snapshot] = JsonDecoder(Snapshot)
 
 
 def decode_snapshot(data: bytes) -> tuple[SessionState, str]:
-    """The session in a file of this version, and its `merged_journal`.
+    """Decode a snapshot of the current version; return the session and its `merged_journal`.
 
-    Raises msgspec.DecodeError, UnicodeDecodeError. Where the ids in `yarn` are not those of the messages, it is a
-    msgspec.ValidationError: the file was edited, and a message without an id would get another one at every opening.
+    Raises msgspec.DecodeError, UnicodeDecodeError; msgspec.ValidationError if the ids in `yarn` are not those of the
+    messages: then the file was edited, and a message without an id would get a different one at every load.
     """
     snap = _snapshot_decoder.decode(data)
     ids = [message.id for message in snap.history]
@@ -129,7 +129,7 @@ def decode_snapshot(data: bytes) -> tuple[SessionState, str]:
 
 
 def decode_snapshot_head(data: bytes) -> SnapshotHead | None:
-    """The small fields from the beginning of a file; None where it is not laid out as clio does."""
+    """Decode the small fields from the beginning of a file; None if its layout is not clio's."""
     end = data.find(HEAD_END)
     if end < 0:
         return None
@@ -140,7 +140,7 @@ def decode_snapshot_head(data: bytes) -> SnapshotHead | None:
 
 
 def encode_snapshot(state: SessionState, merged_journal: str, remains: PreservedContent) -> bytes:
-    """The file of a session. The first messages are taken from `remains` as they are, the others encoded."""
+    """Encode a snapshot. The messages in `remains` are copied byte for byte, later ones are encoded."""
     kept = list(map(bytes, remains.messages))
     messages = kept + [msgspec.json.encode(message) for message in state.messages[len(kept) :]]
     ids = [message.id for message in state.messages]
@@ -151,10 +151,12 @@ def encode_snapshot(state: SessionState, merged_journal: str, remains: Preserved
 def encode_snapshot_start(
     state: SessionState, ids: list[str], first: str, merged_journal: str = "", unknown: dict[str, Raw] | None = None
 ) -> bytes:
-    """The file of a session up to its first message; the messages follow with BETWEEN between them, then ENDING.
+    """Encode a snapshot up to its first message.
 
-    ids: of all messages. first: how the person began. The messages of `state` itself are not looked at, so that a
-    session can be written that nobody holds in memory.
+    The encoded messages follow, separated by MESSAGE_SEPARATOR, then SNAPSHOT_END. `state.messages` is not used, so
+    that a session can be written without holding all its messages in memory.
+
+    ids: of all messages. first: the beginning of the first user message.
     """
     head = SnapshotHead(
         schema=SNAPSHOT_SCHEMA,
@@ -190,7 +192,7 @@ def encode_snapshot_start(
 
 
 def find_preserved_content(data: bytes, messages: int) -> PreservedContent:
-    """What to keep of the file `data` that held the first `messages` messages of the session, in clio's own form."""
+    """Return the content to copy from the snapshot `data`, which contains the session's first `messages` messages."""
     try:
         fields = decode_json(data, type=dict[str, Raw])
         raws = decode_json(fields.get("history", b"[]"), type=list[Raw])
@@ -202,7 +204,7 @@ def find_preserved_content(data: bytes, messages: int) -> PreservedContent:
 
 
 def rescue_snapshot(data: bytes) -> dict[str, Any]:
-    """The fields and messages that can still be read from a file that is no JSON any more, line by line."""
+    """Return the fields and messages that can be decoded, line by line, from a file that is not valid JSON."""
     fields: dict[str, Any] = {}
     history: list[Any] = []
     for line in data.splitlines():
@@ -216,9 +218,9 @@ def rescue_snapshot(data: bytes) -> dict[str, Any]:
 
 
 def replace_bad_numbers(data: bytes) -> bytes | None:
-    """The JSON object with null for each number that no field of a session can hold; None where it is none otherwise.
+    """Replace numbers that no field of a session can contain by null; None if the data is not a JSON object even then.
 
-    Such are NaN, Infinity, and numbers beyond the range of 64 bits or of a float.
+    These are NaN, Infinity, and numbers outside the range of 64-bit integers or floats.
     """
     import json  # only damaged files need it
 
@@ -236,12 +238,16 @@ def replace_bad_numbers(data: bytes) -> bytes | None:
         check_depth(data)
         value: object = json.loads(data, parse_constant=drop_constant, parse_int=read_integer, parse_float=read_float)
         return msgspec.json.encode(value) if isinstance(value, dict) else None
-    except (msgspec.DecodeError, ValueError, RecursionError):  # of which errors of JSON and of text are kinds
+    except (
+        msgspec.DecodeError,
+        ValueError,
+        RecursionError,
+    ):  # ValueError includes JSONDecodeError and UnicodeDecodeError
         return None
 
 
 def _written(ids: list[str], data: bytes) -> bool:
-    """Whether these ids stand in the file, in their order. One that was made up while reading does not."""
+    """Whether the file contains these ids in this order. An id generated while decoding is not in the file."""
     place = data.find(b'"history"')
     for id in ids:
         place = data.find(msgspec.json.encode(id), place)
@@ -274,7 +280,7 @@ JOURNAL_VERSION = 1
 
 
 class JournalHeader(Struct, frozen=True, kw_only=True, tag_field="type", tag="session"):
-    """The first line: whose journal this is. `journal` is its own id, which the snapshot swallowing it notes down."""
+    """The first line of a journal. journal: the journal's own id, stored as `merged_journal` in the snapshot."""
 
     schema: str = JOURNAL_SCHEMA
     version: int = JOURNAL_VERSION
@@ -290,74 +296,74 @@ class JournalHeader(Struct, frozen=True, kw_only=True, tag_field="type", tag="se
 
 
 class MessageAdded(Struct, frozen=True, kw_only=True, tag_field="type", tag="message"):
-    """One message; the session has `n` with it. Readers that only count look at `n` in the raw bytes."""
+    """One message. n: number of messages including this one; the list of sessions reads it from the raw bytes."""
 
     n: int
     message: Message
 
 
 class TodosSet(Struct, frozen=True, kw_only=True, tag_field="type", tag="todos"):
-    """The list of work, whole."""
+    """The complete todo list."""
 
     todos: tuple[Todo, ...]
 
 
 class PlanSet(Struct, frozen=True, kw_only=True, tag_field="type", tag="plan"):
-    """Plan mode is on, or off, and how its plan stands."""
+    """The state of plan mode; None if it is off."""
 
     plan: PlanMode | None
 
 
 class Renamed(Struct, frozen=True, kw_only=True, tag_field="type", tag="name"):
-    """The session's name; None takes it away."""
+    """The session's new name; None removes the name."""
 
     session_name: str | None
 
 
 class BillAdded(Struct, frozen=True, kw_only=True, tag_field="type", tag="bill"):
-    """One request was paid for."""
+    """The token usage and cost of one request."""
 
     bill: Bill
 
 
 class RatioLearned(Struct, frozen=True, kw_only=True, tag_field="type", tag="ratio"):
-    """Characters per token, as the server's bills taught."""
+    """Average of characters per token, learned from the servers' token counts."""
 
     token_ratio: float | None
 
 
 class ModelChosen(Struct, frozen=True, kw_only=True, tag_field="type", tag="model"):
-    """The model from here on. server_alias: see `SessionState`."""
+    """The model of later requests. server_alias: see `SessionState`."""
 
     selected_model: str | None
     server_alias: str | None = None
 
 
 class EffortChosen(Struct, frozen=True, kw_only=True, tag_field="type", tag="effort"):
-    """The effort one model is asked with from here on."""
+    """The reasoning effort of a model in later requests."""
 
     model: str
     effort: str
 
 
 class WindowSet(Struct, frozen=True, kw_only=True, tag_field="type", tag="stm"):
-    """The sliding window after a trim; later messages join it by themselves."""
+    """The ids in the context window; later messages are added to it automatically."""
 
     stm: tuple[str, ...]
 
 
 class Trimmed(Struct, frozen=True, kw_only=True, tag_field="type", tag="trim"):
-    """Messages left the window, or are shown shorter in it."""
+    """Messages left the context window or were shortened in it."""
 
     trim: Trim
 
 
 class TrimUndone(Struct, frozen=True, kw_only=True, tag_field="type", tag="untrim"):
-    """The last trim was reversed: its messages are in the window again."""
+    """The last trim was undone: its messages are in the context window again."""
 
 
 class BillsReplaced(Struct, frozen=True, kw_only=True, tag_field="type", tag="bills"):
-    """All bills so far, in place of those read before: written when a lost journal is written anew."""
+    """All bills so far, replacing those read before; written when a deleted journal is rebuilt."""
 
     bills: tuple[Bill, ...]
 
@@ -382,14 +388,14 @@ _encoder = msgspec.json.Encoder()
 
 
 class ReplayResult(Struct, frozen=True, kw_only=True):
-    """What a journal added to a state. `damaged` counts the lines that could not be understood and were passed over."""
+    """The result of replaying a journal: its id, and the number of lines that could not be decoded and were skipped."""
 
     journal: str | None
     damaged: int
 
 
 def encode_record(record: Record) -> tuple[Record, bytes]:
-    """The record and its line, without line end. Where its text is no valid Unicode, it comes back mended."""
+    """Return the record and its encoded line, without line end; lone surrogates in its text are replaced in both."""
     try:
         return record, _encoder.encode(record)
     except UnicodeEncodeError:
@@ -398,13 +404,13 @@ def encode_record(record: Record) -> tuple[Record, bytes]:
 
 
 def read_journal_header(lines: tuple[bytes, ...]) -> JournalHeader | None:
-    """The journal's first line; None where it is missing or damaged."""
+    """Decode the journal's header; None if it is missing or damaged."""
     first = _decode(lines[0]) if lines else None
     return first if isinstance(first, JournalHeader) else None
 
 
 def replay_journal(lines: tuple[bytes, ...], state: SessionState) -> ReplayResult:
-    """Carry the journal's records into `state`. Messages it has already are not added again."""
+    """Apply the journal's records to `state`. Messages that it already contains are skipped."""
     journal: str | None = None
     damaged = 0
     known = {message.id for message in state.messages}
@@ -424,7 +430,7 @@ def replay_journal(lines: tuple[bytes, ...], state: SessionState) -> ReplayResul
 
 
 def apply_record(record: Record, state: SessionState) -> None:
-    """Carry one record into `state`: the same for a change just made and for one read back."""
+    """Apply one record to `state`; used for new changes and for replaying a journal."""
     match record:
         case MessageAdded():
             state.messages.append(record.message)
@@ -460,7 +466,7 @@ def apply_record(record: Record, state: SessionState) -> None:
 
 
 def rebuild_journal(state: SessionState, journal: str) -> list[Record]:
-    """The records of a journal that holds the whole session, for a folder somebody emptied."""
+    """Return the records of a journal with the complete session, to replace files that were deleted."""
     records: list[Record] = [make_journal_header(state, journal)]
     records += [MessageAdded(n=number, message=message) for number, message in enumerate(state.messages, 1)]
     records += [Trimmed(trim=trim) for trim in state.trims]
@@ -473,7 +479,7 @@ def rebuild_journal(state: SessionState, journal: str) -> list[Record]:
 
 
 def make_journal_header(state: SessionState, journal: str) -> JournalHeader:
-    """The first line of a session's journal with the id `journal`."""
+    """Return the first record of a session's journal with the id `journal`."""
     return JournalHeader(
         journal=journal,
         id=state.id,
@@ -493,7 +499,7 @@ def _decode(line: bytes) -> Record | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     if isinstance(record, MessageAdded) and record.message.id.encode() not in line:
-        # A damaged or hand-written line without an id: the Struct made one up, and would make another next time.
+        # A damaged or hand-written line without an id: the Struct generated a random one, different at every load.
         message = msgspec.structs.replace(record.message, id=derive_id(line))
         return MessageAdded(n=record.n, message=message)
     return record

@@ -10,7 +10,7 @@ from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 
 _WORD = r"""(?:"[^"\n]*"|'[^'\n]*'|[^\s;&|"']+)"""
-# Where a command begins: at the start, or behind what ends another one; variables may be set before it.
+# The start of a command: at the start of the text, or after a separator or keyword; assignments may precede it.
 _RUNS = LazyRegex(
     rf"(?:^|[;&|(\n{{`]|\b(?:then|do|else|time|sudo|env)\s)\s*(?:\w+={_WORD}?\s+)*(?:\S*/)?git"
     rf"(?:\s+-[cC]\s+{_WORD}|\s+--?[a-zA-Z][^\s;&|]*)*\s+(?:commit|cherry-pick|revert)\b"
@@ -20,15 +20,16 @@ _COMMITTED = LazyRegex(r"^\[[^\]\n]*\S (?P<hash>[0-9a-f]{7,64})\] (?P<subject>\S
 
 
 def runs_commit(command: str) -> bool:
-    """Whether a shell line runs `git commit`, `cherry-pick` or `revert`; being mentioned in a string is not enough.
+    """Whether a shell command line runs `git commit`, `cherry-pick` or `revert`.
 
-    A here-document or a quoted text that holds such a line of its own is taken for one.
+    A mention inside a line of quoted text does not count. The text is not parsed: a here-document or quoted text with
+    such a command on a line of its own is a false positive.
     """
     return _RUNS.search(command) is not None
 
 
 def commit_lines(output: str) -> list[tuple[str, str]]:
-    """The commits git reports in the output of those commands, as (abbreviated hash, subject), in order."""
+    """Return the commits that git reports in the output of such a command, as (abbreviated hash, subject), in order."""
     return [(match["hash"], match["subject"].strip()) for match in _COMMITTED.finditer(output)]
 
 
@@ -42,9 +43,12 @@ _MOVERS = frozenset({"rename_file", "move_file"})
 _ASKERS = frozenset({"ask_user", "user_collaboration", "request_input", "askuserquestion"})
 RUNNERS = frozenset({"run_command", "bash", "shell", "exec", "execute"})
 EDITORS = _WRITERS | _DELETERS | _MOVERS | {"apply_patch"}
-"""Names, in small letters, of tools that read files, run commands, and change files; clio's own and other agents'."""
+"""Names, in lower case, of tools that change files; READERS and RUNNERS read files and run commands.
+
+Tools of clio and of other agents whose sessions can be imported.
+"""
 _PATCHED = LazyRegex(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b/)?)(\S.*?)\s*$", re.MULTILINE)
-# Tools that are several in one: what they do stands in an argument.
+# Tools with several operations, and the argument that names the operation.
 _FAMILIES = {
     "file_operations": "operation",
     "terminal_operations": "operation",
@@ -62,7 +66,10 @@ _EXIT_CODE = LazyRegex(
 
 
 def find_side_effects(call: ToolCall, result: ToolMessage) -> SideEffects:
-    """The deeds of one call: its own account, else what can be told for certain. A failed call has done nothing."""
+    """Return the side effects of one call: those the tool recorded, else those that are certain from its arguments.
+
+    A failed call counts as without side effects, except for commands, which may have done something before failing.
+    """
     if result.deeds is not None:
         return result.deeds
     arguments = decode_call_arguments(call)
@@ -79,7 +86,7 @@ def find_side_effects(call: ToolCall, result: ToolMessage) -> SideEffects:
 
 
 def normalize_tool_name(name: str, arguments: dict[str, Any]) -> str:
-    """The name of a tool in small letters; of one that is several in one, what it was told to do."""
+    """Return a tool's name in lower case; for a tool with several operations, the name of the operation."""
     name = name.casefold()
     return (_word(arguments, (_FAMILIES[name],)).casefold() or name) if name in _FAMILIES else name
 
@@ -107,7 +114,7 @@ def _of_command(command: str, result: ToolMessage) -> SideEffects:
 
 
 def _exit_code(result: ToolMessage) -> int:
-    """As the result's summary, first or last line says; else by whether it is called a success."""
+    """Return the exit code in the result's summary, first or last line; else 0 for a successful result and 1."""
     text = result.content.strip()
     for line in (result.summary, text.partition("\n")[0], text.rpartition("\n")[2]):
         code = _EXIT_CODE.match(line.strip())
@@ -117,19 +124,19 @@ def _exit_code(result: ToolMessage) -> int:
 
 
 def parse_commits(output: str) -> tuple[Commit, ...]:
-    """The commits that the output of `git commit` reports: lines such as `[main 1a2b3c4] fix: add adds`."""
+    """Return the commits reported by the output of `git commit`, in lines such as `[main 1a2b3c4] fix: add adds`."""
     return tuple(Commit(hash=name, subject=subject) for name, subject in commit_lines(output))
 
 
 def find_patched_paths(arguments: dict[str, Any]) -> list[str]:
-    """The paths a patch in the arguments is to change, each once, in its order; none where there is no patch."""
+    """Return the paths that a patch in the arguments changes, in order, without duplicates; [] without a patch."""
     texts = (arguments.get(key) for key in ("patch", "input", "diff"))
     found = (path for text in texts if isinstance(text, str) for path in _PATCHED.findall(text))
     return list(dict.fromkeys(found))
 
 
 def find_call_path(arguments: dict[str, Any]) -> str:
-    """The file the arguments of a call name; "" where they name none."""
+    """Return the file path in the arguments of a call; "" if there is none."""
     return _word(arguments, _PATHS)
 
 
@@ -138,9 +145,9 @@ def _word(arguments: dict[str, Any], names: tuple[str, ...]) -> str:
 
 
 def decode_call_arguments(call: ToolCall) -> dict[str, Any]:
-    """The arguments of a call; none where they are no JSON object."""
+    """Return the decoded arguments of a call; {} if they are not a JSON object."""
     try:
         arguments = decode_json(call.arguments)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return {}  # the call itself failed for it, and its result says so
+        return {}  # such a call failed when it ran, and its result reports it
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}

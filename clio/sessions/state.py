@@ -1,4 +1,4 @@
-"""What a session is made of besides its messages, where its files are, and how its ids and text are written."""
+"""The state of a session besides its messages, the paths of its files, and the encoding of its ids and text."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -17,17 +17,17 @@ LONE_SURROGATE = LazyRegex("[\ud800-\udfff]")
 
 
 def replace_lone_surrogates(text: str) -> str:
-    """The text with U+FFFD for each lone surrogate, which file names, broken output and models' JSON can hold."""
+    """Replace each lone surrogate by U+FFFD. They come from file names, broken output and JSON written by models."""
     return LONE_SURROGATE.sub("\ufffd", text)
 
 
 def replace_surrogates_in_struct(value: S) -> S:
-    """A copy of a Struct with all its texts valid, those inside of it too."""
+    """Return a copy of a Struct with the lone surrogates replaced in all its strings, also nested ones."""
     return msgspec.convert(_valid(msgspec.to_builtins(value)), type=type(value))
 
 
 def derive_id(seed: bytes) -> str:
-    """An id in the form of a UUID, always the same for the same bytes."""
+    """Return an id in the form of a UUID, derived from the SHA-256 of `seed`."""
     digest = hashlib.sha256(seed).hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
 
@@ -56,56 +56,59 @@ class SessionFiles(Struct, frozen=True):
 
     @property
     def snapshot(self) -> Path:
-        """The whole session, written on close."""
+        """The complete session, written on close."""
         return self.folder / f"{self.id}{SNAPSHOT}"
 
     @property
     def journal(self) -> Path:
-        """What came since the snapshot."""
+        """The changes since the snapshot."""
         return self.folder / f"{self.id}{JOURNAL}"
 
     @property
     def lock(self) -> Path:
-        """Held by the one clio that writes."""
+        """The lock, held by the process that writes the session."""
         return self.folder / f"{self.id}{LOCK}"
 
     @property
     def original(self) -> Path:
-        """A snapshot of another writer, as it was before clio first rewrote it."""
+        """The snapshot as another program wrote it, copied before clio first rewrote it."""
         return self.folder / f"{self.id}.json.original"
 
     @property
     def attachments(self) -> Path:
-        """The folder of what is too large for a message."""
+        """The directory of content that is too large for a message."""
         return self.folder / self.id
 
     @property
     def blobs(self) -> Path:
-        """Whole tool outputs, one file each."""
+        """The directory of full tool outputs, one file each."""
         return self.attachments / "blobs"
 
     @property
     def tool_results(self) -> Path:
-        """Whole tool outputs of the Perl original, one file per call; only ever read."""
+        """The directory of full tool outputs of the Perl original, one file per call; never written."""
         return self.attachments / "tool_results"
 
     def any_exist(self) -> bool:
-        """Whether there is anything to open."""
+        """Whether there is a snapshot or a journal."""
         return self.snapshot.is_file() or self.journal.is_file()
 
 
 def is_session_id(text: str) -> bool:
-    """Whether a text can be a session's id, and so a file name that does not lead out of the folder."""
+    """Whether the text is a valid session id, and thus a file name that cannot leave the directory."""
     return SAFE_ID.fullmatch(text) is not None
 
 
 Span = str | tuple[str, str]
 MIN_RUN = 3
-"""Ids in a row that are written as a run."""
+"""Smallest number of consecutive ids that is written as a pair (first, last)."""
 
 
 def compress_ids(ids: Sequence[str], order: Sequence[str]) -> list[Span]:
-    """The ids with runs of neighbours in `order`, the ids of the whole history, as pairs."""
+    """Return the ids with each run of neighbours in `order` replaced by a pair (first, last).
+
+    order: the ids of the whole history.
+    """
     places = _places(order)
     spans: list[Span] = []
     start = 0
@@ -121,7 +124,7 @@ def compress_ids(ids: Sequence[str], order: Sequence[str]) -> list[Span]:
 
 
 def expand_spans(spans: Iterable[object], order: Sequence[str]) -> list[str]:
-    """The ids again. What is neither an id nor a run of `order` is left out."""
+    """Return the ids that `compress_ids` wrote. Entries that are neither an id nor a run of `order` are skipped."""
     places = _places(order)
     ids: list[str] = []
     for span in spans:
@@ -136,7 +139,7 @@ def expand_spans(spans: Iterable[object], order: Sequence[str]) -> list[str]:
 
 
 def _places(order: Sequence[str]) -> dict[str, int]:
-    """The place of each id; none where one is there twice: then there are no runs."""
+    """Return the index of each id; {} if an id occurs twice, because runs would be ambiguous."""
     places = {id: place for place, id in enumerate(order)}
     return places if len(places) == len(order) else {}
 
@@ -147,7 +150,7 @@ NAME_CHARS = 120
 
 
 class Todo(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One item of the session's list of work. `id` is unique in the session."""
+    """One item of the session's todo list. `id` is unique in the session."""
 
     id: int
     title: str
@@ -156,15 +159,15 @@ class Todo(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PlanMode(Struct, frozen=True, kw_only=True):
-    """Plan mode is on. proposed: a turn has written a plan that the person has not decided about."""
+    """Plan mode is on. proposed: a turn has written a plan that the user has neither accepted nor rejected."""
 
     proposed: bool = False
 
 
 class Bill(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one request cost in tokens; what they are part of is told in `Usage`.
+    """Token usage and cost of one request. `Usage` says which token counts include which.
 
-    server: the provider's name. cost: in micro-dollars, by the prices of that moment; None where nobody knew.
+    server: the provider's name. cost: in micro-dollars, at the prices of that time; None if the price is unknown.
     """
 
     model: str
@@ -180,20 +183,23 @@ class Bill(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def cost_sum(self) -> Cost:
-        """The same as a sum that can be added to others."""
+        """The cost as a `Cost`, which can be added to others."""
         if self.cost is None:
             return Cost(unpriced_tokens=self.prompt_tokens + self.completion_tokens)
         return Cost(micro_dollars=self.cost)
 
 
 class Trim(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One time the window was made smaller. The messages stay in the session; this says how they left the window.
+    """One trim of the context window. The messages stay in the session.
 
-    handle: "t1", "t2", …, unique in the session.
-    dropped: ids that left the window.
-    shrunk: ids shown shorter since then, with the characters shown of each long text in them; 0 and less for one line
-        in place of an output, the number says why. "ID#CALL" is the arguments of one call of a message.
-    freed_tokens: estimated. created: seconds since the epoch.
+    Attributes:
+        handle: "t1", "t2", …, unique in the session.
+        dropped: ids of the messages that left the window.
+        shrunk: ids of the messages that are shortened since then, with the number of characters shown of each long
+            text; 0 or less if one line replaces an output, and the number encodes the reason. A key "ID#CALL" stands
+            for the arguments of one call of a message.
+        freed_tokens: estimated.
+        created: seconds since the epoch.
     """
 
     handle: str
@@ -204,18 +210,21 @@ class Trim(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def shortened_count(self) -> int:
-        """How many messages are shown shorter; a call whose result is shown shorter as well counts with it."""
+        """Number of shortened messages; the arguments of a call count together with its message or result."""
         return sum("#" not in id for id in self.shrunk) or len(self.shrunk)
 
 
 class ImportSource(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a session came from that another program wrote; such a session is only read, never gone on with.
+    """The source of a session that another program wrote. Such a session is only read; resuming it makes a copy.
 
-    agent: the program, such as "claude". key: what the program itself calls the conversation.
-    source: the file it was read from. within: id of the session it was a part of, as a sub-agent's is.
-    digest: of everything that was taken from the source; equal ones need not be written again.
-    opening: of its first words and their time; a copy of it under another key begins alike.
-    at: when it was taken in, in seconds since the epoch.
+    Attributes:
+        agent: the program, such as "claude".
+        key: the program's own id of the conversation.
+        source: the file it was read from.
+        within: id of the session it belongs to, such as the parent of a sub-agent's session.
+        digest: of everything read from the source; if it is unchanged, the session need not be written again.
+        opening: digest of the first message and its time, equal in a copy of the conversation under another key.
+        at: time of the import, in seconds since the epoch.
     """
 
     agent: str
@@ -228,10 +237,12 @@ class ImportSource(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class SessionInfo(Struct, frozen=True, kw_only=True):
-    """A session as a list shows it. `first_words`: up to 80 characters of the first thing the person said.
+    """One entry of the list of sessions.
 
-    delegated: the sub-agent that works in it for the session `parent`; None where a person talks.
-    came_with_project: this user's clio did not write it; told by `SessionStore.list` alone.
+    Attributes:
+        first_words: the first 80 characters of the first user message.
+        delegated: the sub-agent that works in it for the session `parent`; None for a conversation with the user.
+        came_with_project: whether the session was not written by this user's clio; only set by `SessionStore.list`.
     """
 
     id: str
@@ -249,21 +260,24 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
 
     @property
     def is_conversation(self) -> bool:
-        """Whether a person talked to clio in it: no other program wrote it, and no other session began it."""
+        """Whether it is a conversation of the user with clio: neither imported nor a sub-agent's session."""
         return self.imported is None and self.delegated is None
 
 
 class SessionState(Struct, kw_only=True):
-    """Everything a session file holds. The session that owns it changes it; others get copies of its parts.
+    """The content of a session file. Only the session that owns it changes it.
 
-    planned: None while plan mode is off.
-    parent: the session it was copied from, or the one that delegated work to it; then `delegated` is the sub-agent.
-    efforts: how hard models are to think, by their names, as chosen in it.
-    server_alias: the alias whose server `model` was chosen on; "" for the server clio was started with, None where that
-    was not recorded.
-    stm: ids of the messages the next request is built from.
-    trims: how messages left it, oldest first.
-    threads: the archive's further threads, ids by thread name; the thread of the session's own name is every message.
+    Attributes:
+        plan_mode: None while plan mode is off.
+        parent: the session it was forked from, or the one that delegated work to it; then `delegated` names the
+            sub-agent.
+        efforts: reasoning effort by model name, as chosen in this session.
+        server_alias: the alias on whose server `model` runs; "" for the server clio was started with, None if that
+            was not recorded.
+        stm: ids of the messages that the next request is built from.
+        trims: the trims of `stm`, oldest first.
+        threads: other threads of the archive, as message ids by thread name. The thread with the session's own id is
+            not stored here, since it is all messages.
     """
 
     id: str
@@ -288,7 +302,7 @@ class SessionState(Struct, kw_only=True):
 
 
 def find_first_words(messages: list[Message]) -> str:
-    """How the person began, on one line; empty where nobody has spoken yet."""
+    """Return the beginning of the first user message, on one line; "" if there is none."""
     for message in messages:
         if isinstance(message, UserMessage) and message.origin == "user":
             return to_one_line(message.content, FIRST_WORDS_CHARS)
@@ -296,5 +310,5 @@ def find_first_words(messages: list[Message]) -> str:
 
 
 def to_one_line(text: str, chars: int) -> str:
-    """The beginning of a text without line breaks."""
+    """Return the first `chars` characters of a text, with each run of white space replaced by one space."""
     return " ".join(text[: 8 * chars].split())[:chars]

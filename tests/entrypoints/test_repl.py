@@ -198,7 +198,7 @@ def test_coming_back(place: Place, server: ChatServer) -> None:
     with place.clio("-r") as clio:
         clio.wait_for("Number, id or name")
         clio.line("9")
-        clio.wait_for(r"(?s)No session answers to '9'.*Number, id or name", regex=True)
+        clio.wait_for(r"(?s)No session matches '9'.*Number, id or name", regex=True)
         clio.line("retries")
         clio.wait_for("session retries · 4 messages")
         leave(clio)

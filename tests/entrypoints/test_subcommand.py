@@ -154,7 +154,7 @@ def test_an_export_replaces_nothing_unasked(place: Place) -> None:
         (["1", "gone/"], "There is no folder"),
         (["1", "x.md", "--format", "pdf"], "There is no form 'pdf' of an export; choose one of html, md, json"),
         (["1"], "Which session, and where to? Write clio sessions export ID PATH"),
-        (["nobody", "x.md"], "No session answers to 'nobody'; clio sessions list shows those there are."),
+        (["nobody", "x.md"], "No session matches 'nobody'; clio sessions list"),
     ],
 )
 def test_an_export_that_cannot_be_says_why(place: Place, arguments: list[str], says: str) -> None:
@@ -177,7 +177,7 @@ def test_an_export_can_go_into_a_pipe_without_its_secrets(place: Place) -> None:
         (["sessions", "lst"], "clio sessions does not know 'lst'; did you mean 'clio sessions list'?"),
         (["session", "trim"], "clio sessions does not know 'trim'; choose one of list, search, "),
         (["sessions", "show"], "Which session?"),
-        (["sessions", "show", "nobody"], "No session answers to 'nobody'"),
+        (["sessions", "show", "nobody"], "No session matches 'nobody'"),
         (["sessions", "search"], "What was said?"),
         (["sessions", "list", "--al"], "There is no option '--al' here; did you mean '--all'?"),
         (["memory", "lsit"], "clio memory does not know 'lsit'; did you mean 'clio memory list'?"),

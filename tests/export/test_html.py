@@ -137,7 +137,7 @@ def test_a_running_session_is_read_and_no_file_is_changed(store: SessionStore) -
 
 @pytest.mark.parametrize("id", ["../../etc/passwd", "", "nobody"])
 def test_a_session_that_is_not_there_is_told_in_one_sentence(store: SessionStore, id: str) -> None:
-    with pytest.raises(SessionNotFound, match=r"There is no session '.*'; `/session list`"):
+    with pytest.raises(SessionNotFound, match=r"No session '.*'; `/session list`"):
         export_session(store, id, "html", redact=same, now=NOW)
 
 

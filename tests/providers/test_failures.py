@@ -41,11 +41,11 @@ def said(message: str, **fields: Any) -> dict[str, Any]:
 def test_a_wrong_key() -> None:
     error = status(401, said("Incorrect API key provided: sk-abcdef1234567890.", code="invalid_api_key"))
     assert isinstance(error, ProviderRefused)
-    assert mentions(str(error), "openai", "not accept", "key", "OPENAI_API_KEY")
+    assert mentions(str(error), "key", "rejected", "openai", "OPENAI_API_KEY")
 
 
 def test_no_key() -> None:
-    assert mentions(str(status(401, at=LOCAL)), "localhost:8080", "key", "none", "OPENAI_API_KEY")
+    assert mentions(str(status(401, at=LOCAL)), "localhost:8080", "needs", "key", "OPENAI_API_KEY")
 
 
 def test_gemini_says_400_for_a_wrong_key() -> None:
@@ -61,7 +61,7 @@ def test_gemini_says_400_for_a_wrong_key() -> None:
     error = status(
         400, body, at=Endpoint(name="gemini", base_url="https://g/v1", model="x", key_variable="GEMINI_API_KEY")
     )
-    assert mentions(str(error), "gemini", "not accept", "key", "GEMINI_API_KEY")
+    assert mentions(str(error), "key", "rejected", "gemini", "GEMINI_API_KEY")
 
 
 def test_a_key_without_the_right() -> None:
@@ -114,7 +114,7 @@ def test_a_wrong_model_where_nothing_is_known() -> None:
 def test_a_wrong_url(body: str) -> None:
     error = status(404, body)
     assert isinstance(error, ProviderRefused)
-    assert mentions(str(error), "no chat server", "https://api.openai.com/v1", "404", "--base-url", "/v1")
+    assert mentions(str(error), "404", "no chat server", "https://api.openai.com/v1", "--base-url", "/v1")
 
 
 def test_a_redirect() -> None:
@@ -135,7 +135,7 @@ def test_too_fast() -> None:
     error = status(429, said("Rate limit reached"), {"retry-after": "7"})
     assert isinstance(error, RateLimited)
     assert (error.retryable, error.retry_after_s) == (True, 7.0)
-    assert mentions(str(error), "openai", "slow down", "Rate limit reached")
+    assert mentions(str(error), "rate limited", "openai", "Rate limit reached")
 
 
 def test_the_wait_in_the_words() -> None:
@@ -203,10 +203,9 @@ def test_any_other_refusal_is_quoted() -> None:
     error = status(400, said("Invalid value for 'messages[3].role'.\n  See the docs."))
     assert isinstance(error, ServerFailed)
     assert (error.retryable, error.exit_code) == (False, 1)
-    next_step = ": try again, or choose another model with --model"
-    assert str(error) == f"openai refused the request (Invalid value for 'messages[3].role'. See the docs){next_step}"
+    assert "(Invalid value for 'messages[3].role'. See the docs)" in str(error) and "--model" in str(error)
     listed = status(422, {"detail": [{"msg": "Field required"}]})
-    assert str(listed) == f"openai refused the request (Field required){next_step}"
+    assert "(Field required)" in str(listed) and "--model" in str(listed)
 
 
 def test_a_model_without_tools() -> None:
@@ -232,15 +231,15 @@ def test_long_answers_are_cut() -> None:
 @pytest.mark.parametrize(
     ("failure", "kind", "retryable", "words"),
     [
-        (Failure(kind="refused"), ServerFailed, False, "nothing listens at http://localhost:8080: start the server"),
-        (Failure(kind="dns"), ServerFailed, False, "the host name 'localhost' has no address: check --base-url"),
+        (Failure(kind="refused"), ServerFailed, False, "http://localhost:8080 (connection refused)"),
+        (Failure(kind="dns"), ServerFailed, False, "'localhost': check --base-url"),
         (Failure(kind="tls", detail="self-signed"), ServerFailed, False, "SSL_CERT_FILE"),
         (Failure(kind="tls", detail="[SSL: WRONG_VERSION_NUMBER]"), ServerFailed, False, "use http:// in --base-url"),
         (Failure(kind="proxy", detail="403"), ServerFailed, False, "HTTPS_PROXY"),
-        (Failure(kind="connect_timeout"), ServerFailed, True, "did not take the connection in time"),
-        (Failure(kind="timeout", detail="x"), ServerFailed, True, "fell silent"),
-        (Failure(kind="broken", detail="x"), StreamBroken, True, "broke off"),
-        (Failure(kind="malformed", detail="x"), ServerFailed, True, "no chat completion"),
+        (Failure(kind="connect_timeout"), ServerFailed, True, "http://localhost:8080 (timed out)"),
+        (Failure(kind="timeout", detail="x"), ServerFailed, True, "timed out (x)"),
+        (Failure(kind="broken", detail="x"), StreamBroken, True, "closed before the answer ended (x)"),
+        (Failure(kind="malformed", detail="x"), ServerFailed, True, "(x): check --base-url"),
     ],
 )
 def test_the_way_to_the_server(failure: Failure, kind: type[ProviderError], retryable: bool, words: str) -> None:

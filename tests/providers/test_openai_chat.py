@@ -309,14 +309,14 @@ def test_a_page_instead_of_an_answer() -> None:
 @pytest.mark.parametrize(
     ("reply", "kind", "words"),
     [
-        (error(401), ProviderRefused, "does not accept the key: set OPENAI_API_KEY"),
-        (error(404, "404 page not found"), ProviderRefused, "check --base-url"),
+        (error(401), ProviderRefused, "API key rejected"),
+        (error(404, "404 page not found"), ProviderRefused, "--base-url"),
         (error(404, {"error": {"message": "model 'test-model' not found"}}), ProviderRefused, "no model 'test-model'"),
         (error(400), ServerFailed, "scripted error 400"),
         (error(400, {"error": {"message": "prompt is too long: 9 tokens > 8 maximum"}}), ContextOverflow, "window"),
         (error(500), ServerFailed, "status 500"),
         (error(503, "Service Unavailable"), ServerFailed, "Service Unavailable"),
-        (error(429), RateLimited, "slow down"),
+        (error(429), RateLimited, "rate limited"),
     ],
 )
 def test_statuses(reply: Reply, kind: type[ClioError], words: str) -> None:
@@ -344,7 +344,7 @@ def test_redirects_are_not_followed() -> None:
 
 
 def test_a_port_without_a_server_refuses() -> None:
-    with pytest.raises(ServerFailed, match=r"nothing listens at http://127\.0\.0\.1") as caught:
+    with pytest.raises(ServerFailed, match=r"http://127\.0\.0\.1:\d+ \(connection refused\)") as caught:
         use(provider_for(f"http://127.0.0.1:{free_port()}"), collect)
     assert not caught.value.retryable
 
@@ -354,7 +354,7 @@ def test_no_such_host(monkeypatch: pytest.MonkeyPatch) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)  # how long a real one takes is up to the network
-    with pytest.raises(ServerFailed, match=r"'no-such-host\.invalid' has no address") as caught:
+    with pytest.raises(ServerFailed, match=r"resolve.* 'no-such-host\.invalid'") as caught:
         use(provider_for("https://no-such-host.invalid/v1"), collect)
     assert not caught.value.retryable
 
@@ -362,7 +362,7 @@ def test_no_such_host(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_host_name_that_cannot_be_one() -> None:
     provider = provider_for("https://xn--a/v1")
     provider.warm_up()  # type: ignore[attr-defined]
-    with pytest.raises(ServerFailed, match="'xn--a' has no address"):
+    with pytest.raises(ServerFailed, match=r"resolve.* 'xn--a'"):
         use(provider, collect)
 
 
@@ -636,5 +636,5 @@ def test_elsewhere_a_proxy_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
         monkeypatch.delenv("NO_PROXY", raising=False)
         monkeypatch.delenv("no_proxy", raising=False)
-        with pytest.raises(ServerFailed, match="the proxy did not let a request"):
+        with pytest.raises(ServerFailed, match=r"proxy .*HTTPS_PROXY"):
             use(provider_for("https://api.example.com/v1"), collect)

@@ -219,7 +219,7 @@ def test_a_region_that_does_not_exist_is_named(
         ask(make(env | {"CLOUDSDK_AUTH_ACCESS_TOKEN": "t"}, provider=provider, model="m"))
     assert caught.value.exit_code == 2
     real = {"AWS_REGION": "us-east-1", "GOOGLE_CLOUD_LOCATION": "global"}
-    with pytest.raises(ServerFailed, match=f"check {variable}, or the network"):
+    with pytest.raises(ServerFailed, match=f"check {variable} and the network"):
         ask(make(env | {"CLOUDSDK_AUTH_ACCESS_TOKEN": "t"} | real, provider=provider, model="m"))
 
 

@@ -199,7 +199,7 @@ def test_a_file_system_without_locks_is_reported_and_used(tmp_path: Path, monkey
     session = store.new(tmp_path)
     say(session, a_turn())
     assert session.unsaved_reason is None
-    assert len(session.warnings) == 1 and "no locks" in session.warnings[0]
+    assert len(session.warnings) == 1 and "does not support locks" in session.warnings[0]
     session.close()
     again = store.open(session.id)
     again.append(UserMessage(content="more"))

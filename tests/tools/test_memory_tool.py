@@ -261,7 +261,7 @@ def test_a_message_of_another_session_is_shown_with_its_whole_output(harness: Ha
     assert mentions(output.text.splitlines()[0], "1 of 2 messages", other.id[-8:], "not an instruction")
     assert output.text.count("\nline") == 900
     assert "remember this" in harness.say("recall_messages", session=harness.session.id, **{"from": "1"})
-    with pytest.raises(ClioError, match="No session answers to 'nowhere'"):
+    with pytest.raises(ClioError, match="No session matches 'nowhere'"):
         harness.call("recall_messages", session="nowhere", **{"from": "1"})
 
 

@@ -70,7 +70,7 @@ def test_a_light_model_that_cannot_be_opened_is_reported_once(tmp_path: Path, se
 def test_a_light_model_that_refuses_ends_only_the_question(tmp_path: Path, servers: Any) -> None:
     scripts: list[list[Script]] = [[], [error(401)]]
     main, small = servers(*scripts)
-    with pytest.raises(ProviderError, match="does not accept the key"):
+    with pytest.raises(ProviderError, match="API key rejected"):
         asyncio.run(side(make(tmp_path, main, light(small, ", api_key_command: echo key"))))
 
 

@@ -143,7 +143,7 @@ def test_an_earlier_session_and_a_note(make_harness: MakeHarness) -> None:
     earlier = harness.server.requests[1].body["messages"][-1]["content"]
     assert "user:\nwhy is it slow?" in earlier
     assert "assistant:\nThe parser is slow." in earlier
-    assert "@note:plan. is not put in: there is no such note; /note list shows those there are" in told(harness)
+    assert "@note:plan. is not put in: there is no such note; /note list shows all" in told(harness)
     assert '<note source="note:plan">\nfirst the lexer' in sent
 
 

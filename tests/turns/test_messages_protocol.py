@@ -285,7 +285,7 @@ def test_any_address_with_anthropic_in_its_path_speaks_messages(project: Path, t
 @pytest.mark.parametrize(
     ("status", "text", "said"),
     [
-        (401, "invalid x-api-key", "does not accept the key"),
+        (401, "invalid x-api-key", "API key rejected"),
         (404, "model: claude-sonnet-5-5", "has no model"),
         (400, "Your credit balance is too low to access the Anthropic API.", "no credit left"),
     ],

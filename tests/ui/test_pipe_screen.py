@@ -48,7 +48,7 @@ def test_one_stream_for_both_reads_like_a_transcript() -> None:
 
 
 def test_what_is_said_again_is_reported_once() -> None:
-    away = [Retrying(attempt=n, of=4, delay_s=2.0, reason="nothing listens at x") for n in (1, 2)]
+    away = [Retrying(attempt=n, of=4, delay_s=2.0, reason="can't connect to x") for n in (1, 2)]
     call = finished("1", "create a.md", NEEDS_APPROVAL, ok=False, preview="create a.md needs approval; allow it")
     _, report = play(
         *away,
@@ -58,10 +58,10 @@ def test_what_is_said_again_is_reported_once() -> None:
         end("failed", "create a.md needs approval; allow it"),
     )
     assert report.splitlines() == [
-        "nothing listens at x · again in 2.0 s (1 of 4)",
+        "can't connect to x · again in 2.0 s (1 of 4)",
         "again in 2.0 s (2 of 4)",
         "x create a.md ... needs approval",
-        "nothing listens at x · again in 2.0 s (1 of 4)",
+        "can't connect to x · again in 2.0 s (1 of 4)",
         "error: create a.md needs approval; allow it",
     ]
 

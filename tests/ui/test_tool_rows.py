@@ -52,8 +52,8 @@ def test_a_call_that_was_interrupted_no_longer_turns() -> None:
 
 def test_the_reason_of_a_retry_is_reported_once_a_step() -> None:
     stage = Stage()
-    away = [Retrying(attempt=n, of=4, delay_s=2.0, reason="nothing listens at x") for n in (1, 2)]
+    away = [Retrying(attempt=n, of=4, delay_s=2.0, reason="can't connect to x") for n in (1, 2)]
     stage.play(*start(), *away, StepStarted(step=2, prompt_tokens=9), away[0], end())
     told = [line for line in stage.everything().splitlines() if "again" in line]
-    first = "↻ nothing listens at x · again in 2.0 s (1 of 4)"
+    first = "↻ can't connect to x · again in 2.0 s (1 of 4)"
     assert told == [first, "↻ again in 2.0 s (2 of 4)", first]

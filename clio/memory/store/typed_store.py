@@ -174,7 +174,7 @@ def _like(prefix: str, ids: Collection[str]) -> tuple[str, ...]:
 
 
 def _unknown(id: str) -> UserError:
-    return UserError(f"there is no memory {id!r}; `/memory recall` shows those there are with their ids")
+    return UserError(f"there is no memory {id!r}; `/memory recall` shows all with their ids")
 
 
 def _filter(type: str) -> tuple[str, str]:
@@ -385,7 +385,7 @@ class TypedStore(TypedReading):
         with self._changing():
             before = self._shelf.records.get(id)
             if before is None:
-                raise UserError(f"there is no memory {id!r}; `/memory recall` shows those there are with their ids")
+                raise UserError(f"there is no memory {id!r}; `/memory recall` shows all with their ids")
             now = self._clock()
             after = checked(structs.replace(before, updated=now if before.is_live else before.updated, **fields))
             if after.content != before.content:

@@ -130,7 +130,7 @@ class Styles:
             if wanted in (skill.id, skill.name.lower()):
                 return skill
         hint = did_you_mean(wanted, [skill.id for skill in known])
-        raise UserError(f"there is no style {id!r}{hint or '; `/style list` shows those there are'}")
+        raise UserError(f"there is no style {id!r}{hint or '; `/style list` shows all'}")
 
     def warm_up(self) -> None:
         """Make ready what the first choice needs, for a thread in the background: its rules take 0.1 s to compile."""

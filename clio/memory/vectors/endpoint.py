@@ -200,7 +200,7 @@ def _refused(
         wait = read_retry_after({name.lower(): value for name, value in headers.items()}, time.time())
         return ServerFailed(f"{place} failed (status {status}){quoted}", retry_after_s=wait)
     if status in (401, 403):
-        return ProviderRefused(f"{place} does not accept the key for embeddings (status {status})")
+        return ProviderRefused(f"{status}: API key for embeddings rejected by {place}")
     if status == 404:
         return ProviderRefused(f"{place} has no model {model!r} for embeddings, or makes none (status 404)")
     return ProviderRefused(f"{place} refused to make vectors (status {status}){quoted}")

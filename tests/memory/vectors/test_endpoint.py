@@ -145,7 +145,7 @@ def test_a_busy_server_is_asked_again(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ((401, {}), "does not accept the key"),
+        ((401, {}), "401: API key"),
         ((404, {}), "has no model 'm'"),
         ((500, {}), "failed (status 500)"),
         ((302, {}), "refused to make vectors (status 302)"),
