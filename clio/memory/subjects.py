@@ -9,6 +9,7 @@ tell answers "unclear" or "different", so that both statements stay.
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -198,6 +199,7 @@ def topic_terms(text: str) -> frozenset[str]:
     return statement.topic | statement.topic_ids | statement.former
 
 
+@lru_cache(maxsize=4_096)
 def parse_statement(text: str) -> Statement:
     """Divide one statement into topic, predicate and value."""
     plain = _normalize(text)

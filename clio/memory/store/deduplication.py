@@ -123,6 +123,9 @@ def _sure(record: MemoryRecord, now: float) -> float:
 
 _PRECEDENCE: dict[Verdict, int] = {"same": 3, "successor": 2, "doubtful": 1, "other": 0}
 _MAX_BY_SUBJECT = 50
+_LEAST_SIMILARITY = 0.25
+"""Of texts about one subject, unless the later one announces a change: no labelled pair in which the later text
+supersedes without a word of change has less."""
 
 
 class Near(Struct, frozen=True, kw_only=True):
@@ -158,13 +161,15 @@ class Plan(Struct, frozen=True, kw_only=True):
 
 def nearest(shelf: Shelf, new: MemoryRecord) -> Near | None:
     """The other live memory of its type that the new one repeats, replaces, or may repeat; None where there is none."""
-    words = distinctive_words(new.content)
+    words, is_change = distinctive_words(new.content), announces_change(new.content)
     candidates = {old.id: old for old in (*shelf.alike(new.kind, new.content), *_by_subject(shelf, new))}
     found: list[Near] = []
     for old in candidates.values():
         if old.id == new.id:
             continue
         similarity = compute_jaccard(distinctive_words(old.content), words)
+        if words and similarity < _LEAST_SIMILARITY and not is_change:
+            continue
         verdict = judge(old.content, new.content)
         if verdict != "other":
             found.append(Near(record=old, verdict=verdict, similarity=similarity))
