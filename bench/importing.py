@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from clio.importing.intake import Importer, Ledger
+from clio.importing.intake import Importer, ImportLedger
 from clio.importing.places import SourceFile
 from clio.importing.reading import Agent
 from clio.security.redaction.redactor import Redactor
@@ -74,7 +74,7 @@ def measure(agent: Agent, folder: Path) -> None:
     redactor = Redactor()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with tempfile.TemporaryDirectory() as project:
-        ledger = Ledger(Path(project) / ".clio" / "cache")
+        ledger = ImportLedger(Path(project) / ".clio" / "cache")
         importer = Importer(
             Path(project) / ".clio" / "sessions", ledger, lambda text: redactor.redact(text).text, 12_000
         )

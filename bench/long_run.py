@@ -25,7 +25,7 @@ from clio.agent.user_interface import ComposedInterface, Event, StepFinished
 from clio.app import build_app
 from clio.config.layers import load_config
 from clio.config.options import Options
-from clio.entrypoints.oneshot import NoAnswer, NobodyThere
+from clio.entrypoints.oneshot import DecliningAsker, DenyingApprover
 from tests.support.chat_server import ChatServer, Reply, error, text, tool_calls
 
 
@@ -77,7 +77,7 @@ async def run(calls: int, window: int) -> None:
         env = {"CLIO_HOME": str(project / "home"), "OPENAI_API_KEY": "bench"}
         overrides = {"base_url": url, "model": "test-model", "max_steps": str(calls + 10), "approve": "all"}
         loaded = load_config(Options(cwd=project, overrides={**overrides, "context_window": str(window)}), env)
-        app = build_app(loaded, ComposedInterface(NobodyThere(), NoAnswer(), emit), env=env)
+        app = build_app(loaded, ComposedInterface(DenyingApprover(), DecliningAsker(), emit), env=env)
         began = time.perf_counter()
         finished = await app.run_turn("Read the files and write what is asked.")
         seconds = time.perf_counter() - began

@@ -24,7 +24,7 @@ from clio.agent.user_interface import ComposedInterface, Event, StepFinished, St
 from clio.app import App, build_app
 from clio.config.layers import load_config
 from clio.config.options import Options
-from clio.entrypoints.oneshot import NoAnswer, NobodyThere
+from clio.entrypoints.oneshot import DecliningAsker, DenyingApprover
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.support.chat_server import ChatServer, text, tool_calls
@@ -74,7 +74,7 @@ def make_app(project: Path, server: ChatServer, emit: object) -> App:
     overrides: dict[str, str | bool] = {"base_url": server.url, "model": "test-model", "context_window": WINDOW}
     overrides["max_steps"] = "1000"
     loaded = load_config(Options(cwd=project, overrides=overrides), env)
-    return build_app(loaded, ComposedInterface(NobodyThere(), NoAnswer(), emit), env=env)
+    return build_app(loaded, ComposedInterface(DenyingApprover(), DecliningAsker(), emit), env=env)
 
 
 async def floor_steps(server: ChatServer, bodies: Sequence[dict[str, object]]) -> list[float]:

@@ -86,7 +86,7 @@ class App:
         self._model_name = loaded.config.model or provider.model  # the name the user chose: an alias or a model
         self._has_chosen_model = False
         self._subagents = SubagentPool(runtime)
-        self.conversation = self._converse(runtime.session, provider, runtime.config)
+        self.conversation = self._start_conversation(runtime.session, provider, runtime.config)
 
     @property
     def session(self) -> Session:
@@ -111,10 +111,10 @@ class App:
         make: finds out what the text means if it is a command that is not built in.
         """
         if make is not None:
-            return await self._run_meaning(text, await make())
+            return await self._run_expanded_command(text, await make())
         return await self.conversation.run_turn(text)
 
-    async def _run_meaning(self, text: str, meaning: "ExpandedCommand") -> TurnFinished:
+    async def _run_expanded_command(self, text: str, meaning: "ExpandedCommand") -> TurnFinished:
         """Run a turn with the text of a custom command, and with the model and tools it requests."""
         from clio.commands.command import describe_expansion, make_command_fragment
 
@@ -136,17 +136,17 @@ class App:
             runtime.tool_limit.end()
             if switches:
                 config, provider, self._model_name, self._has_chosen_model = before
-                self._switch(provider, config)
+                self._set_provider(provider, config)
                 runtime.providers.resume(config, server_alias)
                 self.session.set_model(*stored)
 
     @property
     def added(self) -> "AddedCommands":
         """The commands that are not built in: from files and from MCP servers."""
-        return self._added
+        return self._added_commands
 
     @cached_property
-    def _added(self) -> "AddedCommands":
+    def _added_commands(self) -> "AddedCommands":
         from clio.commands.custom_commands import AddedCommands, CustomCommands
         from clio.commands.mcp_commands import PromptCommands
 
@@ -174,18 +174,18 @@ class App:
 
     def open_session(self, session_id: str) -> Session:
         """Continue a stored session and close the current one. Raises SessionNotFound or SessionLocked."""
-        return self.go_on(self.store.open(session_id, persist=not self.config.incognito))
+        return self.continue_session(self.store.open(session_id, persist=not self.config.incognito))
 
     def new_session(self, name: str | None = None) -> Session:
         """Begin a new session with the current model and effort, and close the current session."""
-        return self.go_on(self.runtime.new_session(name))
+        return self.continue_session(self.runtime.new_session(name))
 
-    def go_on(self, session: Session) -> Session:
+    def continue_session(self, session: Session) -> Session:
         """Continue an already opened session of this project's store, and close the current one."""
         runtime = self.runtime
         self.conversation.leave()
         runtime.begin_session(session)
-        self.conversation = self._converse(session, self.provider, self.config)
+        self.conversation = self._start_conversation(session, self.provider, self.config)
         if not session.messages and self._has_chosen_model:
             session.set_model(self._model_name, runtime.providers.server_alias)
         model = session.model
@@ -206,17 +206,17 @@ class App:
             server_alias: use the server of this alias instead.
         """
         config, provider = self.runtime.providers.switch(model, at_start=at_start, server_alias=server_alias)
-        self._switch(provider, config)
+        self._set_provider(provider, config)
         self._model_name = model
         self._has_chosen_model = True
         self.session.set_model(model, self.runtime.providers.server_alias)
 
-    def _switch(self, provider: Provider, config: Config) -> None:
+    def _set_provider(self, provider: Provider, config: Config) -> None:
         """Continue the current session in a new conversation."""
         self.conversation.leave()
-        self.conversation = self._converse(self.session, provider, config, self.conversation.read_log)
+        self.conversation = self._start_conversation(self.session, provider, config, self.conversation.read_log)
 
-    def _converse(
+    def _start_conversation(
         self, session: Session, provider: Provider, config: Config, read_log: ReadLog | None = None
     ) -> Conversation:
         return Conversation(self.runtime, session, provider, config, read_log=read_log, subagents=self._subagents)
@@ -234,7 +234,7 @@ class App:
     async def reload_servers(self) -> None:
         """Restart the MCP servers; the next request offers the tools they have then."""
         await self.runtime.servers.reload()
-        self._switch(self.provider, self.config)
+        self._set_provider(self.provider, self.config)
 
     async def close(self) -> None:
         """Stop background commands, and close the session and all connections."""

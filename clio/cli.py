@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
         elif arguments[:1] == ["__complete"]:
             from clio.entrypoints.completions import listing
 
-            code = listing.run(arguments[1:], os.environ)
+            code = listing.list_completions(arguments[1:], os.environ)
         else:
             try:
                 code = _run(arguments)
@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        _drop_output()
+        _discard_output()
         return PIPE_CLOSED
     except Exception as error:  # outermost boundary: otherwise the user would see Python's traceback
         return report_error(error, arguments)
@@ -82,7 +82,7 @@ def _run(argv: list[str]) -> int:
     arguments = command_line.parse_arguments(argv)
     serves = tuple(arguments.words) == ("mcp",) and not arguments.help
     if arguments.words and find_subcommand(arguments.words[0]) and not serves:
-        return _subcommand(arguments)
+        return _run_subcommand(arguments)
     if arguments.help and list(arguments.words) == ["acp"]:
         from clio.entrypoints.acp.server import HELP
 
@@ -100,11 +100,11 @@ def _run(argv: list[str]) -> int:
         commands = {"acp": _acp, "completions": _completions, "doctor": _doctor, "init": _init, "mcp": _mcp}
         return commands.get(arguments.words[0], _config_command)(arguments)
     if arguments.prompt is not None or arguments.input is not None or not _is_terminal(sys.stdin):
-        return _one_shot(arguments)
-    return _repl(arguments)
+        return _run_one_shot(arguments)
+    return _run_repl(arguments)
 
 
-def _repl(arguments: "Arguments") -> int:
+def _run_repl(arguments: "Arguments") -> int:
     from clio.entrypoints import first_paint
 
     options = _options(arguments) if arguments.worktree is not None else None
@@ -119,14 +119,14 @@ def _repl(arguments: "Arguments") -> int:
         from clio.entrypoints import last_words
         from clio.entrypoints.repl import repl
 
-        with last_words.guarded(sys.argv[1:]):
-            return repl.run(options, loaded)
+        with last_words.report_errors_redacted(sys.argv[1:]):
+            return repl.run_repl(options, loaded)
     except BaseException:
         first_paint.restore_terminal()  # the error message then begins on a line of its own
         raise
 
 
-def _one_shot(arguments: "Arguments") -> int:
+def _run_one_shot(arguments: "Arguments") -> int:
     from clio.config.layers import load_config
     from clio.config.options import with_prompt
     from clio.config.trust import is_trust_note_due, should_ask_for_trust
@@ -143,11 +143,11 @@ def _one_shot(arguments: "Arguments") -> int:
             print(f"clio: {escape_controls(sentence)}", file=sys.stderr)
     working_tree(loaded.project).look_ahead()  # git runs in the background while everything else is imported
     talks = options.input == "stream-json"  # the input is not one prompt but many lines
-    options = with_prompt(options, arguments.prompt or "" if talks else whole_prompt(arguments.prompt or ""))
+    options = with_prompt(options, arguments.prompt or "" if talks else read_whole_prompt(arguments.prompt or ""))
     from clio.entrypoints import last_words, oneshot
 
-    with last_words.guarded(sys.argv[1:]):
-        return oneshot.run(options, loaded)
+    with last_words.report_errors_redacted(sys.argv[1:]):
+        return oneshot.run_oneshot(options, loaded)
 
 
 def _options(arguments: "Arguments") -> "Options":
@@ -162,11 +162,11 @@ def _options(arguments: "Arguments") -> "Options":
     return enter(options, arguments.worktree)
 
 
-def _subcommand(arguments: "Arguments") -> int:
+def _run_subcommand(arguments: "Arguments") -> int:
     from clio.entrypoints import subcommand
 
     if arguments.help:
-        print(subcommand.help_text(arguments.words[0]), end="")
+        print(subcommand.format_help(arguments.words[0]), end="")
         return 0
     from clio.config.layers import load_config
     from clio.config.options import make_options
@@ -176,17 +176,17 @@ def _subcommand(arguments: "Arguments") -> int:
     if arguments.words[0] == "gc":
         from clio.entrypoints import disk_usage
 
-        return disk_usage.run(loaded, arguments.words[1:], json=arguments.json)
+        return disk_usage.run_gc(loaded, arguments.words[1:], json=arguments.json)
     if arguments.words[0] == "import":
         from clio.entrypoints import importing
 
-        return importing.run(loaded, arguments.words[1:], json=arguments.json)
+        return importing.run_import(loaded, arguments.words[1:], json=arguments.json)
     shows_memory = arguments.words[0] in ("memory", "note", "notes", "recall")
     if loaded.has_foreign_memory and shows_memory and (arguments.json or loaded.memory_doubt):
         from clio.config.show import foreign_memory_note
 
         print(f"clio: {foreign_memory_note(loaded)}", file=sys.stderr)
-    return subcommand.run(options, loaded, arguments.words, json=arguments.json)
+    return subcommand.run_subcommand(options, loaded, arguments.words, json=arguments.json)
 
 
 def _config_command(arguments: "Arguments") -> int:
@@ -224,7 +224,7 @@ def _doctor(arguments: "Arguments") -> int:
     from clio.config.options import make_options
     from clio.entrypoints.doctor import report
 
-    return report.run(
+    return report.run_doctor(
         make_options(arguments),
         os.environ,
         fetch=arguments.fetch_encodings,
@@ -234,9 +234,9 @@ def _doctor(arguments: "Arguments") -> int:
 
 
 def _completions(arguments: "Arguments") -> int:
-    from clio.entrypoints.completions.scripts import script
+    from clio.entrypoints.completions.scripts import make_completion_script
 
-    print(script(arguments.words[1]), end="")
+    print(make_completion_script(arguments.words[1]), end="")
     return 0
 
 
@@ -246,7 +246,7 @@ def _init(arguments: "Arguments") -> int:
     from clio.entrypoints import project_setup
 
     loaded = load_config(make_options(arguments), os.environ)
-    return project_setup.run(loaded, os.environ, yes=arguments.yes, dry_run=arguments.dry_run)
+    return project_setup.run_init(loaded, os.environ, yes=arguments.yes, dry_run=arguments.dry_run)
 
 
 def _mcp(arguments: "Arguments") -> int:
@@ -254,8 +254,10 @@ def _mcp(arguments: "Arguments") -> int:
     from clio.config.options import make_options
     from clio.entrypoints import last_words, mcp_server
 
-    with last_words.guarded(sys.argv[1:]):
-        return mcp_server.run(load_config(make_options(arguments), os.environ), read_only=arguments.read_only)
+    with last_words.report_errors_redacted(sys.argv[1:]):
+        return mcp_server.run_mcp_server(
+            load_config(make_options(arguments), os.environ), read_only=arguments.read_only
+        )
 
 
 def _acp(arguments: "Arguments") -> int:
@@ -263,11 +265,11 @@ def _acp(arguments: "Arguments") -> int:
     from clio.entrypoints import last_words
     from clio.entrypoints.acp import server as acp_server
 
-    with last_words.guarded(sys.argv[1:]):
-        return acp_server.run(make_options(arguments))
+    with last_words.report_errors_redacted(sys.argv[1:]):
+        return acp_server.run_acp_server(make_options(arguments))
 
 
-def whole_prompt(text: str) -> str:
+def read_whole_prompt(text: str) -> str:
     """Return the prompt of a one-shot run: the flag's text, then an empty line, then the piped text.
 
     Raises UsageError if both are blank, or if the pipe holds more than MAX_PIPED_BYTES.
@@ -276,14 +278,14 @@ def whole_prompt(text: str) -> str:
     from clio.errors import UsageError
 
     given = "" if text == "-" else decode_argument(text)
-    piped = _piped_text()
+    piped = _read_piped_text()
     prompt = "\n\n".join(part for part in (given, piped) if part.strip())
     if not prompt:
         raise UsageError("the prompt is empty; write it after -p, pipe text in, or run clio in a terminal")
     return prompt
 
 
-def _piped_text() -> str:
+def _read_piped_text() -> str:
     from clio.errors import UsageError
 
     if sys.stdin is None or _is_terminal(sys.stdin):
@@ -319,12 +321,12 @@ def _print_damage_notes() -> None:
 
 def report_error(error: BaseException, argv: list[str]) -> int:
     """Print in one sentence on standard error why the program ended; return the exit code."""
-    from clio.entrypoints.last_words import cleaner
+    from clio.entrypoints.last_words import make_redactor
     from clio.errors import ClioError, SessionNotFound
     from clio.storage.locks import NO_SPACE_ERRNOS, format_os_error
 
-    clean = cleaner(argv)  # redact secrets: an error may quote a file, a server or a setting
-    while len(members := _members(error)) == 1:
+    clean = make_redactor(argv)  # redact secrets: an error may quote a file, a server or a setting
+    while len(members := _list_error_members(error)) == 1:
         error = members[0]
     debug = "--debug" in argv or os.environ.get("CLIO_DEBUG", "").strip().lower() in ("1", "true", "yes", "on")
     if debug:
@@ -332,9 +334,9 @@ def report_error(error: BaseException, argv: list[str]) -> int:
 
         print(clean("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     if isinstance(error, SessionNotFound):  # the store's message already names the command that lists sessions
-        from clio.entrypoints.subcommand import in_cli_words
+        from clio.entrypoints.subcommand import replace_slash_commands
 
-        print(f"clio: {clean(in_cli_words(str(error)))}", file=sys.stderr)
+        print(f"clio: {clean(replace_slash_commands(str(error)))}", file=sys.stderr)
         return error.exit_code
     if isinstance(error, ClioError):
         print(f"clio: {clean(str(error))}", file=sys.stderr)
@@ -348,7 +350,7 @@ def report_error(error: BaseException, argv: list[str]) -> int:
     return FAILED
 
 
-def _members(error: BaseException) -> "tuple[BaseException, ...]":
+def _list_error_members(error: BaseException) -> "tuple[BaseException, ...]":
     """Return the errors of a task group; an empty tuple for any other error."""
     return getattr(error, "exceptions", ())
 
@@ -357,6 +359,6 @@ def _is_terminal(stream: "TextIO | None") -> bool:
     return stream is not None and not stream.closed and stream.isatty()
 
 
-def _drop_output() -> None:
+def _discard_output() -> None:
     """Discard buffered output whose reader has closed the pipe: flushing it at exit would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

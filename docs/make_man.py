@@ -7,8 +7,8 @@ from clio.agent.user_interface import EXIT_CODES
 from clio.commands.command import list_forms
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
 from clio.config.schema import ENVIRONMENT_VARIABLES
-from clio.entrypoints.completions.scripts import door_command
-from clio.entrypoints.report import MISFIT
+from clio.entrypoints.completions.scripts import get_subcommand
+from clio.entrypoints.report import SCHEMA_MISFIT
 
 _HEAD = """\
 .\\" Made by docs/make_reference.py; change the tables in clio/config/command_line.py and its like instead.
@@ -57,7 +57,7 @@ _CODES: Mapping[int, str] = {
     4: "an approval was needed and nobody could give it",
     5: "--max-cost was reached",
     6: "a hook did not let the prompt pass",
-    MISFIT: "the answer does not fit the schema of --json-schema",
+    SCHEMA_MISFIT: "the answer does not fit the schema of --json-schema",
     130: "interrupted",
 }
 
@@ -73,7 +73,7 @@ def man_page() -> str:
         parts += [_item(flag.usage, flag.summary) for flag in FLAGS if flag.group == group]
     for door in SUBCOMMANDS:
         parts.append(f'.SH "{door.name.upper()}"')
-        parts += [_item(form, summary) for form, summary in list_forms(door_command(door.name), f"clio {door.name}")]
+        parts += [_item(form, summary) for form, summary in list_forms(get_subcommand(door.name), f"clio {door.name}")]
     parts += [".SH ENVIRONMENT", *(_item(name, what) for name, what in _variables())]
     parts += [".SH FILES", *(_item(name, what) for name, what in _FILES)]
     parts += [".SH EXIT STATUS", *(_item(str(code), what) for code, what in _codes())]
@@ -94,7 +94,7 @@ def _variables() -> Iterator[tuple[str, str]]:
 
 def _codes() -> Iterator[tuple[int, str]]:
     """Every exit code. Raises KeyError for one that nobody put into words here."""
-    return ((code, _CODES[code]) for code in sorted({*EXIT_CODES.values(), MISFIT}))
+    return ((code, _CODES[code]) for code in sorted({*EXIT_CODES.values(), SCHEMA_MISFIT}))
 
 
 def _item(term: str, what: str) -> str:

@@ -43,12 +43,12 @@ from clio.config.schema import (  # noqa: E402
     describe_limits,
 )
 from clio.config.trust import format_value  # noqa: E402
-from clio.entrypoints.completions.scripts import script  # noqa: E402
+from clio.entrypoints.completions.scripts import make_completion_script  # noqa: E402
 from clio.entrypoints.report import (  # noqa: E402
-    MISFIT,
+    SCHEMA_MISFIT,
     StreamEvent,
 )
-from clio.entrypoints.stream_json import Said  # noqa: E402
+from clio.entrypoints.stream_json import StreamInput  # noqa: E402
 from clio.providers.http_provider import HttpProvider  # noqa: E402
 from clio.providers.limits import takes_images  # noqa: E402
 from clio.providers.model_facts import read_request_facts  # noqa: E402
@@ -173,13 +173,13 @@ def events() -> str:
 
 def said() -> str:
     """Every line of `--input stream-json` with its fields."""
-    return _tagged(Said)
+    return _tagged(StreamInput)
 
 
 def statuses() -> str:
     """How a turn can end, and the exit code of a run that ends so."""
     rows = [(f"`{status}`", str(code)) for status, code in EXIT_CODES.items()]
-    return table(("status", "exit code"), [*rows, ("`misfit`", str(MISFIT))])
+    return table(("status", "exit code"), [*rows, ("`misfit`", str(SCHEMA_MISFIT))])
 
 
 def event_schema() -> str:
@@ -212,9 +212,9 @@ def meanings() -> str:
 FILES: dict[str, Callable[[], str]] = {
     "docs/formats/events.schema.json": event_schema,
     "share/man/man1/clio.1": man_page,
-    "share/bash-completion/completions/clio": lambda: script("bash"),
-    "share/zsh/site-functions/_clio": lambda: script("zsh"),
-    "share/fish/vendor_completions.d/clio.fish": lambda: script("fish"),
+    "share/bash-completion/completions/clio": lambda: make_completion_script("bash"),
+    "share/zsh/site-functions/_clio": lambda: make_completion_script("zsh"),
+    "share/fish/vendor_completions.d/clio.fish": lambda: make_completion_script("fish"),
 }
 """Files that are made whole; those in share/ are installed beside the program."""
 

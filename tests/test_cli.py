@@ -176,7 +176,7 @@ def test_a_locale_without_unicode_is_no_reason_to_fail(tmp_path: Path) -> None:
 
 def whole_prompt(text: str, stdin: bytes) -> str:
     """What a one-shot turn would be asked, read by a real process."""
-    code = "import sys; from clio.cli import whole_prompt; print(ascii(whole_prompt(sys.argv[1])))"
+    code = "import sys; from clio.cli import read_whole_prompt; print(ascii(read_whole_prompt(sys.argv[1])))"
     done = subprocess.run(
         [sys.executable, "-c", code, text], input=stdin, capture_output=True, cwd=ROOT, timeout=60, check=True
     )
@@ -210,7 +210,7 @@ def test_a_terminal_is_never_read() -> None:
 
     leader, follower = pty.openpty()
     try:
-        code = "from clio.cli import whole_prompt; print(whole_prompt('hi'))"
+        code = "from clio.cli import read_whole_prompt; print(read_whole_prompt('hi'))"
         done = subprocess.run(
             [sys.executable, "-c", code],
             stdin=follower,
@@ -228,7 +228,7 @@ def test_a_terminal_is_never_read() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="descriptors of POSIX")
 def test_a_closed_standard_input_is_empty() -> None:
-    code = "import sys; from clio.cli import whole_prompt; print(whole_prompt('hi'))"
+    code = "import sys; from clio.cli import read_whole_prompt; print(read_whole_prompt('hi'))"
     done = subprocess.run(
         ["sh", "-c", 'exec "$0" -c "$1" <&-', sys.executable, code],
         capture_output=True,
@@ -252,14 +252,14 @@ def test_an_open_pipe_with_nothing_in_it_is_explained(
         monkeypatch.setattr(
             cli.sys.stderr, "write", lambda text: (os.close(writer) if "\n" in text else None, real(text))[1]
         )
-        assert cli.whole_prompt("hi") == "hi"
+        assert cli.read_whole_prompt("hi") == "hi"
     assert "waiting for standard input to end" in capsys.readouterr().err
 
 
 def entrypoint(monkeypatch: pytest.MonkeyPatch, run: Callable[..., int]) -> None:
     """A one-shot run that ends in a way of the test's choosing."""
     module = ModuleType("clio.entrypoints.oneshot")
-    module.run = run  # type: ignore[attr-defined]
+    module.run_oneshot = run  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "clio.entrypoints.oneshot", module)
     monkeypatch.setattr("clio.entrypoints.oneshot", module, raising=False)
     monkeypatch.setattr(sys, "stdin", None)

@@ -18,7 +18,7 @@ from clio.config.options import Options
 from clio.context.encodings import Encoding, is_intact
 from clio.entrypoints.doctor import checks
 from clio.entrypoints.doctor.checks import fetch_encoding
-from clio.entrypoints.doctor.report import collect_findings, run
+from clio.entrypoints.doctor.report import collect_findings, run_doctor
 from clio.errors import ServerFailed, UsageError
 from tests.support.chat_server import ChatServer
 
@@ -148,7 +148,7 @@ def test_what_must_be_done(
 ) -> None:
     (tmp_path / ".clio").mkdir()
     (tmp_path / ".clio" / "config.yaml").write_text("max_steps: many\n", encoding="utf-8")
-    assert run(Options(cwd=project), env, fetch=False) == 1
+    assert run_doctor(Options(cwd=project), env, fetch=False) == 1
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line.startswith("fix")] == [
         line for line in lines if "~/.clio/config.yaml" in line
@@ -248,7 +248,7 @@ def test_offline_is_one_sentence_and_exit_1(
 ) -> None:  # fmt: skip
     gone = Encoding(name="o200k_base", url="http://127.0.0.1:9/o200k_base.tiktoken", sha256="0")
     monkeypatch.setattr(checks, "O200K", gone)
-    assert run(Options(cwd=project, overrides={"provider": "offline"}), env, fetch=True) == 1
+    assert run_doctor(Options(cwd=project, overrides={"provider": "offline"}), env, fetch=True) == 1
     wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("fix")]
     assert wrong == [
         "fix   encodings: o200k_base could not be fetched from http://127.0.0.1:9/o200k_base.tiktoken: Connection "

@@ -16,9 +16,9 @@ import pytest
 
 from clio.config.options import Options
 from clio.entrypoints.doctor import checks, finding, report
-from clio.entrypoints.doctor.finding import Finding, Ground
+from clio.entrypoints.doctor.finding import DoctorContext, Finding
 from clio.entrypoints.doctor.report import collect_findings
-from clio.entrypoints.project_setup import example
+from clio.entrypoints.project_setup import read_example
 from clio.memory.transcripts.index import FILE, RecallIndex
 from clio.memory.transcripts.session_sync import SessionFolder
 from clio.memory.transcripts.transcript_records import SessionDoc
@@ -278,7 +278,7 @@ def test_what_holds_commands_in_part_is_reported(
 @pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
 def test_no_example_is_taken_for_a_file_with_a_key(project: Path, env: dict[str, str]) -> None:
     for name in ("config.yaml", "mcp.yaml"):
-        (project / ".clio" / name).write_bytes(example(name))
+        (project / ".clio" / name).write_bytes(read_example(name))
     assert lines(look(project, env), "keys") == [("ok", "keys: no file of clio's holds one")]
 
 
@@ -363,10 +363,10 @@ def test_a_configuration_that_hangs_is_the_only_line(
 
 
 def test_a_bug_in_a_check_is_no_finding(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(_: Ground) -> list[Finding]:
+    def wrong(_: DoctorContext) -> list[Finding]:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(report, "FIRST", (finding.Named(about="wrong", check=wrong),))
+    monkeypatch.setattr(report, "FIRST", (finding.NamedCheck(about="wrong", check=wrong),))
     with pytest.raises(ZeroDivisionError):
         look(project, env)
 

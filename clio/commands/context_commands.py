@@ -20,7 +20,7 @@ from clio.commands.command import (
     quote_code,
 )
 from clio.errors import ClioError
-from clio.export.document import named_call
+from clio.export.document import format_named_call
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
@@ -84,7 +84,7 @@ def list_last_calls(messages: Sequence[Message]) -> list[DoneCall]:
     turn = _last_turn(messages)
     asked = {call.id: call for message in turn if isinstance(message, AssistantMessage) for call in message.tool_calls}
     results = [message for message in turn if isinstance(message, ToolMessage)]
-    titles = {call_id: named_call(call) for call_id, call in asked.items()}
+    titles = {call_id: format_named_call(call) for call_id, call in asked.items()}
     return [DoneCall(number, titles.get(one.tool_call_id, one.name), one) for number, one in enumerate(results, 1)]
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Report
 
 
-async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) -> tuple[CommandResult, str]:
+async def run_until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) -> tuple[CommandResult, str]:
     """Run the work in the REPL until it is done or Esc or Ctrl-C stops it; return its result and the text typed.
 
     draws: whether the terminal can redraw a line. aloud: see `bar`. Cancelling the caller stops the work, too.
@@ -31,7 +31,7 @@ async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) 
 
     stopped = threading.Event()
     try:
-        with bar(step.label, sys.stdout if draws or aloud else None, "esc stops", aloud=aloud) as drawn:
+        with show_progress(step.label, sys.stdout if draws or aloud else None, "esc stops", aloud=aloud) as drawn:
 
             def stop() -> None:
                 stopped.set()
@@ -46,11 +46,11 @@ async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) 
     return result, watch.pop_text().rstrip("\n")
 
 
-def until_interrupted(step: LongWork, *, aloud: bool = False) -> CommandResult:
+def run_until_interrupted(step: LongWork, *, aloud: bool = False) -> CommandResult:
     """Run the work on the command line until it is done or Ctrl-C stops it; return its result."""
     stopped = threading.Event()
 
-    with bar(step.label, sys.stderr, "ctrl-c stops", aloud=aloud) as drawn:
+    with show_progress(step.label, sys.stderr, "ctrl-c stops", aloud=aloud) as drawn:
 
         def stop(number: int, frame: object) -> None:
             stopped.set()
@@ -67,7 +67,7 @@ def until_interrupted(step: LongWork, *, aloud: bool = False) -> CommandResult:
             signal.signal(signal.SIGINT, before)
 
 
-class Bar(Protocol):
+class ProgressBar(Protocol):
     """Shows the progress of long work."""
 
     def at(self, done: int, total: int) -> None:
@@ -88,9 +88,9 @@ class _NoBar:
 
 
 @contextmanager
-def bar(
+def show_progress(
     label: str, stream: TextIO | None, hint: str, after_s: float | None = None, *, aloud: bool = False
-) -> Generator[Bar]:
+) -> Generator[ProgressBar]:
     """Draw a progress line once the work has taken `after_s`, and erase it at the end; draws nothing without a
     terminal.
 
@@ -122,7 +122,7 @@ def bar(
 LABEL = "consolidating memory"
 
 
-def work_of(shell: Shell, step: ConsolidateNow | LongWork) -> LongWork:
+def make_long_work(shell: Shell, step: ConsolidateNow | LongWork) -> LongWork:
     """Return the work of a follow-up; a requested consolidation becomes `LongWork`."""
     if isinstance(step, LongWork):
         return step
@@ -156,7 +156,7 @@ EXIT_QUIET_S = 0.3
 """Seconds after which a consolidation at exit shows its progress."""
 
 
-class Idle:
+class IdleConsolidation:
     """Consolidates memory in a thread once no key was pressed for a while at the prompt, until the next key.
 
     It uses one timer; keys are only observed, not read.
@@ -188,7 +188,7 @@ class Idle:
         self._untold = ""
 
     @contextmanager
-    def waiting(self) -> Generator[None]:
+    def watch_idle_time(self) -> Generator[None]:
         """Active while a line is read; the consolidation stops when the line is entered."""
         self._arm()
         try:
@@ -210,7 +210,7 @@ class Idle:
             self._timer.cancel()
             self._timer = None
 
-    def key(self) -> None:
+    def note_key(self) -> None:
         """A key was pressed: stop the consolidation and restart the timer."""
         self._stop.set()
         self._last_key = asyncio.get_running_loop().time()
@@ -265,9 +265,9 @@ class Idle:
             self._untold = line
 
 
-def make_idle(
+def make_idle_consolidation(
     config: Config, app_of: "Callable[[], App | None]", tell: Callable[[str], Awaitable[None]], *, live: bool
-) -> Idle:
+) -> IdleConsolidation:
     """The REPL's own. app_of: returns None until the app is loaded. live: whether there is an interactive terminal."""
 
     def is_busy() -> bool:
@@ -279,7 +279,7 @@ def make_idle(
         return app.learner.consolidate("idle", stop) if app else None
 
     sleeps = live and config.sleep and not config.incognito
-    return Idle(config.sleep_idle_s if sleeps else None, is_busy=is_busy, night=night, tell=tell)
+    return IdleConsolidation(config.sleep_idle_s if sleeps else None, is_busy=is_busy, night=night, tell=tell)
 
 
 async def consolidate_at_exit(app: "App") -> str:
@@ -288,7 +288,9 @@ async def consolidate_at_exit(app: "App") -> str:
         return ""
     ended = threading.Event()
     try:
-        with bar("consolidating memory", sys.stdout, "", EXIT_QUIET_S, aloud=app.config.screen_reader) as drawn:
+        with show_progress(
+            "consolidating memory", sys.stdout, "", EXIT_QUIET_S, aloud=app.config.screen_reader
+        ) as drawn:
             report = await asyncio.to_thread(app.learner.consolidate, "exit", ended.is_set, EXIT_BUDGET_S, drawn.at)
     finally:
         ended.set()  # cancelled: the thread must not keep the process

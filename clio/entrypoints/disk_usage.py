@@ -15,7 +15,7 @@ from clio.commands.command import CommandResult, Table
 from clio.commands.subcommands import GcRequest, parse_gc
 from clio.config.loaded import LoadedConfig
 from clio.config.paths import FOLDER_NAME, display_path, user_home
-from clio.entrypoints.subcommand import ask, print_json, print_result, without_marks
+from clio.entrypoints.subcommand import ask_on_terminal, print_json, print_result, remove_code_marks
 from clio.errors import ClioError, UserError
 from clio.sessions.state import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
 from clio.sessions.store import SessionStore
@@ -33,7 +33,7 @@ _HANDLE_CHARS = 16
 _HANDLE = re.compile(rb"[0-9a-f]{16,}")
 
 
-class Waste(Struct, frozen=True, kw_only=True):
+class RemovableFile(Struct, frozen=True, kw_only=True):
     """Something that may be deleted. free: deletes it; raises OSError or ClioError if it is needed after all."""
 
     path: Path
@@ -41,22 +41,22 @@ class Waste(Struct, frozen=True, kw_only=True):
     free: Callable[[], object]
 
 
-class Heap(Struct, kw_only=True):
+class DiskUsage(Struct, kw_only=True):
     """The files of one kind in one directory. waste: those that may be deleted."""
 
-    what: str
-    where: Path
+    kind: str
+    folder: Path
     bytes: int = 0
     files: int = 0
-    waste: list[Waste] = field(default_factory=list[Waste])
+    removable: list[RemovableFile] = field(default_factory=list[RemovableFile])
 
     @property
-    def wasted(self) -> int:
+    def removable_bytes(self) -> int:
         """Bytes that may be deleted."""
-        return sum(one.bytes for one in self.waste)
+        return sum(one.bytes for one in self.removable)
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class CleanupLimits(Struct, frozen=True, kw_only=True):
     """What may be deleted, by settings and flags. sessions_s: None keeps all sessions."""
 
     checkpoint_bytes: int
@@ -77,20 +77,20 @@ class _Named:
         return handle in self._handles or handle in self._text
 
 
-def heaps_of(folder: Path, limits: Limits, now: float) -> list[Heap]:
+def measure_folder(folder: Path, limits: CleanupLimits, now: float) -> list[DiskUsage]:
     """List the files in one `.clio` directory by kind, largest first. Changes nothing; links are not followed."""
-    found: dict[str, Heap] = {}
+    found: dict[str, DiskUsage] = {}
     referenced: dict[str, _Named | None] = {}
     for path, status in _files(folder):
         inside = path.relative_to(folder)
         what = _kind(inside)
-        heap = found.setdefault(what, Heap(what=what, where=folder))
+        heap = found.setdefault(what, DiskUsage(kind=what, folder=folder))
         heap.bytes += status.st_size
         heap.files += 1
         age = now - status.st_mtime
-        if _is_waste(what, path, folder, age, limits, referenced):
+        if _is_removable(what, path, folder, age, limits, referenced):
             free = _unlock(path) if what == "locks" else path.unlink
-            heap.waste.append(Waste(path=path, bytes=status.st_size, free=free))
+            heap.removable.append(RemovableFile(path=path, bytes=status.st_size, free=free))
     if limits.sessions_s is not None:
         _old_sessions(folder, found, now - limits.sessions_s)
     store = folder / "checkpoints"
@@ -98,7 +98,7 @@ def heaps_of(folder: Path, limits: Limits, now: float) -> list[Heap]:
         most, oldest = limits.checkpoint_bytes, limits.checkpoint_age_s
         if beyond := count_excess_bytes(store, max_bytes=most, max_age_s=oldest, now=now):
             free = lambda: make_room(store, max_bytes=most, max_age_s=oldest, now=time.time())  # noqa: E731
-            found["copies of files for /undo"].waste.append(Waste(path=store, bytes=beyond, free=free))
+            found["copies of files for /undo"].removable.append(RemovableFile(path=store, bytes=beyond, free=free))
     return sorted(found.values(), key=lambda heap: -heap.bytes)
 
 
@@ -126,8 +126,8 @@ def _kind(inside: Path) -> str:
     return "caches" if first == "cache" else "memory and settings"
 
 
-def _is_waste(
-    what: str, path: Path, folder: Path, age_s: float, limits: Limits, referenced: dict[str, _Named | None]
+def _is_removable(
+    what: str, path: Path, folder: Path, age_s: float, limits: CleanupLimits, referenced: dict[str, _Named | None]
 ) -> bool:
     if age_s < YOUNG_S:
         return False
@@ -183,7 +183,7 @@ def _unlock(path: Path) -> Callable[[], None]:
     return free
 
 
-def _old_sessions(folder: Path, found: dict[str, Heap], before: float) -> None:
+def _old_sessions(folder: Path, found: dict[str, DiskUsage], before: float) -> None:
     store = SessionStore(folder / "sessions")
     for info in store.list():
         files = SessionFiles(store.folder, info.id)
@@ -191,8 +191,8 @@ def _old_sessions(folder: Path, found: dict[str, Heap], before: float) -> None:
             continue
         size = sum(path.lstat().st_size for path in store.folder.glob(f"{info.id}.*"))
         size += sum(status.st_size for _, status in _files(files.attachments))
-        heap = found.setdefault("sessions", Heap(what="sessions", where=folder))
-        heap.waste.append(Waste(path=files.snapshot, bytes=size, free=_deleter(store, info.id)))
+        heap = found.setdefault("sessions", DiskUsage(kind="sessions", folder=folder))
+        heap.removable.append(RemovableFile(path=files.snapshot, bytes=size, free=_deleter(store, info.id)))
 
 
 def _deleter(store: SessionStore, id: str) -> Callable[[], None]:
@@ -206,7 +206,7 @@ def _deleter(store: SessionStore, id: str) -> Callable[[], None]:
 _DAY_S = 86_400.0
 
 
-def run(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
+def run_gc(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
     """Run `clio gc` with its arguments. Returns 0.
 
     json: print one JSON document, and never ask. Raises UserError for invalid arguments, ClioError if it failed.
@@ -214,19 +214,19 @@ def run(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
     wanted = parse_gc(join_arguments(words))
     if loaded.config.incognito and wanted.yes:
         raise UserError("an incognito clio changes nothing on disk, so it frees nothing; leave out --incognito")
-    heaps = look(loaded, wanted)
-    waste = sum(heap.wasted for heap in heaps)
+    heaps = measure_disk_usage(loaded, wanted)
+    waste = sum(heap.removable_bytes for heap in heaps)
     frees = wanted.yes
     if not json:
         print_result(CommandResult(table=_table(heaps, loaded)), "")
         if waste and not frees and not loaded.config.incognito:
-            answer = ask(f"\nFree {format_bytes(waste)}? [y/N] ")
+            answer = ask_on_terminal(f"\nFree {format_bytes(waste)}? [y/N] ")
             frees = (answer or "").strip().lower() in ("y", "yes")
     freed, problems = _free(heaps) if frees else (0, [])
     if json:
         print_json(CommandResult(text="", data=_data(heaps, freed, problems)))
     else:
-        print_result(CommandResult(text=""), without_marks(_summarize(waste, freed, problems, asked=frees)))
+        print_result(CommandResult(text=""), remove_code_marks(_summarize(waste, freed, problems, asked=frees)))
     if problems:
         raise ClioError(
             f"{len(problems)} could not be deleted, such as {problems[0]}; look at the rights of the folder"
@@ -234,10 +234,10 @@ def run(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
     return 0
 
 
-def look(loaded: LoadedConfig, wanted: GcRequest) -> list[Heap]:
+def measure_disk_usage(loaded: LoadedConfig, wanted: GcRequest) -> list[DiskUsage]:
     """List the files in both of clio's directories, and which of them may be deleted; changes nothing."""
     config = loaded.config
-    limits = Limits(
+    limits = CleanupLimits(
         checkpoint_bytes=config.checkpoint_mb * 1_000_000,
         checkpoint_age_s=config.checkpoint_days * _DAY_S,
         caches=wanted.caches,
@@ -245,15 +245,15 @@ def look(loaded: LoadedConfig, wanted: GcRequest) -> list[Heap]:
     )
     folders = dict.fromkeys((loaded.main_project / FOLDER_NAME, loaded.home))
     now = time.time()
-    return [heap for folder in folders if folder.is_dir() for heap in heaps_of(folder, limits, now)]
+    return [heap for folder in folders if folder.is_dir() for heap in measure_folder(folder, limits, now)]
 
 
-def _free(heaps: Sequence[Heap]) -> tuple[int, list[str]]:
+def _free(heaps: Sequence[DiskUsage]) -> tuple[int, list[str]]:
     """Delete unneeded files; return the bytes freed, and what could not be deleted."""
     freed = 0
     problems: list[str] = []
     for heap in heaps:
-        for one in heap.waste:
+        for one in heap.removable:
             try:
                 one.free()
                 freed += one.bytes
@@ -261,13 +261,13 @@ def _free(heaps: Sequence[Heap]) -> tuple[int, list[str]]:
                 continue  # deleted together with something else
             except (OSError, ClioError) as error:
                 problems.append(f"{one.path.name}: {getattr(error, 'strerror', None) or error}")
-        if heap.what == "outputs of tools":
+        if heap.kind == "outputs of tools":
             _drop_empty_folders(heap)
     return freed, problems
 
 
-def _drop_empty_folders(heap: Heap) -> None:
-    for folder in sorted({one.path.parent for one in heap.waste}, reverse=True):
+def _drop_empty_folders(heap: DiskUsage) -> None:
+    for folder in sorted({one.path.parent for one in heap.removable}, reverse=True):
         try:
             folder.rmdir()
             folder.parent.rmdir()
@@ -275,33 +275,33 @@ def _drop_empty_folders(heap: Heap) -> None:
             continue  # not empty
 
 
-def _table(heaps: Sequence[Heap], loaded: LoadedConfig) -> Table:
+def _table(heaps: Sequence[DiskUsage], loaded: LoadedConfig) -> Table:
     person = user_home(os.environ)
     rows = [
         (
-            display_path(heap.where, project=loaded.main_project, user_home=person),
-            heap.what,
+            display_path(heap.folder, project=loaded.main_project, user_home=person),
+            heap.kind,
             f"{heap.files:,}",
             format_bytes(heap.bytes),
-            f"{format_bytes(heap.wasted)} in {len(heap.waste):,}" if heap.waste else "",
+            f"{format_bytes(heap.removable_bytes)} in {len(heap.removable):,}" if heap.removable else "",
         )
         for heap in heaps
     ]
     return Table(columns=("folder", "what", "files", "size", "may go"), rows=tuple(rows), wide_column=1)
 
 
-def _data(heaps: Sequence[Heap], freed: int, problems: Sequence[str]) -> dict[str, object]:
+def _data(heaps: Sequence[DiskUsage], freed: int, problems: Sequence[str]) -> dict[str, object]:
     rows = [
         {
-            "folder": str(heap.where),
-            "what": heap.what,
+            "folder": str(heap.folder),
+            "what": heap.kind,
             "files": heap.files,
             "bytes": heap.bytes,
-            "may_go": {"count": len(heap.waste), "bytes": heap.wasted},
+            "may_go": {"count": len(heap.removable), "bytes": heap.removable_bytes},
         }
         for heap in heaps
     ]
-    return {"heaps": rows, "may_go_bytes": sum(heap.wasted for heap in heaps), "freed_bytes": freed,
+    return {"heaps": rows, "may_go_bytes": sum(heap.removable_bytes for heap in heaps), "freed_bytes": freed,
             "problems": list(problems)}  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from clio.text.formatting import format_bytes, format_count
 STANDARD_OUTPUT = "-"
 
 
-def export(shell: Shell, step: ExportSession) -> CommandResult:
+def export_to_file(shell: Shell, step: ExportSession) -> CommandResult:
     """Write the session to a file, or to standard output; takes seconds for many megabytes.
 
     If the path is a directory, the file is named after the session. An existing file is replaced only with

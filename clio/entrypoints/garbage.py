@@ -10,7 +10,7 @@ _MALLOC = ((-8, 1), (-3, 256 * 1024), (-1, 256 * 1024))
 """M_ARENA_MAX, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of <malloc.h>."""
 
 
-def settle() -> None:
+def freeze_startup_objects() -> None:
     """Exclude all objects that exist now from collection, and collect often from now on.
 
     Call it once everything is imported. It may be called again, and from any thread.

@@ -17,11 +17,11 @@ from clio.commands.command import CommandResult, Table, WorkControl
 from clio.commands.subcommands import ImportRequest, parse_import
 from clio.config.loaded import LoadedConfig
 from clio.config.paths import display_path, user_home
-from clio.entrypoints.background_work import bar
-from clio.entrypoints.subcommand import LightShell, ask, in_cli_words, print_json, print_result
+from clio.entrypoints.background_work import show_progress
+from clio.entrypoints.subcommand import LightShell, ask_on_terminal, print_json, print_result, replace_slash_commands
 from clio.errors import ClioError, UserError
-from clio.importing.intake import Fate, Importer, Imports, Ledger, Report, is_read
-from clio.importing.places import Fact, Found, Looker, facts_of
+from clio.importing.intake import Fate, Importer, ImportLedger, ImportReport, Imports, is_already_read
+from clio.importing.places import Fact, FoundFiles, SourceFinder, find_facts
 from clio.importing.reading import AGENTS
 from clio.memory.store.ltm_objects import normal
 from clio.memory.store.record import MemoryDraft, Provenance
@@ -45,21 +45,23 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of an import. kept: the facts added. known: how many facts were known before."""
 
     wanted: ImportRequest
-    found: Found
-    report: Report
+    found: FoundFiles
+    report: ImportReport
     facts: Sequence[Fact] = ()
     kept: Sequence[Fact] = ()
     known: int = 0
     secrets: int = 0
 
 
-def survey_result(founds: Sequence[Found], known: Imports, facts: dict[str, int], home: Path) -> CommandResult:
+def make_survey_result(
+    founds: Sequence[FoundFiles], known: Imports, facts: dict[str, int], home: Path
+) -> CommandResult:
     """Return a table of agents, with what each has about this project; nothing is imported."""
     rows: list[tuple[str, ...]] = []
     data: list[dict[str, object]] = []
     for found in founds:
         ours = [file for file in found.files if file.ours]
-        done = sum(is_read(known, file) for file in ours)
+        done = sum(is_already_read(known, file) for file in ours)
         where = ", ".join(display_path(place, project=None, user_home=home) for place in found.where) or "not here"
         noted = facts.get(found.agent, 0)
         sizes = sum(file.size for file in ours)
@@ -86,7 +88,7 @@ def survey_result(founds: Sequence[Found], known: Imports, facts: dict[str, int]
     return CommandResult(text=text, table=Table(columns=columns, rows=tuple(rows), wide_column=1), data=data)
 
 
-def outcome_result(outcome: Outcome) -> CommandResult:
+def make_outcome_result(outcome: Outcome) -> CommandResult:
     """Describe what was imported, and what was left out."""
     report, wanted = outcome.report, outcome.wanted
     lines = [_summarize_import(outcome), *_left_out(outcome)]
@@ -103,7 +105,7 @@ def outcome_result(outcome: Outcome) -> CommandResult:
     return CommandResult(text="\n".join(lines), data=_data(outcome, unreadable))
 
 
-def facts_result(outcome: Outcome) -> CommandResult:
+def make_facts_result(outcome: Outcome) -> CommandResult:
     """Report how many facts were added, and which wait for a decision."""
     listed = outcome.facts if len(outcome.kept) < len(outcome.facts) else ()
     shown = "\n".join(f"- {' '.join(fact.text.split())}" for fact in listed)
@@ -147,7 +149,7 @@ def _facts(outcome: Outcome) -> str:
 
 def _data(outcome: Outcome, unreadable: Sequence[tuple[str, str]]) -> dict[str, object]:
     report = outcome.report
-    kept = {fact.mark for fact in outcome.kept}
+    kept = {fact.fingerprint for fact in outcome.kept}
     return {
         "agent": outcome.found.agent,
         "where": [str(place) for place in outcome.found.where],
@@ -168,12 +170,14 @@ def _data(outcome: Outcome, unreadable: Sequence[tuple[str, str]]) -> dict[str, 
         "calls_without_result": report.tally.unanswered,
         "results_without_call": report.tally.unasked,
         "unreadable": [{"path": path, "reason": reason} for path, reason in unreadable],
-        "facts": [{"text": fact.text, "source": str(fact.source), "kept": fact.mark in kept} for fact in outcome.facts],
+        "facts": [
+            {"text": fact.text, "source": str(fact.source), "kept": fact.fingerprint in kept} for fact in outcome.facts
+        ],
         "facts_known": outcome.known,
     }
 
 
-def question(fact: Fact, number: int, total: int, project: Path, home: Path) -> str:
+def format_question(fact: Fact, number: int, total: int, project: Path, home: Path) -> str:
     """Return the question whether to keep a fact."""
     return f"{number} of {total} · {display_path(fact.source, project=project, user_home=home)}\n{fact.text}"
 
@@ -183,7 +187,7 @@ _BY_THEM = Provenance(asserted_by="model")
 _ALL, _NONE_MORE = ("a", "all"), ("q", "quit")
 
 
-def run(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
+def run_import(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
     """Run `clio import` with its arguments. Returns 0.
 
     json: print what was done as one JSON document, and never ask.
@@ -198,22 +202,22 @@ def run(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
         if json:
             print_json(result)
         else:
-            print_result(result, in_cli_words(result.text), aloud=loaded.config.screen_reader)
+            print_result(result, replace_slash_commands(result.text), aloud=loaded.config.screen_reader)
 
     try:
-        looker = Looker(loaded.project, os.environ)
+        looker = SourceFinder(loaded.project, os.environ)
         if wanted.agent is None:
             show(_survey(shell, looker))
             return 0
         outcome = _import(shell, looker, wanted, quiet=json)
         if not json:
-            show(outcome_result(outcome))
+            show(make_outcome_result(outcome))
         if not outcome.report.stopped and wanted.facts != "no":
             outcome = _with_facts(shell, looker, outcome, may_ask=not json)
         if json:
-            show(outcome_result(outcome))
+            show(make_outcome_result(outcome))
         elif outcome.facts:
-            show(facts_result(outcome))
+            show(make_facts_result(outcome))
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -225,19 +229,19 @@ def run(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
     return 0
 
 
-def _survey(shell: LightShell, looker: Looker) -> CommandResult:
-    founds = [looker.look(agent, None) for agent in AGENTS]
+def _survey(shell: LightShell, looker: SourceFinder) -> CommandResult:
+    founds = [looker.find_files(agent, None) for agent in AGENTS]
     here = shell.store.folder.resolve()
     founds = [_without(found, here) for found in founds]
     known = _ledger(shell).read()
     facts = {found.agent: len(_offered(shell, looker, ImportRequest(agent=found.agent), known)[0]) for found in founds}
-    return survey_result(founds, known, facts, user_home(os.environ))
+    return make_survey_result(founds, known, facts, user_home(os.environ))
 
 
-def _import(shell: LightShell, looker: Looker, wanted: ImportRequest, *, quiet: bool) -> Outcome:
+def _import(shell: LightShell, looker: SourceFinder, wanted: ImportRequest, *, quiet: bool) -> Outcome:
     agent = wanted.agent
     assert agent is not None
-    found = looker.look(agent, wanted.path, every=wanted.every)
+    found = looker.find_files(agent, wanted.path, every=wanted.every)
     found = _without(found, shell.store.folder.resolve())
     if not found.where:
         raise UserError(f"{agent} keeps nothing where it usually does; write clio import {agent} PATH")
@@ -264,7 +268,7 @@ def _import(shell: LightShell, looker: Looker, wanted: ImportRequest, *, quiet: 
     return Outcome(wanted=wanted, found=found, report=report, secrets=shell.redactor.total)
 
 
-def _with_facts(shell: LightShell, looker: Looker, outcome: Outcome, *, may_ask: bool) -> Outcome:
+def _with_facts(shell: LightShell, looker: SourceFinder, outcome: Outcome, *, may_ask: bool) -> Outcome:
     """Offer the agent's facts; return the outcome with those that were kept."""
     wanted, ledger = outcome.wanted, _ledger(shell)
     facts, known, unreadable = _offered(shell, looker, wanted, Imports() if wanted.again else ledger.read())
@@ -274,7 +278,7 @@ def _with_facts(shell: LightShell, looker: Looker, outcome: Outcome, *, may_ask:
 
 
 def _decide(
-    shell: LightShell, ledger: Ledger, wanted: ImportRequest, facts: Sequence[Fact], *, may_ask: bool
+    shell: LightShell, ledger: ImportLedger, wanted: ImportRequest, facts: Sequence[Fact], *, may_ask: bool
 ) -> tuple[list[Fact], bool]:
     """Return the facts to keep, and whether the user was asked about them; in a pipe, the user is not asked."""
     if wanted.dry_run:
@@ -295,7 +299,7 @@ def _decide(
                 shell.memory.add(MemoryDraft(kind="discovery", content=fact.text), _BY_THEM)
                 kept.append(fact)
             elif answer in ("n", "no"):
-                declined.append(fact.mark)
+                declined.append(fact.fingerprint)
     finally:
         ledger.decline(declined)
     return kept, wanted.facts != "yes"
@@ -304,33 +308,33 @@ def _decide(
 def _answer(fact: Fact, number: int, total: int, project: Path) -> str | None:
     if number == 1 and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         return None
-    sys.stdout.write(f"\n{clean(question(fact, number, total, project, user_home(os.environ)))}\n")
-    answer = ask("Remember this of the project? [y]es, [n]o, [a]ll, [q]uit: ")
+    sys.stdout.write(f"\n{clean(format_question(fact, number, total, project, user_home(os.environ)))}\n")
+    answer = ask_on_terminal("Remember this of the project? [y]es, [n]o, [a]ll, [q]uit: ")
     return None if answer is None else answer.strip().lower()
 
 
 def _offered(
-    shell: LightShell, looker: Looker, wanted: ImportRequest, known: Imports
+    shell: LightShell, looker: SourceFinder, wanted: ImportRequest, known: Imports
 ) -> tuple[list[Fact], int, list[tuple[str, str]]]:
     """Return the facts neither known nor declined, the number of known ones, and the files that cannot be read."""
     agent = wanted.agent
     assert agent is not None
-    facts, unreadable = facts_of(
+    facts, unreadable = find_facts(
         agent, looker, shell.loaded.project, wanted.path, lambda text: shell.redactor.redact(text).text
     )
     there = {normal(entry.content) for entry in shell.memory.knowledge().entries} if facts else set[str]()
     new = [fact for fact in facts if normal(fact.text) not in there]
-    return [fact for fact in new if fact.mark not in known.declined], len(facts) - len(new), unreadable
+    return [fact for fact in new if fact.fingerprint not in known.declined], len(facts) - len(new), unreadable
 
 
-def _without(found: Found, folder: Path) -> Found:
+def _without(found: FoundFiles, folder: Path) -> FoundFiles:
     """Return what was found, without the files in this project's own session directory."""
     files = tuple(file for file in found.files if file.path.resolve().parent != folder)
-    return Found(agent=found.agent, where=found.where, files=files, unusable=found.unusable)
+    return FoundFiles(agent=found.agent, where=found.where, files=files, unusable=found.unusable)
 
 
-def _ledger(shell: LightShell) -> Ledger:
-    return Ledger(shell.store.folder.parent / "cache")
+def _ledger(shell: LightShell) -> ImportLedger:
+    return ImportLedger(shell.store.folder.parent / "cache")
 
 
 @contextmanager
@@ -338,7 +342,7 @@ def _watched(label: str, shell: LightShell, *, quiet: bool) -> Generator[WorkCon
     """Show progress; Ctrl-C asks the work to stop at its next block, a second Ctrl-C ends it at once."""
     stopped = threading.Event()
     stream = None if quiet else sys.stderr
-    with bar(label, stream, "ctrl-c stops", aloud=shell.config.screen_reader) as drawn:
+    with show_progress(label, stream, "ctrl-c stops", aloud=shell.config.screen_reader) as drawn:
 
         def stop(number: int, frame: object) -> None:
             if stopped.is_set():

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from clio.security.redaction.redactor import Redactor
 
 
-def cleaner(argv: Sequence[str]) -> Callable[[str], str]:
+def make_redactor(argv: Sequence[str]) -> Callable[[str], str]:
     """Return a function that removes secrets and control characters according to the settings of these arguments."""
     redactor = _redactor(tuple(argv))
     return lambda text: safe_text.clean(redactor.redact(text).text)
 
 
 @contextmanager
-def guarded(argv: Sequence[str]) -> Generator[None]:
+def report_errors_redacted(argv: Sequence[str]) -> Generator[None]:
     """While active, report errors in threads, unawaited tasks and destructors without secrets.
 
     Python's own reports of these print the error's message and the thread's name unchanged.
@@ -48,14 +48,14 @@ class _Clean(logging.Formatter):
         self._argv = argv
 
     def format(self, record: logging.LogRecord) -> str:
-        return cleaner(self._argv)(super().format(record))
+        return make_redactor(self._argv)(super().format(record))
 
 
 def _say(argv: Sequence[str], where: str, told: Any) -> None:
     if told.exc_type is SystemExit or sys.stderr is None:
         return
     text = "".join(traceback.format_exception(told.exc_type, told.exc_value, told.exc_traceback))
-    sys.stderr.write(cleaner(argv)(f"clio: not caught, {where}:\n{text}"))
+    sys.stderr.write(make_redactor(argv)(f"clio: not caught, {where}:\n{text}"))
 
 
 @cache

@@ -15,7 +15,7 @@ from clio.agent.user_interface import EXIT_CODES, ComposedInterface, Emit, Event
 from clio.app import App, build_app
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
-from clio.entrypoints.report import Reporter, SessionStarted, as_result, print_line
+from clio.entrypoints.report import Reporter, SessionStarted, make_result_event, print_json_line
 from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
 from clio.providers.http_provider import HttpProvider
 from clio.providers.registry import OFFLINE
@@ -25,11 +25,11 @@ from clio.ui.pipe_screen import PipeScreen
 from clio.ui.safe_text import clean, escape_json_controls
 
 if TYPE_CHECKING:
-    from clio.entrypoints.stream_json import StreamDesk
+    from clio.entrypoints.stream_json import StreamQuestions
     from clio.tools.session_tools import Asker
 
 
-class NobodyThere:
+class DenyingApprover:
     """Refuses approval: no user can be asked in a one-shot run."""
 
     never_asks = True
@@ -55,7 +55,7 @@ class NobodyThere:
         )
 
 
-class NoAnswer:
+class DecliningAsker:
     """Declines questions: no user can be asked in a one-shot run."""
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
@@ -63,7 +63,7 @@ class NoAnswer:
         raise ToolFailed("nobody is there to answer in a one-shot run; decide yourself and say what you assumed")
 
 
-def run(options: Options, loaded: LoadedConfig) -> int:
+def run_oneshot(options: Options, loaded: LoadedConfig) -> int:
     """Run one turn with `options.prompt` and return the exit code."""
     if loaded.config.transport == "openai" and loaded.config.provider != OFFLINE:
         from clio.providers.openai_transport import start_import
@@ -84,7 +84,9 @@ async def _run(options: Options, loaded: LoadedConfig) -> int:
         schema = AnswerSchema(options.json_schema)
     reporter = Reporter()
     listen = _listener(options, reporter, stop=lambda: _cancel(task), holds=schema is not None)
-    desk, approver, asker = _make_stream_desk() if options.input == "stream-json" else (None, NobodyThere(), NoAnswer())
+    desk, approver, asker = (
+        _make_stream_desk() if options.input == "stream-json" else (None, DenyingApprover(), DecliningAsker())
+    )
     app = build_app(loaded, ComposedInterface(approver, asker, listen), env=os.environ)
     if isinstance(app.provider, HttpProvider):  # loads certificates while the prompt is being built
         asyncio.get_running_loop().run_in_executor(None, app.provider.warm_up)
@@ -95,9 +97,9 @@ async def _run(options: Options, loaded: LoadedConfig) -> int:
         try:
             _choose_session(app, options)
             if options.output == "stream-json":
-                print_line(_started(app, loaded))
+                print_json_line(_started(app, loaded))
             if desk is not None:
-                more["exit_code"] = await _talk(app, desk, options.prompt or "")
+                more["exit_code"] = await _run_stream(app, desk, options.prompt or "")
             elif schema:
                 from clio.entrypoints.report import run_to_schema
 
@@ -110,25 +112,25 @@ async def _run(options: Options, loaded: LoadedConfig) -> int:
             await app.close()
     report = reporter.report(app.session.id, style=_style(app), plan=app.planning.proposed, **more)
     if options.output == "json":
-        print_line(report)
+        print_json_line(report)
     elif options.output == "stream-json":
-        print_line(as_result(report))
+        print_json_line(make_result_event(report))
     return report.exit_code
 
 
-def _make_stream_desk() -> "tuple[StreamDesk, Approver, Asker]":
+def _make_stream_desk() -> "tuple[StreamQuestions, Approver, Asker]":
     """Return approver and asker that put questions to the program at the other end of the pipes."""
-    from clio.entrypoints.stream_json import StreamApprover, StreamAsker, StreamDesk
+    from clio.entrypoints.stream_json import StreamApprover, StreamAsker, StreamQuestions
 
-    desk = StreamDesk(print_line)
+    desk = StreamQuestions(print_json_line)
     return desk, StreamApprover(desk), StreamAsker(desk)
 
 
-async def _talk(app: App, desk: "StreamDesk", first: str) -> int:
-    from clio.entrypoints.stream_json import StreamRun, read_said
+async def _run_stream(app: App, desk: "StreamQuestions", first: str) -> int:
+    from clio.entrypoints.stream_json import StreamRun, read_stream_input
 
-    run = StreamRun(app, desk, lambda text: _run_turn(app, text), print_line)
-    return await run.run(first, read_said(sys.stdin.buffer, run.refuse))
+    run = StreamRun(app, desk, lambda text: _run_turn(app, text), print_json_line)
+    return await run.run(first, read_stream_input(sys.stdin.buffer, run.refuse))
 
 
 def _started(app: App, loaded: LoadedConfig) -> SessionStarted:
@@ -218,7 +220,7 @@ def _listener(options: Options, reporter: Reporter, stop: Callable[[], None], *,
         case "json":
             show: Emit = _ignore
         case "stream-json":
-            show = print_line
+            show = print_json_line
         case "text":
             screen = PipeScreen(io.StringIO() if holds else sys.stdout, sys.stderr, on_broken=stop)
             show = screen.handle

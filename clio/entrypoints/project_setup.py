@@ -15,7 +15,7 @@ from clio.config.options import Options
 from clio.config.paths import FOLDER_NAME, clio_home, display_path, user_home
 from clio.config.project_links import SHARED_NAME, has_shared_memory, team_memory_folder
 from clio.config.trust import TrustStore
-from clio.entrypoints.subcommand import ask
+from clio.entrypoints.subcommand import ask_on_terminal
 from clio.errors import StorageError, UsageError, UserError
 from clio.git.repository import check_programs
 from clio.git.worktrees import make_branch_name, open_worktree
@@ -30,7 +30,7 @@ _SPEAKING = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
 _LINE = f"{FOLDER_NAME}/"
 _COVERING = {FOLDER_NAME, _LINE, f"/{FOLDER_NAME}", f"/{_LINE}", f"{_LINE}*", f"/{_LINE}*"}
 
-WHAT: dict[str, str] = {
+FILE_SUMMARIES: dict[str, str] = {
     "README.md": "what lies in this folder",
     "config.yaml": "settings, every one of them still off",
     "mcp.yaml": "MCP servers, every one of them still off",
@@ -40,32 +40,32 @@ WHAT: dict[str, str] = {
 """Each file that `clio init` may write, with a short description."""
 
 
-class Piece(Struct, frozen=True, kw_only=True):
+class SetupFile(Struct, frozen=True, kw_only=True):
     """One file of `.clio/`. fate: "new" will be written, "kept" exists already, "needless" is not needed here."""
 
     name: str
-    fate: Literal["new", "kept", "needless"]
+    action: Literal["new", "kept", "needless"]
     why: str
 
 
-def plan(project: Path) -> tuple[Piece, ...]:
+def plan_setup(project: Path) -> tuple[SetupFile, ...]:
     """Return what creating `.clio/` in this project would do. Raises UserError if a file is in the way."""
     folder = project / FOLDER_NAME
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{str(folder)!r} is a file and a folder is needed there; move it away")
-    return tuple(_piece(project, name) for name in WHAT if name != ".gitignore" or not folder.is_dir())
+    return tuple(_piece(project, name) for name in FILE_SUMMARIES if name != ".gitignore" or not folder.is_dir())
 
 
-def carry_out(project: Path, pieces: tuple[Piece, ...]) -> None:
+def write_setup(project: Path, pieces: tuple[SetupFile, ...]) -> None:
     """Write the new files. A file created meanwhile stays as it is. Raises OSError."""
     folder = project / FOLDER_NAME
     make_ignored_folder(folder, folder)
     for piece in pieces:
-        if piece.fate == "new":
-            _write_new(folder / piece.name, IGNORE_ALL if piece.name == ".gitignore" else example(piece.name))
+        if piece.action == "new":
+            _write_new(folder / piece.name, IGNORE_ALL if piece.name == ".gitignore" else read_example(piece.name))
 
 
-def example(name: str) -> bytes:
+def read_example(name: str) -> bytes:
     """Return a file of the packaged example. Raises FileNotFoundError if the installation is incomplete."""
     for root in (_PACKAGE / "_example", _PACKAGE.parent / ".clio.example"):
         if (root / name).is_file():
@@ -73,12 +73,12 @@ def example(name: str) -> bytes:
     raise FileNotFoundError(f"no example named {name!r}: the installation is incomplete, reinstall clio")
 
 
-def names_folder(project: Path) -> bool:
+def is_folder_ignored(project: Path) -> bool:
     """Whether the project's own `.gitignore` already ignores `.clio/`."""
     return any(line.strip() in _COVERING for line in _lines(project / ".gitignore"))
 
 
-def add_line(project: Path) -> None:
+def add_gitignore_line(project: Path) -> None:
     """Add `.clio/` to the project's `.gitignore`, keeping its line endings. Raises OSError."""
     path = (project / ".gitignore").resolve()  # write to the target, so that a link stays a link
     old = path.read_bytes() if path.exists() else b""
@@ -87,13 +87,13 @@ def add_line(project: Path) -> None:
     write_atomic(path, before + _LINE.encode() + end, path.stat().st_mode & 0o777 if path.exists() else 0o644)
 
 
-def _piece(project: Path, name: str) -> Piece:
+def _piece(project: Path, name: str) -> SetupFile:
     if os.path.lexists(project / FOLDER_NAME / name):
-        return Piece(name=name, fate="kept", why="is there already and stays as it is")
+        return SetupFile(name=name, action="kept", why="is there already and stays as it is")
     speaking = next((other for other in _SPEAKING if (project / other).is_file()), None)
     if name == _INSTRUCTIONS and speaking:
-        return Piece(name=name, fate="needless", why=f"not needed: {speaking} tells agents what to know")
-    return Piece(name=name, fate="new", why=WHAT[name])
+        return SetupFile(name=name, action="needless", why=f"not needed: {speaking} tells agents what to know")
+    return SetupFile(name=name, action="new", why=FILE_SUMMARIES[name])
 
 
 def _write_new(path: Path, data: bytes) -> None:
@@ -120,7 +120,7 @@ def _lines(path: Path) -> Iterator[str]:
 _VERBS = {"new": "written", "kept": "kept", "needless": "left out"}
 
 
-def run(loaded: LoadedConfig, env: Mapping[str, str], *, yes: bool, dry_run: bool) -> int:
+def run_init(loaded: LoadedConfig, env: Mapping[str, str], *, yes: bool, dry_run: bool) -> int:
     """Write the missing files of `.clio/`; return 0, also if none was missing.
 
     yes: add the line to `.gitignore` without asking. dry_run: only print what would be done.
@@ -132,12 +132,12 @@ def run(loaded: LoadedConfig, env: Mapping[str, str], *, yes: bool, dry_run: boo
     if project / FOLDER_NAME == clio_home(env).resolve():
         raise UserError("the .clio/ of the home folder is clio's own; go to a project and run clio init there")
     try:
-        pieces = plan(project)
+        pieces = plan_setup(project)
         if not dry_run:
-            carry_out(project, pieces)
+            write_setup(project, pieces)
         sys.stdout.write(f"{escape_controls(display_path(project / FOLDER_NAME, project=None, user_home=person))}/\n")
         for piece in pieces:
-            verb = "would be written" if dry_run and piece.fate == "new" else _VERBS[piece.fate]
+            verb = "would be written" if dry_run and piece.action == "new" else _VERBS[piece.action]
             sys.stdout.write(f"  {piece.name:<16} {verb:<{16 if dry_run else 9}} {piece.why}\n")
         _offer_line(loaded, yes=yes, dry_run=dry_run)
     except OSError as error:
@@ -152,12 +152,12 @@ def _offer_line(loaded: LoadedConfig, *, yes: bool, dry_run: bool) -> None:
         return
     if has_shared_memory(team_memory_folder(project)):
         sys.stdout.write(f".gitignore was not changed: {FOLDER_NAME}/{SHARED_NAME}/ is shared through git\n")
-    elif names_folder(project):
+    elif is_folder_ignored(project):
         sys.stdout.write(f".gitignore names {FOLDER_NAME}/ already\n")
     elif dry_run:
         sys.stdout.write(f".gitignore does not name {FOLDER_NAME}/; you would be asked whether to add it\n")
-    elif yes or (ask(f"Add {FOLDER_NAME}/ to .gitignore? [y/N] ") or "").strip().lower() in ("y", "yes"):
-        add_line(project)
+    elif yes or (ask_on_terminal(f"Add {FOLDER_NAME}/ to .gitignore? [y/N] ") or "").strip().lower() in ("y", "yes"):
+        add_gitignore_line(project)
         sys.stdout.write(f".gitignore names {FOLDER_NAME}/ now\n")
     else:
         sys.stdout.write(f".gitignore was not changed; clio init --yes adds {FOLDER_NAME}/\n")

@@ -156,12 +156,12 @@ class Reporter:
         return Report(**(fields | more))
 
 
-def as_result(report: Report) -> Result:
+def make_result_event(report: Report) -> Result:
     """Return the report as the last line of a stream."""
     return Result(**{name: getattr(report, name) for name in Report.__struct_fields__})
 
 
-def print_line(value: StreamEvent | Report) -> None:
+def print_json_line(value: StreamEvent | Report) -> None:
     """Print one JSON object on a line of standard output, and flush."""
     data = msgspec.json.encode(value)
     if not data.isascii() or b"\x7f" in data:
@@ -178,7 +178,7 @@ _FENCE = re.compile(r"\A\s*```[\w-]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _CAP_TOKENS = 8_000
 
 
-class Fitted(Struct, frozen=True, kw_only=True):
+class FittedAnswer(Struct, frozen=True, kw_only=True):
     """An answer checked against the schema. `value` is valid only if `problems`, one sentence each, is empty."""
 
     value: Any = None
@@ -204,21 +204,21 @@ class AnswerSchema:
             whole=True,
         )
 
-    def fit(self, answer: str) -> Fitted:
+    def fit_answer(self, answer: str) -> FittedAnswer:
         """Parse the answer, JSON alone or in one ``` fence, and check it against the schema."""
         fenced = _FENCE.match(answer)
         try:
             value = json.loads(fenced[1] if fenced else answer, parse_constant=_no_constant)
         except (ValueError, RecursionError) as error:
-            return Fitted(problems=(f"the answer is not JSON alone: {error}",))
+            return FittedAnswer(problems=(f"the answer is not JSON alone: {error}",))
         try:
             errors = sorted(self._validator.iter_errors(value), key=lambda error: [str(key) for key in error.path])
         except Exception as error:  # a dangling $ref is detected only when it is resolved
-            return Fitted(problems=(f"the schema cannot be applied: {error}",))
-        return Fitted(value=value, problems=tuple(_problem(error) for error in errors[:_MAX_ERRORS]))
+            return FittedAnswer(problems=(f"the schema cannot be applied: {error}",))
+        return FittedAnswer(value=value, problems=tuple(_problem(error) for error in errors[:_MAX_ERRORS]))
 
     @staticmethod
-    def complaint(problems: tuple[str, ...]) -> str:
+    def describe_problems(problems: tuple[str, ...]) -> str:
         """Return the message to the model if its answer does not fit the schema."""
         return "\n".join([load_prompt("context/answer_again"), *(f"- {problem}" for problem in problems)])
 
@@ -264,7 +264,7 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
-MISFIT = 7
+SCHEMA_MISFIT = 7
 """The exit code for an answer that does not fit the schema."""
 
 
@@ -278,15 +278,15 @@ async def run_to_schema(
     """
     app.shelf.lay(schema.fragment())
     finished = await run_turn(text)
-    fitted = schema.fit(finished.text)
+    fitted = schema.fit_answer(finished.text)
     for _ in range(RETRIES):
         if finished.status != "done" or not fitted.problems:
             break
-        finished = await app.run_turn(schema.complaint(fitted.problems))
-        fitted = schema.fit(finished.text)
+        finished = await app.run_turn(schema.describe_problems(fitted.problems))
+        fitted = schema.fit_answer(finished.text)
     if finished.status != "done":
         return {"exit_code": finished.exit_code, "error": finished.error}
     if not fitted.problems:
         return {"exit_code": 0, "structured": fitted.value}
     error = f"the answer does not fit --json-schema after {RETRIES} more tries: {fitted.problems[0]}"
-    return {"exit_code": MISFIT, "status": "misfit", "error": error}
+    return {"exit_code": SCHEMA_MISFIT, "status": "misfit", "error": error}

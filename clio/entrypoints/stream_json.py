@@ -58,11 +58,11 @@ class Reply(Struct, frozen=True, kw_only=True, tag="answer"):
     reason: str = ""
 
 
-Said = Prompt | Steer | Interrupt | Reply
+StreamInput = Prompt | Steer | Interrupt | Reply
 """The type of every input line."""
 
 
-async def read_said(stream: BinaryIO, refuse: Callable[[InputRefused], None]) -> AsyncIterator[Said]:
+async def read_stream_input(stream: BinaryIO, refuse: Callable[[InputRefused], None]) -> AsyncIterator[StreamInput]:
     """Yield the input lines as they arrive, until the input ends; invalid ones are reported and skipped."""
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[bytes] = asyncio.Queue()
@@ -87,12 +87,12 @@ async def read_said(stream: BinaryIO, refuse: Callable[[InputRefused], None]) ->
         if not line.strip():
             continue
         try:
-            yield _understood(line)
+            yield _decode_line(line)
         except ValueError as error:
             refuse(InputRefused(line=number, error=str(error)))
 
 
-def image_bytes(image: Image) -> bytes:
+def decode_image(image: Image) -> bytes:
     """Decode the picture. Raises ValueError if it is not base64."""
     try:
         return base64.b64decode(image.data, validate=True)
@@ -100,23 +100,23 @@ def image_bytes(image: Image) -> bytes:
         raise ValueError("an image is not base64; send its bytes as base64 in `data`") from None
 
 
-def _understood(line: bytes) -> Said:
+def _decode_line(line: bytes) -> StreamInput:
     """Parse a line. Raises ValueError with a sentence."""
     if len(line) > MAX_LINE_BYTES:
         raise ValueError(f"a line is longer than {MAX_LINE_BYTES:,} bytes; name a file with @ instead")
     try:
-        said = msgspec.json.decode(line, type=Said)
+        said = msgspec.json.decode(line, type=StreamInput)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(f"not understood: {error}") from None
     if isinstance(said, Prompt):
         if not said.text.strip() and not said.images:
             raise ValueError("a prompt is empty; say something in `text`")
         for image in said.images:
-            image_bytes(image)
+            decode_image(image)
     return said
 
 
-class StreamDesk:
+class StreamQuestions:
     """Puts questions to the program and waits for the answers. Once the input has ended, none can come.
 
     clean: replaces secrets. display: formats paths.
@@ -164,7 +164,7 @@ class StreamDesk:
 class StreamApprover:
     """Asks the program whether a call may be made."""
 
-    def __init__(self, desk: StreamDesk) -> None:
+    def __init__(self, desk: StreamQuestions) -> None:
         self._desk = desk
 
     async def ask(self, request: ApprovalRequest) -> Answer:
@@ -203,7 +203,7 @@ class StreamApprover:
 class StreamAsker:
     """Puts the model's questions to the program."""
 
-    def __init__(self, desk: StreamDesk) -> None:
+    def __init__(self, desk: StreamQuestions) -> None:
         self._desk = desk
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
@@ -226,7 +226,7 @@ class StreamRun:
     def __init__(
         self,
         app: App,
-        desk: StreamDesk,
+        desk: StreamQuestions,
         run_turn: Callable[[str], Awaitable[TurnFinished]],
         refuse: Callable[[InputRefused], None],
     ) -> None:
@@ -239,7 +239,7 @@ class StreamRun:
         self._interrupted = False
         self._refused = 0
 
-    async def run(self, first: str, said: AsyncIterator[Said]) -> int:
+    async def run(self, first: str, said: AsyncIterator[StreamInput]) -> int:
         """Run all turns until the input has ended and the last is over; return the exit code of the last.
 
         first: the text of `-p`, "" for none.
@@ -251,7 +251,7 @@ class StreamRun:
             code = 0
             while prompt := await self._waiting.get():
                 code = await self._turn(prompt)
-                garbage.settle()
+                garbage.freeze_startup_objects()
         finally:
             listening.cancel()
         return code or (WRONG_INPUT if self._refused else 0)
@@ -261,7 +261,7 @@ class StreamRun:
         self._refused += 1
         self._tell(refused)
 
-    async def _listen(self, said: AsyncIterator[Said]) -> None:
+    async def _listen(self, said: AsyncIterator[StreamInput]) -> None:
         async for one in said:
             match one:
                 case Prompt():
@@ -280,7 +280,7 @@ class StreamRun:
         self._desk.end()
 
     async def _turn(self, prompt: Prompt) -> int:
-        numbers = [self._app.shelf.add_image(image_bytes(image)) for image in prompt.images]
+        numbers = [self._app.shelf.add_image(decode_image(image)) for image in prompt.images]
         text = " ".join([prompt.text, *(f"@clipboard:{number}" for number in numbers)])
         self._interrupted = False
         self._running = asyncio.ensure_future(self._run_turn(text))

@@ -96,13 +96,13 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
 
 def print_json(result: CommandResult) -> None:
     """Print a result's data as one JSON document; its text if it has no data."""
-    data = result.data if result.data is not None else {"text": result.verbatim or without_marks(result.text)}
+    data = result.data if result.data is not None else {"text": result.verbatim or remove_code_marks(result.text)}
     text = msgspec.json.format(msgspec.json.encode(data), indent=2).decode("utf-8")
     sys.stdout.buffer.write(escape_json_controls(text).encode("utf-8") + b"\n")
     sys.stdout.buffer.flush()
 
 
-def ask(question: str) -> str | None:
+def ask_on_terminal(question: str) -> str | None:
     """Ask the user; None if no user can answer, "q" at the end of the input.
 
     Text typed before the question is discarded: it is not an answer, and no prompt follows that could use it.
@@ -121,12 +121,12 @@ def ask(question: str) -> str | None:
         return "q"
 
 
-def say(sentence: str) -> None:
+def print_sentence(sentence: str) -> None:
     """Print a notice on standard error."""
     sys.stderr.write(clean(sentence) + "\n")
 
 
-def without_marks(text: str) -> str:
+def remove_code_marks(text: str) -> str:
     """Remove the marks around code from Markdown, which plain output would show."""
     return _CODE.sub(r"\2", text)
 
@@ -157,9 +157,9 @@ _SLASH = re.compile(
 )
 
 
-def in_cli_words(text: str) -> str:
+def replace_slash_commands(text: str) -> str:
     """Replace slash commands in a handler's text by their `clio` forms, and remove the marks around code."""
-    text = without_marks(text).replace(SWITCH.strip(), "clio -r")
+    text = remove_code_marks(text).replace(SWITCH.strip(), "clio -r")
     return _SLASH.sub(lambda found: f"clio {_CALLED_OTHERWISE.get(found[1], found[1])}", text)
 
 
@@ -228,7 +228,7 @@ class LightShell:
 
     async def reload_servers(self) -> None:
         """Raises UserError: no conversation could use the tools."""
-        raise needs_a_conversation()
+        raise make_conversation_error()
 
     def close(self) -> None:
         """Close what was opened."""
@@ -237,7 +237,7 @@ class LightShell:
 
     async def output_of(self, command: str) -> str:
         """Raises UserError: nothing is run."""
-        raise needs_a_conversation()
+        raise make_conversation_error()
 
     @property
     def skills(self) -> "SkillCatalog":
@@ -251,40 +251,40 @@ class LightShell:
     @property
     def policy(self) -> "Policy":
         """Raises UserError: there is no policy without a conversation."""
-        raise needs_a_conversation()
+        raise make_conversation_error()
 
     @property
     def sandbox(self) -> "Sandbox":
         """Raises UserError: there is no sandbox without a conversation."""
-        raise needs_a_conversation()
+        raise make_conversation_error()
 
     @property
     def turn_files(self) -> "TurnFiles":
         """Raises UserError: there are no turns without a conversation."""
-        raise needs_a_conversation()
+        raise make_conversation_error()
 
     @property
     def planning(self) -> "Planning":
         """Raises UserError: there is no plan mode without a conversation."""
-        raise needs_a_conversation()
+        raise make_conversation_error()
 
     @property
     def provider(self) -> "Provider":
         """Raises UserError: there is no model without a conversation."""
-        raise needs_a_conversation()
+        raise make_conversation_error()
 
     @property
     def answering(self) -> "Provider":
         """Raises UserError: there is no model without a conversation."""
-        raise needs_a_conversation()
+        raise make_conversation_error()
 
     @property
     def light_provider(self) -> "Provider":
         """Raises UserError: there is no model without a conversation."""
-        raise needs_a_conversation()
+        raise make_conversation_error()
 
 
-def needs_a_conversation() -> UserError:
+def make_conversation_error() -> UserError:
     """Return the error for what requires a conversation."""
     return UserError("this needs a conversation; start clio and give the command there, with a slash")
 
@@ -298,7 +298,7 @@ options that may stand anywhere before "--":
 """
 
 
-def run(options: Options, loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
+def run_subcommand(options: Options, loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
     """Run one sub-command: its name, then its arguments. Returns 0; failures are raised.
 
     json: print the result's data as one JSON document, and never ask.
@@ -308,7 +308,7 @@ def run(options: Options, loaded: LoadedConfig, words: Sequence[str], *, json: b
     try:
         step = _carry_out(shell, words, json=json)
     except ClioError as error:
-        error.args = (in_cli_words(str(error)),)
+        error.args = (replace_slash_commands(str(error)),)
         raise
     except BrokenPipeError:
         raise
@@ -335,13 +335,13 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
                 command, argument = select_subcommand(table, then.partition(" ")[2], called)
                 result = command.handler(shell, argument)
             case ExportSession() as step:
-                from clio.entrypoints.export_file import export
+                from clio.entrypoints.export_file import export_to_file
 
-                result = export(shell, step)
+                result = export_to_file(shell, step)
             case ConsolidateNow() | LongWork() as step:
-                from clio.entrypoints.background_work import until_interrupted, work_of
+                from clio.entrypoints.background_work import make_long_work, run_until_interrupted
 
-                result = until_interrupted(work_of(shell, step), aloud=shell.config.screen_reader)
+                result = run_until_interrupted(make_long_work(shell, step), aloud=shell.config.screen_reader)
             case WaitFor(work=work):
                 import asyncio
 
@@ -366,7 +366,7 @@ async def _awaited(work: Callable[[], Awaitable[CommandResult]]) -> CommandResul
     return await work()
 
 
-def help_text(word: str, columns: int = 0) -> str:
+def format_help(word: str, columns: int = 0) -> str:
     """Return the text of `clio NAME --help`: every form of the sub-command. columns: 0 for the terminal's width."""
     from shutil import get_terminal_size
     from textwrap import wrap
@@ -415,9 +415,9 @@ def _table(word: str) -> tuple[Command, str]:
 
 def _show(result: CommandResult, *, aloud: bool) -> None:
     if result.ok:
-        print_result(result, in_cli_words(result.text), aloud=aloud)
+        print_result(result, replace_slash_commands(result.text), aloud=aloud)
     else:
-        say(f"clio: {in_cli_words(result.text)}")
+        print_sentence(f"clio: {replace_slash_commands(result.text)}")
 
 
 def _agreed(question: str, word: str, *, may_ask: bool) -> None:
@@ -425,7 +425,7 @@ def _agreed(question: str, word: str, *, may_ask: bool) -> None:
 
     Raises UsageError if the user declines or cannot be asked.
     """
-    answer = ask(f"{question} [{f'type {word}' if word else 'y/N'}] ") if may_ask else None
+    answer = ask_on_terminal(f"{question} [{f'type {word}' if word else 'y/N'}] ") if may_ask else None
     if answer is None:
         raise UsageError(f"{question} Nobody can be asked here; add --yes")
     if answer.strip().lower() not in ((word,) if word else ("y", "yes")):
@@ -437,19 +437,19 @@ def _after(step: FollowUp, options: Options, loaded: LoadedConfig) -> int:
     match step:
         case Prefill(text=text) if text.startswith(SWITCH):
             best = text.removeprefix(SWITCH)
-            answer = ask("Resume which (Enter: best, q: none)? ")
+            answer = ask_on_terminal("Resume which (Enter: best, q: none)? ")
             if answer is None:
-                say(f"resume it with: clio -r {best}")
+                print_sentence(f"resume it with: clio -r {best}")
                 return 0
             return 0 if answer.strip().lower() == "q" else _resume(answer.strip() or best, options, loaded)
         case Prefill(text=text):
-            say(f"next: {in_cli_words(text)}")
+            print_sentence(f"next: {replace_slash_commands(text)}")
             return 0
         case _:
-            raise needs_a_conversation()
+            raise make_conversation_error()
 
 
 def _resume(selector: str, options: Options, loaded: LoadedConfig) -> int:
     from clio.entrypoints.repl import repl
 
-    return repl.run(structs.replace(options, resume=selector), loaded)
+    return repl.run_repl(structs.replace(options, resume=selector), loaded)

@@ -15,7 +15,7 @@ SCHEMA = "clio.export"
 VERSION = 1
 
 
-class Result(Struct, frozen=True, kw_only=True):
+class ExportedResult(Struct, frozen=True, kw_only=True):
     """What a call gave. `output` is the whole of it but for `left_out` characters in its middle; `seconds` it took."""
 
     message_id: str
@@ -27,16 +27,16 @@ class Result(Struct, frozen=True, kw_only=True):
     left_out: int = 0
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class ExportedCall(Struct, frozen=True, kw_only=True):
     """One tool call. `arguments` is JSON, or the text itself where it is none; `result` is None while there is none."""
 
     id: str
     name: str
     arguments: Any
-    result: Result | None = None
+    result: ExportedResult | None = None
 
 
-class Said(Struct, frozen=True, kw_only=True, tag_field="type", tag="message"):
+class ExportedMessage(Struct, frozen=True, kw_only=True, tag_field="type", tag="message"):
     """A message; the results of its calls are with the calls.
 
     anchor: unique in the export, "m-" and letters that may stand in a link. step: number of the request within the
@@ -55,10 +55,10 @@ class Said(Struct, frozen=True, kw_only=True, tag_field="type", tag="message"):
     finish_reason: str = ""
     usage: Usage | None = None
     step: int = 0
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ExportedCall, ...] = ()
 
 
-class Cut(Struct, frozen=True, kw_only=True, tag_field="type", tag="trim"):
+class ExportedTrim(Struct, frozen=True, kw_only=True, tag_field="type", tag="trim"):
     """A place where messages left the model's window. `summary` says what happened in them."""
 
     anchor: str
@@ -72,7 +72,7 @@ class Cut(Struct, frozen=True, kw_only=True, tag_field="type", tag="trim"):
     summary: str = ""
 
 
-Entry = Said | Cut
+Entry = ExportedMessage | ExportedTrim
 
 
 class Totals(Struct, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ class Totals(Struct, frozen=True, kw_only=True):
     cache_write_tokens: int
 
 
-class Export(Struct, frozen=True, kw_only=True):
+class ExportedSession(Struct, frozen=True, kw_only=True):
     """The whole. Times are seconds since the epoch; `project` is the name of the folder, not its path."""
 
     schema: str = SCHEMA
@@ -119,17 +119,17 @@ _TELLING = (
 ).split()
 
 
-def minute(seconds: float) -> str:
+def format_minute(seconds: float) -> str:
     """The date and the minute in UTC; empty where there is no such time."""
     return _format(seconds, "%Y-%m-%d %H:%M")
 
 
-def clock(seconds: float) -> str:
+def format_clock(seconds: float) -> str:
     """The time of the day in UTC."""
     return _format(seconds, "%H:%M:%S")
 
 
-def machine_time(seconds: float) -> str:
+def format_machine_time(seconds: float) -> str:
     """The time as a machine reads it, RFC 3339."""
     return _format(seconds, "%Y-%m-%dT%H:%M:%SZ")
 
@@ -141,7 +141,7 @@ def _format(seconds: float, form: str) -> str:
         return ""
 
 
-def span(seconds: float) -> str:
+def format_span(seconds: float) -> str:
     """How long something took: "0.3 s", "4 min", "2 h 5 min", "3 days"."""
     if seconds < 60:
         return f"{seconds:.1f} s"
@@ -154,13 +154,13 @@ def span(seconds: float) -> str:
     return f"{hours // 24} days"
 
 
-def tokens(usage: Usage) -> str:
+def format_tokens(usage: Usage) -> str:
     """What one request cost."""
     cached = describe_cache_use(usage.cached_tokens, usage.cache_write_tokens)
     return f"{usage.prompt_tokens:,} in{cached} · {usage.completion_tokens:,} out"
 
 
-def cut_line(cut: Cut) -> str:
+def describe_trim(cut: ExportedTrim) -> str:
     """What a trim did, in one line."""
     done: list[str] = []
     if cut.messages:
@@ -172,30 +172,30 @@ def cut_line(cut: Cut) -> str:
     return ", ".join(done) or "the window was trimmed"
 
 
-def call_title(call: Call) -> str:
+def format_call_title(call: ExportedCall) -> str:
     """What a call was about, on one line: its operation and what it was done to."""
     given: Any = call.arguments
     if not isinstance(given, dict):
-        return truncate_line(plain(given), TITLE_CHARS)
+        return truncate_line(format_plain(given), TITLE_CHARS)
     arguments = cast("dict[str, Any]", given)
     parts = [str(arguments["operation"])] if isinstance(arguments.get("operation"), str) else []
     telling = next((key for key in _TELLING if arguments.get(key)), None)
     if telling is not None:
-        text = plain(arguments[telling])
+        text = format_plain(arguments[telling])
         parts.append(_short_path(text) if "path" in telling else text)
     elif not parts:
-        parts = [plain(value) for value in arguments.values() if isinstance(value, (str, int, float))]
+        parts = [format_plain(value) for value in arguments.values() if isinstance(value, (str, int, float))]
     return truncate_line(" ".join(parts), TITLE_CHARS)
 
 
-def named_call(call: ToolCall) -> str:
+def format_named_call(call: ToolCall) -> str:
     """A call as a message keeps it: the tool's name and what it was about."""
     arguments: Any
     try:
         arguments = decode_json(call.arguments)
     except msgspec.DecodeError:
         arguments = call.arguments
-    return f"{call.name} {call_title(Call(id=call.id, name=call.name, arguments=arguments))}".strip()
+    return f"{call.name} {format_call_title(ExportedCall(id=call.id, name=call.name, arguments=arguments))}".strip()
 
 
 def _short_path(path: str) -> str:
@@ -206,7 +206,7 @@ def _short_path(path: str) -> str:
     return "…" + (path[cut:] if cut >= 0 else path[-_PATH_CHARS:])
 
 
-def plain(value: Any) -> str:
+def format_plain(value: Any) -> str:
     """A JSON value as a person reads it: texts as they are, lists of words in a row, all else as indented JSON."""
     if isinstance(value, str):
         return value

@@ -15,20 +15,20 @@ from clio.context.summary_text import render_summary
 from clio.errors import SessionNotFound
 from clio.export.document import (
     TITLE_CHARS,
-    Call,
-    Cut,
     Entry,
-    Export,
-    Result,
-    Said,
+    ExportedCall,
+    ExportedMessage,
+    ExportedResult,
+    ExportedSession,
+    ExportedTrim,
     Totals,
-    call_title,
-    cut_line,
-    minute,
-    plain,
-    tokens,
+    describe_trim,
+    format_call_title,
+    format_minute,
+    format_plain,
+    format_tokens,
 )
-from clio.export.html_page import allowed_link, is_renderable, markdown_cost, page
+from clio.export.html_page import is_link_allowed, is_renderable, markdown_cost, render_page
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, Usage, UserMessage
 from clio.sessions.blobs import BlobNotFound, BlobStore, output_readers
 from clio.sessions.loading import load_session
@@ -46,41 +46,41 @@ _END = "the end of this text"
 _LANGUAGES = {"patch": "diff", "command": "sh"}
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&]|^[-+#=]|(?<=^\d)[.)]")
 _SHORT = 80
-MAX_ALL = 10_000_000
+MAX_ALL_OUTPUT_CHARS = 10_000_000
 """What looking at the Markdown of one session may cost, in characters of prose; what comes later is fenced."""
 
 
-def markdown(export: Export) -> str:
+def render_as_markdown(export: ExportedSession) -> str:
     """The text."""
     return "".join(f"{block}\n\n" for block in _blocks(export)).rstrip("\n") + "\n"
 
 
-def fenced(text: str, language: str = "") -> str:
+def fence_code(text: str, language: str = "") -> str:
     """The text in a fence longer than any run of backticks in it."""
     return format_code_block(text.removesuffix("\n"), language)
 
 
-class Words:
+class MarkdownText:
     """Words as they were written, where their Markdown ends with them; else in a fence.
 
     An open fence, an open comment or a tag would swallow what comes after. What would take long to look at is fenced.
     """
 
     def __init__(self) -> None:
-        self._left = MAX_ALL
+        self._left = MAX_ALL_OUTPUT_CHARS
 
     def contained(self, text: str) -> str:
         """The words of one message."""
         text = text.strip("\n")
         cost = markdown_cost(text)
         if cost > self._left or not is_renderable(text):
-            return fenced(text, "markdown")
+            return fence_code(text, "markdown")
         self._left -= cost
-        return text if _ends_by_itself(text) else fenced(text, "markdown")
+        return text if _ends_by_itself(text) else fence_code(text, "markdown")
 
 
-def _blocks(export: Export) -> Iterator[str]:
-    words = Words()
+def _blocks(export: ExportedSession) -> Iterator[str]:
+    words = MarkdownText()
     yield f"# {_heading(export.title)}"
     yield "\n".join(f"- {name}: {text}" for name, text in _facts(export))
     if export.todos:
@@ -93,20 +93,20 @@ def _blocks(export: Export) -> Iterator[str]:
         )
     turn = 0
     for entry in export.entries:
-        if isinstance(entry, Cut):
+        if isinstance(entry, ExportedTrim):
             yield from _cut(entry)
             continue
         turn += entry.role == "user" and entry.origin == "user"
         yield from _said(entry, turn, words)
 
 
-def _facts(export: Export) -> Iterator[tuple[str, str]]:
+def _facts(export: ExportedSession) -> Iterator[tuple[str, str]]:
     totals = export.totals
     yield "session", f"`{export.id}`"
     if export.project:
         yield "project", _heading(export.project)
     if export.created:
-        yield "when", f"{minute(export.created)} UTC"
+        yield "when", f"{format_minute(export.created)} UTC"
     if export.models:
         yield "model", _heading(", ".join(export.models))
     yield (
@@ -117,27 +117,27 @@ def _facts(export: Export) -> Iterator[tuple[str, str]]:
     if totals.requests:
         cached = describe_cache_use(totals.cached_tokens, totals.cache_write_tokens)
         yield "tokens", f"{totals.prompt_tokens:,} in{cached}, {totals.completion_tokens:,} out"
-    yield "exported", f"{minute(export.exported_at)} UTC"
+    yield "exported", f"{format_minute(export.exported_at)} UTC"
 
 
-def _said(entry: Said, turn: int, words: Words) -> Iterator[str]:
-    when = f" · {minute(entry.created)}" if minute(entry.created) else ""
+def _said(entry: ExportedMessage, turn: int, words: MarkdownText) -> Iterator[str]:
+    when = f" · {format_minute(entry.created)}" if format_minute(entry.created) else ""
     match entry.role:
         case "user" if entry.origin == "user":
             yield f"## {turn}. User{when}"
             if entry.context.strip():
-                yield _folded("what clio told the model beside these words", [fenced(entry.context)])
+                yield _folded("what clio told the model beside these words", [fence_code(entry.context)])
             yield words.contained(entry.text)
         case "user":
-            yield _folded(f"clio, to the model ({entry.origin})", [fenced(entry.text)])
+            yield _folded(f"clio, to the model ({entry.origin})", [fence_code(entry.text)])
         case "system":
-            yield _folded("system prompt", [fenced(entry.text)])
+            yield _folded("system prompt", [fence_code(entry.text)])
         case "assistant":
-            about = [f"step {entry.step}", entry.model, tokens(entry.usage) if entry.usage else ""]
+            about = [f"step {entry.step}", entry.model, format_tokens(entry.usage) if entry.usage else ""]
             finish = entry.finish_reason if entry.finish_reason in ("interrupted", "length", "content_filter") else ""
             yield f"### clio{when} · {_heading(' · '.join(filter(None, [*about, finish])))}"
             if entry.reasoning.strip():
-                yield _folded("thinking", [fenced(entry.reasoning)])
+                yield _folded("thinking", [fence_code(entry.reasoning)])
             if entry.text.strip():
                 yield words.contained(entry.text)
             yield from map(_call, entry.calls)
@@ -145,35 +145,37 @@ def _said(entry: Said, turn: int, words: Words) -> Iterator[str]:
             yield from map(_call, entry.calls)
 
 
-def _call(call: Call) -> str:
+def _call(call: ExportedCall) -> str:
     result = call.result
     state = "no result" if result is None else result.summary if result.ok else f"failed: {result.summary}"
-    title = " · ".join(filter(None, [f"{call.name} {call_title(call)}".strip(), truncate_line(state, TITLE_CHARS)]))
+    title = " · ".join(
+        filter(None, [f"{call.name} {format_call_title(call)}".strip(), truncate_line(state, TITLE_CHARS)])
+    )
     parts = list(_arguments(call.arguments))
     if result is not None and result.output.strip():
-        parts += ["Output:", fenced(result.output, "text")]
+        parts += ["Output:", fence_code(result.output, "text")]
     return _folded(title, parts)
 
 
 def _arguments(arguments: Any) -> Iterator[str]:
     if not isinstance(arguments, dict):
-        if plain(arguments).strip():
-            yield fenced(plain(arguments))
+        if format_plain(arguments).strip():
+            yield fence_code(format_plain(arguments))
         return
-    texts = {key: plain(value) for key, value in cast("dict[str, Any]", arguments).items()}
+    texts = {key: format_plain(value) for key, value in cast("dict[str, Any]", arguments).items()}
     short = {key: text for key, text in texts.items() if text.strip() and len(text) <= _SHORT and "\n" not in text}
     if short:
         yield "\n".join(f"- {_heading(key)}: {format_code_span(text)}" for key, text in short.items())
     for key, text in texts.items():
         if key not in short:
             yield f"{_heading(key)}:"
-            yield fenced(text, _LANGUAGES.get(key, ""))
+            yield fence_code(text, _LANGUAGES.get(key, ""))
 
 
-def _cut(cut: Cut) -> Iterator[str]:
-    yield f"> **{_heading(cut_line(cut))}** ({_heading(cut.handle)})"
+def _cut(cut: ExportedTrim) -> Iterator[str]:
+    yield f"> **{_heading(describe_trim(cut))}** ({_heading(cut.handle)})"
     if cut.summary:
-        yield _folded("the summary the model read from here on", [fenced(cut.summary)])
+        yield _folded("the summary the model read from here on", [fence_code(cut.summary)])
 
 
 def _folded(title: str, parts: list[str]) -> str:
@@ -192,7 +194,7 @@ def _ends_by_itself(text: str) -> bool:
     inline = [child for token in tokens for child in token.children or ()]
     if any(token.type in ("html_block", "html_inline", "image") for token in [*tokens, *inline]):
         return False
-    if not all(allowed_link(str(token.attrGet("href"))) for token in inline if token.type == "link_open"):
+    if not all(is_link_allowed(str(token.attrGet("href"))) for token in inline if token.type == "link_open"):
         return False
     end = tokens[-2] if len(tokens) > 1 else None
     return end is not None and end.type == "inline" and end.content == _END and end.level == 1
@@ -222,7 +224,7 @@ _UNSEEN = re.compile(
 )
 
 
-def bare(text: str) -> str:
+def remove_terminal_sequences(text: str) -> str:
     """The text without terminal sequences, its lines ended by a newline alone; lone surrogates become U+FFFD."""
     if not text.isascii() and _LONE_SURROGATE.search(text):
         text = _LONE_SURROGATE.sub("\ufffd", text)
@@ -231,7 +233,7 @@ def bare(text: str) -> str:
     return text.replace("\r\n", "\n") if "\r" in text else text
 
 
-def visible(text: str) -> str:
+def show_unseen(text: str) -> str:
     """The text with every character that is not seen as a symbol: NUL as "␀", U+202E as "⟨U+202E⟩"."""
     return _UNSEEN.sub(_symbol, text) if _UNSEEN.search(text) else text
 
@@ -259,7 +261,7 @@ _ROOM = 16_384
 """Characters redacted beyond the end of a part, so that no secret stands at its edge, half in sight and half not."""
 
 
-class Cleaner:
+class ExportCleaner:
     """Cleans the texts of one export.
 
     redact: takes the secrets out of a text. spell_out: whether unseen characters are written as symbols; a form that
@@ -276,8 +278,8 @@ class Cleaner:
         known = self._known.get(text)
         if known is not None or not text:
             return known or ""
-        clean = self._redact(bare(text))
-        clean = visible(clean) if self._spell_out else clean
+        clean = self._redact(remove_terminal_sequences(text))
+        clean = show_unseen(clean) if self._spell_out else clean
         if len(text) <= _EXPORT_SESSION_SHORT:
             self._known[text] = clean
         return clean
@@ -331,7 +333,7 @@ class Cleaner:
     def _arguments(self, text: str) -> str:
         """The arguments of a call, clean as they were written, and what their escapes stand for too."""
         text = self.text(text)
-        value = decoded(text)
+        value = decode_arguments(text)
         clean = self.value(value)
         return text if clean == value or isinstance(value, str) else msgspec.json.encode(clean).decode("utf-8")
 
@@ -352,7 +354,7 @@ class Cleaner:
         return f"{head.rstrip()}\n\n[… {left_out:,} characters left out …]\n\n{tail.lstrip()}", left_out
 
 
-def decoded(arguments: str) -> Any:
+def decode_arguments(arguments: str) -> Any:
     """The arguments of a call as JSON; the text itself where they are none."""
     try:
         value = decode_json(arguments)
@@ -378,9 +380,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     later: int
 
 
-def collect(
-    state: SessionState, read_blob: Callable[[str], str], cleaner: Cleaner, limits: Limits, *, now: float
-) -> Export:
+def collect_export(
+    state: SessionState, read_blob: Callable[[str], str], cleaner: ExportCleaner, limits: Limits, *, now: float
+) -> ExportedSession:
     """The whole export. read_blob: as `BlobStore.read`; an output that cannot be read shows its preview."""
     messages = [cleaner.message(message) for message in state.messages]
     ids = [cleaner.text(message.id) for message in messages]
@@ -392,7 +394,7 @@ def collect(
     models = dict.fromkeys(message.model for message in messages if isinstance(message, AssistantMessage))
     models |= dict.fromkeys(cleaner.text(bill.model) for bill in state.bills)
     title = cleaner.text(" ".join((state.name or find_first_words(messages) or "An empty session").split()))
-    return Export(
+    return ExportedSession(
         exported_at=now,
         id=cleaner.text(state.id),
         title=title,
@@ -412,7 +414,7 @@ def collect(
 class _Outputs:
     """Gives the outputs of calls, whole while there is room."""
 
-    def __init__(self, read_blob: Callable[[str], str], cleaner: Cleaner, limits: Limits) -> None:
+    def __init__(self, read_blob: Callable[[str], str], cleaner: ExportCleaner, limits: Limits) -> None:
         self._read_blob = read_blob
         self._cleaner = cleaner
         self._limits = limits
@@ -458,12 +460,12 @@ def _export_session_said(
     anchors: Sequence[str],
     results: dict[tuple[int, str], ToolMessage],
     outputs: _Outputs,
-    cleaner: Cleaner,
-) -> Iterator[Said]:
+    cleaner: ExportCleaner,
+) -> Iterator[ExportedMessage]:
     placed = {id(message) for message in results.values()}
     step = 0
     for place, message in enumerate(messages):
-        common = Said(
+        common = ExportedMessage(
             anchor=anchors[place],
             id=cleaner.text(message.id),
             role="system",
@@ -478,10 +480,10 @@ def _export_session_said(
         elif isinstance(message, AssistantMessage):
             step += 1
             calls = tuple(
-                Call(
+                ExportedCall(
                     id=cleaner.text(call.id),
                     name=call.name,
-                    arguments=decoded(call.arguments),
+                    arguments=decode_arguments(call.arguments),
                     result=_result(results.get((place, call.id)), outputs, cleaner),
                 )
                 for call in message.tool_calls
@@ -499,7 +501,7 @@ def _export_session_said(
         elif not isinstance(message, ToolMessage):
             yield common
         elif id(message) not in placed:
-            orphan = Call(
+            orphan = ExportedCall(
                 id=cleaner.text(message.tool_call_id),
                 name=message.name or "unknown",
                 arguments={},
@@ -508,11 +510,11 @@ def _export_session_said(
             yield structs.replace(common, role="tool", text="", calls=(orphan,))
 
 
-def _result(message: ToolMessage | None, outputs: _Outputs, cleaner: Cleaner) -> Result | None:
+def _result(message: ToolMessage | None, outputs: _Outputs, cleaner: ExportCleaner) -> ExportedResult | None:
     if message is None:
         return None
     output, left_out = outputs.of(message)
-    return Result(
+    return ExportedResult(
         message_id=cleaner.text(message.id),
         created=message.created,
         ok=message.ok,
@@ -538,10 +540,14 @@ def _anchors(ids: Sequence[str]) -> list[str]:
 
 
 def _with_trims(
-    said: Sequence[Said], trims: Sequence[Trim], messages: Sequence[Message], anchors: Sequence[str], cleaner: Cleaner
+    said: Sequence[ExportedMessage],
+    trims: Sequence[Trim],
+    messages: Sequence[Message],
+    anchors: Sequence[str],
+    cleaner: ExportCleaner,
 ) -> Iterator[Entry]:
     places = {message.id: place for place, message in reversed(list(enumerate(messages)))}
-    waiting: dict[int, list[Cut]] = {}
+    waiting: dict[int, list[ExportedTrim]] = {}
     for number, trim in enumerate(trims, 1):
         place = _place_of(trim, places, messages)
         waiting.setdefault(place, []).append(_export_session_cut(trim, number, places, messages, anchors, cleaner))
@@ -572,8 +578,8 @@ def _export_session_cut(
     places: dict[str, int],
     messages: Sequence[Message],
     anchors: Sequence[str],
-    cleaner: Cleaner,
-) -> Cut:
+    cleaner: ExportCleaner,
+) -> ExportedTrim:
     dropped = sorted({places[id] for id in trim.dropped if id in places})
     summary = ""
     if dropped:
@@ -582,7 +588,7 @@ def _export_session_cut(
         )
         # Between the tags, below the sentence that tells a model what this is.
         summary = "\n".join(text.split("\n")[2:-1])
-    return Cut(
+    return ExportedTrim(
         anchor=f"trim-{number}",
         handle=cleaner.text(trim.handle),
         created=trim.created,
@@ -595,7 +601,7 @@ def _export_session_cut(
     )
 
 
-def _totals(state: SessionState, said: Sequence[Said]) -> Totals:
+def _totals(state: SessionState, said: Sequence[ExportedMessage]) -> Totals:
     """Bills tell what a request cost; sessions without any may have the usage in their messages."""
     usage = Usage()
     for message in said:
@@ -647,13 +653,15 @@ def export_session(
     files = SessionFiles(store.folder, session_id)
     loaded = load_session(files)
     blobs = BlobStore(files.blobs, writable=False, external=output_readers(loaded.outputs))
-    cleaner = Cleaner(redact, spell_out=form != "json")
-    export = collect(loaded.state, blobs.read, cleaner, _FOR_MACHINES if form == "json" else _FOR_PEOPLE, now=now)
+    cleaner = ExportCleaner(redact, spell_out=form != "json")
+    export = collect_export(
+        loaded.state, blobs.read, cleaner, _FOR_MACHINES if form == "json" else _FOR_PEOPLE, now=now
+    )
     match form:
         case "html":
-            return page(export)
+            return render_page(export)
         case "md":
-            return markdown(export)
+            return render_as_markdown(export)
         case "json":
             text = msgspec.json.format(msgspec.json.encode(export), indent=2).decode("utf-8")
             return escape_unseen(text) + "\n"

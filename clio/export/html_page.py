@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from clio.export.document import (
-    Call,
-    Cut,
     Entry,
-    Export,
-    Result,
-    Said,
-    call_title,
-    clock,
-    cut_line,
-    machine_time,
-    minute,
-    plain,
-    span,
-    tokens,
+    ExportedCall,
+    ExportedMessage,
+    ExportedResult,
+    ExportedSession,
+    ExportedTrim,
+    describe_trim,
+    format_call_title,
+    format_clock,
+    format_machine_time,
+    format_minute,
+    format_plain,
+    format_span,
+    format_tokens,
 )
 from clio.sessions.state import Todo
 from clio.text.formatting import describe_cache_use, format_count, truncate_line
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pygments.token import _TokenType as TokenType  # pyright: ignore[reportPrivateUsage]
 
 
-MAX_BLOCK = 60_000
+MAX_COLOURED_BLOCK_CHARS = 60_000
 """Characters; a longer block is shown without colours."""
 MAX_CODE_CHARS = 1_000_000
 """Characters coloured in one page: a few seconds of work, and as many elements as a phone still scrolls well."""
@@ -53,7 +53,7 @@ _CLASSES = (
 )
 
 
-class Colours:
+class CodeColouring:
     """Colours the code of one page, within what one page can bear."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class Colours:
         return self._run(_for_file(name) if len(name) <= 100 else None, text)
 
     def _run(self, lexer: "Lexer | None", text: str) -> str:
-        if lexer is None or len(text) > min(MAX_BLOCK, self._left) or _longest_line(text) > _MAX_LINE:
+        if lexer is None or len(text) > min(MAX_COLOURED_BLOCK_CHARS, self._left) or _longest_line(text) > _MAX_LINE:
             return escape(text)
         self._left -= len(text)
         return "".join(_spans(lexer, text))
@@ -145,7 +145,7 @@ def is_diff(text: str) -> bool:
     return named and "\n@@ " in head
 
 
-class Diffs:
+class DiffRenderer:
     """Colours the diffs of one page, within what one page can bear."""
 
     def __init__(self) -> None:
@@ -238,10 +238,10 @@ _SAFE = ("http:", "https:", "mailto:")
 _OUTSIDE = ("http:", "https:")
 
 
-class Prose:
+class ProseRenderer:
     """Renders the words of one page, within what one page can bear."""
 
-    def __init__(self, colours: Colours, diffs: Diffs) -> None:
+    def __init__(self, colours: CodeColouring, diffs: DiffRenderer) -> None:
         self._colours = colours
         self._diffs = diffs
         self._left = MAX_PROSE_CHARS
@@ -330,7 +330,7 @@ def _prepare_inline(tokens: "Sequence[Token]") -> None:
             token.content = label if depth else f'<a href="{source}" rel="noopener noreferrer">{label}</a>'
 
 
-def allowed_link(url: str) -> bool:
+def is_link_allowed(url: str) -> bool:
     """Whether a link may stay one: http, https, mailto, a place in this page, a relative path.
 
     Browsers pass over blanks and controls inside of a scheme, and read `\\` as `/`; so does this.
@@ -362,7 +362,7 @@ def _markdown() -> "MarkdownIt":
 
     class Careful(MarkdownIt):
         def validateLink(self, url: str) -> bool:
-            return allowed_link(url)
+            return is_link_allowed(url)
 
     return Careful("commonmark", {"html": False}).enable("strikethrough").enable("table")
 
@@ -381,32 +381,32 @@ _MAX_DIFFED = 200_000
 _LONG = 80  # characters; a longer value stands in a frame of its own
 
 
-class Calls:
+class CallRenderer:
     """Renders the calls of one page."""
 
-    def __init__(self, prose: Prose, colours: Colours, diffs: Diffs) -> None:
+    def __init__(self, prose: ProseRenderer, colours: CodeColouring, diffs: DiffRenderer) -> None:
         self._prose = prose
         self._colours = colours
         self._diffs = diffs
 
-    def html(self, call: Call) -> str:
+    def html(self, call: ExportedCall) -> str:
         """One call, folded."""
         result = call.result
         state = "open" if result is None else "good" if result.ok else "bad"
         word = {"open": "no result", "good": "", "bad": "failed"}[state]
         about = " · ".join(filter(None, [word, *_about(result)]))
         anchor = f' id="r-{escape(result.message_id)}"' if result is not None and result.message_id else ""
-        title = escape(call_title(call))
+        title = escape(format_call_title(call))
         return (
             f'<details class="call {state}"{anchor}><summary><span class="name">{escape(call.name)}</span> '
             f'<span class="title">{title}</span> <span class="about">{escape(about)}</span></summary>'
             f'<div class="inside">{"".join(self._arguments(call))}{self._output(result)}</div></details>'
         )
 
-    def _arguments(self, call: Call) -> Iterator[str]:
+    def _arguments(self, call: ExportedCall) -> Iterator[str]:
         given: Any = call.arguments
         if not isinstance(given, dict):
-            text = plain(given)
+            text = format_plain(given)
             if text.strip():
                 yield self._prose.block(escape(_cut(text)), "arguments")
             return
@@ -416,11 +416,13 @@ class Calls:
         diff = _diff_of(left, path)
         short = {key: value for key, value in left.items() if _is_short(value)}
         if short:
-            rows = "".join(f"<dt>{escape(key)}</dt><dd>{escape(plain(value))}</dd>" for key, value in short.items())
+            rows = "".join(
+                f"<dt>{escape(key)}</dt><dd>{escape(format_plain(value))}</dd>" for key, value in short.items()
+            )
             yield f'<dl class="args">{rows}</dl>'
         for key, value in left.items():
             if key not in short:
-                yield self._long(key, plain(value), path)
+                yield self._long(key, format_plain(value), path)
         if diff:
             yield self._prose.block(self._diffs.html(diff), f"change to {path}" if path else "change", "diff")
 
@@ -434,7 +436,7 @@ class Calls:
             return self._prose.block(self._colours.file(text, path), key)
         return self._prose.block(escape(text), key)
 
-    def _output(self, result: Result | None) -> str:
+    def _output(self, result: ExportedResult | None) -> str:
         if result is None:
             return '<p class="none">There is no result: the call was running, or clio was stopped.</p>'
         if not result.output.strip():
@@ -448,10 +450,10 @@ class Calls:
         return self._prose.block(escape(result.output), label, "out")
 
 
-def _about(result: Result | None) -> Iterator[str]:
+def _about(result: ExportedResult | None) -> Iterator[str]:
     if result is not None:
         yield result.summary
-        took = span(result.seconds)
+        took = format_span(result.seconds)
         if result.seconds >= 0.05 and took not in result.summary:
             yield took
 
@@ -485,7 +487,7 @@ def _with_newline(text: str) -> str:
 
 
 def _is_short(value: Any) -> bool:
-    text = plain(value)
+    text = format_plain(value)
     return len(text) <= _LONG and "\n" not in text
 
 
@@ -499,7 +501,7 @@ _TOC_CHARS = 90
 _TODO_MARKS = {"pending": "○", "in_progress": "◐", "completed": "●", "blocked": "⊘"}
 
 
-def head(export: Export) -> Iterator[str]:
+def render_head(export: ExportedSession) -> Iterator[str]:
     """The title and the facts."""
     kicker = f"clio session{' · ' + escape(export.project) if export.project else ''}"
     yield f'<header class="head"><p class="kicker">{kicker}</p><h1 dir="auto">{escape(export.title)}</h1>\n'
@@ -507,7 +509,7 @@ def head(export: Export) -> Iterator[str]:
     yield f'<dl class="facts">{rows}</dl>\n</header>\n'
 
 
-def state(export: Export) -> Iterator[str]:
+def render_state(export: ExportedSession) -> Iterator[str]:
     """The list of work and the bills, as far as there are any."""
     yield '<div class="state">\n'
     if export.todos:
@@ -520,12 +522,12 @@ def state(export: Export) -> Iterator[str]:
     yield "</div>\n"
 
 
-def _facts(export: Export) -> Iterator[tuple[str, str]]:
+def _facts(export: ExportedSession) -> Iterator[tuple[str, str]]:
     totals = export.totals
     if export.created:
-        yield "When (UTC)", minute(export.created)
+        yield "When (UTC)", format_minute(export.created)
     if export.last_active > export.created > 0:
-        yield "Lasted", span(export.last_active - export.created)
+        yield "Lasted", format_span(export.last_active - export.created)
     if export.models:
         yield "Model" if len(export.models) == 1 else "Models", ", ".join(export.models)
     failed = f", {totals.failed_calls:,} failed" if totals.failed_calls else ""
@@ -545,7 +547,7 @@ def _todo(todo: Todo) -> str:
     )
 
 
-def _bills(export: Export) -> Iterator[str]:
+def _bills(export: ExportedSession) -> Iterator[str]:
     """What each request cost, and all together."""
     totals = export.totals
     yield f'<details class="bills"><summary>Tokens of {format_count(len(export.bills), "request")}</summary>'
@@ -553,7 +555,7 @@ def _bills(export: Export) -> Iterator[str]:
     names = ("in", "cached", "written", "out")
     yield "".join(f'<th class="right">{name}</th>' for name in names) + "</tr></thead><tbody>"
     for number, bill in enumerate(export.bills, 1):
-        yield f"<tr><td>{number}</td><td>{minute(bill.timestamp)}</td><td>{escape(bill.model)}</td>"
+        yield f"<tr><td>{number}</td><td>{format_minute(bill.timestamp)}</td><td>{escape(bill.model)}</td>"
         for tokens_ in (bill.prompt_tokens, bill.cached_tokens, bill.cache_write_tokens, bill.completion_tokens):
             yield f'<td class="right">{tokens_:,}</td>'
         yield "</tr>"
@@ -563,20 +565,20 @@ def _bills(export: Export) -> Iterator[str]:
     yield "</tr></tfoot></table></div></details>\n"
 
 
-def contents(export: Export) -> Iterator[str]:
+def render_contents(export: ExportedSession) -> Iterator[str]:
     """The user's turns, each a link."""
     turns = [entry for entry in export.entries if _is_turn(entry)]
     if not turns:
         return
     yield '<nav class="toc" aria-label="Contents"><h2>Contents</h2><ol>\n'
     for entry in turns:
-        words = truncate_line(entry.text, _TOC_CHARS) if isinstance(entry, Said) else ""
+        words = truncate_line(entry.text, _TOC_CHARS) if isinstance(entry, ExportedMessage) else ""
         yield f'<li><a href="#{entry.anchor}">{escape(words) or "(no words)"}</a></li>\n'
     yield "</ol></nav>\n"
 
 
 def _is_turn(entry: Entry) -> bool:
-    return isinstance(entry, Said) and entry.role == "user" and entry.origin == "user"
+    return isinstance(entry, ExportedMessage) and entry.role == "user" and entry.origin == "user"
 
 
 _ORIGINS = {
@@ -591,10 +593,10 @@ _FINISHES = {
 }
 
 
-class Talk:
+class EntryRenderer:
     """Renders the entries of one page, in their order."""
 
-    def __init__(self, prose: Prose, calls: Calls) -> None:
+    def __init__(self, prose: ProseRenderer, calls: CallRenderer) -> None:
         self._prose = prose
         self._calls = calls
         self._turn = 0
@@ -602,7 +604,7 @@ class Talk:
 
     def html(self, entry: Entry) -> str:
         """One message or trim."""
-        if isinstance(entry, Cut):
+        if isinstance(entry, ExportedTrim):
             return self._cut(entry)
         match entry.role:
             case "user" if entry.origin == "user":
@@ -616,7 +618,7 @@ class Talk:
             case "tool":
                 return self._tool(entry)
 
-    def _user(self, entry: Said) -> str:
+    def _user(self, entry: ExportedMessage) -> str:
         self._turn += 1
         return (
             f'<article class="m user" id="{entry.anchor}"><h2><span class="who">User</span>'
@@ -625,10 +627,10 @@ class Talk:
             f'<div class="words" dir="auto">{self._prose.as_written(entry.text)}</div></article>\n'
         )
 
-    def _answer(self, entry: Said) -> str:
+    def _answer(self, entry: ExportedMessage) -> str:
         words = f'<div class="words" dir="auto">{self._prose.markdown(entry.text)}</div>' if entry.text.strip() else ""
         finish = _FINISHES.get(entry.finish_reason, "")
-        about = [f"step {entry.step}", tokens(entry.usage) if entry.usage else "", finish]
+        about = [f"step {entry.step}", format_tokens(entry.usage) if entry.usage else "", finish]
         return (
             f'<article class="m clio{" first" if entry.step == 1 else ""}" id="{entry.anchor}">'
             f'<h3><span class="who">clio</span><span class="model">{escape(entry.model)}</span>'
@@ -636,20 +638,20 @@ class Talk:
             f"{_folded('thinking', entry.reasoning)}{words}{''.join(map(self._calls.html, entry.calls))}</article>\n"
         )
 
-    def _tool(self, entry: Said) -> str:
+    def _tool(self, entry: ExportedMessage) -> str:
         calls = "".join(map(self._calls.html, entry.calls))
         return f'<article class="m clio" id="{entry.anchor}">{calls}</article>\n'
 
-    def _aside(self, entry: Said, label: str, kind: str) -> str:
+    def _aside(self, entry: ExportedMessage, label: str, kind: str) -> str:
         return (
             f'<article class="m {kind}" id="{entry.anchor}"><details><summary>{label}'
             f"{self._time(entry)}{_link(entry)}</summary>"
             f'<div class="said" dir="auto">{escape(entry.text)}</div></details></article>\n'
         )
 
-    def _cut(self, cut: Cut) -> str:
+    def _cut(self, cut: ExportedTrim) -> str:
         handle = f' <span class="handle">{escape(cut.handle)}</span>'
-        line = f"{escape(cut_line(cut))}{handle}{self._time(cut)}{_link(cut)}"
+        line = f"{escape(describe_trim(cut))}{handle}{self._time(cut)}{_link(cut)}"
         ends = ""
         if cut.first_anchor:
             ends = (
@@ -663,12 +665,12 @@ class Talk:
 
     def _time(self, entry: Entry) -> str:
         """The time of the day; the first of a day has its date."""
-        when = minute(entry.created)
+        when = format_minute(entry.created)
         if not when:
             return ""
-        shown = clock(entry.created) if when[:10] == self._day else when
+        shown = format_clock(entry.created) if when[:10] == self._day else when
         self._day = when[:10]
-        return f'<time datetime="{machine_time(entry.created)}" title="{when} UTC">{shown}</time>'
+        return f'<time datetime="{format_machine_time(entry.created)}" title="{when} UTC">{shown}</time>'
 
 
 def _folded(label: str, text: str) -> str:
@@ -698,11 +700,11 @@ _TOOLS = (
 )
 
 
-def page(export: Export) -> str:
+def render_page(export: ExportedSession) -> str:
     """The page. The same export gives the same bytes."""
-    colours, diffs = Colours(), Diffs()
-    prose = Prose(colours, diffs)
-    talk = Talk(prose, Calls(prose, colours, diffs))
+    colours, diffs = CodeColouring(), DiffRenderer()
+    prose = ProseRenderer(colours, diffs)
+    talk = EntryRenderer(prose, CallRenderer(prose, colours, diffs))
     style, script = _asset("page.css"), _asset("page.js")
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
@@ -716,9 +718,9 @@ def page(export: Export) -> str:
         f"<title>{escape(truncate_line(export.title, 120))}</title>\n",
         f"<style>{style}</style>\n<script>{script}</script>\n</head>\n<body>\n",
         f'<a class="skip" href="#talk">To the conversation</a>\n{_TOOLS}\n<main class="page">\n',
-        *head(export),
-        *contents(export),
-        *state(export),
+        *render_head(export),
+        *render_contents(export),
+        *render_state(export),
         '<div id="talk">\n',
         *map(talk.html, export.entries),
         f"</div>\n{_foot(export)}</main>\n</body>\n</html>\n",
@@ -735,8 +737,9 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
-def _foot(export: Export) -> str:
+def _foot(export: ExportedSession) -> str:
     return (
-        f"<footer><p>Session {escape(export.id)}, exported {minute(export.exported_at)} UTC by clio. Times are in UTC. "
+        f"<footer><p>Session {escape(export.id)}, exported {format_minute(export.exported_at)} UTC by clio. "
+        "Times are in UTC. "
         "Secrets clio knows are replaced; look through the page before you hand it on.</p></footer>\n"
     )

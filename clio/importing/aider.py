@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from clio.importing.reading import About, Piece, Progress, Said, Tally, lines_of
+from clio.importing.reading import ImportedMessage, Piece, Progress, SessionAbout, Tally, read_lines
 from clio.messages import AssistantMessage, UserMessage
 
 HISTORY, INPUTS = ".aider.chat.history.md", ".aider.input.history"
@@ -20,7 +20,7 @@ _WORDS, _NOTE = "#### ", "> "
 _MODEL = re.compile(r"> (?:Main model|Model|Models?): (\S+)")
 
 
-def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
+def read_aider(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
     """The chats of one file. Raises OSError, and what `progress` raises."""
     if path.name.endswith("input.history"):
         return _inputs_only(path, tally, progress)
@@ -65,7 +65,7 @@ class _Reader:
         self._at = _local(when)
         self._key = f"{self._path.resolve().parent}/{when}"
         self._typed = False
-        yield About(key=self._key, directory=str(self._path.resolve().parent))
+        yield SessionAbout(key=self._key, directory=str(self._path.resolve().parent))
 
     def _flush(self) -> Iterator[Piece]:
         """The words or the answer that just ended. What stands before the first words is the program's greeting."""
@@ -76,10 +76,10 @@ class _Reader:
         if said:
             self._typed = True
             self._at = self._typed_at(said)
-            yield Said(key=self._key, message=UserMessage(content=said, id="", created=self._at))
+            yield ImportedMessage(key=self._key, message=UserMessage(content=said, id="", created=self._at))
         elif answer and self._typed:
             message = AssistantMessage(content=answer, model=self._model, id="", created=self._at)
-            yield Said(key=self._key, message=message)
+            yield ImportedMessage(key=self._key, message=message)
 
     def _typed_at(self, words: str) -> float:
         """When a person typed these words: the first time after what came before them."""
@@ -98,14 +98,14 @@ def _inputs_only(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece
         day = f"{folder}/inputs/{time.strftime('%Y-%m-%d', time.localtime(at))}"
         if day != key:
             key = day
-            yield About(key=key, directory=folder)
-        yield Said(key=key, message=UserMessage(content=words, id="", created=at))
+            yield SessionAbout(key=key, directory=folder)
+        yield ImportedMessage(key=key, message=UserMessage(content=words, id="", created=at))
 
 
 def _inputs(path: Path, tally: Tally, progress: Progress) -> Iterator[tuple[float, str]]:
     """What was typed, each with its time: a line "# TIME", then the words with a "+" before each line."""
     at, words = 0.0, list[str]()
-    for data in lines_of(path, tally, progress):
+    for data in read_lines(path, tally, progress):
         line = data.decode("utf-8", "replace")
         if line.startswith("+"):
             words.append(line[1:])
@@ -121,7 +121,7 @@ def _inputs(path: Path, tally: Tally, progress: Progress) -> Iterator[tuple[floa
 
 def _with_blanks(path: Path, tally: Tally, progress: Progress) -> Iterator[str]:
     """The lines of a file of Markdown, in which empty ones and blanks before words count."""
-    for data in lines_of(path, tally, progress, keep=True):
+    for data in read_lines(path, tally, progress, keep=True):
         line = data.decode("utf-8", "replace")
         tally.mended += "\ufffd" in line
         yield line

@@ -8,20 +8,20 @@ from typing import Any
 from msgspec import Struct, field
 
 from clio.importing.reading import (
-    About,
+    ImportedMessage,
     Json,
     Picture,
     Piece,
     Progress,
-    Said,
+    SessionAbout,
     Tally,
     as_json,
+    as_mapping,
+    as_text,
+    iterate_mappings,
     kind_of,
-    mapping,
-    mappings,
-    records_of,
-    seconds,
-    text,
+    parse_seconds,
+    read_records,
 )
 from clio.messages import AssistantMessage, Origin, ToolCall, ToolMessage, UserMessage
 
@@ -43,9 +43,9 @@ _SILENT = frozenset({"thinking", "redacted_thinking", "tool_result", "fallback",
 _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 
 
-def spoken(
+def convert_spoken(
     key: str, id: str, content: Any, created: float, tally: Tally, *, origin: Origin = "user", steers: bool = False
-) -> Iterator[Said]:
+) -> Iterator[ImportedMessage]:
     """What a person said, with their pictures; nothing where the message only carries results."""
     words, pictures = _words(content, tally)
     said = _ADDED.sub("", words).strip()
@@ -54,24 +54,26 @@ def spoken(
     if not said and not pictures:
         return
     message = UserMessage(content=said, origin=origin, steers=steers, id=id, created=created)
-    yield Said(key=key, message=message, pictures=tuple(pictures))
+    yield ImportedMessage(key=key, message=message, pictures=tuple(pictures))
 
 
-def answer_of(content: Any, tally: Tally) -> tuple[list[str], list[ToolCall], list[Json]]:
+def split_answer(content: Any, tally: Tally) -> tuple[list[str], list[ToolCall], list[Json]]:
     """The words and calls of an answer, and the results a server already put beside its own calls."""
     if isinstance(content, str):
         return [content] if content.strip() else [], [], []
     texts: list[str] = []
     calls: list[ToolCall] = []
     results: list[Json] = []
-    for block in mappings(content):
+    for block in iterate_mappings(content):
         kind = block.get("type")
         if kind == "text":
-            texts += [words] if (words := text(block.get("text"))).strip() else []
+            texts += [words] if (words := as_text(block.get("text"))).strip() else []
         elif kind in _CALLS:
             arguments = block.get("input")
             calls.append(
-                ToolCall(id=text(block.get("id")), name=text(block.get("name")), arguments=as_json(arguments or {}))
+                ToolCall(
+                    id=as_text(block.get("id")), name=as_text(block.get("name")), arguments=as_json(arguments or {})
+                )
             )
         elif isinstance(kind, str) and kind.endswith("_tool_result"):
             results.append(block)
@@ -80,34 +82,34 @@ def answer_of(content: Any, tally: Tally) -> tuple[list[str], list[ToolCall], li
     return texts, calls, results
 
 
-def result_of(block: Json, id: str, created: float) -> ToolMessage:
+def convert_result(block: Json, id: str, created: float) -> ToolMessage:
     """The result of a call."""
     return ToolMessage(
-        tool_call_id=text(block.get("tool_use_id")),
-        content=output_of(block.get("content")),
+        tool_call_id=as_text(block.get("tool_use_id")),
+        content=extract_output(block.get("content")),
         ok=block.get("is_error") is not True,
         id=id,
         created=created,
     )
 
 
-def output_of(content: Any) -> str:
+def extract_output(content: Any) -> str:
     """The output of a tool as text; what is none is named."""
     if isinstance(content, str):
         return content
     if isinstance(content, dict):
         return as_json(content)
-    return "\n".join(_part(part) for part in mappings(content))
+    return "\n".join(_part(part) for part in iterate_mappings(content))
 
 
 def _part(part: Json) -> str:
-    kind = text(part.get("type"))
+    kind = as_text(part.get("type"))
     if "text" in part:
-        return text(part.get("text"))
+        return as_text(part.get("text"))
     if kind == "tool_reference":
-        return text(part.get("tool_name"))
+        return as_text(part.get("tool_name"))
     if kind == "web_search_result":
-        return f"{text(part.get('title'))} {text(part.get('url'))}".strip()
+        return f"{as_text(part.get('title'))} {as_text(part.get('url'))}".strip()
     return f"[{kind or 'part'}]"
 
 
@@ -116,15 +118,15 @@ def _words(content: Any, tally: Tally) -> tuple[str, list[Picture]]:
         return content, []
     texts: list[str] = []
     pictures: list[Picture] = []
-    for block in mappings(content):
+    for block in iterate_mappings(content):
         kind = block.get("type")
-        source = mapping(block.get("source"))
+        source = as_mapping(block.get("source"))
         if kind == "text":
-            texts.append(text(block.get("text")))
+            texts.append(as_text(block.get("text")))
         elif kind == "image" and source.get("type") == "base64":
-            pictures.append(Picture(media_type=text(source.get("media_type")), data=text(source.get("data"))))
+            pictures.append(Picture(media_type=as_text(source.get("media_type")), data=as_text(source.get("data"))))
         elif kind in ("image", "document"):
-            texts.append(f"[{kind}{': ' if block.get('title') else ''}{text(block.get('title'))}]")
+            texts.append(f"[{kind}{': ' if block.get('title') else ''}{as_text(block.get('title'))}]")
         elif kind not in _SILENT:
             tally.kinds[kind_of("user", kind)] += 1
     return "\n\n".join(part for part in texts if part.strip()), pictures
@@ -153,17 +155,17 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TITLE_CHARS = 80
 
 
-def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
+def read_claude(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
     """The conversations of one file. Raises OSError, and what `progress` raises."""
     reader = _Reader(path, tally)
-    for _, line in records_of(path, tally, progress):
+    for _, line in read_records(path, tally, progress):
         yield from reader.line(line)
     yield from reader.end()
 
 
-def directory_of(path: Path, line: Json) -> str:
+def read_directory(path: Path, line: Json) -> str:
     """Where the conversation was held, if this line says so."""
-    return text(line.get("cwd"))
+    return as_text(line.get("cwd"))
 
 
 class _Answer(Struct):
@@ -195,21 +197,21 @@ class _Reader:
 
     def line(self, line: Json) -> Iterator[Piece]:
         kind = line.get("type")
-        if not self._key and (session := text(line.get("sessionId"))):
+        if not self._key and (session := as_text(line.get("sessionId"))):
             self._key = self._file_key(session)
         if kind in ("user", "assistant", "attachment"):
-            id = text(line.get("uuid"))
+            id = as_text(line.get("uuid"))
             self._seen.add(id)
             if id and id in self._taken:
                 return
             before = self._count
-            yield from self._message(text(kind), line, id)
+            yield from self._message(as_text(kind), line, id)
             if self._count > before:
                 self._taken.add(id)
         elif kind == "summary":
-            self._summaries[text(line.get("leafUuid"))] = text(line.get("summary"))
+            self._summaries[as_text(line.get("leafUuid"))] = as_text(line.get("summary"))
         elif isinstance(kind, str) and kind in _TITLES:
-            self._titles[kind] = text(line.get(_TITLES[kind]))
+            self._titles[kind] = as_text(line.get(_TITLES[kind]))
         elif kind not in _OWN_LINES:
             self._tally.kinds[kind_of(kind)] += 1
 
@@ -220,7 +222,7 @@ class _Reader:
         told += [title for kind in _TITLES if (title := self._titles.get(kind, ""))]
         title = told[-1] if told else ""
         if self._key and title and not self._is_agent:
-            yield About(key=self._key, title=title)
+            yield SessionAbout(key=self._key, title=title)
 
     @property
     def _is_agent(self) -> bool:
@@ -255,41 +257,43 @@ class _Reader:
         """The conversation a line belongs to: the file's, or that of the sub-agent that wrote between its lines."""
         if self._is_agent or line.get("isSidechain") is not True:
             return self._key
-        parent = text(line.get("parentUuid"))
+        parent = as_text(line.get("parentUuid"))
         root = self._side.get(parent, id)
         self._side[id] = root
         return f"{self._key}/side-{root}"
 
-    def _about(self, key: str, line: Json, pieces: list[Piece]) -> About:
-        directory = directory_of(self._path, line)
+    def _about(self, key: str, line: Json, pieces: list[Piece]) -> SessionAbout:
+        directory = read_directory(self._path, line)
         if not self._is_agent and key == self._key:
-            return About(key=key, directory=directory)
-        said = next((piece.message for piece in pieces if isinstance(piece, Said)), None)
-        words = " ".join(text(getattr(said, "content", ""))[: 8 * _TITLE_CHARS].split())[:_TITLE_CHARS]
-        within = self._parent(text(line.get("sessionId"))) if self._is_agent else self._key
-        return About(key=key, title=f"sub-agent: {words}", directory=directory, within=within)
+            return SessionAbout(key=key, directory=directory)
+        said = next((piece.message for piece in pieces if isinstance(piece, ImportedMessage)), None)
+        words = " ".join(as_text(getattr(said, "content", ""))[: 8 * _TITLE_CHARS].split())[:_TITLE_CHARS]
+        within = self._parent(as_text(line.get("sessionId"))) if self._is_agent else self._key
+        return SessionAbout(key=key, title=f"sub-agent: {words}", directory=directory, within=within)
 
     def _spoken(self, kind: str, key: str, line: Json, id: str) -> Iterator[Piece]:
-        created = seconds(line.get("timestamp"))
+        created = parse_seconds(line.get("timestamp"))
         if kind == "attachment":
-            attachment = mapping(line.get("attachment"))
+            attachment = as_mapping(line.get("attachment"))
             if attachment.get("type") == "queued_command":
-                yield from spoken(key, id, attachment.get("prompt"), created, self._tally, steers=True)
+                yield from convert_spoken(key, id, attachment.get("prompt"), created, self._tally, steers=True)
             return
-        content = mapping(line.get("message")).get("content")
+        content = as_mapping(line.get("message")).get("content")
         first = id
-        for number, block in enumerate(mappings(content)):
+        for number, block in enumerate(iterate_mappings(content)):
             if block.get("type") == "tool_result":
-                yield Said(key=key, message=result_of(block, f"{id}-{number}" if number else id, created))
+                yield ImportedMessage(
+                    key=key, message=convert_result(block, f"{id}-{number}" if number else id, created)
+                )
                 first = id if number and first == id else f"{id}-said"
-        yield from spoken(key, first, content, created, self._tally, origin=_origin(line))
+        yield from convert_spoken(key, first, content, created, self._tally, origin=_origin(line))
 
     def _assistant(self, key: str, line: Json, id: str) -> Iterator[Piece]:
-        message = mapping(line.get("message"))
-        model, message_id = text(message.get("model")), text(message.get("id"))
+        message = as_mapping(line.get("message"))
+        model, message_id = as_text(message.get("model")), as_text(message.get("id"))
         if line.get("isApiErrorMessage") is True or model == "<synthetic>":
             return  # said by the program, in the model's place
-        texts, calls, results = answer_of(message.get("content"), self._tally)
+        texts, calls, results = split_answer(message.get("content"), self._tally)
         told = bool(texts or calls or results)
         self._count += told
         if told and key not in self._begun:
@@ -298,15 +302,17 @@ class _Reader:
         answer = self._answer
         if answer is None or not message_id or (answer.key, answer.message_id) != (key, message_id):
             yield from self._finish_answer()
-            created = seconds(line.get("timestamp"))
+            created = parse_seconds(line.get("timestamp"))
             answer = self._answer = _Answer(key=key, message_id=message_id, id=id, created=created, model=model)
-        answer.reason = text(message.get("stop_reason")) or answer.reason
+        answer.reason = as_text(message.get("stop_reason")) or answer.reason
         answer.texts += texts
         answer.calls += calls
         if results:
             yield from self._finish_answer()
             for number, block in enumerate(results):
-                yield Said(key=key, message=result_of(block, f"{id}-r{number}", seconds(line.get("timestamp"))))
+                yield ImportedMessage(
+                    key=key, message=convert_result(block, f"{id}-r{number}", parse_seconds(line.get("timestamp")))
+                )
 
     def _finish_answer(self) -> Iterator[Piece]:
         answer, self._answer = self._answer, None
@@ -320,7 +326,7 @@ class _Reader:
             id=answer.id,
             created=answer.created,
         )
-        yield Said(key=answer.key, message=message)
+        yield ImportedMessage(key=answer.key, message=message)
 
 
 def _origin(line: Json) -> Origin:

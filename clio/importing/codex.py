@@ -9,21 +9,21 @@ from typing import Any, cast
 import msgspec
 
 from clio.importing.reading import (
-    About,
+    ImportedMessage,
     Json,
     Picture,
     Piece,
     Progress,
-    Said,
+    SessionAbout,
     Tally,
     as_json,
-    elements_of,
+    as_mapping,
+    as_text,
+    iterate_mappings,
     kind_of,
-    mapping,
-    mappings,
-    records_of,
-    seconds,
-    text,
+    parse_seconds,
+    read_elements,
+    read_records,
 )
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.text.json_data import decode_json
@@ -46,34 +46,34 @@ _OUTPUTS = frozenset(
 _NAMES = {"local_shell_call": "shell", "web_search_call": "web_search", "tool_search_call": "tool_search"}
 
 
-def words_of(content: Any) -> tuple[str, list[Picture]]:
+def extract_text_and_pictures(content: Any) -> tuple[str, list[Picture]]:
     """The words of a message and its pictures."""
     if isinstance(content, str):
         return content, []
     texts: list[str] = []
     pictures: list[Picture] = []
-    for part in mappings(content):
-        url = text(part.get("image_url"))
+    for part in iterate_mappings(content):
+        url = as_text(part.get("image_url"))
         if match := _DATA_URL.match(url):
             pictures.append(Picture(media_type=match[1].lower(), data=url[match.end() :]))
         elif url:
             texts.append("[picture]")
         else:
-            texts.append(text(part.get("text")))
+            texts.append(as_text(part.get("text")))
     return "\n\n".join(one for one in texts if one.strip()), pictures
 
 
-def call_of(item: Json) -> ToolCall | None:
+def convert_call(item: Json) -> ToolCall | None:
     """The call of an item; None where it is none."""
-    kind = text(item.get("type"))
+    kind = as_text(item.get("type"))
     if kind not in _CALLS:
         return None
-    name = _NAMES.get(kind) or text(item.get("name")) or kind.removesuffix("_call")
-    id = text(item.get("call_id")) or text(item.get("id"))
+    name = _NAMES.get(kind) or as_text(item.get("name")) or kind.removesuffix("_call")
+    id = as_text(item.get("call_id")) or as_text(item.get("id"))
     return ToolCall(id=id, name=name, arguments=_arguments(kind, item.get(_CALLS[kind])))
 
 
-def output_of(item: Json, id: str, at: float) -> ToolMessage | None:
+def convert_output(item: Json, id: str, at: float) -> ToolMessage | None:
     """The result in an item; None where it holds none."""
     if item.get("type") not in _OUTPUTS:
         return None
@@ -82,8 +82,8 @@ def output_of(item: Json, id: str, at: float) -> ToolMessage | None:
     code: Any = None
     ok = True
     if isinstance(inside, dict):
-        whole = mapping(inside)
-        code = mapping(whole.get("metadata")).get("exit_code")
+        whole = as_mapping(inside)
+        code = as_mapping(whole.get("metadata")).get("exit_code")
         ok = whole.get("success") is not False
         found = whole.get("output", whole.get("content"))
         words = _text_of(output if found is None else found)
@@ -93,7 +93,7 @@ def output_of(item: Json, id: str, at: float) -> ToolMessage | None:
         code = int(match[1])
     summary = f"exit {code}" if isinstance(code, int) and not isinstance(code, bool) else ""
     return ToolMessage(
-        tool_call_id=text(item.get("call_id")),
+        tool_call_id=as_text(item.get("call_id")),
         content=words,
         ok=ok and code in (None, 0),
         summary=summary,
@@ -106,14 +106,16 @@ def _text_of(output: Any) -> str:
     if isinstance(output, str):
         return output
     if isinstance(output, list):
-        return "\n".join(text(part.get("text")) or f"[{text(part.get('type')) or 'part'}]" for part in mappings(output))
+        return "\n".join(
+            as_text(part.get("text")) or f"[{as_text(part.get('type')) or 'part'}]" for part in iterate_mappings(output)
+        )
     return "" if output is None else as_json(output)
 
 
 def _arguments(kind: str, value: Any) -> str:
     if kind == "custom_tool_call" and isinstance(value, str):
         return as_json({"input": value})
-    inside = mapping(_decoded(value) if isinstance(value, str) else value)
+    inside = as_mapping(_decoded(value) if isinstance(value, str) else value)
     command = inside.get("command")
     if isinstance(command, list):
         return as_json(inside | {"command": _typed(cast(list[Any], command))})
@@ -155,27 +157,27 @@ _INJECTED = (
 _FOLDER = re.compile(r"<cwd>(.*?)</cwd>|Current working directory: (.+)")
 
 
-def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
+def read_codex(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
     """The conversation of one file. Raises OSError, and what `progress` raises."""
     reader = _Reader(path, tally)
     if path.suffix == ".json":
-        for name, value in elements_of(path, frozenset({"items"}), tally, progress):
+        for name, value in read_elements(path, frozenset({"items"}), tally, progress):
             if name == "session":
-                yield from reader.head(mapping(value))
+                yield from reader.head(as_mapping(value))
             elif name == "items":
-                yield from reader.item(mapping(value), 0.0)
+                yield from reader.item(as_mapping(value), 0.0)
     else:
-        for _, line in records_of(path, tally, progress):
+        for _, line in read_records(path, tally, progress):
             yield from reader.line(line)
     yield from reader.flush()
 
 
-def directory_of(path: Path, line: Json) -> str:
+def read_directory(path: Path, line: Json) -> str:
     """Where the conversation was held, if this line says so."""
-    payload = mapping(line.get("payload"))
-    if cwd := text(payload.get("cwd")) or text(line.get("cwd")):
+    payload = as_mapping(line.get("payload"))
+    if cwd := as_text(payload.get("cwd")) or as_text(line.get("cwd")):
         return cwd
-    words, _ = words_of((payload or line).get("content"))
+    words, _ = extract_text_and_pictures((payload or line).get("content"))
     found = _FOLDER.search(words) if words.startswith(_INJECTED) else None
     return (found[1] or found[2] or "").strip() if found else ""
 
@@ -193,7 +195,7 @@ class _Reader:
         self._calls: list[ToolCall] = []
 
     def line(self, line: Json) -> Iterator[Piece]:
-        kind, payload, at = line.get("type"), mapping(line.get("payload")), seconds(line.get("timestamp"))
+        kind, payload, at = line.get("type"), as_mapping(line.get("payload")), parse_seconds(line.get("timestamp"))
         if "record_type" in line:
             return
         if kind is None and "id" in line:  # the second form's head
@@ -201,11 +203,11 @@ class _Reader:
         elif "payload" not in line:
             yield from self.item(line, at)
         elif kind == "session_meta":
-            yield from self.head(mapping(payload.get("meta")) or payload)
+            yield from self.head(as_mapping(payload.get("meta")) or payload)
         elif kind == "response_item":
             yield from self.item(payload, at)
         elif kind == "turn_context":
-            self._model = text(payload.get("model")) or self._model
+            self._model = as_text(payload.get("model")) or self._model
         elif kind == "compacted":
             yield from self._compacted(payload, at)
         elif kind not in _SILENT_LINES:
@@ -213,20 +215,20 @@ class _Reader:
 
     def head(self, head: Json) -> Iterator[Piece]:
         """What is known of the conversation; one that was branched off has the heads of those before it too."""
-        if self._key or not (key := text(head.get("id"))):
+        if self._key or not (key := as_text(head.get("id"))):
             return
         self._key = key
-        self._at = seconds(head.get("timestamp"))
-        origin = mapping(mapping(head.get("source")).get("subagent"))
-        spawned = mapping(origin.get("thread_spawn"))
-        directory = text(head.get("cwd"))
+        self._at = parse_seconds(head.get("timestamp"))
+        origin = as_mapping(as_mapping(head.get("source")).get("subagent"))
+        spawned = as_mapping(origin.get("thread_spawn"))
+        directory = as_text(head.get("cwd"))
         self._folder_told = bool(directory)
-        name = text(spawned.get("agent_nickname")) or text(spawned.get("agent_role"))
-        yield About(
+        name = as_text(spawned.get("agent_nickname")) or as_text(spawned.get("agent_role"))
+        yield SessionAbout(
             key=key,
             title=f"sub-agent {name}".strip() if origin else "",
             directory=directory,
-            within=text(spawned.get("parent_thread_id")),
+            within=as_text(spawned.get("parent_thread_id")),
         )
 
     def item(self, item: Json, at: float) -> Iterator[Piece]:
@@ -234,14 +236,14 @@ class _Reader:
         self._key = self._key or self._path.stem
         self._at = at or self._at
         kind = item.get("type") or ("message" if "role" in item else None)
-        id = text(item.get("id"))
+        id = as_text(item.get("id"))
         if kind == "message":
             yield from self._message(item, id)
-        elif call := call_of(item):
+        elif call := convert_call(item):
             self._calls.append(call)
             if kind in ("web_search_call", "image_generation_call"):  # the server answered them itself
                 yield from self.flush()
-        elif output := output_of(item, id, self._at):
+        elif output := convert_output(item, id, self._at):
             yield from self.flush()
             yield self._said(output)
         elif kind not in _SILENT_ITEMS:
@@ -254,11 +256,11 @@ class _Reader:
             yield self._said(AssistantMessage(tool_calls=calls, model=self._model, id="", created=self._at))
 
     def _message(self, item: Json, id: str) -> Iterator[Piece]:
-        words, pictures = words_of(item.get("content"))
+        words, pictures = extract_text_and_pictures(item.get("content"))
         role = item.get("role")
-        if not self._folder_told and (directory := directory_of(self._path, item)):
+        if not self._folder_told and (directory := read_directory(self._path, item)):
             self._folder_told = True
-            yield About(key=self._key, directory=directory)
+            yield SessionAbout(key=self._key, directory=directory)
         if role == "assistant":
             yield from self.flush()
             if words.strip():
@@ -275,13 +277,16 @@ class _Reader:
 
     def _compacted(self, payload: Json, at: float) -> Iterator[Piece]:
         self._key, self._at = self._key or self._path.stem, at or self._at
-        words = text(payload.get("message"))
+        words = as_text(payload.get("message"))
         if not words:  # a later form: the history that stands for what was before
-            kept = [words_of(item.get("content"))[0] for item in mappings(payload.get("replacement_history"))]
+            kept = [
+                extract_text_and_pictures(item.get("content"))[0]
+                for item in iterate_mappings(payload.get("replacement_history"))
+            ]
             words = kept[-1] if kept else ""
         yield from self.flush()
         if words.strip():
             yield self._said(UserMessage(content=words, origin="recovery", id="", created=self._at))
 
-    def _said(self, message: Message, pictures: tuple[Picture, ...] = ()) -> Said:
-        return Said(key=self._key, message=message, pictures=pictures)
+    def _said(self, message: Message, pictures: tuple[Picture, ...] = ()) -> ImportedMessage:
+        return ImportedMessage(key=self._key, message=message, pictures=pictures)

@@ -19,7 +19,7 @@ from clio.context.inert_text import said_by_a_tool
 from clio.errors import ClioError, StorageError
 from clio.importing import aider, claude, codex, gemini, places
 from clio.importing.places import SourceFile
-from clio.importing.reading import About, Agent, Picture, Piece, Progress, Said, Tally
+from clio.importing.reading import Agent, ImportedMessage, Picture, Piece, Progress, SessionAbout, Tally
 from clio.messages import (
     AssistantMessage,
     ImagePart,
@@ -60,7 +60,7 @@ _NAME_CHARS = 200
 _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 
 
-class Cleaner:
+class ImportCleaner:
     """Cleans messages of one session. redact: takes secrets out of a text. max_chars: of an output in a message."""
 
     def __init__(self, blobs: BlobStore, redact: Callable[[str], str], max_chars: int) -> None:
@@ -72,7 +72,7 @@ class Cleaner:
         """A text without secrets, in valid Unicode, letters nobody sees spelled out."""
         return self._redact(reveal_hidden_text(replace_lone_surrogates(text)))
 
-    def message(self, said: Said) -> Message:
+    def message(self, said: ImportedMessage) -> Message:
         """The message to be stored; blobs it names are in the store then."""
         message = said.message
         match message:
@@ -224,21 +224,21 @@ class Pairing:
             yield from self.close()
 
 
-def print_of(message: Message) -> bytes:
+def fingerprint_message(message: Message) -> bytes:
     """What two copies of a message have in common, whatever their ids."""
     calls = [call.id for call in message.tool_calls] if isinstance(message, AssistantMessage) else []
     told = (type(message).__name__, message.created, message_text(message)[:2_000], calls)
     return hashlib.sha256(msgspec.json.encode(told)).digest()[:12]
 
 
-class Twins:
+class DuplicateSessions:
     """The imported sessions of a folder by how they begin."""
 
     def __init__(self, folder: Path) -> None:
         self._store = SessionStore(folder)
         self._by_opening: dict[str, set[str]] | None = None
 
-    def holds(self, id: str, opening: str, prints: Iterable[bytes]) -> bool:
+    def has_session(self, id: str, opening: str, prints: Iterable[bytes]) -> bool:
         """Whether another session that begins like this one has all of these messages."""
         wanted = set(prints)
         return any(wanted <= self._prints(other) for other in self._others(id, opening))
@@ -260,7 +260,7 @@ class Twins:
 
     def _prints(self, id: str) -> set[bytes]:
         try:
-            return {print_of(message) for message in self._store.read(id)}
+            return {fingerprint_message(message) for message in self._store.read(id)}
         except (ClioError, OSError):
             return {b""}  # as none that is looked for
 
@@ -281,12 +281,12 @@ _IN_MEMORY_BYTES = 1_000_000
 _BLOCK_BYTES = 1 << 20
 
 
-def session_id(agent: str, key: str) -> str:
+def make_session_id(agent: str, key: str) -> str:
     """The id of the session a conversation becomes, the same at every import."""
     return derive_id(f"clio import\n{agent}\n{key}".encode("utf-8", "replace"))
 
 
-class Intake:
+class SessionIntake:
     """Takes the pieces of one conversation. To be ended by `finish` or `drop`.
 
     folder: of the project's sessions; it exists unless this is a dry run, which writes nothing.
@@ -303,10 +303,10 @@ class Intake:
         redact: Callable[[str], str],
         max_chars: int,
         *,
-        twins: Twins,
+        twins: DuplicateSessions,
         dry_run: bool = False,
     ) -> None:
-        self.files = SessionFiles(folder, session_id(agent, key))
+        self.files = SessionFiles(folder, make_session_id(agent, key))
         self._agent = agent
         self._key = key
         self._source = source
@@ -316,7 +316,7 @@ class Intake:
         self._lock = FileLock(self.files.lock, self.files.id)
         self._busy = not dry_run and not self._lock.acquire()
         self._blobs = _Nowhere(None) if dry_run else BlobStore(self.files.blobs)
-        self._cleaner = Cleaner(self._blobs, redact, max_chars)
+        self._cleaner = ImportCleaner(self._blobs, redact, max_chars)
         self._pairing = Pairing(tally)
         self._body: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=None if dry_run else str(folder))  # noqa: SIM115
         self._digest = hashlib.sha256()
@@ -326,19 +326,19 @@ class Intake:
         self._first = ""
         self._talk = False
         self._created = self._updated = 0.0
-        self._about = About(key=key)
+        self._about = SessionAbout(key=key)
 
-    def tell(self, about: About) -> None:
+    def set_about(self, about: SessionAbout) -> None:
         """What is known of it besides; the last that says something counts."""
         known = self._about
-        self._about = About(
+        self._about = SessionAbout(
             key=known.key,
             title=about.title or known.title,
             directory=about.directory or known.directory,
             within=about.within or known.within,
         )
 
-    def add(self, said: Said) -> None:
+    def add(self, said: ImportedMessage) -> None:
         """One more message. Raises OSError."""
         if not self._busy:
             self._write(self._pairing.feed(self._cleaner.message(said)))
@@ -352,7 +352,7 @@ class Intake:
             self._write(self._pairing.end())
             there = _head(self.files)
             fate = self._fate(there, since)
-            if fate == "new" and self._twins.holds(self.files.id, self._opening, self._prints):
+            if fate == "new" and self._twins.has_session(self.files.id, self._opening, self._prints):
                 fate = "known"
             if fate in ("new", "grown") and not self._dry_run:
                 self._blobs.sync()
@@ -362,9 +362,9 @@ class Intake:
                     fate = "grown"
             return fate, len(self._ids)
         finally:
-            self.drop()
+            self.discard()
 
-    def drop(self) -> None:
+    def discard(self) -> None:
         """Let go of everything; outputs stay only where there is a session they belong to."""
         self._body.close()
         if self._lock.is_held:
@@ -384,7 +384,7 @@ class Intake:
             self._digest.update(line)
             self._body.write(session_format.MESSAGE_SEPARATOR + line if self._ids else line)
             self._ids[id] = None
-            self._prints.append(print_of(message))
+            self._prints.append(fingerprint_message(message))
             words = find_first_words([message])
             if words and created and not self._opening:
                 self._opening = self._prints[-1].hex()
@@ -410,7 +410,7 @@ class Intake:
             agent=self._agent,
             key=self._key,
             source=str(self._source),
-            within=session_id(self._agent, self._about.within) if self._about.within else "",
+            within=make_session_id(self._agent, self._about.within) if self._about.within else "",
             digest=self._told_digest(),
             opening=self._opening,
             at=now,
@@ -481,7 +481,7 @@ class Imports(Struct, frozen=True, kw_only=True):
 FORMAT = DocumentFormat(schema="clio.imports", version=1, type=Imports)
 
 
-class Ledger:
+class ImportLedger:
     """`imports.json` in a project's cache."""
 
     def __init__(self, cache: Path) -> None:
@@ -511,29 +511,29 @@ class Ledger:
             )
 
 
-def is_read(known: Imports, file: SourceFile) -> bool:
+def is_already_read(known: Imports, file: SourceFile) -> bool:
     """Whether nothing changed in the file since it was read."""
     return known.files.get(str(file.path)) == FileRead(size=file.size, modified=file.modified)
 
 
 Reader = Callable[[Path, Tally, Progress], Iterator[Piece]]
 READERS: dict[Agent, Reader] = {
-    "claude": claude.read,
-    "codex": codex.read,
-    "gemini": gemini.read,
-    "aider": aider.read,
-    "clio": places.read,
+    "claude": claude.read_claude,
+    "codex": codex.read_codex,
+    "gemini": gemini.read_gemini,
+    "aider": aider.read_aider,
+    "clio": places.read_clio,
 }
 _ONE_AFTER_THE_OTHER = frozenset[Agent]({"aider"})
 """Whose files hold many conversations, none of which is gone back to."""
 _NOTE_EVERY_S = 2.0
 
 
-class Stopped(Exception):
+class ImportStopped(Exception):
     """Somebody asked to stop."""
 
 
-class Report(Struct, kw_only=True):
+class ImportReport(Struct, kw_only=True):
     """What an import did. fates: how many conversations came to what. unchanged: files that were not read again.
 
     stopped: it was interrupted; `left` files were not read. seconds: how long it took. read_bytes: of the sources.
@@ -559,7 +559,7 @@ class Importer:
     def __init__(
         self,
         folder: Path,
-        ledger: Ledger,
+        ledger: ImportLedger,
         redact: Callable[[str], str],
         max_chars: int,
         clock: Callable[[], float] = time.time,
@@ -573,7 +573,7 @@ class Importer:
         self._redact = redact
         self._max_chars = max_chars
         self._clock = clock
-        self._twins = Twins(folder)
+        self._twins = DuplicateSessions(folder)
 
     def run(
         self,
@@ -584,16 +584,16 @@ class Importer:
         dry_run: bool = False,
         stop: Callable[[], bool] = lambda: False,
         progress: Callable[[int, int], None] = lambda done, total: None,
-    ) -> Report:
+    ) -> ImportReport:
         """Take in what these files hold; nothing of them is changed. Raises OSError where nothing can be written.
 
         since: conversations that ended before are left. again: files are read that did not change. dry_run: nothing is
         written. progress: told how many bytes of how many are done.
         """
-        report, begun = Report(), time.monotonic()
+        report, begun = ImportReport(), time.monotonic()
         known = self._ledger.read()
         wanted = [file for file in files if file.modified / 1e9 >= since]
-        new = [file for file in wanted if again or not is_read(known, file)]
+        new = [file for file in wanted if again or not is_already_read(known, file)]
         report.unchanged = len(wanted) - len(new)
         total, done = sum(file.size for file in new), 0
         whole: list[SourceFile] = []
@@ -603,7 +603,7 @@ class Importer:
 
         def tell(place: int) -> None:
             if stop():
-                raise Stopped
+                raise ImportStopped
             progress(min(done + place, total), total)
 
         try:
@@ -616,7 +616,7 @@ class Importer:
                 if not dry_run and time.monotonic() - noted_at > _NOTE_EVERY_S:
                     self._ledger.note(whole)
                     whole, noted_at = [], time.monotonic()
-        except Stopped:
+        except ImportStopped:
             report.stopped = True
         finally:
             progress(total, total)
@@ -626,9 +626,9 @@ class Importer:
         report.seconds = time.monotonic() - begun
         return report
 
-    def _read(self, file: SourceFile, report: Report, tell: Progress, since: float, dry_run: bool) -> bool:
+    def _read(self, file: SourceFile, report: ImportReport, tell: Progress, since: float, dry_run: bool) -> bool:
         """Read one file; whether all of it is in its place now, so that it need not be read again."""
-        open_: dict[str, Intake] = {}
+        open_: dict[str, SessionIntake] = {}
         fates: Counter[Fate] = Counter()
         unread = len(report.tally.unreadable)
         try:
@@ -638,8 +638,8 @@ class Importer:
                     if file.agent in _ONE_AFTER_THE_OTHER:
                         self._finish(open_, report, fates, since, dry_run)
                     intake = open_[piece.key] = self._intake(file, piece.key, report.tally, dry_run)
-                if isinstance(piece, About):
-                    intake.tell(piece)
+                if isinstance(piece, SessionAbout):
+                    intake.set_about(piece)
                 else:
                     intake.add(piece)
             self._finish(open_, report, fates, since, dry_run)
@@ -650,11 +650,11 @@ class Importer:
             return False
         finally:
             for intake in open_.values():
-                intake.drop()
+                intake.discard()
         return not (fates["busy"] or fates["old"]) and unread == len(report.tally.unreadable)
 
-    def _intake(self, file: SourceFile, key: str, tally: Tally, dry_run: bool) -> Intake:
-        return Intake(
+    def _intake(self, file: SourceFile, key: str, tally: Tally, dry_run: bool) -> SessionIntake:
+        return SessionIntake(
             self._folder,
             file.agent,
             key,
@@ -667,7 +667,7 @@ class Importer:
         )
 
     def _finish(
-        self, open_: dict[str, Intake], report: Report, fates: Counter[Fate], since: float, dry_run: bool
+        self, open_: dict[str, SessionIntake], report: ImportReport, fates: Counter[Fate], since: float, dry_run: bool
     ) -> None:
         while open_:
             key = next(iter(open_))

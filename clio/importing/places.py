@@ -15,7 +15,18 @@ from msgspec import Struct, structs
 from clio.config.paths import clio_home, user_home
 from clio.errors import ClioError, UserError
 from clio.importing import aider, claude, codex
-from clio.importing.reading import About, Agent, Json, Picture, Piece, Progress, Said, Tally, mapping, records_of
+from clio.importing.reading import (
+    Agent,
+    ImportedMessage,
+    Json,
+    Picture,
+    Piece,
+    Progress,
+    SessionAbout,
+    Tally,
+    as_mapping,
+    read_records,
+)
 from clio.memory.store.ltm_objects import normal
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobNotFound, BlobStore, output_readers
@@ -26,14 +37,14 @@ from clio.storage.files import open_regular, read_regular
 from clio.text.json_data import decode_json
 
 
-def files_of(path: Path) -> SessionFiles:
+def get_session_files(path: Path) -> SessionFiles:
     """The files of the session that this one belongs to."""
     return SessionFiles(path.parent, path.name.removesuffix(JOURNAL).removesuffix(SNAPSHOT))
 
 
-def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
+def read_clio(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
     """The session that a snapshot or a journal belongs to. Raises OSError, and what `progress` raises."""
-    files = files_of(path)
+    files = get_session_files(path)
     try:
         loaded = load_session(files)
     except ClioError as error:
@@ -44,14 +55,14 @@ def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
         return
     tally.kinds["damaged"] += len(loaded.warnings)
     blobs = BlobStore(files.blobs, writable=False, external=output_readers(loaded.outputs))
-    yield About(key=state.id, title=state.name or "", directory=state.working_directory)
+    yield SessionAbout(key=state.id, title=state.name or "", directory=state.working_directory)
     size = path.stat().st_size
     for number, message in enumerate(state.messages, 1):
         progress(size * number // len(state.messages))
         yield _said(state.id, message, blobs)
 
 
-def _said(key: str, message: Message, blobs: BlobStore) -> Said:
+def _said(key: str, message: Message, blobs: BlobStore) -> ImportedMessage:
     pictures: list[Picture] = []
     whole: str | None = None
     if isinstance(message, UserMessage | ToolMessage) and message.blob:
@@ -65,7 +76,7 @@ def _said(key: str, message: Message, blobs: BlobStore) -> Said:
         message = structs.replace(message, images=(), blob=None)
     elif isinstance(message, AssistantMessage):
         message = structs.replace(message, reasoning="", usage=None)
-    return Said(key=key, message=message, pictures=tuple(pictures), whole=whole)
+    return ImportedMessage(key=key, message=message, pictures=tuple(pictures), whole=whole)
 
 
 _HEAD_RECORDS = 40
@@ -86,7 +97,7 @@ class SourceFile(Struct, frozen=True, kw_only=True):
     ours: bool = True
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class FoundFiles(Struct, frozen=True, kw_only=True):
     """What there is of one agent. unusable: files that are none, or cannot be looked at, each with the reason."""
 
     agent: Agent
@@ -95,7 +106,7 @@ class Found(Struct, frozen=True, kw_only=True):
     unusable: tuple[tuple[str, str], ...] = ()
 
 
-class Looker:
+class SourceFinder:
     """Looks for conversations. project: whose count as its own, with those held in folders below it."""
 
     def __init__(self, project: Path, env: Mapping[str, str]) -> None:
@@ -103,7 +114,7 @@ class Looker:
         self._env = env
         self._unusable: list[tuple[str, str]] = []
 
-    def look(self, agent: Agent, given: Path | None, *, every: bool = False) -> Found:
+    def find_files(self, agent: Agent, given: Path | None, *, every: bool = False) -> FoundFiles:
         """The files of an agent, the last changed first.
 
         given: a file, which is always meant, or a folder; None for where the agent keeps them. every: those of other
@@ -112,14 +123,14 @@ class Looker:
         self._unusable = []
         if given is not None and not given.exists():
             raise UserError(f"There is nothing at {str(given)!r}; give a file or a folder of {agent}'s")
-        where = (given,) if given else self.homes(agent)
+        where = (given,) if given else self.list_homes(agent)
         paths = [path for place in where for path in self._paths(agent, place)]
         always = every or (given is not None and (given.is_file() or agent in ("aider", "clio")))
         files = [file for path in dict.fromkeys(paths) if (file := self._file(agent, path, always))]
         files.sort(key=lambda file: (-file.modified, str(file.path)))
-        return Found(agent=agent, where=where, files=tuple(files), unusable=tuple(self._unusable))
+        return FoundFiles(agent=agent, where=where, files=tuple(files), unusable=tuple(self._unusable))
 
-    def homes(self, agent: Agent) -> tuple[Path, ...]:
+    def list_homes(self, agent: Agent) -> tuple[Path, ...]:
         """Where the agent keeps its files, as far as that is there."""
         home, env = user_home(self._env), self._env
         match agent:
@@ -192,23 +203,23 @@ class Looker:
             case "claude":
                 return self._is_claudes(path)
             case "codex":
-                return self.is_ours(_directory(path, codex.directory_of))
+                return self.is_ours(_directory(path, codex.read_directory))
             case "gemini":
                 return self._is_geminis(path)
             case "aider":
                 return True
             case "clio":
-                files = files_of(path)
+                files = get_session_files(path)
                 infos = {info.id: info for info in list_sessions(files.folder)}
                 return files.id in infos and self.is_ours(infos[files.id].working_directory)
 
     def _is_claudes(self, path: Path) -> bool:
         """By the folder's name first: it saves opening the files of all other projects."""
-        ours = slug(self._project)[:_SLUG_CHARS]
+        ours = make_slug(self._project)[:_SLUG_CHARS]
         names = [parent.name for parent in path.parents]
         if "projects" in names and not any(name == ours or name.startswith(f"{ours}-") for name in names):
             return len(ours) == _SLUG_CHARS and any(name.startswith(ours) for name in names)
-        directory = _directory(path, claude.directory_of)
+        directory = _directory(path, claude.read_directory)
         return self.is_ours(directory) if directory else ours in names
 
     def _is_geminis(self, path: Path) -> bool:
@@ -219,11 +230,11 @@ class Looker:
         if folder.name == hashlib.sha256(str(self._project).encode()).hexdigest():
             return True
         named = _json(folder.parent.parent / "projects.json")
-        registered = mapping(named.get("projects"))
+        registered = as_mapping(named.get("projects"))
         return any(name == folder.name and self.is_ours(directory) for directory, name in registered.items())
 
 
-def slug(folder: Path) -> str:
+def make_slug(folder: Path) -> str:
     """A folder as Claude Code names it: every sign that is no letter or digit is a dash."""
     return re.sub(r"[^A-Za-z0-9]", "-", str(folder))
 
@@ -232,7 +243,7 @@ def _directory(path: Path, of_line: Callable[[Path, Json], str]) -> str:
     """Where a conversation was held, from its first lines; "" where they do not say."""
     if path.suffix == ".json":
         return _first_form(path)
-    for number, (_, line) in enumerate(records_of(path, Tally(), lambda done: None)):
+    for number, (_, line) in enumerate(read_records(path, Tally(), lambda done: None)):
         if directory := of_line(path, line):
             return directory
         if number >= _HEAD_RECORDS:
@@ -247,7 +258,7 @@ def _first_form(path: Path) -> str:
 
 def _json(path: Path) -> Json:
     try:
-        return mapping(decode_json(read_regular(path)))
+        return as_mapping(decode_json(read_regular(path)))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return {}
 
@@ -269,7 +280,7 @@ def _sessions_in(folder: Path) -> Iterator[Path]:
         if journal and path.with_name(f"{path.name.removesuffix(JOURNAL)}.json").exists():
             continue
         if journal or path.suffix == ".json":
-            yield from [path] if is_session_id(files_of(path).id) else []
+            yield from [path] if is_session_id(get_session_files(path).id) else []
 
 
 MAX_FILE_BYTES = 1_000_000
@@ -294,13 +305,13 @@ class Fact(Struct, frozen=True, kw_only=True):
     agent: Agent
 
     @property
-    def mark(self) -> str:
+    def fingerprint(self) -> str:
         """Tells this fact from others, however often it is read."""
         return hashlib.sha256(normal(self.text).encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def facts_of(
-    agent: Agent, looker: Looker, project: Path, given: Path | None, redact: Callable[[str], str]
+def find_facts(
+    agent: Agent, looker: SourceFinder, project: Path, given: Path | None, redact: Callable[[str], str]
 ) -> tuple[list[Fact], list[tuple[str, str]]]:
     """The facts of an agent about this project, each once; and the files that cannot be read, with the reason."""
     found: dict[str, Fact] = {}
@@ -312,13 +323,13 @@ def facts_of(
         except OSError as error:
             unreadable.append((str(path), error.strerror or str(error)))
             continue
-        for item in items_of(text, section=section, beside=path.parent):
+        for item in split_items(text, section=section, beside=path.parent):
             fact = Fact(text=redact(item)[:MAX_FACT_CHARS], source=path, agent=agent)
-            found.setdefault(fact.mark, fact)
+            found.setdefault(fact.fingerprint, fact)
     return list(found.values()), unreadable
 
 
-def items_of(text: str, *, section: str = "", beside: Path | None = None) -> Iterator[str]:
+def split_items(text: str, *, section: str = "", beside: Path | None = None) -> Iterator[str]:
     """The items of a text of Markdown, each on its own. section: the heading under which they must stand; "" for any.
 
     beside: the folder of the file; an item that only leads to another file there is left out, as that is read too.
@@ -387,7 +398,7 @@ def _joined(lines: list[str]) -> str:
     return "\n".join(line.rstrip() for line in [first, *lines[1:]] if line.strip()).strip()
 
 
-def _files(agent: Agent, looker: Looker, project: Path, given: Path | None) -> Iterator[tuple[Path, str]]:
+def _files(agent: Agent, looker: SourceFinder, project: Path, given: Path | None) -> Iterator[tuple[Path, str]]:
     """The memory files that are there, each with the heading under which its facts stand."""
     if given is not None:
         if given.suffix == ".md" and agent != "aider":
@@ -395,11 +406,11 @@ def _files(agent: Agent, looker: Looker, project: Path, given: Path | None) -> I
         elif given.is_dir():
             yield from ((path, "") for path in sorted(given.glob("memory/*.md")))
         return
-    homes = looker.homes(agent)
+    homes = looker.list_homes(agent)
     match agent:
         case "claude":
             named = [project / name for name in ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md")]
-            kept = [home / "projects" / slug(project) / "memory" for home in homes]
+            kept = [home / "projects" / make_slug(project) / "memory" for home in homes]
             yield from _there(named, "")
             yield from ((path, "") for folder in kept for path in _markdown(folder))
         case "gemini":

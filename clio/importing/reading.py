@@ -22,7 +22,7 @@ AGENTS: tuple[Agent, ...] = ("claude", "codex", "gemini", "aider", "clio")
 Json = dict[str, Any]
 
 
-class About(Struct, frozen=True, kw_only=True):
+class SessionAbout(Struct, frozen=True, kw_only=True):
     """What is known of a conversation besides its messages; what is empty says nothing.
 
     key: what the agent itself calls it, the same whenever the file is read. title: a name somebody gave it.
@@ -43,7 +43,7 @@ class Picture(Struct, frozen=True, kw_only=True):
     name: str = ""
 
 
-class Said(Struct, frozen=True, kw_only=True):
+class ImportedMessage(Struct, frozen=True, kw_only=True):
     """One message of a conversation, its texts whole and not cleaned. whole: the words where the message is a preview.
 
     An id that the source gave is kept; where it gave none, it is empty and made of the message's place.
@@ -55,7 +55,7 @@ class Said(Struct, frozen=True, kw_only=True):
     whole: str | None = None
 
 
-Piece = About | Said
+Piece = SessionAbout | ImportedMessage
 
 
 class Tally(Struct, kw_only=True):
@@ -94,7 +94,7 @@ def _were(number: int) -> str:
     return "was" if number == 1 else "were"
 
 
-def seconds(value: Any) -> float:
+def parse_seconds(value: Any) -> float:
     """Seconds since the epoch of a time as agents write it: ISO text, seconds or milliseconds; 0 for anything else."""
     if isinstance(value, str):
         try:
@@ -110,17 +110,17 @@ def seconds(value: Any) -> float:
     return 0.0
 
 
-def text(value: Any) -> str:
+def as_text(value: Any) -> str:
     """The value if it is a text, else ""."""
     return value if isinstance(value, str) else ""
 
 
-def mapping(value: Any) -> Json:
+def as_mapping(value: Any) -> Json:
     """The value if it is a JSON object, else an empty one."""
     return cast(Json, value) if isinstance(value, dict) else {}
 
 
-def mappings(value: Any) -> Iterator[Json]:
+def iterate_mappings(value: Any) -> Iterator[Json]:
     """The JSON objects in a list; none where it is none."""
     return (
         (cast(Json, one) for one in cast(list[Any], value) if isinstance(one, dict))
@@ -149,7 +149,7 @@ Progress = Callable[[int], None]
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
-def lines_of(path: Path, tally: Tally, progress: Progress, *, keep: bool = False) -> Iterator[bytes]:
+def read_lines(path: Path, tally: Tally, progress: Progress, *, keep: bool = False) -> Iterator[bytes]:
     """The lines without their ends, in UTF-8. Raises OSError, and what `progress` raises.
 
     keep: with the blanks around them, and empty ones too.
@@ -194,28 +194,28 @@ def _blocks(file: BinaryIO, progress: Progress) -> Iterator[bytes]:
         yield decoder.decode(block).encode("utf-8", "replace") if decoder else block
 
 
-def records_of(path: Path, tally: Tally, progress: Progress) -> Iterator[tuple[bytes, Json]]:
+def read_records(path: Path, tally: Tally, progress: Progress) -> Iterator[tuple[bytes, Json]]:
     """The JSON objects of a file with one a line, each with its line. What is none is counted.
 
     Raises OSError, and what `progress` raises.
     """
     waiting: bytes | None = None
-    for line in lines_of(path, tally, progress):
+    for line in read_lines(path, tally, progress):
         if waiting is not None:
             tally.kinds["no JSON"] += 1
             waiting = None
-        value = decoded(line, tally)
+        value = decode_lenient_json(line, tally)
         if value is None:
             waiting = line
         elif isinstance(value, dict):
-            yield line, mapping(value)
+            yield line, as_mapping(value)
         else:
             tally.kinds["no object"] += 1
     if waiting is not None:
         tally.torn += 1
 
 
-def decoded(data: bytes, tally: Tally) -> Any:
+def decode_lenient_json(data: bytes, tally: Tally) -> Any:
     """The JSON value in `data`, with U+FFFD for what is no UTF-8; None where it is none."""
     try:
         return decode_json(data)
@@ -238,7 +238,7 @@ _INSIDE = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*', re.DOTALL)
 _OPEN, _CLOSE = frozenset(b"{["), frozenset(b"}]")
 
 
-def elements_of(path: Path, lists: frozenset[str], tally: Tally, progress: Progress) -> Iterator[Element]:
+def read_elements(path: Path, lists: frozenset[str], tally: Tally, progress: Progress) -> Iterator[Element]:
     """The document's fields in their order; of those named in `lists` each element by itself.
 
     What is cut off at its end gives what stands before the cut. Raises OSError, and what `progress` raises.
@@ -300,7 +300,7 @@ class _Elements:
             return False
         self._at += 1
         if self._depth == 1 and self._is_object and not self._named:
-            self._field = str(decoded(bytes(self._data[self._text_start : self._at]), self._tally) or "")
+            self._field = str(decode_lenient_json(bytes(self._data[self._text_start : self._at]), self._tally) or "")
             self._named = True
         self._text_start = -1
         return True
@@ -338,7 +338,7 @@ class _Elements:
             self._tally.large += 1
         if not data:
             return
-        value = decoded(data, self._tally)
+        value = decode_lenient_json(data, self._tally)
         if value is None and data != b"null":
             self._tally.kinds["no JSON"] += 1
         elif value is not None:

@@ -25,7 +25,7 @@ from clio.commands.session_table import unique_id_length
 from clio.commands.settings_commands import MODES
 from clio.config.loaded import TrustRequest
 from clio.config.schema import ApprovalMode
-from clio.entrypoints.subcommand import in_cli_words
+from clio.entrypoints.subcommand import replace_slash_commands
 from clio.sessions.state import Todo
 from clio.text.formatting import format_ago
 from tests.commands.harness import Harness, make_harness
@@ -296,4 +296,4 @@ def test_code_is_no_markup() -> None:
 @pytest.mark.parametrize("text", ["a", "a `b`", "``a``", "a ``b` *c*", "`", "*a*"])
 def test_the_command_line_shows_code_without_its_marks(text: str) -> None:
     said = f"Noted: {quote_code(text)}, and {quote_code('b')}; `/note list` shows all."
-    assert mentions(in_cli_words(said), "Noted", text, "b", "clio note list")
+    assert mentions(replace_slash_commands(said), "Noted", text, "b", "clio note list")

@@ -177,7 +177,7 @@ def test_init_and_doctor_know_that_something_is_shared(tmp_path: Path, capsys: p
     git(person.project, "init", "--quiet")
     env = {"CLIO_HOME": str(person.home), "HOME": str(tmp_path)}
     loaded = load_config(Options(cwd=person.project), env)
-    project_setup.run(loaded, env, yes=True, dry_run=False)
+    project_setup.run_init(loaded, env, yes=True, dry_run=False)
     assert mentions(capsys.readouterr().out, ".gitignore", "not changed", ".clio/ltm/", "git")
     assert not (person.project / ".gitignore").exists()
 

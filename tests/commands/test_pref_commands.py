@@ -11,7 +11,7 @@ from clio.commands.registry import complete_command_line, run_command
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.config.schema import Config
-from clio.entrypoints.subcommand import help_text, run
+from clio.entrypoints.subcommand import format_help, run_subcommand
 from clio.errors import UserError
 from clio.memory.store.record import Provenance
 from clio.ui.tables import render_table
@@ -257,7 +257,7 @@ def test_a_damaged_scenario_file_is_reported(tmp_path: Path, capsys: pytest.Capt
     home.mkdir()
     (home / "scenarios.yaml").write_text("coding: 3\n")
     loaded = LoadedConfig(config=Config(), origins={}, project=tmp_path, home=home)
-    assert run(Options(cwd=tmp_path), loaded, ("prefs", "scenarios"), json=False) == 0
+    assert run_subcommand(Options(cwd=tmp_path), loaded, ("prefs", "scenarios"), json=False) == 0
     assert "scenarios.yaml:1: coding must be a list" in capsys.readouterr().out
 
 
@@ -268,7 +268,7 @@ def test_the_subcommand_reads_the_same_file_with_the_settings(
     loaded = LoadedConfig(config=config, origins={}, project=tmp_path, home=tmp_path / "home")
 
     def clio(*words: str, json: bool = False) -> str:
-        assert run(Options(cwd=tmp_path), loaded, ("prefs", *words), json=json) == 0
+        assert run_subcommand(Options(cwd=tmp_path), loaded, ("prefs", *words), json=json) == 0
         return capsys.readouterr().out
 
     assert "`" not in clio("add", "concise code", "asks for shorter")
@@ -280,9 +280,9 @@ def test_the_subcommand_reads_the_same_file_with_the_settings(
     ]
     assert json.loads(clio("config", json=True)) == {"half_life_days": 7.0, "floor": 0.5}
     with pytest.raises(UserError, match=r"Clear 2 preferences.* add --yes"):
-        run(Options(cwd=tmp_path), loaded, ("prefs", "clear"), json=True)
+        run_subcommand(Options(cwd=tmp_path), loaded, ("prefs", "clear"), json=True)
     assert (tmp_path / "home" / "memories.json").parent.exists()
-    assert "clio prefs recall [QUERY]" in help_text("prefs")
+    assert "clio prefs recall [QUERY]" in format_help("prefs")
 
 
 def test_the_one_letter_options_of_the_preferences_document(harness: Harness) -> None:

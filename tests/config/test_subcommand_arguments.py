@@ -4,7 +4,7 @@ import pytest
 
 from clio.config import command_line
 from clio.config.command_line import SUBCOMMANDS
-from clio.entrypoints.subcommand import help_text
+from clio.entrypoints.subcommand import format_help
 from clio.errors import UsageError
 
 
@@ -61,8 +61,10 @@ def test_what_does_not_fit_is_named(argv: tuple[str, ...], says: str) -> None:
 
 def test_the_help_of_each_subcommand_names_every_form_within_a_hundred_columns() -> None:
     for subcommand in SUBCOMMANDS:
-        lines = help_text(subcommand.name, 100).splitlines()
+        lines = format_help(subcommand.name, 100).splitlines()
         assert max(map(len, lines)) <= 100, subcommand.name
         assert all(line.startswith(("  ", "options")) or not line for line in lines)
         assert f"clio {subcommand.name}" in lines[0]
-        assert help_text(subcommand.name) == help_text(subcommand.aliases[0] if subcommand.aliases else subcommand.name)
+        assert format_help(subcommand.name) == format_help(
+            subcommand.aliases[0] if subcommand.aliases else subcommand.name
+        )

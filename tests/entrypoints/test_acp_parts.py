@@ -14,18 +14,18 @@ from clio.commands.command import Bar, BarPart, CommandResult, Table
 from clio.commands.registry import find_command
 from clio.commands.settings_commands import MODES
 from clio.config.command_line import parse_arguments
-from clio.entrypoints.acp.session import EditorShelf, markdown, named
+from clio.entrypoints.acp.session import EditorAttachments, format_mention, format_result_as_markdown
 from clio.entrypoints.acp.updates import (
-    MAX_WHOLE_CHARS,
+    MAX_UNCUT_CHARS,
     MODE_NAMES,
-    Listener,
+    EditorListener,
+    FileVersions,
     Outbox,
-    Said,
-    Sides,
+    SpokenMessage,
     UpdateMaker,
-    fenced,
+    fence_text,
+    make_file_versions,
     read_patches,
-    sides,
 )
 from clio.security.actions import Workspace
 from clio.sessions.state import Todo
@@ -34,9 +34,9 @@ from tests.entrypoints.repl_support import ROOT
 from tests.support.acp_editor import kind
 
 
-def both(before: str, after: str, now: str | None, *, old: str = "a.py", new: str = "a.py") -> list[Sides]:
+def both(before: str, after: str, now: str | None, *, old: str = "a.py", new: str = "a.py") -> list[FileVersions]:
     [patch] = read_patches(diff_texts(before, after, old, new).text)
-    return list(sides(patch, now))
+    return list(make_file_versions(patch, now))
 
 
 def test_a_diff_gives_back_the_whole_file() -> None:
@@ -62,9 +62,9 @@ def test_what_does_not_fit_is_shown_place_by_place() -> None:
     assert [one.line for one in shown] == [4, 31]
     assert shown[0].old == "line 0\nline 1\nline 2\nline 3\nline 4\nline 5\nline 6\n"
     assert shown[0].new == "line 0\nline 1\nline 2\nline three\nline 4\nline 5\nline 6\n"
-    assert len(both(before, after, after + "x" * MAX_WHOLE_CHARS)) == 2
-    assert both("", "new\n", None, old="/dev/null") == [Sides(old=None, new="new\n", line=1)]
-    assert both("gone\n", "", None, new="/dev/null") == [Sides(old="gone\n", new="", line=1)]
+    assert len(both(before, after, after + "x" * MAX_UNCUT_CHARS)) == 2
+    assert both("", "new\n", None, old="/dev/null") == [FileVersions(old=None, new="new\n", line=1)]
+    assert both("gone\n", "", None, new="/dev/null") == [FileVersions(old="gone\n", new="", line=1)]
     assert read_patches("no diff\n") == []
 
 
@@ -82,11 +82,11 @@ def test_what_does_not_fit_is_shown_place_by_place() -> None:
     ],
 )
 def test_links(uri: str, words: str) -> None:
-    assert named(uri, "a.py") == words
+    assert format_mention(uri, "a.py") == words
 
 
 def test_attached_texts_wait_for_one_message() -> None:
-    shelf = EditorShelf()
+    shelf = EditorAttachments()
     shelf.attach('a "b".md', "x" * 100_000)
     [fragment] = shelf.take_offered()
     assert fragment.source == "a 'b'.md" and len(fragment.text) < 50_000
@@ -102,13 +102,13 @@ def test_results_are_markdown() -> None:
         table=Table(columns=("a", "b"), rows=(("1|2", "<b>\n"),)),
         todos=(Todo(id=1, title="leap"),),
     )
-    text = markdown(result)
+    text = format_result_as_markdown(result)
     assert "Some `words`." in text
     assert "````\n```\nfenced\n```\n````" in text
     assert "```diff\n-a\n+b\n```" in text
     assert "| 1\\|2 | &lt;b> |" in text
     assert text.endswith("- [ ] leap")
-    assert markdown(CommandResult()) == "" == fenced(" \n")
+    assert format_result_as_markdown(CommandResult()) == "" == fence_text(" \n")
 
 
 class Sink:
@@ -126,9 +126,9 @@ class Sink:
 def test_what_waits_is_joined_and_news_take_the_place_of_older_news(tmp_path: Path) -> None:
     async def work() -> list[Any]:
         make, sink = UpdateMaker(), Sink()
-        outbox = Outbox(sink.send, make.said)
+        outbox = Outbox(sink.send, make.make_message)
         steps: list[object] = []
-        listener = Listener(make, outbox, editor_path=str, on_step=steps.append)
+        listener = EditorListener(make, outbox, editor_path=str, on_step=steps.append)
         listener.workspace = Workspace(tmp_path)
         listener.handle(Notice(text="said before there is a session"))
         listener.open("s")
@@ -147,7 +147,7 @@ def test_what_waits_is_joined_and_news_take_the_place_of_older_news(tmp_path: Pa
         sink.open.set()
         await outbox.flush()
         await outbox.close()
-        outbox.put("s", Said("agent_message_chunk", "too late"))
+        outbox.put("s", SpokenMessage("agent_message_chunk", "too late"))
         await outbox.flush()
         return sink.taken
 

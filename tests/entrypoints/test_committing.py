@@ -19,8 +19,8 @@ from clio.commands.registry import run_added_command, run_command
 from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.config.schema import Config
-from clio.entrypoints.oneshot import NoAnswer, NobodyThere
-from clio.entrypoints.repl.commands import Committing
+from clio.entrypoints.oneshot import DecliningAsker, DenyingApprover
+from clio.entrypoints.repl.commands import CommitRun
 from clio.errors import ConfigError, ServerFailed, UserError
 from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.providers.base import Provider
@@ -99,7 +99,7 @@ class Clio:
         self.app = App(
             msgspec.structs.replace(loaded, config=config),
             provider,
-            ComposedInterface(NobodyThere(), NoAnswer(), lambda event: None),
+            ComposedInterface(DenyingApprover(), DecliningAsker(), lambda event: None),
             {"HOME": str(home)},
         )
 
@@ -116,7 +116,7 @@ class Clio:
         async def work() -> None:
             if after:
                 await self.app.run_turn(after)
-            await Committing(self.app, person, _wait).run(words)
+            await CommitRun(self.app, person, _wait).run(words)
 
         self.run(work)
 

@@ -11,8 +11,8 @@ from clio import cli
 from clio.agent.user_interface import Mailbox
 from clio.commands.command import CommandResult
 from clio.entrypoints.repl import commands
-from clio.entrypoints.repl.repl import LineSigns
-from clio.entrypoints.repl.turn import Ahead
+from clio.entrypoints.repl.repl import LineHints
+from clio.entrypoints.repl.turn import TypeAheadQueue
 from clio.entrypoints.repl.user_programs import TypedCommands
 from tests.support.chat_server import ChatServer, text
 from tests.support.wording import mentions
@@ -67,13 +67,13 @@ def test_a_session_is_exported_to_a_new_file_only(project: Path, capsys: pytest.
 
 
 def test_a_line_with_a_number_sign_is_remembered_and_a_plus_is_text_without_an_answer() -> None:
-    signs = LineSigns(lambda: None)
+    signs = LineHints(lambda: None)
     assert signs.command("# we deploy on Fridays") == "/memory remember -- we deploy on Fridays"
     assert signs.command("+") == ""
 
 
 def test_text_entered_during_a_turn_waits_for_its_end_or_steers_it() -> None:
-    ahead, mailbox = Ahead(), Mailbox()
+    ahead, mailbox = TypeAheadQueue(), Mailbox()
     ahead.begin(mailbox)
     ahead.enter("later")
     ahead.enter("!use tabs")
@@ -85,7 +85,7 @@ def test_text_entered_during_a_turn_waits_for_its_end_or_steers_it() -> None:
 
 
 def test_nothing_is_copied_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    commands.copy(CommandResult(text="shown", copy="secret"))
+    commands.copy_result(CommandResult(text="shown", copy="secret"))
     assert capsys.readouterr().out == ""
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from clio.config.layers import load_config
 from clio.config.options import Options
-from clio.entrypoints.repl.start import first_lines
+from clio.entrypoints.repl.start import describe_start
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer
 from tests.support.harness import git
@@ -16,7 +16,7 @@ from tests.support.harness import git
 def lines(place: Path, env: dict[str, str], *, model: str = "big", server: str = "openai") -> tuple[str, str, str]:
     home = place.parent / "home"
     loaded = load_config(Options(cwd=place), env | {"HOME": str(home)})
-    return first_lines(loaded, env, model=model, server=server, user_home=home)
+    return describe_start(loaded, env, model=model, server=server, user_home=home)
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ import gc
 from clio.entrypoints import garbage
 gc.set_threshold(100_000, 50, 100)
 kept = [[] for _ in range(5_000)]
-garbage.settle()
+garbage.freeze_startup_objects()
 frozen = gc.get_freeze_count()
 class Knot: ...
 for _ in range(20_000):
     knot = Knot()
     knot.self = knot
-garbage.settle()
+garbage.freeze_startup_objects()
 print(frozen >= 5_000, gc.get_freeze_count() == frozen, sum(isinstance(one, Knot) for one in gc.get_objects()) < 5_000)
 """
 
@@ -35,7 +35,7 @@ class Info(ctypes.Structure):
 mallinfo = ctypes.CDLL(None).mallinfo2
 mallinfo.restype = Info
 if "settled" in sys.argv:
-    garbage.settle()
+    garbage.freeze_startup_objects()
 large = bytearray(4_000_000)
 del large
 before = mallinfo().hblks

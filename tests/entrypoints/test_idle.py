@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.entrypoints.background_work import Idle
+from clio.entrypoints.background_work import IdleConsolidation
 from clio.memory.consolidation.consolidation import Report
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import AssistantMessage, UserMessage
@@ -146,8 +146,8 @@ class Sleeper:
     async def tell(self, line: str) -> None:
         self.told.append(line)
 
-    def idle(self, after_s: float | None = 0.02, is_busy: Callable[[], bool] = lambda: False) -> Idle:
-        return Idle(after_s, is_busy=is_busy, night=self.night, tell=self.tell)
+    def idle(self, after_s: float | None = 0.02, is_busy: Callable[[], bool] = lambda: False) -> IdleConsolidation:
+        return IdleConsolidation(after_s, is_busy=is_busy, night=self.night, tell=self.tell)
 
 
 async def happened(event: threading.Event) -> None:
@@ -158,10 +158,10 @@ def test_the_first_key_ends_it_and_a_quiet_time_begins_it_again() -> None:
     async def run() -> None:
         sleeper = Sleeper()
         idle = sleeper.idle()
-        with idle.waiting():
+        with idle.watch_idle_time():
             await happened(sleeper.begun)
             sleeper.begun.clear()
-            idle.key()
+            idle.note_key()
             await happened(sleeper.ended)
             await happened(sleeper.begun)
         await idle.close()
@@ -174,14 +174,14 @@ def test_keys_put_it_off_and_nothing_runs_between_them() -> None:
     async def run(loop: SteppedLoop) -> None:
         sleeper = Sleeper(lasts=False)
         idle = sleeper.idle(0.2)
-        with idle.waiting():
+        with idle.watch_idle_time():
             for _ in range(30):
-                idle.key()
+                idle.note_key()
                 await loop.pass_time(0.15)
             assert sleeper.nights == 0
         await loop.pass_time(60)
         assert sleeper.nights == 0
-        with idle.waiting():
+        with idle.watch_idle_time():
             await loop.pass_time(0.2)
             assert sleeper.nights == 1
         await idle.close()
@@ -194,7 +194,7 @@ def test_it_waits_for_what_runs() -> None:
         busy = True
         sleeper = Sleeper(lasts=False)
         idle = sleeper.idle(1.0, is_busy=lambda: busy)
-        with idle.waiting():
+        with idle.watch_idle_time():
             for _ in range(3):
                 await loop.pass_time(1.0)
             assert sleeper.nights == 0
@@ -210,12 +210,12 @@ def test_a_consolidation_that_ends_during_a_turn_is_reported_before_the_next_lin
     async def run() -> None:
         sleeper = Sleeper()
         idle = sleeper.idle()
-        with idle.waiting():
+        with idle.watch_idle_time():
             await happened(sleeper.begun)
         await happened(sleeper.ended)
         await asyncio.gather(*(one for one in asyncio.all_tasks() if one is not asyncio.current_task()))
         assert sleeper.told == []
-        with idle.waiting():
+        with idle.watch_idle_time():
             await wait_until_async(lambda: sleeper.told)
             assert [line.partition(",")[0] for line in sleeper.told] == ["consolidated: 1 turn replayed"]
         await idle.close()
@@ -227,7 +227,7 @@ def test_it_consolidates_once_until_a_key_is_pressed() -> None:
     async def run(loop: SteppedLoop) -> None:
         sleeper = Sleeper(lasts=False)
         idle = sleeper.idle(1.0)
-        with idle.waiting():
+        with idle.watch_idle_time():
             for _ in range(3):
                 await loop.pass_time(1.0)
             assert sleeper.nights == 1

@@ -19,7 +19,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, TextContent
 
 from clio.config.command_line import parse_arguments
-from clio.entrypoints.mcp_server import TOOLS, Answer, call
+from clio.entrypoints.mcp_server import TOOLS, Answer, call_tool
 from clio.errors import ToolRetry
 from clio.memory.store.memories import Memories
 from clio.memory.store.record import MemoryDraft, Provenance
@@ -229,7 +229,7 @@ class Harness:
 
     def ask(self, name: str, **arguments: Any) -> Answer:
         """What a call gave, which is as its schema says."""
-        answer = call(self.memory, name, arguments, read_only=False)
+        answer = call_tool(self.memory, name, arguments, read_only=False)
         output = next(tool.output for tool in TOOLS if tool.name == name)
         validate(json.loads(json.dumps(answer.data)), output)
         return answer

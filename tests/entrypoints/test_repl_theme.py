@@ -6,8 +6,8 @@ from typing import cast
 
 import pytest
 
-from clio.entrypoints.repl.parts import Parts
-from clio.entrypoints.repl.theme import Colours
+from clio.entrypoints.repl.parts import ReplParts
+from clio.entrypoints.repl.theme import ThemeController
 from clio.errors import ConfigError
 from clio.ui.palettes import get_builtin_palette
 from clio.ui.pipe_screen import PipeScreen
@@ -27,13 +27,13 @@ class Place:
         self, harness: Harness, terminal: Terminal = ABLE, env: dict[str, str] | None = None, **flags: object
     ) -> None:
         self.stream = io.StringIO()
-        self.colours = Colours(harness.load(env or {}, **flags), terminal)  # type: ignore[arg-type]
+        self.colours = ThemeController(harness.load(env or {}, **flags), terminal)  # type: ignore[arg-type]
         live = Screen(self.stream, terminal, lambda: (80, 24))
         self.screen: Screen | PipeScreen = live if terminal.live else PipeScreen(self.stream, self.stream)
 
     def theme(self, name: str = "") -> str:
         """Carry it out; what the screen says."""
-        self.colours.choose_theme(Parts(app=None, screen=self.screen, suspended=None, plans=None, desk=None), name)  # type: ignore[arg-type]
+        self.colours.choose_theme(ReplParts(app=None, screen=self.screen, suspended=None, plans=None, desk=None), name)  # type: ignore[arg-type]
         return self.stream.getvalue()
 
 

@@ -13,7 +13,7 @@ from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.entrypoints.repl.parts import terminal_size
-from clio.entrypoints.repl.start import Resuming, recap
+from clio.entrypoints.repl.start import SessionResume, summarize_session
 from clio.errors import SessionLocked
 from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.sessions.session import Session
@@ -30,11 +30,11 @@ import os, sys
 import clio.entrypoints.repl.repl
 from clio.config.layers import load_config
 from clio.config.options import Options
-from clio.entrypoints.repl.start import Resuming
+from clio.entrypoints.repl.start import SessionResume
 from clio.ui.theme import Terminal
 from pathlib import Path
 loaded = load_config(Options(cwd=Path.cwd()), os.environ)
-resuming = Resuming(loaded, Terminal(live=True, escapes=False, colour=False, reflows=True))
+resuming = SessionResume(loaded, Terminal(live=True, escapes=False, colour=False, reflows=True))
 assert resuming.show(resuming.choose(Options(cwd=Path.cwd(), continue_latest=True)))
 print({"clio.app", "clio.agent.conversation", "clio.ui.screen"} & set(sys.modules))
 """
@@ -67,8 +67,8 @@ def said(*, proposed: bool = False, open_call: bool = False) -> Session:
     return session
 
 
-def resuming(terminal: Terminal = LIVE) -> Resuming:
-    return Resuming(loaded(), terminal)
+def resuming(terminal: Terminal = LIVE) -> SessionResume:
+    return SessionResume(loaded(), terminal)
 
 
 def test_how_it_ended_is_shown_without_the_app(place: Place) -> None:
@@ -91,7 +91,7 @@ def test_how_it_ended_is_shown_without_the_app(place: Place) -> None:
 def test_one_without_a_name_is_called_by_its_first_words(place: Place, words: str, called: str) -> None:
     session = open_session_store(loaded()).new(Path.cwd())
     session.append(UserMessage(content=words))
-    assert next(recap(session)) == f"session {called} · 1 message"
+    assert next(summarize_session(session)) == f"session {called} · 1 message"
     session.close()
 
 
@@ -143,7 +143,7 @@ def test_it_looks_as_the_screen_would_show_it(place: Place, capsys: pytest.Captu
     one.close()
     shown = capsys.readouterr().out
     screen = open_screen(sys.stdout, terminal, terminal_size)
-    screen.note("\n".join(recap(session)))
+    screen.note("\n".join(summarize_session(session)))
     assert shown.count("\n") > 8
     assert shown == re.sub(r"\x1b\[\?2026[hl]", "", capsys.readouterr().out)  # a frame drawn in one go
 

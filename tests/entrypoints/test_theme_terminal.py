@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.entrypoints.repl.theme import QUESTION
+from clio.entrypoints.repl.theme import BACKGROUND_QUERY
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer, stall, text, tool_calls
 from tests.support.pty_session import PtySession
@@ -53,7 +53,7 @@ def test_an_answer_in_pieces_between_keys_and_a_change_by_hand(tmp_path: Path, s
     place = make_place(tmp_path, server)
     server.add(text("# Title\n\n```python\ndef f(): pass\n```\n"))
     with start(place) as clio:
-        wait_raw(clio, QUESTION.encode())
+        wait_raw(clio, BACKGROUND_QUERY.encode())
         clio.wait_for("test-model · ")
         assert DARK_ARROW not in clio.raw and b"\x1b[0;36;1m" in clio.raw  # not known yet: the terminal's sixteen
         clio.send("he" + ANSWER[0])
@@ -127,4 +127,4 @@ def test_without_colour_nothing_is_coloured(tmp_path: Path, server: ChatServer) 
         assert not COLOUR.search(bytes(clio.raw[before:]))
         assert "+def f():" in clio.everything
         leave(clio)
-    assert QUESTION.encode() not in clio.raw  # nothing depends on the background
+    assert BACKGROUND_QUERY.encode() not in clio.raw  # nothing depends on the background

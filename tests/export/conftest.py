@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.export.document import Export
-from clio.export.export_session import Cleaner, Limits, collect
+from clio.export.document import ExportedSession
+from clio.export.export_session import ExportCleaner, Limits, collect_export
 from clio.sessions.state import SessionState
 from clio.sessions.store import SessionStore
 
@@ -24,5 +24,5 @@ def collected(
     blobs: Callable[[str], str] = lambda handle: handle,
     redact: Callable[[str], str] = lambda text: text,
     limits: Limits = PLENTY,
-) -> Export:
-    return collect(state, blobs, Cleaner(redact, spell_out=True), limits, now=1.0)
+) -> ExportedSession:
+    return collect_export(state, blobs, ExportCleaner(redact, spell_out=True), limits, now=1.0)

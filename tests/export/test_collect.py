@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clio.export.document import Cut, Said
+from clio.export.document import ExportedMessage, ExportedTrim
 from clio.export.export_session import Limits
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobNotFound
@@ -18,8 +18,8 @@ def state_of(*messages: Message, **fields: Any) -> SessionState:
     return SessionState(id="s1", working_directory="/home/dev/shop", messages=list(messages), **fields)
 
 
-def said(state: SessionState, **how: Any) -> list[Said]:
-    return [entry for entry in collected(state, **how).entries if isinstance(entry, Said)]
+def said(state: SessionState, **how: Any) -> list[ExportedMessage]:
+    return [entry for entry in collected(state, **how).entries if isinstance(entry, ExportedMessage)]
 
 
 def asks(id: str, arguments: str = "{}") -> AssistantMessage:
@@ -129,9 +129,9 @@ def test_a_trim_is_where_it_happened_with_a_summary_of_what_left() -> None:
         handle="t1", dropped=tuple(m.id for m in messages[1:4]), freed_tokens=321, created=messages[8].created + 1
     )
     export = collected(state_of(*messages, trims=[trim]))
-    kinds = ["trim" if isinstance(entry, Cut) else entry.role for entry in export.entries]
+    kinds = ["trim" if isinstance(entry, ExportedTrim) else entry.role for entry in export.entries]
     assert kinds == ["system", "user", "assistant", "assistant", "trim", "assistant", "user", "assistant"]
-    cut = next(entry for entry in export.entries if isinstance(entry, Cut))
+    cut = next(entry for entry in export.entries if isinstance(entry, ExportedTrim))
     assert (cut.handle, cut.messages, cut.freed_tokens) == ("t1", 3, 321)
     assert (cut.first_anchor, cut.last_anchor) == (f"m-{messages[1].id}", f"m-{messages[3].id}")
     assert "The totals in shop/prices.py are a cent short sometimes." in cut.summary
@@ -142,9 +142,9 @@ def test_a_trim_without_a_time_is_behind_what_it_dropped_and_one_without_message
     messages = shop_talk()
     trims = [Trim(handle="t1", dropped=(messages[1].id,)), Trim(handle="t2", shrunk={"nobody": 3})]
     entries = collected(state_of(*messages, trims=trims)).entries
-    assert [entry.handle for entry in entries if isinstance(entry, Cut)] == ["t2", "t1"]
-    assert isinstance(entries[0], Cut)
-    assert isinstance(entries[3], Cut)
+    assert [entry.handle for entry in entries if isinstance(entry, ExportedTrim)] == ["t2", "t1"]
+    assert isinstance(entries[0], ExportedTrim)
+    assert isinstance(entries[3], ExportedTrim)
 
 
 def test_links_are_made_of_ids_and_never_the_same() -> None:

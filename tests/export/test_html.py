@@ -15,18 +15,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.errors import SessionNotFound
-from clio.export.export_session import bare, export_session, visible
+from clio.export.export_session import export_session, remove_terminal_sequences, show_unseen
 from clio.export.html_page import (
-    MAX_BLOCK,
     MAX_BRACKETS,
+    MAX_COLOURED_BLOCK_CHARS,
     MAX_LINES,
     MAX_MARKDOWN,
-    Colours,
-    Diffs,
-    Prose,
-    allowed_link,
+    CodeColouring,
+    DiffRenderer,
+    ProseRenderer,
     is_diff,
-    page,
+    is_link_allowed,
+    render_page,
 )
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.state import SessionState, Trim
@@ -46,8 +46,8 @@ def same(text: str) -> str:
     return text
 
 
-def prose() -> Prose:
-    return Prose(Colours(), Diffs())
+def prose() -> ProseRenderer:
+    return ProseRenderer(CodeColouring(), DiffRenderer())
 
 
 class Tags(HTMLParser):
@@ -97,7 +97,7 @@ def test_the_first_message_of_a_day_has_its_date() -> None:
     state = SessionState(
         id="s", messages=[UserMessage(id=f"u{n}", content="x", created=t) for n, t in enumerate(times)]
     )
-    shown = re.findall(r"<time [^>]*>(.*?)</time>", page(collected(state)))
+    shown = re.findall(r"<time [^>]*>(.*?)</time>", render_page(collected(state)))
     assert shown == ["2025-10-09 08:53", "08:54:20", "2025-10-10 08:53", "08:53:21"]
 
 
@@ -181,7 +181,7 @@ def test_nothing_hostile_becomes_an_element_or_an_attribute(store: SessionStore)
     "tag", ["<img src=x onerror=y>", "<!-- open", '"><script>x</script>', "' onclick='x", "&lt;i&gt;"]
 )
 def test_no_field_can_hold_a_tag(tag: str) -> None:
-    text = page(collected(said_everywhere(tag), blobs=lambda handle: tag))
+    text = render_page(collected(said_everywhere(tag), blobs=lambda handle: tag))
     tags = Tags(text)
     assert {name for name, _ in tags.found} <= KNOWN
     assert sum(name in ("script", "style") for name, _ in tags.found) == 2
@@ -215,13 +215,16 @@ def test_whatever_is_reported_the_page_holds_it_as_text(texts: list[str]) -> Non
         ToolMessage(tool_call_id="c", name=first, content=fourth, summary=third),
     ]
     state = SessionState(id="s", name=third, messages=messages, trims=[Trim(handle=fourth, dropped=(fourth,))])
-    text = page(collected(state))
+    text = render_page(collected(state))
     text.encode("utf-8")
     tags = Tags(text)
     assert {name for name, _ in tags.found} <= KNOWN
     assert sum(name in ("script", "style") for name, _ in tags.found) == 2
     said = text.partition('<div class="words" dir="auto">')[2].partition("</article>")[0]
-    assert "".join(Tags(said).text).replace("Copy", "").split() == visible(bare(first)).split() or "```" in first
+    assert (
+        "".join(Tags(said).text).replace("Copy", "").split() == show_unseen(remove_terminal_sequences(first)).split()
+        or "```" in first
+    )
 
 
 @pytest.mark.parametrize(
@@ -244,14 +247,14 @@ def test_whatever_is_reported_the_page_holds_it_as_text(texts: list[str]) -> Non
     ],
 )
 def test_links_that_could_do_something_stay_text(url: str) -> None:
-    assert not allowed_link(url)
+    assert not is_link_allowed(url)
 
 
 @pytest.mark.parametrize(
     "url", ["https://x.invalid/a?b#c", "http://x", "mailto:a@b.c", "#m-1", "a/b.py", "a/b.py:3", "?q"]
 )
 def test_links_that_only_lead_somewhere_stay_links(url: str) -> None:
-    assert allowed_link(url)
+    assert is_link_allowed(url)
 
 
 def test_an_image_is_a_link_and_its_words_alone_within_a_link() -> None:
@@ -298,18 +301,18 @@ def test_the_rest_of_long_words_is_folded() -> None:
 def test_code_keeps_its_text_whatever_its_language() -> None:
     code = "\n\n  def f(x):\n\treturn '<b>&amp;' # é\n\n"
     for language in ("python", "no-such-language", "", "html", "console", "diff"):
-        plain = re.sub(r"<[^>]*>", "", Colours().code(code, language))
+        plain = re.sub(r"<[^>]*>", "", CodeColouring().code(code, language))
         assert plain == code.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("'", "&#x27;")
 
 
 def test_code_too_long_to_colour_is_plain() -> None:
-    assert "<span" in Colours().code("x = 1\n", "python")
-    assert "<span" not in Colours().code("x = 1\n" * (MAX_BLOCK // 6 + 1), "python")
-    assert "<span" not in Colours().code("x = 1;" * 1_000, "python")
+    assert "<span" in CodeColouring().code("x = 1\n", "python")
+    assert "<span" not in CodeColouring().code("x = 1\n" * (MAX_COLOURED_BLOCK_CHARS // 6 + 1), "python")
+    assert "<span" not in CodeColouring().code("x = 1;" * 1_000, "python")
 
 
 def test_a_diff_marks_lines_and_the_words_that_changed() -> None:
-    shown = Diffs().html("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ def f\n same\n-old value = 1\n+new value = 1\n")
+    shown = DiffRenderer().html("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ def f\n same\n-old value = 1\n+new value = 1\n")
     assert shown == (
         '<span class="l file">--- a/x\n+++ b/x\n</span><span class="l hunk">@@ -1,2 +1,2 @@ def f\n</span> same\n'
         '<span class="l del">-<b>old</b> value = 1\n</span><span class="l ins">+<b>new</b> value = 1\n</span>'
@@ -321,21 +324,21 @@ def test_a_diff_marks_lines_and_the_words_that_changed() -> None:
     [("<a> b c", "<i> b c"), ("<a>" * 90, "<i>"), ("<a> one two three", "<i>"), ("<a>", ""), ("", "<i>")],
 )
 def test_no_line_of_a_diff_can_hold_a_tag(old: str, new: str) -> None:
-    shown = Diffs().html(f"@@ -1 +1 @@ <u>\n-{old}\n+{new}\n <u>\n\\ <u>")
+    shown = DiffRenderer().html(f"@@ -1 +1 @@ <u>\n-{old}\n+{new}\n <u>\n\\ <u>")
     assert {name for name, _ in Tags(shown).found} <= {"span", "b"}
     assert "".join(Tags(shown).text) == f"@@ -1 +1 @@ <u>\n-{old}\n+{new}\n <u>\n\\ <u>\n"
 
 
 def test_a_changed_line_of_dashes_is_no_file_name() -> None:
-    shown = Diffs().html("@@ -1 +1 @@\n--- old rule\n+++ new rule\n-- more")
+    shown = DiffRenderer().html("@@ -1 +1 @@\n--- old rule\n+++ new rule\n-- more")
     assert 'class="l file">--- old rule' in shown
-    shown = Diffs().html("@@ -1 +1 @@\n--- a comment\n+ other\n")
+    shown = DiffRenderer().html("@@ -1 +1 @@\n--- a comment\n+ other\n")
     assert 'class="l del">--- ' in shown
 
 
 def test_a_diff_too_long_to_colour_is_plain() -> None:
-    assert "<span" not in Diffs().html("+<b>\n" * (MAX_LINES + 1))
-    assert "&lt;b&gt;" in Diffs().html("+<b>\n" * (MAX_LINES + 1))
+    assert "<span" not in DiffRenderer().html("+<b>\n" * (MAX_LINES + 1))
+    assert "&lt;b&gt;" in DiffRenderer().html("+<b>\n" * (MAX_LINES + 1))
 
 
 @pytest.mark.parametrize(

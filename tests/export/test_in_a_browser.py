@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clio.export.export_session import bare, export_session, visible
+from clio.export.export_session import export_session, remove_terminal_sequences, show_unseen
 from clio.messages import AssistantMessage, Message
 from clio.sessions.store import SessionStore
 from tests.export.sample import HOSTILE, START, hostile_talk, make_session, shop_talk
@@ -90,7 +90,7 @@ def test_hostile_words_are_seen_as_they_were_written(browser: Browser, pages: di
         text = browser.run(f"document.querySelector({place!r}).textContent")
         for words in HOSTILE if place != ".m.user .words" else HOSTILE[:-2]:
             if place != "#talk" or "](" not in words:
-                assert visible(bare(words)) in text, (place, words)
+                assert show_unseen(remove_terminal_sequences(words)) in text, (place, words)
     assert browser.run("document.title") == HOSTILE[0]
     assert browser.run("window.bad") is None
     assert browser.run("document.scripts.length") == 1

@@ -3,7 +3,16 @@
 import json
 from pathlib import Path
 
-from clio.export.document import SCHEMA, VERSION, Call, Cut, Export, Result, Said, Totals
+from clio.export.document import (
+    SCHEMA,
+    VERSION,
+    ExportedCall,
+    ExportedMessage,
+    ExportedResult,
+    ExportedSession,
+    ExportedTrim,
+    Totals,
+)
 from clio.export.export_session import export_session
 from clio.sessions.store import SessionStore
 from tests.export.sample import HOSTILE, START, hostile_talk, make_session, shop_talk
@@ -19,7 +28,7 @@ def exported(store: SessionStore, id: str) -> tuple[str, dict[str, object]]:
 def test_the_document_says_what_it_is_and_has_the_talk(store: SessionStore) -> None:
     _, document = exported(store, make_session(store, shop_talk(), name="A cent short", trims=True))
     assert (document["schema"], document["version"]) == (SCHEMA, VERSION) == ("clio.export", 1)
-    assert list(document) == list(Export.__struct_fields__)
+    assert list(document) == list(ExportedSession.__struct_fields__)
     entries = document["entries"]
     assert isinstance(entries, list)
     assert [entry["type"] for entry in entries].count("trim") == 1
@@ -40,5 +49,5 @@ def test_texts_are_exact_but_for_terminal_sequences(store: SessionStore) -> None
 
 def test_every_field_is_documented() -> None:
     page = PAGE.read_text(encoding="utf-8")
-    for kind in (Export, Totals, Said, Cut, Call, Result):
+    for kind in (ExportedSession, Totals, ExportedMessage, ExportedTrim, ExportedCall, ExportedResult):
         assert [name for name in kind.__struct_fields__ if f"`{name}`" not in page] == [], kind.__name__

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from clio.export.export_session import Words, export_session, fenced
+from clio.export.export_session import MarkdownText, export_session, fence_code
 from clio.sessions.store import SessionStore
 from tests.export.sample import HOSTILE, START, hostile_talk, make_session, shop_talk
 
@@ -57,7 +57,7 @@ def test_hostile_words_open_no_heading_and_no_tag(store: SessionStore) -> None:
 
 @given(st.text(st.sampled_from("`~\n ab"), max_size=60))
 def test_a_fence_holds_any_text(text: str) -> None:
-    tokens = MarkdownIt("commonmark").parse(f"{fenced(text)}\n\nafter")
+    tokens = MarkdownIt("commonmark").parse(f"{fence_code(text)}\n\nafter")
     assert [token.type for token in tokens] == ["fence", "paragraph_open", "inline", "paragraph_close"]
     assert tokens[0].content.removesuffix("\n") == text.removesuffix("\n")
 
@@ -68,7 +68,7 @@ def test_a_fence_holds_any_text(text: str) -> None:
     )
 )
 def test_nothing_runs_into_what_follows(lines: list[str]) -> None:
-    tokens = MarkdownIt("commonmark").parse(f"{Words().contained(chr(10).join(lines))}\n\n## after")
+    tokens = MarkdownIt("commonmark").parse(f"{MarkdownText().contained(chr(10).join(lines))}\n\n## after")
     assert [token.type for token in tokens[-3:]] == ["heading_open", "inline", "heading_close"]
     assert tokens[-2].content == "after"
     assert tokens[-3].level == 0
@@ -76,9 +76,9 @@ def test_nothing_runs_into_what_follows(lines: list[str]) -> None:
 
 def test_words_that_end_by_themselves_are_left_as_they_are() -> None:
     for text in ("plain", "# a\n\n- b\n\n```\ncode\n```", "a `b` [c](https://d.invalid)", "> quoted"):
-        assert Words().contained(text) == text
+        assert MarkdownText().contained(text) == text
     for text in ("```\nopen", "<b>tag</b>", "![x](https://y.invalid)", "[x](javascript:y)", "<!-- open"):
         assert (
-            Words().contained(text)
+            MarkdownText().contained(text)
             == f"{'````' if '```' in text else '```'}markdown\n{text}\n{'````' if '```' in text else '```'}"
         )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from clio.export.export_session import bare, escape_unseen, visible
+from clio.export.export_session import escape_unseen, remove_terminal_sequences, show_unseen
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from clio.export.export_session import bare, escape_unseen, visible
     ],
 )
 def test_terminal_sequences_go(raw: str, clean: str) -> None:
-    assert bare(raw) == clean
+    assert remove_terminal_sequences(raw) == clean
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,8 @@ def test_terminal_sequences_go(raw: str, clean: str) -> None:
     ],
 )
 def test_what_is_not_seen_is_spelled_out(raw: str, shown: str) -> None:
-    assert visible(raw) == shown
-    assert visible(shown) == shown
+    assert show_unseen(raw) == shown
+    assert show_unseen(shown) == shown
 
 
 def test_direction_marks_in_json_become_escapes_of_the_same_value() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from clio.export.document import Call, call_title, minute, plain, span
+from clio.export.document import ExportedCall, format_call_title, format_minute, format_plain, format_span
 from clio.text.formatting import format_count
 
 
@@ -30,7 +30,7 @@ from clio.text.formatting import format_count
     ],
 )
 def test_a_call_is_named_by_what_it_was_about(arguments: Any, title: str) -> None:
-    assert call_title(Call(id="c", name="n", arguments=arguments)) == title
+    assert format_call_title(ExportedCall(id="c", name="n", arguments=arguments)) == title
 
 
 @pytest.mark.parametrize(
@@ -38,12 +38,12 @@ def test_a_call_is_named_by_what_it_was_about(arguments: Any, title: str) -> Non
     [(0.34, "0.3 s"), (59, "59.0 s"), (61, "1 min"), (3_600, "1 h"), (7_500, "2 h 5 min"), (1e6, "11 days")],
 )
 def test_durations_are_short(seconds: float, words: str) -> None:
-    assert span(seconds) == words
+    assert format_span(seconds) == words
 
 
 def test_times_that_are_none_are_empty() -> None:
-    assert minute(0) == minute(-5) == minute(1e30) == minute(float("nan")) == ""
-    assert minute(1_760_000_000) == "2025-10-09 08:53"
+    assert format_minute(0) == format_minute(-5) == format_minute(1e30) == format_minute(float("nan")) == ""
+    assert format_minute(1_760_000_000) == "2025-10-09 08:53"
 
 
 def test_numbers_have_their_noun() -> None:
@@ -51,6 +51,6 @@ def test_numbers_have_their_noun() -> None:
 
 
 def test_values_read_well() -> None:
-    assert plain(["a", "b"]) == "a, b"
-    assert plain(True) == "true"
-    assert plain({"a": [1]}) == '{\n  "a": [\n    1\n  ]\n}'
+    assert format_plain(["a", "b"]) == "a, b"
+    assert format_plain(True) == "true"
+    assert format_plain({"a": [1]}) == '{\n  "a": [\n    1\n  ]\n}'

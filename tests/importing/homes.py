@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from clio.importing.reading import About, Piece, Said
+from clio.importing.reading import ImportedMessage, Piece, SessionAbout
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 CLAUDE_ID = "6c073d8e-2bb1-45cb-90bc-a28ce44da090"
@@ -137,12 +137,12 @@ def gemini_messages() -> list[dict[str, Any]]:
 
 def said(pieces: Iterable[Piece]) -> list[Message]:
     """The messages among pieces."""
-    return [piece.message for piece in pieces if isinstance(piece, Said)]
+    return [piece.message for piece in pieces if isinstance(piece, ImportedMessage)]
 
 
-def about(pieces: Iterable[Piece]) -> list[About]:
+def about(pieces: Iterable[Piece]) -> list[SessionAbout]:
     """What was told besides."""
-    return [piece for piece in pieces if isinstance(piece, About)]
+    return [piece for piece in pieces if isinstance(piece, SessionAbout)]
 
 
 def shape(messages: Iterable[Message]) -> list[str]:

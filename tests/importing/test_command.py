@@ -69,7 +69,7 @@ def test_facts_are_offered_one_by_one(
         asked.append(question)
         return next(answers)
 
-    monkeypatch.setattr(importing, "ask", ask)
+    monkeypatch.setattr(importing, "ask_on_terminal", ask)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     assert main(["import", "claude"]) == 0
@@ -148,7 +148,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
             assert hint == "stopping"
 
     with monkeypatch.context() as patch:
-        patch.setattr(importing, "bar", lambda *a, **k: nullcontext(Interrupted()))  # pyright: ignore[reportUnknownLambdaType]
+        patch.setattr(importing, "show_progress", lambda *a, **k: nullcontext(Interrupted()))  # pyright: ignore[reportUnknownLambdaType]
         assert main(["import", "claude"]) == 130
     assert mentions(capsys.readouterr().out, "Stopped", "2 files left")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.importing.places import Looker, facts_of, items_of, slug
+from clio.importing.places import SourceFinder, find_facts, make_slug, split_items
 
 PAGE = """\
 # CLAUDE.md
@@ -38,7 +38,7 @@ x = 1
 
 
 def test_items_are_bullets_and_paragraphs_under_their_heading() -> None:
-    assert list(items_of(PAGE)) == [
+    assert list(split_items(PAGE)) == [
         "This project is a zoo.\nIt has animals.",
         "Commands: Run tests with `make test`",
         "Commands: Lint:\n  ```\n  make lint\n  ```",
@@ -49,17 +49,17 @@ def test_items_are_bullets_and_paragraphs_under_their_heading() -> None:
 
 def test_a_file_of_one_memory_is_one_fact() -> None:
     text = "---\nname: broker\ndescription: the port of the broker\n---\nIt is 1883.\n\n**Why:** firewall.\n"
-    assert list(items_of(text)) == ["the port of the broker\nIt is 1883.\n\n**Why:** firewall."]
+    assert list(split_items(text)) == ["the port of the broker\nIt is 1883.\n\n**Why:** firewall."]
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# Only a title\n", "---\nname: x\n---\n", "\ufeff"])
 def test_nothing_says_nothing(text: str) -> None:
-    assert list(items_of(text.removeprefix("\ufeff"))) == []
+    assert list(split_items(text.removeprefix("\ufeff"))) == []
 
 
 def test_only_what_agents_keep_as_memory_is_offered(tmp_path: Path) -> None:
     project, home = tmp_path / "p", tmp_path / "home"
-    notes = home / ".claude" / "projects" / slug(project) / "memory"
+    notes = home / ".claude" / "projects" / make_slug(project) / "memory"
     for folder in (project, notes, home / ".gemini", home / ".codex" / "memories"):
         folder.mkdir(parents=True)
     (project / "CLAUDE.md").write_text("- tests: make test\n", encoding="utf-8")
@@ -70,10 +70,10 @@ def test_only_what_agents_keep_as_memory_is_offered(tmp_path: Path) -> None:
         "# Rules\n- be kind\n\n## Gemini Added Memories\n- The zeppelin flies on Tuesdays\n", encoding="utf-8"
     )
     (home / ".codex" / "memories" / "MEMORY.md").write_text("- uses port 99\n", encoding="utf-8")
-    looker = Looker(project, {"HOME": str(home)})
+    looker = SourceFinder(project, {"HOME": str(home)})
 
     def facts(agent: str) -> list[str]:
-        found, unreadable = facts_of(agent, looker, project, None, lambda text: text)  # pyright: ignore[reportArgumentType]
+        found, unreadable = find_facts(agent, looker, project, None, lambda text: text)  # pyright: ignore[reportArgumentType]
         assert unreadable == []
         return [fact.text for fact in found]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.importing import reading
-from clio.importing.reading import Tally, elements_of, lines_of, records_of
+from clio.importing.reading import Tally, read_elements, read_lines, read_records
 
 values = st.recursive(
     st.booleans() | st.integers(-9, 9) | st.text('ab"\\{}[],:\n é', max_size=12),
@@ -40,7 +40,7 @@ def test_the_elements_of_a_document_are_those_json_has(
     tally = Tally()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "BLOCK_BYTES", block)
-        assert list(elements_of(path, frozenset({"messages"}), tally, ignore)) == expected
+        assert list(read_elements(path, frozenset({"messages"}), tally, ignore)) == expected
     assert tally == Tally()
 
 
@@ -48,7 +48,7 @@ def test_a_document_that_is_cut_off_gives_what_is_before(tmp_path: Path) -> None
     path = tmp_path / "chat.json"
     path.write_text('{"sessionId": "s", "messages": [{"id": 1}, {"id": 2}, {"id', encoding="utf-8")
     tally = Tally()
-    assert list(elements_of(path, frozenset({"messages"}), tally, ignore)) == [
+    assert list(read_elements(path, frozenset({"messages"}), tally, ignore)) == [
         ("sessionId", "s"),
         ("messages", {"id": 1}),
         ("messages", {"id": 2}),
@@ -66,7 +66,7 @@ def test_lines_with_every_kind_of_end(tmp_path: Path, monkeypatch: pytest.Monkey
     tally = Tally()
     if block < 3:  # the mark of order is looked for in the first block
         path.write_bytes(path.read_bytes()[3:])
-    found = [record for _, record in records_of(path, tally, ignore)]
+    found = [record for _, record in read_records(path, tally, ignore)]
     assert found == [{"a": 1}, {"a": 2}, {"a": "\ufffd"}, {"a": "\ud83d"}, {"a": 5}]
     assert (dict(tally.kinds), tally.torn, tally.mended) == ({"no JSON": 1, "no object": 1}, 1, 1)
 
@@ -74,7 +74,7 @@ def test_lines_with_every_kind_of_end(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_what_windows_tools_write_is_read(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes('\ufeff{"a":"é"}\r\n{"a":2}'.encode("utf-16-le"))
-    assert [record for _, record in records_of(path, Tally(), ignore)] == [{"a": "é"}, {"a": 2}]
+    assert [record for _, record in read_records(path, Tally(), ignore)] == [{"a": "é"}, {"a": 2}]
 
 
 def test_a_huge_line_is_passed_over_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_a_huge_line_is_passed_over_and_counted(tmp_path: Path, monkeypatch: pyt
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"one\n" + b"x" * 5000 + b"\ntwo\n" + b"y" * 3000)
     tally = Tally()
-    assert list(lines_of(path, tally, ignore)) == [b"one", b"two"]
+    assert list(read_lines(path, tally, ignore)) == [b"one", b"two"]
     assert tally.large == 2
 
 
@@ -91,11 +91,11 @@ def test_a_long_file_is_never_held(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_bytes((b'{"a":"' + b"x" * 2000 + b'"}\n') * 3_000)
     tracemalloc.start()
-    assert sum(1 for _ in records_of(path, Tally(), ignore)) == 3_000
+    assert sum(1 for _ in read_records(path, Tally(), ignore)) == 3_000
     document = tmp_path / "x.json"
     document.write_bytes(b'{"messages":[' + b",".join([b'{"a":"' + b"x" * 2000 + b'"}'] * 3_000) + b"]}")
     tracemalloc.reset_peak()
-    assert sum(1 for _ in elements_of(document, frozenset({"messages"}), Tally(), ignore)) == 3_000
+    assert sum(1 for _ in read_elements(document, frozenset({"messages"}), Tally(), ignore)) == 3_000
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3_000_000

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clio.importing.intake import UNANSWERED, Importer, Ledger, Pairing, Report, session_id
-from clio.importing.places import Looker, SourceFile
+from clio.importing.intake import UNANSWERED, Importer, ImportLedger, ImportReport, Pairing, make_session_id
+from clio.importing.places import SourceFile, SourceFinder
 from clio.importing.reading import Agent, Tally
 from clio.memory.consolidation.progress import Sessions
 from clio.memory.transcripts.session_sync import SessionSync
@@ -25,7 +25,7 @@ from clio.storage.locks import FileLock
 from tests.importing.homes import CLAUDE_ID, claude_file, claude_line, claude_talk, codex_file, shape, write_lines
 
 SECRET = "sk-" + "proj-" + "Zx8vQ2mNp4Rt7Yk1Wd9Lc3Hb5Jf6Gs0A"
-ID = session_id("claude", CLAUDE_ID)
+ID = make_session_id("claude", CLAUDE_ID)
 
 
 class Place:
@@ -37,14 +37,14 @@ class Place:
         self.project.mkdir()
         self.store = SessionStore(self.project / ".clio" / "sessions")
 
-    def looker(self) -> Looker:
-        return Looker(self.project, {"HOME": str(self.home)})
+    def looker(self) -> SourceFinder:
+        return SourceFinder(self.project, {"HOME": str(self.home)})
 
     def files(self, agent: Agent = "claude", *, every: bool = False) -> list[SourceFile]:
-        return [file for file in self.looker().look(agent, None, every=every).files if file.ours]
+        return [file for file in self.looker().find_files(agent, None, every=every).files if file.ours]
 
-    def run(self, files: Sequence[SourceFile] | None = None, **options: Any) -> Report:
-        ledger = Ledger(self.project / ".clio" / "cache")
+    def run(self, files: Sequence[SourceFile] | None = None, **options: Any) -> ImportReport:
+        ledger = ImportLedger(self.project / ".clio" / "cache")
         redactor = Redactor()
         importer = Importer(self.store.folder, ledger, lambda text: redactor.redact(text).text, 2_000)
         return importer.run(self.files() if files is None else files, **options)
@@ -177,7 +177,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_comes(place: Place) -> None:
     (good.parent / "gone.jsonl").symlink_to(good.parent / "nowhere")
     os.mkfifo(good.parent / "pipe.jsonl")
     (good.parent / "again.jsonl").symlink_to(good)
-    found = place.looker().look("claude", None)
+    found = place.looker().find_files("claude", None)
     assert sorted(Path(path).name for path, _ in found.unusable) == ["gone.jsonl", "pipe.jsonl"]
     report = place.run(found.files)
     assert report.fates == {"new": 1, "known": 1}
@@ -230,14 +230,14 @@ def test_a_kill_in_the_middle_loses_nothing(place: Place) -> None:
         claude_file(place.home, place.project, *talk, name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
     code = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from clio.importing.intake import Ledger; from clio.importing.places import Looker\n"
+        "from clio.importing.intake import ImportLedger; from clio.importing.places import SourceFinder\n"
         "from clio.importing.intake import Importer\n"
         "project, home = map(Path, sys.argv[1:])\n"
-        "files = Looker(project, {'HOME': str(home)}).look('claude', None).files\n"
+        "files = SourceFinder(project, {'HOME': str(home)}).find_files('claude', None).files\n"
         "def redact(text):\n"
         "    if len(os.listdir(project / '.clio/sessions')) > 9: os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return text\n"
-        "Importer(project / '.clio/sessions', Ledger(project / '.clio/cache'), redact, 2000).run(files)\n"
+        "Importer(project / '.clio/sessions', ImportLedger(project / '.clio/cache'), redact, 2000).run(files)\n"
     )
     ended = subprocess.run([sys.executable, "-c", code, place.project, place.home], check=False, timeout=60)
     assert ended.returncode == -signal.SIGKILL
@@ -254,7 +254,7 @@ def test_two_at_once_do_no_harm(place: Place) -> None:
         talk[6]["message"]["content"][0]["content"] = "row\n" * 5000
         claude_file(place.home, place.project, *talk, name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
     files = place.files()
-    reports: list[Report] = []
+    reports: list[ImportReport] = []
     threads = [threading.Thread(target=lambda: reports.append(place.run(files))) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -321,7 +321,7 @@ def test_a_copy_of_a_source_elsewhere_is_the_same_conversation(place: Place, tmp
     claude_file(place.home, place.project)
     place.run()
     copy = write_lines(tmp_path / "copy" / f"{CLAUDE_ID}.jsonl", *claude_talk(str(place.project.resolve())))
-    found = place.looker().look("claude", copy)
+    found = place.looker().find_files("claude", copy)
     assert place.run(found.files).fates == {"known": 1}
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from clio.importing import claude, gemini
-from clio.importing.reading import Said, Tally
+from clio.importing import gemini
+from clio.importing.claude import read_claude
+from clio.importing.reading import ImportedMessage, Tally
 from clio.messages import message_text
 
 DAMAGED: list[dict[str, Any]] = [
@@ -20,12 +21,12 @@ DAMAGED: list[dict[str, Any]] = [
 ]
 
 
-def told(reader: Any, path: Path, lines: list[dict[str, Any]]) -> list[str]:
+def told(read: Any, path: Path, lines: list[dict[str, Any]]) -> list[str]:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return [
         message_text(piece.message)
-        for piece in reader.read(path, Tally(), lambda done: None)
-        if isinstance(piece, Said)
+        for piece in read(path, Tally(), lambda done: None)
+        if isinstance(piece, ImportedMessage)
     ]
 
 
@@ -35,8 +36,8 @@ def test_claude_code(tmp_path: Path, kind: str, damage: dict[str, Any]) -> None:
     head = {"sessionId": "s", "uuid": "u", "type": kind}
     valid = head | {"message": {"id": "m", "content": [{"type": "text", "text": "the words"}]}}
     path = tmp_path / "a.jsonl"
-    assert told(claude, path, [head | damage, valid, valid]) == ["the words"]
-    assert told(claude, path, [valid, head | damage]) == ["the words"]
+    assert told(read_claude, path, [head | damage, valid, valid]) == ["the words"]
+    assert told(read_claude, path, [valid, head | damage]) == ["the words"]
 
 
 def test_a_result_and_words_in_one_line_are_two_messages(tmp_path: Path) -> None:
@@ -44,7 +45,7 @@ def test_a_result_and_words_in_one_line_are_two_messages(tmp_path: Path) -> None
     path = tmp_path / "a.jsonl"
     line = {"sessionId": "s", "uuid": "u", "type": "user", "message": {"content": blocks}}
     path.write_text(json.dumps(line), encoding="utf-8")
-    pieces = [piece for piece in claude.read(path, Tally(), lambda done: None) if isinstance(piece, Said)]
+    pieces = [piece for piece in read_claude(path, Tally(), lambda done: None) if isinstance(piece, ImportedMessage)]
     assert len({piece.message.id for piece in pieces}) == 2
 
 
@@ -54,5 +55,5 @@ def test_gemini(tmp_path: Path, damage: dict[str, Any]) -> None:
     path = tmp_path / "session-1.json"
     messages = [head | damage, head | {"content": "the words"}, head | {"content": "the words"}]
     path.write_text(json.dumps({"sessionId": "s", "messages": messages}), encoding="utf-8")
-    pieces = gemini.read(path, Tally(), lambda done: None)
-    assert [message_text(piece.message) for piece in pieces if isinstance(piece, Said)] == ["the words"]
+    pieces = gemini.read_gemini(path, Tally(), lambda done: None)
+    assert [message_text(piece.message) for piece in pieces if isinstance(piece, ImportedMessage)] == ["the words"]

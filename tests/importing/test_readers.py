@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clio.importing import aider, claude, codex, gemini, places
-from clio.importing.reading import Piece, Progress, Said, Tally
+from clio.importing.reading import ImportedMessage, Piece, Progress, Tally
 from clio.messages import AssistantMessage, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.importing.homes import (
@@ -41,7 +41,7 @@ def pieces(read: Read, path: Path, tally: Tally | None = None) -> list[Piece]:
 
 def test_an_answer_of_claude_is_put_together_from_its_lines(tmp_path: Path) -> None:
     tally = Tally()
-    found = pieces(claude.read, claude_file(tmp_path, tmp_path / "p"), tally)
+    found = pieces(claude.read_claude, claude_file(tmp_path, tmp_path / "p"), tally)
     assert shape(said(found)) == [
         "user: Why does the login test hang?",
         'answer: I look at the clock. [Bash t1 {"command":"pytest tests/test_login.py"}]'
@@ -78,7 +78,7 @@ def test_whose_words_stand_in_a_line_of_the_user(
     tmp_path: Path, content: Any, more: dict[str, Any], shown: str
 ) -> None:
     path = write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", claude_line("user", "u", content, **more))
-    assert shape(said(pieces(claude.read, path))) == [shown]
+    assert shape(said(pieces(claude.read_claude, path))) == [shown]
 
 
 def test_a_picture_and_words_said_into_a_running_turn(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_picture_and_words_said_into_a_running_turn(tmp_path: Path) -> None:
         claude_line("user", "u", [{"type": "text", "text": "see"}, {"type": "image", "source": source}]),
         queued | {"attachment": {"type": "queued_command", "prompt": "and the other"}},
     )
-    first, second = (piece for piece in pieces(claude.read, path) if isinstance(piece, Said))
+    first, second = (piece for piece in pieces(claude.read_claude, path) if isinstance(piece, ImportedMessage))
     assert [picture.media_type for picture in first.pictures] == ["image/png"]
     assert isinstance(second.message, UserMessage) and second.message.steers
 
@@ -99,7 +99,7 @@ def test_repeated_lines_count_once_and_unknown_ones_are_counted(tmp_path: Path) 
     talk = claude_talk("/p")
     odd = [{"type": "weather"}, {"type": "weather"}, claude_line("assistant", "z", [{"type": "hologram"}])]
     path = write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *talk, *talk, *odd, end='{"type":"user","me')
-    assert len(said(pieces(claude.read, path, tally))) == 5
+    assert len(said(pieces(claude.read_claude, path, tally))) == 5
     assert mentions(
         tally.sentence(),
         "3 lines",
@@ -124,7 +124,7 @@ def test_what_a_conversation_is_called(tmp_path: Path) -> None:
     called: list[str] = []
     for number in (0, 1, 2, 3, 5):
         path = write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *names[:number], *talk)
-        called.append(about(pieces(claude.read, path))[-1].title)
+        called.append(about(pieces(claude.read_claude, path))[-1].title)
     assert called == ["", "", "Of this one", "By the model", "By the person"]
 
 
@@ -133,12 +133,12 @@ def test_sub_agents_are_conversations_of_their_own(tmp_path: Path) -> None:
         claude_line("user", "s1", "Look for callers", isSidechain=True, parentUuid=None),
         claude_line("assistant", "s2", [{"type": "text", "text": "Two."}], isSidechain=True, parentUuid="s1"),
     ]
-    inline = pieces(claude.read, write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *claude_talk("/p")[:2], *side))
+    inline = pieces(claude.read_claude, write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *claude_talk("/p")[:2], *side))
     assert {piece.key: len(said([one for one in inline if one.key == piece.key])) for piece in inline} == {
         CLAUDE_ID: 1,
         f"{CLAUDE_ID}/side-s1": 2,
     }
-    apart = pieces(claude.read, write_lines(tmp_path / CLAUDE_ID / "subagents" / "agent-7.jsonl", *side))
+    apart = pieces(claude.read_claude, write_lines(tmp_path / CLAUDE_ID / "subagents" / "agent-7.jsonl", *side))
     told = about(apart)[0]
     assert (told.key, told.within, told.title) == (f"{CLAUDE_ID}/agent-7", CLAUDE_ID, "sub-agent: Look for callers")
 
@@ -176,7 +176,7 @@ def test_codex_in_its_three_forms(tmp_path: Path) -> None:
     )
     for path in (first, second, third):
         tally = Tally()
-        found = pieces(codex.read, path, tally)
+        found = pieces(codex.read_codex, path, tally)
         assert shape(said(found)) == _SHOWN
         assert {piece.key for piece in found} == {"one"}
         assert all(message.created for message in said(found))
@@ -185,7 +185,7 @@ def test_codex_in_its_three_forms(tmp_path: Path) -> None:
 
 def test_codex_tells_model_folder_and_what_is_not_said(tmp_path: Path) -> None:
     tally = Tally()
-    found = pieces(codex.read, codex_file(tmp_path, tmp_path), tally)
+    found = pieces(codex.read_codex, codex_file(tmp_path, tmp_path), tally)
     assert shape(said(found)) == [
         "continue: <environment_context>\n<cwd>/elsewhere</cwd></environment_context>",
         "user: Which port does the broker listen on?",
@@ -215,7 +215,7 @@ _BROKEN = {"type": "function_call", "name": "f", "arguments": "{broken", "call_i
 )
 def test_every_kind_of_call(tmp_path: Path, item: dict[str, Any], shown: str) -> None:
     path = write_lines(tmp_path / "rollout-1.jsonl", {"type": "response_item", "payload": item})
-    assert shape(said(pieces(codex.read, path))) == [f"answer:  {shown}"]
+    assert shape(said(pieces(codex.read_codex, path))) == [f"answer:  {shown}"]
 
 
 def test_a_compaction_and_an_unknown_item(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_a_compaction_and_an_unknown_item(tmp_path: Path) -> None:
         {"type": "response_item", "payload": {"type": "hologram"}},
         {"type": "weather", "payload": {}},
     )
-    assert shape(said(pieces(codex.read, path, tally))) == ["recovery: so far"]
+    assert shape(said(pieces(codex.read_codex, path, tally))) == ["recovery: so far"]
     assert dict(tally.kinds) == {"item/hologram": 1, "weather": 1}
 
 
@@ -257,7 +257,7 @@ def test_a_chat_of_gemini_as_document_and_as_log(tmp_path: Path) -> None:
     )
     for path in (document, log):
         tally = Tally()
-        found = pieces(gemini.read, path, tally)
+        found = pieces(gemini.read_gemini, path, tally)
         assert shape(said(found)) == _GEMINI_SHOWN
         assert {piece.key for piece in found} == {"477739d0-1b78"}
         assert about(found)[-1].title == "Deploying"
@@ -267,7 +267,9 @@ def test_a_chat_of_gemini_as_document_and_as_log(tmp_path: Path) -> None:
 def test_a_sub_agent_of_gemini_and_what_it_was_told_of_the_folder(tmp_path: Path) -> None:
     folder = gemini_folder(tmp_path, tmp_path) / "chats" / "parent-1"
     told = {"id": "g0", "type": "user", "content": [{"text": "<session_context>tree</session_context>"}]}
-    found = pieces(gemini.read, write_lines(folder / "child.jsonl", {"sessionId": "child", "kind": "subagent"}, told))
+    found = pieces(
+        gemini.read_gemini, write_lines(folder / "child.jsonl", {"sessionId": "child", "kind": "subagent"}, told)
+    )
     assert (about(found)[0].within, shape(said(found))) == (
         "parent-1",
         ["continue: <session_context>tree</session_context>"],
@@ -284,7 +286,7 @@ def test_a_saved_checkpoint_of_gemini(tmp_path: Path, wrapped: bool) -> None:
     ]
     path = tmp_path / "checkpoint-release.json"
     path.write_text(json.dumps({"history": history, "authType": "x"} if wrapped else history), encoding="utf-8")
-    found = pieces(gemini.read, path)
+    found = pieces(gemini.read_gemini, path)
     assert shape(said(found)) == [
         "user: deploy?",
         'answer: I look. [ls g2-0 {"path":"."}]',
@@ -303,7 +305,7 @@ def test_the_log_of_words_counts_only_where_no_chat_has_them(tmp_path: Path) -> 
     ]
     path = folder / "logs.json"
     path.write_text(json.dumps(entries), encoding="utf-8")
-    assert shape(said(pieces(gemini.read, path))) == ["user: first", "user: second"]
+    assert shape(said(pieces(gemini.read_gemini, path))) == ["user: first", "user: second"]
 
 
 # aider
@@ -320,7 +322,7 @@ def test_chats_of_aider_with_the_times_of_the_words(tmp_path: Path) -> None:
     )
     inputs = tmp_path / ".aider.input.history"
     inputs.write_text("\n# 2024-05-06 10:15:00.123456\n+add a marmot\n+and a vole\n", encoding="utf-8")
-    found = pieces(aider.read, chats)
+    found = pieces(aider.read_aider, chats)
     assert shape(said(found)) == [
         "user: add a marmot\nand a vole",
         "answer: Sure:\n\n```python\nzoo.add('marmot')\n\n```\n\n> Applied edit to zoo.py",
@@ -331,7 +333,7 @@ def test_chats_of_aider_with_the_times_of_the_words(tmp_path: Path) -> None:
     first, answer = said(found)[:2]
     assert time.strftime("%H:%M", time.localtime(first.created)) == "10:15"
     assert isinstance(answer, AssistantMessage) and answer.model == "gpt-4o"
-    assert shape(said(pieces(aider.read, inputs))) == ["user: add a marmot\nand a vole"]
+    assert shape(said(pieces(aider.read_aider, inputs))) == ["user: add a marmot\nand a vole"]
 
 
 # clio
@@ -345,21 +347,21 @@ def test_sessions_of_another_clio_come_with_their_whole_outputs(tmp_path: Path) 
     session.append(AssistantMessage(content="done", reasoning="hm"))
     session.append(ToolMessage(tool_call_id="c", content="x…", blob=handle))
     session.close()
-    found = pieces(places.read, store.folder / f"{session.id}.json")
+    found = pieces(places.read_clio, store.folder / f"{session.id}.json")
     assert shape(said(found)) == ["user: begin", "answer: done", "c ok: x…"]
-    assert [len(piece.whole or "") for piece in found if isinstance(piece, Said)] == [0, 0, 90_000]
+    assert [len(piece.whole or "") for piece in found if isinstance(piece, ImportedMessage)] == [0, 0, 90_000]
     assert about(found)[0].title == "there"
 
 
 def test_sessions_of_the_perl_original_are_read() -> None:
     files = [path for path in PERL.rglob("sessions/*.json") if path.is_file()]
     assert files
-    assert any(said(pieces(places.read, path)) for path in files)
+    assert any(said(pieces(places.read_clio, path)) for path in files)
 
 
 def test_a_session_no_one_can_read_is_named(tmp_path: Path) -> None:
     path = tmp_path / "broken.json"
     path.write_text("no session", encoding="utf-8")
     tally = Tally()
-    assert pieces(places.read, path, tally) == []
+    assert pieces(places.read_clio, path, tally) == []
     assert [name for name, _ in tally.unreadable] == [os.fspath(path)]

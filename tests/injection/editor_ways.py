@@ -9,8 +9,15 @@ from typing import Any, cast
 
 from clio.agent.user_interface import MessageAdded
 from clio.commands.command import Shell
-from clio.entrypoints.acp.session import EditorApprover, EditorAsker, EditorDesk, markdown, offered, replay
-from clio.entrypoints.acp.updates import Listener, Outbox, Said, UpdateMaker
+from clio.entrypoints.acp.session import (
+    EditorApprover,
+    EditorAsker,
+    EditorQuestions,
+    format_result_as_markdown,
+    list_editor_commands,
+    replay_messages,
+)
+from clio.entrypoints.acp.updates import EditorListener, Outbox, SpokenMessage, UpdateMaker
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.security.actions import Workspace
 from clio.security.approval import ApprovalRequest, Ask
@@ -46,7 +53,7 @@ def _told(talk: Callable[[UpdateMaker, Outbox], Any]) -> str:
             heard.append(update)
 
         make = UpdateMaker()
-        outbox = Outbox(send, make.said)
+        outbox = Outbox(send, make.make_message)
         waited = talk(make, outbox)
         if asyncio.iscoroutine(waited):
             heard += await waited
@@ -59,7 +66,7 @@ def _told(talk: Callable[[UpdateMaker, Outbox], Any]) -> str:
 
 def _listener(text: str) -> str:
     def talk(make: UpdateMaker, outbox: Outbox) -> None:
-        listener = Listener(make, outbox, editor_path=str, on_step=lambda usage: None)
+        listener = EditorListener(make, outbox, editor_path=str, on_step=lambda usage: None)
         listener.workspace = Workspace(ROOT)
         listener.open("s")
         call = ToolCall(id="1", name="run_command", arguments=json.dumps({"command": text, text: [text]}))
@@ -84,8 +91,8 @@ def _replayed(text: str) -> str:
     ]
 
     def talk(make: UpdateMaker, outbox: Outbox) -> None:
-        replay(messages, make, lambda name, given: [], lambda update: outbox.put("s", update))
-        outbox.put("s", Said("agent_message_chunk", markdown(result(text))))
+        replay_messages(messages, make, lambda name, given: [], lambda update: outbox.put("s", update))
+        outbox.put("s", SpokenMessage("agent_message_chunk", format_result_as_markdown(result(text))))
 
     return _told(talk)
 
@@ -95,9 +102,9 @@ def _offers(text: str) -> str:
     shell = cast(Shell, SimpleNamespace(added=SimpleNamespace(all=lambda: (command,))))
 
     def talk(make: UpdateMaker, outbox: Outbox) -> None:
-        outbox.put("s", make.commands(offered(shell)))
-        outbox.put("s", make.plan((Todo(id=1, title=text, note=text, status="blocked"),)))
-        outbox.put("s", make.titled(text))
+        outbox.put("s", make.make_command_list(list_editor_commands(shell)))
+        outbox.put("s", make.make_plan((Todo(id=1, title=text, note=text, status="blocked"),)))
+        outbox.put("s", make.make_title_change(text))
 
     return _told(talk)
 
@@ -110,7 +117,7 @@ def _asked(text: str) -> str:
             questions.extend([call, *options])
             return SimpleNamespace(outcome=SimpleNamespace(option_id="no"))
 
-        harness = EditorDesk(make, outbox, ask)
+        harness = EditorQuestions(make, outbox, ask)
         approver = EditorApprover(harness, str)
         for action in actions(text):
             verdict = Ask(risk="high", reason=text, rule=text)

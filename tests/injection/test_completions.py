@@ -9,7 +9,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from clio.entrypoints.completions.scripts import script
+from clio.entrypoints.completions.scripts import make_completion_script
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="shells of POSIX")
 RUNS = ("$(touch ran)", "`touch ran`", ";touch ran;", "a;touch ran", "a\ntouch ran\n", "$'\\x1b]0;x\\x07'")
@@ -37,7 +37,7 @@ def project(tmp_path: Path) -> Path:
     clio.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m clio "$@"\n', encoding="utf-8")
     clio.chmod(0o755)
     for shell in ("bash", "zsh"):
-        (tmp_path / f"clio.{shell}").write_text(script(shell), encoding="utf-8")
+        (tmp_path / f"clio.{shell}").write_text(make_completion_script(shell), encoding="utf-8")
     return project
 
 

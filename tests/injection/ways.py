@@ -26,7 +26,7 @@ from clio.agent.user_interface import (
 )
 from clio.cli import report_error
 from clio.commands.command import Bar, BarPart, CommandResult, Shell, Table
-from clio.entrypoints.subcommand import print_result, say
+from clio.entrypoints.subcommand import print_result, print_sentence
 from clio.errors import ConfigError
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import ApprovalRequest, Ask
@@ -143,7 +143,7 @@ def _captured(show: Callable[[], object]) -> str:
 
 
 def _sub_command(text: str) -> str:
-    return _captured(lambda: (print_result(result(text), text), say(text)))
+    return _captured(lambda: (print_result(result(text), text), print_sentence(text)))
 
 
 def _error(text: str) -> str:

@@ -174,7 +174,7 @@ def test_one_question_imports_nothing_heavy(tmp_path: Path) -> None:
         "from clio.config.layers import load_config;"
         "from clio.config.options import make_options, with_prompt; from clio.entrypoints import oneshot;"
         "options = with_prompt(make_options(parse_arguments(['-p', 'hi'])), 'hi');"
-        "code = oneshot.run(options, load_config(options, os.environ));"
+        "code = oneshot.run_oneshot(options, load_config(options, os.environ));"
         "names = 'openai httpx2 pydantic mcp anyio jsonschema yaml numpy git tiktoken prompt_toolkit rich acp';"
         "print(code, [name for name in [*names.split(), 'clio.commands.registry'] if name in sys.modules])"
     )

@@ -11,7 +11,7 @@ from clio.agent.user_interface import ComposedInterface, Notice, ToolFinished
 from clio.commands.command import CommandResult, RunExpandedCommand, is_command
 from clio.commands.registry import run_added_command, run_command
 from clio.config.trust import TrustStore
-from clio.entrypoints.oneshot import NobodyThere
+from clio.entrypoints.oneshot import DenyingApprover
 from clio.errors import UsageError
 from clio.messages import UserMessage
 from clio.security.approval import Answer
@@ -116,7 +116,7 @@ def test_another_command_is_asked_about_and_a_no_is_in_the_text(make_harness: Ma
 def test_without_a_user_to_ask_it_is_not_run(make_harness: MakeHarness, mode: str) -> None:
     harness = make_harness([text("ok")], approve=mode)
     mine(harness, "make.md", "!`touch made.txt`\nGo on.")
-    harness.app.conversation.ui = ComposedInterface(NobodyThere(), Asker(harness.user), harness.events.append)
+    harness.app.conversation.ui = ComposedInterface(DenyingApprover(), Asker(harness.user), harness.events.append)
     call(harness, "/make")
     assert "[not run: touch made.txt: " in sent(harness)
     assert not (harness.project / "made.txt").exists()

@@ -13,13 +13,13 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.input.defaults import create_input
 
 from clio.entrypoints.repl.theme import (
-    QUESTION,
+    BACKGROUND_QUERY,
     BackgroundQuestion,
-    Replies,
-    may_be_asked,
-    paper_in_environment,
-    paper_of,
-    read_colour,
+    TerminalReplies,
+    can_ask_background,
+    classify_background,
+    detect_background_from_environment,
+    parse_terminal_colour,
 )
 
 DARK = "\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\"
@@ -64,8 +64,8 @@ KEYS = [
     ],
 )
 def test_a_colour_is_dark_or_light(text: str, paper: str | None) -> None:
-    assert paper_of(text) == paper
-    assert (read_colour(text) is None) == (paper is None)
+    assert classify_background(text) == paper
+    assert (parse_terminal_colour(text) is None) == (paper is None)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_colour_is_dark_or_light(text: str, paper: str | None) -> None:
      ("15;default", None), ("", None), ("0;99", None), ("0;²", None)],
 )  # fmt: skip
 def test_what_the_environment_says(value: str, paper: str | None) -> None:
-    assert paper_in_environment({"COLORFGBG": value}) == paper
+    assert detect_background_from_environment({"COLORFGBG": value}) == paper
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_what_the_environment_says(value: str, paper: str | None) -> None:
     ],
 )
 def test_who_is_asked(env: dict[str, str], asked: bool) -> None:
-    assert may_be_asked(env) is asked
+    assert can_ask_background(env) is asked
 
 
 @st.composite
@@ -109,7 +109,7 @@ def pieces(draw: st.DrawFn) -> tuple[list[str], str]:
 @given(pieces())
 def test_answers_are_taken_out_and_nothing_else(case: tuple[list[str], str]) -> None:
     parts, typed = case
-    replies = Replies()
+    replies = TerminalReplies()
     got = "".join([*map(replies.feed, parts), *rest(replies)])
     assert got == typed
 
@@ -117,7 +117,7 @@ def test_answers_are_taken_out_and_nothing_else(case: tuple[list[str], str]) -> 
 @given(pieces())
 def test_a_pause_anywhere_shows_no_more_than_a_lone_escape(case: tuple[list[str], str]) -> None:
     parts, typed = case
-    replies = Replies()
+    replies = TerminalReplies()
     got = "".join(text for part in parts for text in (replies.feed(part), replies.flush()))
     got += "".join(rest(replies))
     assert all(part in typed or part not in got for part in ("11;", "rgb", "64;"))
@@ -128,30 +128,30 @@ def test_a_pause_anywhere_shows_no_more_than_a_lone_escape(case: tuple[list[str]
     assert len(got) - len(typed) <= 2 * len("\x1b]")
 
 
-def rest(replies: Replies) -> Iterator[str]:
+def rest(replies: TerminalReplies) -> Iterator[str]:
     """What comes with the next key."""
     yield replies.feed("z").removesuffix("z")
 
 
 def test_keys_are_not_kept_waiting() -> None:
-    replies = Replies()
+    replies = TerminalReplies()
     assert (replies.feed("\x1b"), replies.flush(), replies.flush()) == ("", "\x1b", "")
     assert (replies.feed("[A"), replies.flush()) == ("[A", "")
     assert (replies.feed("\x1b["), replies.flush(), replies.feed("x")) == ("", "\x1b[", "x")
 
 
 def test_when_all_is_answered_everything_goes_through() -> None:
-    replies = Replies()
+    replies = TerminalReplies()
     assert replies.feed(DARK + FENCE) == "" and replies.over
     assert replies.feed(DARK + FENCE + "\x1b") == DARK + FENCE + "\x1b"
 
 
 def test_a_colour_that_comes_behind_the_fence_still_counts() -> None:
-    replies = Replies()
+    replies = TerminalReplies()
     assert replies.feed(FENCE + "a\x1b]11;rgb:ff") == "a"
     assert replies.feed("/ff/ff\x07b") == "b"
     assert replies.colour == "rgb:ff/ff/ff"
-    late = Replies()
+    late = TerminalReplies()
     assert late.feed(FENCE + "\x1b[?1;2c") == "\x1b[?1;2c"  # not asked for
 
 
@@ -161,7 +161,7 @@ def test_the_question_on_a_keyboard() -> None:
     question = BackgroundQuestion(heard.append)
     with create_pipe_input() as keyboard:
         question.ask(keyboard, stream)
-        assert stream.getvalue() == QUESTION
+        assert stream.getvalue() == BACKGROUND_QUERY
         keyboard.send_text("a\x1b]11;rgb:00")
         assert [press.data for press in keyboard.read_keys()] == ["a"]
         keyboard.send_text("/00/00\x1b\\\x1b[Ab" + FENCE)

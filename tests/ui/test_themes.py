@@ -14,7 +14,7 @@ from rich.style import Style
 from rich.text import Text
 
 from clio.config.paths import THEMES, theme_names
-from clio.entrypoints.repl.theme import Themes, luminance, read_colour, read_user_theme
+from clio.entrypoints.repl.theme import ThemeSelector, compute_luminance, parse_terminal_colour, read_user_theme
 from clio.errors import ConfigError
 from clio.ui.markdown import _LOOKS as CODE_LOOKS  # pyright: ignore[reportPrivateUsage]
 from clio.ui.painter import Painter, Part
@@ -38,8 +38,8 @@ WITH_COLOURS = [table for table in BUILTIN_PALETTES if get_builtin_palette(table
 
 def contrast(one: str, other: str) -> float:
     """Source: WCAG 2.1, "contrast ratio"."""
-    values = [read_colour(colour) for colour in (one, other)]
-    darker, lighter = sorted(luminance(rgb) for rgb in values if rgb is not None)
+    values = [parse_terminal_colour(colour) for colour in (one, other)]
+    darker, lighter = sorted(compute_luminance(rgb) for rgb in values if rgb is not None)
     return (lighter + 0.05) / (darker + 0.05)
 
 
@@ -197,7 +197,7 @@ def terminal(depth: ColourDepth = "truecolor", *, colour: bool = True) -> Termin
 )
 def test_which_palette(tmp_path: Path, name: str, depth: ColourDepth, paper: str | None, table: str) -> None:
     shown = terminal(depth)
-    themes = Themes(shown, tmp_path, {"TERM": "xterm"}, name)
+    themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, name)
     if paper == "dark" or paper == "light":
         themes.heard(paper)
     assert shown.current.palette is get_builtin_palette(table)
@@ -206,7 +206,7 @@ def test_which_palette(tmp_path: Path, name: str, depth: ColourDepth, paper: str
 
 def test_the_environment_tells_a_background_until_the_terminal_does(tmp_path: Path) -> None:
     shown = terminal()
-    themes = Themes(shown, tmp_path, {"TERM": "xterm", "COLORFGBG": "0;15"})
+    themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm", "COLORFGBG": "0;15"})
     assert shown.current.palette is get_builtin_palette("light")
     themes.heard("dark")
     assert shown.current.palette is get_builtin_palette("dark")
@@ -214,7 +214,7 @@ def test_the_environment_tells_a_background_until_the_terminal_does(tmp_path: Pa
 
 def test_without_colour_no_theme_brings_any(tmp_path: Path) -> None:
     shown = terminal(colour=False)
-    themes = Themes(shown, tmp_path, {"TERM": "xterm"}, "dark")
+    themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, "dark")
     assert shown.current.palette is get_builtin_palette("none") and not themes.asks
 
 
@@ -226,7 +226,7 @@ def own(home: Path, name: str, text: str) -> None:
 def test_a_users_own_theme_on_top_of_another(tmp_path: Path) -> None:
     own(tmp_path, "mine", 'extends: dark\naccent: "#ff8700"\nadded: bold green\n')
     shown = terminal()
-    themes = Themes(shown, tmp_path, {"TERM": "xterm"}, "mine")
+    themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, "mine")
     looks = shown.current.palette.styles
     assert (looks["accent"], looks["added"]) == (
         TextStyle(foreground="#ff8700"),
@@ -239,7 +239,7 @@ def test_a_users_own_theme_on_top_of_another(tmp_path: Path) -> None:
 def test_one_that_extends_auto_follows_the_background(tmp_path: Path) -> None:
     own(tmp_path, "mine", "bad: bold red\n")
     shown = terminal()
-    themes = Themes(shown, tmp_path, {"TERM": "xterm"}, "mine")
+    themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, "mine")
     assert themes.asks
     themes.heard("light")
     assert shown.current.palette == get_builtin_palette("light").with_styles(
@@ -268,7 +268,7 @@ def test_a_broken_one_is_named_and_clio_goes_on(tmp_path: Path, text: str, probl
     with pytest.raises(ConfigError, match=problem):
         read_user_theme(tmp_path, "mine")
     shown = terminal()
-    themes = Themes(shown, tmp_path, {"TERM": "xterm"}, "mine")
+    themes = ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, "mine")
     assert re.search(r"(\? T|; t)he colours are those of the theme auto$", themes.problem)
     assert themes.name == "auto" and shown.current.palette is get_builtin_palette("sixteen")
     with pytest.raises(ConfigError):
@@ -340,5 +340,5 @@ def test_a_change_is_seen_in_what_is_drawn_next() -> None:
 def test_colours_are_rounded_to_what_there_is(tmp_path: Path, depth: ColourDepth, colour: str, painted: str) -> None:
     own(tmp_path, "mine", f'bad: "{colour}"')
     shown = terminal(depth)
-    Themes(shown, tmp_path, {"TERM": "xterm"}, "mine")
+    ThemeSelector(shown, tmp_path, {"TERM": "xterm"}, "mine")
     assert Painter(shown.theme, lambda: (40, 10)).render_lines(Part(body=Text("x", "bad"))).startswith(painted)

@@ -31,14 +31,14 @@ from clio.entrypoints import garbage
 from clio.entrypoints.acp.session import (
     EditorApprover,
     EditorAsker,
-    EditorDesk,
+    EditorAttachments,
+    EditorQuestions,
     EditorSession,
-    EditorShelf,
-    read_blocks,
+    read_prompt_blocks,
 )
-from clio.entrypoints.acp.updates import Listener, Outbox, UpdateMaker
-from clio.entrypoints.repl.parts import on_end
-from clio.entrypoints.subcommand import say
+from clio.entrypoints.acp.updates import EditorListener, Outbox, UpdateMaker
+from clio.entrypoints.repl.parts import handle_end_signals
+from clio.entrypoints.subcommand import print_sentence
 from clio.errors import ClioError, SessionNotFound, ToolFailed, UsageError, UserError
 from clio.ids import is_own_id
 from clio.security.actions import ChangeFiles, Workspace
@@ -54,11 +54,11 @@ if TYPE_CHECKING:
     from acp.schema import PermissionOption, RequestPermissionResponse, ToolCallUpdate
 
 
-PATIENCE_S = 5.0
+EDITOR_WAIT_S = 5.0
 """How long to wait for the editor's text of a file; after that the file on disk is used."""
-Read = Callable[[str], Awaitable[str]]
+ReadEditorFile = Callable[[str], Awaitable[str]]
 """Requests the text of a file in the editor's buffer; raises OSError if the editor refuses."""
-Write = Callable[[str, str], Awaitable[None]]
+WriteEditorFile = Callable[[str, str], Awaitable[None]]
 """Makes the editor write and save a text; raises OSError if it refuses."""
 
 
@@ -69,7 +69,11 @@ class EditorFiles:
     """
 
     def __init__(
-        self, workspace: Workspace, read: Read, write: Write | None, editor_path: Callable[[Path], str]
+        self,
+        workspace: Workspace,
+        read: ReadEditorFile,
+        write: WriteEditorFile | None,
+        editor_path: Callable[[Path], str],
     ) -> None:
         self._workspace = workspace
         self._read = read
@@ -94,7 +98,7 @@ class EditorFiles:
         if shown is None:
             return None
         if same_text(shown, disk):
-            self._agreed[path] = _print(disk)
+            self._agreed[path] = _hash_text(disk)
             return None
         if path not in self._agreed:
             try:
@@ -102,13 +106,13 @@ class EditorFiles:
                     return None
             except OSError:
                 return None
-            self._agreed[path] = _print(disk)
-        return shown if self._agreed[path] == _print(disk) else None
+            self._agreed[path] = _hash_text(disk)
+        return shown if self._agreed[path] == _hash_text(disk) else None
 
     def _shown(self, path: Path) -> str | None:
         asked: Future[str] = asyncio.run_coroutine_threadsafe(self._ask(path), self._loop)
         try:
-            return asked.result(PATIENCE_S)
+            return asked.result(EDITOR_WAIT_S)
         except (TimeoutError, CancelledError):
             asked.cancel()
             return None
@@ -138,14 +142,14 @@ class EditorFiles:
         return await self._read(self._editor_path(path))
 
 
-def _print(text: str) -> bytes:
+def _hash_text(text: str) -> bytes:
     return hashlib.sha256(plain(text).encode("utf-8", "surrogatepass")).digest()
 
 
 T = TypeVar("T")
 
 
-class Offer(Struct, frozen=True, kw_only=True):
+class SessionRequest(Struct, frozen=True, kw_only=True):
     """What an editor asks for when it opens a session.
 
     Attributes:
@@ -173,26 +177,26 @@ def _open_stored(app: App, session_id: str) -> None:
     except SessionNotFound:
         if not is_own_id(session_id) or app.store.exists(session_id):
             raise
-        app.go_on(app.store.new(app.project, persist=not app.config.incognito, id=session_id))
+        app.continue_session(app.store.new(app.project, persist=not app.config.incognito, id=session_id))
 
 
 async def open_session(
-    offer: Offer, options: Options, env: Mapping[str, str], make: UpdateMaker, outbox: Outbox, client: "Client"
+    offer: SessionRequest, options: Options, env: Mapping[str, str], make: UpdateMaker, outbox: Outbox, client: "Client"
 ) -> EditorSession:
     """Open a session that is ready for its first prompt.
 
     Raises ConfigError and UsageError for its configuration, SessionNotFound, SessionLocked, StorageError, OSError.
     """
     loaded = await asyncio.to_thread(load_config, structs.replace(options, cwd=offer.folder), env)
-    loaded, refused = _with_servers(loaded, offer.servers)
+    loaded, refused = _add_editor_servers(loaded, offer.servers)
     paths = _Paths(offer.folder)
-    shelf = EditorShelf()
+    shelf = EditorAttachments()
     sessions: list[EditorSession] = []
-    listener = Listener(
+    listener = EditorListener(
         make,
         outbox,
         editor_path=paths.shown,
-        on_step=lambda usage: [session.heard_step(usage) for session in sessions],
+        on_step=lambda usage: [session.report_usage(usage) for session in sessions],
     )
 
     async def ask(
@@ -200,7 +204,7 @@ async def open_session(
     ) -> "RequestPermissionResponse":
         return await _await_answer(client.request_permission(session_id=session_id, tool_call=call, options=choices))
 
-    desk = EditorDesk(make, outbox, ask)
+    desk = EditorQuestions(make, outbox, ask)
     approver = EditorApprover(desk, paths.shown)
     ui = ComposedInterface(approver, EditorAsker(desk), listener.handle)
     app = await asyncio.to_thread(build_app, loaded, ui, env=env, shelf=shelf)
@@ -235,7 +239,7 @@ class _Paths:
         return str(self._folder / path.relative_to(self._real)) if path.is_relative_to(self._real) else str(path)
 
 
-def _read_open_files(app: App, offer: Offer, paths: _Paths, client: "Client") -> None:
+def _read_open_files(app: App, offer: SessionRequest, paths: _Paths, client: "Client") -> None:
     session_id = app.session.id
 
     async def read(path: str) -> str:
@@ -259,7 +263,7 @@ async def _await_answer(answer: Awaitable[T]) -> T:
         raise OSError(f"the editor says: {error}") from error
 
 
-def _with_servers(loaded: LoadedConfig, handed: Sequence[Any]) -> tuple[LoadedConfig, list[str]]:
+def _add_editor_servers(loaded: LoadedConfig, handed: Sequence[Any]) -> tuple[LoadedConfig, list[str]]:
     """Add the editor's MCP servers to the configuration; also return the names of those clio cannot reach.
 
     A configured server of the same name takes precedence. Servers from the editor count as the user's own settings.
@@ -268,7 +272,7 @@ def _with_servers(loaded: LoadedConfig, handed: Sequence[Any]) -> tuple[LoadedCo
     servers = list(loaded.servers)
     refused: list[str] = []
     for one in handed:
-        server = _server(one)
+        server = _convert_server(one)
         if server is None:
             refused.append(str(one.name))
         elif server.name not in known:
@@ -277,7 +281,7 @@ def _with_servers(loaded: LoadedConfig, handed: Sequence[Any]) -> tuple[LoadedCo
     return structs.replace(loaded, servers=tuple(servers)), refused
 
 
-def _server(one: Any) -> McpServer | None:
+def _convert_server(one: Any) -> McpServer | None:
     """An editor's MCP server as clio's own type; None for a kind that only the editor can reach."""
     kind = getattr(one, "type", "stdio")
     if kind == "stdio":
@@ -309,7 +313,7 @@ def _warm_up(app: App) -> None:
 
         if isinstance(app.provider, HttpProvider):
             app.provider.warm_up()
-        garbage.settle()
+        garbage.freeze_startup_objects()
         app.refresh_index()
 
     asyncio.get_running_loop().run_in_executor(None, warm)
@@ -331,7 +335,7 @@ class StdioTransport:
         self._loop = asyncio.get_running_loop()
         self._incoming: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._outgoing: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
-        source, sink = take_over()
+        source, sink = take_over_stdio()
         start_daemon_thread(lambda: self._read(source), "acp-in")
         self._writer = start_daemon_thread(lambda: self._write(sink), "acp-out")
 
@@ -356,7 +360,7 @@ class StdioTransport:
     def _read(self, source: int) -> None:
         kept = bytearray()
         too_long = False
-        while data := _some(source):
+        while data := _read_available(source):
             start = len(kept)
             kept += data
             while (end := kept.find(b"\n", start)) >= 0:
@@ -396,14 +400,14 @@ class StdioTransport:
             except OSError as error:
                 broken = error
                 self._tell(self._incoming.put_nowait, None)  # an editor that does not read has exited
-            self._tell(_settle, written, broken)
+            self._tell(_finish_write, written, broken)
 
     def _tell(self, act: Any, *arguments: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the event loop was closed
             self._loop.call_soon_threadsafe(act, *arguments)
 
 
-def take_over() -> tuple[int, BinaryIO]:
+def take_over_stdio() -> tuple[int, BinaryIO]:
     """Return the real standard input and output; others then read nothing and write to standard error."""
     source = os.dup(sys.stdin.fileno())
     sys.stdout.flush()
@@ -415,7 +419,7 @@ def take_over() -> tuple[int, BinaryIO]:
     return source, sink
 
 
-def _some(source: int) -> bytes:
+def _read_available(source: int) -> bytes:
     """Return the next bytes; b"" at the end of the input, or if it was closed meanwhile."""
     try:
         return os.read(source, 1 << 16)
@@ -428,7 +432,7 @@ def _encode(message: dict[str, Any]) -> bytes:
     return json.dumps(message, separators=(",", ":"), default=str).encode() + b"\n"
 
 
-def _settle(written: "asyncio.Future[None]", error: OSError | None) -> None:
+def _finish_write(written: "asyncio.Future[None]", error: OSError | None) -> None:
     if written.done():
         return
     if error is None:
@@ -438,13 +442,13 @@ def _settle(written: "asyncio.Future[None]", error: OSError | None) -> None:
         written.exception()  # marks the error as retrieved: possibly nothing awaits it
 
 
-PAGE = 50
+SESSIONS_PER_PAGE = 50
 """Sessions of one page of the list."""
 _INVALID_PARAMS, _INTERNAL, _NOT_FOUND = -32602, -32603, -32002
 P = ParamSpec("P")
 
 
-def answered(
+def handle_request_errors(
     method: Callable[Concatenate["AcpAgent", P], Awaitable[T]],
 ) -> Callable[Concatenate["AcpAgent", P], Awaitable[T]]:
     """Turn the errors of a method into the protocol's errors, with their messages."""
@@ -488,7 +492,7 @@ class AcpAgent:
     def on_connect(self, conn: "Client") -> None:
         """The editor has connected."""
         self._client = conn
-        self._outbox = Outbox(conn.session_update, self._make.said)
+        self._outbox = Outbox(conn.session_update, self._make.make_message)
 
     async def close(self) -> None:
         """Stop all turns and close all sessions."""
@@ -527,16 +531,16 @@ class AcpAgent:
             auth_methods=[],
         )
 
-    @answered
+    @handle_request_errors
     async def new_session(
         self, cwd: str, mcp_servers: list[Any] | None = None, **more: Any
     ) -> "schema.NewSessionResponse":
         """Open a new session in the project of this folder."""
         session = await self._open(cwd, None, mcp_servers)
         asyncio.get_running_loop().call_soon(session.begin)  # after the response, which names the session
-        return self._schema.NewSessionResponse(session_id=session.id, modes=self._make.modes(session.mode))
+        return self._schema.NewSessionResponse(session_id=session.id, modes=self._make.make_mode_list(session.mode))
 
-    @answered
+    @handle_request_errors
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **more: Any
     ) -> "schema.LoadSessionResponse":
@@ -546,25 +550,25 @@ class AcpAgent:
         session.begin()
         if self._outbox is not None:
             await self._outbox.flush()
-        return self._schema.LoadSessionResponse(modes=self._make.modes(session.mode))
+        return self._schema.LoadSessionResponse(modes=self._make.make_mode_list(session.mode))
 
-    @answered
+    @handle_request_errors
     async def resume_session(
         self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **more: Any
     ) -> "schema.ResumeSessionResponse":
         """Open a stored session whose conversation the editor still shows."""
         session = self._sessions.get(session_id) or await self._open(cwd, session_id, mcp_servers)
         asyncio.get_running_loop().call_soon(session.begin)
-        return self._schema.ResumeSessionResponse(modes=self._make.modes(session.mode))
+        return self._schema.ResumeSessionResponse(modes=self._make.make_mode_list(session.mode))
 
-    @answered
+    @handle_request_errors
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **more: Any
     ) -> "schema.ListSessionsResponse":
         """Return the sessions of a project, the last changed first; without `cwd`, of the directory clio was started
         in.
         """
-        folder = _folder(cwd) if cwd else self._options.cwd
+        folder = _check_folder(cwd) if cwd else self._options.cwd
         place = project_folder(folder, clio_home=clio_home(self._env), user_home=user_home(self._env))
         store = SessionStore(place / ".clio" / "sessions", own=OwnSessions(place, clio_home(self._env)))
         known = await asyncio.to_thread(store.list)
@@ -575,14 +579,14 @@ class AcpAgent:
                 session_id=info.id,
                 cwd=str(folder),
                 title=_title(info),
-                updated_at=_moment(info.updated_at),
+                updated_at=_format_time(info.updated_at),
             )
-            for info in known[start : start + PAGE]
+            for info in known[start : start + SESSIONS_PER_PAGE]
         ]
-        following = str(start + PAGE) if start + PAGE < len(known) else None
+        following = str(start + SESSIONS_PER_PAGE) if start + SESSIONS_PER_PAGE < len(known) else None
         return schema.ListSessionsResponse(sessions=rows, next_cursor=following)
 
-    @answered
+    @handle_request_errors
     async def close_session(self, session_id: str, **more: Any) -> "schema.CloseSessionResponse":
         """Close a session; it stays on disk."""
         session = self._find(session_id)
@@ -590,7 +594,7 @@ class AcpAgent:
         await session.close()
         return self._schema.CloseSessionResponse()
 
-    @answered
+    @handle_request_errors
     async def set_session_mode(self, session_id: str, mode_id: str, **more: Any) -> "schema.SetSessionModeResponse":
         """Change the approval mode, from the next tool call on."""
         session = self._find(session_id)
@@ -600,11 +604,11 @@ class AcpAgent:
                 return self._schema.SetSessionModeResponse()
         raise UsageError(f"there is no mode {mode_id!r}; choose one of {', '.join(MODES)}")
 
-    @answered
+    @handle_request_errors
     async def prompt(self, session_id: str, prompt: list[Any], **more: Any) -> "schema.PromptResponse":
         """Run a turn or a slash command."""
         session = self._find(session_id)
-        task = session.start(read_blocks(prompt, session.shelf))
+        task = session.start(read_prompt_blocks(prompt, session.shelf))
         return self._schema.PromptResponse(stop_reason=await session.wait(task))
 
     async def cancel(self, session_id: str, **more: Any) -> None:
@@ -621,8 +625,8 @@ class AcpAgent:
     async def _open(self, cwd: str, session_id: str | None, mcp_servers: list[Any] | None) -> EditorSession:
         assert self._client is not None
         assert self._outbox is not None
-        offer = Offer(
-            folder=_folder(cwd),
+        offer = SessionRequest(
+            folder=_check_folder(cwd),
             session_id=session_id,
             servers=tuple(mcp_servers or ()),
             reads=self._can_read,
@@ -633,7 +637,7 @@ class AcpAgent:
         return session
 
 
-def _folder(cwd: str) -> Path:
+def _check_folder(cwd: str) -> Path:
     """Return the directory as a path. Raises UsageError unless it is absolute and exists."""
     path = Path(cwd)
     if not path.is_absolute():
@@ -653,7 +657,7 @@ def _title(info: SessionInfo) -> str | None:
     return f"from the repository: {title}" if info.came_with_project else title or None
 
 
-def _moment(seconds: float) -> str | None:
+def _format_time(seconds: float) -> str | None:
     """A time as ISO 8601; None for a value from a damaged file."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
@@ -677,7 +681,7 @@ It needs the extra acp: pip install '.[acp]' in the folder of clio's source
 """
 
 
-def run(options: Options) -> int:
+def run_acp_server(options: Options) -> int:
     """Serve until the editor closes its end; return the exit code. Raises ClioError if the SDK is not installed."""
     try:
         import acp
@@ -688,7 +692,7 @@ def run(options: Options) -> int:
         ) from None
     assert acp.PROTOCOL_VERSION
     if sys.stdin and sys.stdin.isatty():
-        say("clio: waiting for an editor on standard input; Ctrl-C ends it")
+        print_sentence("clio: waiting for an editor on standard input; Ctrl-C ends it")
     if not options.overrides.get("debug"):
         # The SDK logs a traceback for every error that is answered, and for an editor that has exited.
         logging.getLogger().setLevel(logging.CRITICAL)
@@ -708,7 +712,7 @@ async def _serve(options: Options) -> int:
         ended_by = ended_by or number
         listening.cancel()  # cancels only the listening; closing, which may have begun, goes on
 
-    on_end(end)
+    handle_end_signals(end)
     try:
         await asyncio.wait({listening})
     finally:

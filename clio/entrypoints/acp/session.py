@@ -50,21 +50,21 @@ from clio.context.message_parts import Shelf, write_mention
 from clio.context.message_views import cut_text
 from clio.entrypoints.acp.updates import (
     CURRENT_CALL,
-    Listener,
+    CallStatus,
+    EditorListener,
+    FileVersions,
     Outbox,
     Place,
-    Said,
-    Shown,
-    Sides,
-    Stand,
+    ShownContent,
+    SpokenMessage,
     UpdateMaker,
-    decoded,
-    fenced,
+    decode_arguments,
+    fence_text,
 )
-from clio.entrypoints.background_work import work_of
-from clio.entrypoints.export_file import export
+from clio.entrypoints.background_work import make_long_work
+from clio.entrypoints.export_file import export_to_file
 from clio.errors import ClioError, ToolFailed, UsageError
-from clio.export.document import Call, call_title
+from clio.export.document import ExportedCall, format_call_title
 from clio.ids import new_id
 from clio.images import MAX_IMAGE_BYTES
 from clio.messages import AssistantMessage, Fragment, Message, ToolCall, ToolMessage, Usage, UserMessage
@@ -96,7 +96,7 @@ _ATTACHED_TOKENS = 24_000
 _LINES = re.compile(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
 
 
-class EditorShelf(Shelf):
+class EditorAttachments(Shelf):
     """A shelf that also holds texts the editor attached to a message."""
 
     def __init__(self) -> None:
@@ -122,14 +122,14 @@ class EditorShelf(Shelf):
         return [*super().take_offered(), *taken]
 
 
-def read_blocks(blocks: "list[Block]", shelf: EditorShelf) -> str:
+def read_prompt_blocks(blocks: "list[Block]", shelf: EditorAttachments) -> str:
     """Return the text of a prompt; images and attachments go on the shelf, and the text names them.
 
     Raises UsageError for an empty prompt, and for audio and other binary data.
     """
     words = ""
     for block in blocks:
-        piece = _words(block, shelf)
+        piece = _read_block_text(block, shelf)
         glued = words and not words[-1].isspace() and piece[:1] and not piece[0].isspace()
         words += (" " if glued and block.type != "text" else "") + piece
     if not words.strip():
@@ -137,7 +137,7 @@ def read_blocks(blocks: "list[Block]", shelf: EditorShelf) -> str:
     return words.strip()
 
 
-def _words(block: "Block", shelf: EditorShelf) -> str:
+def _read_block_text(block: "Block", shelf: EditorAttachments) -> str:
     if block.type == "text":
         return block.text
     if block.type == "image":
@@ -145,18 +145,18 @@ def _words(block: "Block", shelf: EditorShelf) -> str:
     if block.type == "audio":
         raise UsageError("clio takes no sound; send text, files or pictures")
     if block.type == "resource_link":
-        return named(block.uri, block.title or block.name)
+        return format_mention(block.uri, block.title or block.name)
     resource = block.resource
     text = getattr(resource, "text", None)
     if isinstance(text, str):
-        shelf.attach(_called(resource.uri), text)
-        return _called(resource.uri)
+        shelf.attach(_name_from_uri(resource.uri), text)
+        return _name_from_uri(resource.uri)
     if (resource.mime_type or "").startswith("image/"):
         return _picture(str(getattr(resource, "blob", "")), shelf)
-    raise UsageError(f"{_called(resource.uri)!r} is neither text nor a picture; name the file instead")
+    raise UsageError(f"{_name_from_uri(resource.uri)!r} is neither text nor a picture; name the file instead")
 
 
-def named(uri: str, title: str) -> str:
+def format_mention(uri: str, title: str) -> str:
     """Return how the text names a link: a file as a mention, which clio then reads; anything else by its address."""
     path, lines = _file(uri)
     if path:
@@ -164,7 +164,7 @@ def named(uri: str, title: str) -> str:
     return f"{title} ({uri})" if title and title != uri else uri
 
 
-def _called(uri: str) -> str:
+def _name_from_uri(uri: str) -> str:
     """The name under which a text is attached."""
     path, lines = _file(uri)
     return f"{Path(path).name}{lines}" if path else uri
@@ -181,7 +181,7 @@ def _file(uri: str) -> tuple[str, str]:
     return url2pathname(parts.path), lines
 
 
-def _picture(data: str, shelf: EditorShelf) -> str:
+def _picture(data: str, shelf: EditorAttachments) -> str:
     if len(data) > MAX_IMAGE_BYTES * 4 // 3 + 4:
         raise UsageError(f"the picture is larger than {MAX_IMAGE_BYTES // 1_000_000} MB; send a smaller one")
     try:
@@ -195,7 +195,7 @@ Ask = Callable[[str, "ToolCallUpdate", "list[PermissionOption]"], Awaitable["Req
 Kind = Literal["allow_once", "allow_always", "reject_once"]
 
 
-class EditorDesk:
+class EditorQuestions:
     """Puts questions of one session to the user. session_id: set before the first question."""
 
     def __init__(self, make: UpdateMaker, outbox: Outbox, ask: Ask) -> None:
@@ -204,14 +204,14 @@ class EditorDesk:
         self._outbox = outbox
         self._ask = ask
 
-    async def choose(
+    async def ask_choice(
         self,
         title: str,
         options: Sequence[tuple[str, str, Kind]],
         *,
         id: str = "",
         kind: str = "other",
-        shown: Shown | None = None,
+        shown: ShownContent | None = None,
         places: Sequence[Place] = (),
     ) -> str:
         """Ask, and return the id of the chosen option; "" if the question was closed without an answer.
@@ -226,18 +226,18 @@ class EditorDesk:
         """
         own = not id
         id = id or f"question_{new_id()}"
-        shown = shown or Shown()
+        shown = shown or ShownContent()
         if own:
-            self._put(self.make.call_started(id, "", title, status="pending"))
+            self._put(self.make.make_call_start(id, "", title, status="pending"))
         await self._outbox.flush()
-        question = self.make.question(id, title, kind, shown, places)
-        offered = [self.make.option(*option) for option in options]
+        question = self.make.make_question(id, title, kind, shown, places)
+        offered = [self.make.make_option(*option) for option in options]
         answer = await self._ask(self.session_id, question, offered)
         chosen = getattr(answer.outcome, "option_id", "")
         chosen = chosen if any(chosen == known for known, _, _ in options) else ""
         went_on = any(chosen == known and kind != "reject_once" for known, _, kind in options)
-        stand: Stand = ("completed" if went_on else "failed") if own else ("in_progress" if went_on else "pending")
-        self._put(self.make.call_news(id, status=stand))
+        stand: CallStatus = ("completed" if went_on else "failed") if own else ("in_progress" if went_on else "pending")
+        self._put(self.make.make_call_update(id, status=stand))
         return chosen
 
     def _put(self, update: object) -> None:
@@ -247,7 +247,7 @@ class EditorDesk:
 class EditorApprover:
     """Shows what a call would do, and asks. `redact` and `editor_path` are set before the first question."""
 
-    def __init__(self, desk: EditorDesk, editor_path: Callable[[Path], str]) -> None:
+    def __init__(self, desk: EditorQuestions, editor_path: Callable[[Path], str]) -> None:
         self.redact: Callable[[str], str] = str
         self._desk = desk
         self._editor_path = editor_path
@@ -261,7 +261,7 @@ class EditorApprover:
         options.append(("session", "Allow in this session", "allow_always"))
         options.append(("no", "Reject", "reject_once"))
         kind, shown, places = self._describe(request)
-        chosen = await self._desk.choose(
+        chosen = await self._desk.ask_choice(
             spell_out_line(self.redact(request.title)),
             options,
             id=CURRENT_CALL.get(),
@@ -277,7 +277,7 @@ class EditorApprover:
             case _:
                 return Answer(kind="no", reason="the question was closed without an answer")
 
-    def _describe(self, request: ApprovalRequest) -> tuple[str, Shown, list[Place]]:
+    def _describe(self, request: ApprovalRequest) -> tuple[str, ShownContent, list[Place]]:
         """The kind of the call, what it would do, and the files it is about."""
         why = f"{spell_out_line(request.verdict.reason)} (risk: {request.verdict.risk})"
         match request.action:
@@ -292,29 +292,29 @@ class EditorApprover:
                 kinds = {"delete": "delete", "move": "move"}
                 kind = kinds.get(changes[0].kind, "edit") if len(changes) == 1 else "edit"
                 text = "\n\n".join([*moved, why])
-                return kind, Shown(text=text, changes=both), [Place(path) for path in paths]
+                return kind, ShownContent(text=text, changes=both), [Place(path) for path in paths]
             case RunCommand(command=command, note=note):
                 why = f"{why}\n\n{note}" if note else why
-                return "execute", Shown(text=f"{fenced(spell_out(self.redact(command)))}\n\n{why}"), []
+                return "execute", ShownContent(text=f"{fence_text(spell_out(self.redact(command)))}\n\n{why}"), []
             case FetchUrl(url=url):
-                return "fetch", Shown(text=f"{fenced(spell_out(self.redact(url)))}\n\n{why}"), []
+                return "fetch", ShownContent(text=f"{fence_text(spell_out(self.redact(url)))}\n\n{why}"), []
             case ReadFiles(paths=paths):
                 names = [self._editor_path(path) for path in paths]
-                return "read", Shown(text=f"{fenced(spell_out(chr(10).join(names)))}\n\n{why}"), []
+                return "read", ShownContent(text=f"{fence_text(spell_out(chr(10).join(names)))}\n\n{why}"), []
             case CallServer(arguments=arguments):
-                return "other", Shown(text=f"{fenced(spell_out(self.redact(arguments)))}\n\n{why}"), []
+                return "other", ShownContent(text=f"{fence_text(spell_out(self.redact(arguments)))}\n\n{why}"), []
             case _:
-                return "other", Shown(text=why), []
+                return "other", ShownContent(text=why), []
 
-    def _sides(self, change: FileChange) -> Sides:
+    def _sides(self, change: FileChange) -> FileVersions:
         old = self.redact(change.before) if change.before is not None else None
-        return Sides(old=old, new=self.redact(change.after or ""), line=1)
+        return FileVersions(old=old, new=self.redact(change.after or ""), line=1)
 
 
 class EditorAsker:
     """Asks the user the model's questions. Editors offer buttons but no text field, so a question needs options."""
 
-    def __init__(self, desk: EditorDesk) -> None:
+    def __init__(self, desk: EditorQuestions) -> None:
         self._desk = desk
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
@@ -330,7 +330,7 @@ class EditorAsker:
         rows: list[tuple[str, str, Kind]] = [
             (str(number), clean_line(option), "allow_once") for number, option in enumerate(options)
         ]
-        chosen = await self._desk.choose(
+        chosen = await self._desk.ask_choice(
             clean_line(question), [*rows, ("none", "No answer", "reject_once")], id=CURRENT_CALL.get()
         )
         return options[int(chosen)] if chosen.isdecimal() else ""
@@ -340,25 +340,25 @@ _TERMINAL_ONLY = frozenset("clear commit exit theme".split())
 _BAR_WIDTH = 60
 
 
-def offered(shell: Shell) -> Iterator[tuple[str, str, str]]:
+def list_editor_commands(shell: Shell) -> Iterator[tuple[str, str, str]]:
     """The commands that work in an editor: name, summary, and a hint on the argument."""
     for command in (*COMMANDS, *list_added_commands(shell)):
         if command.name not in _TERMINAL_ONLY:
             yield command.name, command.summary, command.argument or " | ".join(sub.name for sub in command.subcommands)
 
 
-def markdown(result: CommandResult) -> str:
+def format_result_as_markdown(result: CommandResult) -> str:
     """A command's result as Markdown, in the order in which a conversation shows it."""
     parts: list[str] = []
     if result.bar is not None:
         rows = ["".join(piece for piece, _ in row) for row in render_bar(result.bar, _BAR_WIDTH)]
-        parts.append(fenced(clean("\n".join([result.bar.title, *rows]))))
+        parts.append(fence_text(clean("\n".join([result.bar.title, *rows]))))
     if result.text:
         parts.append(clean(result.text))
     if result.verbatim:
-        parts.append(fenced(clean(result.verbatim)))
+        parts.append(fence_text(clean(result.verbatim)))
     if result.diff:
-        parts.append(fenced(clean(result.diff)).replace("```\n", "```diff\n", 1))
+        parts.append(fence_text(clean(result.diff)).replace("```\n", "```diff\n", 1))
     if result.table is not None:
         parts.append(_table(result.table))
     if result.todos:
@@ -379,18 +379,18 @@ Places = Callable[[str, object], list[Place]]
 """Finds the files that a call with this name and these arguments is about."""
 
 
-def replay(messages: Sequence[Message], make: UpdateMaker, places: Places, put: Callable[[Any], None]) -> None:
+def replay_messages(messages: Sequence[Message], make: UpdateMaker, places: Places, put: Callable[[Any], None]) -> None:
     """Pass everything the user saw of a conversation to `put`, oldest first; calls come with their results."""
     calls: dict[str, ToolCall] = {}
     for message in messages:
         match message:
             case UserMessage(origin="user"):
-                put(Said("user_message_chunk", clean(message.content)))
+                put(SpokenMessage("user_message_chunk", clean(message.content)))
             case AssistantMessage():
                 if message.reasoning.strip():
-                    put(Said("agent_thought_chunk", clean(message.reasoning)))
+                    put(SpokenMessage("agent_thought_chunk", clean(message.reasoning)))
                 if message.content.strip():
-                    put(Said("agent_message_chunk", clean(message.content)))
+                    put(SpokenMessage("agent_message_chunk", clean(message.content)))
                 calls.update((call.id, call) for call in message.tool_calls)
             case ToolMessage():
                 _call(message, calls.get(message.tool_call_id), make, places, put)
@@ -401,19 +401,23 @@ def replay(messages: Sequence[Message], make: UpdateMaker, places: Places, put: 
 def _call(
     result: ToolMessage, call: ToolCall | None, make: UpdateMaker, places: Places, put: Callable[[Any], None]
 ) -> None:
-    given = decoded(call.arguments) if call else None
-    title = call_title(Call(id=call.id, name=call.name, arguments=given)) if call else ""
+    given = decode_arguments(call.arguments) if call else None
+    title = format_call_title(ExportedCall(id=call.id, name=call.name, arguments=given)) if call else ""
     named = places(result.name, given)
     id = result.tool_call_id
     status = "completed" if result.ok else "failed"
     words = clean_line(f"{result.name} {title}")
-    put(make.call_started(id, result.name, words, status=status, places=named, given=given))
+    put(make.make_call_start(id, result.name, words, status=status, places=named, given=given))
     changed = _changed(result, given) if named else None
-    shown = Shown(changes=((named[0].path, changed),)) if changed else Shown(text=fenced(clean(result.content)))
-    put(make.call_news(id, shown=shown))
+    shown = (
+        ShownContent(changes=((named[0].path, changed),))
+        if changed
+        else ShownContent(text=fence_text(clean(result.content)))
+    )
+    put(make.make_call_update(id, shown=shown))
 
 
-def _changed(result: ToolMessage, given: object) -> Sides | None:
+def _changed(result: ToolMessage, given: object) -> FileVersions | None:
     """The texts before and after an edit, as far as the call's arguments contain them."""
     if not result.ok or not isinstance(given, dict):
         return None
@@ -427,7 +431,7 @@ def _changed(result: ToolMessage, given: object) -> Sides | None:
             return None
     if not isinstance(new, str) or not isinstance(old, str | None):
         return None
-    return Sides(old=old, new=new, line=1)
+    return FileVersions(old=old, new=new, line=1)
 
 
 Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
@@ -446,9 +450,9 @@ class EditorSession:
         *,
         make: UpdateMaker,
         outbox: Outbox,
-        desk: EditorDesk,
-        listener: Listener,
-        shelf: EditorShelf,
+        desk: EditorQuestions,
+        listener: EditorListener,
+        shelf: EditorAttachments,
     ) -> None:
         self.app = app
         self.shelf = shelf
@@ -477,11 +481,11 @@ class EditorSession:
         self._sent.pop("commands", None)
         self._tell_commands()
         self._listener.open(self.id)
-        self.tell()
+        self.report_changes()
 
     def replay(self) -> None:
         """Send the whole conversation again."""
-        replay(self.app.session.messages, self._make, self._listener.places, self._put)
+        replay_messages(self.app.session.messages, self._make, self._listener.places, self._put)
         self._sent["plan"] = ()
 
     def start(self, words: str) -> "asyncio.Task[Stop]":
@@ -491,7 +495,7 @@ class EditorSession:
         """
         if self.running and self._task is not None:
             if is_command(words):
-                self._look(words)
+                self._run_read_only(words)
             else:
                 self.app.mailbox.put(words)
             return self._task
@@ -520,26 +524,26 @@ class EditorSession:
         self.app.planning.set_mode(mode)
         self._sent["mode"] = mode
 
-    def heard_step(self, usage: Usage | None) -> None:
+    def report_usage(self, usage: Usage | None) -> None:
         """A step has ended, or the todo list may have changed: send what changed."""
         if usage is not None and usage.prompt_tokens:
             self._usage = usage
-        self.tell()
+        self.report_changes()
 
-    def tell(self) -> None:
+    def report_changes(self) -> None:
         """Send what has changed: approval mode, plan, title, and usage."""
         app, session = self.app, self.app.session
-        self._tell("mode", self.mode, lambda: self._make.mode(self.mode))
-        self._tell("plan", session.todos, lambda: self._make.plan(session.todos))
+        self._tell("mode", self.mode, lambda: self._make.make_mode_change(self.mode))
+        self._tell("plan", session.todos, lambda: self._make.make_plan(session.todos))
         title = session.name or find_first_words(session.messages)
         if title:
-            self._tell("title", title, lambda: self._make.titled(title))
+            self._tell("title", title, lambda: self._make.make_title_change(title))
         if self._usage is not None and app.context is not None:
             cost = app.spending.of_session(session)
             dollars = cost.micro_dollars / MICROS_PER_DOLLAR if cost is not None and cost.is_known else None
             used = self._usage.prompt_tokens + self._usage.completion_tokens
             full = (used, app.context.limits.context_window, dollars)
-            self._tell("usage", full, lambda: self._make.usage(*full))
+            self._tell("usage", full, lambda: self._make.make_usage(*full))
 
     async def close(self) -> None:
         """Stop the running turn and close the app."""
@@ -556,14 +560,14 @@ class EditorSession:
             return stop
         finally:
             self.app.mailbox.take_all()  # steering texts that came too late for a failed turn are dropped
-            self.tell()
+            self.report_changes()
             self._tell_commands()
 
     async def _turn(self, words: str, make: ExpandCommand | None = None) -> Stop:
         """Run one turn. make: expands a custom command. Raises ClioError if the turn failed."""
         self._listener.begin_turn()
         finished = await self.app.run_turn(words, make)
-        self.tell()
+        self.report_changes()
         self.app.learner.defer_suggestions()
         match finished.status:
             case "done":
@@ -589,17 +593,17 @@ class EditorSession:
         modes = dict.fromkeys((planning.before, "ask", "edits"))
         options: list[tuple[str, str, Kind]] = [(mode, f"Carry it out, mode {mode}", "allow_once") for mode in modes]
         options.append(("no", "Keep planning", "reject_once"))
-        shown = Shown(text=format_todos_as_markdown(self.app.session.todos))
-        chosen = await self._desk.choose("Carry out this plan?", options, kind="switch_mode", shown=shown)
+        shown = ShownContent(text=format_todos_as_markdown(self.app.session.todos))
+        chosen = await self._desk.ask_choice("Carry out this plan?", options, kind="switch_mode", shown=shown)
         for mode in modes:
             if mode == chosen:
                 words = planning.approve(mode)
-                self.tell()
+                self.report_changes()
                 return words
         planning.set_aside()
         return ""
 
-    def _look(self, line: str) -> None:
+    def _run_read_only(self, line: str) -> None:
         """Run a read-only command while a turn runs."""
         result = run_command(self.app, line)
         if result.follow_up is not None:
@@ -637,9 +641,9 @@ class EditorSession:
                 return await self._confirm(question, then, typed=bool(word))
             case ExportSession(path=path):
                 place = path if path == "-" else str(app.project / path)
-                self._show(await asyncio.to_thread(export, app, structs.replace(step, path=place)))
+                self._show(await asyncio.to_thread(export_to_file, app, structs.replace(step, path=place)))
             case ConsolidateNow():
-                self._show(await self._work(work_of(app, step)))
+                self._show(await self._work(make_long_work(app, step)))
             case LongWork():
                 self._show(await self._work(step))
             case WaitFor(label=saying, work=work):
@@ -667,33 +671,35 @@ class EditorSession:
             self._listener.text(f"{question} Type `{then}` to agree.")
             return "end_turn"
         options: list[tuple[str, str, Kind]] = [("yes", "Yes", "allow_once"), ("no", "No", "reject_once")]
-        return await self._command(then) if await self._desk.choose(question, options) == "yes" else "end_turn"
+        return await self._command(then) if await self._desk.ask_choice(question, options) == "yes" else "end_turn"
 
     async def _work(self, step: LongWork) -> CommandResult:
         """Run long work, shown as a tool call with progress; cancelling keeps what is done by then."""
         stopped, id = threading.Event(), f"work_{new_id()}"
-        self._put(self._make.call_started(id, "", step.label, status="in_progress"))
+        self._put(self._make.make_call_start(id, "", step.label, status="in_progress"))
 
         def tell(done: int, total: int) -> None:
-            self._outbox.put(self.id, self._make.call_news(id, shown=Shown(text=f"{done:,} of {total:,}")), key=id)
+            self._outbox.put(
+                self.id, self._make.make_call_update(id, shown=ShownContent(text=f"{done:,} of {total:,}")), key=id
+            )
 
-        stand: Stand = "failed"
+        stand: CallStatus = "failed"
         try:
             result = await asyncio.to_thread(step.work, WorkControl(is_stopped=stopped.is_set, report_progress=tell))
             stand = "completed"
             return result
         finally:
             stopped.set()
-            self._put(self._make.call_news(id, status=stand))
+            self._put(self._make.make_call_update(id, status=stand))
 
     def _show(self, result: CommandResult) -> None:
-        if text := markdown(result):
+        if text := format_result_as_markdown(result):
             self._listener.text(f"\n\n{text}\n\n")
 
     def _tell_commands(self) -> None:
         """Send the command list if files or MCP servers changed it."""
-        rows = tuple(offered(self.app))
-        self._tell("commands", rows, lambda: self._make.commands(rows))
+        rows = tuple(list_editor_commands(self.app))
+        self._tell("commands", rows, lambda: self._make.make_command_list(rows))
 
     def _tell(self, what: str, value: object, update: Callable[[], object]) -> None:
         if self._sent.get(what) != value:

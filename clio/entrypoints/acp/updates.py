@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     )
 
 
-MAX_WHOLE_CHARS = 400_000
+MAX_UNCUT_CHARS = 400_000
 """Characters. A larger file is not sent whole: only its changed places are."""
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NO_NEWLINE = "\\ No newline at end of file"
-NOTHING = "/dev/null"
+NO_FILE = "/dev/null"
 
 
 class Hunk(Struct, frozen=True, kw_only=True):
@@ -72,10 +72,10 @@ class FilePatch(Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The file's name; its old one if it was deleted."""
-        return self.old_name if self.new_name == NOTHING else self.new_name
+        return self.old_name if self.new_name == NO_FILE else self.new_name
 
 
-class Sides(Struct, frozen=True, kw_only=True):
+class FileVersions(Struct, frozen=True, kw_only=True):
     """The text before and after. old: None for a new file. line: the first changed line, from 1."""
 
     old: str | None
@@ -101,26 +101,26 @@ def read_patches(diff: str) -> list[FilePatch]:
     return patches
 
 
-def sides(patch: FilePatch, now: str | None) -> Iterator[Sides]:
+def make_file_versions(patch: FilePatch, now: str | None) -> Iterator[FileVersions]:
     """Both texts of a file: whole if `now`, its text after the change, is given and fits; else hunk by hunk."""
-    if patch.old_name == NOTHING or patch.new_name == NOTHING:
+    if patch.old_name == NO_FILE or patch.new_name == NO_FILE:
         old = "".join(line for hunk in patch.hunks for line in hunk.old)
         new = "".join(line for hunk in patch.hunks for line in hunk.new)
-        yield Sides(old=None if patch.old_name == NOTHING else old, new=new, line=1)
+        yield FileVersions(old=None if patch.old_name == NO_FILE else old, new=new, line=1)
         return
-    before = _unpatched(patch.hunks, now) if now is not None and len(now) <= MAX_WHOLE_CHARS else None
+    before = _unpatched(patch.hunks, now) if now is not None and len(now) <= MAX_UNCUT_CHARS else None
     if before is not None and now is not None:
-        yield Sides(old=before, new=now, line=_changed_line(patch.hunks))
+        yield FileVersions(old=before, new=now, line=_changed_line(patch.hunks))
         return
     for hunk in patch.hunks:
-        yield Sides(old="".join(hunk.old), new="".join(hunk.new), line=_changed_line((hunk,)))
+        yield FileVersions(old="".join(hunk.old), new="".join(hunk.new), line=_changed_line((hunk,)))
 
 
-def text_now(read: Callable[[], bytes]) -> str | None:
+def read_current_text(read: Callable[[], bytes]) -> str | None:
     """Return the text of a file for `sides`; None if it is missing, not UTF-8, too large, or has carriage returns."""
     try:
         data = read()
-        return data.decode("utf-8") if len(data) <= MAX_WHOLE_CHARS and b"\r" not in data else None
+        return data.decode("utf-8") if len(data) <= MAX_UNCUT_CHARS and b"\r" not in data else None
     except (OSError, UnicodeDecodeError):
         return None
 
@@ -169,8 +169,8 @@ def _changed_line(hunks: Sequence[Hunk]) -> int:
     return max(hunk.first, 1) + same
 
 
-Voice = Literal["agent_message_chunk", "agent_thought_chunk", "user_message_chunk"]
-Stand = Literal["pending", "in_progress", "completed", "failed"]
+MessageAuthor = Literal["agent_message_chunk", "agent_thought_chunk", "user_message_chunk"]
+CallStatus = Literal["pending", "in_progress", "completed", "failed"]
 _KINDS: dict[str, str] = {
     "read_file": "read",
     "read_output": "read",
@@ -199,10 +199,10 @@ _PLAN: dict[TodoStatus, Literal["pending", "in_progress", "completed"]] = {
 MODE_NAMES = {"ask": "Ask", "edits": "Edits run", "all": "All run", "plan": "Plan"}
 
 
-class Said(Struct):
+class SpokenMessage(Struct):
     """A piece of text; consecutive pieces of one kind are joined while they wait."""
 
-    voice: Voice
+    voice: MessageAuthor
     text: str
 
 
@@ -213,11 +213,11 @@ class Place(Struct, frozen=True):
     line: int | None = None
 
 
-class Shown(Struct, frozen=True, kw_only=True):
+class ShownContent(Struct, frozen=True, kw_only=True):
     """The content of a call: Markdown, and the texts before and after each change, under the file's path."""
 
     text: str = ""
-    changes: tuple[tuple[str, Sides], ...] = ()
+    changes: tuple[tuple[str, FileVersions], ...] = ()
 
 
 class UpdateMaker:
@@ -232,7 +232,7 @@ class UpdateMaker:
 
         self._schema = schema
 
-    def said(self, voice: Voice, text: str) -> Any:
+    def make_message(self, voice: MessageAuthor, text: str) -> Any:
         """A chunk of the user's or the agent's text."""
         schema = self._schema
         makers = {
@@ -242,8 +242,8 @@ class UpdateMaker:
         }
         return makers[voice](session_update=voice, content=schema.TextContentBlock(type="text", text=text))  # pyright: ignore[reportArgumentType]
 
-    def call_started(
-        self, id: str, name: str, title: str, *, status: Stand, places: Sequence[Place] = (), given: object = None
+    def make_call_start(
+        self, id: str, name: str, title: str, *, status: CallStatus, places: Sequence[Place] = (), given: object = None
     ) -> Any:
         """A tool call begins. given: its arguments."""
         return self._schema.ToolCallStart(
@@ -253,11 +253,16 @@ class UpdateMaker:
             kind=_KINDS.get(name, "other"),  # pyright: ignore[reportArgumentType]
             status=status,
             locations=self._places(places) or None,
-            raw_input=spelled_out(given),
+            raw_input=spell_out_value(given),
         )
 
-    def call_news(
-        self, id: str, *, status: Stand | None = None, shown: Shown | None = None, places: Sequence[Place] = ()
+    def make_call_update(
+        self,
+        id: str,
+        *,
+        status: CallStatus | None = None,
+        shown: ShownContent | None = None,
+        places: Sequence[Place] = (),
     ) -> Any:
         """A tool call has changed; new content replaces the old."""
         return self._schema.ToolCallProgress(
@@ -268,7 +273,9 @@ class UpdateMaker:
             locations=self._places(places) or None,
         )
 
-    def question(self, id: str, title: str, kind: str, shown: Shown, places: Sequence[Place] = ()) -> "ToolCallUpdate":
+    def make_question(
+        self, id: str, title: str, kind: str, shown: ShownContent, places: Sequence[Place] = ()
+    ) -> "ToolCallUpdate":
         """The tool call that a permission request is about."""
         return self._schema.ToolCallUpdate(
             tool_call_id=id,
@@ -279,13 +286,13 @@ class UpdateMaker:
             locations=self._places(places) or None,
         )
 
-    def option(
+    def make_option(
         self, id: str, name: str, kind: Literal["allow_once", "allow_always", "reject_once"]
     ) -> "PermissionOption":
         """One option of a permission request."""
         return self._schema.PermissionOption(option_id=id, name=clean_line(name), kind=kind)
 
-    def plan(self, todos: Iterable[Todo]) -> Any:
+    def make_plan(self, todos: Iterable[Todo]) -> Any:
         """The todo list as the editor's plan."""
         schema = self._schema
         entries = [
@@ -300,17 +307,17 @@ class UpdateMaker:
         ]
         return schema.AgentPlanUpdate(session_update="plan", entries=entries)
 
-    def mode(self, mode: str) -> Any:
+    def make_mode_change(self, mode: str) -> Any:
         """The approval mode has changed."""
         return self._schema.CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
 
-    def modes(self, current: str) -> "SessionModeState":
+    def make_mode_list(self, current: str) -> "SessionModeState":
         """All approval modes, and the current one."""
         schema = self._schema
         offered = [schema.SessionMode(id=mode, name=MODE_NAMES[mode], description=what) for mode, what in MODES.items()]
         return schema.SessionModeState(current_mode_id=current, available_modes=offered)
 
-    def commands(self, rows: Iterable[tuple[str, str, str]]) -> "AvailableCommandsUpdate":
+    def make_command_list(self, rows: Iterable[tuple[str, str, str]]) -> "AvailableCommandsUpdate":
         """The slash commands: name, summary, and a hint on the argument."""
         schema = self._schema
         made: list[AvailableCommand] = []
@@ -319,11 +326,11 @@ class UpdateMaker:
             made.append(schema.AvailableCommand(name=name, description=what, input=taken))
         return schema.AvailableCommandsUpdate(session_update="available_commands_update", available_commands=made)
 
-    def titled(self, title: str) -> Any:
+    def make_title_change(self, title: str) -> Any:
         """The session's title has changed."""
         return self._schema.SessionInfoUpdate(session_update="session_info_update", title=clean_line(title))
 
-    def usage(self, used: int, size: int, dollars: float | None) -> Any:
+    def make_usage(self, used: int, size: int, dollars: float | None) -> Any:
         """The tokens in the window, its size, and the cost of the session so far."""
         schema = self._schema
         cost = schema.Cost(amount=dollars, currency="USD") if dollars is not None else None
@@ -332,7 +339,7 @@ class UpdateMaker:
     def _places(self, places: Sequence[Place]) -> "list[ToolCallLocation]":
         return [self._schema.ToolCallLocation(path=place.path, line=place.line) for place in places]
 
-    def _content(self, shown: Shown) -> list[Any]:
+    def _content(self, shown: ShownContent) -> list[Any]:
         schema = self._schema
         content: list[Any] = []
         if shown.text:
@@ -343,15 +350,15 @@ class UpdateMaker:
         return content
 
 
-def spelled_out(value: object) -> object:
+def spell_out_value(value: object) -> object:
     """Spell out every control character in the texts of a JSON value."""
     match value:
         case str():
             return escape_controls(value)
         case list():
-            return [spelled_out(one) for one in cast("list[object]", value)]
+            return [spell_out_value(one) for one in cast("list[object]", value)]
         case dict():
-            return {escape_controls(key): spelled_out(one) for key, one in cast("dict[str, object]", value).items()}
+            return {escape_controls(key): spell_out_value(one) for key, one in cast("dict[str, object]", value).items()}
         case _:
             return value
 
@@ -366,7 +373,7 @@ class Outbox:
     `put` may be called from any thread.
     """
 
-    def __init__(self, send: Send, said: Callable[[Voice, str], Any]) -> None:
+    def __init__(self, send: Send, said: Callable[[MessageAuthor, str], Any]) -> None:
         self._send = send
         self._make_text = said
         self._waiting: deque[tuple[str, str, Any]] = deque()
@@ -378,7 +385,7 @@ class Outbox:
         self._pump = asyncio.create_task(self._run())
 
     def put(self, session_id: str, update: Any, *, key: str = "") -> None:
-        """Queue an update, or `Said`. key: replaces the last update if it still waits and has the same key."""
+        """Queue an update, or `SpokenMessage`. key: replaces the last update if it still waits and has the same key."""
         if threading.get_ident() != self._thread:
             self._loop.call_soon_threadsafe(self._put, session_id, update, key)
         else:
@@ -399,7 +406,11 @@ class Outbox:
             return
         last = self._waiting[-1] if self._waiting else None
         if last is not None and last[0] == session_id:
-            if isinstance(update, Said) and isinstance(last[2], Said) and last[2].voice == update.voice:
+            if (
+                isinstance(update, SpokenMessage)
+                and isinstance(last[2], SpokenMessage)
+                and last[2].voice == update.voice
+            ):
                 last[2].text += update.text
                 return
             if key and last[1] == key:
@@ -414,7 +425,7 @@ class Outbox:
                 await self._news.wait()
                 while self._waiting:
                     session_id, _, update = self._waiting.popleft()
-                    if isinstance(update, Said):
+                    if isinstance(update, SpokenMessage):
                         update = self._make_text(update.voice, update.text)
                     await self._send(session_id, update)
                 self._news.clear()
@@ -432,7 +443,7 @@ _TAIL_CHARS = 4_000
 """Characters kept of a running command's output."""
 
 
-class Listener:
+class EditorListener:
     """Sends one session's events to the editor. Set `workspace`, `redact` and `session_id` before the first event.
 
     Args:
@@ -461,9 +472,9 @@ class Listener:
         self._on_step = on_step
         self._calls: dict[str, ToolCall] = {}
         self._begun: set[str] = set()
-        self._shown: dict[str, Shown] = {}
+        self._shown: dict[str, ShownContent] = {}
         self._output: dict[str, str] = {}
-        self._cleaners: dict[Voice, StreamCleaner] = {}
+        self._cleaners: dict[MessageAuthor, StreamCleaner] = {}
         self._early: list[Event] = []
 
     def open(self, session_id: str) -> None:
@@ -541,34 +552,34 @@ class Listener:
             return []
         return [Place(self._editor_path(resolved), line if isinstance(line, int) and line > 0 else None)]
 
-    def changes(self, diff: str) -> tuple[list[Place], Shown]:
+    def changes(self, diff: str) -> tuple[list[Place], ShownContent]:
         """The changed locations and the texts before and after. diff: without secrets."""
         if self.workspace is None:
-            return [], Shown()
+            return [], ShownContent()
         places: list[Place] = []
-        changes: list[tuple[str, Sides]] = []
+        changes: list[tuple[str, FileVersions]] = []
         for patch in read_patches(diff):
             path = self.workspace.resolve(patch.name)
-            now = None if patch.new_name == NOTHING else text_now(path.read_bytes)
+            now = None if patch.new_name == NO_FILE else read_current_text(path.read_bytes)
             shown_path = self._editor_path(path)
-            both = list(sides(patch, self.redact(now) if now is not None else None))
+            both = list(make_file_versions(patch, self.redact(now) if now is not None else None))
             changes += [(shown_path, one) for one in both]
             places.append(Place(shown_path, both[0].line if both else None))
-        return places, Shown(changes=tuple(changes))
+        return places, ShownContent(changes=tuple(changes))
 
     def _answered(self, message: AssistantMessage) -> None:
         self._end_streams()
         self.last_reason = message.finish_reason
         self._calls.update((call.id, call) for call in message.tool_calls)
 
-    def _start(self, id: str, name: str, title: str, status: Stand) -> None:
+    def _start(self, id: str, name: str, title: str, status: CallStatus) -> None:
         if id in self._begun:
             return
         self._begun.add(id)
         call = self._calls.get(id)
-        given = decoded(call.arguments) if call else None
+        given = decode_arguments(call.arguments) if call else None
         places = self.places(name, given)
-        self._put(self._make.call_started(id, name, clean_line(title), status=status, places=places, given=given))
+        self._put(self._make.make_call_start(id, name, clean_line(title), status=status, places=places, given=given))
 
     def _progress(self, event: ToolProgress) -> None:
         if not event.text:
@@ -576,7 +587,7 @@ class Listener:
         before = self._output.get(event.call_id, "")
         text = before + clean(event.text).rstrip("\n") + "\n"
         self._output[event.call_id] = text = text[-_TAIL_CHARS:]
-        update = self._make.call_news(event.call_id, shown=Shown(text=fenced(text)))
+        update = self._make.make_call_update(event.call_id, shown=ShownContent(text=fence_text(text)))
         self._outbox.put(self.session_id, update, key=event.call_id)
 
     def _finish(self, event: ToolFinished) -> None:
@@ -584,8 +595,8 @@ class Listener:
         places, shown = self.changes(event.diff) if event.diff else ([], None)
         if shown is not None:
             self._shown[event.call_id] = shown
-        status: Stand = "completed" if event.ok else "failed"
-        self._put(self._make.call_news(event.call_id, status=status, shown=shown, places=places))
+        status: CallStatus = "completed" if event.ok else "failed"
+        self._put(self._make.make_call_update(event.call_id, status=status, shown=shown, places=places))
         if event.name == "todo_operations":
             self._on_step(None)
 
@@ -594,11 +605,11 @@ class Listener:
         self._start(message.tool_call_id, message.name, message.name, "failed")
         if message.ok and message.tool_call_id in self._shown:
             return
-        status: Stand = "completed" if message.ok else "failed"
-        shown = Shown(text=fenced(clean(message.content)))
-        self._put(self._make.call_news(message.tool_call_id, status=status, shown=shown))
+        status: CallStatus = "completed" if message.ok else "failed"
+        shown = ShownContent(text=fence_text(clean(message.content)))
+        self._put(self._make.make_call_update(message.tool_call_id, status=status, shown=shown))
 
-    def _stream(self, voice: Voice, text: str) -> None:
+    def _stream(self, voice: MessageAuthor, text: str) -> None:
         if shown := self._cleaners.setdefault(voice, StreamCleaner()).feed(text):
             self._say(voice, shown)
 
@@ -610,20 +621,20 @@ class Listener:
     def _thought(self, text: str) -> None:
         self._say("agent_thought_chunk", f"\n{clean(text)}\n")
 
-    def _say(self, voice: Voice, text: str) -> None:
+    def _say(self, voice: MessageAuthor, text: str) -> None:
         if text:
-            self._outbox.put(self.session_id, Said(voice, text))
+            self._outbox.put(self.session_id, SpokenMessage(voice, text))
 
     def _put(self, update: Any) -> None:
         self._outbox.put(self.session_id, update)
 
 
-def fenced(text: str) -> str:
+def fence_text(text: str) -> str:
     """The text as a Markdown code block, with a fence longer than any in it; "" for a blank text."""
     return format_code_block(text.rstrip()) if text.strip() else ""
 
 
-def decoded(arguments: str) -> object:
+def decode_arguments(arguments: str) -> object:
     """Return a call's arguments as JSON values; unchanged if they are not JSON."""
     try:
         return decode_json(arguments)

@@ -27,7 +27,7 @@ _UNSEEN = LazyRegex(
 Rows = Iterable[tuple[str, str]]
 
 
-def run(words: Sequence[str], env: Mapping[str, str]) -> int:
+def list_completions(words: Sequence[str], env: Mapping[str, str]) -> int:
     """Print each candidate with a tab and a short note. No error is reported: a completing shell shows none."""
     from clio.errors import ClioError
 

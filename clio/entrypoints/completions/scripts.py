@@ -24,14 +24,14 @@ LISTED = ("entries", "models", "notes", "scenarios", "servers", "sessions", "ski
 """Kinds whose candidates change, so that the shell asks clio for them."""
 
 
-class Known(Struct, frozen=True, kw_only=True):
+class RuntimeWords(Struct, frozen=True, kw_only=True):
     """kinds: which of LISTED completes a word, by sub-command and word. new: verbs whose word names something new."""
 
     kinds: Mapping[tuple[str, str], str]
     new: frozenset[tuple[str, str]]
 
 
-PLACES = Known(
+PLACES = RuntimeWords(
     kinds={
         ("sessions", "ID"): "sessions",
         ("note", "KEY"): "notes",
@@ -78,7 +78,7 @@ class Place(Struct, frozen=True, kw_only=True):
     kind: str = ""
 
 
-def places() -> dict[str, Place]:
+def collect_places() -> dict[str, Place]:
     """Every place by its key."""
     found: dict[str, Place] = {"heads": Place(rows=tuple(_heads()))}
     found["flags"] = _flag_rows(flag for flag in FLAGS if not flag.only)
@@ -90,7 +90,7 @@ def places() -> dict[str, Place]:
                                        if words[0] == first and words[1:]])  # fmt: skip
         found[f"flags {first}"] = _flag_rows(flag for flag in FLAGS if _fits(flag, first))
     for door in SUBCOMMANDS:
-        command = door_command(door.name)
+        command = get_subcommand(door.name)
         _add(found, f"verbs {door.name}", [Row(sub.name, sub.summary) for sub in command.subcommands])
         behind = DOOR_SWITCHES | DOOR_VALUED
         own = [flag for flag in FLAGS if behind & {*flag.names} or door.name in flag.only]
@@ -100,7 +100,7 @@ def places() -> dict[str, Place]:
     return found
 
 
-def door_command(name: str) -> Command:
+def get_subcommand(name: str) -> Command:
     """The command with its verbs of a sub-command."""
     from clio.commands.subcommands import GC, IMPORT, WORKTREE
 
@@ -110,27 +110,27 @@ def door_command(name: str) -> Command:
     return command
 
 
-def aliases() -> dict[str, str]:
+def list_aliases() -> dict[str, str]:
     """Aliases of sub-commands, with the names they stand for."""
     return {alias: door.name for door in SUBCOMMANDS for alias in door.aliases}
 
 
-def valued() -> tuple[list[str], list[str]]:
+def list_valued_options() -> tuple[list[str], list[str]]:
     """The flags and options that take a value, and those whose value is optional."""
     always = {name for flag in FLAGS if flag.metavar for name in flag.names}
     maybe = {name for flag in FLAGS if (flag.metavar or "").startswith("[") for name in flag.names}
     for door in SUBCOMMANDS:
-        command = door_command(door.name)
+        command = get_subcommand(door.name)
         for verb in (command, *command.subcommands):
             always |= {name for name, value in _parse(verb.argument)[0] if value}
     return sorted(always), sorted(maybe)
 
 
-def switches() -> set[str]:
+def list_switches() -> set[str]:
     """The flags and options that take no value."""
     found = {name for flag in FLAGS if not flag.metavar for name in flag.names}
     for door in SUBCOMMANDS:
-        command = door_command(door.name)
+        command = get_subcommand(door.name)
         for verb in (command, *command.subcommands):
             found |= {name for name, value in _parse(verb.argument)[0] if not value}
     return found
@@ -226,13 +226,13 @@ def _parse(argument: str) -> tuple[list[tuple[str, str]], list[str]]:
 SHELLS = ("bash", "zsh", "fish")
 
 
-def script(shell: str) -> str:
+def make_completion_script(shell: str) -> str:
     """The whole script. shell: one of SHELLS."""
     text = Path(__file__).with_name(f"clio.{shell}").read_text(encoding="utf-8")
-    always, maybe = valued()
+    always, maybe = list_valued_options()
     parts = {
-        "PLACES": "\n".join(_WRITERS[shell](key, place) for key, place in places().items()),
-        "ALIASES": "\n".join(_alias(shell, alias, name) for alias, name in aliases().items()),
+        "PLACES": "\n".join(_WRITERS[shell](key, place) for key, place in collect_places().items()),
+        "ALIASES": "\n".join(_alias(shell, alias, name) for alias, name in list_aliases().items()),
         "VALUED": " ".join(always),
         "OPTIONAL": " ".join(maybe),
     }

@@ -40,8 +40,8 @@ from clio.context.encodings import (
     find_encoding,
     is_intact,
 )
-from clio.entrypoints.disk_usage import look
-from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
+from clio.entrypoints.disk_usage import measure_disk_usage
+from clio.entrypoints.doctor.finding import DoctorContext, Finding, make_note, make_ok, make_problem
 from clio.errors import NewerDocument, ServerFailed, StorageError, ToolFailed
 from clio.memory.portability.inventory import Places, hoards_of
 from clio.memory.store.ltm_codec import decode_ltm, refuse_newer
@@ -73,72 +73,79 @@ _DAY_S = 86_400.0
 _NARROW = 40
 
 
-def check_python(ground: Ground) -> Iterator[Finding]:
+def check_python(ground: DoctorContext) -> Iterator[Finding]:
     """Whether clio supports this version of Python."""
     text = f"{__version__} on Python {platform.python_version()}, {platform.platform(terse=True)}"
     if sys.version_info[:2] >= OLDEST:
-        yield ok("clio", text)
+        yield make_ok("clio", text)
     else:
-        yield note("clio", text, f"it needs Python {OLDEST[0]}.{OLDEST[1]} or later; install it with one of these")
+        yield make_note("clio", text, f"it needs Python {OLDEST[0]}.{OLDEST[1]} or later; install it with one of these")
 
 
-def check_packages(ground: Ground) -> Iterator[Finding]:
+def check_packages(ground: DoctorContext) -> Iterator[Finding]:
     """Whether all required packages are installed and new enough."""
     try:
         wanted = metadata.requires(PACKAGE) or []
     except metadata.PackageNotFoundError:
-        yield note("packages", f"{PACKAGE} is not installed, it runs from its folder", "pip install . there to be sure")
+        yield make_note(
+            "packages", f"{PACKAGE} is not installed, it runs from its folder", "pip install . there to be sure"
+        )
         return
     needed = [line for line in wanted if "extra" not in line.partition(";")[2] and _is_for_this_python(line)]
     problems = [problem for line in needed if (problem := _problem(line))]
     for problem in problems:
-        yield fix("packages", problem[0], f"pip install '{problem[1]}'")
+        yield make_problem("packages", problem[0], f"pip install '{problem[1]}'")
     if not problems:
         extras = sorted(_extras(wanted) - {"dev"})
         more = f"; extras: {', '.join(extras)}" if extras else ""
-        yield ok("packages", f"all {len(needed)} that clio needs, as new as it needs them{more}")
+        yield make_ok("packages", f"all {len(needed)} that clio needs, as new as it needs them{more}")
 
 
-def check_grammar(ground: Ground) -> Iterator[Finding]:
+def check_grammar(ground: DoctorContext) -> Iterator[Finding]:
     """Whether command lines can be parsed; only a parsed line can run without approval."""
     if has_grammar():
-        yield ok("commands", "their grammar is installed, so those that only read need no question")
+        yield make_ok("commands", "their grammar is installed, so those that only read need no question")
     else:
-        yield note("commands", "tree-sitter or tree-sitter-bash is not installed, so clio asks about every command",
-                   "install both, or clio with a Python they have wheels for")  # fmt: skip
+        yield make_note(
+            "commands",
+            "tree-sitter or tree-sitter-bash is not installed, so clio asks about every command",
+            "install both, or clio with a Python they have wheels for",
+        )
 
 
-def check_clock(ground: Ground) -> Iterator[Finding]:
+def check_clock(ground: DoctorContext) -> Iterator[Finding]:
     """Whether the clock is behind, which breaks the order of sessions, memory decay, and certificates."""
     now = time.time()
     said = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(now))
     if now < os.stat(clio_file).st_mtime - _DAY_S:  # noqa: PTH116 a Path would say no more
-        yield fix("clock", f"{said}, before clio was installed", "set it")
+        yield make_problem("clock", f"{said}, before clio was installed", "set it")
     else:
-        yield ok("clock", said)
+        yield make_ok("clock", said)
 
 
-def check_terminal(ground: Ground) -> Iterator[Finding]:
+def check_terminal(ground: DoctorContext) -> Iterator[Finding]:
     """Whether the terminal can show what clio draws."""
     encoding = (getattr(sys.stdout, "encoding", None) or "").lower()
     if encoding.replace("-", "") != "utf8":
-        yield note("terminal", f"its encoding is {encoding or 'unknown'}, so some characters become ?",
+        yield make_note("terminal", f"its encoding is {encoding or 'unknown'}, so some characters become ?",
                    "set LANG to a UTF-8 locale, such as C.UTF-8")  # fmt: skip
         return
     if sys.stdout is None or not sys.stdout.isatty():
-        yield ok("terminal", "none, the output is read by a program; encoding utf-8")
+        yield make_ok("terminal", "none, the output is read by a program; encoding utf-8")
         return
     term, size = ground.env.get("TERM", ""), shutil.get_terminal_size()
     text = f"{term or 'TERM is not set'}, {size.columns}×{size.lines}, {_colours(ground, term)}, utf-8"
     if term in ("", "dumb"):
-        yield note("terminal", text, "nothing can be redrawn there; set TERM to what it is, such as xterm-256color")
+        yield make_note(
+            "terminal", text, "nothing can be redrawn there; set TERM to what it is, such as xterm-256color"
+        )
     elif size.columns < _NARROW:
-        yield note("terminal", text, f"widen it to {_NARROW} columns or more")
+        yield make_note("terminal", text, f"widen it to {_NARROW} columns or more")
     else:
-        yield ok("terminal", text)
+        yield make_ok("terminal", text)
 
 
-def _colours(ground: Ground, term: str) -> str:
+def _colours(ground: DoctorContext, term: str) -> str:
     if not ground.loaded.config.color:
         return "no colours as configured"
     if ground.env.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
@@ -192,27 +199,27 @@ _TIME_LIMIT_S = 3.0  # seconds for `--version` of a program
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 
 
-def check_git(ground: Ground) -> Iterator[Finding]:
+def check_git(ground: DoctorContext) -> Iterator[Finding]:
     """Whether git runs and is new enough, and whether the project is a repository."""
     found = _program("git", "git", "it is needed for branches, diffs and commits; install it")
     version = _VERSION.search(found.text) if found.mark == "ok" else None
     if version and tuple(int(part) for part in version[0].split(".")[:2]) < GIT_NEEDED:
         wanted = ".".join(map(str, GIT_NEEDED))
-        yield note(
+        yield make_note(
             "git", f"{version[0]} is older than {wanted}, so switching branches fails", f"install {wanted} or later"
         )
     elif version and not (ground.project / ".git").exists():
-        yield ok("git", f"{version[0]}; this project is not under it")
+        yield make_ok("git", f"{version[0]}; this project is not under it")
     else:
         yield found
 
 
-def check_ripgrep(ground: Ground) -> Iterator[Finding]:
+def check_ripgrep(ground: DoctorContext) -> Iterator[Finding]:
     """Whether ripgrep is installed, for fast searches."""
     yield _program("ripgrep", ripgrep(), "searching works without it, more slowly; install ripgrep")
 
 
-def check_edit_checks(ground: Ground) -> Iterator[Finding]:
+def check_edit_checks(ground: DoctorContext) -> Iterator[Finding]:
     """Which checks run on changed files after a step that edited."""
     wanted = ground.loaded.config.checks
     found = describe_checks(wanted, ground.project)
@@ -220,36 +227,36 @@ def check_edit_checks(ground: Ground) -> Iterator[Finding]:
     ready = [name for name in found if name not in waiting]
     named = f"after edits: {', '.join(ready)}" if ready else "no program is found"
     if wanted[-1:] == (CHECKS_OFF,):
-        yield ok("checks", "off, the model is not told what its edits break")
+        yield make_ok("checks", "off, the model is not told what its edits break")
     elif CHECKS_AUTO in wanted:
-        yield ok("checks", f"{named}; Python, JSON, TOML and YAML that none of them reads is parsed")
+        yield make_ok("checks", f"{named}; Python, JSON, TOML and YAML that none of them reads is parsed")
     else:
-        yield ok("checks", named)
+        yield make_ok("checks", named)
     if waiting:
         confined = "once the project is trusted, and only confined"
-        yield note(
+        yield make_note(
             "checks", f"{', '.join(waiting)} would run code of this project, so only {confined}", "clio config trust"
         )
 
 
 def _program(name: str, path: str | None, without: str) -> Finding:
     if path is None:
-        return note(name, "not found", without)
+        return make_note(name, "not found", without)
     try:
         done = subprocess.run(
             [path, "--version"], capture_output=True, text=True, errors="replace", timeout=_TIME_LIMIT_S, check=False,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except FileNotFoundError:
-        return note(name, "not found", without)
+        return make_note(name, "not found", without)
     except subprocess.TimeoutExpired:
-        return fix(name, f"{path!r} does not end", "reinstall it")
+        return make_problem(name, f"{path!r} does not end", "reinstall it")
     except OSError as error:
-        return fix(name, f"{path!r} does not run: {error.strerror}", "reinstall it")
+        return make_problem(name, f"{path!r} does not run: {error.strerror}", "reinstall it")
     if done.returncode != 0 or not done.stdout.strip():
-        return fix(name, f"{path!r} ends with exit code {done.returncode}", "reinstall it")
+        return make_problem(name, f"{path!r} ends with exit code {done.returncode}", "reinstall it")
     words = done.stdout.split()
-    return ok(name, next((word for word in words if word[:1].isdigit()), words[0]))
+    return make_ok(name, next((word for word in words if word[:1].isdigit()), words[0]))
 
 
 LITTLE_BYTES, SOME_BYTES = 100_000_000, 1_000_000_000
@@ -265,26 +272,26 @@ _SECRET = re.compile(
 )
 
 
-def check_home(ground: Ground) -> Iterator[Finding]:
+def check_home(ground: DoctorContext) -> Iterator[Finding]:
     """Whether clio's own folder, or the one it will be created in, can be written."""
     if ground.loaded.config.incognito:
-        yield ok("home", f"{ground.shown(ground.home)}, not written to because clio is incognito")
+        yield make_ok("home", f"{ground.shown(ground.home)}, not written to because clio is incognito")
         return
     yield _writable("home", ground.home, ground, "make it yours, or set CLIO_HOME")
     if ground.home.is_dir() and _mode(ground.home) & _OTHERS_WRITE:
-        yield fix("home", f"others can write into {ground.shown(ground.home)}, and so decide what clio runs",
+        yield make_problem("home", f"others can write into {ground.shown(ground.home)}, and so decide what clio runs",
                   f"chmod go-w {ground.shown(ground.home)}")  # fmt: skip
 
 
-def check_project(ground: Ground) -> Iterator[Finding]:
+def check_project(ground: DoctorContext) -> Iterator[Finding]:
     """Whether the project's sessions and memory can be stored."""
     if ground.loaded.config.incognito:
-        yield ok("project", f"{ground.owner}, not written to because clio is incognito")
+        yield make_ok("project", f"{ground.owner}, not written to because clio is incognito")
     else:
         yield _writable("project", ground.owner / ".clio", ground, "make it yours, or work with --incognito")
 
 
-def check_secrets(ground: Ground) -> Iterator[Finding]:
+def check_secrets(ground: DoctorContext) -> Iterator[Finding]:
     """Whether other users can read a file that contains a key."""
     own = [ground.home / name for name in ("config.yaml", "mcp.yaml", "hooks.yaml")]
     theirs = [ground.owner / ".clio" / name for name in ("config.yaml", "mcp.yaml")]
@@ -292,9 +299,11 @@ def check_secrets(ground: Ground) -> Iterator[Finding]:
     holding = [path for path in dict.fromkeys(files) if path.is_file() and _SECRET.search(_head(path))]
     open_to_others = [path for path in holding if _mode(path) & _OTHERS_READ] if os.name != "nt" else []
     for path in open_to_others:
-        yield fix("keys", f"{ground.shown(path)} holds one and others can read it", f"chmod 600 {ground.shown(path)}")
+        yield make_problem(
+            "keys", f"{ground.shown(path)} holds one and others can read it", f"chmod 600 {ground.shown(path)}"
+        )
     if not open_to_others:
-        yield ok(
+        yield make_ok(
             "keys",
             f"in {format_count(len(holding), 'file')}, which only you can read"
             if holding
@@ -302,7 +311,7 @@ def check_secrets(ground: Ground) -> Iterator[Finding]:
         )
 
 
-def check_disk(ground: Ground) -> Iterator[Finding]:
+def check_disk(ground: DoctorContext) -> Iterator[Finding]:
     """Report how much space is left where clio writes."""
     seen: set[int] = set()
     for name, folder in (("home", ground.home), ("project", ground.owner)):
@@ -313,37 +322,37 @@ def check_disk(ground: Ground) -> Iterator[Finding]:
         free = shutil.disk_usage(there).free
         text = f"{format_bytes(free)} free for {ground.shown(folder) if name == 'home' else 'the project'}"
         if free < LITTLE_BYTES or _files_left(there) < _FEW_FILES:
-            yield fix("disk", f"{text}, and {_files_left(there):,.0f} files" if free >= LITTLE_BYTES else text,
+            yield make_problem("disk", f"{text}, and {_files_left(there):,.0f} files" if free >= LITTLE_BYTES else text,
                       "make room before a session cannot be kept")  # fmt: skip
         elif free < SOME_BYTES:
-            yield note("disk", text, "make room soon")
+            yield make_note("disk", text, "make room soon")
         else:
-            yield ok("disk", text)
+            yield make_ok("disk", text)
 
 
-def check_space(ground: Ground) -> Iterator[Finding]:
+def check_space(ground: DoctorContext) -> Iterator[Finding]:
     """Report how much `clio gc` could free in clio's directories."""
-    heaps = look(ground.loaded, GcRequest())
-    waste = sum(heap.wasted for heap in heaps)
-    unfinished = sum(len(heap.waste) for heap in heaps if heap.what == "unfinished writes")
+    heaps = measure_disk_usage(ground.loaded, GcRequest())
+    waste = sum(heap.removable_bytes for heap in heaps)
+    unfinished = sum(len(heap.removable) for heap in heaps if heap.kind == "unfinished writes")
     left = f" with {format_count(unfinished, 'unfinished write')} that kills left" if unfinished else ""
     if waste > MUCH_BYTES or unfinished > MANY_UNFINISHED:
-        yield note("space", f"{format_bytes(waste)} may go{left}", "free it with: clio gc")
+        yield make_note("space", f"{format_bytes(waste)} may go{left}", "free it with: clio gc")
     else:
         size = format_bytes(sum(heap.bytes for heap in heaps))
-        yield ok(
+        yield make_ok(
             "space", f"{size} in clio's folders, {format_bytes(waste)} may go{left}" if heaps else "nothing kept yet"
         )
 
 
-def _writable(about: str, folder: Path, ground: Ground, todo: str) -> Finding:
+def _writable(about: str, folder: Path, ground: DoctorContext, todo: str) -> Finding:
     shown = ground.shown(folder)
     there = _nearest(folder)
     if not there.is_dir():
-        return fix(about, f"{shown} cannot be written: {ground.shown(there)} is no folder", todo)
+        return make_problem(about, f"{shown} cannot be written: {ground.shown(there)} is no folder", todo)
     if not os.access(there, os.W_OK | os.X_OK):
-        return fix(about, f"{shown} cannot be written: you may not, or it is mounted to be read", todo)
-    return ok(about, f"{shown} can be written" + ("" if there == folder else "; it is made when it is needed"))
+        return make_problem(about, f"{shown} cannot be written: you may not, or it is mounted to be read", todo)
+    return make_ok(about, f"{shown} can be written" + ("" if there == folder else "; it is made when it is needed"))
 
 
 def _nearest(folder: Path) -> Path:
@@ -376,7 +385,7 @@ _SHORT_CHARS = 100
 _PARTLY = ", in part: files' modes and times, and other terminals, stay open to them"
 
 
-def check_sandbox(ground: Ground) -> Iterator[Finding]:
+def check_sandbox(ground: DoctorContext) -> Iterator[Finding]:
     """Which sandbox level works: a small command is run at each level, in a temporary folder."""
     config = ground.loaded.config
     # "off" is checked as "auto", which tells a user without a sandbox which one would work.
@@ -386,25 +395,25 @@ def check_sandbox(ground: Ground) -> Iterator[Finding]:
         level = sandbox.level()
     except ToolFailed as error:
         wrong, _, todo = str(error).partition("; ")
-        yield fix("sandbox", wrong.removeprefix("the sandbox "), todo.removeprefix("the user can "))
+        yield make_problem("sandbox", wrong.removeprefix("the sandbox "), todo.removeprefix("the user can "))
         return
     why = _why(sandbox)
     if config.sandbox != "off":
         none = f"none holds here: {why}{_describe_environment()}"
         held = f"{level} holds commands to the project{_PARTLY if level == 'landlock' else ''}"
         install = "install bubblewrap, or run clio in a container"
-        yield note("sandbox", none, install) if level == "off" else ok("sandbox", held)
+        yield make_note("sandbox", none, install) if level == "off" else make_ok("sandbox", held)
         return
     in_part = ", in part" if level == "landlock" else ""
     would = f"{level} would hold them here{in_part}" if level != "off" else f"none would hold them here: {why}"
     text = f"off, commands run with your rights{_describe_environment()}, approve is {config.approve}; {would}"
     if config.approve != "all" or _container():
-        yield ok("sandbox", text)
+        yield make_ok("sandbox", text)
     else:
-        yield note("sandbox", text, "clio --sandbox auto, or --approve edits")
+        yield make_note("sandbox", text, "clio --sandbox auto, or --approve edits")
 
 
-def check_confinement(ground: Ground) -> Iterator[Finding]:
+def check_confinement(ground: DoctorContext) -> Iterator[Finding]:
     """Report what confines commands that run without approval, by running a small command."""
     confinement = Confinement(
         wanted=ground.loaded.config.confine_unasked != "off", home=None, person=ground.person, env=ground.env
@@ -412,11 +421,11 @@ def check_confinement(ground: Ground) -> Iterator[Finding]:
     about, sentence = "confinement", confinement.describe()
     text = sentence[:1].lower() + sentence[1:]
     if not confinement.wanted:
-        yield ok(about, text)
+        yield make_ok(about, text)
     elif confinement.level() == "off":
-        yield note(about, text, "install bubblewrap, or use Linux 6.2 or later")
+        yield make_note(about, text, "install bubblewrap, or use Linux 6.2 or later")
     else:
-        yield ok(about, text)
+        yield make_ok(about, text)
 
 
 def _why(sandbox: Sandbox) -> str:
@@ -441,33 +450,33 @@ def _container() -> str:
 _MAX_NAMED = 3
 
 
-def check_files(ground: Ground) -> Iterator[Finding]:
+def check_files(ground: DoctorContext) -> Iterator[Finding]:
     """Report which configuration files were read; reading them has succeeded by then."""
     files = ", ".join(ground.shown(path) for path in ground.loaded.files)
-    yield ok("configuration", files or "no files, so everything is as it comes")
+    yield make_ok("configuration", files or "no files, so everything is as it comes")
 
 
-def check_trust(ground: Ground) -> Iterator[Finding]:
+def check_trust(ground: DoctorContext) -> Iterator[Finding]:
     """Which settings of the project are not trusted yet."""
     loaded = ground.loaded
     trust = TrustStore(ground.home)
     if wrong := trust.describe_damage():
-        yield fix("trust", f"{ground.shown(trust.path)} {wrong}, so no project is trusted with anything",
+        yield make_problem("trust", f"{ground.shown(trust.path)} {wrong}, so no project is trusted with anything",
                   "put a copy back, or trust each anew: clio config trust, clio memory share on")  # fmt: skip
     for sentence in list_start_notes(loaded):
-        yield note("trust", sentence)
+        yield make_note("trust", sentence)
     waiting = list_waiting_for_trust(loaded, ground.env)
     if waiting:
         names = ", ".join(value.key for value in waiting[:_MAX_NAMED])
         more = f" and {len(waiting) - _MAX_NAMED} more" if len(waiting) > _MAX_NAMED else ""
-        yield note("trust", f"the project's {names}{more} wait for it", "look at them, then: clio config trust")
+        yield make_note("trust", f"the project's {names}{more} wait for it", "look at them, then: clio config trust")
     if not loaded.withheld and not waiting:
         trusted = len(loaded.trusted)
-        yield ok("trust", f"{format_count(trusted, 'value')} of the project's in force because you said so" if trusted
-                 else "the project asks for nothing that needs it")  # fmt: skip
+        in_force = f"{format_count(trusted, 'value')} of the project's in force because you said so"
+        yield make_ok("trust", in_force if trusted else "the project asks for nothing that needs it")
 
 
-def check_added(ground: Ground) -> Iterator[Finding]:
+def check_added(ground: DoctorContext) -> Iterator[Finding]:
     """Count MCP servers, skills, commands, sub-agents and hooks; none is started."""
     loaded = ground.loaded
     found = SkillCatalog(ground.owner, ground.home, ground.env).find()
@@ -483,50 +492,52 @@ def check_added(ground: Ground) -> Iterator[Finding]:
         format_count(len(loaded.hooks), "hook"),
     )
     for problem in (*loaded.server_problems, *found.problems, *commands.problems(), *agent_problems):
-        yield note("extensions", problem)
-    yield ok("extensions", ", ".join(counts))
+        yield make_note("extensions", problem)
+    yield make_ok("extensions", ", ".join(counts))
 
 
-def check_sessions(ground: Ground) -> Iterator[Finding]:
+def check_sessions(ground: DoctorContext) -> Iterator[Finding]:
     """How many sessions there are, and which cannot be read."""
     folder = ground.owner / ".clio" / "sessions"
     infos = list_sessions(folder)
     unread = [info.id for info in infos if not info.messages and not info.created_at]
     if unread:
         names = ", ".join(unread[:_MAX_NAMED]) + (" …" if len(unread) > _MAX_NAMED else "")
-        yield fix("sessions", f"{len(unread)} cannot be read: {names}",
+        yield make_problem("sessions", f"{len(unread)} cannot be read: {names}",
                   "put a copy back, or: clio sessions delete ID")  # fmt: skip
     aside = [name for name in list_file_names(folder) if ".corrupt-" in name]
     if aside:
         names = ", ".join(aside[:_MAX_NAMED]) + (" …" if len(aside) > _MAX_NAMED else "")
-        yield note("sessions", f"{format_count(len(aside), 'file')} set aside as damaged ({names})",
+        yield make_note("sessions", f"{format_count(len(aside), 'file')} set aside as damaged ({names})",
                    f"look at them in {ground.shown(folder)}")  # fmt: skip
     running = sum(1 for info in infos if info.running)
     more = f", {running} open now" if running else ""
-    yield ok("sessions", f"{len(infos):,} of this project{more}" if infos else "none yet in this project")
+    yield make_ok("sessions", f"{len(infos):,} of this project{more}" if infos else "none yet in this project")
 
 
-def check_index(ground: Ground) -> Iterator[Finding]:
+def check_index(ground: DoctorContext) -> Iterator[Finding]:
     """Whether the search index can be used, and how many sessions it lacks; it updates by itself."""
     path = ground.owner / ".clio" / "cache" / FILE
     if not path.is_file():
-        yield ok("index", "none yet; it is made when earlier sessions are first searched")
+        yield make_ok("index", "none yet; it is made when earlier sessions are first searched")
         return
     import sqlite3
 
     try:
         kept = _read_stamps(path)
     except sqlite3.Error as error:
-        yield note("index", f"{ground.shown(path)} cannot be used ({error})", "nothing, it is made anew when needed")
+        yield make_note(
+            "index", f"{ground.shown(path)} cannot be used ({error})", "nothing, it is made anew when needed"
+        )
         return
     if kept is None:
-        yield note("index", "it is of another version of clio", "nothing, it is made anew when needed")
+        yield make_note("index", "it is of another version of clio", "nothing, it is made anew when needed")
         return
     watched = SessionFolder(ground.owner / ".clio" / "sessions")
     watched.look()
     behind = sum(1 for id, stamp in watched.stamps.items() if id not in kept or not stamp.same_as(kept[id]))
     state = f"{format_count(behind, 'session')} behind, caught up with at the next search" if behind else "up to date"
-    yield ok("index", f"{format_count(len(kept), 'session')}, {format_bytes(path.stat().st_size)}, {state}")
+    yield make_ok("index", f"{format_count(len(kept), 'session')}, {format_bytes(path.stat().st_size)}, {state}")
 
 
 def _read_stamps(path: Path) -> dict[str, str] | None:
@@ -548,33 +559,33 @@ _LONG_HELD_S = 3600.0
 _NO_JSON = (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError)
 
 
-def check_memory(ground: Ground) -> Iterator[Finding]:
+def check_memory(ground: DoctorContext) -> Iterator[Finding]:
     """Whether every memory file can be read; those that cannot are named."""
     places = Places(project=ground.owner, home=ground.home)
     hoards = [hoard for hoard in hoards_of(places, ("project", "user", "styles")) if hoard.kind != "cache"]
     files = sorted({path for hoard in hoards for path in hoard.files()})
     damaged = 0
     if problem := describe_key_damage(ground.home):
-        yield fix("memory", f"{problem}, by which clio knows the memory it wrote itself",
+        yield make_problem("memory", f"{problem}, by which clio knows the memory it wrote itself",
                   "in projects of your own run: clio config trust")  # fmt: skip
     for path in files:
         if ".corrupt-" in path.name:
-            yield note(
+            yield make_note(
                 "memory", f"{ground.shown(path)} was set aside as damaged", "take out what you need, then delete it"
             )
         elif wrong := _what_is_wrong(path):
             damaged += 1
             if damaged <= _MAX_NAMED_FILES:
-                yield fix("memory", f"{ground.shown(path)} {wrong}", _todo(wrong))
+                yield make_problem("memory", f"{ground.shown(path)} {wrong}", _todo(wrong))
     if damaged > _MAX_NAMED_FILES:
-        yield fix(
+        yield make_problem(
             "memory",
             f"{format_count(damaged - _MAX_NAMED_FILES, 'more file')} cannot be read",
             "look at those named first",
         )
     if not damaged:
         size = sum(path.lstat().st_size for path in files if path.exists())
-        yield ok(
+        yield make_ok(
             "memory",
             f"{format_count(len(files), 'file')}, {format_bytes(size)}, all can be read"
             if files
@@ -582,7 +593,7 @@ def check_memory(ground: Ground) -> Iterator[Finding]:
         )
 
 
-def check_team(ground: Ground) -> Iterator[Finding]:
+def check_team(ground: DoctorContext) -> Iterator[Finding]:
     """Report shared memory files that are left out, or ignored by git; nothing if memory is not shared and trusted."""
     project = ground.owner
     if ground.loaded.config.incognito or not (
@@ -593,7 +604,7 @@ def check_team(ground: Ground) -> Iterator[Finding]:
     try:
         status = sharing.status()
     except (StorageError, OSError) as error:
-        yield fix("team memory", str(error), "look with: clio memory share status")
+        yield make_problem("team memory", str(error), "look with: clio memory share status")
         return
     if status.problems or status.rule:
         named = ", ".join(repr(problem.path) for problem in status.problems[:_MAX_NAMED_FILES])
@@ -602,12 +613,12 @@ def check_team(ground: Ground) -> Iterator[Finding]:
             if named
             else "git does not see what it should"
         )
-        yield note("team memory", left_out, "look with: clio memory share status")
+        yield make_note("team memory", left_out, "look with: clio memory share status")
     else:
-        yield ok("team memory", f"{len(status.shared)} shared in .clio/ltm/")
+        yield make_ok("team memory", f"{len(status.shared)} shared in .clio/ltm/")
 
 
-def check_undo(ground: Ground) -> Iterator[Finding]:
+def check_undo(ground: DoctorContext) -> Iterator[Finding]:
     """Report the checkpoints of all projects for /undo; nothing if there are none."""
     store = ground.home / "checkpoints"
     if not store.is_dir():
@@ -615,13 +626,13 @@ def check_undo(ground: Ground) -> Iterator[Finding]:
     try:
         kept = measure_usage(store)
     except OSError as error:
-        yield note("undo", f"{ground.shown(store)} cannot be read: {error.strerror}", "make it yours")
+        yield make_note("undo", f"{ground.shown(store)} cannot be read: {error.strerror}", "make it yours")
         return
     turns = f"{format_count(kept.turns, 'turn')} of {format_count(kept.projects, 'project')}"
-    yield ok("undo", f"{turns}, {format_bytes(kept.bytes)} in {ground.shown(store)}")
+    yield make_ok("undo", f"{turns}, {format_bytes(kept.bytes)} in {ground.shown(store)}")
 
 
-def check_locks(ground: Ground) -> Iterator[Finding]:
+def check_locks(ground: DoctorContext) -> Iterator[Finding]:
     """Report which locks are held, and by whom. A lock file left by a process that has exited locks nothing."""
     folder = ground.owner / ".clio"
     held, left = 0, 0
@@ -634,14 +645,14 @@ def check_locks(ground: Ground) -> Iterator[Finding]:
         age_s = time.time() - owner.timestamp
         if path.parent.name != "sessions" and owner.pid and age_s > _LONG_HELD_S:
             hours = f"{age_s / 3600:.0f} hours"
-            yield note("locks", f"{ground.shown(path)} has been held by process {owner.pid} for {hours}",
+            yield make_note("locks", f"{ground.shown(path)} has been held by process {owner.pid} for {hours}",
                        "end that process if it hangs")  # fmt: skip
     for place in (folder, ground.home):
         if place.is_dir() and not supports_locks(place):
-            yield note("locks", f"the file system of {ground.shown(place)} has none, so nothing is learned there",
+            yield make_note("locks", f"the file system of {ground.shown(place)} has none, so nothing is learned there",
                        "move it to a disk that has them")  # fmt: skip
     behind = f", {left} left behind by processes that ended, which lock nothing" if left else ""
-    yield ok("locks", f"{held} held{behind}")
+    yield make_ok("locks", f"{held} held{behind}")
 
 
 def _locks(folders: Iterable[Path]) -> Iterator[Path]:
@@ -697,12 +708,12 @@ def _todo(wrong: str) -> str:
 _FETCH = "clio doctor --fetch-encodings"
 
 
-def check_encodings(ground: Ground) -> Iterator[Finding]:
+def check_encodings(ground: DoctorContext) -> Iterator[Finding]:
     """Which token encodings are on disk. Changes nothing."""
     return _look(ground.home, ground.env, {})
 
 
-def fetch_encodings(ground: Ground) -> Iterator[Finding]:
+def fetch_encodings(ground: DoctorContext) -> Iterator[Finding]:
     """Check the encodings after downloading the one clio needs, if it is missing."""
     folders = encoding_folders(ground.env, ground.home)
     path = find_encoding(O200K, folders)
@@ -712,7 +723,7 @@ def fetch_encodings(ground: Ground) -> Iterator[Finding]:
         fetched = fetch_encoding(O200K, ground.home)
     except (ServerFailed, OSError) as error:
         wrong, _, todo = str(error).partition("; ")
-        return iter([fix("encodings", wrong, todo or f"try again: {_FETCH}")])
+        return iter([make_problem("encodings", wrong, todo or f"try again: {_FETCH}")])
     return _look(ground.home, ground.env, {O200K.name: fetched})
 
 
@@ -722,15 +733,15 @@ def _look(home: Path, env: Mapping[str, str], fetched: Mapping[str, Path]) -> It
     whole = {encoding.name: path for encoding, path in there.items() if _is_whole(path, encoding)} | dict(fetched)
     for encoding, path in there.items():
         if encoding.name not in whole:
-            yield note(
+            yield make_note(
                 "encodings", f"{str(path)!r} is damaged or not readable, and not used", f"remove it, or: {_FETCH}"
             )
     if whole:
         shown = (f"{name} in {display_path(path.parent, project=None, user_home=user_home(env))}"
                  for name, path in whole.items())  # fmt: skip
-        yield ok("encodings", ", ".join(shown))
+        yield make_ok("encodings", ", ".join(shown))
     elif not there:
-        yield note(
+        yield make_note(
             "encodings",
             "none on disk, so tokens are guessed at first and learned from what is billed",
             f"to count them exactly: {_FETCH}",

@@ -35,7 +35,7 @@ class Finding(Struct, frozen=True, kw_only=True):
         return f"{self.about}: {self.text}" + (f"; {self.todo}" if self.todo else "")
 
 
-class Ground(Struct, frozen=True, kw_only=True):
+class DoctorContext(Struct, frozen=True, kw_only=True):
     """The input of every check. home: clio's own directory. person: the user's home directory."""
 
     options: Options
@@ -59,21 +59,21 @@ class Ground(Struct, frozen=True, kw_only=True):
         return display_path(path, project=self.owner, user_home=self.person)
 
 
-Check = Callable[[Ground], Iterable[Finding]]
+Check = Callable[[DoctorContext], Iterable[Finding]]
 """Checks one thing and changes nothing; it is abandoned at the time limit."""
 
 
-def ok(about: str, text: str) -> Finding:
+def make_ok(about: str, text: str) -> Finding:
     """Return a finding that requires no action."""
     return Finding(mark="ok", about=about, text=text)
 
 
-def note(about: str, text: str, todo: str = "") -> Finding:
+def make_note(about: str, text: str, todo: str = "") -> Finding:
     """Return a finding about something that works but could be improved."""
     return Finding(mark="note", about=about, text=text, todo=todo)
 
 
-def fix(about: str, text: str, todo: str) -> Finding:
+def make_problem(about: str, text: str, todo: str) -> Finding:
     """Return a finding about something that does not work until the user acts."""
     return Finding(mark="fix", about=about, text=text, todo=todo)
 
@@ -84,7 +84,7 @@ LIMIT_S = 5.0
 HANGS = "a disk or network folder may hang"
 
 
-class Named(Struct, frozen=True, kw_only=True):
+class NamedCheck(Struct, frozen=True, kw_only=True):
     """A check and its subject. hint: the likely reason if it does not end."""
 
     about: str
@@ -92,7 +92,7 @@ class Named(Struct, frozen=True, kw_only=True):
     hint: str = HANGS
 
 
-def run_all(checks: Sequence[Named], ground: Ground, limit_s: float) -> Iterator[Finding]:
+def run_checks(checks: Sequence[NamedCheck], ground: DoctorContext, limit_s: float) -> Iterator[Finding]:
     """Run all checks at once; yield their findings in order as they arrive. limit_s: for all of them together."""
     begun = time.monotonic()
     looks = [(named, BackgroundCall(lambda check=named.check: list(check(ground)), named.about)) for named in checks]
@@ -100,6 +100,6 @@ def run_all(checks: Sequence[Named], ground: Ground, limit_s: float) -> Iterator
         try:
             yield from look.wait(max(begun + limit_s - time.monotonic(), 0.0))
         except TimeoutError:
-            yield fix(named.about, f"no answer within {limit_s:g} seconds", named.hint)
+            yield make_problem(named.about, f"no answer within {limit_s:g} seconds", named.hint)
         except (ClioError, OSError) as error:
-            yield fix(named.about, str(error), "look there; the other lines do not depend on it")
+            yield make_problem(named.about, str(error), "look there; the other lines do not depend on it")

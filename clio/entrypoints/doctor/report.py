@@ -19,7 +19,15 @@ from clio.config.schema import Config
 from clio.entrypoints.doctor import checks
 from clio.entrypoints.doctor import checks as data_checks
 from clio.entrypoints.doctor import finding as check_limits
-from clio.entrypoints.doctor.finding import Finding, Ground, Named, fix, note, ok, run_all
+from clio.entrypoints.doctor.finding import (
+    DoctorContext,
+    Finding,
+    NamedCheck,
+    make_note,
+    make_ok,
+    make_problem,
+    run_checks,
+)
 from clio.errors import ClioError, ConfigError, UsageError
 from clio.messages import Usage, UserMessage
 from clio.providers.base import AUTO, ChatRequest, ListsModels, ModelLimits, Provider
@@ -40,19 +48,19 @@ LIMIT_S = 4.0
 """Seconds. Below the limit of the check, so that an unresponsive server is named."""
 
 
-def check_model(ground: Ground) -> Iterator[Finding]:
+def check_model(ground: DoctorContext) -> Iterator[Finding]:
     """Report which model would answer, and whether it can. Requests only the server's list of models."""
     loaded = ground.loaded
     try:
         provider = make_provider(loaded.config, ground.env, book=LessonBook(loaded.home))
     except ConfigError as error:
-        yield fix("model", *_split_sentence(str(error)))
+        yield make_problem("model", *_split_sentence(str(error)))
         return
     if provider.name == OFFLINE:
         if loaded.config.provider == OFFLINE:
-            yield ok("model", "none, offline as configured")
+            yield make_ok("model", "none, offline as configured")
         else:
-            yield note("model", "none is configured and no local server answers",
+            yield make_note("model", "none is configured and no local server answers",
                        "set OPENAI_API_KEY, or give --provider or --base-url")  # fmt: skip
         return
     yield _key(ground, provider.name)
@@ -60,13 +68,13 @@ def check_model(ground: Ground) -> Iterator[Finding]:
     yield server
     text = f"{provider.model} at {provider.name}, window "
     if limits is None:
-        yield note("model", f"{text}not known until the server answers")
+        yield make_note("model", f"{text}not known until the server answers")
     elif limits.source == "default":
-        yield note("model", f"{text}{limits.context_window:,} tokens (a guess: the server does not say)",
+        yield make_note("model", f"{text}{limits.context_window:,} tokens (a guess: the server does not say)",
                    "set context_window to what it really has")  # fmt: skip
     else:
         said = _who_says(limits, loaded, provider.model)
-        yield ok("model", f"{text}{limits.context_window:,} tokens ({said})")
+        yield make_ok("model", f"{text}{limits.context_window:,} tokens ({said})")
     yield from _speech(loaded, provider)
     yield from _price(loaded, provider)
 
@@ -76,7 +84,9 @@ def _speech(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
     if not isinstance(provider, HttpProvider):
         return
     given = " (set as api)" if loaded.config.api != "auto" else ""
-    yield ok("protocol", f"{provider.protocol} ({PROTOCOL_TITLES[provider.protocol]}) at {provider.base_url}{given}")
+    yield make_ok(
+        "protocol", f"{provider.protocol} ({PROTOCOL_TITLES[provider.protocol]}) at {provider.base_url}{given}"
+    )
     choices = EffortChoices(loaded.config, asked=loaded.origins.get("effort", "").startswith("flag"))
     effort = choices.effort_of(provider.model)
     facts = read_request_facts(provider, effort)
@@ -84,33 +94,35 @@ def _speech(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
     sent = f"sent as {' '.join(facts.effort)}" if facts.effort else "nothing is sent, the server decides"
     known = "" if levels is None else f"; {provider.model} takes {', '.join(levels) or 'no effort'}"
     if effort != AUTO and levels is not None and effort not in levels:
-        yield note(
+        yield make_note(
             "effort", f"{effort}, {sent}", f"choose one that {provider.model} takes: {', '.join(levels) or AUTO}"
         )
     else:
-        yield ok("effort", f"{effort}: {sent}{known}")
-    yield ok("cache", ", ".join(facts.cache) or "no field is sent; some servers cache what is repeated by themselves")
+        yield make_ok("effort", f"{effort}: {sent}{known}")
+    yield make_ok(
+        "cache", ", ".join(facts.cache) or "no field is sent; some servers cache what is repeated by themselves"
+    )
 
 
-def ask_live(ground: Ground) -> Iterator[Finding]:
+def ask_live(ground: DoctorContext) -> Iterator[Finding]:
     """Send one tiny request as a conversation would; report the answer, its time and its cost."""
     loaded = ground.loaded
     try:
         provider = make_provider(loaded.config, ground.env, book=LessonBook(loaded.home))
     except ConfigError as error:
-        yield fix("live", *_split_sentence(str(error)))
+        yield make_problem("live", *_split_sentence(str(error)))
         return
     if provider.name == OFFLINE:
-        yield note(
+        yield make_note(
             "live", "no model is connected, so there is nothing to ask", "set OPENAI_API_KEY, or give --provider"
         )
         return
     try:
         yield asyncio.run(_ask_once(loaded, provider))
     except (ClioError, TooDear) as error:
-        yield fix("live", *_split_sentence(str(error)))
+        yield make_problem("live", *_split_sentence(str(error)))
     except TimeoutError:
-        yield fix(
+        yield make_problem(
             "live", f"{provider.name} did not answer within {LIVE_LIMIT_S:g} seconds", "try again, or another model"
         )
 
@@ -142,10 +154,10 @@ async def _ask_once(loaded: LoadedConfig, provider: Provider) -> Finding:
     tokens += f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
     price = f", {format_money(cost)}" if cost is not None else ", price not known"
     text = f"{provider.model} answered{protocol} in {ms[1]}, first words after {ms[0]}; {tokens}{price}"
-    return note("live", text, "; ".join(notices)) if notices else ok("live", text)
+    return make_note("live", text, "; ".join(notices)) if notices else make_ok("live", text)
 
 
-def _key(ground: Ground, server: str) -> Finding:
+def _key(ground: DoctorContext, server: str) -> Finding:
     """Report the source of the key; the key itself is not printed."""
     origin = ground.loaded.origins.get("api_key") if ground.loaded.config.api_key else None
     if origin is None and ground.loaded.config.api_key_command:
@@ -158,7 +170,7 @@ def _key(ground: Ground, server: str) -> Finding:
     )
     if origin is None and key:
         origin = f"environment {variable}"
-    return ok("key", f"from {origin}" if origin else f"none is set, {server} is asked without one")
+    return make_ok("key", f"from {origin}" if origin else f"none is set, {server} is asked without one")
 
 
 async def _ask(provider: Provider) -> tuple[Finding, ModelLimits | None]:
@@ -175,25 +187,25 @@ async def _ask(provider: Provider) -> tuple[Finding, ModelLimits | None]:
 
 async def _server(provider: Provider) -> Finding:
     if not isinstance(provider, ListsModels):
-        return ok("server", f"{provider.name} is not asked anything")
+        return make_ok("server", f"{provider.name} is not asked anything")
     begun = time.monotonic()
     try:
         offered = await provider.offered()
     except ClioError as error:
-        return fix("server", *_split_sentence(str(error)))
+        return make_problem("server", *_split_sentence(str(error)))
     took_ms = (time.monotonic() - begun) * 1000
     names = [one.name for one in offered]
     text = f"{provider.name} answers within {max(round(took_ms), 1):,} ms"
     if not names:
-        return note("server", f"{text} and lists no models", "nothing, if it answers a prompt")
+        return make_note("server", f"{text} and lists no models", "nothing, if it answers a prompt")
     if provider.model in names or f"models/{provider.model}" in names:
-        return ok("server", f"{text}, {format_count(len(names), 'model')}, {provider.model} among them")
-    return note("server", f"{text}, {format_count(len(names), 'model')}, {provider.model} is not among them",
+        return make_ok("server", f"{text}, {format_count(len(names), 'model')}, {provider.model} among them")
+    return make_note("server", f"{text}, {format_count(len(names), 'model')}, {provider.model} is not among them",
                 "clio -m with one that /model lists")  # fmt: skip
 
 
 def _silent(provider: Provider) -> Finding:
-    return fix("server", f"{provider.name} did not answer within {LIMIT_S:g} seconds",
+    return make_problem("server", f"{provider.name} did not answer within {LIMIT_S:g} seconds",
                "check the address, the network and HTTPS_PROXY, or start it")  # fmt: skip
 
 
@@ -214,16 +226,16 @@ def _price(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
     try:
         price = book.find_price(provider.name, provider.model)
     except ConfigError as error:
-        yield fix("prices", *_split_sentence(str(error)))
+        yield make_problem("prices", *_split_sentence(str(error)))
         return
     age = book.table_age()
     if price is None and not states_cost(provider.name):
-        yield note("prices", f"none for {provider.model} at {provider.name}", f"add it to {SHOWN_PRICES_PATH}")
+        yield make_note("prices", f"none for {provider.model} at {provider.name}", f"add it to {SHOWN_PRICES_PATH}")
     elif price is not None and book.is_old(price):
-        yield note("prices", f"that of {provider.model} is of {price.as_of}", f"correct it in {SHOWN_PRICES_PATH}")
+        yield make_note("prices", f"that of {provider.model} is of {price.as_of}", f"correct it in {SHOWN_PRICES_PATH}")
     elif price is not None and not price.is_free:
         day = f" of {price.as_of}" if price.as_of else ""
-        yield ok("prices", f"{provider.model}{day}; {age.prices} known, {age.old} older than {OLD_DAYS} days")
+        yield make_ok("prices", f"{provider.model}{day}; {age.prices} known, {age.old} older than {OLD_DAYS} days")
 
 
 def _split_sentence(sentence: str) -> tuple[str, str]:
@@ -237,41 +249,41 @@ def _split_sentence(sentence: str) -> tuple[str, str]:
 
 _NARROWEST = 20
 FIRST = (
-    Named(about="clio", check=checks.check_python),
-    Named(about="packages", check=checks.check_packages),
-    Named(about="commands", check=checks.check_grammar),
-    Named(about="clock", check=checks.check_clock),
-    Named(about="terminal", check=checks.check_terminal),
+    NamedCheck(about="clio", check=checks.check_python),
+    NamedCheck(about="packages", check=checks.check_packages),
+    NamedCheck(about="commands", check=checks.check_grammar),
+    NamedCheck(about="clock", check=checks.check_clock),
+    NamedCheck(about="terminal", check=checks.check_terminal),
 )
 CONFIGURED = (
-    Named(about="configuration", check=data_checks.check_files),
-    Named(about="trust", check=data_checks.check_trust),
-    Named(about="extensions", check=data_checks.check_added),
-    Named(about="model", check=check_model, hint="look at the network, and at proxies in the environment"),
+    NamedCheck(about="configuration", check=data_checks.check_files),
+    NamedCheck(about="trust", check=data_checks.check_trust),
+    NamedCheck(about="extensions", check=data_checks.check_added),
+    NamedCheck(about="model", check=check_model, hint="look at the network, and at proxies in the environment"),
 )
 """Checks that require a readable configuration."""
 REST = (
-    Named(about="git", check=checks.check_git),
-    Named(about="ripgrep", check=checks.check_ripgrep),
-    Named(about="checks", check=checks.check_edit_checks),
-    Named(about="sandbox", check=checks.check_sandbox),
-    Named(about="confinement", check=checks.check_confinement),
-    Named(about="encodings", check=data_checks.check_encodings),
-    Named(about="home", check=checks.check_home),
-    Named(about="project", check=checks.check_project),
-    Named(about="keys", check=checks.check_secrets),
-    Named(about="disk", check=checks.check_disk),
-    Named(about="space", check=checks.check_space),
-    Named(about="memory", check=data_checks.check_memory),
-    Named(about="team memory", check=data_checks.check_team),
-    Named(about="sessions", check=data_checks.check_sessions),
-    Named(about="index", check=data_checks.check_index),
-    Named(about="locks", check=data_checks.check_locks),
-    Named(about="undo", check=data_checks.check_undo),
+    NamedCheck(about="git", check=checks.check_git),
+    NamedCheck(about="ripgrep", check=checks.check_ripgrep),
+    NamedCheck(about="checks", check=checks.check_edit_checks),
+    NamedCheck(about="sandbox", check=checks.check_sandbox),
+    NamedCheck(about="confinement", check=checks.check_confinement),
+    NamedCheck(about="encodings", check=data_checks.check_encodings),
+    NamedCheck(about="home", check=checks.check_home),
+    NamedCheck(about="project", check=checks.check_project),
+    NamedCheck(about="keys", check=checks.check_secrets),
+    NamedCheck(about="disk", check=checks.check_disk),
+    NamedCheck(about="space", check=checks.check_space),
+    NamedCheck(about="memory", check=data_checks.check_memory),
+    NamedCheck(about="team memory", check=data_checks.check_team),
+    NamedCheck(about="sessions", check=data_checks.check_sessions),
+    NamedCheck(about="index", check=data_checks.check_index),
+    NamedCheck(about="locks", check=data_checks.check_locks),
+    NamedCheck(about="undo", check=data_checks.check_undo),
 )
 
 
-def run(options: Options, env: Mapping[str, str], *, fetch: bool, live: bool = False, json: bool = False) -> int:
+def run_doctor(options: Options, env: Mapping[str, str], *, fetch: bool, live: bool = False, json: bool = False) -> int:
     """Print the findings; return 1 if something must be fixed. fetch, live: see `collect_findings`.
 
     Raises UsageError for flags.
@@ -311,19 +323,21 @@ def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, l
             (*FIRST, *CONFIGURED, *REST),
         )
     except TimeoutError as error:
-        yield fix("configuration", str(error), f"{check_limits.HANGS}; nothing else can be looked at before it is read")
+        yield make_problem(
+            "configuration", str(error), f"{check_limits.HANGS}; nothing else can be looked at before it is read"
+        )
         return
     except ConfigError as error:
         sentence, _, todo = str(error).partition("; ")
-        wrong.append(fix("configuration", sentence, todo or "correct it there"))
+        wrong.append(make_problem("configuration", sentence, todo or "correct it there"))
         loaded, checks = _as_it_comes(options, env), (*FIRST, *REST)
     if fetch and loaded.config.incognito:
         raise UsageError("an incognito clio writes nothing; leave out --incognito to fetch encodings")
-    ground = Ground(options=options, env=env, loaded=loaded, home=loaded.home, person=user_home(env))
+    ground = DoctorContext(options=options, env=env, loaded=loaded, home=loaded.home, person=user_home(env))
     if fetch:
         checks = tuple(check for check in checks if check.about != "encodings")
     yield from wrong
-    yield from run_all(checks, ground, check_limits.LIMIT_S)
+    yield from run_checks(checks, ground, check_limits.LIMIT_S)
     if fetch:
         yield from data_checks.fetch_encodings(ground)
     if live:

@@ -41,11 +41,11 @@ from clio.commands.registry import run_command
 from clio.commands.undo_commands import session_turns
 from clio.config.trust import TrustStore
 from clio.context.workspace_state import files_may_have_changed
-from clio.entrypoints.background_work import until_key, work_of
-from clio.entrypoints.export_file import export
-from clio.entrypoints.repl.parts import Behind, Parts
-from clio.entrypoints.repl.start import recap
-from clio.entrypoints.repl.theme import Colours
+from clio.entrypoints.background_work import make_long_work, run_until_key
+from clio.entrypoints.export_file import export_to_file
+from clio.entrypoints.repl.parts import BackgroundLoader, ReplParts
+from clio.entrypoints.repl.start import summarize_session
+from clio.entrypoints.repl.theme import ThemeController
 from clio.entrypoints.repl.turn import review_plan, review_proposed
 from clio.errors import ClioError, ProviderError, UserError
 from clio.git import commits
@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 
 _ANSWER_TOKENS = 800
 
-Wait = Callable[[str, Awaitable[Any]], Awaitable[Any]]
+AwaitWithLabel = Callable[[str, Awaitable[Any]], Awaitable[Any]]
 """Awaits work and shows a label meanwhile; returns None if the user stops it."""
 
 
@@ -103,10 +103,10 @@ class CommitDialog(Protocol):
     def print_output(self, text: str) -> None: ...
 
 
-class Committing:
+class CommitRun:
     """One run of /commit. wait: awaits work that the user can stop."""
 
-    def __init__(self, app: App, reviewer: CommitDialog, wait: Wait) -> None:
+    def __init__(self, app: App, reviewer: CommitDialog, wait: AwaitWithLabel) -> None:
         self._app = app
         self._reviewer = reviewer
         self._wait = wait
@@ -337,22 +337,22 @@ _QUIET_S = 0.5
 """Shorter work is not announced."""
 
 
-async def carry_out(parts: Parts, step: GitTask) -> str:
+async def run_git_task(parts: ReplParts, step: GitTask) -> str:
     """Carry out /commit or /pr; return the text typed meanwhile. Raises ClioError, OSError."""
     wait = _Wait(parts.screen.note)
     if step.kind == "commit":
-        await Committing(parts.app, CommitReviewer(parts.desk), wait.on).run(step.instructions)
+        await CommitRun(parts.app, CommitReviewer(parts.desk), wait.on).run(step.instructions)
     else:
         result = await wait.on("writing the text", describe_branch(parts.app, step.instructions, step.file))
         if result is None:
             parts.screen.note("stopped")
         else:
             parts.screen.show_result(result)
-            copy(result)
+            copy_result(result)
     return wait.typed
 
 
-def copy(result: CommandResult) -> None:
+def copy_result(result: CommandResult) -> None:
     """Copy the text that a result offers to the terminal's clipboard by OSC 52; does nothing without a terminal."""
     if result.copy and sys.stdout.isatty():
         sys.stdout.write(format_clipboard_copy(result.copy))
@@ -387,11 +387,11 @@ class _Wait:
         return None
 
 
-RunTurn = Callable[[Parts, str, ExpandCommand | None], Awaitable[None]]
+RunTurn = Callable[[ReplParts, str, ExpandCommand | None], Awaitable[None]]
 """Runs turns until no plan waits for review; none for an empty text. Other arguments: see `App.run_turn`."""
 
 
-class Commands:
+class CommandRunner:
     """Runs slash commands and carries out their follow-ups.
 
     line: the prompt line, on which the user is asked. prefill: puts a text on the next line.
@@ -401,8 +401,8 @@ class Commands:
         self,
         terminal: Terminal,
         line: "PromptLine | PlainLine",
-        colours: Colours,
-        behind: Behind,
+        colours: ThemeController,
+        behind: BackgroundLoader,
         *,
         run_turn: RunTurn,
         prefill: Callable[[str], None],
@@ -415,7 +415,7 @@ class Commands:
         self._prefill = prefill
         self._unsaved: str | None = None  # the last warning printed here; turns print their own
 
-    async def run(self, parts: Parts, line: str) -> bool:
+    async def run(self, parts: ReplParts, line: str) -> bool:
         """Run the command of a line that begins with a slash; False to leave the REPL."""
         result = run_command(parts.app, line)
         self._show(parts, result)
@@ -431,17 +431,17 @@ class Commands:
         finally:
             files_may_have_changed()
 
-    async def go_on(self, parts: Parts) -> None:
+    async def show_opened_session(self, parts: ReplParts) -> None:
         """Show how the opened session ended, and review a plan that waits for an answer."""
-        parts.screen.note("\n".join(recap(parts.app.session)))
+        parts.screen.note("\n".join(summarize_session(parts.app.session)))
         await self._run_turn(parts, await review_proposed(parts, busy=False), None)
 
-    def _show(self, parts: Parts, result: CommandResult) -> None:
+    def _show(self, parts: ReplParts, result: CommandResult) -> None:
         """Print a result, unless its table is about to be drawn as a list to choose from."""
         if not (isinstance(result.follow_up, Choose) and parts.desk.questions.live):
             parts.screen.show_result(result)
 
-    async def _choose(self, parts: Parts, step: Choose) -> bool:
+    async def _choose(self, parts: ReplParts, step: Choose) -> bool:
         questions = parts.desk.questions
         if not questions.live:
             return True
@@ -449,7 +449,7 @@ class Commands:
             chosen = await questions.choose_row(step.title, step.table, step.values, step.start)
         return chosen is None or await self.run(parts, f"{step.then} {chosen}")
 
-    async def _follow(self, parts: Parts, step: FollowUp) -> bool:
+    async def _follow(self, parts: ReplParts, step: FollowUp) -> bool:
         """Carry out the follow-up of a command; False to leave the REPL."""
         app, screen, live, aloud = parts.app, parts.screen, self._terminal.live, self._terminal.for_screen_reader
         match step:
@@ -460,7 +460,7 @@ class Commands:
                 sys.stdout.flush()
             case SwitchSession(session_id=session_id):
                 app.open_session(session_id)
-                await self.go_on(parts)
+                await self.show_opened_session(parts)
             case NewSession(name=name):
                 app.new_session(name)
                 screen.note(f"new session{f' {name!r}' if name else ''}; earlier ones: /session list")
@@ -488,15 +488,15 @@ class Commands:
                     screen.show_result(result)
                     return result.follow_up is None or await self._follow(parts, result.follow_up)
             case ExportSession():
-                screen.show_result(await asyncio.to_thread(export, app, step))
+                screen.show_result(await asyncio.to_thread(export_to_file, app, step))
             case SetTheme(name=name):
                 self._colours.choose_theme(parts, name)
             case ConsolidateNow() | LongWork():
-                result, typed = await until_key(work_of(app, step), draws=live, aloud=aloud)
+                result, typed = await run_until_key(make_long_work(app, step), draws=live, aloud=aloud)
                 self._prefill(typed)
                 screen.show_result(result)
             case GitTask():
-                self._prefill(await carry_out(parts, step))
+                self._prefill(await run_git_task(parts, step))
             case WaitFor(label=saying, work=work):
                 screen.note(f"{saying} …")
                 result = await work()

@@ -56,7 +56,7 @@ _OPENED_AHEAD = (
 _TYPING_S = 1.0  # a user who typed this recently may hit a question's key by accident
 
 
-class Parts(Struct, frozen=True):
+class ReplParts(Struct, frozen=True):
     """What runs behind the prompt line. suspended: gives the terminal to another program. desk: asks questions."""
 
     app: "App"
@@ -66,7 +66,7 @@ class Parts(Struct, frozen=True):
     desk: "PromptIO"
 
 
-def make_line(
+def make_prompt_line(
     loaded: LoadedConfig,
     terminal: Terminal,
     history: "LineHistory | None",
@@ -141,7 +141,7 @@ def make_parts(
     wrap: Callable[[Emit], Emit],
     shelf: "Shelf",
     facts: "SessionStatus",
-) -> Parts:
+) -> ReplParts:
     """Make everything behind the prompt line; may run in a thread. About 0.2 s of imports the first time.
 
     Args:
@@ -179,7 +179,7 @@ def make_parts(
         env=os.environ,
         shelf=shelf,
     )
-    return Parts(app, screen, suspended, PlanReviewer(desk), desk)
+    return ReplParts(app, screen, suspended, PlanReviewer(desk), desk)
 
 
 def make_screen(config: Config, terminal: Terminal, facts: "SessionStatus") -> "Screen | PipeScreen | ReaderScreen":
@@ -211,7 +211,7 @@ def make_desk(
     return PromptIO(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
 
 
-def this_terminal(config: Config) -> Terminal:
+def detect_this_terminal(config: Config) -> Terminal:
     """Describe what standard output can show, from its terminal and the settings."""
     is_tty = sys.stdout.isatty()
     if is_tty and sys.platform == "win32":
@@ -247,7 +247,7 @@ def warm_up(app: "App", facts: "SessionStatus", line: "PromptLine | PlainLine") 
             app.sandbox.level()
         line.redraw()
     line.warm_up()
-    garbage.settle()
+    garbage.freeze_startup_objects()
     begun = time.monotonic()
 
     def tell(done: int, total: int) -> None:
@@ -272,7 +272,7 @@ def terminal_size() -> tuple[int, int]:
     return size.columns or 80, size.lines or 24
 
 
-class Behind:
+class BackgroundLoader:
     """Makes the components behind the prompt line in a thread, while the user types.
 
     They are made again when the user trusts the project, because its settings count from then on.
@@ -290,45 +290,45 @@ class Behind:
         self,
         options: Options,
         loaded: LoadedConfig,
-        make: Callable[[LoadedConfig], Parts],
+        make: Callable[[LoadedConfig], ReplParts],
         *,
-        welcome: Callable[[Parts], Awaitable[None]],
+        welcome: Callable[[ReplParts], Awaitable[None]],
         failed: Callable[[BaseException], None],
     ) -> None:
-        self.parts: Parts | None = None
+        self.parts: ReplParts | None = None
         self._options = options
         self._loaded = loaded
         self._make = make
         self._welcome = welcome
         self._failed = failed
-        self._loading: asyncio.Task[Parts] | None = None
+        self._loading: asyncio.Task[ReplParts] | None = None
 
     def app(self) -> "App | None":
         """The app; None until it is loaded."""
         return self.parts.app if self.parts else None
 
-    def begin(self) -> asyncio.Task[Parts]:
+    def begin(self) -> asyncio.Task[ReplParts]:
         """Start loading, unless it has begun; return the task."""
         if self._loading is None:
             self._loading = asyncio.create_task(self._load())
             self._loading.add_done_callback(self._ended)
         return self._loading
 
-    async def ready(self) -> Parts:
+    async def wait_until_loaded(self) -> ReplParts:
         """Wait until the components are loaded. Raises what making them raised."""
         loaded = await self.begin()
         return self.parts or loaded
 
-    async def _load(self) -> Parts:
+    async def _load(self) -> ReplParts:
         self.parts = parts = await asyncio.to_thread(self._make, self._loaded)
         await self._welcome(parts)
         return parts
 
-    def _ended(self, loading: asyncio.Task[Parts]) -> None:
+    def _ended(self, loading: asyncio.Task[ReplParts]) -> None:
         if not loading.cancelled() and (error := loading.exception()) is not None:
             self._failed(error)
 
-    async def trust(self, old: Parts) -> None:
+    async def trust(self, old: ReplParts) -> None:
         """Store the trust, and continue the session with the configuration that follows from it."""
         trust_project(self._loaded)
         self._loaded = load_config(self._options, os.environ)
@@ -341,13 +341,13 @@ class Behind:
         new.screen.note("trusted; the project's settings count from now on")
 
 
-def on_interrupt(act: Callable[[], None]) -> None:
+def handle_interrupts(act: Callable[[], None]) -> None:
     """Call `act` when Ctrl-C arrives as a signal."""
     with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its event loop
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, act)
 
 
-def on_end(act: Callable[[int], None]) -> None:
+def handle_end_signals(act: Callable[[int], None]) -> None:
     """Call `act` with the signal's number when a signal ends the program."""
     loop = asyncio.get_running_loop()
     with contextlib.suppress(NotImplementedError, AttributeError):  # Windows has no SIGHUP either
@@ -355,7 +355,7 @@ def on_end(act: Callable[[int], None]) -> None:
             loop.add_signal_handler(number, act, number)
 
 
-def farewell(app: "App", screen: "Screen | PipeScreen | ReaderScreen") -> None:
+def print_farewell(app: "App", screen: "Screen | PipeScreen | ReaderScreen") -> None:
     """Print how to resume the session, or why it is not saved."""
     session = app.session
     if not session.is_persistent or not session.messages:

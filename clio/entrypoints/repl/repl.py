@@ -16,21 +16,21 @@ from clio.config.paths import user_home
 from clio.context.message_parts import Shelf
 from clio.context.workspace_state import working_tree
 from clio.entrypoints import first_paint
-from clio.entrypoints.background_work import consolidate_at_exit, make_idle
+from clio.entrypoints.background_work import consolidate_at_exit, make_idle_consolidation
 from clio.entrypoints.repl.parts import (
-    Behind,
-    Parts,
-    farewell,
-    make_line,
+    BackgroundLoader,
+    ReplParts,
+    detect_this_terminal,
+    handle_end_signals,
+    handle_interrupts,
     make_parts,
-    on_end,
-    on_interrupt,
-    this_terminal,
+    make_prompt_line,
+    print_farewell,
     warm_up,
 )
-from clio.entrypoints.repl.start import Resuming, ask_at_start, settle_trust, welcome
-from clio.entrypoints.repl.theme import Colours
-from clio.entrypoints.repl.turn import Turns, cycling, look, review_proposed
+from clio.entrypoints.repl.start import SessionResume, ask_yes_no_at_start, render_welcome, settle_trust
+from clio.entrypoints.repl.theme import ThemeController
+from clio.entrypoints.repl.turn import Turns, make_mode_cycler, review_proposed, run_read_only_command
 from clio.errors import ClioError
 from clio.messages import AssistantMessage
 from clio.ui.footer import SessionStatus
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from clio.app import App
     from clio.commands.command import ExpandCommand
     from clio.commands.style_commands import QuickRating
-    from clio.entrypoints.repl.commands import Commands
+    from clio.entrypoints.repl.commands import CommandRunner
     from clio.entrypoints.repl.user_programs import LastPager, TypedCommands
     from clio.memory.consolidation.learner import Suggestion
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _LOOK_S = 0.1
 
 
-class LineSigns:
+class LineHints:
     """Reads lines that begin with `+`, `-` or `#`: ratings of the last answer, and text to remember.
 
     app: returns None until the app is loaded.
@@ -97,10 +97,10 @@ class LineSigns:
         return parse_quick_rating(text) if messages and isinstance(messages[-1], AssistantMessage) else None
 
 
-def run(options: Options, loaded: LoadedConfig) -> int:
+def run_repl(options: Options, loaded: LoadedConfig) -> int:
     """Run the REPL until the user leaves; return the exit code. Raises UserError if it cannot start."""
     try:
-        repl = Repl(options, settle_trust(options, loaded, os.environ, ask_at_start))
+        repl = Repl(options, settle_trust(options, loaded, os.environ, ask_yes_no_at_start))
         session_id = repl.resuming.choose(options)
         first_paint.silence_terminal()
     except EOFError:
@@ -121,20 +121,20 @@ class Repl:
     def __init__(self, options: Options, loaded: LoadedConfig) -> None:
         self.ended_by = 0
         self._loaded = loaded
-        self._terminal = this_terminal(loaded.config)
-        self._colours = Colours(loaded, self._terminal)
+        self._terminal = detect_this_terminal(loaded.config)
+        self._colours = ThemeController(loaded, self._terminal)
         self._history = None if loaded.config.incognito else LineHistory(loaded.home / "history", loaded.project)
         self._history_problem: str | None = None
         self._first_start = self._history is not None and not self._history.path.exists()
-        self.resuming = Resuming(loaded, self._terminal)
+        self.resuming = SessionResume(loaded, self._terminal)
         self._shelf = Shelf()
-        self._behind = behind = Behind(
+        self._behind = behind = BackgroundLoader(
             options, loaded, self._make_parts, welcome=self._welcome, failed=lambda error: self._line.stop(error)
         )
-        self._signs = LineSigns(behind.app)
+        self._signs = LineHints(behind.app)
         self._facts = SessionStatus(loaded.config, loaded.project, behind.app)
-        self._turns = Turns(live=self._terminal.can_read_keys, look=look)
-        self._line = make_line(
+        self._turns = Turns(live=self._terminal.can_read_keys, look=run_read_only_command)
+        self._line = make_prompt_line(
             loaded,
             self._terminal,
             self._history,
@@ -149,18 +149,18 @@ class Repl:
         self._prefill = ""
         self._line.bind("c-o", self._open_last)
         self._turns.before_end = self._wait_for_pager
-        next_mode = cycling(lambda: behind.parts, self._turns, self._line.changed)
+        next_mode = make_mode_cycler(lambda: behind.parts, self._turns, self._line.changed)
         self._line.bind("s-tab", next_mode, in_menu=False)
         self._turns.hotkeys |= {"c-o": self._open_last, "c-t": self._toggle_reasoning, "s-tab": next_mode}
-        self._idle = make_idle(loaded.config, behind.app, self._tell, live=self._terminal.can_read_keys)
+        self._idle = make_idle_consolidation(loaded.config, behind.app, self._tell, live=self._terminal.can_read_keys)
 
     # Needed once a line is entered, not while typing it, so it is imported late.
 
     @cached_property
-    def _commands(self) -> "Commands":
-        from clio.entrypoints.repl.commands import Commands
+    def _commands(self) -> "CommandRunner":
+        from clio.entrypoints.repl.commands import CommandRunner
 
-        return Commands(
+        return CommandRunner(
             self._terminal, self._line, self._colours, self._behind, run_turn=self._run_turn, prefill=self._put_on_line
         )
 
@@ -185,14 +185,14 @@ class Repl:
     async def main(self, session_id: str | None) -> int:
         """Read and carry out lines until the user leaves."""
         self._end_on_signals()
-        self._line.watch_keys(self._idle.key)
+        self._line.watch_keys(self._idle.note_key)
         self._line.watch_keys(working_tree(self._loaded.project).look_ahead)
         try:
             if not self.resuming.show(session_id):
-                parts = await self._behind.ready()
+                parts = await self._behind.wait_until_loaded()
                 if session_id is not None:
                     self._catch_interrupts()
-                    await self._commands.go_on(parts)
+                    await self._commands.show_opened_session(parts)
             await self._ask_about_deferred_suggestions()
             while await self._step():
                 if self._terminal.live:
@@ -213,7 +213,7 @@ class Repl:
         else:
             typed, self._prefill = ahead.take_line() or self._prefill, ""
             try:
-                with self._idle.waiting():
+                with self._idle.watch_idle_time():
                     text = await self._line.read(
                         default=typed, on_start=first_paint.release_line, on_ready=self._on_prompt_ready
                     )
@@ -221,7 +221,7 @@ class Repl:
                 return False
             if not text:
                 return True
-        parts = await self._behind.ready()
+        parts = await self._behind.wait_until_loaded()
         if entered and entered.words:
             await self._run_turn(parts, text)
             return True
@@ -233,7 +233,7 @@ class Repl:
         await self._run_turn(parts, text)
         return True
 
-    async def _run_turn(self, parts: Parts, text: str, make: "ExpandCommand | None" = None) -> None:
+    async def _run_turn(self, parts: ReplParts, text: str, make: "ExpandCommand | None" = None) -> None:
         while text:
             await self._turns.run(parts, text, make)
             make = None
@@ -244,7 +244,7 @@ class Repl:
             parts.screen.note(f"warning: {problem}")
         self._history_problem = problem
 
-    async def _ask_about_suggestions(self, parts: Parts) -> None:
+    async def _ask_about_suggestions(self, parts: ReplParts) -> None:
         """Ask about statements that may apply to this turn only: they are stored only if the user confirms them."""
         if not self._terminal.can_read_keys or self._turns.ahead.busy:
             parts.app.learner.defer_suggestions()
@@ -259,7 +259,7 @@ class Repl:
     async def _ask_about_deferred_suggestions(self) -> None:
         """Before the first line, ask about statements from runs that could not ask."""
         if self._terminal.can_read_keys and (self._loaded.home / "memories.pending.json").exists():
-            parts = await self._behind.ready()
+            parts = await self._behind.wait_until_loaded()
             await self._ask_each(parts.app.learner.pop_deferred_suggestions())
 
     def _on_prompt_ready(self) -> None:
@@ -270,13 +270,13 @@ class Repl:
     def _put_on_line(self, text: str) -> None:
         self._prefill = text
 
-    async def _welcome(self, parts: Parts) -> None:
+    async def _welcome(self, parts: ReplParts) -> None:
         """The app is loaded: give it the resumed session, print the start notices, and start background work."""
         app = parts.app
         self.resuming.hand_over(app)
         if self._history is not None:
             self._history.use_redaction(lambda text: (self._behind.app() or app).redactor.redact(text).text)
-        lines = welcome(
+        lines = render_welcome(
             self._loaded,
             model=app.provider.model,
             server=app.provider.name,
@@ -289,13 +289,13 @@ class Repl:
         asyncio.get_running_loop().run_in_executor(None, warm_up, app, self._facts, self._line)
         self._news = asyncio.create_task(self._report_preference_shifts(parts))
 
-    async def _report_preference_shifts(self, parts: Parts) -> None:
+    async def _report_preference_shifts(self, parts: ReplParts) -> None:
         """Print once how preferences have shifted, unless a turn already runs."""
         with contextlib.suppress(ClioError, OSError):  # the preference commands report what is wrong with the file
             if (lines := await asyncio.to_thread(parts.app.memory.take_shifts)) and not self._turns.running:
                 await self._tell("\n".join(lines))
 
-    def _make_parts(self, loaded: LoadedConfig) -> Parts:
+    def _make_parts(self, loaded: LoadedConfig) -> ReplParts:
         return make_parts(
             loaded,
             self._terminal,
@@ -328,7 +328,7 @@ class Repl:
             else:
                 self._line.interrupt()
 
-        on_interrupt(interrupt)
+        handle_interrupts(interrupt)
 
     def _end_on_signals(self) -> None:
         main = asyncio.current_task()
@@ -338,7 +338,7 @@ class Repl:
             if main is not None:
                 main.cancel()
 
-        on_end(end)
+        handle_end_signals(end)
 
     async def _leave(self) -> None:
         """Close everything, the session first, and print how to resume it."""
@@ -352,4 +352,4 @@ class Repl:
         if self._terminal.can_read_keys and not self.ended_by and (line := await consolidate_at_exit(app)):
             screen.note(line)
         if not self.ended_by:
-            farewell(app, screen)
+            print_farewell(app, screen)

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 CONNECT = "export OPENAI_API_KEY=… or start Ollama"
 
 
-def first_lines(
+def describe_start(
     loaded: LoadedConfig, env: Mapping[str, str], *, model: str, server: str, user_home: Path
 ) -> tuple[str, str, str]:
     """Return the three lines of the first start. model, server: names of the model and its server."""
     return (
-        who_answers(loaded, env, model=model, server=server),
-        where(loaded.project, user_home),
+        describe_model(loaded, env, model=model, server=server),
+        describe_project(loaded.project, user_home),
         f"clio {__version__} · /help shows what can be typed here",
     )
 
@@ -57,7 +57,7 @@ def note_greeting(home: Path) -> None:
         (home / "history").touch(mode=0o600)
 
 
-def who_answers(loaded: LoadedConfig, env: Mapping[str, str], *, model: str, server: str) -> str:
+def describe_model(loaded: LoadedConfig, env: Mapping[str, str], *, model: str, server: str) -> str:
     """Return the model, its server and the source of the key; without a model, how to connect one."""
     if server == OFFLINE:
         asked = (loaded.config.provider or "").lower() == OFFLINE
@@ -66,7 +66,7 @@ def who_answers(loaded: LoadedConfig, env: Mapping[str, str], *, model: str, ser
     return f"{model} at {server} · {f'key from {key}' if key else 'no key needed'}"
 
 
-def where(project: Path, user_home: Path) -> str:
+def describe_project(project: Path, user_home: Path) -> str:
     """Return the directory, its branch and its instructions; for what is missing, the command that creates it."""
     folder = str(project) if project == user_home else display_path(project, project=None, user_home=user_home)
     return " · ".join([folder, _git(project), *_own_folder(project), _instructions(project)])
@@ -130,7 +130,7 @@ def settle_trust(options: Options, loaded: LoadedConfig, env: Mapping[str, str],
     return load_config(options, env)
 
 
-def ask_at_start(question: str) -> str:
+def ask_yes_no_at_start(question: str) -> str:
     """Ask before the line editor runs. Text typed before the question does not answer it but goes to the prompt."""
     from clio.ui.keyboard import save_early_lines
 
@@ -183,10 +183,10 @@ def _shown(table: "Table", terminal: Terminal) -> Iterator[str]:
     yield from [heading, *lines] if heading else lines
 
 
-def welcome(loaded: LoadedConfig, *, model: str, server: str, first: bool, user_home: Path) -> Iterator[str]:
+def render_welcome(loaded: LoadedConfig, *, model: str, server: str, first: bool, user_home: Path) -> Iterator[str]:
     """Yield the lines before the first prompt: three at the very first start, later only what is unusual."""
     if first:
-        yield from first_lines(loaded, os.environ, model=model, server=server, user_home=user_home)
+        yield from describe_start(loaded, os.environ, model=model, server=server, user_home=user_home)
         note_greeting(loaded.home)
     if loaded.config.screen_reader:
         yield "screen reader mode. Enter on an empty line says how things are, /help keys says what keys do"
@@ -198,7 +198,7 @@ def welcome(loaded: LoadedConfig, *, model: str, server: str, first: bool, user_
         yield from list_start_notes(loaded)
 
 
-def recap(session: "Session") -> Iterator[str]:
+def summarize_session(session: "Session") -> Iterator[str]:
     """Summarize a resumed session: its name, its length, open todos, and its last messages."""
 
     parts = [f"session {_called(session)}", format_count(len(session.messages), "message")]
@@ -206,7 +206,7 @@ def recap(session: "Session") -> Iterator[str]:
     if open_todos:
         parts.append(f"{format_count(open_todos, 'open todo')}")
     yield " · ".join(parts)
-    yield from tail(session.messages)
+    yield from render_last_messages(session.messages)
 
 
 def _called(session: "Session") -> str:
@@ -219,9 +219,9 @@ def _called(session: "Session") -> str:
     return f"“{truncate(words, _CALLED_CHARS)}”" if words else session.id[:_ID_CHARS]
 
 
-def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[str]:
+def render_last_messages(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[str]:
     """Yield the last messages as lines of plain text, each message truncated to a few lines."""
-    from clio.export.document import named_call
+    from clio.export.document import format_named_call
 
     near = messages[-2 * count :]  # the call of the first result may be before the last `count` messages
     asked = {call.id: call for message in near if isinstance(message, AssistantMessage) for call in message.tool_calls}
@@ -233,7 +233,7 @@ def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[st
                 yield from _cut(message.content, "  ")
             case ToolMessage():
                 call = asked.get(message.tool_call_id)
-                title = named_call(call) if call else message.name
+                title = format_named_call(call) if call else message.name
                 yield f"● {title} … {message.summary or ('done' if message.ok else 'failed')}"
             case _:
                 pass  # calls are shown with their results; clio's own messages are not shown
@@ -247,7 +247,7 @@ def _cut(text: str, mark: str) -> Iterator[str]:
         yield f"  … {len(lines) - _TAIL_LINES} more lines"
 
 
-class Resuming:
+class SessionResume:
     """Opens the session to resume, and shows it before the app is imported, until the app takes it over."""
 
     def __init__(self, loaded: LoadedConfig, terminal: Terminal) -> None:
@@ -265,7 +265,7 @@ class Resuming:
         from clio.sessions.store import open_session_store
 
         first_paint.erase_prompt()
-        return choose_session(options, open_session_store(self._loaded), ask_at_start, self._terminal)
+        return choose_session(options, open_session_store(self._loaded), ask_yes_no_at_start, self._terminal)
 
     def show(self, session_id: str | None) -> bool:
         """Open the session and print how it ended; return whether the prompt may appear before the app is loaded.
@@ -284,13 +284,13 @@ class Resuming:
         self._session = session
         if not self._terminal.live or session.warnings or session.plan_mode:
             return False
-        _note("\n".join(recap(session)), self._terminal)
+        _note("\n".join(summarize_session(session)), self._terminal)
         return True
 
     def hand_over(self, app: "App") -> None:
         """Give the opened session, if any, to the app."""
         if self._session is not None:
-            app.go_on(self._session)
+            app.continue_session(self._session)
             self._session = None
 
     def close(self) -> None:

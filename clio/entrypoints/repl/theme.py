@@ -17,7 +17,7 @@ from clio.config.command_line import did_you_mean
 from clio.config.loaded import LoadedConfig
 from clio.config.paths import THEMES, THEMES_FOLDER, home_config, is_theme_name, theme_names
 from clio.config.yaml_file import Entry, Scalar, describe_node, parse_yaml, read_config_bytes
-from clio.entrypoints.repl.parts import Parts
+from clio.entrypoints.repl.parts import ReplParts
 from clio.errors import ConfigError
 from clio.ui.palettes import MEANINGS, Background, Palette, TextStyle, get_builtin_palette, parse_text_style
 from clio.ui.theme import Terminal
@@ -35,13 +35,13 @@ _DARK_NUMBERS = frozenset((*range(7), 8))  # of the 16 ANSI colours
 _SILENT_TERMS = ("dumb", "unknown", "linux", "vt", "ansi", "cons", "eterm", "sun")
 
 
-def paper_of(colour: str) -> Background | None:
+def classify_background(colour: str) -> Background | None:
     """Whether a colour such as `rgb:1e1e/1e1e/1e1e` is dark or light; None if the text is not a colour."""
-    rgb = read_colour(colour)
-    return None if rgb is None else "light" if luminance(rgb) > _HALF else "dark"
+    rgb = parse_terminal_colour(colour)
+    return None if rgb is None else "light" if compute_luminance(rgb) > _HALF else "dark"
 
 
-def read_colour(text: str) -> tuple[float, float, float] | None:
+def parse_terminal_colour(text: str) -> tuple[float, float, float] | None:
     """Parse red, green and blue, 0.0 to 1.0, from `rgb:RRRR/GGGG/BBBB` with one to four digits each, or `#rrggbb`."""
     if match := _PARTS.fullmatch(text.strip()):
         parts = (match[1], match[2], match[3])
@@ -54,13 +54,13 @@ def read_colour(text: str) -> tuple[float, float, float] | None:
     return red, green, blue
 
 
-def luminance(rgb: tuple[float, float, float]) -> float:
+def compute_luminance(rgb: tuple[float, float, float]) -> float:
     """Return the relative luminance, 0.0 to 1.0. Source: WCAG 2.1, "relative luminance"."""
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in rgb)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def paper_in_environment(env: Mapping[str, str]) -> Background | None:
+def detect_background_from_environment(env: Mapping[str, str]) -> Background | None:
     """Return the background that COLORFGBG, such as "15;0", reports; None if it is unset or unusable."""
     last = env.get("COLORFGBG", "").rpartition(";")[2]
     if not last.isascii() or not last.isdigit() or int(last) > 15:
@@ -68,13 +68,13 @@ def paper_in_environment(env: Mapping[str, str]) -> Background | None:
     return "dark" if int(last) in _DARK_NUMBERS else "light"
 
 
-def may_be_asked(env: Mapping[str, str]) -> bool:
+def can_ask_background(env: Mapping[str, str]) -> bool:
     """Whether a terminal of this type recognizes the query as a control sequence, whether or not it answers it."""
     term = env.get("TERM", "")
     return bool(term) and not term.startswith(_SILENT_TERMS) and not env.get("INSIDE_EMACS")
 
 
-QUESTION = "\x1b]11;?\x1b\\\x1b[c"
+BACKGROUND_QUERY = "\x1b]11;?\x1b\\\x1b[c"
 _COLOUR = re.compile(r"\x1b\]11;([^\x07\x1b\x9c]{0,64})(?:\x07|\x1b\\|\x9c)")
 _FENCE = re.compile(r"\x1b\[\?[0-9;]{0,64}c")
 _OPEN_COLOUR = r"\](?:1(?:1(?:;[^\x07\x1b\x9c]{0,64}\x1b?)?)?)?"
@@ -85,7 +85,7 @@ _A_KEY = 2
 """The longest held text that may be the beginning of a key: Esc, or Alt and a bracket."""
 
 
-class Replies:
+class TerminalReplies:
     """Separates the terminal's replies from typed keys: all input goes through `feed`.
 
     If nothing follows for a moment, `flush` returns what was held back, because it may have been a key.
@@ -149,7 +149,7 @@ class BackgroundQuestion:
 
     def __init__(self, heard: Callable[[Background], None]) -> None:
         self._heard = heard
-        self._replies = Replies()
+        self._replies = TerminalReplies()
         self._is_reported = False
         self._asked = False
 
@@ -173,7 +173,7 @@ class BackgroundQuestion:
             flush()
 
         parser.feed, parser.flush = fed, flushed
-        stream.write(QUESTION)
+        stream.write(BACKGROUND_QUERY)
         stream.flush()
         self._asked = True
 
@@ -197,7 +197,7 @@ class BackgroundQuestion:
         typed = self._replies.feed(data)
         if self._replies.colour and not self._is_reported:
             self._is_reported = True
-            if paper := paper_of(self._replies.colour):
+            if paper := classify_background(self._replies.colour):
                 self._heard(paper)
         return typed
 
@@ -268,7 +268,7 @@ def _shortened(names: tuple[str, ...]) -> Iterator[str]:
 AUTO = "auto"
 
 
-class Themes:
+class ThemeSelector:
     """Puts the palette of a theme into `terminal.looks`, where all drawing code looks it up.
 
     Attributes:
@@ -281,7 +281,7 @@ class Themes:
         self._terminal = terminal
         self._home = home
         self._env = env
-        self._paper = paper_in_environment(env)
+        self._paper = detect_background_from_environment(env)
         self._own: UserTheme | None = None
         self.name = AUTO
         self.problem = ""
@@ -308,7 +308,7 @@ class Themes:
     def asks(self) -> bool:
         """Whether to query the terminal's background: the theme depends on it, and the terminal can be queried."""
         follows = (self._own.extends if self._own else self.name) in (AUTO, "high-contrast")
-        return follows and self._terminal.live and self._terminal.colour and may_be_asked(self._env)
+        return follows and self._terminal.live and self._terminal.colour and can_ask_background(self._env)
 
     def heard(self, paper: Background) -> None:
         """Use the reported background."""
@@ -372,13 +372,13 @@ def _pieces(palette: Palette, *, on_paper: bool) -> Iterator[tuple[str, str]]:
         yield words, look
 
 
-class Colours:
+class ThemeController:
     """The theme in use: queries the terminal for its background and carries out `/theme`."""
 
     def __init__(self, loaded: LoadedConfig, terminal: Terminal) -> None:
         self._loaded = loaded
         self._terminal = terminal
-        self._themes = Themes(terminal, loaded.home, os.environ, loaded.config.theme)
+        self._themes = ThemeSelector(terminal, loaded.home, os.environ, loaded.config.theme)
         self._line: PromptLine | PlainLine | None = None
         self._question: BackgroundQuestion | None = None
 
@@ -403,7 +403,7 @@ class Colours:
         if self._question is not None:
             self._question.leave()
 
-    def choose_theme(self, parts: Parts, name: str) -> None:
+    def choose_theme(self, parts: ReplParts, name: str) -> None:
         """Carry out `/theme`: list all themes, or switch to one and save the choice. Raises ConfigError."""
         if not name:
             self._show(parts)
@@ -440,7 +440,7 @@ class Colours:
         origin = self._loaded.origins.get("color", "default")
         return f"color is off ({origin})" if origin != "default" else "the terminal shows no colours"
 
-    def _show(self, parts: Parts) -> None:
+    def _show(self, parts: ReplParts) -> None:
         from rich.text import Text
 
         from clio.ui.safe_text import clean_line

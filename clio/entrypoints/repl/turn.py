@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from clio.agent.user_interface import Emit, Event, Mailbox, Steered, StepFinished, StopOnce, TurnFinished
 from clio.commands.command import is_command
-from clio.entrypoints.repl.parts import Parts, terminal_size
+from clio.entrypoints.repl.parts import ReplParts, terminal_size
 from clio.errors import ClioError, UserError
 from clio.ui.keyboard import TypedLine, TypingState, WaitingText
 from clio.ui.line_rules import PastedTexts
@@ -29,7 +29,7 @@ _STEERS = "Enter again: at the next step · ↑ edits"
 _EDITS = "↑ edits the last"
 
 
-class Entered(Struct):
+class QueuedText(Struct):
     """An entered text. words: sent to the model, even if it begins with a slash. held: waits until the user acts."""
 
     text: str
@@ -38,7 +38,7 @@ class Entered(Struct):
     held: bool = False
 
 
-class Ahead:
+class TypeAheadQueue:
     """The line typed during a turn, and the entered texts that are not carried out yet, oldest first.
 
     A read-only slash command waits for the end of the step, everything else for the end of the turn. `!` before a
@@ -50,7 +50,7 @@ class Ahead:
         self._stopped_at = -_MOMENT_S
         self.line = TypedLine()
         self.pastes = pastes or PastedTexts()
-        self._entered: list[Entered] = []
+        self._entered: list[QueuedText] = []
         self._mailbox: Mailbox | None = None
         self._just_queued = False
 
@@ -66,7 +66,7 @@ class Ahead:
         for one in self._entered:
             one.kind = "turn"
         if late:
-            self._entered.insert(0, Entered("\n\n".join(late), "turn", words=True))
+            self._entered.insert(0, QueuedText("\n\n".join(late), "turn", words=True))
         if not done:
             self._stopped_at = self._clock()
             for one in self._entered:
@@ -82,7 +82,7 @@ class Ahead:
             self._steer(text.removeprefix(STEER_MARK).strip())
         else:
             looks = _only_looks(text)
-            self._entered.append(Entered(text.strip(), "look" if looks else "turn"))
+            self._entered.append(QueuedText(text.strip(), "look" if looks else "turn"))
             self._just_queued = not looks and not is_command(text)
 
     def other_key(self) -> None:
@@ -124,7 +124,7 @@ class Ahead:
         """Remove and return the unfinished line, for the next prompt; without `!`, which would run a command there."""
         return self.pastes.expand(self.line.pop_text()).removeprefix(STEER_MARK)
 
-    def take_next(self) -> Entered | None:
+    def take_next(self) -> QueuedText | None:
         """Remove and return the first text that may be carried out between two turns."""
         found = next((one for one in self._entered if not one.held), None)
         if found is not None:
@@ -133,7 +133,7 @@ class Ahead:
 
     def put_first(self, text: str) -> None:
         """Queue a text for the end of the turn, before all others."""
-        self._entered.insert(0, Entered(text, "turn"))
+        self._entered.insert(0, QueuedText(text, "turn"))
 
     def release_all(self) -> bool:
         """Release all held texts; False if there are none."""
@@ -168,7 +168,7 @@ class Ahead:
 
     def _steer(self, words: str) -> None:
         if words and self._mailbox is not None:
-            self._entered.append(Entered(words, "steer"))
+            self._entered.append(QueuedText(words, "steer"))
             self._mailbox.put(self.pastes.expand(words))
 
 
@@ -181,7 +181,7 @@ def _only_looks(text: str) -> bool:
 
 
 Wait = Callable[[], Awaitable[None]]
-Look = Callable[[Parts, str], bool]
+Look = Callable[[ReplParts, str], bool]
 """Runs a read-only command; False if it asks for more than showing its result."""
 
 
@@ -204,14 +204,14 @@ class Turns:
         self.watch: KeyWatch | None = None
         self.hotkeys: dict[str, Callable[[], None]] = {}
         self.before_end: Wait | None = None
-        self.ahead = Ahead()
-        self._parts: Parts | None = None
+        self.ahead = TypeAheadQueue()
+        self._parts: ReplParts | None = None
         self._chips: MentionLabels | None = None
         self._task: asyncio.Task[TurnFinished] | None = None
         self._stop = StopOnce(time.monotonic)
         self._end: TurnFinished | None = None
 
-    async def run(self, parts: Parts, text: str, make: "ExpandCommand | None" = None) -> None:
+    async def run(self, parts: ReplParts, text: str, make: "ExpandCommand | None" = None) -> None:
         """Run a turn until it finishes, fails or is stopped. Cancelling the caller stops the turn first.
 
         make: see `App.run_turn`.
@@ -274,7 +274,7 @@ class Turns:
                 typing = structs.replace(typing, mention_labels=tuple(self._chips.label_mentions(self.ahead.line.text)))
             self._parts.screen.set_typed(typing)
 
-    async def _watched(self, parts: Parts, task: asyncio.Task[TurnFinished]) -> None:
+    async def _watched(self, parts: ReplParts, task: asyncio.Task[TurnFinished]) -> None:
         from clio.ui.completer import MentionLabels
         from clio.ui.keyboard import KeyWatch, TypedKeys
 
@@ -299,7 +299,7 @@ class Turns:
         finally:
             self.watch = None
 
-    def _report(self, parts: Parts, task: asyncio.Task[TurnFinished]) -> None:
+    def _report(self, parts: ReplParts, task: asyncio.Task[TurnFinished]) -> None:
         """Print how the turn ended unless its events have shown that. Raises errors that are bugs."""
         error = None if task.cancelled() else task.exception()
         if isinstance(error, ClioError):
@@ -310,7 +310,7 @@ class Turns:
             parts.screen.note("interrupted")
 
 
-def look(parts: Parts, line: str) -> bool:
+def run_read_only_command(parts: ReplParts, line: str) -> bool:
     """Run a read-only command while a turn runs; False if it asks for more than showing its result."""
     from clio.commands.registry import run_command
 
@@ -330,7 +330,9 @@ def _to_terminal(sequence: str) -> None:
 _RETRY_S = 0.05  # seconds between checks whether the app is loaded
 
 
-def cycling(parts_of: Callable[[], Parts | None], turns: Turns, changed: Callable[[str], None]) -> Callable[[], None]:
+def make_mode_cycler(
+    parts_of: Callable[[], ReplParts | None], turns: Turns, changed: Callable[[str], None]
+) -> Callable[[], None]:
     """Return the action of Shift-Tab: switch to the next approval mode, which holds from the next call on.
 
     During a turn the switch is also printed. A key pressed before the app is loaded takes effect once it is.
@@ -351,7 +353,7 @@ def cycling(parts_of: Callable[[], Parts | None], turns: Turns, changed: Callabl
     return cycle
 
 
-async def review_plan(parts: Parts) -> str:
+async def review_plan(parts: ReplParts) -> str:
     """Let the user review the proposed plan; return the text of the next turn, "" for none.
 
     Approving the plan sets the approval mode.
@@ -372,12 +374,12 @@ async def review_plan(parts: Parts) -> str:
     return ""
 
 
-async def review_proposed(parts: Parts, *, busy: bool) -> str:
+async def review_proposed(parts: ReplParts, *, busy: bool) -> str:
     """Review a plan that waits for an answer; do nothing while the user is `busy` with the next line."""
     return await review_plan(parts) if parts.app.planning.proposed and not busy else ""
 
 
-async def _edit(parts: Parts) -> None:
+async def _edit(parts: ReplParts) -> None:
     """Open the plan in the editor; on failure print why and leave it unchanged."""
     from clio.commands.plan_commands import edit_plan
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clio.commands.command import CommandResult
 from clio.commands.context_commands import list_last_calls, read_whole_output
 from clio.context.workspace_state import files_may_have_changed
-from clio.entrypoints.repl.parts import Parts
+from clio.entrypoints.repl.parts import ReplParts
 from clio.errors import ClioError, ToolFailed
 from clio.ui.line_rules import ShellLine
 from clio.ui.terminal_handoff import lend_terminal, show_in_pager
@@ -45,11 +45,11 @@ class TypedCommands:
     def _interrupt(self) -> None:
         self.stop()
 
-    async def run(self, parts: Parts, line: ShellLine) -> str:
+    async def run(self, parts: ReplParts, line: ShellLine) -> str:
         """Run the command, print its output as it arrives, and return the text typed meanwhile."""
         from clio.ui.keyboard import KeyWatch
 
-        shown = _Shown(parts)
+        shown = _OutputDisplay(parts)
         self._task = task = asyncio.create_task(_run(parts, line.command, shown))
         watch = KeyWatch(self._interrupt) if self._live else None
         try:
@@ -69,10 +69,10 @@ class TypedCommands:
         return watch.pop_text() if watch is not None else ""
 
 
-class _Shown:
+class _OutputDisplay:
     """Prints a command's output as it arrives, and keeps track of how much is printed."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ReplParts) -> None:
         self._parts = parts
         self._offset = 0
         self._lines = 0
@@ -111,7 +111,7 @@ class _Shown:
         self._parts.screen.show_result(CommandResult(verbatim="\n".join(lines)))
 
 
-async def _run(parts: Parts, command: str, shown: _Shown) -> "RunningProcess":
+async def _run(parts: ReplParts, command: str, shown: _OutputDisplay) -> "RunningProcess":
     from clio.tools.shell.processes import CANCEL_GRACE_S, start
 
     for sentence in await asyncio.to_thread(parts.app.sandbox.describe_trouble):
@@ -130,7 +130,7 @@ async def _run(parts: Parts, command: str, shown: _Shown) -> "RunningProcess":
     return process
 
 
-def _report(parts: Parts, line: ShellLine, task: "asyncio.Task[RunningProcess]", shown: _Shown) -> None:
+def _report(parts: ReplParts, line: ShellLine, task: "asyncio.Task[RunningProcess]", shown: _OutputDisplay) -> None:
     """Print how the command ended, and save its output for the next message if `line` asks for it."""
     error = None if task.cancelled() else task.exception()
     if error is not None:
@@ -163,7 +163,7 @@ class LastPager:
     """
 
     def __init__(
-        self, parts_of: Callable[[], Parts | None], line: "PromptLine | PlainLine", *, opens: bool = True
+        self, parts_of: Callable[[], ReplParts | None], line: "PromptLine | PlainLine", *, opens: bool = True
     ) -> None:
         self._parts_of = parts_of
         self._line = line
@@ -186,7 +186,7 @@ class LastPager:
         if parts is not None and not self.is_open:
             self._showing = asyncio.get_running_loop().create_task(self._show(parts))
 
-    async def _show(self, parts: Parts) -> None:
+    async def _show(self, parts: ReplParts) -> None:
         session = parts.app.session
         try:
             calls = list_last_calls(session.messages)
@@ -213,5 +213,5 @@ class LastPager:
         if not all(shown):
             await self._print(parts, lambda: parts.screen.show_result(CommandResult(verbatim=head + text)))
 
-    async def _print(self, parts: Parts, show: Callable[[], None]) -> None:
+    async def _print(self, parts: ReplParts, show: Callable[[], None]) -> None:
         await self._line.print_above(show)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.entrypoints.completions.listing import KINDS, run
+from clio.entrypoints.completions.listing import KINDS, list_completions
 from clio.entrypoints.completions.scripts import LISTED
 from clio.git.worktrees import open_worktree
 from clio.messages import AssistantMessage, UserMessage
@@ -24,7 +24,7 @@ def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def listed(kind: str, env: dict[str, str], capsys: pytest.CaptureFixture[str]) -> list[str]:
-    assert run([kind], env) == 0
+    assert list_completions([kind], env) == 0
     return capsys.readouterr().out.splitlines()
 
 

@@ -10,7 +10,15 @@ import pexpect
 import pytest
 
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
-from clio.entrypoints.completions.scripts import LISTED, SHELLS, door_command, places, script, switches, valued
+from clio.entrypoints.completions.scripts import (
+    LISTED,
+    SHELLS,
+    collect_places,
+    get_subcommand,
+    list_switches,
+    list_valued_options,
+    make_completion_script,
+)
 
 # A command line up to the cursor, and what is offered there: all of it, or with "…" first, among other things.
 LINES: dict[str, str] = {
@@ -66,7 +74,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     clio.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m clio "$@"\n', encoding="utf-8")
     clio.chmod(0o755)
     for shell in SHELLS:
-        (folder / f"clio.{shell}").write_text(script(shell), encoding="utf-8")
+        (folder / f"clio.{shell}").write_text(make_completion_script(shell), encoding="utf-8")
     return folder
 
 
@@ -167,23 +175,23 @@ def test_zsh_found_by_the_shell_itself(here: Path) -> None:
 
 
 def test_every_flag_and_every_verb_is_offered() -> None:
-    known = places()
+    known = collect_places()
     offered = {row.word for place in known.values() for row in place.rows}
     assert {flag.long_name for flag in FLAGS} <= offered
     assert {words[-1] for words in COMMANDS} | {door.name for door in SUBCOMMANDS} <= offered
     for door in SUBCOMMANDS:
         verbs = known.get(f"verbs {door.name}")
         rows = verbs.rows if verbs else ()
-        assert [row.word for row in rows] == [sub.name for sub in door_command(door.name).subcommands]
+        assert [row.word for row in rows] == [sub.name for sub in get_subcommand(door.name).subcommands]
 
 
 def test_a_name_takes_a_value_everywhere_or_nowhere() -> None:
     """The scripts tell a flag's value from the next word by the flag's name alone."""
-    assert set(valued()[0]) & switches() == set()
+    assert set(list_valued_options()[0]) & list_switches() == set()
 
 
 def test_nothing_is_left_to_fill_in() -> None:
     for shell in SHELLS:
-        assert "@" not in script(shell).replace("$@", "").replace("[@]", "").replace("(@)", "")
-    kinds = {place.kind for place in places().values()} - {"", "files", "folders"}
+        assert "@" not in make_completion_script(shell).replace("$@", "").replace("[@]", "").replace("(@)", "")
+    kinds = {place.kind for place in collect_places().values()} - {"", "files", "folders"}
     assert kinds == set(LISTED)
