@@ -1,15 +1,12 @@
 """One run of a tortured clio: what it is asked to do, and what its output confirms."""
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from torture.process import Ended
-
-_NAMED = re.compile(r"Remembered as ([\w-]+)")
 
 
 class Fact(Struct, frozen=True):
@@ -90,11 +87,13 @@ def if_done(*facts: Fact) -> Callable[[Ended], Sequence[Fact]]:
 
 
 def if_named(store: str, text: str) -> Callable[[Ended], Sequence[Fact]]:
-    """The same for what is remembered under an id, which its sentence gives."""
+    """The same for what is saved under an id, which the JSON document of a new memory gives."""
 
     def confirms(ended: Ended) -> Sequence[Fact]:
-        found = _NAMED.search(ended.out)
-        return if_done(Fact(store, text, found[1] if found else ""))(ended)
+        done = document(ended)
+        is_new = done.get("new", done.get("action") not in ("merged", "dropped"))
+        saved = done.get("entry") or done.get("memory") or {}
+        return if_done(Fact(store, text, saved.get("id", "") if is_new else ""))(ended)
 
     return confirms
 

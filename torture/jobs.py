@@ -41,13 +41,13 @@ def learn(rng: random.Random, _: World) -> Job:
     """`clio memory add`."""
     words = words_of(rng)
     kind = rng.choice(["discovery", "pattern", "failure", "rule"])
-    return Job(kind="memory add", arguments=("memory", "add", kind, words), confirms=if_named("ltm", words))
+    return Job(kind="memory add", arguments=("memory", "add", kind, words, "--json"), confirms=if_named("ltm", words))
 
 
 def remember(rng: random.Random, _: World) -> Job:
     """`clio memory remember`."""
     words, kind = words_of(rng), rng.choice(["fact", "event", "note"])
-    arguments = ("memory", "remember", words, "--type", kind)
+    arguments = ("memory", "remember", words, "--type", kind, "--json")
     return Job(kind="memory remember", arguments=arguments, confirms=if_named("memories", words))
 
 

@@ -414,8 +414,7 @@ def add_preference(shell: Shell, argument: str) -> CommandResult:
     data = {"action": done.action, "preference": make_preference_data(one)}
     return CommandResult(
         text=f"{_added(done, score)}: {quote_code(done.record.content)}, score {one.score:g}, "
-        f"{describe_strength(one)}, id {short_id(one.record)}."
-        f"{_note_score(done, score)}{_note_limit(shell, done)} `/memory undo` takes that back.",
+        f"{describe_strength(one)} · `/memory undo`{_note_score(done, score)}{_note_limit(shell, done)}",
         data=data,
     )
 
@@ -534,8 +533,8 @@ def _item_and_reason(shell: Shell, given: ParsedArguments) -> tuple[str, str]:
 
 def _added(done: Saved, score: float) -> str:
     if done.action == "new":
-        return "Saved"
-    return "Set" if done.record.score == score else "Reinforced"
+        return "Saved to your memory"
+    return "Changed in your memory" if done.record.score == score else "Confirmed"
 
 
 def _note_score(done: Saved, score: float) -> str:

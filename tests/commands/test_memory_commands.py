@@ -94,27 +94,42 @@ def test_what_is_added_is_understood(harness: Harness, words: str, expected: dic
     assert stored.provenance == Provenance(session=harness.session.id, message="", asserted_by="user")
 
 
-def test_what_is_added_says_its_id_and_what_became_of_it(harness: Harness) -> None:
+def test_one_line_says_what_became_of_what_is_added(harness: Harness) -> None:
     first = ok(harness, "/memory add solution ImportError: yaml => pip install pyyaml")
     [entry] = harness.memory.knowledge().entries
-    assert mentions(first.text, "Remembered", entry.id, "`ImportError: yaml → pip install pyyaml`")
+    assert first.text == "Saved to project memory: `ImportError: yaml → pip install pyyaml` · `/memory undo`"
     again = ok(harness, "/memory add solution ImportError:  yaml => Pip install pyyaml.")
-    assert again.text.startswith(f"Confirmed {entry.id}, 80% sure, said 2 times: ")
+    assert again.text == "Confirmed: `ImportError: yaml → pip install pyyaml` (2 times, 80% sure)"
     other = ok(harness, "/memory add solution ImportError: yaml => use uv sync")
-    assert other.text.endswith(f"Kept beside another solution: {entry.id} `pip install pyyaml`.")
+    assert other.text.endswith(", alongside `pip install pyyaml` · `/memory undo`")
     ok(harness, f"/memory forget {entry.id}")
     back = ok(harness, "/memory add solution ImportError: yaml => pip install pyyaml")
-    assert back.text.startswith(f"Back from the archive as {entry.id}: ")
+    assert back.text.startswith("Restored to project memory: ")
     rule = ok(harness, "/memory add rule lib/core/: use strict")
-    assert rule.text.endswith(": `use strict`, for `lib/core/`.")
-    assert ok(harness, "/memory add rule be kind").text.endswith(": `be kind`, everywhere.")
+    assert rule.text.startswith("Saved to project memory: `use strict`, for `lib/core/` · ")
+    assert "`be kind`, everywhere" in ok(harness, "/memory add rule be kind").text
+
+
+@pytest.mark.parametrize(
+    "line", ["We deploy with make ship", "'We deploy with make ship'", "fact We deploy with make ship"]
+)
+def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) -> None:
+    result = ok(harness, f"/memory add {line} --confidence 0.6")
+    assert result.text == "Saved to project memory: `We deploy with make ship` · `/memory undo`"
+    [entry] = harness.memory.knowledge().entries
+    assert (entry.kind, entry.content, entry.confidence) == ("discovery", "We deploy with make ship", 0.6)
+    ok(harness, "/memory undo")
+    assert not harness.memory.knowledge().entries
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("/memory add", "What kind of knowledge? Write /memory add with one of: discovery TEXT, solution ERROR"),
-        ("/memory add patern x", "There is no kind 'patern' of project knowledge; did you mean 'pattern'?"),
+        ("/memory add", "Add what? Write /memory add TEXT, or /memory add with one of: discovery TEXT, solution ERROR"),
+        (
+            "/memory add patern x",
+            "There is no kind 'patern' of project knowledge; did you mean 'pattern'?",
+        ),
         ("/memory add pattern", "A pattern needs words: write /memory add pattern TEXT"),
         ("/memory add solution E", "A solution needs the error and what helped: write /memory add solution ERROR"),
         ("/memory add solution => S", "A solution needs the error and what helped"),
@@ -125,10 +140,10 @@ def test_what_is_added_says_its_id_and_what_became_of_it(harness: Harness) -> No
         ("/memory list solu", "There is no kind 'solu' of project knowledge; did you mean 'solution'?"),
         ("/memory list rules patterns", "/memory list takes one kind"),
         ("/memory list --al", "There is no option '--al' here; did you mean '--all'?"),
-        ("/memory show", "Which entry? Write /memory show ID"),
+        ("/memory show", "Which memory? Write /memory show ID"),
         ("/memory show d-nothing", "There is no entry 'd-nothing' in the project knowledge"),
-        ("/memory edit", "Which entry? Write /memory edit ID"),
-        ("/memory forget", "Which entry? Write /memory forget ID"),
+        ("/memory edit", "Which memory? Write /memory edit ID"),
+        ("/memory forget", "Which memory? Write /memory forget ID"),
         ("/memory forget d-nothing --yes", "There is no entry 'd-nothing'"),
         ("/memory search", "Search for what? Write /memory search WORDS"),
         ("/memory stats now", "/memory stats takes nothing"),
@@ -245,7 +260,7 @@ def test_the_statistics_draw_every_group_to_its_own_scale(harness: Harness) -> N
     assert shown["unchanged"][0] == "1"
     assert shown["you"][0] == "6"
     assert shown["the model"][0] == "2"
-    assert result.text.startswith("8 entries (")
+    assert result.text.startswith("8 memories (")
     assert mentions(result.text, "0 notes", "just now", "10 days ago")
     stats = data(harness, "/memory stats")
     assert (stats["total"], stats["counts"]["discovery"], stats["notes"]) == (8, 3, 0)
@@ -266,7 +281,7 @@ def test_search_ranks_entries_and_notes(harness: Harness) -> None:
     assert data(harness, "/memory search deploy --strict")["query"] == "deploy --strict"
     none = ok(harness, "/memory search zebra")
     assert none.table is None
-    assert none.text.startswith("No entry and no note shares a word with `zebra`.")
+    assert none.text.startswith("No project knowledge or note shares a word with `zebra`.")
 
 
 def test_show_tells_where_an_entry_came_from(harness: Harness) -> None:
@@ -379,11 +394,10 @@ def test_an_edit_that_another_entry_says_already_is_shown_again(harness: Harness
 def test_forget_asks_only_for_several_and_can_be_taken_back(harness: Harness) -> None:
     ids = list(some_of_each_kind(harness).values())
     one = ok(harness, f"/memory forget {ids[0]}")
-    assert one.text.startswith(f"Forgotten, and kept in the archive: {ids[0]} `We deploy with make ship`.")
-    assert one.text.endswith("`/memory undo` brings it back.")
+    assert one.text == "Moved to the archive: `We deploy with make ship` · `/memory undo`"
     asked = ok(harness, f"/memory forget {ids[1]} {ids[2]} {ids[1]}")
     assert isinstance(asked.follow_up, Confirm)
-    assert asked.follow_up.question.startswith("Move 2 entries to the archive? ")
+    assert asked.follow_up.question.startswith("Move 2 memories to the archive? ")
     assert len(harness.memory.knowledge().entries) == 5
     done = data(harness, asked.follow_up.then)
     assert {entry["id"] for entry in done["forgotten"]} == {ids[1], ids[2]}
@@ -398,7 +412,7 @@ def test_the_archive_can_be_looked_at_and_says_how_an_entry_comes_back(harness: 
     id = add(harness, "discovery We deploy with make ship")
     ok(harness, f"/memory forget {id}")
     result = ok(harness, "/memory list archived")
-    assert mentions(result.text, "1 entry", "archive")
+    assert mentions(result.text, "1 memory", "archive")
     assert [row[:3] for row in rows(result)] == [(id, "discovery", "We deploy with make ship")]
     assert [entry["id"] for entry in data(harness, "/memory list archive")["archived"]] == [id]
     assert data(harness, "/memory add discovery we deploy with make ship.")["restored"] is True
@@ -419,11 +433,11 @@ def test_prune_shows_then_asks_then_does(harness: Harness) -> None:
     ids = some_of_each_kind(harness)
     dry = ok(harness, "/memory prune --dry-run")
     assert dry.follow_up is None
-    assert mentions(dry.text, "2 entries", "90 days", "30%", "6")
+    assert mentions(dry.text, "2 memories", "90 days", "30%", "6")
     assert [(row[1], row[-1]) for row in rows(dry)] == [("an old fact", "old"), ("a doubtful one", "doubtful")]
     asked = ok(harness, "/memory prune")
     assert isinstance(asked.follow_up, Confirm)
-    assert asked.follow_up.question == "Move 2 entries to the archive?"
+    assert asked.follow_up.question == "Move 2 memories to the archive?"
     assert len(harness.memory.knowledge().entries) == 8
     assert run_command(harness, "/memory prune --dry-run --yes").table == dry.table
     done = data(harness, asked.follow_up.then)
@@ -431,7 +445,7 @@ def test_prune_shows_then_asks_then_does(harness: Harness) -> None:
     assert (done["kept"], done["dry_run"]) == (6, False)
     assert {entry.id for entry in harness.memory.knowledge().entries} == set(ids.values())
     assert ok(harness, "/memory prune").text.startswith(
-        "Nothing to prune: none of 6 entries is unconfirmed for 90 days"
+        "Nothing to prune: none of 6 memories is unconfirmed for 90 days"
     )
     ok(harness, "/memory undo")
     assert len(harness.memory.knowledge().entries) == 8
@@ -482,7 +496,7 @@ def test_export_writes_once_and_redacts(harness: Harness, tmp_path: Path) -> Non
     path = tmp_path / "to hand on.ltm.json"
     result = ok(harness, f"/memory export '{path}'")
     assert result.text.startswith(f"Wrote `{path}` (")
-    assert result.text.endswith("): 6 entries.")
+    assert result.text.endswith("): 6 memories.")
     text = path.read_text(encoding="utf-8")
     assert token not in text
     assert json.loads(text) == shown

@@ -238,7 +238,7 @@ def test_in_a_terminal_only_the_scopes_name_agrees(tmp_path: Path) -> None:
     with place.clio("--provider", "offline", columns=100, lines=40) as shell:
         shell.wait_for("offline · ask")
         shell.line(f"/memory remember the {MARK} smiles")
-        shell.wait_for("Remembered as")
+        shell.wait_for("Saved to project memory")
         shell.line("/memory wipe --scope project")
         shell.wait_for("Delete all of it for good? [type project]")
         shell.line("y")
@@ -257,7 +257,7 @@ def test_in_a_terminal_only_the_scopes_name_agrees(tmp_path: Path) -> None:
 def test_a_user_rewords_their_own_memory(harness: Harness) -> None:
     id = data(harness, "/memory remember deploys take 5 minutes --type fact")["memory"]["id"]
     result = ok(harness, f"/memory edit {id} deploys take 6 minutes")
-    assert result.text.endswith("is now `deploys take 6 minutes`, the project's. `/memory undo` takes that back.")
+    assert result.text == "Changed in project memory: `deploys take 6 minutes` · `/memory undo`"
     record = harness.memory.memories.find(id)
     assert (record.content, record.version) == ("deploys take 6 minutes", 2)
     assert record.provenance and record.provenance.asserted_by == "user"

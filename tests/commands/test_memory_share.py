@@ -57,7 +57,7 @@ def test_it_is_off_until_the_user_has_seen_and_agreed(harness: Harness) -> None:
     assert isinstance(result.follow_up, Confirm)
     assert result.table is not None and len(result.table.rows) == 2
     for word in (
-        "2 entries",
+        "2 memories",
         "git name",
         "Secrets are replaced",
         "memories, preferences, styles and sessions stay yours",
@@ -65,7 +65,7 @@ def test_it_is_off_until_the_user_has_seen_and_agreed(harness: Harness) -> None:
         assert word in result.text
     assert not folder(harness).exists()
     done = ok(harness, result.follow_up.then)
-    assert "2 entries now lie in `.clio/ltm/`" in done.text
+    assert "2 memories are now in `.clio/ltm/`" in done.text
     assert mentions(done.text, "git", "not", "`.clio/`", "`.gitignore:1`")
     assert (harness.loaded.project / ".gitignore").read_text(encoding="utf-8") == ".clio/\nhome/\n"
     assert "is mine" not in "".join(path.read_text(encoding="utf-8") for path in folder(harness).rglob("*.json"))
@@ -78,7 +78,7 @@ def test_the_lines_are_added_when_asked_and_then_git_sees_it(harness: Harness) -
     git(harness.loaded.project, "add", ".clio", ".gitignore")
     git(harness.loaded.project, "-c", "user.email=a@b", "commit", "--quiet", "-m", "share")
     text = ok(harness, "/memory share status").text
-    assert mentions(text, "2 entries", "`.clio/ltm/`", "`Ann 2`")
+    assert mentions(text, "2 memories", "`.clio/ltm/`", "`Ann 2`")
     assert ok(harness, "/memory list").table is not None
     listed = ok(harness, "/memory list").table
     assert listed is not None and (listed.columns[5], {row[5] for row in listed.rows}) == ("by", {"Ann"})
@@ -98,7 +98,7 @@ def test_what_others_said_is_shown_under_their_names(harness: Harness) -> None:
     data: Any = ok(harness, "/memory share").data
     assert (data["by"], len(data["rivals"])) == ({"Ann": 2, "Bob": 1, "Cy": 1}, 2)
     text = ok(harness, "/memory share").text
-    for words in ("2 entries said otherwise", "1 file left out", "discovery/d-abc123.0123456789abcdef.json"):
+    for words in ("2 memories said otherwise", "1 file left out", "discovery/d-abc123.0123456789abcdef.json"):
         assert words in text
     shown = ok(harness, f"/memory show {data['rivals'][0]}")
     assert shown.table is not None
@@ -111,7 +111,7 @@ def test_off_takes_all_of_it_back_once_the_user_agreed(harness: Harness) -> None
     result = ok(harness, "/memory share off")
     assert isinstance(result.follow_up, Confirm)
     assert folder(harness).exists()
-    assert "2 entries are in `.clio/ltm.json` again" in ok(harness, result.follow_up.then).text
+    assert "2 memories are in `.clio/ltm.json` again" in ok(harness, result.follow_up.then).text
     assert not folder(harness).exists()
     assert ok(harness, "/memory list").text.startswith("2 entries.")
 

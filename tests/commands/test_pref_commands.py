@@ -52,7 +52,7 @@ def test_what_is_said_of_an_addition(harness: Harness) -> None:
     assert "score 9, liked" in ok(harness, "/prefs add tabs").text
     assert mentions(ok(harness, "/prefs add tabs --score 5").text, "9", "0.6", "new", "0.4", "old")
     rule = ok(harness, "/prefs add never use tabs").text
-    assert rule.startswith("Set: `never use tabs`, score 0.5, hard limit")
+    assert rule.startswith("Changed in your memory: `never use tabs`, score 0.5, hard limit")
     assert items(harness, "/prefs") == ["never use tabs"]
     assert mentions(ok(harness, "/prefs add tabs").text, "hard limit", "`never use tabs`")
 
@@ -272,7 +272,7 @@ def test_the_subcommand_reads_the_same_file_with_the_settings(
         return capsys.readouterr().out
 
     assert "`" not in clio("add", "concise code", "asks for shorter")
-    assert "clio memory undo takes that back" in clio("add", "never use tabs")
+    assert "· clio memory undo" in clio("add", "never use tabs")
     found = json.loads(clio("top", json=True))
     assert [(one["item"], one["reason"]) for one in found] == [
         ("concise code", "asks for shorter"),

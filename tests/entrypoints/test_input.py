@@ -129,7 +129,7 @@ def test_a_memory_is_kept_and_can_be_taken_back(place: Place) -> None:
         clio.wait_for("Enter keeps this as a memory")
         clio.key("enter")
         clio.wait_for("we deploy on --fridays only", regex=False)
-        clio.wait_for("Remembered as")
+        clio.wait_for("Saved to project memory")
         clio.line("/memory undo")
         clio.wait_for("Undone: remembered")
 

@@ -310,11 +310,11 @@ def prune(shell: Shell, argument: str) -> CommandResult:
     bounds = f"unconfirmed for {days:g} days or less sure than {below:.0%}"
     if not pruned.removed:
         return CommandResult(
-            text=f"Nothing to prune: none of {format_count(pruned.kept, 'entry')} is {bounds}.", data=data
+            text=f"Nothing to prune: none of {format_count(pruned.kept, 'memory')} is {bounds}.", data=data
         )
-    what = format_count(len(pruned.removed), "entry")
+    what = format_count(len(pruned.removed), "memory")
     if sure:
-        text = f"Moved to the archive: {what}; {pruned.kept:,} kept. `/memory undo` brings them back."
+        text = f"Moved to the archive: {what}; {pruned.kept:,} left · `/memory undo`"
         return CommandResult(text=text, data=data)
     table = _prune_table(pruned.removed, why, now)
     if "--dry-run" in given.options:
@@ -468,33 +468,44 @@ MEMORY = (
                 handler=show_list,
                 suggest=_KINDS,
             ),
-            Command(name="search", argument="QUERY", summary="find entries and notes by their words", handler=search),
-            Command(name="show", argument="ID", summary="one entry whole", handler=show, suggest_word=suggest_entry),
+            Command(
+                name="search",
+                argument="QUERY",
+                summary="find project knowledge and notes by their words",
+                handler=search,
+            ),
+            Command(
+                name="show",
+                argument="ID",
+                summary="details of one memory",
+                handler=show,
+                suggest_word=suggest_entry,
+            ),
             Command(
                 name="add",
-                argument="KIND TEXT [--confidence X] [--example PATH]…",
-                summary="remember a discovery, solution, pattern, workflow, failure or rule",
+                argument="[KIND] TEXT [--confidence X] [--example PATH]…",
+                summary="save a project fact, solution, pattern, workflow, failure or rule",
                 handler=add,
                 suggest=_DRAFTS,
             ),
             Command(
                 name="edit",
                 argument="ID [TEXT] [--confidence X] [--example PATH]…",
-                summary="change an entry, in the editor where no text is given",
+                summary="change a memory; without a text, in the editor",
                 handler=edit,
                 suggest_word=suggest_entry,
             ),
             Command(
                 name="forget",
                 argument="ID… [--yes]",
-                summary="move entries and memories to the archive",
+                summary="move memories to the archive",
                 handler=forget,
                 suggest_word=suggest_forgettable,
             ),
             Command(
                 name="remember",
                 argument="TEXT [--type T] [--importance X] [--scope S]",
-                summary="keep a fact, an event, a note or a preference",
+                summary="save a fact, an event, a note or a preference",
                 handler=remember,
                 suggest_word=suggest_options(
                     ("--type", "fact, event, preference, else note"),

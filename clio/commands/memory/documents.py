@@ -371,7 +371,7 @@ def delete(shell: Shell, argument: str) -> CommandResult:
     note = _found(shell, argument, "delete")
     shell.memory.delete_note(note.key)
     return CommandResult(
-        text=f"Deleted the note {quote_code(note.key)}. `/memory undo` brings it back.",
+        text=f"Deleted from project memory: {quote_code(note.key)} · `/memory undo`",
         data={"deleted": note_data(note)},
     )
 
@@ -406,9 +406,11 @@ def _stored(shell: Shell, key: str, text: str) -> CommandResult:
         raise UserError(str(error)) from error
     note = shell.memory.retrieve_note(key)
     stored = note.content if note else text
-    undo = "" if new else " `/memory undo` brings the former text back."
     return CommandResult(
-        text=f"{'Noted' if new else 'Replaced'}: {quote_code(key)}, {format_count(len(stored), 'character')}.{undo}",
+        text=(
+            f"{'Saved to' if new else 'Replaced in'} project memory: {quote_code(key)}, "
+            f"{format_count(len(stored), 'character')} · `/memory undo`"
+        ),
         data={"new": new, "note": note_data(note or Note(key=key, content=text))},
     )
 

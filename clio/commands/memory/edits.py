@@ -24,13 +24,14 @@ from clio.commands.memory.memory_text import (
 from clio.commands.preference_commands import add_preference
 from clio.errors import ClioError, UsageError, UserError
 from clio.memory.store.memories import SCOPES
-from clio.memory.store.record import TYPES, Kind, MemoryDraft, MemoryRecord, Saved, short
+from clio.memory.store.record import KINDS, TYPES, Kind, MemoryDraft, MemoryRecord, Saved, short
 from clio.memory.store.typed_index import Ranked
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import error_cause
 from clio.text.formatting import format_count, truncate_line
+from clio.text.fuzzy import find_nearest_name
 
-OWNERS: dict[Scope, str] = {"project": "the project's", "user": "yours"}
+MEMORY_OF: dict[Scope, str] = {"project": "project memory", "user": "your memory"}
 MAX_LIMIT = 100_000
 _SUGGESTED = 60
 _REMEMBER = ("--type", "--importance", "--scope", "--keyword", "--example")
@@ -38,7 +39,7 @@ _REMEMBER = ("--type", "--importance", "--scope", "--keyword", "--example")
 
 @remembers
 def remember(shell: Shell, argument: str) -> CommandResult:
-    """Keep a memory because the person says so; a preference is weighed like one of /prefs."""
+    """Save a memory of the user; a preference is weighed like one of /prefs."""
     given = parse_text(argument, valued=_REMEMBER)
     if not given.text.strip():
         return make_refusal("Remember what? Write /memory remember TEXT, with --type fact, event, note or preference")
@@ -90,15 +91,15 @@ def recall(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def forget(shell: Shell, argument: str) -> CommandResult:
-    """Move memories and entries of the project knowledge to the archive; several of them only after a question."""
+    """Move memories to the archive; several of them only after a question."""
     given = parse_options(argument, switches=("--yes",))
     if not given.words:
         return make_refusal(
-            "Which entry? Write /memory forget ID, or several ids; /memory list and /memory recall show the ids"
+            "Which memory? Write /memory forget ID, or several ids; /memory list and /memory recall show the ids"
         )
     entries, records = _named(shell, given.words)
     ids = [entry.id for entry in entries] + [short_id(record) for record in records]
-    what = _what(entries, records)
+    what = format_count(len(ids), "memory")
     if len(ids) > 1 and "--yes" not in given.options:
         shown = [truncate_line(f"{entry.id} {bare_line(entry)}", 60) for entry in entries]
         shown += [truncate_line(f"{short_id(record)} {record.content}", 60) for record in records]
@@ -110,12 +111,12 @@ def forget(shell: Shell, argument: str) -> CommandResult:
     for record in records:
         shell.memory.memories.forget(record.id)
     if len(ids) == 1:
-        what = f"{ids[0]} {quote_code(bare_line(entries[0]) if entries else short(records[0]))}"
-    back = "it back" if len(ids) == 1 else "them back" if not records else "them back, one by one"
+        what = quote_code(bare_line(entries[0]) if entries else short(records[0]))
+    one_by_one = " (one by one)" if records and len(ids) > 1 else ""
     data = [entry_data(entry) for entry in gone]
     data += [record_data(record, owner) for record, owner in zip(records, owners, strict=True)]
     return CommandResult(
-        text=f"Forgotten, and kept in the archive: {what}. `/memory undo` brings {back}.",
+        text=f"Moved to the archive: {what} · `/memory undo`{one_by_one}",
         data={"forgotten": data},
     )
 
@@ -129,14 +130,14 @@ def move(shell: Shell, argument: str) -> CommandResult:
     scope = _scope(words[1])
     record = shell.memory.memories.move(words[0], cast(Scope, scope))
     return CommandResult(
-        text=f"{short_id(record)} {quote_code(short(record))} is {OWNERS[cast(Scope, scope)]} now.",
+        text=f"Moved to {MEMORY_OF[cast(Scope, scope)]}: {quote_code(short(record))}",
         data={"memory": record_data(record, cast(Scope, scope))},
     )
 
 
 @remembers
 def count_all(shell: Shell, argument: str) -> CommandResult:
-    """How many memories there are, of the project and of the person."""
+    """Count the memories of the project and of the user."""
     if argument:
         return make_refusal("/memory count takes nothing")
     found = shell.memory.memories.count()
@@ -261,43 +262,35 @@ def _scope(name: str | None) -> Scope | None:
 
 
 def _remembered(done: Saved, owner: Scope) -> str:
-    record, old = done.record, done.other
-    what = f"{short_id(record)}, a {record.kind}, {OWNERS[owner]}: {quote_code(short(record))}."
+    """Return the line that says where a memory was saved, or why it was not."""
+    text, old = quote_code(short(done.record)), done.other
+    saved = f"Saved to {MEMORY_OF[owner]}: {text}"
     match done.action:
         case "merged":
-            return f"Confirmed {what}"
+            return f"Confirmed: {text}"
         case "superseded" if old:
-            return (
-                f"Remembered as {what} It takes the place of {short_id(old)} {quote_code(short(old))}; "
-                f"`/memory history {short_id(record)}` shows both."
-            )
+            return f"Replaced {quote_code(short(old))} by {text} · `/memory undo`"
         case "variant" | "replaced_variant" if old:
-            gone = f" {short_id(done.outweighed)} gave way to it." if done.outweighed else ""
-            return (
-                f"Kept as {what} Surer is {short_id(old)} {quote_code(short(old))}, which holds; "
-                "this is told as what other "
-                f"sources say.{gone}"
-            )
+            return f"{saved} as another version; {quote_code(short(old))} has more confidence · `/memory undo`"
         case "dropped" if old:
             return (
-                f"Not remembered: {short_id(old)} {quote_code(short(old))} is surer, and three "
-                "variants surer than this are "
-                f"kept; `/memory history {short_id(old)}` shows them all."
+                f"Not saved: {quote_code(short(old))} and three other versions of it have more confidence · "
+                f"`/memory history {short_id(old)}`"
             )
         case "kept_both" if old:
-            return f"Remembered as {what} Kept beside one like it: {short_id(old)} {quote_code(short(old))}."
+            return f"{saved}, alongside {quote_code(short(old))} · `/memory undo`"
         case _:
-            return f"Remembered as {what}"
+            return f"{saved} · `/memory undo`"
 
 
 _MET = {"kept_both": "beside", "variant": "surer", "replaced_variant": "surer", "dropped": "surer"}
-_COLUMNS = ("id", "type", "whose", "what", "age", "")
+_COLUMNS = ("id", "kind", "scope", "what", "age", "")
 
 
 def _row(record: MemoryRecord, owner: Scope, is_stale: bool) -> tuple[str, ...]:
     age = short_age(time.time(), record.updated)
     said = f"other sources say: {record.content}" if record.is_variant else record.content
-    return (short_id(record), record.kind, OWNERS[owner], said, age, "≠" if is_stale else "")
+    return (short_id(record), record.kind, owner, said, age, "≠" if is_stale else "")
 
 
 def _signals(hit: Ranked) -> dict[str, float]:
@@ -314,13 +307,6 @@ def _nothing(counts: dict[Scope, int], query: str) -> str:
         f"No memory shares a word with {quote_code(query)}, of {format_count(total, 'memory')}; `/memory "
         "search` looks elsewhere."
     )
-
-
-def _what(entries: Sequence[MemoryRecord], records: Sequence[MemoryRecord]) -> str:
-    parts = ([format_count(len(entries), "entry")] if entries else []) + (
-        [format_count(len(records), "memory")] if records else []
-    )
-    return " and ".join(parts)
 
 
 Fields = dict[str, Any]
@@ -449,7 +435,7 @@ class FormError(UserError):
 def write_form(entry: MemoryRecord) -> str:
     """The entry as such a text; `read_form` reads it back as the same entry."""
     lines = [
-        f"# {entry.id}, a {entry.kind} of the project knowledge. Lines that begin with # do not count;",
+        f"# {entry.id}, a {entry.kind} in project memory. Lines that begin with # do not count;",
         "# what belongs to the line above is set in by two spaces. Saved unchanged, nothing happens.",
     ]
     for field in _FIELDS[entry.kind]:
@@ -530,7 +516,7 @@ def _lines(text: str, fields: dict[str, _Field]) -> dict[str, tuple[int, list[st
 def _value(field: _Field, number: int, lines: list[str]) -> Any:
     whole = "\n".join(lines).strip()
     if field.needed and not whole:
-        raise FormError(f"line {number}: {field.name!r} must not be empty; /memory forget takes the whole entry out")
+        raise FormError(f"line {number}: {field.name!r} must not be empty; /memory forget removes the whole memory")
     if field.form == "text":
         return whole
     if field.form == "list":
@@ -567,7 +553,7 @@ def reword(shell: Shell, record: MemoryRecord, text: str, *, options: bool) -> C
     store = memories.project if scope == "project" else memories.user
     new = store.update(record.id, content=shell.memory.redacted(text), provenance=by_user(shell))
     return CommandResult(
-        text=f"{short_id(new)} is now {quote_code(short(new))}, {OWNERS[scope]}. `/memory undo` takes that back.",
+        text=f"Changed in {MEMORY_OF[scope]}: {quote_code(short(new))} · `/memory undo`",
         data={"memory": record_data(new, scope), "before": record_data(record, scope)},
     )
 
@@ -588,12 +574,14 @@ _OPTIONS = ("--confidence", "--example")
 
 @remembers
 def add(shell: Shell, argument: str) -> CommandResult:
-    """Remember something because the person says so."""
+    """Save project knowledge; a text that does not begin with a kind is a project fact."""
     given = parse_text(argument, heads=1, valued=_OPTIONS)
     if not given.heads:
         forms = ", ".join(f"{kind} {form}" for kind, form in FORMS.items())
-        return make_refusal(f"What kind of knowledge? Write /memory add with one of: {forms}")
-    kind = kind_named(given.heads[0])
+        return make_refusal(f"Add what? Write /memory add TEXT, or /memory add with one of: {forms}")
+    kind = _added_kind(given.heads[0])
+    if kind is None:
+        kind, given = "discovery", parse_text(argument, valued=_OPTIONS)
     draft = MemoryDraft(kind=kind, **fields_of(kind, given.text, is_path=_is_path(shell)), **_options(given))
     added = shell.memory.add(draft, by_user(shell))
     state = shell.memory.freshness((added.record,))[added.record.id]
@@ -606,12 +594,22 @@ def add(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(text=_added(added), data=data)
 
 
+def _added_kind(word: str) -> Kind | None:
+    """Return the kind that the first word names; None if it is text. Raises UsageError for a misspelt kind."""
+    try:
+        return kind_named(word)
+    except UsageError as error:
+        if find_nearest_name(word, KINDS):
+            raise UsageError(f"{error} To save the text as a fact, write /memory add fact TEXT") from error
+        return None
+
+
 @remembers
 def edit(shell: Shell, argument: str) -> CommandResult:
-    """Change an entry or a memory: to the text and the options given, or in the editor where there are none."""
+    """Change a memory: to the text and the options given, or in the editor where there are none."""
     given = parse_text(argument, heads=1, valued=_OPTIONS)
     if not given.heads:
-        return make_refusal("Which entry? Write /memory edit ID; /memory list shows the ids")
+        return make_refusal("Which memory? Write /memory edit ID; /memory list shows the ids")
     if record := memory_named(shell, given.heads[0]):
         return reword(shell, record, given.text, options=bool(given.options))
     entry = shell.memory.find(given.heads[0])
@@ -672,7 +670,7 @@ def _update(shell: Shell, entry: MemoryRecord, changes: dict[str, Any]) -> Comma
     new = shell.memory.update(entry.id, **changes, provenance=by_user(shell))
     state = shell.memory.freshness((new,))[new.id]
     return CommandResult(
-        text=f"{new.id} is now {quote_code(new.line)}, {new.confidence:.0%} sure. `/memory undo` takes that back.",
+        text=f"Changed in project memory: {quote_code(new.line)}, {new.confidence:.0%} sure · `/memory undo`",
         data={"entry": entry_data(new, state), "before": entry_data(entry)},
     )
 
@@ -681,21 +679,19 @@ def _added(added: Saved) -> str:
     entry = added.record
     held = _held(entry)
     if not added.is_new:
-        times = f", said {entry.times} times" if entry.times > 1 else ""
-        return f"Confirmed {entry.id}, {entry.confidence:.0%} sure{times}: {held}"
-    came = "Back from the archive as" if added.action == "restored" else "Remembered as"
-    text = f"{came} {entry.id}: {held}"
+        times = f"{entry.times} times, " if entry.times > 1 else ""
+        return f"Confirmed: {held} ({times}{entry.confidence:.0%} sure)"
+    text = f"{'Restored' if added.action == 'restored' else 'Saved'} to project memory: {held}"
     if added.beside:
-        others = ", ".join(f"{other.id} {quote_code(other.solution)}" for other in added.beside[:3])
-        text += f" Kept beside {'another solution' if len(added.beside) == 1 else 'other solutions'}: {others}."
-    return text
+        text += f", alongside {', '.join(quote_code(other.solution) for other in added.beside[:3])}"
+    return f"{text} · `/memory undo`"
 
 
 def _held(entry: MemoryRecord) -> str:
     """The entry as it was understood, so that a slip is seen at once."""
     bare = msgspec.structs.replace(entry, context="")
     where = "" if entry.kind != "rule" else f", for {quote_code(entry.context)}" if _is_bound(entry) else ", everywhere"
-    return f"{quote_code(bare.line)}{where}."
+    return f"{quote_code(bare.line)}{where}"
 
 
 def _is_bound(entry: MemoryRecord) -> bool:

@@ -105,7 +105,7 @@ def export(shell: Shell, argument: str) -> CommandResult:
         return make_refusal(f"{str(path)!r} cannot be written ({error.strerror}); name a place you may write to")
     if what == ("knowledge",):
         number = counts.get("knowledge", 0)
-        told, more = format_count(number, "entry"), {"entries": number}
+        told, more = format_count(number, "memory"), {"entries": number}
     else:
         told, more = in_words(counts) or "nothing, since nothing was learned yet", {"counts": counts}
     return CommandResult(
@@ -531,7 +531,7 @@ def _on(shell: Shell, *, agreed: bool, gitignore: bool) -> CommandResult:
         shown = entries[:_SHOWN]
         rest = f", {len(shown)} shown here; `/memory list` shows all" if len(shown) < len(entries) else ""
         text = (
-            f"{format_count(len(entries), 'entry')} of project knowledge would become files in "
+            f"{format_count(len(entries), 'memory')} would become files in "
             f"`{_FOLDER}/`{rest}. Who has the "
             "repository reads them, and what you learn from now on, under your git name. Secrets are replaced first. "
             "Notes, memories, preferences, styles and sessions stay yours. What others share is read from then on."
@@ -542,7 +542,7 @@ def _on(shell: Shell, *, agreed: bool, gitignore: bool) -> CommandResult:
     number = sharing.turn_on()
     added = sharing.let_git_see() if gitignore else ()
     status = sharing.status()
-    parts = [f"{format_count(number, 'entry')} now lie in `{_FOLDER}/`, {len(status.shared):,} with those of others."]
+    parts = [f"{format_count(number, 'memory')} are now in `{_FOLDER}/`, {len(status.shared):,} with those of others."]
     parts += [f"Added to {quote_code(rule.file)}: {', '.join(map(quote_code, rule.lines))}." for rule in added]
     parts += [_rule(status.rule)] if status.rule else []
     parts.append(_commit(shell, status))
@@ -556,7 +556,7 @@ def _off(shell: Shell, *, agreed: bool) -> CommandResult:
         status = sharing.status()
         if status.there and status.trusted:
             text = (
-                f"{format_count(len(status.shared), 'entry')} go back into `{FOLDER_NAME}/ltm.json`, and "
+                f"{format_count(len(status.shared), 'memory')} go back into `{FOLDER_NAME}/ltm.json`, and "
                 f"`{_FOLDER}/` is deleted. "
                 "Committed, that takes it from everybody; agree with them first."
             )
@@ -564,7 +564,7 @@ def _off(shell: Shell, *, agreed: bool) -> CommandResult:
             return CommandResult(text=text, data=_share_data(status), follow_up=Confirm(question="Do it?", then=then))
     number = sharing.turn_off()
     return CommandResult(
-        text=f"{format_count(number, 'entry')} are in `{FOLDER_NAME}/ltm.json` again; nothing is shared any more.",
+        text=f"{format_count(number, 'memory')} are in `{FOLDER_NAME}/ltm.json` again; nothing is shared any more.",
         data={"on": False, "taken_back": number},
     )
 
@@ -585,7 +585,7 @@ def _tidy(shell: Shell, days: str | None) -> CommandResult:
 def _status(shell: Shell) -> CommandResult:
     status = shell.memory.sharing.status()
     if not status.there:
-        own = format_count(len(status.private), "entry")
+        own = format_count(len(status.private), "memory")
         text = f"Nothing is shared: {own} of project knowledge only you have. `/memory share on` begins it."
         return CommandResult(text=text, data=_share_data(status))
     if not status.trusted:
@@ -596,10 +596,10 @@ def _status(shell: Shell) -> CommandResult:
         return CommandResult(text=text, data=_share_data(status))
     by = ", ".join(f"{name or 'unnamed'} {number:,}" for name, number in status.by.items())
     parts = [
-        f"{format_count(len(status.shared), 'entry')} shared in `{_FOLDER}/`{f' (by {quote_code(by)})' if by else ''}."
+        f"{format_count(len(status.shared), 'memory')} shared in `{_FOLDER}/`{f' (by {quote_code(by)})' if by else ''}."
     ]
     if status.private:
-        parts.append(f"{format_count(len(status.private), 'entry')} only you have; `/memory share on` shares them.")
+        parts.append(f"{format_count(len(status.private), 'memory')} only you have; `/memory share on` shares them.")
     parts += [_listed(status.rivals, "said otherwise by somebody else; `/memory forget ID` of one settles it")]
     parts += [_listed(status.late, "changed while somebody forgot it; `/memory add` in those words brings it back")]
     if status.problems:
@@ -618,7 +618,7 @@ def _listed(entries: tuple[MemoryRecord, ...], what: str) -> str:
     if not entries:
         return ""
     rows = [f"- {quote_code(f'{entry.id} {entry.content} ({entry.by})')}" for entry in entries[:_SHOWN]]
-    return "\n".join([f"\n{format_count(len(entries), 'entry')} {what}:\n", *rows, ""])
+    return "\n".join([f"\n{format_count(len(entries), 'memory')} {what}:\n", *rows, ""])
 
 
 def _rule(rule: Rule) -> str:

@@ -95,7 +95,9 @@ def search(shell: Shell, argument: str) -> CommandResult:
     data = {"query": query, "hits": [_hit_data(hit) for hit in hits]}
     said = f"`/session search {' '.join(query.replace('`', ' ').split())}` looks at what was said."
     if not hits:
-        return CommandResult(text=f"No entry and no note shares a word with {quote_code(query)}. {said}", data=data)
+        return CommandResult(
+            text=f"No project knowledge or note shares a word with {quote_code(query)}. {said}", data=data
+        )
     return CommandResult(text=f"The best first. {said}", table=_hit_table(query, hits), data=data)
 
 
@@ -105,7 +107,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
     """Everything that is known about one entry."""
     wanted = parse_options(argument).words
     if len(wanted) != 1:
-        return make_refusal("Which entry? Write /memory show ID; /memory list shows the ids")
+        return make_refusal("Which memory? Write /memory show ID; /memory list shows the ids")
     memory = shell.memory
     entry = memory.find(wanted[0])
     memory.use((entry.id,))
@@ -143,8 +145,8 @@ def _archive(shell: Shell, *, everything: bool) -> CommandResult:
     shown = entries if everything else entries[:LISTED]
     rest = f", {len(shown)} shown; `/memory list archive --all` shows all" if len(shown) < len(entries) else ""
     text = (
-        f"{format_count(len(entries), 'entry')} in the archive{rest}. Added again in the same words, an "
-        "entry comes back."
+        f"{format_count(len(entries), 'memory')} in the archive{rest}. Saved again in the same words, a "
+        "memory is restored."
     )
     return CommandResult(text=text, table=entry_table(shown, {}, now=time.time()), data=data)
 
@@ -238,7 +240,7 @@ def stats(shell: Shell, argument: str) -> CommandResult:
     notes = len(shell.memory.list_notes())
     data = msgspec.to_builtins(found) | {"notes": notes}
     archive = f" and {found.archived:,} in the archive ({format_bytes(found.archive_bytes)})" if found.archived else ""
-    entries = f"{format_count(found.total, 'entry')} ({format_bytes(found.file_bytes)})"
+    entries = f"{format_count(found.total, 'memory')} ({format_bytes(found.file_bytes)})"
     text = f"{entries}{archive}, {format_count(notes, 'note')}."
     if found.newest:
         now = time.time()
@@ -548,7 +550,7 @@ TIME_ROWS: tuple[Command, ...] = (
     Command(
         name="history",
         argument="ID",
-        summary="what a memory or an entry said, and when",
+        summary="the versions of a memory",
         handler=history,
         suggest_word=_suggest,
     ),
