@@ -33,6 +33,8 @@ from clio.security.redaction.token_patterns import Span
 from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - a table of expressions and frames reads better with one a line
+# An example shows a text with a match; `…` is a secret value, `\n` a line break. Most patterns are matched at
+# the word of `WORDS` in the name, such as `password`.
 
 
 _NAME = LazyRegex(rf"[{NAME_CHARS}]{{0,100}}")
@@ -51,41 +53,52 @@ _LITERAL = (
     r"(?:(?P<{0}q>[\"'`])(?P<{0}v>(?:\\[^\n]|(?!(?P={0}q))[^\\\n]){{1,1024}})(?P={0}q)"
     r"|(?P<{0}e>\\{{1,3}}[\"'])(?P<{0}w>(?:(?!(?P={0}e))[^\n]){{1,1024}}?)(?P={0}e))"
 )
-# Another name with a separator ends a value, so that texts full of names are not scanned repeatedly.
+# Another name with a separator ends a value. Otherwise a text full of names would be scanned once for each name.
 _NAMED = r"(?i:passw|secret|token|key|pwd)[\w-]{0,20}[=:]"
 _BARE = rf"\\{{0,2}}[\"'`]?(?!{_NAMED})(?P<bare>(?:[^\s\"'`\\]|(?<=[^\s\"'`\\])[\"'`](?=[^\s\"'`,;)\]}}])|\\(?![nrt\"'`\\])){{1,1024}})"
 _GIVEN = rf"(?:\([ \t]{{0,4}}(?:\r?\n[ \t]{{0,60}})?(?=[bfru]?[\"']))?(?:[@$]?[A-Za-z]{{0,2}}(?={QUOTE}))?(?:\"\"(?=\")|''(?='))?(?:{_WRAPPER}{_LITERAL.format('x')}|{_BARE})"
 _SEPARATOR = r"(?P<sep>:=|=>|==|!=|\?=|\|\|=|\+=|=|:(?!:))"
+# Example: password = "…"
 _AFTER = LazyRegex(rf"{NAME_END}{_TYPE}{_SEPARATOR}[ \t]{{0,16}}(?:{_SCHEME})?{_GIVEN}")
 # A literal on a line of its own, or a concatenation of several: the rest of the value.
 _JOINT = r"(?:[ \t]{0,8}(?:\+|\.{1,2}|&|\\|_)?[ \t]{0,8}\\?\r?\n?[ \t]{0,40}(?:\+|\.{1,2}|&)?[ \t]{0,8}|\.concat\([ \t]{0,4})[bfr]?"
 _NEXT_LITERAL = LazyRegex(_JOINT + _LITERAL.format("y"))
+# Example: password =\n    "…"
 _NEXT_LINE = LazyRegex(
     rf"{NAME_END}{_TYPE}(?::=|=>|=|:(?!:))[ \t]{{0,8}}[(\\]?[ \t]{{0,8}}\r?\n[ \t]{{0,60}}{_LITERAL.format('x')}"
 )
 # As in calls and dictionaries of several languages: define('DB_PASSWORD', 'v'), setProperty("password", "v").
+# Example: define('DB_PASSWORD', '…')
 _COMMA = LazyRegex(rf"[{NAME_CHARS}]{{0,48}}{QUOTE}[ \t]{{0,4}},[ \t]{{0,8}}{_LITERAL.format('x')}")
 # `name: DB_PASSWORD` with `value: …` on the next line or after a comma, as in lists of variables and forms.
 _BETWEEN = rf"[{NAME_CHARS}]{{0,48}}(?:\\{{0,2}}[\"']){{0,2}},?(?:(?<=,)\s{{0,40}}|\s{{1,40}})\\{{0,2}}[\"']?(?:[A-Za-z]{{0,12}}[Vv]alue|v|val)\\{{0,2}}[\"']?[ \t]{{0,2}}[:=]"
+# Example: name: DB_PASSWORD\n  value: …
 _PAIR = LazyRegex(rf"{_BETWEEN}[ \t]{{0,4}}{_GIVEN}")
+# Example: <password>…</password>
 _ELEMENT = LazyRegex(
     rf"[{NAME_CHARS}]{{0,48}}[\"']?(?:[ \t][^<>\n]{{0,120}})?>\s{{0,40}}(?:<[Vv]alue>[ \t]{{0,8}})?(?:<!\[CDATA\[)?"
     r"(?P<xv>[^<>\s](?:[^<>\n]{0,510}[^<>\s])?)\s{0,40}(?:\]\]>)?</"
 )
+# Example: <key>password</key><string>…</string>
 PLIST = LazyRegex(
     rf"[{NAME_CHARS}]{{0,48}}</(?:key|[\w:-]{{0,30}}[Nn]ame)>\s{{0,40}}<(?:string|[\w:-]{{0,30}}[Vv]alue)>(?P<xv>[^<>\n]{{1,512}})</"
 )
+# Example: --password …
 _FLAG = LazyRegex(r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}(?P<bare>[^\s\"'`\\-][^\s\"'`\\]{0,1023})")
+# Example: --password "…"
 _QUOTED_FLAG = LazyRegex(rf"[A-Za-z0-9_-]{{0,48}}[ \t]{{1,4}}{_LITERAL.format('x')}")
 # As in `.netrc` and in `ENV` of a Dockerfile: only for random-looking values, because any sentence may continue this
 # way.
 BESIDE = r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}[\"'`(]?(?=[^\s\"'`]{0,1024}[0-9])"
 _BESIDE = LazyRegex(rf"{BESIDE}(?P<bare>[^\s\"'`]{{8,1024}})")
+# Example: ENV DB_PASSWORD …
 _SET = LazyRegex(r"[A-Za-z0-9_.-]{0,48}[ \t]{1,4}[\"']?(?P<bare>[^\s\"'`=]{4,1024})")
+# Example: ENV
 _SETTER = LazyRegex(
     r"(?:\A|\n)[ \t|0-9:+>→-]{0,16}(?:ENV|ARG|SetEnv|setenv|setx|set(?: -[a-zA-Z]{1,4})?|[a-z]+ configure set|config:set)[ \t]{1,4}\Z"
 )
 LOGIN = r"-u(?:ser)?[ =]{0,2}[\"']?[^\s:\"'`$@/]{1,64}:"
+# Example: curl -u admin:…
 _LOGIN = LazyRegex(rf"{LOGIN}(?P<bare>[^\s\"'`]{{8,256}})")
 # A name at the end of a text. Matches more than the other patterns, so that a value is never split from its name.
 _OPEN = LazyRegex(
@@ -113,14 +126,21 @@ _NEAREST = 6  # number of names before a position whose value may be incomplete 
 _CALL = LazyRegex(
     r"[!:][A-Za-z_]|\d+\*[A-Za-z(]|[A-Za-z_][\w.:]*(?:\(|\[|<|!\()|[(\[{<$|]|\?\?|\w+::|->|await\b|new\b|lambda\b|=>|[\w.]+\?\."
 )
+# Example: getenv(name)
 _CODE = LazyRegex(r"^x:\d+:\d+:|[()\[\]{}<>$|*\\]|\?\?|=>|::|->|^\.|^[@&!~^%/]|^--?[a-z]")
 # Signs of code that passwords contain as well. In a random-looking value they are no evidence of code.
 _CODE_FOR_SURE = LazyRegex(r"^x:\d+:\d+:|[()\[\]{}<>$|]|\?\?|=>|::|->|^--?[a-z]+=")
+# Example: config.db.password
 _ATTRIBUTE = LazyRegex(r"[&*]?[A-Za-z_$]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
+# Example: db_password
 _SNAKE = LazyRegex(r"_*[a-z]+(?:_[a-z]+)+_*|[A-Z]+(?:_[A-Z]+)+")
+# Example: Optional[str]
 _GENERIC_TYPE = LazyRegex(r"[A-Za-z_][A-Za-z_.]*\[[A-Za-z_., \[\]|]*\]")
+# Example: #ff8800
 _COLOUR = LazyRegex(r"#[0-9a-fA-F]{3,8}")
+# Example: 1_000ms
 _NUMBER = LazyRegex(r"[-+]?(?:\d[\d_,.]*(?:[eE][-+]?\d+)?|0x[0-9a-fA-F]+)[a-zA-Z%]{0,3}")
+# Example: rsa.PrivateKey
 _TYPE_OF_KEY = LazyRegex(r"[\w.]*(?:Private|Public|Secret|Api)Key[A-Z]?[A-Za-z]*")
 _NEXT_NAME = LazyRegex(_NAMED)
 _CUT = LazyRegex(rf"[,;)\]}}<>|]|&(?=[\w.-]+=|\Z)|{_NEXT_NAME.pattern}")
@@ -315,7 +335,9 @@ def _iter_assigned_secrets(text: str, place: int) -> Iterator[Span]:
 
 _TAIL = LazyRegex(r"[\"'`\])\\]{0,4}\s{0,16}([^\s])")
 _SIGNS = "=:!?|+,(<>{["
+# Example: #define
 _DEFINE = LazyRegex(r"#[ \t]*define[ \t]+\Z")
+# Example: #define DB_PASSWORD "…"
 _QUOTED_SET = LazyRegex(rf"[A-Za-z0-9_]{{0,48}}[ \t]{{1,40}}[LuU]?{_LITERAL.format('x')}")
 
 
@@ -362,23 +384,30 @@ def _is_random_item(value: str) -> bool:
     )
 
 
+# Example: passwords: [
 _STRUCTURE = LazyRegex(
     rf"{NAME_END}(?:(?::|=|=>)[ \t]{{0,8}})?(?:[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\r?\n|\r?\n[ \t]{{0,40}}-[ \t]|\r?\n[ \t]{{1,40}}[\w\"'.-]{{1,60}}:[ \t]|\[|\{{)"
 )
+# Example: password: |\n  …
 _BLOCK = LazyRegex(
     rf"{NAME_END}:[ \t]{{0,8}}[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\r?\n(?P<indent>[ \t]{{1,40}})(?P<lines>[^\s][^\n]{{0,1000}}(?:\n(?P=indent)[^\n]{{0,1000}}){{0,100}})"
 )
 _LINES = LazyRegex(r"[^\s](?:[^\n]*[^\s])?")
+# Example: passwords:\n  - …
 _ITEMS = LazyRegex(rf"{NAME_END}:[ \t]{{0,8}}\r?\n(?P<lines>(?:[ \t]{{0,40}}-[ \t][^\n]{{1,300}}(?:\n|\Z)){{1,50}})")
 _ITEM_LINE = LazyRegex(r"-[ \t]{1,4}[\"']?(?P<v>[^\s\"',:{}\[\]]{4,300})[\"']?,?[ \t]*\r?(?=\n|\Z)")
+# Example: passwords = ["…"]
 _ARRAY = LazyRegex(rf"{NAME_END}(?::|=|=>|:=)[ \t]{{0,8}}(?:new[ \t]\w+)?\[(?P<items>[^\[\]{{}}]{{1,2000}})\]")
 _ARRAY_ITEM = LazyRegex(r"\\{0,2}[\"'`](?P<v>[^\"'`\n\\]{4,500})\\{0,2}[\"'`]|(?P<b>[^\s\"'`,\[\]\\]{4,500})")
+# Example: passwords = {admin: …}
 MAPPING = LazyRegex(
     rf"{NAME_END}(?:(?::|=|=>)[ \t]{{0,8}}\{{(?P<items>[^{{}}]{{4,2000}})\}}|:[ \t]{{0,8}}\r?\n(?P<indent>[ \t]{{1,40}})(?P<lines>[\w\"'.-]{{1,60}}:[ \t][^\n]{{1,300}}(?:\n(?P=indent)[\w\"'.-][^\n]{{1,300}}){{0,12}}))"
 )
+# Example: admin: "…"
 _MAPPING_ITEM = LazyRegex(
     r"[\w\"'.-]{1,60}[ \t]{0,2}(?::|=>?)[ \t]{0,4}[\"'`]?(?P<v>[^\s\"'`,{}\[\]]{8,300})[\"'`]?(?=[\s,}]|\Z)"
 )
+# Example: password = { default = "…" }
 _NESTED = LazyRegex(
     rf"{NAME_END}(?:[:=][ \t]{{0,4}})?\{{\s{{0,40}}(?:[^{{}}\n]{{0,120}}\n\s{{0,40}}){{0,4}}?[\"']?(?:value|default)[\"']?[ \t]{{0,8}}[:=][ \t]{{0,8}}[\"'](?P<v>[^\"'\n]{{4,1000}})[\"']"
 )
@@ -387,7 +416,9 @@ _OPEN_STRUCTURE = LazyRegex(
     rf"|\r?(?:\n(?:[ \t]{{0,40}}-[ \t][^\n]{{0,300}}(?:\n|\Z)){{0,50}}[ \t]{{0,40}}-?)?|(?:new[ \t]\w+)?\[[^\[\]{{}}]{{0,2000}}"
     rf"|\{{\s{{0,40}}(?:[^{{}}\n]{{0,120}}\n\s{{0,40}}){{0,4}}?[^{{}}\n]{{0,120}})\Z"
 )
+# Example: std::string password("…")
 _CONSTRUCTED = LazyRegex(rf"[{NAME_CHARS}]{{0,48}}[({{]{_LITERAL.format('x')}[)}}]")
+# Example: std::string
 _STRING_TYPE = LazyRegex(r"(?:string|String|QString|char[ \t]*\*|auto|SecureString)[ \t]+\Z")
 
 
@@ -410,7 +441,7 @@ def find_name(text: str, place: int) -> tuple[str, int]:
 def _iter_quoted_secrets(
     text: str, match: re.Match[str], name: str, sure: bool, *, joined: bool = True
 ) -> Iterator[Span]:
-    """Yield the value in quotation marks, and the literals concatenated to it."""
+    """Yield the value in quotation marks and the literals concatenated to it, if together they are a secret."""
     parts = [_get_value_start(match, "x")]
     end = match.end()
     while joined and (more := _NEXT_LITERAL.match(text, end)) and len(parts) < 40:
@@ -431,7 +462,13 @@ def _get_value_start(match: re.Match[str], group: str) -> tuple[int, int]:
 
 
 def _iter_unquoted_secrets(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Span]:
-    """Yield the value without quotation marks. end: how far the text is known."""
+    """Yield the value without quotation marks if it is a secret.
+
+    Args:
+        match: a match of `_AFTER`.
+        place: position of the word of `WORDS` in the name.
+        end: position up to which the text is examined.
+    """
     name, start = find_name(text, place)
     sure = is_secret_name(name)
     bare, at, separator = match["bare"], match.start("bare"), match["sep"]
@@ -501,10 +538,10 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
     """Whether the value of a name that denotes a secret is the secret itself.
 
     Args:
-        style: "quoted": a literal; "element": of XML; "environment": `NAME=value`; "data": the only value on its
-        line;
-            "inline": `name=value` elsewhere; "text": in a sentence or log line; "code": where an expression may occur;
-            "flag" and "beside": after a blank.
+        style: how the value is written. "quoted": a literal in quotation marks; "element": the content of an XML
+            element; "environment": `NAME=value`; "data": the only value on its line; "inline": `name=value` elsewhere;
+            "text": in a sentence or log line; "code": where an expression may occur; "flag": after an option and a
+            blank; "beside": after any other name and a blank.
         sure: whether the name denotes a secret whatever its value looks like.
     """
     if style in ("inline", "text", "flag", "code") and value[-1:] == "$" and has_digit(value):
@@ -713,4 +750,5 @@ def _is_random(value: str, least: int) -> bool:
     return _DATE.search(value) is None and not value.startswith(("http:", "https:", "#"))
 
 
+# Example: 2024-05-01
 _DATE = LazyRegex(r"\A(?:v?\d+(?:\.\d+)+|\d{4}-\d\d-\d\d)")

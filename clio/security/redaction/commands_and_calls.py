@@ -20,6 +20,7 @@ from clio.security.redaction.token_patterns import Span
 from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - a table of programs reads better with one a line
+# An example shows a text with a match; `…` is a secret value, `\n` a line break.
 
 
 MAX_LINE_CHARS = 600
@@ -34,11 +35,12 @@ class Program(Struct, frozen=True):
     """Where a program accepts a secret on its command line.
 
     Attributes:
-        flags: options whose value is one.
-        login: options whose value is `user:secret`, with the separator between them.
-        attached: short options whose value follows without a blank.
-        needs: a word that must come first.
-        after: the secret is this many words after such a word.
+        flags: options whose value is a secret.
+        login: options whose value is a user name and a secret.
+        sign: the separator between user name and secret.
+        attached: short options whose value, a secret, follows without a blank.
+        needs: words, one of which must precede the options in `flags`; empty for no condition.
+        after: pairs of a word and a number: the secret is that many words after the word; "" is the program's name.
     """
 
     flags: tuple[str, ...] = ()
@@ -115,11 +117,16 @@ PROGRAMS: dict[str, Program] = {
 """Programs that accept a secret on their command line, by name."""
 _STARTS = LazyRegex(r"(?<![A-Za-z0-9_.-])[A-Za-z0-9][A-Za-z0-9_.-]*(?= )")
 _SESSION = r"[\w.-]{0,40}(?:sess(?:ion)?(?:[._-]?id)?|connect\.sid|\bsid|auth|jwt|remember[\w]{0,12}|csrf[\w]{0,12}|xsrf[\w-]{0,12}|token|login)"
+# Example: Cookie: sessionid=…
 COOKIE = LazyRegex(rf"(?<=[;:\"' \t=]){_SESSION}=(?P<v>[^\s;,\"']{{6,2000}})", re.IGNORECASE)
 
 
 def find_command_spans(text: str, words: frozenset[str]) -> Iterator[Span]:
-    """Yield the secrets on command lines of known programs."""
+    """Yield the secrets on command lines of known programs.
+
+    Args:
+        words: all runs of letters in the text, in lower case.
+    """
     for sign in (" -", " /p", *POSITIONAL):
         place = text.find(sign)
         read = 0  # program names up to this position have been examined
@@ -192,7 +199,9 @@ LINES: tuple[tuple[str, LazyRegex], ...] = (
 _LINE_WORDS = {
     needle: tuple("".join(char if char.isalpha() else " " for char in needle.lower()).split()) for needle, _ in LINES
 }
+# Example: mycli -u admin
 _USER_OPTION = LazyRegex(r"(?<=\s)(?:-u|-U|--?user(?:name)?|--?login|/u(?:ser)?)(?:[ \t]+|[=:])(?!-)[^\s-]\S*")
+# Example: mycli -u admin -p …
 _PASSWORD_OPTION = LazyRegex(
     r"(?<=\s)(?:-p|-P|-pw|--?pass|/p(?:ass|assword)?)(?:[ \t]+|[=:])(?P<q>[\"']?)(?P<v>[^\s\"'|;&<>-][^\s\"'|;&<>]{4,200})(?P=q)(?=\s|\Z)"
 )
@@ -223,7 +232,7 @@ def _iter_option_pairs(text: str) -> Iterator[Span]:
 
 
 def _can_be_positional_secret(value: str) -> bool:
-    """Whether a word on a command line may be a secret: no option, no variable and no ordinary word."""
+    """Whether a word on a command line may be a secret, and not an option, a variable, a path or an ordinary word."""
     return (
         can_be_secret(value)
         and value[0] not in "-$<[({/"
@@ -233,7 +242,7 @@ def _can_be_positional_secret(value: str) -> bool:
 
 
 def _can_be_password(value: str) -> bool:
-    """Whether a value is neither a port, a version, a path nor a pair, which `-p` of other programs takes."""
+    """Whether a value may be a password, and not a port, version, path or pair, as `-p` of other programs accepts."""
     return is_random_value(value) or not (
         any(sign in value for sign in "/:=,")
         or not any(char.isalpha() for char in value)
@@ -409,12 +418,13 @@ CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "btoa": (("btoa", "pair"),),
     "stripe": (("stripe", "first"),),
 }  # fmt: skip
-"""By a word contained in each text with such a call: what precedes the bracket, and which argument is the secret."""
+"""By a word that each text with the calls contains: the names of the calls, and the pattern of `PATTERNS` for each."""
+# Example: curl_setopt(h, CURLOPT_USERPWD, "admin:…")
 _USER_AND_PASSWORD = LazyRegex(r"CURLOPT_USERPWD,\s{0,8}[\"'][^\"':\n]{1,60}:(?P<v>[^\"'\n]{4,200})[\"']")
 
 
 def find_call_spans(text: str, lowered: str, words: frozenset[str]) -> Iterator[Span]:
-    """Yield the secrets passed to functions.
+    """Yield the secrets passed to functions listed in `CALLS`.
 
     Args:
         words: all runs of letters in the text, in lower case.
@@ -466,19 +476,26 @@ def _can_be_argument_secret(value: str) -> bool:
 
 _MAX_DOCUMENT_CHARS = 8192
 
+# Example: kind: Secret
 _SECRET_KIND = LazyRegex(r"(?P<indent>(?<![^\n])[ \t-]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?(?=\n|\Z)")
+# Example: data: {password: …}
 _DATA_IN_BRACES = LazyRegex(r"[ \t-]*(?:data|stringData):[ \t]*\{(?P<v>[^{}\n]{1,2000})\}?[ \t]*\r?\Z")
 _ENTRY_IN_BRACES = LazyRegex(
     r"[\"']?[\w./-]{1,200}[\"']?:[ \t]*(?P<q>[\"']?)(?P<v>[^\s,\"']{1,1000})(?P=q)[ \t]*(?=,|\Z)"
 )
+# Example: stringData:
 _DATA = LazyRegex(r"(?P<indent>[ \t-]*)(?:data|stringData|encryptedData):[ \t]*\r?\Z")
+# Example:   password: …
 _ENTRY = LazyRegex(r"(?P<indent>[ \t]*)[\"']?[\w./-]{1,200}[\"']?:[ \t]*(?P<v>\S[^\n]*?)?[ \t]*\r?\Z")
+# Example: "kind": "Secret"
 _JSON_KIND = LazyRegex(r"\\{0,2}\"kind\\{0,2}\"[ \t]*:[ \t]*\\{0,2}\"Secret\\{0,2}\"")
+# Example: "data": {"password": "…"}
 _JSON_DATA = LazyRegex(r"\\{0,2}\"(?:data|stringData)\\{0,2}\"[ \t]*:[ \t]*\{(?P<v>[^{}]{0,8000})\}")
 _JSON_VALUE = LazyRegex(r":[ \t]*(?P<q>\\{0,2}\")(?P<v>(?:(?!(?P=q))[^\n]){1,8000}?)(?P=q)")
 _OPEN_DOCUMENT = LazyRegex(
     r"(?:apiVersion|kind|(?<![^\n \t])(?:stringD|d)ata(?=:[ \t]*\r?(?:\n|\Z))|\"apiVersion\\{0,2}\"|\"kind\\{0,2}\")"
 )
+# Example: kind: Deployment\n
 _OTHER_KIND = LazyRegex(
     r"kind\\{0,2}\"?:[ \t]*\\{0,2}[\"']?(?!Secret\b|List\b)[A-Z]\w+[\"'\\]{0,3},?[ \t]*\r?(?:\n|,|\})"
 )

@@ -34,36 +34,43 @@ from clio.security.redaction.token_patterns import Span
 from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - a table of expressions and frames reads better with one a line
+# An example shows a text with a match; `…` is a secret value, `\n` a line break.
 
 
 _LETTERS = bytes(code if chr(code).isascii() and chr(code).isalpha() else 32 for code in range(256))
 _FEW_PLACES = 24
-"""With at most this many positions, an expression is matched at each one; a search would continue after them."""
+"""Largest number of start positions at which a pattern is matched one by one. `search` would also try later positions."""
 
 _ECHOED = r"(?:echo|printf)[ \t]+(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*(?P<q>[\"']?)(?P<v>[^\s\"'|$]{4,200})(?P=q)[ \t]*"
+# Example: echo … | docker login --password-stdin
 _PIPED = LazyRegex(
     rf"{_ECHOED}\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*?"
     r"(?:-S|--stdin|chpasswd)|chpasswd|(?:sudo[ \t]+)?(?:su|kinit|passwd|smbpasswd|vncpasswd|cryptsetup)[ \t]|passwd[ \t]+--stdin"
     r"|(?:docker|podman)[ \t]+secret[ \t]+create|[^\n|]{1,40}[ \t]secrets?[ \t]+(?:put|create|versions)"
     r"|[^\n|]{1,80}(?:--password-stdin|--passwd-on-stdin|--with-token|--passphrase-fd|-passin stdin))"
 )
+# Example: echo … > password.txt
 _WRITTEN = LazyRegex(
     rf"{_ECHOED}>{{1,2}}[ \t]*[\"']?[^\s\"']{{0,120}}(?:pass|secret|token|key|pwd|credential)[^\s\"']{{0,40}}",
     re.IGNORECASE,
 )
+# Example: cat > password.txt <<EOF\n…\nEOF
 _WRITTEN_DOCUMENT = LazyRegex(
     r"[\w./-]{1,40}[\"']?[ \t]{0,4}<<[-~]?[ \t]?[\"']?(?P<end>\w{1,20})[\"']?\r?\n[ \t]{0,40}(?P<v>[^\s]{4,400})[ \t]{0,8}\r?\n[ \t]{0,40}(?P=end)"
 )
+# Example: auth: admin:…
 _LOGIN_PAIR = LazyRegex(
     r"(?:(?<![a-z])(?:auth|creds?|credentials?|logins?|userpwd|user_pass|accounts?)|http_basic|basic[_-]auth|basicauth|authident|auth_basic_user|stats auth)[\"'`\])]{0,2}[ \t]*(?:[:=]|=>|,|[ \t](?=\w+:\S*\d))"
     r"[ \t]*(?:\r?\n[ \t]*-[ \t]+)?[\[(]?[\"'`]?(?!https?:|[a-z]+://)[A-Za-z][\w.@+-]{1,40}:(?P<v>[^\s\"'`:,;/@][^\s\"'`:,;]{4,120})(?=[\"'`\]),;]{0,3}(?:\s|\Z))",
     re.IGNORECASE,
 )
+# Example: recovery code: …
 _ANSWER = LazyRegex(
     r"(?:security|recovery|backup|access|unlock|activation|pairing|auth|otp|totp|scratch|device)[ _-]?(?:answer|code|seed)s?[\"'`]?[ \t]*(?:[:=]|is|->|→|[ \t](?=[\w-]*\d))[ \t]*(?:\r?\n[ \t]*-[ \t]+)?"
     r"[\"'`]?(?P<v>[^\s\"'`,;<>(){}\[\]]{4,120})(?=[\"'`,;.]{0,2}(?:\s|\Z))",
     re.IGNORECASE,
 )
+# Example: heslo: …
 _OTHER_LANGUAGES = LazyRegex(
     r"(?:mdp|clave|contrase[ñn]a|token de acceso|parola(?: d'ordine)?|password|has[łl]o|heslo|l[öo]senord(?:et)?|adgangskoden?|passordet?|salasana"
     r"|парол[ьяюе]|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|şifre(?:si|niz|m)?|jelsz[óo]|κωδικός|mật khẩu|كلمة المرور|كلمة السر|סיסמה|kata sandi|รหัสผ่าน|पासवर्ड)"
@@ -73,6 +80,7 @@ _OTHER_LANGUAGES = LazyRegex(
 )
 # The only word of such a command, and an optional pipe. Output of several words is not piped as a secret.
 _PIPED_WORD = r"(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*(?:[^\s\"'|%][^\s\"'|]{3,200}|\"[^\s\"'|%][^\s\"'|]{3,200}\"|'[^\s\"'|%][^\s\"'|]{3,200}')[ \t]*"
+# Example: openssl rsa -passin pass:…
 _OPENSSL = LazyRegex(r"(?:-pass(?:in|out)?[ \t]+[\"']?|[ \t\"'])pass:(?P<v>[^\s\"'<>]{4,200})")
 
 _SENTENCE_NAME = (
@@ -86,12 +94,15 @@ _BETWEEN = (
 _STATED_VALUE = (
     r"(?:(?P<q>[\"'`“‘«]|\*\*|\*\*`)(?P<qv>[^\s\"'`“”‘’«»*]{4,120})(?=[\"'`”’»*])|(?P<v>[^\s\"'`“”‘’«»<>(\[{]{5,120}))"
 )
+# Example: the password for staging is …
 _SENTENCE = LazyRegex(rf"{_SENTENCE_NAME}[\"'`]?{_BETWEEN}[ \t]*{_VERB}[ \t]+{_STATED_VALUE}", re.IGNORECASE)
+# Example: … is the new password
 VALUE_BEFORE_NAME = LazyRegex(
     rf"is[ \t]+(?:the|my|your|our|his|her|their)[ \t]+(?:new[ \t]+|old[ \t]+)?(?:[\w-]+[ \t]+){{0,2}}?{_SENTENCE_NAME}",
     re.IGNORECASE,
 )
 _LAST_WORD = LazyRegex(r"(?P<q>[\"'`]?)(?<![^\s\"'`])(?P<v>[^\s\"'`]{6,120})(?P=q)[ \t]+\Z")
+# Example: log in with password …
 _WITH = LazyRegex(
     rf"(?:password|passphrase|pwd|passwd|passcode|(?:api|access|secret)[ _-]key|token|secret)[ \t]+{_STATED_VALUE}",
     re.IGNORECASE,
@@ -100,60 +111,76 @@ _WITH_BEFORE = LazyRegex(
     r"(?i:\b(?:with|using|and|the|use|try|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+"
     r"(?:(?:the|my|your|this|that|new|old|api|access|client|secret|auth)[ \t]+){0,3})\Z"
 )
+# Example: use … as the password
 _AS = LazyRegex(
     r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?P<q>[\"'`]?)(?P<v>[^\s\"'`]{5,120})(?P=q)[ \t]+(?:as|for)[ \t]+"
     rf"(?:the[ \t]+|your[ \t]+|my[ \t]+|a[ \t]+)?(?:\w+[ \t]+)?{_SENTENCE_NAME}",
     re.IGNORECASE,
 )
+# Example: credentials: admin / …
 _CREDENTIALS = LazyRegex(
     r"(?:credentials|creds|logins?|zugangsdaten|identifiants|credenciales|(?:user(?:name)?|login|u)/(?:pass(?:word|wd)?|pw|p))[ \t]*(?:are|is|:|[ \t])[ \t]*(?:user[ \t]+)?[\w.@+-]{2,60}[ \t]*[/:][ \t]*"
     r"(?P<v>[^\s\"'`/]{5,120})",
     re.IGNORECASE,
 )
+# Example: user: admin, pass: …
 _USER_AND_PASSWORD = LazyRegex(
     r"(?:\b(?:u|user|login):?[ \t]+[\w.@+-]{2,60},?[ \t]+(?:p|pw|pass):?[ \t]+)(?P<v>[^\s\"'`]{5,120})", re.IGNORECASE
 )
+# Example: the password is
 _OPEN_SENTENCE = LazyRegex(
     rf"{_SENTENCE_NAME}[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*"
     rf"(?:{_VERB}|should|must|will|to|has(?:[ \t]+been)?(?:[ \t]+(?:re)?(?:set|changed))?|(?:was|is|be)[ \t]+(?:re)?(?:set|changed|now))[ \t]*(?:[\"'`“‘«*]{{1,3}})?\Z"
     r"|(?:credentials|logins?)[ \t]*(?:are|is|:)[ \t]+[\w.@+-]{0,60}[ \t]*[/:,]?[ \t]*\Z",
     re.IGNORECASE,
 )
+# Example: log in with the password
 _OPEN_WITH = LazyRegex(
     r"(?:with|using|and|the|/|,|use|try|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+(?:(?:the|my|your|this|that|new|old|api|access|client|secret|auth)[ \t]+){0,3}"
     r"(?:password|passphrase|pwd|passwd|passcode|(?:api|access|secret)[ _-]key|token|secret)[ \t]+\Z",
     re.IGNORECASE,
 )
+# Example: use … as the
 OPEN_OFFER = LazyRegex(
     r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?=\S{0,120}[0-9!#$%^&*?@-])\S{5,120}(?:[ \t]+(?:as|for)(?:[ \t]+\w+){0,2})?\s*\Z",
     re.IGNORECASE,
 )
+# Example: CREATE USER admin IDENTIFIED BY '…'
 _SQL = LazyRegex(
     r"(?:identified[ \t]+(?:with[ \t]+\S{1,40}[ \t]+)?by(?:[ \t]+(?:password|values))?|(?:with|login|role[ \t]+\w+|user[ \t]+\S+|encrypted|superuser)[ \t]+"
     r"(?:encrypted[ \t]+|unencrypted[ \t]+)?password|set[ \t]+password[^\n]{0,80}?=[ \t]*(?:password\()?)[ \t]{0,4}=?[ \t]{0,4}N?(?P<q>['\"])(?P<v>(?:(?!(?P=q))[^\n\\]|\\[^\n]){3,200})(?P=q)",
     re.IGNORECASE,
 )
+# Example: identified by …;
 _SQL_BARE = LazyRegex(r"identified[ \t]+by[ \t]+(?P<v>[^\s\"'`;,()<>]{5,120})(?=;|[ \t]|\s*\Z)", re.IGNORECASE)
+# Example: Authorization: Bearer …
 _HEADER = LazyRegex(
     r"(?:proxy-)?authorization[\"']?\]?[ \t]*(?:(?::|=>|=|,)[ \t]*(?:[a-z](?=[\"'`]))?|(?=\"))[\"'`]?(?:(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|oauth|jwt|hawk|aws4-hmac-sha256"
     r"|bot|ghtoken|splunk|genie-?key|ssws)[ \t:=]+)?(?:token=)?[\"']?(?P<v>[^\s\"'`,;]{5,4000})",
     re.IGNORECASE,
 )
+# Example: machine example.com login admin password …
 _LOGIN = LazyRegex(
     r"logins?(?:[ \t]*(?:are|is|:)[ \t]+[\w.@+-]{2,60}[ \t]*[/:,][ \t]*(?P<v>[^\s\"'`]{5,120})|[ \t]+\S{1,200}\s{1,40}(?:account[ \t]+\S{1,200}\s{1,40})?password[ \t]+(?P<qv>\S{1,200}))"
 )
+# Example: machine example.com login admin password
 _OPEN_NETRC = LazyRegex(
     r"\blogin(?:[ \t]+\S{0,200}(?:\s{1,40}(?:a?c?c?o?u?n?t?[ \t]*\S{0,200}\s{1,40})?(?:p[a-z]{0,7}[ \t]{0,4}\S{0,200})?)?)?\Z"
 )
+# Example: localhost:5432:app:admin:…
 _PGPASS = LazyRegex(
     r"(?<![^\n])(?:[\w.-]{1,120}|\*):(?:\d{4,5}|\*):(?:[\w.-]{1,60}|\*):(?:[\w.@-]{1,60}|\*):(?P<v>[^\s:]{4,200})(?=\r?(?:\n|\Z))"
 )
+# Example: ConvertTo-SecureString "…"
 _SECURE_STRING = LazyRegex(r"(?i:ConvertTo-SecureString)[ \t]+(?:-String[ \t]+)?[\"'](?P<v>[^\"'\n]{4,200})[\"']")
+# Example: WIFI:S:home;T:WPA;P:…;
 _WIFI = LazyRegex(r"WIFI:[^\s\"']{0,120}?;P:(?P<v>(?:[^;\s\\]|\\.){4,100});")
+# Example: form-data; name="password"\n\n…
 _FORM = LazyRegex(
     r"form-data; name=\"[\w.-]{0,40}(?:password|passwd|secret|token|api_?key)\"\r?\n(?:[\w-]+:[^\n]*\n)?\r?\n(?P<v>[^\s]{4,200})"
 )
 _USER = r"[\"'][^\"'\n]{0,120}[\"']"
+# Example: HTTPBasicAuth("admin", "…")
 _CALL_WITH_LOGIN = LazyRegex(
     r"(?:(?:set_?|http_?|request_?)?basic_?auth(?:entication|orization)?|auth|networkcredential|digest_?auth|usernamepasswordcredentials?(?:token)?"
     r"|passwordauthentication|password_?authenticator|credentials)"
@@ -166,52 +193,71 @@ _CALL_WITH_LOGIN = LazyRegex(
     r"\([^,()\"'\n]{1,80},\s{0,40}[$\w]{1,40},\s{0,40}[\"'](?P<w>[^\"'\n]{4,200})[\"']",
     re.IGNORECASE,
 )
+# Example: requirepass …
 _SETTING = LazyRegex(
     r"(?:requirepass|masterauth|bindpw|rootbindpw|rootpw(?:[ \t]+--(?:plaintext|iscrypted|allow-ssh))*|crypto[ \t]+(?:isakmp|ikev[12])[ \t]+key|SQLConnectInfo[ \t]+\S+[ \t]+\S+|snmp-server[ \t]+community|wpa-psk|tls-auth-pass|rocommunity6?|rwcommunity6?|userPassword:?|ldapbindpassword|key-string)[ \t]+"
     r"(?:[057][ \t]+)?[\"']?(?P<v>[^\s\"']{4,200})[\"']?(?=[ \t]*\r?(?:\n|\Z)|[ \t]+r[ow]\b|[ \t]+\d+\b|[ \t]+(?:address|hostname)\b)",
     re.IGNORECASE,
 )
+# Example: jdbc:oracle:thin:admin/…@host
 _ORACLE = LazyRegex(r"jdbc:oracle:(?:thin|oci8?):[\w.$-]{1,60}/(?P<v>[^\s@\"'/]{3,120})@", re.IGNORECASE)
+# Example: example.com\tTRUE\t/\tTRUE\t0\tsessionid\t…
 _COOKIE_LINE = LazyRegex(
     r"\t(?:TRUE|FALSE)\t/[^\t\n]{0,200}\t(?:TRUE|FALSE)\t\d{1,20}\t[\w.%-]{0,60}(?:sess|sid|auth|token|jwt|login|csrf)[\w.%-]{0,60}\t(?P<v>[^\s]{6,2000})",
     re.IGNORECASE,
 )
+# Example: connect.sid=…
 _COOKIE_VALUE = LazyRegex(r"connect\.sid=(?P<v>[^\s;,\"'&]{6,2000})", re.IGNORECASE)
+# Example: --from-literal=password=…
 _FROM_LITERAL = LazyRegex(r"--from-literal[= ][\"']?[\w.-]{1,100}=(?P<v>[^\s\"']{4,1000})")
+# Example: winrs -r:host -u:admin -p:…
 _WINRS = LazyRegex(
     r"\bwinrs(?:\.exe)?[ \t][^\n]{0,200}?[ \t][-/]p(?:assword)?:[\"']?(?P<v>[^\s\"']{4,200})", re.IGNORECASE
 )
+# Example: set the password to …
 _SET_TO = LazyRegex(
     rf"\b(?:re)?(?:set|chang(?:e|ed|ing)|updated?)[ \t]+(?:the|my|your|our|its|his|her|their)?[ \t]*(?:\w+[ \t]+){{0,2}}?{_SENTENCE_NAME}(?:[ \t]+(?:for|of|on|from)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?"
     rf"[ \t]+to[ \t]+{_STATED_VALUE}",
     re.IGNORECASE,
 )
+# Example: log in as admin / …
 _LOG_IN_AS = LazyRegex(
     r"\b(?:log(?:ged)?[ -]?in|sign(?:ed)?[ -]?in|connect|authenticate)[ \t]+(?:as|with|using)[ \t]+[\w.@+-]{2,60}[ \t]*/[ \t]*(?P<v>[^\s\"'`]{5,120})",
     re.IGNORECASE,
 )
+# Example: send "…\\r"
 _SENT = LazyRegex(
     r"\b(?:send|exp_send|sendline|send_line|send_password)[ \t]*(?:\([ \t]*|[ \t](?:--[ \t]+)?)[bru]?[\"'](?P<v>(?:[^\s\"'$\\]|\\[^rn\s]){4,200})(?:\\[rn]){0,2}[\"']"
 )
+# Example: expect "password:"\n
 _ASKED = LazyRegex(r"(?i:assword|assphrase|passcode|PIN\b)[^\n]{0,120}(?:\n[^\n]{0,80}){0,3}\Z")
+# Example: : PSK "…"
 _IPSEC = LazyRegex(r":[ \t]+(?:PSK|EAP|XAUTH|NTLM|PIN)[ \t]+[\"'](?P<v>[^\"'\n]{4,200})[\"']", re.IGNORECASE)
+# Example: <auth-user-pass>\nadmin\n…\n
 _INLINE_LOGIN = LazyRegex(r"<auth-user-pass>[ \t]*\r?\n[^\n]{1,120}\n[ \t]*(?P<v>[^\s<][^\n<]{3,200}?)[ \t]*\r?\n")
+# Example: chpasswd:\n  list: |\n    admin:…
 _CHPASSWD = LazyRegex(
     r"chpasswd:[ \t]*\r?\n(?:[ \t]{1,20}(?:expire|list)[^\n]{0,60}\n){0,3}[ \t]{1,20}(?:-[ \t]+)?[\"']?[\w.-]{1,40}:(?P<v>[^\s\"']{4,200})"
 )
+# Example: ["curl", "-u", "admin:…"]
 _LISTED_LOGIN = LazyRegex(
     r"[\"'](?:-u|-U|--user|--proxy-user|-a|--auth)[\"'],\s{0,20}[fbru]?[\"'][\w.@+-]{1,60}:(?P<v>[^\s\"'{}$]{4,200})[\"']"
 )
+# Example: user = "admin:…"
 _LOGIN_SETTING = LazyRegex(r"(?:proxy-)?user[ \t]{0,4}[=:][ \t]{0,4}\"[\w.@+-]{1,60}:(?P<v>[^\s\"]{4,200})\"")
+# Example: passwd/root-password password …
 _PRESEED = LazyRegex(
     r"(?:root-|user-)?password(?:-again|-crypted)?[ \t]+password[ \t]+(?P<v>[^\s]{4,200})(?=[ \t]*\r?(?:\n|\Z))"
 )
+# Example: /msg NickServ IDENTIFY …
 _IDENTIFY = LazyRegex(r"nickserv[ \t]+:?identify[ \t]+(?:[\w-]{1,40}[ \t]+(?=\S))?(?P<v>[^\s]{4,120})", re.IGNORECASE)
+# Example: {"value": "…", "name": "DB_PASSWORD"}
 _VALUE_FIRST = LazyRegex(
     r"\s?\\{0,2}[\"']?\bvalue\\{0,2}[\"']?[ \t]{0,2}[:=][ \t]{0,4}(?P<q>\\{0,2}[\"'])(?P<v>[^\"'\n\\]{4,400})(?P=q),?\s{1,40}\\{0,2}[\"']?(?:name|key|id)\\{0,2}[\"']?"
     r"[ \t]{0,2}[:=][ \t]{0,4}\\{0,2}[\"'](?P<name>[\w.:-]{2,100})\\{0,2}[\"']",
     re.IGNORECASE,
 )
+# Example: https://example.com/?sig=…
 _SIGNATURE = LazyRegex(r"[?&]sig=(?P<v>[^\s&\"'#]{8,400})")
 _PPK = LazyRegex(r"Private-Lines:[ \t]*\d+\r?\n(?P<v>(?:[A-Za-z0-9+/=]{1,80}\r?\n){1,80})")
 _SEED = LazyRegex(
@@ -227,7 +273,12 @@ _CODES = LazyRegex(
 
 
 def find_context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
-    """Yield all secrets known by what they are part of. lowered, names: as in `assignments.find_named_spans`."""
+    """Yield the secrets recognized by the command, call, sentence, header or document around them.
+
+    Args:
+        lowered: the text in lower case, with every character at the same position.
+        names: the result of `assignments.find_name_places` for the text.
+    """
     words = split_words(lowered)
     yield from find_command_spans(text, words)
     yield from find_call_spans(text, lowered, words)
@@ -267,7 +318,7 @@ def split_words(lowered: str) -> frozenset[str]:
 
 
 def _find_spans_before_name(text: str, lowered: str) -> Iterator[Span]:
-    """Yield values that a sentence gives before their name: "X is the password"."""
+    """Yield the values that a sentence states before their name: "X is the password"."""
     for needle in (" is the ", " is my ", " is your ", " is our "):
         place = lowered.find(needle)
         while place >= 0:
@@ -292,6 +343,7 @@ def can_be_stated_value(word: str) -> bool:
 
 
 def _find_form(text: str, lowered: str, form: "Form", place: int, end: int) -> Iterator[Span]:
+    """Yield the secret that a form indicates. place, end: span of one of its needles in the text."""
     if form.back:
         at = max(0, place - form.back, text.rfind("\n", max(0, place - form.back), place) + 1)
         if form.needs:
@@ -444,6 +496,7 @@ def _is_sentence_secret(value: str, text: str, match: re.Match[str]) -> bool:
 
 
 def _is_random_letters(value: str) -> bool:
+    """Whether a value consists of letters and dashes, and is long or contains capitals."""
     return value.replace("-", "").isalpha() and (len(value) >= 8 or not value.islower())
 
 
@@ -455,6 +508,7 @@ _PASSWORD_IS = LazyRegex(
 
 
 def _find_cookie_spans(text: str, lowered: str) -> Iterator[Span]:
+    """Yield the values of session cookies in lines with the word "cookie"."""
     place = lowered.find("cookie")
     read = 0  # examined up to here
     while place >= 0:
@@ -573,7 +627,7 @@ def _is_pgpass_secret(value: str, text: str, match: re.Match[str]) -> bool:
 
 
 def _is_typed_secret(value: str, text: str, match: re.Match[str]) -> bool:
-    """Whether text typed by a script is a secret: anything after a password prompt, otherwise only what is no command."""
+    """Whether text that a script sends is a secret: any text after a password prompt, otherwise only random-looking text."""
     if not can_be_secret(value) or "/" in value[:2]:
         return False
     if _ASKED.search(text, max(0, match.start() - 300), match.start()):
@@ -591,10 +645,14 @@ class Form(Struct, frozen=True):
 
     Attributes:
         needles: lower-case literals, one of which the form contains.
-        behind: what may follow the needle: one of these letters or the end; empty for anything.
-        back: how far before the needle the form may begin; 0 if it begins with the needle.
-        needs: groups of lower-case literals; one of each group precedes the needle.
-        whole: the value ends where the expression does, and not before a full stop or a bracket.
+        pattern: the whole form; its group `qv`, `w` or `v` is the value.
+        check: whether the value is a secret.
+        kind: shown in place of the secret.
+        behind: characters, one of which must follow the needle; empty for any text.
+        back: how far before the needle, in characters, the form may begin; 0 if it begins with the needle.
+        whole: keep punctuation at the end of the value; otherwise full stops, commas, brackets and the like are cut off.
+        needs: groups of lower-case literals; one of each group must precede the needle.
+        words: runs of letters, one of which the text must contain; empty for no such test.
     """
 
     needles: tuple[str, ...]

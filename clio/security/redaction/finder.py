@@ -608,7 +608,7 @@ class SecretFinder:
     def remove_secrets(self, text: str, spans: list[Span] | None = None) -> tuple[str, dict[str, int]]:
         """Return a text without its secrets, and their number by kind.
 
-        Scanned again after each replacement, because a mark may now stand between two keys that one letter joined.
+        Scanned again after each replacement, because a mark may now separate two keys that one letter joined.
 
         Args:
             spans: the result of `spans` for the text, if known.

@@ -11,9 +11,11 @@ from itertools import pairwise
 from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - an expression reads better on one line
+# An example shows a text with a match; `…` is a secret value, `\n` a line break.
 
 
 _CHARACTER_KINDS = tuple(map(LazyRegex, (r"\d", "[a-z]", "[A-Z]", "[^A-Za-z0-9]")))
+# Example: abcdfgi
 _CONSONANTS = LazyRegex(r"(?i)[b-df-hj-np-tv-xz]{5}")
 
 
@@ -171,6 +173,7 @@ MEASURE = LazyRegex(
 FILE_NAME = LazyRegex(
     r"\.(?:py|pyi|js|ts|tsx|jsx|c|h|cc|cpp|hpp|rs|go|rb|java|kt|php|sh|md|rst|txt|json|ya?ml|toml|html?|css|xml|log|sql|lua|pl|pm|swift|vue|cfg|ini)\Z"
 )
+# Example: 3*8DIGIT
 REPETITION = LazyRegex(r"\d{0,3}\*\d{0,3}[A-Za-z-]+\Z")
 CHAIN_STOP = frozenset(
     "case sensitive server side generated encrypted based specific only time date user client token password secret auto self pre post non".split()
@@ -299,6 +302,7 @@ NAME_END = rf"[{NAME_CHARS}]{{0,48}}(?:\\{{0,2}}[\"'`\])}}]){{0,2}}[ \t]{{0,16}}
 HALF_A_NAME = rf"(?:{'|'.join(_KEYS)})(?=[ \t]*\Z)"
 """The first of two words that form a name, at the end of a text."""
 
+# Example: dbpassword
 _ENDS = LazyRegex(
     r"(?:password|passwd|passphrase|passcode|passwort|motdepasse|kennwort|contraseña|contrasena|senha|wachtwoord|geheimnis"
     r"|secrets?|token|apikey|accesskey|secretkey|secretkeybase|privatekey"
@@ -310,6 +314,7 @@ _ENDS = LazyRegex(
     r"|masterkey|authorization|licensekey|(?:secret|token|password)value)"
     r"(?:prod|production|dev|staging|test|live|old|new|primary|secondary|confirm|confirmation|repeat|v?\d{1,3})?\Z"
 )
+# Example: DB_PASSWORD_PROD
 _IN_CAPITALS = LazyRegex(
     r"(?:\A|_)(?:PASSWORD|PASSWD|PASS|SECRET|TOKEN|API_?KEY)(?:_(?:PROD|DEV|STAGING|TEST|LIVE|V?\d+))?\Z"
 )
@@ -319,6 +324,7 @@ _PLACES = (
 )
 _OF_PLACES = frozenset(_PLACES.split())
 """Attributes of a token that marks a position in a text or a list."""
+# Example: nextpagetoken
 _NOT_SECRET = LazyRegex(
     rf"(?:(?:{'|'.join(_PLACES.split())})+|per|cls|sep|this|string|name|number|publickey)token\d{{0,3}}"
     r"|.*public(?:access|api|encryption|signing)key|.*enc?pwd|oldpwd",

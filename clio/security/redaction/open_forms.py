@@ -218,6 +218,6 @@ def _follow_rows(text: str, head: int, first: int, limit: int, sign: str, number
 
 
 def _is_insert(text: str, line: int, start: int) -> bool:
-    """Whether a name stands in the column list of an `INSERT INTO`."""
+    """Whether a name is in the column list of an `INSERT INTO`."""
     opened = text.rfind("(", max(line, start - 600), start)
     return opened >= 0 and "nto" in text[line:opened].lower()

@@ -23,6 +23,8 @@ from clio.security.redaction.token_patterns import MAX_BLOCK_CHARS, Span
 from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - a table of expressions reads better with one a line
+# An example shows a text with a match; `…` is a secret value, `\n` a line break. Most patterns are matched at
+# the end of the name, `password` in most examples.
 
 
 MAX_ROWS = 200
@@ -33,45 +35,65 @@ _LINE_END = r"(?=[ \t]*\r?(?:\n|\Z))"
 _BARE = r"(?P<b>[^\s\"'`]{4,200})"
 
 # A literal in quotation marks after the name.
+# Example: password || "…"
 _FALLBACK = LazyRegex(rf"[\"'\])}}]{{0,3}}[ \t]{{0,4}}(?:\|\|=?|\?\?=?|\?:|\bor\b)\s{{0,8}}{_LITERAL}")
+# Example: password == "…"
 _COMPARED = LazyRegex(rf"[\"'\])]{{0,3}}[ \t]{{0,4}}(?:===?|!==?|\beq\b|\bne\b)[ \t]{{0,4}}{_LITERAL}")
+# Example: setPassword("…")
 _CALLED = LazyRegex(rf"\([ \t]{{0,4}}(?:Some\()?{_LITERAL}[ \t]{{0,4}}\)")
 _CALLER = LazyRegex(r"(?:\.|->|::|\s)\Z")
 _SETTER = LazyRegex(r"(?i:set|with|put|change|update|store|add|use)_?[A-Za-z_]*\Z")
+# Example: setattr(user, "password", "…")
 _NEXT_ARGUMENT = LazyRegex(rf"[\"']?[ \t]{{0,4}},[ \t]{{0,8}}{_LITERAL}")
 _ARGUMENT_OF = LazyRegex(
     r"(?:setattr\([^()\n]{1,60},[ \t]{0,4}[\"']|(?:strn?(?:case)?cmp|memcmp|compare_digest|hash_equals|equals|timingSafeEqual)\([ \t]{0,4}[$\w.>-]{0,40})\Z"
 )
+# Example: string Password { get; set; } = "…"
 _PROPERTY = LazyRegex(rf"[ \t]{{0,4}}\{{[ \t]{{0,4}}get;[^{{}}\n]{{0,40}}\}}[ \t]{{0,4}}=[ \t]{{0,4}}{_LITERAL}")
+# Example: std::string password{"…"}
 _BRACED = LazyRegex(rf"[ \t]{{0,2}}\{{[ \t]{{0,2}}{_LITERAL}[ \t]{{0,2}}\}}")
 _TEXT_TYPE = LazyRegex(r"(?:string|String|QString|string_view|auto)[ \t]+\Z")
+# Example: password!: string = "…"
 _TYPED = LazyRegex(rf"[!?]?:[ \t]{{0,4}}(?:string|String|str)[ \t]{{0,4}}=[ \t]{{0,4}}{_LITERAL}")
+# Example: password <- "…"
 _ARROW = LazyRegex(rf"[ \t]{{0,4}}<{{1,2}}-[ \t]{{0,4}}{_LITERAL}")
+# Example: (define password "…")
 _SPACED = LazyRegex(rf"[ \t]{{1,8}}{_LITERAL}(?:[ \t]{{0,4}}[;)}}])?{_LINE_END}")
+# Example: (define
 _DEFINED = LazyRegex(
     r"(?:\((?:def|define|defvar|setq|defparameter|defonce)[ \t]{1,4}\*?|set\(|\b(?:proxy_set_header|add_header|RequestHeader set|SetEnv|fastcgi_param|uwsgi_param)[ \t]{1,4}|(?:\A|\n)[ \t]{0,40}|:)\Z"
 )
+# Example: password%22:%22…%22
 _ENCODED = LazyRegex(
     r"(?P<q>%22|&quot;|&#34;|&#x22;|\\{1,3}u0022|'')(?:%3A|:|=)(?:%20|[ \t+]){0,4}(?P=q)(?P<v>(?:(?!(?P=q))[^\s\"]){1,400})(?=(?P=q))"
 )
+# Example: $password = q{…}
 _PERL = LazyRegex(
     r"\}?[ \t]{0,4}=[ \t]{0,4}(?:%?[qQ]{1,2}|\[)(?:\((?P<v>[^()\n]{4,200})\)|\{(?P<w>[^{}\n]{4,200})\}|\[(?P<u>[^\[\]\n]{4,200})\]\])"
 )
+# Example: <meta name="token" content="…">
 _CONTENT = LazyRegex(rf"[\"'][ \t]{{1,4}}content={_LITERAL}")
+# Example: gh secret set TOKEN --body "…"
 _BODY = LazyRegex(rf"[ \t]{{1,4}}(?:-b|--body)[ =]{_LITERAL}")
+# Example: password = <<EOF\n…\nEOF
 _DOCUMENT = LazyRegex(
     r"[ \t]{0,8}=[ \t]{0,8}<<[-~]?[\"']?(?P<end>\w{1,20})[\"']?\r?\n[ \t]{0,40}(?P<b>[^\s]{4,400})[ \t]{0,8}\r?\n[ \t]{0,40}(?P=end)"
 )
+# Example: password.unwrap_or("…")
 _GIVEN_BY = LazyRegex(
     rf"[\"'`)\]]{{0,4}}(?:\.(?:unwrap_or(?:_else)?|toBe|toEqual|type|send_keys|sendKeys|fill|setValue)\([^\"'\n]{{0,12}}|\.[Vv]alue[ \t]{{0,2}}=[ \t]{{0,2}}|(?:[ \t]by[ \t]lazy)?[ \t]{{1,2}}\{{[ \t]{{0,4}}){_LITERAL}"
 )
+# Example: getenv("PASSWORD", "…")
 _PAIRED = LazyRegex(
     rf"[\"'`)\]]{{0,4}}[ \t]{{0,4}}(?:,[ \t]{{0,8}}(?:(?:default|fallback|with|value)(?:_value)?[ \t]{{0,2}}(?:=>|[:=])[ \t]{{0,4}}|:with[ \t]{{0,2}}=>[ \t]{{0,4}})?|to[ \t]{{1,4}})(?:\\[\"'](?P<w>[^\"'\n\\]{{4,200}})\\[\"']|(?:\"\\)?{_LITERAL})"
 )
+# Example: <input name="password" type="text" value="…">
 _PAIRED_FIELD = LazyRegex(
     rf"[\"'](?:[ \t]{{1,4}}[\w-]{{1,30}}=[\"'][^\"'<>\n]{{0,80}}[\"']){{1,4}}[ \t]{{1,4}}value={_LITERAL}"
 )
+# Example: user, password = "admin", "…"
 _TUPLE = LazyRegex(rf"[ \t]{{0,4}}=[ \t]{{0,4}}\(?[\"'][^\"'\n]{{0,60}}[\"'],[ \t]{{0,4}}{_LITERAL}")
+# Example: PASSWORD=$(echo …)
 _ECHOED = LazyRegex(
     r"=[\"']?(?:(?:\$\(|`)(?:echo|printf)[ \t]{1,4}[\"']?(?P<b>[^\s\"'`$()]{4,200})[\"']?[)`]|\$\{\w{1,40}:?[-=](?P<c>[^\s\"'`${}]{4,200})\})"
 )
@@ -80,58 +102,81 @@ _FIRST_OF_PAIRS = frozenset("\"'`)], .")
 _FIRST_OF_LITERALS = frozenset("\"'`])}|?=!{:<%&\\ \t")
 
 # A word without quotation marks after the name.
+# Example: **password:** …
 _MARKDOWN = LazyRegex(rf"(?:[ \t]?:[*_]{{1,3}}|[*_]{{1,3}}[ \t]?:)[ \t]{{1,4}}[`*\"']{{0,3}}{_BARE}")
+# Example: password:\n```\n…\n```
 _FENCED = LazyRegex(
     r"[*_]{0,3}:?[*_]{0,3}[ \t]{0,4}(?:\r?\n){1,2}[ \t]{0,8}(?:```|~~~)\w{0,12}\r?\n[ \t]{0,8}(?P<b>\S{4,200})[ \t]{0,4}\r?\n[ \t]{0,8}(?:```|~~~)"
 )
+# Example: password\n: …
 _DEFINITION = LazyRegex(rf"[ \t]{{0,4}}\r?\n:[ \t]{{1,4}}`?{_BARE}`?{_LINE_END}")
+# Example: ${PASSWORD:-…}
 _DEFAULT = LazyRegex(r":?[-=:?]?(?P<b>[^\s\"'`{}$]{4,200}\$?)\}")
+# Example: - --password\n- …
 _ITEM = LazyRegex(rf"[\"']?[ \t]{{0,4}}\r?\n[ \t]{{0,40}}-[ \t]{{1,4}}[\"']?{_BARE}[\"']?{_LINE_END}")
+# Example: ["--password", "…"]
 _ARRAY = LazyRegex(rf"[\"'],\s{{0,40}}{_LITERAL}")
+# Example: password={…};
 _BRACES = LazyRegex(r"=\{(?P<b>[^{}\s]{4,120})\}(?=[;\"'\s]|\Z)")
+# Example: enable password 7 …
 _DIRECTIVE = LazyRegex(rf"[ \t]{{1,8}}(?:[057][ \t]{{1,4}})?(?P<b>[^\s\"'`;]{{4,200}})(?P<semicolon>;?){_LINE_END}")
 _DIRECTIVE_OF = LazyRegex(
     r"(?:\A|\n)[ \t]{0,40}(?P<word>enable|fastcgi_param|uwsgi_param|scgi_param|env|username \S{1,60}(?: privilege \d{1,2})?|neighbor \S{1,60}|set(?: -[a-zA-Z]{1,4})?|IPSec|IPSEC|Xauth|XAUTH|SetEnv|setenv|export)?[ \t]{0,8}\Z"
 )
+# Example: user: admin, password: …,
 _LISTED = LazyRegex(r":[ \t]{1,4}(?P<b>[^\s\"'`,;]{4,120})(?=[,;.]?(?:\s|\Z))")
 _BESIDE_USER = LazyRegex(r"(?i:user(?:name)?|login)[ \t]{0,2}:[ \t]{0,4}[^\s,;]{1,60}[,;][ \t]{1,4}\Z")
 
 # A value on the line below its name, or after the first value assigned to the name.
+# Example: The password is:\n…
 _BELOW = LazyRegex(
     rf"[\"'`*_)]{{0,3}}(?:[ \t]{{1,4}}(?:is|are|was))?:?[*_]{{0,3}}:?[ \t]{{0,8}}(?:\r?\n){{1,2}}[ \t]{{0,40}}[`*\"']{{0,3}}{_BARE}[`*\"']{{0,3}}{_LINE_END}"
 )
+# Example: password is:\n```\n…\n```
 _FENCED_BELOW = LazyRegex(
     r"[ \t]{1,4}(?:is|are|was):?[ \t]{0,4}(?:\r?\n){1,2}[ \t]{0,8}(?:```|~~~)\w{0,12}\r?\n[ \t]{0,8}(?P<b>\S{4,200})[ \t]{0,4}\r?\n[ \t]{0,8}(?:```|~~~)"
 )
+# Example: password = """\n…\n"""
 _TRIPLE = LazyRegex(
     r"[\"']?[ \t]{0,8}[:=][ \t]{0,8}[bru]?(?:\"{3}|'{3})\\?\r?\n[ \t]{0,40}(?P<b>[^\s\"']{4,200})[ \t]{0,4}(?:\r?\n[ \t]{0,40})?(?:\"{3}|'{3})"
 )
 _CALL_OF_NAME = r"(?:[ \t]?:[ \t]{0,4}[\w\[\], |.]{1,40})?[ \t]{0,4}[:=][ \t]{0,4}[\w.$]{1,60}"
+# Example: password = getenv(x) or "…"
 _OTHERWISE = LazyRegex(
     rf"[\"'\]]{{0,2}}{_CALL_OF_NAME}(?:[(\[][^()\[\]\n]{{0,80}}[)\]])?[ \t]{{0,4}}(?:\bor\b|\|\||\?\?|\?:)[ \t]{{0,4}}{_LITERAL}"
 )
+# Example: password = env("PASSWORD", "…")
 _DEFAULTED = LazyRegex(
     rf"[\"'\]]{{0,2}}{_CALL_OF_NAME}\((?:[^()\n]{{0,80}}(?:default(?:_value)?|value|fallback)[ \t]?[=:][ \t]?|[\"'][\w.]{{1,60}}[\"'],[ \t]{{0,4}}){_LITERAL}"
 )
+# Example: password = "old" -> "…"
 _CHANGED = LazyRegex(rf"[\"']?[ \t]{{0,40}}[=:][ \t]{{0,4}}\"[^\"\n]{{0,200}}\"[ \t]{{1,4}}->[ \t]{{1,4}}{_LITERAL}")
+# Example: password -> …
 _POINTED = LazyRegex(rf"[\"'`*]{{0,2}}[ \t]{{1,4}}(?:-{{1,2}}>?|→|–|—)[ \t]{{1,4}}[\"'`]?{_BARE}[\"'`]?{_LINE_END}")
+# Example: the password, …, is
 _APPOSED = LazyRegex(r",[ \t]`?(?=[^\s,]{0,120}[0-9])(?P<b>[^\s\"'`,;]{8,120})[\"'`]?,[ \t](?=[a-z])")
+# Example: password: <code>…</code>
 _TAGGED = LazyRegex(
     r":?(?:</\w{1,10}>)?:?\s{0,8}<(?:b|code|strong|i|em|tt|kbd|span|td|dd|pre|samp)(?:[ \t][^<>\n]{0,80})?>(?P<b>[^\s<>]{4,200})</"
 )
+# Example: <b>password</b>: …
 _TAGGED_NAME = LazyRegex(
     r":?</(?:b|code|strong|i|em|tt|kbd|span|td|dt|th)>:?[ \t]{1,4}(?P<b>[^\s<>]{4,200})(?=[ \t]*(?:<|\r?\n|\Z))"
 )
+# Example: password:\n  type: string\n  default: …
 _DEFAULT_BELOW = LazyRegex(
     r"[\"']?:[ \t]{0,4}\r?\n(?P<indent>[ \t]{1,40})(?:[^\n]{0,120}\n(?P=indent)){0,5}?(?:[Dd]efault|[Vv]alue):[ \t]{1,4}[\"']?(?P<b>[^\s\"']{4,400})[\"']?[ \t]*(?=\r?(?:\n|\Z))"
 )
 _LITERALS_BEHIND = (_OTHERWISE, _DEFAULTED, _CHANGED)
 _WORDS_BEHIND = (_BELOW, _FENCED_BELOW, _TRIPLE, _POINTED, _APPOSED, _TAGGED, _TAGGED_NAME, _DEFAULT_BELOW)
 
+# Example: | password |
 _HEAD_CELL = LazyRegex(r"[ \t*`\"']{0,6}(?:\||\Z|(?=\r?\n))")
+# Example: |---|:---:|
 TABLE_RULE = LazyRegex(r"[ \t]{0,8}[|+]?[ \t]{0,4}:?-{1,60}[-:|+ \t]{0,400}\r?\Z")
 _COMMENT = LazyRegex(r"[ \t]{0,8}(?:#|//|--|;|\*|%|>)[ \t]{0,4}")
 _COLUMN = LazyRegex(r"[\w .-]{1,60}\Z")
+# Example: INSERT INTO users (
 _INSERT = LazyRegex(r"(?i:insert[ \t]+(?:ignore[ \t]+)?into|replace[ \t]+into)[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\(")
 _ROWS = LazyRegex(r"(?i:[^()]{0,800}\)\s{0,40}values\s{0,40})")
 _VALUE = LazyRegex(
@@ -140,7 +185,12 @@ _VALUE = LazyRegex(
 
 
 def find_syntax_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
-    """Yield all secrets known by a name and the syntax around it. lowered, names: as in `assignments.find_named_spans`."""
+    """Yield the secrets recognized by a name and the syntax around it.
+
+    Args:
+        lowered: the text in lower case, with every character at the same position.
+        names: the result of `assignments.find_name_places` for the text.
+    """
     done = 0
     for place, word in names:
         if not is_name_start(lowered, place, word):

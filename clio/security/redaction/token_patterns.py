@@ -15,6 +15,8 @@ from clio.security.redaction.names_and_values import (
 )
 from clio.text.lazy_regex import LazyRegex
 
+# An example shows a text with a match; `…` is a secret value, `\n` a line break.
+
 
 class TokenPattern(Struct, frozen=True):
     """One kind of key: the literals it contains, its expression, and a check of the matched text.
@@ -34,16 +36,16 @@ class TokenPattern(Struct, frozen=True):
     middle: str = ""
 
     def can_be_in(self, stretch: str) -> bool:
-        """Whether a piece of text with a literal is worth matching the whole expression."""
+        """Whether a piece of text with a literal may contain a key, so that the whole expression must be matched."""
         return not self.middle or _compile(self.middle).search(stretch) is not None
 
     @property
     def regex(self) -> re.Pattern[str]:
-        """The expression, compiled when its literal first occurs: compiling all fifty would add 5 ms to every start."""
+        """The expression, compiled on first use: compiling fifty of them takes 5 ms, which every start would pay."""
         return _compile(self.expression)
 
     def matches(self, text: str) -> Iterator[re.Match[str]]:
-        """Yield what `regex.finditer` does, twenty times as fast if every key begins with the literal."""
+        """Yield the matches that `regex.finditer` would. Twenty times as fast if every key begins with the literal."""
         if not self.begins:
             yield from self.regex.finditer(text)
             return
@@ -82,7 +84,7 @@ def _is_varied(text: str) -> bool:
 def _make_prefixed_pattern(
     kind: str, literals: str, body: str, check: Callable[[str], bool] = is_random_key
 ) -> TokenPattern:
-    """Create a kind whose keys begin with one of the literals, which begin with two letters or digits."""
+    """Create the pattern of keys that begin with one of the literals. A literal begins with two letters or digits."""
     begins = body.replace("\\", "").startswith(literals)
     return TokenPattern(kind, tuple(literals.split()), _LEFT + body, check, begins)
 
@@ -90,7 +92,7 @@ def _make_prefixed_pattern(
 def _make_containing_pattern(
     kind: str, literals: str, body: str, check: Callable[[str], bool] = is_random_key, *, middle: str = ""
 ) -> TokenPattern:
-    """Create a kind whose keys contain one of the literals further in, or begin with another character."""
+    """Create the pattern of keys that contain one of the literals further in, or begin with a punctuation mark."""
     start = "" if body.startswith("(?:(?<=") else _LEFT
     return TokenPattern(kind, tuple(literals.split()), start + body, check, inside=True, middle=middle)
 
@@ -281,6 +283,7 @@ TOKENS: tuple[TokenPattern, ...] = (
 MAX_BLOCK_CHARS = 8192
 """Longest private key block, or run of text without white space, that is scanned as a whole. In characters."""
 
+# Example: [REDACTED:password]
 MARKER = LazyRegex(r"\[REDACTED:[a-z0-9-]{1,40}\]")
 
 
@@ -318,12 +321,15 @@ PRIVATE_KEY = LazyRegex(
     rf"|(?:\\[nr]|[A-Za-z0-9+/=\s]){{40,{MAX_BLOCK_CHARS}}}"
     rf"|{_SHOWN_LINE}{{40,160}}(?:{_SHOWN_LINE}{{1,160}}){{0,40}})"
 )
+# Example: -----BEGIN RSA PRIVATE KEY-----
 _BEGUN = LazyRegex(_HEADER)
 _OPEN_PRIVATE_KEY = LazyRegex(
     rf"-----BEGIN(?: [A-Z0-9 ]{{0,60}})?-{{0,5}}\Z|{_HEADER}{_BODY}{{0,{MAX_BLOCK_CHARS + 80}}}\Z"
 )
 
+# Example: postgres://admin:…@host
 URL_PASSWORD = LazyRegex(r"://[^\s/:@\"'<>`]{0,256}:([^\s/\"'<>`]{1,512})@")
+# Example: Authorization: Bearer …
 BEARER = LazyRegex(r"(?<![A-Za-z0-9])(?:[Bb]earer|BEARER|[Bb]asic|BASIC)[ \t]{1,4}([A-Za-z0-9._~+/-]{12,}={0,2})")
 
 
@@ -340,12 +346,12 @@ _REACH = 24
 
 
 def has_key_length_run(text: str, chars: int = SHORTEST_KEY) -> bool:
-    """Whether any run of key characters is this long. If none is, `find_token_spans` finds nothing."""
+    """Whether a run of key characters has at least this length. If none has, `find_token_spans` finds nothing."""
     return has_encoded_key_length_run(text.encode("latin-1", "replace"), chars)
 
 
 def has_encoded_key_length_run(encoded: bytes, chars: int = SHORTEST_KEY) -> bool:
-    """Test encoded text the same way; the encoding must leave ASCII unchanged."""
+    """Return `has_key_length_run` for encoded text. The encoding must leave ASCII characters unchanged."""
     return (_SIXTEEN if chars == SHORTEST_KEY else b"x" * chars) in encoded.translate(_STRETCH_MAP)
 
 
@@ -399,7 +405,7 @@ def is_key_block_start(text: str) -> bool:
 
 
 def find_url_spans(text: str) -> Iterator[Span]:
-    """Yield the password part of URLs; the rest of the URL is kept."""
+    """Yield the password part of URLs: `…` in `https://user:…@host`."""
     if "://" in text and "@" in text:
         for match in URL_PASSWORD.finditer(text):
             if not is_placeholder(match[1]) and not MARKER.fullmatch(match[1]):
@@ -407,7 +413,7 @@ def find_url_spans(text: str) -> Iterator[Span]:
 
 
 def find_bearer_spans(text: str) -> Iterator[Span]:
-    """Yield what follows `Bearer` or `Basic` in a header."""
+    """Yield the random-looking text after `Bearer` or `Basic`, as in an `Authorization` header."""
     for word in ("earer", "asic", "EARER", "ASIC"):
         place = text.find(word)
         while place >= 0:
