@@ -1,6 +1,6 @@
-"""Auto-remember: saves rules, likings and limits the user states, with a line that says so and can be undone.
+"""Auto-remember: save the rules, likings and limits that the user states, and report it in a line; can be undone.
 
-A limit holds for the session from the moment it is stated, also while its confirmation is pending.
+A limit applies to the session from the moment it is stated, even while its confirmation is pending.
 """
 
 import re
@@ -22,13 +22,16 @@ _AND_A_LIMIT = re.compile(
     r"(?:,?\s+(?:but|and|just)|[,;])\s+(?:please\s+)?(?:never|no|not|don't|do not|always|only|just)\b.*$", re.I
 )
 MAX_SHOWN = 3
-"""Limits named in one line; the others are counted."""
+"""Maximum number of limits listed in one line; the others are only counted."""
 
 
 class FoundStatements(Struct, frozen=True, kw_only=True):
-    """What a message says about how things are to be done.
+    """The rules, preferences and limits found in one message.
 
-    certain: to be remembered at once; doubtful: the user is to be asked; for_task: limits of the task at hand alone.
+    Attributes:
+        certain: statements to save at once.
+        doubtful: statements to save only if the user confirms.
+        for_task: limits of the current task, which are not saved.
     """
 
     certain: tuple[StatedPreference, ...] = ()
@@ -37,12 +40,15 @@ class FoundStatements(Struct, frozen=True, kw_only=True):
 
     @property
     def held(self) -> tuple[str, ...]:
-        """The limits that hold for the session without being remembered."""
+        """Limits that apply to the session without being saved."""
         return (*(one.content for one in self.doubtful if one.kind == "rule"), *self.for_task)
 
 
 def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
-    """What the user's message says, without secrets. Facts are left to the model. Nothing where memory is off."""
+    """Return the statements in the user's message, without secrets. Empty if memory is off.
+
+    Facts are not included; saving them is left to the model.
+    """
     if memory.is_silent:
         return FoundStatements()
     noticed = [one for one in notice(text) if one.kind != "fact"]
@@ -72,7 +78,7 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
 
 
 def save_statements(memory: MemorySystem, noticed: Sequence[StatedPreference], session: str) -> str:
-    """Save what was noticed; the line that says so, or why it was not saved. Empty where there is nothing."""
+    """Save statements, and return the line that reports it or why they were not saved; "" for no statements."""
     saved: dict[str, list[str]] = {"project": [], "user": []}
     failed = ""
     said = Provenance(session=session, asserted_by="user")
@@ -92,19 +98,19 @@ def save_statements(memory: MemorySystem, noticed: Sequence[StatedPreference], s
 
 
 def describe_session_limits(held: Sequence[str]) -> str:
-    """The line that says which limits hold for this session alone."""
+    """Return the line that lists the limits that apply to this session only."""
     shown = "; ".join(held[:MAX_SHOWN]) + (f"; and {len(held) - MAX_SHOWN} more" if len(held) > MAX_SHOWN else "")
     return f"Applied to this session: {shown} · /memory undo"
 
 
 def question(noticed: Sequence[StatedPreference]) -> str:
-    """What the user is asked before something doubtful is saved."""
+    """Return the question to ask the user before doubtful statements are saved."""
     where = "later work in this project" if noticed[0].in_project else "all later work"
     return f"Remember for {where}: {', '.join(f'“{one.content}”' for one in noticed)}?"
 
 
 def _says_same(one: StatedPreference, limit: StatedLimit) -> bool:
-    """Whether both were read out of the same words."""
+    """Whether a preference and a limit were found in the same words of a message."""
     if one.quote not in limit.quote and limit.quote not in one.quote:
         return False
     mine, other = _word_set(one.content), _word_set(limit.content)

@@ -1,9 +1,8 @@
-"""Reads limits, corrections and "remember that …" in languages other than English, by rules in data files.
+"""Find limits, corrections and "remember that …" in languages other than English, by rules in data files.
 
-`languages/<code>.json` holds the patterns of one language; a file is read when a message is first found to be in that
-language, so that an English message costs a look at its words and no more. Precision comes before recall: a limit that
-is remembered wrongly does more harm than one that is missed. English has a grammar of its own, in `limits` and
-`stated_preferences`.
+`languages/<code>.json` contains the patterns of one language. A file is read when the first message in that language
+arrives; for an English message only the language is detected. Precision comes before recall: a limit saved by mistake
+does more harm than one that is missed. The modules `limits` and `stated_preferences` process English.
 """
 
 import re
@@ -48,7 +47,7 @@ _WORDS: dict[str, frozenset[str]] = {
         " usamos aqui altere apague mexa como porque quando muito ainda na nada esqueça projeto ideia".split()
     ),
 }
-"""Common words of each language, and some that limits are stated with; none that English prose is full of."""
+"""Common words of each language, and some that occur in limits; without words common in English."""
 _ENGLISH = frozenset(
     "the is are to and of in it that this you we i be with for not do don' never always use should can will was have"
     " on at an or if what when please my our your from by as but so there no a me all any keep".split()
@@ -59,17 +58,24 @@ _LETTERS = {
     "es": LazyRegex(r"[ñ¿¡]", re.I),
     "pt": LazyRegex(r"[ãõ]", re.I),
 }
-"""Letters of one of these languages and not of the others, as far as developers' messages go."""
+"""Letters that only one of these languages uses, apart from rare words."""
 _QUESTION_MARKS = ("?", "？", "か", "吗", "呢", "の？")
 
 
 class LanguageRules(Struct, frozen=True, kw_only=True):
-    """The patterns of one language, matched at the beginning of a sentence without case.
+    """The patterns of one language. Unless noted, they are matched at the start of a sentence, ignoring case.
 
-    skip: words before a statement that say nothing of it. standing: words that make an order last ("from now on").
-    passing: searched for; words that limit a statement to the moment or to the task at hand. no_limit: complaints,
-    reports of others, wishes. limit: what is meant for good. doubtful: what may be. standing_limit: what may follow
-    `standing`. project: searched for; words that make it a limit of the project. remember: with a group `what`.
+    Attributes:
+        skip: words before a statement that are ignored, such as "please".
+        standing: words that make an order permanent ("from now on").
+        passing: searched anywhere; words that limit a statement to the present or the current task.
+        no_limit: statements that are no limits: complaints, reports about others, wishes.
+        limit: permanent limits.
+        doubtful: possible limits, about which the user is asked.
+        standing_limit: limits after `standing`.
+        project: searched anywhere; words that restrict a limit to the project.
+        correction: corrections.
+        remember: requests to remember the text in the group `what`.
     """
 
     skip: str
@@ -85,9 +91,13 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
 
 
 class LanguageStatement(Struct, frozen=True, kw_only=True):
-    """One statement. content: the user's words without words such as "please"; of `remember`, what is to be remembered.
+    """One statement of the user.
 
-    term: of a limit, whether it is meant for good; see `clio.memory.preferences.limits.StatedLimit`.
+    Attributes:
+        content: the user's words without words such as "please"; for "remember", the text to remember.
+        quote: the sentence as written.
+        term: how long a limit applies; see `clio.memory.preferences.limits.StatedLimit`.
+        in_project: whether a limit applies to this project only.
     """
 
     kind: Kind
@@ -98,9 +108,10 @@ class LanguageStatement(Struct, frozen=True, kw_only=True):
 
 
 def detect_language(text: str) -> str:
-    """The code of a language other than English that has rules here: de, fr, es, pt, zh or ja; empty for any other.
+    """Return the code of the language of a text: de, fr, es, pt, zh or ja; "" for English and any other language.
 
-    By script, else by the commonest words and letters: more than of any other language, and at least one of its own.
+    Decided by script, else by common words and letters: the text must contain more of that language than of any other,
+    and at least one that no other language has.
     """
     if not text.isascii():
         if _KANA.search(text):
@@ -124,7 +135,7 @@ def detect_language(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _own_words() -> dict[str, frozenset[str]]:
-    """The words that no other of these languages and no English sentence has."""
+    """Return, by language, the words that neither English nor another of these languages has."""
     return {
         code: known.difference(_ENGLISH, *(other for name, other in _WORDS.items() if name != code))
         for code, known in _WORDS.items()
@@ -132,7 +143,7 @@ def _own_words() -> dict[str, frozenset[str]]:
 
 
 def read_statements(text: str, language: str) -> tuple[LanguageStatement, ...]:
-    """The limits, corrections and things to remember a message states, in its order, each sentence once."""
+    """Return the limits, corrections and texts to remember in a message, in its order and without repetitions."""
     rules = load_rules(language)
     found: dict[str, LanguageStatement] = {}
     for said in own_sentences(_CJK_END.sub(r"\1\n", text), MAX_SENTENCE):
@@ -146,7 +157,7 @@ def read_statements(text: str, language: str) -> tuple[LanguageStatement, ...]:
 
 
 def content_terms(text: str, language: str) -> frozenset[str]:
-    """What a text is about: beginnings of its words without numbers and common words, or pairs of characters."""
+    """Return terms to compare the topics of texts: beginnings of uncommon words, or pairs of Chinese characters."""
     if language in ("zh", "ja"):
         plain = re.sub(r"[\W\d_A-Za-z]+", " ", text)
         return frozenset(part[at : at + 2] for part in plain.split() for at in range(len(part) - 1))
@@ -156,7 +167,7 @@ def content_terms(text: str, language: str) -> frozenset[str]:
 
 @lru_cache(maxsize=8)
 def load_rules(language: str) -> LanguageRules:
-    """The rules of one language, read once."""
+    """Return the rules of one language. Cached."""
     return decode_json((_FOLDER / f"{language}.json").read_bytes(), type=LanguageRules)
 
 
@@ -176,7 +187,7 @@ def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | N
 
 
 def _term(rest: str, rules: LanguageRules) -> Term | None:
-    """Whether a sentence states a limit, and for how long; None where it states none."""
+    """Return how long the limit in a sentence applies; None if the sentence states no limit."""
     standing = _match(rules.standing, rest)
     if standing is not None:
         more = rest[standing.end() :]

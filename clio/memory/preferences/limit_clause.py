@@ -1,4 +1,4 @@
-"""One clause of a sentence under judgement: what leads to it is taken off, and what it names is known."""
+"""Split a sentence into clauses, remove the introductory words of each, and determine what it refers to."""
 
 import re
 from collections.abc import Sequence
@@ -12,9 +12,19 @@ from clio.text.lazy_regex import LazyRegex
 
 
 class Clause(Struct, kw_only=True):
-    """A clause under judgement. line: its normalised words, without what leads to them.
+    """A clause to be examined.
 
-    first, end: its words in the sentence; start: where its content begins. is_reminded: said to be kept in mind.
+    Attributes:
+        first, end: indexes of its words in the sentence; `end` is exclusive.
+        start: index of the word where its content begins, with the condition before it, if any.
+        line: its normalized words, without introductory words such as "please note that".
+        is_standing: whether the clause, or words before it, say that it applies permanently.
+        is_contrast: whether it begins with "but", "and", "so" or "though".
+        condition: the conditional clause right before it.
+        in_project: whether the sentence or its heading names this project or a path.
+        in_rules: whether it is in a list whose heading announces rules.
+        is_demanded: whether words before it call it a demand ("my only condition:").
+        is_reminded: whether the user asks to keep it in mind.
     """
 
     sentence: OwnSentence
@@ -221,7 +231,7 @@ _NO_PATH = frozenset(
 
 
 def is_task(lows: Sequence[str]) -> bool:
-    """Whether these words ask for work: they begin with an order, perhaps a polite one."""
+    """Whether the words ask for work: they begin with an imperative, or a polite form such as "could you"."""
     at = 0
     if lows[:1] == ["i"] and lows[1:2] not in (["want"], ["need"], ["would"], ["must"]):
         return False
@@ -237,7 +247,7 @@ _NO_TASK = frozenset("stop avoid keep leave stick stay ask".split())
 
 
 def split_clauses(words: Sequence[Word]) -> list[tuple[int, int]]:
-    """The clauses of a sentence, as spans of its words."""
+    """Return the clauses of a sentence as (first, end) indexes of its words."""
     cuts = [0]
     lows = [word.low for word in words]
     for at in range(1, len(words)):
@@ -263,7 +273,7 @@ _BEFORE_WE = frozenset(
 
 
 def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[tuple[int, int]]) -> Clause | None:
-    """The clause of these words, without its leads; None where it is a question or a guess."""
+    """Return the clause with these words, without introductory words; None for a question or a guess."""
     lows = [word.low for word in sentence.words]
     at = first
     is_standing = bool(first) and _is_standing_lead(lows[:first])
@@ -328,7 +338,7 @@ def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[t
 
 
 def _is_demanding(lows: Sequence[str]) -> bool:
-    """Whether the words before a clause say that it is a demand: "my only condition:"."""
+    """Whether the words before a clause call it a demand: "my only condition:"."""
     text = " ".join(low for low in lows if low not in _LEAD_WORDS and low not in DASHES) + " "
     found = _DEMANDS.match(
         re.sub(
@@ -342,7 +352,7 @@ def _is_demanding(lows: Sequence[str]) -> bool:
 
 
 def _is_standing_lead(lows: Sequence[str]) -> bool:
-    """Whether the words before a clause only say that what follows holds for good: "from now on:"."""
+    """Whether the words before a clause only say that it applies permanently: "from now on:"."""
     text = " ".join(low for low in lows if low not in _LEAD_WORDS and low not in DASHES) + " "
     found = _STANDING.match(text) or _LEADS.match(text)
     if found is None or len(text.split()) - len(found[0].split()) > 6:
@@ -353,14 +363,14 @@ def _is_standing_lead(lows: Sequence[str]) -> bool:
 
 
 def is_lead(lows: Sequence[str]) -> bool:
-    """Whether a clause is nothing but words that lead to the next one."""
+    """Whether a clause consists of introductory words only."""
     text = " ".join(low for low in lows if low not in _LEAD_WORDS and low not in DASHES) + " "
     found = _LEADS.match(text) or _STANDING.match(text)
     return not text.strip() or (found is not None and found.end() >= len(text))
 
 
 def has_path(text: str) -> bool:
-    """Whether a text names a file or a folder."""
+    """Whether a text contains the path of a file or directory."""
     return any(found[0].lower() not in _NO_PATH for found in _PATH.finditer(text))
 
 
@@ -371,7 +381,7 @@ IDLE = frozenset(
     too at by of for if when until yet again ever the a an this that these those your our their its some more less
     such say said seem look hope stress sound fit apply match fail pass compile build start load happen stop""".split()
 )
-"""Behind "don't" or "never" these make no limit: idioms, states, what software does."""
+"""Words that form no limit after "don't" or "never": idioms, states, actions of software."""
 
 
 LASTING_WORDS = LazyRegex(
@@ -410,7 +420,7 @@ _ARTEFACTS = frozenset(
 _NOT_ARTEFACT = frozenset(
     "result results output job page table column customer image limit key token date number error string option".split()
 )
-"""Counts only where the word is plural or generic, not with "the"."""
+"""Words of `_ARTEFACTS` that do not count after "the"."""
 
 
 UNTIL_TOLD = LazyRegex(
@@ -436,7 +446,7 @@ FINITE = LazyRegex(
 
 
 def strength_of(clause: Clause, strength: Strength = "plain") -> Strength:
-    """The strength of a demand: a policy where its words or the heading of its list say that it holds for good."""
+    """Return "policy" if the words of a demand or the heading of its list say that it is permanent, else `strength`."""
     if TASK_HEADING.search(clause.sentence.heading):
         return strength
     if clause.in_rules or clause.is_demanded:
@@ -445,19 +455,19 @@ def strength_of(clause: Clause, strength: Strength = "plain") -> Strength:
 
 
 def text_before(clause: Clause) -> str:
-    """The words of the sentence before a clause, in lower case."""
+    """Return the words of the sentence before a clause, in lower case."""
     return " ".join(word.low for word in clause.sentence.words[: clause.first] if word.low not in DASHES)
 
 
 def is_generic(heads: Sequence[str]) -> bool:
-    """Whether a subject speaks of a kind of things: "tests", "every function", "our commits"; not "the test"."""
+    """Whether a subject means all things of a kind: "tests", "every function", "our commits"; not "the test"."""
     if heads[0] in ("the", "this", "that", "a", "an", "his", "her", "their", "its", "each", "every"):
         return heads[0] in ("every", "each")
     return True
 
 
 def has_artefact(text: str) -> bool:
-    """Whether a text names something developers make rules about: code, tests, commits."""
+    """Whether a text contains a noun that developers have rules about: code, tests, commits."""
     words = text.split()
     definite = words[:1] == ["the"]
     for word in words:
@@ -480,11 +490,11 @@ TASK_VERBS = frozenset(
     rebuild prototype sketch adapt convert enforce guarantee teach allow extract invent program calculate
     compute""".split()
 )
-"""More verbs that begin a task, beyond those that begin an order about the work itself."""
+"""Verbs that begin a task, in addition to those of `stated_preferences.VERBS`."""
 
 
 def starts_task(clause: Clause) -> bool:
-    """Whether a clause begins with an order, of which the rest is a part: "check that no file is …"."""
+    """Whether a clause begins with an imperative that the rest belongs to: "check that no file is …"."""
     if re.match(r"\w+ (?:is|are|isn't|aren't|mustn't|must) (?:\w+ )*\w+", clause.line):
         return False
     noun = re.match(r"\w+ (?P<second>[\w-]+) (?:is|are|isn't|aren't) ", clause.line)
@@ -560,5 +570,5 @@ def starts_task(clause: Clause) -> bool:
 
 
 def raw_text(clause: Clause) -> str:
-    """The clause as the user wrote it."""
+    """Return the clause as the user wrote it."""
     return clause.sentence.slice(clause.first, clause.end)

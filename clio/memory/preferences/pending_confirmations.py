@@ -1,6 +1,6 @@
-"""Limits stated where clio could not ask whether to remember them; they are asked about at the next start.
+"""Store limits that clio could not ask the user about, such as in `clio -p`; it asks at the next interactive start.
 
-They are in `~/.clio/memories.pending.json`, not in the project: a cloned project cannot make clio ask.
+They are in `~/.clio/memories.pending.json`, not in the project, so that a cloned project cannot make clio ask.
 """
 
 import time
@@ -14,11 +14,11 @@ from clio.storage.documents import DocumentFormat, update_document
 
 FILE = "memories.pending.json"
 MOST = 50
-"""Of all projects; the oldest leave first."""
+"""Maximum number of pending limits of all projects; the oldest are dropped first."""
 
 
 class PendingLimit(Struct, frozen=True, kw_only=True):
-    """One limit to ask about. project: the folder it was stated in; session: the one it was stated in; at: when."""
+    """One limit to ask about. project, session: directory and session it was stated in; at: when, in epoch seconds."""
 
     project: str
     noticed: StatedPreference
@@ -34,7 +34,7 @@ _FORMAT = DocumentFormat(schema="clio.pending_limits", version=1, type=_Pending)
 
 
 class PendingLimits:
-    """The limits waiting for an answer. All methods raise StorageError and OSError."""
+    """The limits that wait for confirmation. All methods may raise StorageError and OSError."""
 
     def __init__(self, home: Path, project: Path, clock: Callable[[], float] = time.time) -> None:
         self._path = home / FILE
@@ -43,11 +43,11 @@ class PendingLimits:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is certainly none: nothing is read for it."""
+        """Whether the file does not exist, and so no limit is pending. Reads nothing."""
         return not self._path.exists()
 
     def add(self, noticed: Sequence[StatedPreference], session: str) -> None:
-        """Keep limits to ask about; one that waits already is not kept twice."""
+        """Add limits to ask about. A pending limit of this project with the same content is replaced."""
         now = self._clock()
         new = [PendingLimit(project=self._project, noticed=one, session=session, at=now) for one in noticed]
 
@@ -59,7 +59,7 @@ class PendingLimits:
         self._update(change)
 
     def take(self) -> tuple[PendingLimit, ...]:
-        """Those of this project, and those of the user wherever they were stated; they wait no longer."""
+        """Remove and return the limits of this project, and all that are not limited to a project."""
         if self.is_empty:
             return ()
         taken: list[PendingLimit] = []

@@ -1,7 +1,7 @@
-"""The user's preferences: memories of kind preference with a score, and the text the model is given of them.
+"""The user's preferences: memories of kind preference with a score, and the prompt text made from them.
 
-The score, 0 to 10, says how much something is liked; the weight is the score after decay since it was last
-reinforced. A score of at most 1.5 is a hard limit: it is in every prompt, whatever its weight.
+The score, 0 to 10, says how much the user likes something; the weight is the score after decay since the preference
+was last reinforced. A score of at most 1.5 is a hard limit: it is in every prompt, whatever its weight.
 """
 
 import re
@@ -48,13 +48,13 @@ _END = " .!,;:"
 
 
 def stance_of(item: str) -> Stance | None:
-    """The stance its first words take: "never", "don't", "no …"; "always"; None where they take none."""
+    """Return "never" for a text that begins with "never", "don't" or similar, "always" for "always …", else None."""
     start = item.strip()
     return "never" if _NEVER.match(start) else "always" if _ALWAYS.match(start) else None
 
 
 def thing(item: str) -> str:
-    """What it is about, for comparing: "never use tabs", "always use tabs" and "Tabs" are all about "tabs"."""
+    """Return the subject of a preference, for comparison: "tabs" for "never use tabs", "always use tabs" and "Tabs"."""
     words = " ".join(item.casefold().split()).strip(_END)
     for pattern in (_NEVER, _ALWAYS, _VERB):
         words = pattern.sub("", words, count=1) if pattern.match(words) else words
@@ -62,21 +62,21 @@ def thing(item: str) -> str:
 
 
 def as_order(item: str) -> str:
-    """A hard limit as an order: "emojis in output" becomes "never: emojis in output"; an order stays as it is."""
+    """Return a hard limit as an order: "never: emojis" for "emojis"; an order is returned unchanged."""
     return item if stance_of(item) is not None or item[:5].lower() == "only " else f"never: {item}"
 
 
 Touch = Literal["touched", "cooldown", "not_found"]
 DEFAULT_TOP = 10
 DEFAULT_IMPORTANCE = 0.7
-"""Of a preference that is not a rule; a rule has 1.0."""
+"""Importance of a preference that is not a rule; a rule has 1.0."""
 MAX_TOLD = 12
 LEAST_STRENGTH = 3.0
-"""A preference whose strength has decayed below is not told to the model unasked; commands still show it."""
+"""A preference whose strength has decayed below this is left out of the prompt; commands still show it."""
 
 
 class Fading(Struct, frozen=True, kw_only=True):
-    """How preferences fade. Raises ValueError for values that cannot be: half-life above 0, floor from 0 to below 1."""
+    """Parameters of decay. Raises ValueError unless the half-life is above 0 and the floor at least 0 and below 1."""
 
     half_life_days: float = DEFAULT_HALF_LIFE_DAYS
     floor: float = DEFAULT_FLOOR
@@ -86,7 +86,7 @@ class Fading(Struct, frozen=True, kw_only=True):
 
 
 class Weighed(Struct, frozen=True, kw_only=True):
-    """A preference and how heavy it is now. coefficient: d(t), from 1.0 when just reinforced down to the floor."""
+    """A preference with its current weight. coefficient: d(t), 1.0 when just reinforced, decaying to the floor."""
 
     record: MemoryRecord
     score: float
@@ -100,16 +100,16 @@ class Weighed(Struct, frozen=True, kw_only=True):
 
     @property
     def strength(self) -> float:
-        """How strongly it is held now, 0.0 to 10.0: the weight formula with a dislike mirrored at the neutral 5."""
+        """Current strength of the liking or dislike, 0.0 to 10.0: the weight, with scores below 5 mirrored at 5."""
         return compute_decayed_weight(max(self.score, MAX_SCORE - self.score), self.coefficient)
 
 
 def select_for_turn(preferences: Iterable[Weighed], task_type: str | None) -> list[Weighed]:
-    """The preferences, other than hard limits, that a turn of this task type is told, at most 12, strongest first.
+    """Return the preferences to include in the prompt of a turn, without hard limits: at most 12, strongest first.
 
-    One with task types is told only where one of them is detected, so that a preference of one kind of work never
-    reaches another. Of the rest a preference is told while its strength is at least 3.0: a liking from 7 and a dislike
-    to 3 always; 6 and 4 for 106 days after they were last reinforced, 5 for 53 days, with the default decay.
+    A preference with task types is included only if the turn has one of them. Its strength must be at least 3.0. With
+    the default decay, that is always the case for scores from 7 up and from 3 down, for 106 days after the last
+    reinforcement for scores of 6 and 4, and for 53 days for a score of 5.
     """
     fitting = [
         one
@@ -122,7 +122,7 @@ def select_for_turn(preferences: Iterable[Weighed], task_type: str | None) -> li
 
 
 class Preferences:
-    """The preferences in a person's store. Raises UserError for what cannot be; else what the store raises."""
+    """The preferences in a store. Methods raise UserError for invalid values, and the errors of the store."""
 
     def __init__(
         self,
@@ -138,12 +138,12 @@ class Preferences:
 
     @property
     def path(self) -> Path:
-        """The file they are in, with the person's other memories."""
+        """The file that contains the preferences and other memories."""
         return self._store.path
 
     @property
     def book(self) -> ScenarioBook:
-        """The scenarios they are sorted by."""
+        """The task types that preferences can be limited to."""
         return self._scenarios
 
     def add(
@@ -158,11 +158,11 @@ class Preferences:
         importance: float | None = None,
         provenance: Provenance | None = None,
     ) -> Saved:
-        """Note a preference, or reinforce the one of that name: smoothed where inferred, set where said as a rule.
+        """Save a preference, or reinforce the existing one with the same text, ignoring case and white space.
 
-        Tags given are added to those it has. The same words, however written, are the same preference; a rule also
-        takes the place of what it is about, as "never use tabs" does of "tabs" and of "always use tabs". What is only
-        inferred reinforces a rule and does not move it.
+        A rule (`explicit`) also replaces a preference with the same subject, as "never use tabs" replaces "tabs" and
+        "always use tabs". Reinforcing sets the score to that of a rule, and moves it towards an inferred one; an
+        inferred preference does not change the score of a rule. Keywords and scenarios are added to the existing ones.
         """
         content, score = check_content(item), _score(score)
         known = self._named(content) or (self._same_thing(content) if explicit else None)
@@ -209,12 +209,12 @@ class Preferences:
         return Saved(record=record, action=action, other=known)
 
     def all(self) -> list[Weighed]:
-        """Every preference, the heaviest first."""
+        """Return all preferences, by descending weight."""
         now = self._clock()
         return sorted((self._weigh(record, now) for record in self._records()), key=_heaviest)
 
     def top(self, count: int = DEFAULT_TOP, types: Sequence[str] = (), scenario: str | None = None) -> list[Weighed]:
-        """The `count` heaviest; of these bands, and of this scenario, where asked. Changes nothing."""
+        """Return the `count` preferences with the greatest weight, optionally of some bands or one scenario."""
         return self.recall("", types=types, scenario=scenario, limit=count)
 
     def recall(
@@ -227,10 +227,13 @@ class Preferences:
         limit: int | None = None,
         touch: bool = False,
     ) -> list[Weighed]:
-        """Preferences by the query, as one stretch of text in item, reason or keywords; by bands, scenario and score.
+        """Return the preferences that match all of the criteria, by descending weight.
 
-        scenario: those tagged with it, and those that have one of its words. touch: what is found counts as
-        reinforced, twelve hours after the last time. Bands whose range `min_score` empties give nothing.
+        Args:
+            query: a text that must occur in the item, the reason or a keyword, ignoring case.
+            types: names of score bands; a band that is entirely below `min_score` matches nothing.
+            scenario: a task type: matches preferences tagged with it, and untagged ones that contain its words.
+            touch: reinforce the result; see `apply`.
         """
         ranges = _ranges(types, min_score)
         now = self._clock()
@@ -246,12 +249,15 @@ class Preferences:
         return found
 
     def hard_limits(self) -> list[MemoryRecord]:
-        """What must never be done, the oldest first: independent of scenario, weight and any limit."""
+        """Return all hard limits, the oldest first, whatever their scenario and weight."""
         found = [record for record in self._records() if record.score is not None and record.score <= HARD_LIMIT_SCORE]
         return sorted(found, key=lambda record: (record.created, record.id))
 
     def apply(self, ids: Sequence[str]) -> list[tuple[str, Touch]]:
-        """Say that these were used: reinforced twelve hours after the last time, or later. Each id counts once."""
+        """Reinforce the preferences with these ids, unless the last reinforcement was less than twelve hours ago.
+
+        Returns the result for each id, without repetitions.
+        """
         now = self._clock()
         known = {record.id: record for record in self._records()}
         results: list[tuple[str, Touch]] = []
@@ -269,7 +275,7 @@ class Preferences:
         return results
 
     def touch(self, item: str) -> Touch:
-        """The same for the preference of that name."""
+        """Reinforce the preference with this text; see `apply`."""
         record = self._named(item)
         return self.apply([record.id])[0][1] if record else "not_found"
 
@@ -283,7 +289,7 @@ class Preferences:
         keywords: Sequence[str] | None = None,
         scenarios: Sequence[str] | None = None,
     ) -> MemoryRecord:
-        """Set what is given. Raises UserError where nothing is."""
+        """Change the given fields. Raises UserError if none is given."""
         fields: dict[str, object] = {}
         if item is not None:
             other = self._named(item)
@@ -301,16 +307,16 @@ class Preferences:
         return self._store.update(id, **fields)
 
     def clear(self) -> int:
-        """Put all preferences into the archive, as one change to undo; how many there were."""
+        """Archive all preferences as one change that can be undone, and return their number."""
         ids = [record.id for record in self._records()]
         return self._store.forget_all(ids, f"cleared {len(ids)} preferences")
 
     def remove(self, id: str) -> bool:
-        """Put a preference into the archive; False where there is none of that id."""
+        """Archive a preference. Returns False if there is none with that id."""
         return self._store.forget(id)
 
     def find(self, wanted: str) -> MemoryRecord:
-        """The preference of that item or id. Raises UserError."""
+        """Return the preference with that item or id. Raises UserError if there is none."""
         named = self._named(wanted)
         if named is not None:
             return named
@@ -320,11 +326,11 @@ class Preferences:
         return record
 
     def keywords(self) -> dict[str, int]:
-        """Each keyword with how many preferences have it, the commonest first."""
+        """Return the number of preferences by keyword, in descending order."""
         return _counted(keyword for record in self._records() for keyword in record.keywords)
 
     def scenarios(self) -> dict[str, int]:
-        """Each scenario with how many preferences are tagged with it; those nobody uses too."""
+        """Return the number of preferences by scenario, in descending order; 0 for unused scenarios."""
         used = _counted(name for record in self._records() for name in record.scenarios)
         return used | {name: 0 for name in self._scenarios.names if name not in used}
 
@@ -336,7 +342,7 @@ class Preferences:
         return next((one for one in self._records() if " ".join(one.content.casefold().split()) == wanted), None)
 
     def _same_thing(self, item: str) -> MemoryRecord | None:
-        """What a rule about the same takes the place of: the rule before, else the liking."""
+        """Return the preference with the same subject, which a new rule replaces; a rule before any other."""
 
         wanted = thing(item)
         found = [record for record in self._records() if thing(record.content) == wanted]
@@ -375,7 +381,7 @@ def _score(score: float) -> float:
 
 
 def _ranges(types: Sequence[str], min_score: float | None) -> tuple[tuple[float, float], ...] | None:
-    """The ranges of scores asked for; None where any will do."""
+    """Return the ranges of the requested scores; None for all scores."""
     try:
         if types:
             return list_score_ranges(types, min_score)
@@ -418,7 +424,10 @@ _HEADINGS = ("Loves", "Habits", "Dislikes", "Hard limits")
 
 
 def hard_limits_fragment(records: Sequence[MemoryRecord], source: str) -> Fragment | None:
-    """Every hard limit whole, the oldest first: the same limits give the same bytes. None where there is none."""
+    """Return the prompt text of all hard limits, uncut; None without limits.
+
+    The oldest is first, so that the same limits always give the same bytes.
+    """
     if not records:
         return None
     lines = [_limit_line(record) for record in sorted(records, key=lambda record: (record.created, record.id))]
@@ -434,7 +443,7 @@ def hard_limits_fragment(records: Sequence[MemoryRecord], source: str) -> Fragme
 
 
 def lifted_limits_fragment(records: Sequence[MemoryRecord], source: str) -> Fragment | None:
-    """Hard limits a prompt still states and that the user has taken back since. None where there is none."""
+    """Return the prompt text of hard limits that the user revoked after they were sent; None without such limits."""
     if not records:
         return None
     lines = [_limit_line(record) for record in sorted(records, key=lambda record: (record.created, record.id))]
@@ -449,7 +458,7 @@ def lifted_limits_fragment(records: Sequence[MemoryRecord], source: str) -> Frag
 
 
 def stated_limits_fragment(limits: Sequence[str], lifted: Sequence[str], source: str) -> Fragment | None:
-    """Limits that hold for this session without being remembered, and those the user took back. None without."""
+    """Return the prompt text of limits of this session that are not saved, and of those revoked; None without any."""
     held = [_STATED, *(f"- {one_line(limit)}" for limit in limits)] if limits else []
     gone = [_UNDONE, *(f"- {one_line(limit)}" for limit in lifted)] if lifted else []
     if not held and not gone:
@@ -465,7 +474,10 @@ def stated_limits_fragment(limits: Sequence[str], lifted: Sequence[str], source:
 
 
 def tastes_fragment(tastes: Iterable[Weighed], scenario: str | None, source: str) -> Fragment | None:
-    """Preferences that are no hard limits: what was said as a rule, one a line; then tastes in groups. None without."""
+    """Return the prompt text of the preferences above hard limits: rules, one per line, then the others in groups.
+
+    None without preferences.
+    """
     shown = [one for one in tastes if one.score > HARD_LIMIT_SCORE]
     rules = [f"- {_words(one.record)}" for one in shown if _is_rule(one)]
     groups = _grouped(one for one in shown if not _is_rule(one))
@@ -482,12 +494,12 @@ def tastes_fragment(tastes: Iterable[Weighed], scenario: str | None, source: str
 
 
 def context_block(preferences: Iterable[Weighed]) -> str:
-    """The whole profile in the form of the preferences document, for other programs."""
+    """Return all preferences in the form that the preferences document defines, for other programs."""
     return "\n".join(["[User Preferences]", *_grouped(preferences)])
 
 
 def _grouped(preferences: Iterable[Weighed]) -> list[str]:
-    """One line for each group that has anything, the groups in their order, in each the heaviest first."""
+    """Return one line for each group with preferences, which keep their order within it."""
     groups: dict[str, list[str]] = {heading: [] for heading in _HEADINGS}
     for one in preferences:
         heading = _heading(one.score)
@@ -517,19 +529,19 @@ _DISLIKING = re.compile(
 
 
 def _without_opinion(words: str, heading: str) -> str:
-    """The words without a verb that only repeats the heading: "hate long lines" under Dislikes is "long lines"."""
+    """Return the text without a verb that repeats the heading: "long lines" for "hate long lines" under Dislikes."""
     verbs = _DISLIKING if heading == "Dislikes" else _LIKING
     found = verbs.match(words)
     return words[found.end() :] if found and words[found.end() :].strip() else words
 
 
 def _is_rule(one: Weighed) -> bool:
-    """Whether it was said as a rule to keep; a rule against something, above a hard limit, is a dislike."""
+    """Whether the user stated it as a rule to follow. A prohibition with a score above a hard limit is a dislike."""
     return one.record.explicit and one.score >= _LOVES
 
 
 def _words(record: MemoryRecord) -> str:
-    """What is preferred; a tool's words are a quotation."""
+    """Return the text of a preference, truncated; text from a tool is quoted and marked as unverified."""
     words = truncate(one_line(record.content), MAX_ITEM_CHARS)
     quoted = record.provenance is not None and record.provenance.asserted_by == "tool"
     return f"quoted from a tool, unverified: {quotation(words)}" if quoted else words

@@ -1,5 +1,6 @@
-"""Tastes that have shifted by three points of ten, or by 0.3 in a dimension of style, within thirty days; each is told
-once (`~/.clio/shifts.json`).
+"""Find preferences whose score changed by 3 of 10 points, or style dimensions by 0.3, within 30 days.
+
+Each change is reported once; `~/.clio/shifts.json` stores which ones were.
 
 Source: the adaptive-memory document, whose scale goes from 0 to 1.
 """
@@ -19,7 +20,7 @@ WITHIN_DAYS = 30.0
 
 
 class Held(Struct, frozen=True, kw_only=True):
-    """What a preference said from a time on: its words and its score, 0 to 10."""
+    """One version of a preference: its text and its score, 0 to 10, and the time it was saved."""
 
     id: str
     text: str
@@ -28,7 +29,7 @@ class Held(Struct, frozen=True, kw_only=True):
 
 
 class Shift(Struct, frozen=True, kw_only=True):
-    """A preference that is no longer what it was. size: of the change, on 0 to 1."""
+    """A change of a preference. size: of the change of its score, on a scale from 0 to 1."""
 
     id: str
     before: Held
@@ -37,7 +38,7 @@ class Shift(Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """One sentence that says so."""
+        """One sentence that reports the change."""
         was, now = self.before, self.now
         if was.text == now.text:
             return f"You used to rate “{was.text}” {was.score:g} of 10, now {now.score:g}."
@@ -45,9 +46,11 @@ class Shift(Struct, frozen=True, kw_only=True):
 
 
 def preference_shifts(history: Iterable[Held], now: float, since: Mapping[str, float] | None = None) -> list[Shift]:
-    """The preferences whose score moved by at least 3 within the last 30 days, the largest change first.
+    """Return the preferences whose score changed by at least 3 within the last 30 days, the largest change first.
 
-    history: what each said, in any order. since: by id, a later beginning to compare with, such as the last report's.
+    Args:
+        history: the versions of all preferences, in any order.
+        since: by id, a later start of the comparison, such as the time of the last report.
     """
     of: dict[str, list[Held]] = {}
     for held in sorted(history, key=lambda held: held.at):
@@ -63,14 +66,14 @@ def preference_shifts(history: Iterable[Held], now: float, since: Mapping[str, f
 
 
 def style_shifts(before: Mapping[str, float], after: Mapping[str, float]) -> list[tuple[str, float, float]]:
-    """(dimension, before, now) of those that moved by at least 0.3, in the order of `before`."""
+    """Return (name, before, now) of each dimension that changed by at least 0.3, in the order of `before`."""
     names = [name for name in before if name in after]
     moved = find_shifts([before[name] for name in names], [after[name] for name in names])
     return [(names[place], before[names[place]], after[names[place]]) for place, _ in moved]
 
 
 def history_of(versions: Sequence[Version]) -> list[Held]:
-    """What the preferences among these memories said in the course of time, of those that still hold."""
+    """Return all versions of the preferences that are still valid, without versions that an undo removed."""
     holding = {version.record.id for version in versions if version.until is None}
     return [
         Held(id=version.record.id, text=version.record.content, score=version.record.score, at=version.since)
@@ -85,14 +88,14 @@ _SNAPSHOT_DAYS = 7.0
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """The style dimensions as they were at one time, each 0.0 to 1.0."""
+    """The style dimensions at one time, each 0.0 to 1.0."""
 
     at: float
     values: dict[str, float]
 
 
 class Told(Struct, frozen=True, kw_only=True):
-    """What has been told. preferences: when, by id. styles: snapshots of each vector, the oldest first."""
+    """What has been reported. preferences: the time, by id. styles: by name, snapshots of the vector, oldest first."""
 
     preferences: dict[str, float] = {}
     styles: dict[str, tuple[Snapshot, ...]] = {}
@@ -102,7 +105,7 @@ FORMAT = DocumentFormat(schema="clio.shifts", version=1, type=Told)
 
 
 class Shifts:
-    """Shifts of the tastes in `preferences`, and of style vectors, told once across sessions and processes."""
+    """Reports changes of preferences and style vectors, each once across all sessions and processes."""
 
     def __init__(self, home: Path, preferences: TypedStore, clock: Callable[[], float] = time.time) -> None:
         self._path = home / FILE
@@ -110,10 +113,14 @@ class Shifts:
         self._clock = clock
 
     def take_new(self, styles: Mapping[str, Mapping[str, float]] | None = None) -> list[str]:
-        """One sentence for each shift of the last 30 days that nobody was told yet, the largest of preferences first.
+        """Return one sentence for each change of the last 30 days not reported yet, the largest of preferences first.
 
-        styles: the vectors as they are now, by the name they are told by; an older state is kept for the next time.
-        Raises StorageError for a file that is not what it should be, OSError, TimeoutError.
+        Args:
+            styles: the current vectors, by the name to show; a snapshot is saved for the next comparison.
+
+        Raises:
+            StorageError: if the file is damaged.
+            OSError, TimeoutError: if it cannot be read, written or locked.
         """
         now = self._clock()
         history = history_of(self._preferences.versions())
@@ -140,7 +147,7 @@ class Shifts:
 def _style(
     name: str, snapshots: tuple[Snapshot, ...], values: Mapping[str, float], now: float
 ) -> tuple[tuple[Snapshot, ...], list[str]]:
-    """The snapshots to keep, weekly and of the last thirty days, and what has shifted since the oldest of them."""
+    """Return the snapshots to store, weekly and of the last 30 days, and the changes since the oldest of them."""
     recent = tuple(one for one in snapshots if now - one.at <= WITHIN_DAYS * DAY_S)
     moved = style_shifts(recent[0].values, values) if recent else []
     present = Snapshot(at=now, values=dict(values))
