@@ -705,9 +705,9 @@ def render_page(export: ExportedSession) -> str:
     colours, diffs = CodeColouring(), DiffRenderer()
     prose = ProseRenderer(colours, diffs)
     talk = EntryRenderer(prose, CallRenderer(prose, colours, diffs))
-    style, script = _asset("page.css"), _asset("page.js")
+    style, script = read_asset("page.css"), read_asset("page.js")
     policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        f"default-src 'none'; style-src '{hash_for_policy(style)}'; script-src '{hash_for_policy(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
     parts = [
@@ -728,11 +728,13 @@ def render_page(export: ExportedSession) -> str:
     return "".join(parts)
 
 
-def _asset(name: str) -> str:
+def read_asset(name: str) -> str:
+    """The text of a style sheet or script that is beside this module."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def hash_for_policy(text: str) -> str:
+    """The source expression that lets a content security policy allow exactly this inline text."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 

@@ -31,6 +31,7 @@ from clio.commands.memory.edits import (
     undo,
 )
 from clio.commands.memory.edits import recall as recall_of_edits
+from clio.commands.memory.memory_page import OPEN_ROWS
 from clio.commands.memory.memory_text import (
     PLURALS,
     SHORT_ID,
@@ -550,6 +551,7 @@ MEMORY = (
             Command(name="off", summary="bring nothing up and remember nothing until /memory on", handler=turn_off),
             Command(name="on", summary="bring things up and remember again", handler=turn_on),
             Command(name="undo", summary="take the last change of memory back", handler=undo),
+            *OPEN_ROWS,
             *TIME_ROWS,
             *SLEEP_ROWS,
             *CONTROL_ROWS,

@@ -1,0 +1,247 @@
+"""`/memory open`: everything that is remembered as one HTML page, opened in the browser."""
+
+import os
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from clio.commands.arguments import parse_options
+from clio.commands.command import Command, CommandResult, Shell, make_refusal, quote_code
+from clio.commands.memory.memory_text import (
+    describe_foreign_memory,
+    names_repository,
+    remembers,
+    suggest_options,
+    who_said,
+)
+from clio.commands.session_table import format_title
+from clio.errors import UserError
+from clio.memory.store.record import MemoryRecord, Provenance
+from clio.memory.store.versions import EntryVersion, Version, changes_of
+from clio.storage.files import make_ignored_folder, write_atomic
+from clio.text.formatting import format_bytes, format_count
+from clio.text.scoring import HARD_LIMIT_SCORE
+
+_NO_BROWSER = "--no-browser"
+_STATES = ("live", "variant", "superseded", "archived")
+
+
+@remembers
+@names_repository
+def open_page(shell: Shell, argument: str) -> CommandResult:
+    """Write the page, and open it in the browser if the output is a terminal."""
+    given = parse_options(argument, switches=(_NO_BROWSER, "--force"))
+    if len(given.words) > 1:
+        return make_refusal(f"/memory open takes one file, not {given.text!r}")
+    from clio.export.memory_page import render_memory_page
+
+    path = _choose_path(shell, given.words[0] if given.words else "", force="--force" in given.options)
+    memory = collect_memory(shell)
+    page = render_memory_page(
+        memory,
+        project=shell.loaded.main_project.name,
+        warning=describe_foreign_memory(shell).replace("`", "") if shell.loaded.has_foreign_memory else "",
+        redact=lambda text: shell.redactor.redact(text).text,
+        now=time.time(),
+    ).encode("utf-8")
+    try:
+        write_atomic(path, page)
+    except OSError as error:
+        raise UserError(f"{str(path)!r} cannot be written: {error.strerror}; choose another path") from error
+    is_opened = _NO_BROWSER not in given.options and sys.stdout.isatty() and _show_in_browser(path)
+    count = format_count(len(memory["memories"]), "memory", "memories")
+    opened = " Opened it in the browser." if is_opened else ""
+    text = f"Wrote {quote_code(str(path))}: {count}, {format_bytes(len(page))}.{opened}"
+    return CommandResult(text=text, data={"path": str(path)})
+
+
+def _choose_path(shell: Shell, typed: str, *, force: bool) -> Path:
+    """The file to write. Raises UserError for a path that cannot be written."""
+    if not typed:
+        own = shell.loaded.main_project / ".clio"
+        make_ignored_folder(own / "cache", own)
+        return own / "cache" / "memory.html"
+    try:
+        path = Path.cwd() / Path(typed).expanduser()
+    except RuntimeError:
+        raise UserError(f"There is no home folder for {typed!r}; write the whole path") from None
+    if path.is_dir():
+        path /= "memory.html"
+    elif not path.suffix:
+        path = path.with_name(f"{path.name}.html")
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise UserError(f"{path.name!r} does not end in .html; /memory export writes other formats")
+    if not path.parent.is_dir():
+        raise UserError(f"There is no folder {str(path.parent)!r}; make it first, or choose another path")
+    if path.is_dir():
+        raise UserError(f"{str(path)!r} is a folder; choose another path")
+    if path.exists() and not force:
+        raise UserError(f"{str(path)!r} is there already; add --force to replace it")
+    return path
+
+
+def _show_in_browser(path: Path) -> bool:
+    """Whether a browser with a window was started; one that runs in the terminal would take it from clio."""
+    import webbrowser
+
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return False
+    try:
+        browser = webbrowser.get()
+        return type(browser) is not webbrowser.GenericBrowser and browser.open(path.as_uri())
+    except (webbrowser.Error, OSError):
+        return False
+
+
+def collect_memory(shell: Shell) -> dict[str, Any]:
+    """Everything that is remembered, as plain values: {"memories": [...], "changes": [...]}.
+
+    Only this function and its helpers know the classes of the stores. A memory has: id, kind, scope, state ("live",
+    "variant", "superseded" or "archived"), because, text, by, session, confidence, importance, score, created,
+    confirmed, uses, times, files [{path, state}], versions [{text, since, until, because, by}] newest first,
+    replaced_by {id, text} or None, against {id, text} or None. A change has: at, what, kind, id, text, before, by.
+    Times are seconds since the epoch, 0.0 where the file does not say.
+    """
+    memory = shell.memory
+    sessions = {info.id: format_title(info) for info in shell.store.list()}
+    knowledge_versions, typed_versions = memory.knowledge_versions(), memory.memories.versions()
+    found: list[dict[str, Any]] = []
+    seen = set[str]()
+
+    history: defaultdict[str, list[EntryVersion | Version]] = defaultdict(list)
+    for entry_version in knowledge_versions:
+        history[entry_version.entry.id].append(entry_version)
+    for version in typed_versions:
+        history[version.record.id].append(version)
+    stores = {"project": memory.memories.project, "user": memory.memories.user}
+    typed = {scope: store.records(superseded=True) for scope, store in stores.items()}
+    records = {record.id: record for listed in typed.values() for record in listed}
+
+    def add(record: MemoryRecord, scope: str, state: str) -> None:
+        if record.id in seen:
+            return
+        seen.add(record.id)
+        versions = history[record.id]
+        last = versions[-1] if versions else None
+        found.append(
+            _describe_record(shell, record, sessions)
+            | {
+                "scope": scope,
+                "state": state,
+                "because": last.because if state == "archived" and last else "",
+                "versions": [_describe_version(version) for version in reversed(versions)],
+                "replaced_by": _describe_other(record.superseded_by, records),
+                "against": _describe_other(record.variants_of, records),
+            }
+        )
+
+    for entry in memory.knowledge().entries:
+        add(entry, "project", "live")
+    for scope, listed in typed.items():
+        for record in listed:
+            add(record, scope, "superseded" if not record.is_live else "variant" if record.is_variant else "live")
+    for entry in memory.archived():
+        add(entry, "project", "archived")
+    for scope, store in stores.items():
+        for version in reversed(store.versions()):
+            if version.left and version.because != "undone":
+                add(version.record, scope, "archived")
+    found += [_describe_note(note.key, note.content, note.timestamp) for note in memory.list_notes()]
+    found.sort(key=lambda one: (_STATES.index(one["state"]), -one["confirmed"]))
+    changes = [
+        {name: getattr(change, name) for name in ("at", "what", "kind", "id", "text", "before", "by", "because")}
+        for change in changes_of(typed_versions, knowledge_versions)
+    ]
+    changes += [
+        {"at": one["created"], "what": "stored", "kind": "note", "id": one["id"], "text": one["text"]}
+        | {"before": "", "by": "", "because": ""}
+        for one in found
+        if one["is_named"]
+    ]
+    return {"memories": found, "changes": sorted(changes, key=lambda change: -change["at"])}
+
+
+def _describe_record(shell: Shell, record: MemoryRecord, sessions: dict[str, str]) -> dict[str, Any]:
+    is_limit = record.kind == "preference" and record.score is not None and record.score <= HARD_LIMIT_SCORE
+    session = record.provenance.session if record.provenance else ""
+    title = sessions.get(session, "")
+    return {
+        "id": record.id,
+        "kind": "limit" if is_limit else record.kind,
+        "is_named": False,
+        "text": _format_text(record),
+        "by": who_said(record),
+        "session": f"{title} · {session[-8:]}" if title else session,
+        "confidence": record.confidence,
+        "importance": record.importance if record.kind in ("fact", "event", "note", "preference") else None,
+        "score": record.score,
+        "created": record.created,
+        "confirmed": record.updated,
+        "uses": record.access_count,
+        "times": record.times,
+        "files": [
+            {"path": path, "state": _compare_file(shell, record, path)}
+            for path in dict.fromkeys((*record.examples, *record.hashes))
+        ],
+    }
+
+
+def _describe_note(key: str, content: str, stored: float) -> dict[str, Any]:
+    return {
+        "id": key, "kind": "note", "is_named": True, "scope": "project", "state": "live", "because": "",
+        "text": content, "by": "unknown", "session": "", "confidence": None, "importance": None, "score": None,
+        "created": stored, "confirmed": stored, "uses": 0, "times": 1, "files": [], "versions": [],
+        "replaced_by": None, "against": None,
+    }  # fmt: skip
+
+
+def _describe_version(version: EntryVersion | Version) -> dict[str, Any]:
+    record = version.entry if isinstance(version, EntryVersion) else version.record
+    return {
+        "text": _format_text(record),
+        "since": version.since,
+        "until": version.until,
+        "because": version.because,
+        "by": _format_speaker(record.provenance),
+    }
+
+
+def _format_text(record: MemoryRecord) -> str:
+    """What a memory says, without its files."""
+    line = structs.replace(record, examples=(), rivals=()).line
+    return record.content if line == " ".join(record.content.split()) else line
+
+
+def _format_speaker(provenance: Provenance | None) -> str:
+    return {"user": "you", "model": "the model", "tool": "a tool"}[provenance.asserted_by] if provenance else ""
+
+
+def _describe_other(id: str | None, records: dict[str, MemoryRecord]) -> dict[str, str] | None:
+    if id is None:
+        return None
+    return {"id": id, "text": _format_text(records[id]) if id in records else ""}
+
+
+def _compare_file(shell: Shell, record: MemoryRecord, path: str) -> str:
+    """How one bound file compares to what it was: "fresh", "drifted", "gone" or "unbound"."""
+    if path not in record.hashes:
+        return "unbound"
+    one = structs.replace(record, hashes={path: record.hashes[path]})
+    return shell.memory.freshness((one,))[record.id]
+
+
+OPEN_ROWS: tuple[Command, ...] = (
+    Command(
+        name="open",
+        argument="[FILE] [--no-browser] [--force]",
+        summary="everything remembered as one HTML page in the browser",
+        handler=open_page,
+        suggest_word=suggest_options(
+            (_NO_BROWSER, "only write the page"), ("--force", "replace a file that is there already")
+        ),
+    ),
+)

@@ -1,0 +1,189 @@
+"""Everything that is remembered as one HTML page; it loads nothing and can be read without scripts."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
+from itertools import groupby
+from typing import Any
+
+from clio.export.document import format_clock, format_machine_time, format_minute
+from clio.export.export_session import ExportCleaner
+from clio.export.html_page import hash_for_policy, read_asset
+from clio.text.formatting import format_count
+
+_FILE_STATES = {"fresh": "unchanged", "drifted": "changed", "gone": "gone", "unbound": "not compared"}
+_STATES = {
+    "live": "in force",
+    "variant": "other sources say",
+    "superseded": "superseded",
+    "archived": "archived",
+}
+_ENDED = {"old": "not confirmed for long", "uncertain": "too uncertain"}
+
+
+def render_memory_page(
+    memory: Mapping[str, Any], *, project: str, warning: str, redact: Callable[[str], str], now: float
+) -> str:
+    """The page. The same memory and time give the same bytes.
+
+    Args:
+        memory: {"memories": [...], "changes": [...]} as `collect_memory` in `clio.commands.memory.memory_page` returns.
+        project: the project's name.
+        warning: shown above the memories, for memory that came with the repository; "" for none.
+        redact: takes the secrets out of a text.
+        now: seconds since the epoch.
+    """
+    clean = ExportCleaner(redact, spell_out=True).value(dict(memory))
+    name = ExportCleaner(redact, spell_out=True).text(project)
+    memories: list[dict[str, Any]] = clean["memories"]
+    changes: list[dict[str, Any]] = clean["changes"]
+    anchors = {one["id"]: f"m{number}" for number, one in reversed(list(enumerate(memories)))}
+    style, script = read_asset("page.css") + read_asset("memory_page.css"), read_asset("memory_page.js")
+    policy = (
+        f"default-src 'none'; style-src '{hash_for_policy(style)}'; script-src '{hash_for_policy(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    live = sum(one["state"] == "live" for one in memories)
+    parts = [
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+        '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n',
+        f"<title>Memory of {escape(name)}</title>\n",
+        f"<style>{style}</style>\n<script>{script}</script>\n</head>\n<body>\n",
+        f'<a class="skip" href="#memories">To the memories</a>\n{_render_tools(memories)}\n<main class="page">\n',
+        f'<header class="head"><p class="kicker">clio · what is remembered</p><h1>{escape(name)}</h1>\n',
+        f'<p class="sum">{format_count(len(memories), "memory", "memories")}, {live:,} in force · ',
+        '<a href="#timeline">timeline</a></p>\n',
+        f'<p class="warning" role="note">{escape(warning)}</p>\n' if warning else "",
+        "</header>\n",
+        '<section id="memories" aria-label="Memories">\n',
+        *(_render_memory(one, f"m{number}", anchors) for number, one in enumerate(memories)),
+        "" if memories else '<p class="none">Nothing is remembered yet.</p>\n',
+        '<p class="none" id="none" hidden>No memory matches.</p>\n</section>\n',
+        *_render_timeline(changes, anchors),
+        f"<footer><p>Written {format_minute(now)} UTC by clio. Times are in UTC. "
+        "Secrets clio knows are replaced; look through the page before you share it.</p></footer>\n",
+        "</main>\n</body>\n</html>\n",
+    ]
+    return "".join(parts)
+
+
+def _render_tools(memories: Sequence[Mapping[str, Any]]) -> str:
+    return (
+        '<div class="tools" role="search">'
+        '<input type="search" id="find" placeholder="Search memories" aria-label="Search memories" '
+        'autocomplete="off" spellcheck="false">'
+        f"{_render_filter('kind', 'All kinds', memories)}{_render_filter('scope', 'All scopes', memories)}"
+        f"{_render_filter('state', 'All states', memories)}"
+        '<output id="hits" aria-live="polite"></output></div>'
+    )
+
+
+def _render_filter(name: str, everything: str, memories: Sequence[Mapping[str, Any]]) -> str:
+    values = dict.fromkeys(str(one[name]) for one in memories)
+    options = "".join(
+        f'<option value="{escape(value)}">{escape(_STATES.get(value, value))}</option>' for value in values
+    )
+    return f'<select id="{name}" aria-label="{name.title()}"><option value="">{everything}</option>{options}</select>'
+
+
+def _render_memory(one: Mapping[str, Any], anchor: str, anchors: Mapping[str, str]) -> str:
+    state = str(one["state"])
+    because = _ENDED.get(one["because"], one["because"])
+    ended = f": {because}" if because and because != state else ""
+    badge = "" if state == "live" else f'<span class="badge">{escape(_STATES[state] + ended)}</span>'
+    name = one["id"] if one["is_named"] else one["id"][-8:]
+    facts = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for label, value in _list_facts(one))
+    return (
+        f'<article class="memory {escape(state)}" id="{anchor}" data-kind="{escape(one["kind"])}" '
+        f'data-scope="{escape(one["scope"])}" data-state="{escape(state)}">'
+        f'<h2><span class="kind">{escape(one["kind"])}</span><span class="id">{escape(name)}</span>{badge}'
+        f'<a class="link" href="#{anchor}" aria-label="Link to this memory">#</a></h2>'
+        f'<p class="said">{escape(one["text"])}</p>'
+        f"{_render_other('Superseded by', one['replaced_by'], anchors)}"
+        f"{_render_other('A more certain memory says', one['against'], anchors)}"
+        f'<dl class="facts">{facts}</dl>{_render_files(one["files"])}{_render_versions(one["versions"])}</article>\n'
+    )
+
+
+def _list_facts(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Labels and values as HTML, without those that are not known."""
+    yield "said by", escape(one["by"])
+    yield "scope", escape(one["scope"])
+    if one["session"]:
+        yield "session", escape(one["session"])
+    if one["confidence"] is not None:
+        yield "confidence", f"{one['confidence']:.0%}"
+    if one["importance"] is not None:
+        yield "importance", f"{one['importance']:.0%}"
+    if one["score"] is not None:
+        yield "score", f"{one['score']:g} of 10"
+    if one["created"] and not one["is_named"]:
+        yield "first said", _render_time(one["created"])
+    if one["confirmed"]:
+        yield "stored" if one["is_named"] else "last confirmed", _render_time(one["confirmed"])
+    if one["times"] > 1:
+        yield "confirmations", f"{one['times']:,}"
+    if not one["is_named"]:
+        yield "used", format_count(one["uses"], "time")
+
+
+def _render_time(seconds: float) -> str:
+    return f'<time datetime="{format_machine_time(seconds)}">{format_minute(seconds)}</time>'
+
+
+def _render_other(label: str, other: Mapping[str, str] | None, anchors: Mapping[str, str]) -> str:
+    if other is None:
+        return ""
+    text = escape(other["text"] or other["id"])
+    anchor = anchors.get(other["id"])
+    return f'<p class="other">{label}: {f"""<a href="#{anchor}">{text}</a>""" if anchor else text}</p>'
+
+
+def _render_files(files: Sequence[Mapping[str, str]]) -> str:
+    rows = "".join(
+        f'<li><code>{escape(file["path"])}</code> <span class="drift {escape(file["state"])}">'
+        f"{_FILE_STATES[file['state']]}</span></li>"
+        for file in files
+    )
+    return f'<ul class="files" aria-label="Files">{rows}</ul>' if rows else ""
+
+
+def _render_versions(versions: Sequence[Mapping[str, Any]]) -> str:
+    """Nothing where there is only the present version."""
+    if len(versions) < 2:
+        return ""
+    rows = "".join(
+        f'<li><p class="said">{escape(version["text"])}</p><small>{escape(_describe_span(version))}</small></li>'
+        for version in versions
+    )
+    return f"<details><summary>{len(versions)} versions</summary><ol>{rows}</ol></details>"
+
+
+def _describe_span(version: Mapping[str, Any]) -> str:
+    since = format_minute(version["since"]) if version["since"] else "unknown"
+    until = "now" if version["until"] is None else format_minute(version["until"])
+    because = _ENDED.get(version["because"], version["because"])
+    return " · ".join(part for part in (f"{since} – {until}", because, version["by"]) if part)
+
+
+def _render_timeline(changes: Sequence[Mapping[str, Any]], anchors: Mapping[str, str]) -> Iterator[str]:
+    """What was learned, changed and archived, the newest day first."""
+    yield '<section id="timeline" aria-label="Timeline"><h2>Timeline</h2>\n'
+    for day, of_day in groupby(changes, key=lambda change: format_minute(change["at"])[:10] if change["at"] else ""):
+        yield f"<h3>{day or 'Date unknown'}</h3><ol>"
+        for change in of_day:
+            anchor = anchors.get(change["id"])
+            text = escape(change["text"])
+            said = f'<a href="#{anchor}">{text}</a>' if anchor else text
+            before = change["before"]
+            if before and before != change["text"]:
+                said += f' <span class="before">before: {escape(before)}</span>'
+            clock = f"<time>{format_clock(change['at'])}</time>" if change["at"] else ""
+            yield (
+                f'<li data-kind="{escape(change["kind"])}">{clock}'
+                f'<span class="what">{escape(change["what"])} · {escape(change["kind"])}</span>'
+                f'<span class="change">{said}</span></li>'
+            )
+        yield "</ol>\n"
+    yield "</section>\n"
