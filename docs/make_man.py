@@ -46,15 +46,15 @@ _FILES = (
 )
 _EXAMPLES = (
     ("git diff | clio -p 'review this change'", "one answer, with piped text"),
-    ("clio -r 'retry policy'", "go on with the session of that name"),
-    ("clio doctor", "look at what clio stands on"),
+    ("clio -r 'retry policy'", "resume the session of that name"),
+    ("clio doctor", "check your setup"),
 )
 _CODES: Mapping[int, str] = {
     0: "done",
     1: "the turn failed, or needed too many steps",
     2: "wrong usage or configuration",
     3: "the context cannot fit",
-    4: "an approval was needed and nobody could give it",
+    4: "an approval was needed, but no one could be asked",
     5: "--max-cost was reached",
     6: "a hook did not let the prompt pass",
     SCHEMA_MISFIT: "the answer does not fit the schema of --json-schema",

@@ -88,7 +88,7 @@ USAGE_ERRORS: list[tuple[list[str], str]] = [
     ),
     (["--output", "json"], "--output json needs a prompt; add -p TEXT"),
     (["--json"], JSON_ELSEWHERE),
-    (["-p", "x", "-r"], "--resume needs a session's id, name or number where -p is given; nobody is there to choose"),
+    (["-p", "x", "-r"], "--resume needs a session's id, name or number with -p, since a one-shot run never prompts"),
     (["-p", "fix", "the", "bug"], "'the bug' does not belong to the prompt; put the whole prompt in quotes after -p"),
     (
         ["fix the bug"],
@@ -96,8 +96,8 @@ USAGE_ERRORS: list[tuple[list[str], str]] = [
     ),
     (["config"], "'clio config' needs one more word: config show, config path, config trust"),
     (["config", "shwo"], "unknown sub-command 'config shwo'; did you mean 'config show'?"),
-    (["help"], "unknown sub-command 'help'; here that is clio --help"),
-    (["resume"], "unknown sub-command 'resume'; here that is clio -r"),
+    (["help"], "unknown sub-command 'help'; use clio --help"),
+    (["resume"], "unknown sub-command 'resume'; use clio -r"),
     (["confg"], "unknown sub-command 'confg'; did you mean 'config'?"),
     (["doctr"], "unknown sub-command 'doctr'; did you mean 'doctor'?"),
     (["doctor", "now"], "unknown sub-command 'doctor now'; did you mean 'doctor'?"),
@@ -424,7 +424,7 @@ def test_a_full_disk_behind_the_output_is_reported(words: list[str], tmp_path: P
         )
     assert done.returncode == 1
     sentence = done.stderr.splitlines()[-1]
-    assert sentence.endswith("could not be used: the disk is full; make room, then try again.")
+    assert sentence.endswith("could not be used: the disk is full; free some space, then try again.")
 
 
 def test_python_m_clio_loads_no_module_of_the_current_folder(tmp_path: Path) -> None:

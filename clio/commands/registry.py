@@ -337,7 +337,7 @@ def _offered(command: Command, typed: str) -> tuple[str, ...]:
 def _nearest_command(name: str, shell: Shell) -> str:
     """Return the end of the error message for an unknown command."""
     if elsewhere := OTHER_AGENTS_COMMANDS.get(name.lower()):
-        return f"here that is {elsewhere}"
+        return f"use {elsewhere}"
     return suggest_name(name, _names(shell), "/", otherwise="/help shows all of them")
 
 

@@ -1,4 +1,4 @@
-"""The command line: flags and sub-commands in tables, the parser, and the page of `--help`."""
+"""The command line: tables of flags and sub-commands, the parser, and the text of `--help`."""
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,29 +39,31 @@ class Subcommand:
 
 
 SUBCOMMANDS = (
-    Subcommand("cost", "what was spent: by day, by project", "costs"),
-    Subcommand("docs", "documents the model is reminded of"),
-    Subcommand("feedback", "how the last answer was: +, - or 0"),
-    Subcommand("gc", "what takes how much on disk; --yes frees what may go"),
-    Subcommand("import", "take in the sessions of claude, codex, gemini, aider, clio"),
+    Subcommand("cost", "spending by day and by project", "costs"),
+    Subcommand("docs", "documents that are included when relevant"),
+    Subcommand("feedback", "rate the last answer: +, - or 0"),
+    Subcommand("gc", "disk usage; --yes deletes what is no longer needed"),
+    Subcommand("import", "import sessions of claude, codex, gemini, aider, clio"),
     Subcommand("mcp", "MCP servers: list, add, remove, test"),
-    Subcommand("memory", "what is remembered of this project"),
-    Subcommand("note", "texts kept under a key", "notes"),
-    Subcommand("prefs", "what you like, dislike and forbid", "preferences"),
-    Subcommand("recall", "one question to everything that is remembered"),
-    Subcommand("sessions", "what was said here: list, search, export, ...", "session"),
+    Subcommand("memory", "list, search and edit the memory of this project"),
+    Subcommand("note", "notes stored under a key", "notes"),
+    Subcommand("prefs", "your preferences and hard limits", "preferences"),
+    Subcommand("recall", "search everything that is remembered"),
+    Subcommand("sessions", "sessions of this project: list, search, export, ...", "session"),
     Subcommand("skills", "instructions for kinds of work: list, show, new"),
-    Subcommand("style", "how answers are worded, and what was learned of it", "styles"),
-    Subcommand("worktree", "worktrees beside this checkout: list, remove", "worktrees"),
+    Subcommand("style", "response styles and what was learned about them", "styles"),
+    Subcommand("worktree", "git worktrees beside this checkout: list, remove", "worktrees"),
 )
-# clio's own flags that may also follow a sub-command's name; all other arguments belong to the sub-command.
+# clio's general flags that may also follow a sub-command's name; all other arguments belong to the sub-command.
 SUBCOMMAND_FLAGS = frozenset("--incognito --no-ltm --no-color --debug --json -h --help".split())
 VALUED_FLAGS = frozenset(("--cwd", "--config"))
 
 
 def find_subcommand(word: str) -> Subcommand | None:
     """Return the sub-command of that name or alias."""
-    return next((door for door in SUBCOMMANDS if word == door.name or word in door.aliases), None)
+    return next(
+        (subcommand for subcommand in SUBCOMMANDS if word == subcommand.name or word in subcommand.aliases), None
+    )
 
 
 def is_mcp_server_command(words: Sequence[str]) -> bool:
@@ -102,9 +104,9 @@ def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 class Arguments(argparse.Namespace):
-    """The parsed arguments; a missing flag keeps its default.
+    """The parsed arguments; a missing flag has its default.
 
-    prompt: "" for a bare `-p`. words: the sub-command, for one of DOORS with everything after it.
+    prompt: "" for `-p` without a value. words: the sub-command; for one of SUBCOMMANDS, with all its own arguments.
     """
 
     prompt: str | None = None
@@ -192,77 +194,79 @@ class Flag:
         return ", ".join(self.names) + (f" {self.metavar}" if self.metavar else "")
 
 
-_WHAT, _SESSION, _MODEL, _LIMITS, _REST = "what to do", "which session", "which model", "what it may do", "the rest"
+_WHAT, _SESSION, _MODEL, _LIMITS, _REST = "prompt", "session", "model", "permissions and limits", "other options"
 
 FLAGS: tuple[Flag, ...] = (
-    Flag("-p --prompt", "answer one prompt and leave; piped text is appended", group=_WHAT, metavar="[TEXT]"),
-    Flag("--output", "form of a one-shot answer: text, json or stream-json", group=_WHAT, metavar="FORM"),
-    Flag("--input", "form of what is piped in: text or stream-json", group=_WHAT, metavar="FORM"),
-    Flag("--json-schema", "the answer must be JSON that fits the schema in this file", group=_WHAT, metavar="FILE"),
+    Flag("-p --prompt", "answer one prompt and exit; piped text is appended", group=_WHAT, metavar="[TEXT]"),
+    Flag("--output", "format of a one-shot answer: text, json or stream-json", group=_WHAT, metavar="FORM"),
+    Flag("--input", "format of piped input: text or stream-json", group=_WHAT, metavar="FORM"),
+    Flag("--json-schema", "require a JSON answer that matches the schema in this file", group=_WHAT, metavar="FILE"),
     Flag("--cwd", "start in this folder instead of the current one", group=_WHAT, metavar="FOLDER"),
-    Flag("--worktree", "start in a git worktree of that name, made where there is none", group=_WHAT, metavar="NAME"),
-    Flag("-c --continue", "go on with the newest session here", group=_SESSION, dest="continue_latest"),
+    Flag("--worktree", "start in the git worktree of that name; creates it if missing", group=_WHAT, metavar="NAME"),
+    Flag("-c --continue", "continue the latest session in this project", group=_SESSION, dest="continue_latest"),
     Flag(
-        "-r --resume", "go on with a session: id, prefix, name or number; a list if left out", group=_SESSION,
+        "-r --resume", "resume a session by id, prefix, name or number; without one, choose", group=_SESSION,
         metavar="[SELECTOR]",
     ),
     Flag("--new", "start a new session", group=_SESSION),
     Flag("-m --model", "the model's name", group=_MODEL, metavar="NAME", field="model"),
     Flag("--provider", "a named server, such as openai, ollama or offline", group=_MODEL, metavar="NAME",
          field="provider"),
-    Flag("--base-url", "address of any other server", group=_MODEL, metavar="URL", field="base_url"),
+    Flag("--base-url", "the address of any other server", group=_MODEL, metavar="URL", field="base_url"),
     Flag("--api", "the server's protocol: auto, chat, responses or messages", group=_MODEL, metavar="PROTOCOL",
          field="api"),
-    Flag("--effort", "how hard it thinks: auto, none, minimal, low, medium, high, xhigh, max", group=_MODEL,
+    Flag("--effort", "reasoning effort: auto, none, minimal, low, medium, high, xhigh, max", group=_MODEL,
          metavar="LEVEL", field="effort"),
-    Flag("--context-window", "the model's window in tokens", group=_MODEL, metavar="TOKENS", field="context_window"),
+    Flag("--context-window", "the model's context window in tokens", group=_MODEL, metavar="TOKENS",
+         field="context_window"),
     Flag(
-        "--approve", "who decides about writes and commands: ask, edits, all or plan", group=_LIMITS, metavar="MODE",
+        "--approve", "approval mode for writes and commands: ask, edits, all or plan", group=_LIMITS, metavar="MODE",
         field="approve",
     ),
     Flag("--allow", "a command that runs without asking, such as 'git log *'", group=_LIMITS, metavar="RULE",
          field="allow", many=True),
-    Flag("--deny", "a command that never runs; both may be given often", group=_LIMITS, metavar="RULE", field="deny",
-         many=True),
-    Flag("--sandbox", "what holds commands: auto, bwrap, landlock, seatbelt or off", group=_LIMITS, metavar="LEVEL",
+    Flag("--deny", "a command that never runs; --allow and --deny can be repeated", group=_LIMITS, metavar="RULE",
+         field="deny", many=True),
+    Flag("--sandbox", "sandbox for commands: auto, bwrap, landlock, seatbelt or off", group=_LIMITS, metavar="LEVEL",
          field="sandbox"),
-    Flag("--max-steps", "most requests in one turn", group=_LIMITS, metavar="N", field="max_steps"),
-    Flag("--max-cost", "most dollars this run may spend", group=_LIMITS, metavar="USD", field="max_cost"),
-    Flag("--no-ltm", "leave project knowledge out of the prompt", group=_LIMITS, field="ltm", value=False),
-    Flag("--no-instructions", "leave AGENTS.md and its like out of the prompt", group=_LIMITS, field="instructions",
-         value=False),
-    Flag("--no-hooks", "run no command of hooks.yaml", group=_LIMITS, field="hooks", value=False),
-    Flag("--scenario", "the kind of work, else told from each request", group=_LIMITS, metavar="NAME",
+    Flag("--max-steps", "maximum number of requests in one turn", group=_LIMITS, metavar="N", field="max_steps"),
+    Flag("--max-cost", "maximum US dollars that this run may spend", group=_LIMITS, metavar="USD", field="max_cost"),
+    Flag("--no-ltm", "leave project memory out of the prompt", group=_LIMITS, field="ltm", value=False),
+    Flag("--no-instructions", "leave AGENTS.md and similar files out of the prompt", group=_LIMITS,
+         field="instructions", value=False),
+    Flag("--no-hooks", "do not run the commands in hooks.yaml", group=_LIMITS, field="hooks", value=False),
+    Flag("--scenario", "task type, such as coding; by default detected per turn", group=_LIMITS, metavar="NAME",
          field="scenario"),
-    Flag("--incognito", "write nothing anywhere and use no memory", group=_LIMITS, field="incognito"),
-    Flag("--config", "read this file instead of the one in the home folder", group=_REST, metavar="FILE"),
+    Flag("--incognito", "save nothing and use no memory", group=_LIMITS, field="incognito"),
+    Flag("--config", "read this file instead of the user's config.yaml", group=_REST, metavar="FILE"),
     Flag("--no-color", "no colour on the screen", group=_REST, field="color", value=False),
-    Flag("--screen-reader", "plain lines for a screen reader: nothing is redrawn", group=_REST, field="screen_reader"),
+    Flag("--screen-reader", "plain lines for a screen reader, without redrawing", group=_REST, field="screen_reader"),
     Flag("--debug", "show a traceback when clio fails", group=_REST, field="debug"),
-    Flag("--json", "with `config show`, `doctor`, memory and their like: print JSON", group=_REST,
+    Flag("--json", "with `config show`, `doctor`, `memory` and others: print JSON", group=_REST,
          only=("config", "doctor")),
-    Flag("--fetch-encodings", "with `doctor`: download what counts tokens exactly (4 MB)", group=_REST,
+    Flag("--fetch-encodings", "with `doctor`: download the file for exact token counts (4 MB)", group=_REST,
          only=("doctor",)),
-    Flag("--live", "with `doctor`: send the model one tiny request, which costs money", group=_REST, only=("doctor",)),
-    Flag("--read-only", "with `mcp`: offer nothing that writes", group=_REST, only=("mcp",)),
+    Flag("--live", "with `doctor`: send the model one small request, which costs money", group=_REST,
+         only=("doctor",)),
+    Flag("--read-only", "with `mcp`: offer only tools that change nothing", group=_REST, only=("mcp",)),
     Flag("--yes", "with `init`: add the line to .gitignore without asking", group=_REST, only=("init",)),
-    Flag("--dry-run", "with `init`: only say what would be written", group=_REST, only=("init",)),
+    Flag("--dry-run", "with `init`: only show what would be written", group=_REST, only=("init",)),
     Flag("--version", "print the version", group=_REST),
     Flag("-h --help", "print this help", group=_REST),
 )  # fmt: skip
 INPUT_FORMATS = ("text", "stream-json")
 OUTPUT_FORMATS = ("text", "json", "stream-json")
 COMMANDS: dict[tuple[str, ...], str] = {
-    ("init",): "begin a .clio/ in this project: settings and instructions to fill in",
+    ("init",): "create .clio/ in this project: settings and instructions to fill in",
     ("config", "show"): "print every setting and where it comes from",
-    ("config", "path"): "print where the configuration files are",
-    ("config", "trust"): "let this project's configuration take effect",
-    ("doctor",): "look at what clio stands on, and say what to do",
-    ("completions", "bash"): "print what completes clio's words in bash",
-    ("completions", "zsh"): "print what completes clio's words in zsh",
-    ("completions", "fish"): "print what completes clio's words in fish",
-    ("acp",): "be an editor's agent, over ACP: Zed, JetBrains, Neovim",
-    ("mcp",): "offer this memory to other agents, over MCP",
+    ("config", "path"): "print the paths of the configuration files",
+    ("config", "trust"): "trust this project's config",
+    ("doctor",): "check your setup",
+    ("completions", "bash"): "print the completion script for bash",
+    ("completions", "zsh"): "print the completion script for zsh",
+    ("completions", "fish"): "print the completion script for fish",
+    ("acp",): "run as an editor's agent over ACP: Zed, JetBrains, Neovim",
+    ("mcp",): "serve this project's memory to other agents over MCP",
 }
 
 
@@ -276,7 +280,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
     valued = {name: flag.metavar.startswith("[") for flag in FLAGS if flag.metavar for name in flag.names}
     place = find_subcommand_place(argv, valued)
     if place is not None and not any(word in ("-p", "--prompt") for word in argv[:place]):
-        return _parse_door(argv[:place], argv[place:])
+        return _parse_subcommand(argv[:place], argv[place:])
     arguments, unknown = _parser().parse_known_intermixed_args(list(argv), Arguments())
     if arguments.help or arguments.version:
         return arguments
@@ -321,8 +325,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="clio",
         argument_default=argparse.SUPPRESS,
-        # argparse's help is never shown; without a width it would import shutil to ask for the terminal's at every
-        # flag.
+        # argparse's own help is never shown. Without a width, it would import shutil to read the terminal's width.
         formatter_class=lambda prog: argparse.HelpFormatter(prog, width=80),
         add_help=False,
         allow_abbrev=False,
@@ -340,7 +343,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _parse_door(before: Sequence[str], words: Sequence[str]) -> Arguments:
+def _parse_subcommand(before: Sequence[str], words: Sequence[str]) -> Arguments:
     taken, kept = split_flags(words[1:])
     arguments, unknown = _parser().parse_known_intermixed_args([*before, *taken], Arguments())
     if unknown:
@@ -387,14 +390,14 @@ def _check(arguments: Arguments) -> None:
         if given and list(arguments.words) != ["init"]:
             raise UsageError(f"{flag} belongs to 'clio init'")
     if arguments.json and list(arguments.words[:1]) not in (["config"], ["doctor"]):
-        *names, last = (door.name for door in SUBCOMMANDS)
+        *names, last = (subcommand.name for subcommand in SUBCOMMANDS)
         raise UsageError(
             f"--json belongs to 'clio config show' and to clio doctor, {', '.join(names)} and {last}; "
             "for a one-shot answer it is --output json"
         )
     _check_one_shot(arguments, asked=one_shot or arguments.input is not None)
     if one_shot and arguments.resume == "":
-        raise UsageError("--resume needs a session's id, name or number where -p is given; nobody is there to choose")
+        raise UsageError("--resume needs a session's id, name or number with -p, since a one-shot run never prompts")
 
 
 def _check_one_shot(arguments: Arguments, *, asked: bool) -> None:
@@ -403,7 +406,7 @@ def _check_one_shot(arguments: Arguments, *, asked: bool) -> None:
     if arguments.json_schema is not None and not asked:
         raise UsageError("--json-schema needs a prompt; add -p TEXT")
     if arguments.input == "stream-json" and arguments.output != "stream-json":
-        raise UsageError("--input stream-json needs --output stream-json, by which its turns are told apart")
+        raise UsageError("--input stream-json needs --output stream-json, which shows where each turn ends")
     if arguments.input == "stream-json" and arguments.json_schema is not None:
         raise UsageError("--json-schema is for one answer; leave out --input stream-json")
 
@@ -416,27 +419,27 @@ _ELSEWHERE: dict[str, str] = {
     "help": "clio --help",
     "history": "clio sessions list",
     "list": "clio sessions list",
-    "login": "a key in the environment, such as OPENAI_API_KEY; clio doctor looks at it",
+    "login": "a key in the environment, such as OPENAI_API_KEY; clio doctor checks it",
     "resume": "clio -r",
     "run": "clio -p 'what to do'",
     "start": "clio",
     "status": "clio doctor",
     "version": "clio --version",
 }
-"""Names of other agents' sub-commands → clio's; never the name of an existing one."""
+"""Sub-commands of other agents and clio's equivalent; must not contain a sub-command of clio."""
 
 
 def _check_command(words: Sequence[str], one_shot: bool) -> None:
     if tuple(words) in COMMANDS and not one_shot:
         return
-    known = [*(" ".join(command) for command in COMMANDS), *(door.name for door in SUBCOMMANDS)]
+    known = [*(" ".join(command) for command in COMMANDS), *(subcommand.name for subcommand in SUBCOMMANDS)]
     text = " ".join(words)
     if one_shot:
         raise UsageError(f"{text!r} does not belong to the prompt; put the whole prompt in quotes after -p")
     if len(words) == 1 and (forms := [name for name in known if name.startswith(f"{words[0]} ")]):
         raise UsageError(f"'clio {words[0]}' needs one more word: {', '.join(forms)}")
     if here := _ELSEWHERE.get(text.lower()):
-        raise UsageError(f"unknown sub-command {text!r}; here that is {here}")
+        raise UsageError(f"unknown sub-command {text!r}; use {here}")
     hint = did_you_mean(text, known) or did_you_mean(words[0], [name.split()[0] for name in known])
     if len(words) <= 3 and hint:
         raise UsageError(f"unknown sub-command {text!r}{hint}")
@@ -460,20 +463,20 @@ exit codes: 0 done, 1 failed, 2 usage, 3 too large, 4 approval, 5 cost, 6 hook, 
 settings: ~/.clio/config.yaml, .clio/config.yaml, environment (OPENAI_API_KEY, CLIO_MODEL, ...)
 """
 COMMAND_FAMILIES = {
-    "config": "print the settings or where they are; let this project's count",
-    "completions": "print what completes clio's words in that shell",
-    "mcp": "offer this memory over MCP; list, add, remove, test: servers to use",
+    "config": "print the settings or their files; trust this project's config",
+    "completions": "print the completion script for that shell",
+    "mcp": "serve this memory over MCP; list, add, remove, test: servers to use",
 }
-_DOORS = "    what was spent, kept, said here, ...: as /NAME in a conversation; clio NAME --help tells of each"
+_SUBCOMMANDS_NOTE = "    the same as /NAME in a conversation; clio NAME --help describes each"
 _USAGE_WIDTH = 27
 
 
 def help_text() -> str:
-    """Return the whole page: at most 60 lines of 100 columns, with every flag and every sub-command once."""
+    """Return the help text: at most 60 lines of 100 columns, with every flag and every sub-command once."""
     families = dict.fromkeys(words[0] for words in COMMANDS)
     commands = [(_usage(first), COMMAND_FAMILIES.get(first) or COMMANDS[first,]) for first in families]
-    doors = "|".join(door.name for door in SUBCOMMANDS if door.name not in families)
-    parts = [_USAGE, _group("without a conversation", commands), f"  clio {doors}", _DOORS]
+    others = "|".join(subcommand.name for subcommand in SUBCOMMANDS if subcommand.name not in families)
+    parts = [_USAGE, _group("without a conversation", commands), f"  clio {others}", _SUBCOMMANDS_NOTE]
     for group in dict.fromkeys(flag.group for flag in FLAGS):
         parts.append(_group(group, [(flag.usage, flag.summary) for flag in FLAGS if flag.group == group]))
     return "\n".join((*parts, "", _ENDING))

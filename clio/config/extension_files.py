@@ -62,7 +62,7 @@ def find_hooks(
 ) -> FoundHooks:
     """Return the hooks of both files. Raises ConfigError for an invalid file.
 
-    links: the targets outside of the project that its links may lead to.
+    links: the targets outside of the project that its links may point to.
     """
     hooks = list(read_hooks(user_hooks_file(home), f"~/.clio/{HOOKS_NAME}"))
     trusted: list[TrustRequest] = []
@@ -111,7 +111,7 @@ def _hook(event: str, node: Node, shown: str) -> Hook:
             raise ConfigError(f"{shown}:{entry.line}: unknown key {key!r}{did_you_mean(key, _KEYS)}")
     run = _text(node, "run", where)
     if not run.strip():
-        raise ConfigError(f"{where}: the hook says nothing to run; add 'run: COMMAND'")
+        raise ConfigError(f"{where}: the hook has no command; add 'run: COMMAND'")
     match = tuple(part.strip() for part in _text(node, "match", where).split("|") if part.strip())
     if match and event not in TOOL_EVENTS:
         raise ConfigError(f"{where}: match names tools, and {event} has none; remove it")
@@ -218,7 +218,7 @@ def read_servers(
     """Return every configured server, and those of the project that wait for trust. No content of a file makes it
     raise.
 
-    links: the targets outside of the project that its links may lead to.
+    links: the targets outside of the project that its links may point to.
     """
     places = [
         (user_mcp_file(home), f"~/.clio/{YAML_NAME}", True),
@@ -265,7 +265,7 @@ def parse_server_entries(data: bytes, shown: str) -> tuple[dict[str, tuple[Serve
         try:
             found[name] = (_entry(name, value, strict=strict), where)
         except ConfigError as error:
-            problems.append(f"{where}: the MCP server {name[:64]!r} is left out: {error}")
+            problems.append(f"{where}: the MCP server {name[:64]!r} is ignored: {error}")
     return found, problems
 
 
@@ -278,7 +278,7 @@ def _read(path: Path, shown: str, root: Path | None, links: Sequence[Path], prob
             return _Layer(shown, own)
         entries, wrong = parse_server_entries(data, shown)
     except ConfigError as error:
-        problems.append(f"{error}; the MCP servers in it are left out")
+        problems.append(f"{error}; the MCP servers in it are ignored")
         return _Layer(shown, own)
     problems.extend(wrong)
     return _Layer(shown, own, entries)
@@ -341,9 +341,9 @@ def _enabled(entry: ServerEntry) -> bool:
 def _entry(name: str, value: Any, *, strict: bool) -> ServerEntry:
     """Parse one entry. Raises ConfigError without the position."""
     if not _NAME.fullmatch(name):
-        raise ConfigError("a name begins with a letter or a digit and goes on with those, '-', '_' and '.'")
+        raise ConfigError("a name must begin with a letter or a digit, followed by letters, digits, '-', '_' and '.'")
     if name in _TAKEN:
-        raise ConfigError(f"{name!r} means something else after an @; choose another name")
+        raise ConfigError(f"{name!r} has another meaning after an @; choose another name")
     if not isinstance(value, dict):
         raise ConfigError("it must be a mapping with a command or a url")
     fields = cast("dict[str, Any]", value)

@@ -215,7 +215,7 @@ def _value(values: LayerValues, name: str) -> str | int | float | bool | None:
 def _sift(
     settings: tuple[Setting, ...], lower: Config, trust: TrustStore, project: Path
 ) -> tuple[tuple[Setting, ...], tuple[TrustRequest, ...], tuple[TrustRequest, ...]]:
-    """Split a project's settings: those in force, those of them that needed trust, those that lack it."""
+    """Split a project's settings: those in effect, those in effect because they are trusted, those not trusted."""
     wide = find_trust_requests(settings, lower)
     known = trust.fingerprints(project) if wide else frozenset[str]()
     held = [setting for setting, value in wide if value.fingerprint not in known]

@@ -90,16 +90,16 @@ class LoadedConfig(Struct, frozen=True, kw_only=True):
         files: the configuration files that were read, lowest layer first.
         servers: MCP servers; a project's only if it is trusted with them.
         server_problems: sentences about servers left out because their entry is wrong.
-        start: the directory clio was started in, with links resolved; None if unknown.
-        main: the same project in the main checkout, if `project` is one of clio's worktrees of it.
+        start_folder: the directory clio was started in, with links resolved; None if unknown.
+        main_checkout: the same project in the main checkout, if `project` is one of clio's worktrees of it.
         problems: sentences about project files that are ignored.
-        links: the targets outside of the project that its links may lead to, because it is trusted with them.
-        is_closed: whether `.clio`, or something in it, is an untrusted link out of the project: clio then writes
-            nothing there and uses no memory.
+        links: the targets outside of the project that its links may point to, because it is trusted with them.
+        is_folder_blocked: whether `.clio`, or something in it, is an untrusted link out of the project: clio then
+            writes nothing there and uses no memory.
         has_foreign_memory: whether the memory in `.clio` came with the project, which is not trusted with it: it is
-            shown as the repository's statement, not as what the user or clio remembered here.
-        memory_doubt: the damaged file that prevents clio from telling whether it wrote that memory itself; "" if
-        none.
+            shown as a statement of the repository, not as memory of the user or of clio.
+        memory_doubt: description of the damaged file that prevents clio from telling whether it wrote that memory
+            itself; "" if none.
     """
 
     config: Config

@@ -49,7 +49,7 @@ def _with(data: bytes, server: McpServer, shown: str) -> bytes:
     before, _ = parse_server_entries(data, shown)
     table = _table(data, shown)
     if table is not None and server.name in table.entries:
-        raise ConfigError(f"there is an MCP server {server.name!r} in {shown} already; remove it first")
+        raise ConfigError(f"the MCP server {server.name!r} already exists in {shown}; remove it first")
     bom, text = split_bom(data)
     lines, newline = split_lines_keeping_ends(text)
     if table is None or not table.entries:

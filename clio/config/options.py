@@ -23,7 +23,8 @@ class Options(Struct, frozen=True, kw_only=True):
         prompt: the whole text of a one-shot turn, including piped text; None starts the REPL.
         resume: the session to continue, "" to choose from a list, None for a new session.
         overrides: values of Config fields given as flags, still as text for a flag that takes text.
-        json_schema: the file whose schema the answer must fit. cwd, config_file, json_schema: absolute.
+        json_schema: the file whose schema the answer must fit.
+    The paths are absolute.
     """
 
     cwd: Path

@@ -40,8 +40,7 @@ def project_folder(cwd: Path, *, clio_home: Path, user_home: Path | None) -> Pat
     resolved.
 
     The user's home directory is a project only if it is `cwd`, and no directory above it is one for a `cwd` inside
-    it:
-    a `~/.git` for dotfiles or clio's own `~/.clio` would turn every directory into part of one large project. The
+    it: a `~/.git` for dotfiles or clio's own `~/.clio` would turn every directory into part of one large project. The
     same applies to `/` and directories shared by all users, such as `/tmp`, in which any user may create a `.git`.
     """
     cwd = cwd.resolve()
@@ -97,10 +96,10 @@ def _exists(path: Path) -> bool:
 
 
 THEMES: dict[str, str] = {
-    "auto": "dark or light, as the terminal's background is",
+    "auto": "dark or light, to match the terminal's background",
     "dark": "for dark backgrounds",
     "light": "for light backgrounds",
-    "high-contrast": "the most legible, on either",
+    "high-contrast": "highest contrast",
     "none": "no colour; bold and faint only",
 }
 """The built-in themes."""

@@ -25,7 +25,7 @@ def team_memory_folder(project: Path) -> Path:
 
 def find_team_request(project: Path) -> TrustRequest | None:
     """Return the question to ask before team memory is used; None if the project has none."""
-    return make_team_request("what others wrote there") if has_shared_memory(team_memory_folder(project)) else None
+    return make_team_request("memory written by others") if has_shared_memory(team_memory_folder(project)) else None
 
 
 def has_shared_memory(folder: Path) -> bool:
@@ -79,7 +79,7 @@ def make_link_request(link: ProjectLink) -> TrustRequest:
     mark = hashlib.sha256(json.dumps(["link", link.name, str(link.target)]).encode("ascii")).hexdigest()
     name = format_value("", link.name)
     return TrustRequest(
-        key=f"link {name}", value=f"leads to {format_value('', str(link.target))}", where=name, fingerprint=mark
+        key=f"link {name}", value=f"points to {format_value('', str(link.target))}", where=name, fingerprint=mark
     )
 
 

@@ -351,7 +351,7 @@ def parse_setting_list(field: SettingField, node: Node) -> tuple[Scalar, ...]:
     entries: list[Scalar] = []
     for item in node.items:
         if not isinstance(item, Scalar) or item.kind == "null" or not item.text.strip():
-            raise ValueError(f"must hold texts only, not {describe_node(item)}; put a text with ': ' in quotes")
+            raise ValueError(f"must contain only text, not {describe_node(item)}; put a text with ': ' in quotes")
         entries.append(item)
     return tuple(entries)
 

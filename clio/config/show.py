@@ -11,14 +11,14 @@ from clio.config.trust import TrustStore, format_value, mask_secrets
 
 
 class ShownSetting(Struct, frozen=True, kw_only=True):
-    """One setting as `config show --json` prints it; lists and numbers as JSON, secrets masked."""
+    """One setting as printed by `config show --json`: its value as JSON with secrets masked, and its source."""
 
     value: object
     origin: str
 
 
 class ConfigReport(Struct, frozen=True, kw_only=True):
-    """What `config show --json` prints."""
+    """The output of `config show --json`."""
 
     project: str
     files: tuple[str, ...]
@@ -33,14 +33,14 @@ def format_config(loaded: LoadedConfig) -> str:
     value_width = min(widths[1], 40)
     lines = [f"{name:<{widths[0]}}  {value:<{value_width}}  {origin}" for name, value, origin in rows]
     if loaded.withheld:
-        lines += ["", f"Not in force until this folder is trusted ({_TRUST_HINT}):", *withheld_rows(loaded.withheld)]
+        lines += ["", f"Not in effect until this project is trusted ({_TRUST_HINT}):", *withheld_rows(loaded.withheld)]
     if loaded.problems:
-        lines += ["", "Passed over:", *(f"  {problem}" for problem in loaded.problems)]
+        lines += ["", "Ignored:", *(f"  {problem}" for problem in loaded.problems)]
     return "\n".join(lines)
 
 
 def format_config_json(loaded: LoadedConfig) -> str:
-    """Return the same as one JSON object."""
+    """Return a `ConfigReport` as indented JSON."""
     report = ConfigReport(
         project=str(loaded.project),
         files=tuple(str(path) for path in loaded.files),
@@ -64,7 +64,10 @@ def format_config_files(loaded: LoadedConfig) -> str:
 def withheld_note(loaded: LoadedConfig) -> str:
     """Return one sentence for the user about the values that wait for trust."""
     keys = ", ".join(dict.fromkeys(value.key for value in loaded.withheld))
-    return f"this folder is not trusted, so its {keys} did not take effect; look with: clio config show; {_TRUST_HINT}"
+    return (
+        f"this project is not trusted, so the extra permissions it wants have no effect: {keys}; "
+        f"list them with: clio config show; {_TRUST_HINT}"
+    )
 
 
 def foreign_memory_note(loaded: LoadedConfig) -> str:
@@ -72,11 +75,11 @@ def foreign_memory_note(loaded: LoadedConfig) -> str:
     if loaded.memory_doubt:
         return (
             f"{loaded.memory_doubt}, so clio cannot tell whether it wrote the memory in {FOLDER_NAME} itself; "
-            "in a project of your own, run: clio config trust"
+            "if this project is your own, run: clio config trust"
         )
     return (
-        f"what is remembered in {FOLDER_NAME} came with this folder: the repository states it, and you did not; "
-        "take it for yours with: clio config trust"
+        f"the memory in {FOLDER_NAME} came with this project and was not written by your clio; "
+        "accept it as your own with: clio config trust"
     )
 
 
@@ -86,15 +89,15 @@ def list_start_notes(loaded: LoadedConfig, *, names_withheld: bool = True) -> li
     if loaded.memory_doubt:
         notes.append(foreign_memory_note(loaded))
     if loaded.is_folder_blocked:
-        notes.append(f"{FOLDER_NAME} is used for nothing until then: nothing is written and nothing is remembered")
+        notes.append(f"until then clio does not use {FOLDER_NAME}: it writes nothing there and remembers nothing")
     return [*notes, *loaded.problems]
 
 
 def format_trust(loaded: LoadedConfig) -> str:
-    """Return what `config trust` puts into force."""
+    """Return the output of `config trust`: the values that are in effect from now on."""
     if not loaded.withheld:
-        return f"{loaded.project}: nothing waits for trust"
-    return "\n".join((f"{loaded.project}: from now on in force", *withheld_rows(loaded.withheld)))
+        return f"{loaded.project}: nothing to trust"
+    return "\n".join((f"{loaded.project}: now in effect", *withheld_rows(loaded.withheld)))
 
 
 _TRUST_HINT = "trust it with: clio config trust"

@@ -73,7 +73,7 @@ def make_memory_request(damage: str | None = None) -> TrustRequest:
     """
     return TrustRequest(
         key=PROJECT_MEMORY_KEY,
-        value="whose memory this is cannot be told" if damage else "what was remembered came with this folder",
+        value="it is unknown who wrote this memory" if damage else "memory that came with this project",
         where=f"{FOLDER_NAME}/",
         fingerprint=_FINGERPRINT,
     )
@@ -201,14 +201,14 @@ def describe_key_damage(home: Path) -> str | None:
     try:
         known = decode_document(read_regular(path), _KEY_FORMAT, path).value
     except FileNotFoundError:
-        return f"{str(path)!r} is a link that leads nowhere" if path.is_symlink() else None
+        return f"{str(path)!r} is a broken link" if path.is_symlink() else None
     except OSError as error:
         return f"{str(path)!r} cannot be read: {error_reason(error)}"
     except NewerDocument:
         return f"{str(path)!r} is from a newer clio"
     except (msgspec.DecodeError, ClioError):
         return f"{str(path)!r} is damaged"
-    return None if known.key else f"{str(path)!r} is damaged: it holds no key"
+    return None if known.key else f"{str(path)!r} is damaged: it contains no key"
 
 
 def _is_hexadecimal(text: str, length: int) -> bool:
@@ -322,11 +322,11 @@ def format_value(name: str, value: object) -> str:
     return text if text.isprintable() and text.strip() == text and text else json.dumps(text)
 
 
-_MAY = "decides what clio may do"
+_MAY = "controls what clio may do"
 _STARTS = "names programs that clio starts"
 _SKILL = "belongs to a skill, which later sessions follow"
-_AGENT = "says what a sub-agent is told"
-_COMMAND = "belongs to a command, which may run others"
+_AGENT = "contains instructions for a sub-agent"
+_COMMAND = "belongs to a custom command, which may run other commands"
 
 PERMISSION_FILES: Mapping[str, str] = {
     "config.yaml": _MAY,
@@ -363,7 +363,7 @@ def explain_permission_path(parts: Sequence[str]) -> str:
         for length in (1, 2):
             if why := _PLACES.get(tuple(parts[start : start + length])):
                 return why
-    return "holds what decides what clio does" if tuple(parts[-1:]) in _HOLDERS else ""
+    return "contains files that control what clio may do" if tuple(parts[-1:]) in _HOLDERS else ""
 
 
 _MODES = ("plan", "ask", "edits", "all")  # from most to least restrictive
@@ -400,7 +400,7 @@ def _users(why: str) -> ProjectRule:
 _SERVER_RULE = "decides which server receives the conversation"
 _SPENDING = "changes what a turn costs"
 _STOPS = "could stop the user's work early"
-_MEMORY = "decides what is remembered, or what of the memory is sent"
+_MEMORY = "decides what is remembered, or which memory is sent"
 _SCREEN = "changes what the user sees"
 _KEYS = "changes what the user's keys do"
 _SHARED = "limits a store that all projects share"
@@ -412,24 +412,26 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "api_key": _waits(_SERVER_RULE),
     "api_key_command": _users("runs a command and decides which key is sent"),
     "api_key_command_ttl_s": _users("decides how often the user's own command runs"),
-    "api": _waits("decides in which protocol the server is spoken to"),
+    "api": _waits("decides which protocol is used with the server"),
     "effort": _waits("decides how many tokens a request may cost"),
     "cache_ttl": _waits(_SPENDING),
-    "transport": _waits("decides which client speaks to the server, and with it which checks of the connection hold"),
+    "transport": _waits("decides which HTTP client is used, and thus how connections are checked"),
     "fetch_encodings": _users("decides what is downloaded into the home that all projects share"),
-    "approve": _narrows("asking more often is narrower", lambda value, lower: _rank(value) < _rank(lower.approve)),
+    "approve": _narrows(
+        "asking more often is more restrictive", lambda value, lower: _rank(value) < _rank(lower.approve)
+    ),
     "allow": _waits("lets commands run without a question"),
-    "deny": _narrows("a further refused command is narrower", lambda value, lower: True),
-    "sandbox": _narrows("a sandbox is narrower than none", lambda value, lower: lower.sandbox == "off"),
-    "sandbox_write": _waits("opens folders outside of the project to commands"),
-    "sandbox_caches": _narrows("closing the caches is narrower", lambda value, lower: value is False),
-    "confine_unasked": _narrows("confining commands is narrower", lambda value, lower: value != "off"),
-    "sandbox_network": _narrows("closing the network is narrower", lambda value, lower: value is False),
+    "deny": _narrows("blocking another command is more restrictive", lambda value, lower: True),
+    "sandbox": _narrows("a sandbox is more restrictive than none", lambda value, lower: lower.sandbox == "off"),
+    "sandbox_write": _waits("lets commands write outside of the project"),
+    "sandbox_caches": _narrows("read-only caches are more restrictive", lambda value, lower: value is False),
+    "confine_unasked": _narrows("confining commands is more restrictive", lambda value, lower: value != "off"),
+    "sandbox_network": _narrows("no network access is more restrictive", lambda value, lower: value is False),
     "max_steps": _waits(_STOPS),
     "max_cost": _waits(_STOPS),
     "context_window": _waits(_SPENDING),
     "max_output_tokens": _waits(_SPENDING),
-    "models": _waits("changes what is asked of a model, and what a turn costs"),
+    "models": _waits("changes requests to models, and what a turn costs"),
     "fallback": _waits(_SERVER_RULE),
     "fallback_cooldown_s": _waits(_SPENDING),
     "light_model": _waits(_SERVER_RULE),
@@ -438,28 +440,30 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "hooks": _waits("would also switch off the user's own hooks"),
     "checks": _waits("runs commands after every edit, or switches off the user's own checks"),
     "scenario": _waits("decides which of the user's preferences count"),
-    "preference_half_life_days": _users("fades preferences that all projects share"),
-    "preference_floor": _users("fades preferences that all projects share"),
+    "preference_half_life_days": _users("weakens preferences that all projects share"),
+    "preference_floor": _users("weakens preferences that all projects share"),
     "notice": _waits(_MEMORY),
     "sleep": _waits(_MEMORY),
     "sleep_idle_s": _waits(_MEMORY),
     "sleep_use_model": _waits(_SPENDING),
-    "embedder": _waits("decides who reads what is embedded"),
-    "embedding_model": _waits("decides who reads what is embedded"),
+    "embedder": _waits("decides who receives the text that is embedded"),
+    "embedding_model": _waits("decides who receives the text that is embedded"),
     "embedding_folder": _waits("names files that clio reads"),
-    "embedding_base_url": _waits("decides who reads what is embedded"),
+    "embedding_base_url": _waits("decides who receives the text that is embedded"),
     "brain_across_sessions": _waits(_MEMORY),
     "brain_distance": _waits(_MEMORY),
     "incognito": _waits("would keep the user's session and memory from being saved"),
-    "redact": _narrows("redacting is narrower", lambda value, lower: value is True),
+    "redact": _narrows("redacting is more restrictive", lambda value, lower: value is True),
     "redact_patterns": _waits("a pattern that matches everything hides what the user is asked about"),
-    "private_network": _narrows("closing the local network is narrower", lambda value, lower: value is False),
-    "checkpoints": _waits("without copies /undo cannot take back what a turn did"),
+    "private_network": _narrows(
+        "no access to the local network is more restrictive", lambda value, lower: value is False
+    ),
+    "checkpoints": _waits("without checkpoints, /undo cannot revert a turn"),
     "checkpoint_mb": _users(_SHARED),
     "checkpoint_days": _users(_SHARED),
     "command_timeout_s": _waits(_STOPS),
     "editing": _waits(_KEYS),
-    "attribution": _waits("writes a text of the project into the user's commits"),
+    "attribution": _waits("adds text of the project to the user's commits"),
     "color": _waits(_SCREEN),
     "theme": _waits(_SCREEN),
     "screen_reader": _waits(_SCREEN),
@@ -505,7 +509,7 @@ def _rank(mode: object) -> int:
 
 
 _SKILLS = "skills:"
-"""Prefix of the keys of `noted` that record which waiting skills the user was told about; kept until these change."""
+"""Prefix of the keys in `noted` for skills: their value is removed or replaced only when the waiting skills change."""
 _SERVER = frozenset((("provider",), ("base_url",), ("api_key",), ("model",)))
 
 
@@ -631,7 +635,7 @@ class TrustStore:
             update_document(self.path, TRUST_FORMAT, change)
         except OSError as error:
             raise ConfigError(
-                f"the trust in this folder cannot be stored in {self.path}: {error_reason(error)}; {suggest_fix(error)}"
+                f"the trust decision cannot be saved in {self.path}: {error_reason(error)}; {suggest_fix(error)}"
             ) from None
 
 

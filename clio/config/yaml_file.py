@@ -74,13 +74,13 @@ Node = Scalar | Items | Table
 
 
 class FileIgnored(ConfigError):
-    """Not a configuration file: a directory, a pipe, too large, a link to itself or one out of the project."""
+    """Not a configuration file: a directory, a pipe, too large, a link to itself or a link out of the project."""
 
 
 def read_config_bytes(
     path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()
 ) -> bytes | None:
-    """Return the file's bytes; None if it does not exist. Raises PassedOver, or ConfigError if it cannot be read.
+    """Return the file's bytes; None if it does not exist. Raises FileIgnored, or ConfigError if it cannot be read.
 
     shown: the file's name in messages.
     root: the directory that must contain its real path, unless that is one of the trusted targets; None for any.
@@ -95,12 +95,12 @@ def read_config_bytes(
         kind = str(error.strerror).removeprefix("it ")
         raise FileIgnored(f"{shown} {kind}; clio's settings go into a text file of that name") from None
     except TooLarge:
-        raise FileIgnored(f"{shown} is larger than {MAX_BYTES:,} bytes; that is no configuration of clio's") from None
+        raise FileIgnored(f"{shown} is larger than {MAX_BYTES:,} bytes, too large for a configuration file") from None
     except LeavesProject:
-        raise FileIgnored(f"{shown} lies behind a link that leads out of the project; it was not read") from None
+        raise FileIgnored(f"{shown} is behind a link that points out of the project; it was not read") from None
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise FileIgnored(f"{shown} is a link that leads back to itself; it was not read") from None
+            raise FileIgnored(f"{shown} is a link that points to itself; it was not read") from None
         raise ConfigError(f"{shown} cannot be read: {error.strerror}; check who may read it") from None
 
 
@@ -152,7 +152,7 @@ def _events(text: str, shown: str) -> Iterator[Any]:
         raise ConfigError(f"{where}: {_cause(text, mark, str(error.problem))}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise ConfigError(f"{shown}:{line}: a control character cannot stand in YAML; remove it") from None
+        raise ConfigError(f"{shown}:{line}: control characters are not allowed in YAML; remove it") from None
 
 
 def _cause(text: str, mark: ErrorMark | None, problem: str) -> str:
@@ -162,7 +162,7 @@ def _cause(text: str, mark: ErrorMark | None, problem: str) -> str:
         if character == "\t":
             return "a tab at the start of the text; YAML is indented with spaces"
         return f"a text that starts with {character!r} must be in quotes"
-    if "nesting depth" in problem:  # PyYAML 6.0.4 has a limit of its own, which may come before ours
+    if "nesting depth" in problem:  # PyYAML 6.0.4 has a limit of its own, which may be lower than _MAX_DEPTH
         return "too deeply nested"
     if "end of stream" in problem:
         return "a quotation mark or bracket that opens here is never closed"
@@ -171,7 +171,7 @@ def _cause(text: str, mark: ErrorMark | None, problem: str) -> str:
     if any(words in problem for words in ("expected key", "expected '-' indicator", "expected <block end>")):
         return "this line is indented differently from those it belongs to"
     if "mapping values are not allowed" in problem:
-        return "a colon too many, or a line indented too far; put a text that holds ': ' in quotes"
+        return "a colon too many, or a line indented too far; put a text that contains ': ' in quotes"
     if "alphabetic or numeric character" in problem:
         return "a text that starts with '*' or '&' must be in quotes"
     if "could not find expected ':'" in problem:
@@ -211,7 +211,7 @@ class _Builder:
                 raise self._error(event, "aliases ('*name') are not used here; write the value out")
             elif kind == "ScalarEvent":
                 if event.tag and event.tag != "tag:yaml.org,2002:str":
-                    raise self._error(event, f"the tag {event.tag!r} means nothing here; remove it")
+                    raise self._error(event, f"the tag {event.tag!r} is not supported; remove it")
                 self._add(_scalar(event))
             elif kind in ("SequenceStartEvent", "MappingStartEvent"):
                 if len(self._stack) >= _MAX_DEPTH:

@@ -1,4 +1,4 @@
-"""The SDK's client behind clio's own values: starting a server, its log, its pipe, its answers as text."""
+"""The MCP client on the `mcp` SDK: start a server, write its log, and convert its answers to clio's own values."""
 
 import asyncio
 import binascii
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES = 200_000
-"""Of one file; the one before it is kept as `.1`."""
+"""Maximum size of a log file; a full one is renamed to `.1`, replacing the one before."""
 _TAIL_LINES = 20
 _LINE_CHARS = 2_000
 
 
 class ServerLog:
-    """One server's log; without a path the last lines are only kept in memory. May be written from any thread.
+    """The log of one server. Thread-safe.
 
-    clean: takes secrets out of a line.
+    path: the log file; None keeps only the last lines, in memory. clean: redacts secrets in a line.
     """
 
     def __init__(self, path: Path | None, clean: Callable[[str], str] = str) -> None:
@@ -63,7 +63,7 @@ class ServerLog:
         self._size: int | None = None
 
     def write(self, line: str) -> None:
-        """Add a line. A log that cannot be written loses it: no server is stopped for that."""
+        """Append a line. If the file cannot be written, the line is lost; the server goes on."""
         line = self._clean(line.rstrip("\r\n")[:_LINE_CHARS])
         with self._lock:
             if line.strip():
@@ -72,11 +72,11 @@ class ServerLog:
                 self._append(self.path, line.encode("utf-8", "replace") + b"\n")
 
     def last_lines(self) -> str:
-        """The last line that was written; "" where there is none."""
+        """Return the last line that was not empty; "" if there is none."""
         return self._tail[-1] if self._tail else ""
 
     def clear(self) -> None:
-        """Forget the lines in memory: a new process begins."""
+        """Forget the lines in memory, for a new process of the server."""
         self._tail.clear()
 
     def _append(self, path: Path, data: bytes) -> None:
@@ -98,7 +98,8 @@ class ServerLog:
 
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
-# A server is a program of somebody else: it gets what programs need to run, and no key or token unless `env` names it.
+# A server is a third-party program: it gets the variables that programs need to run, and no keys or tokens unless the
+# server's `env` names them.
 _INHERITED = frozenset(
     """
     HOME USER LOGNAME USERNAME SHELL PATH TERM LANG LANGUAGE TZ TMPDIR TEMP TMP PWD DISPLAY WAYLAND_DISPLAY
@@ -116,7 +117,7 @@ _PASSWORD = re.compile(r"://[^/@\s]*@")
 
 
 class Launch(Struct, frozen=True, kw_only=True):
-    """A server's command, folder and whole environment; or its address and headers."""
+    """A server's command, directory and complete environment; or its URL and headers."""
 
     command: tuple[str, ...] = ()
     cwd: Path = Path()
@@ -126,7 +127,10 @@ class Launch(Struct, frozen=True, kw_only=True):
 
 
 def make_launch(server: McpServer, project: Path, env: Mapping[str, str]) -> Launch:
-    """Replace `${NAME}` and `${NAME:-default}` by the environment's values. Raises ConfigError for one that lacks."""
+    """Replace `${NAME}` and `${NAME:-default}` in a server's texts by values of the environment.
+
+    Raises ConfigError for a variable that is not set and has no default.
+    """
 
     def filled(text: str) -> str:
         return _VARIABLE.sub(value, text)
@@ -150,7 +154,10 @@ def make_launch(server: McpServer, project: Path, env: Mapping[str, str]) -> Lau
 
 
 def list_inherited_variables(env: Mapping[str, str]) -> dict[str, str]:
-    """The variables every server gets. One whose value holds a password, such as a proxy's, is not among them."""
+    """Return the environment variables that every server gets.
+
+    Excluded are URLs with a password, such as a proxy's, and exported shell functions (values that begin with "()").
+    """
     upper = {name.upper() for name in _INHERITED} if os.name == "nt" else _INHERITED
     return {
         name: value
@@ -161,13 +168,16 @@ def list_inherited_variables(env: Mapping[str, str]) -> dict[str, str]:
 
 
 MAX_PICTURES = 10
-"""Of one answer."""
+"""Maximum number of images in one answer."""
 MAX_CHARS = 1_000_000
-"""Of one answer; the tool runner shows the model less, and keeps this much to be read on."""
+"""Maximum length of one answer. The tool runner shows the model less, and stores all of it for `read_output`."""
 
 
 def format_blocks(blocks: Iterable[Any], structured: Any = None) -> str:
-    """The text of a tool's answer. Structured content stands for a text that lacks; what is no text is named."""
+    """Return the text of a tool's answer. Blocks that are not text are described in brackets.
+
+    structured: the answer's structured content, used if the blocks have no text.
+    """
     parts = [_block(block) for block in blocks]
     if structured is not None and not any(part.strip() for part in parts):
         parts = [msgspec.json.format(msgspec.json.encode(structured), indent=1).decode("utf-8")]
@@ -176,13 +186,13 @@ def format_blocks(blocks: Iterable[Any], structured: Any = None) -> str:
 
 
 def decode_block_pictures(blocks: Iterable[Any]) -> tuple[Picture, ...]:
-    """The pictures of an answer that a model may be sent, the first of very many; `format_blocks` names each."""
+    """Return the images in an answer that a model can be sent, at most MAX_PICTURES; `format_blocks` names each."""
     pictures = (_picture(block) for block in blocks)
     return tuple(picture for picture in pictures if isinstance(picture, Picture))[:MAX_PICTURES]
 
 
 def format_prompt_messages(messages: Iterable[Any]) -> str:
-    """A prompt's messages as the words of one: what an assistant is made to say is marked as an example."""
+    """Return the messages of a prompt as one text; messages of the assistant are marked as example answers."""
     parts: list[str] = []
     for message in messages:
         text = _block(message.content)
@@ -191,7 +201,7 @@ def format_prompt_messages(messages: Iterable[Any]) -> str:
 
 
 def format_resource(contents: Any) -> str:
-    """The text of a resource; of a binary one what it is."""
+    """Return the text of a resource; for a binary one, its type and size in brackets."""
     text = getattr(contents, "text", None)
     if text is not None:
         return str(text)
@@ -221,7 +231,7 @@ def _block(block: Any) -> str:
 
 
 def _picture(block: Any) -> Picture | str:
-    """The picture in a block; else why it cannot be sent, "" where it is none of a kind that can be."""
+    """Return the image in a block; else why it cannot be sent, "" if the block is not a supported image."""
     if block.type != "image":
         return ""
     if len(block.data) > MAX_TOOL_IMAGE_BYTES * 4 // 3 + 4:
@@ -241,13 +251,16 @@ def _size(base64: str) -> str:
 
 MAX_LINE_BYTES = 64_000_000
 MAX_STRAY_LINES = 10_000
-"""Lines on standard output that are no messages, before a server is given up."""
+"""Maximum number of lines on standard output that are not protocol messages; then the connection is closed."""
 _GRACE_S = 0.4
 _KILL_S = 0.4
 
 
 class EndSignal:
-    """Set when a process is gone. why: the end of a sentence. status: of the last HTTP answer that was an error."""
+    """Set when a server's process or connection has ended.
+
+    why: the reason, as the end of a sentence. status: of the last HTTP answer with an error status; 0 if none.
+    """
 
     def __init__(self) -> None:
         self.event = asyncio.Event()
@@ -255,7 +268,7 @@ class EndSignal:
         self.status = 0
 
     def set(self, why: str) -> None:
-        """The first reason counts."""
+        """Set the event and the reason; later calls do nothing."""
         if not self.event.is_set():
             self.why = why
             self.event.set()
@@ -263,7 +276,10 @@ class EndSignal:
 
 @contextlib.asynccontextmanager
 async def open_pipe(launch: Launch, log: ServerLog, ended: EndSignal) -> AsyncGenerator[Any]:
-    """The two streams the SDK's session is driven with. Raises ServerDown where the process cannot be started."""
+    """Start a server's process; yield the two streams (from and to the server) that the SDK's session uses.
+
+    Raises ServerDown if the process cannot be started.
+    """
     import anyio
 
     process = await _start(launch)
@@ -279,7 +295,7 @@ async def open_pipe(launch: Launch, log: ServerLog, ended: EndSignal) -> AsyncGe
     try:
         yield from_server, to_server
     finally:
-        if tasks[0].done():  # its output has ended: how the process ended says why
+        if tasks[0].done():  # standard output has ended; wait for the exit code, which is the reason
             await asyncio.wait({tasks[-1]}, timeout=_GRACE_S)
         ended.set("it was stopped")
         for stream in (from_server, to_server):
@@ -295,13 +311,13 @@ async def open_pipe(launch: Launch, log: ServerLog, ended: EndSignal) -> AsyncGe
 
 
 def pipe_transport(launch: Launch, log: ServerLog, ended: EndSignal) -> "Transport":
-    """The same under the type the SDK's client takes."""
+    """Return `open_pipe` with the type that the SDK's client expects."""
     return open_pipe(launch, log, ended)
 
 
 async def _start(launch: Launch) -> asyncio.subprocess.Process:
     if not launch.cwd.is_dir():
-        raise ServerDown(f"its folder {str(launch.cwd)!r} does not exist")
+        raise ServerDown(f"its directory {str(launch.cwd)!r} does not exist")
     try:
         starting = asyncio.create_subprocess_exec(
             *launch.command,
@@ -315,10 +331,10 @@ async def _start(launch: Launch) -> asyncio.subprocess.Process:
         )
         return await start_process(starting, _end)
     except FileNotFoundError:
-        raise ServerDown(f"the command {launch.command[0]!r} was not found; install it, or write its path") from None
+        raise ServerDown(f"command {launch.command[0]!r} not found; install it, or give its full path") from None
     except (OSError, ValueError) as error:
         cause = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ServerDown(f"the command {launch.command[0]!r} cannot be started: {cause}") from None
+        raise ServerDown(f"command {launch.command[0]!r} cannot be started: {cause}") from None
 
 
 async def _read(stdout: asyncio.StreamReader, to_session: Any, log: ServerLog, ended: EndSignal) -> None:
@@ -341,13 +357,13 @@ async def _read(stdout: asyncio.StreamReader, to_session: Any, log: ServerLog, e
                 stray += bool(line.strip())
                 log.write("stdout: " + line[:2_000].decode("utf-8", "replace"))
                 if stray > MAX_STRAY_LINES:
-                    ended.set("it writes to its standard output what is no protocol")
+                    ended.set("it writes text that is not part of the protocol to its standard output")
                     return
-                await asyncio.sleep(0)  # a flood of lines must not keep everything else waiting
+                await asyncio.sleep(0)  # let other tasks run during a flood of lines
                 continue
             try:
                 await to_session.send(SessionMessage(message))
-            except Exception:  # the session is gone; the types of anyio's errors stay out of here
+            except Exception:  # the session has ended; anyio's exception types would need another import
                 return
 
 
@@ -359,7 +375,7 @@ async def _write(stdin: asyncio.StreamWriter, from_session: Any, to_session: Any
                 stdin.write(data)
                 await stdin.drain()
             except OSError:
-                await to_session.aclose()  # whoever waits for an answer learns that none will come
+                await to_session.aclose()  # ends the waiting for answers that will not come
                 return
 
 
@@ -385,7 +401,7 @@ async def _watch(process: asyncio.subprocess.Process, log: ServerLog, ended: End
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """As the protocol wants it: its input is closed, then it is asked to end, then it is ended, with its children."""
+    """End the process and its children as the protocol specifies: close its input, then SIGTERM, then SIGKILL."""
     assert process.stdin
     try:
         with contextlib.suppress(OSError):
@@ -406,7 +422,7 @@ async def _is_gone(process: asyncio.subprocess.Process, within_s: float) -> bool
 
 
 def _kill(process: asyncio.subprocess.Process, number: int) -> None:
-    """The process and its children."""
+    """Send a signal to the process group; on Windows, terminate the process."""
     with contextlib.suppress(OSError):
         if os.name == "nt":
             process.terminate()
@@ -420,35 +436,35 @@ _MAX_FIELDS = 20
 _MAX_SCHEMA_BYTES = 40_000
 _CONNECT_S = 30.0
 Elicit = Callable[[str, str, Sequence[ElicitationQuestion]], Awaitable[dict[str, str] | None]]
-"""Puts a server's questions to the person: its name, its message, the questions. None where they said nothing."""
+"""Asks the user a server's questions: server name, message, questions → answers by field; None without answers."""
 
 
 def load_sdk() -> None:
-    """Import the SDK: 0.8 s the first time, so it belongs into a thread."""
+    """Import the SDK. Takes 0.8 s the first time: call it in a thread."""
     importlib.import_module("mcp.client.streamable_http")
     for name in ("mcp", "httpx2", "httpcore2"):
-        logger = logging.getLogger(name)  # what they warn of would stand in the middle of the screen
+        logger = logging.getLogger(name)  # their warnings would appear in the middle of the screen
         logger.propagate = False
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
 
 
 class McpClient:
-    """One open connection. All of it is cancelled by cancelling the caller, who then is told so."""
+    """One open connection to a server. Cancelling the caller of a method cancels the request."""
 
     def __init__(self, client: "Client", log: ServerLog) -> None:
         self._client = client
         self._log = log
 
     async def catalog(self) -> Catalog:
-        """All that the server offers, at most MAX_TOOLS tools."""
+        """Return everything the server offers: at most MAX_TOOLS tools, and MAX_OTHERS resources and prompts."""
         can, info = self._client.server_capabilities, self._client.server_info
         tools = await self._all(self._client.list_tools, "tools", MAX_TOOLS) if can.tools else []
         resources: list[Any] = []
         templates: list[Any] = []
         if can.resources:
             resources = await self._all(self._client.list_resources, "resources", MAX_OTHERS)
-            with contextlib.suppress(CallFailed):  # many servers answer only the first of the two
+            with contextlib.suppress(CallFailed):  # many servers support only the first of the two requests
                 templates = await self._all(self._client.list_resource_templates, "resource_templates", MAX_OTHERS)
         prompts = await self._all(self._client.list_prompts, "prompts", MAX_OTHERS) if can.prompts else []
         return Catalog(
@@ -461,7 +477,10 @@ class McpClient:
         )
 
     async def call(self, tool: str, arguments: dict[str, Any], tell: Progress) -> McpReply:
-        """Call a tool. Raises CallFailed, ConnectionError where the connection is gone."""
+        """Call a tool. Raises CallFailed; ConnectionError if the connection was closed.
+
+        tell: called with one line for each progress notification.
+        """
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             tell(progress_line(progress, total, message))
@@ -475,13 +494,13 @@ class McpClient:
         )
 
     async def read(self, uri: str) -> McpReply:
-        """The text of a resource. Raises as `call`."""
+        """Return the text of a resource. Raises as `call`."""
         with _errors():
             result = await self._client.read_resource(uri)
         return McpReply(text="\n\n".join(format_resource(one) for one in result.contents))
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> McpReply:
-        """The text of a prompt with its blanks filled. Raises as `call`."""
+        """Return the text of a prompt with its arguments filled in. Raises as `call`."""
         with _errors():
             result = await self._client.get_prompt(name, arguments)
         return McpReply(text=format_prompt_messages(result.messages))
@@ -498,7 +517,7 @@ class McpClient:
                 return found[:most]
             if len(found) >= most:
                 break
-        self._log.write(f"clio: it offers more than {most} {field}; the rest is left out")
+        self._log.write(f"clio: the server offers more than {most} {field}; the rest is ignored")
         return found[:most]
 
     def _tool(self, tool: Any) -> OfferedTool:
@@ -527,10 +546,11 @@ async def connect_server(
     elicit: Elicit,
     legacy: bool = False,
 ) -> AsyncGenerator[McpClient]:
-    """Start or call a server and agree on a version. `load_sdk` was awaited before.
+    """Start or connect to a server and negotiate the protocol version. Call `load_sdk` before.
 
-    legacy: only the older handshake, for servers that fall over a question they do not know.
-    Raises what the way to the server raises; see `connection.why`.
+    legacy: use only the older handshake, for servers that end on an unknown request.
+
+    Raises the exceptions of process, network and SDK; `connection.describe_failure` describes them.
     """
     from mcp import Client
     from mcp.types import Implementation
@@ -550,7 +570,7 @@ async def connect_server(
 
 
 def progress_line(done: float, total: float | None, message: str | None) -> str:
-    """A server's news on one line."""
+    """Format a progress notification as one line: percentage or number, and message."""
     share = f"{min(done / total, 1.0):.0%}".replace("%", " %") if total else f"{done:g}"
     return f"{share} {' '.join(message.split())[:200]}" if message else share
 
@@ -568,7 +588,7 @@ async def _transport(
     elif server.kind == "sse":
         yield sse_client(launch.url, headers=launch.headers)
     else:
-        # A call may be silent for as long as `timeout_s`, which is watched elsewhere.
+        # No read timeout here: `ServerConnection` applies the server's `timeout_s` to each call.
         patience = httpx2.Timeout(_CONNECT_S, read=None)
 
         async def look(response: httpx2.Response) -> None:
@@ -582,7 +602,7 @@ async def _transport(
 
 @contextlib.contextmanager
 def _errors() -> Generator[None]:
-    """The SDK's errors as clio's two: the server said no, or there is no server."""
+    """Convert the SDK's errors: CallFailed for an error from the server, ConnectionError for a closed connection."""
     from mcp.shared.exceptions import MCPError
     from mcp.types import CONNECTION_CLOSED
 
@@ -592,7 +612,7 @@ def _errors() -> Generator[None]:
         if error.code == CONNECTION_CLOSED and error.message == "Connection closed":
             raise ConnectionError("the connection was closed") from None
         raise CallFailed(error.message or f"error {error.code}") from None
-    except (RuntimeError, ValueError) as error:  # an answer that is not what the protocol, or its own schema, says
+    except (RuntimeError, ValueError) as error:  # an answer that violates the protocol or the tool's own schema
         raise CallFailed(" ".join(str(error).split())[:500]) from None
 
 
@@ -635,7 +655,7 @@ def _elicitation(name: str, elicit: Elicit) -> Any:
 
     async def answer(context: Any, params: Any) -> ElicitResult:
         if params.mode != "form":
-            return ElicitResult(action="decline")  # a page to visit is for the person to choose, not for a server
+            return ElicitResult(action="decline")  # a URL: a server must not send the user to a web page
         asked = read_questions(params.requested_schema)
         if not asked:
             return ElicitResult(action="decline")
@@ -651,7 +671,7 @@ def _elicitation(name: str, elicit: Elicit) -> Any:
 
 
 def read_questions(schema: dict[str, Any]) -> list[ElicitationQuestion]:
-    """A form's fields, one question each; none where it needs what cannot be asked in words."""
+    """Return one question for each field of a form; [] if a required field cannot be answered as text."""
     required = schema.get("required", [])
     found: list[ElicitationQuestion] = []
     for name, field in list(cast("dict[str, Any]", schema.get("properties", {})).items())[:_MAX_FIELDS]:
@@ -676,7 +696,7 @@ def read_questions(schema: dict[str, Any]) -> list[ElicitationQuestion]:
 
 
 def _shown(default: object) -> str | None:
-    """A field's default as a person would type it."""
+    """Return a field's default as the user would type it."""
     if isinstance(default, bool):
         return "yes" if default else "no"
     return None if default is None else str(default)

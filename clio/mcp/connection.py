@@ -1,4 +1,4 @@
-"""One server's life: started when first needed, watched, started again after it fell, later each time it falls."""
+"""The connection to one MCP server: started on first use, restarted after a failure, with increasing delays."""
 
 import asyncio
 import math
@@ -13,18 +13,23 @@ from clio.mcp.client import Elicit, EndSignal, Launch, McpClient, ServerLog, con
 from clio.mcp.values import CallFailed, Catalog, McpReply, Progress, ServerDown, State
 
 START_S = 60.0
-"""For the process, the handshake and the lists: `npx` and `uvx` may have to fetch the server first."""
+"""Time limit for process, handshake and lists: `npx` and `uvx` may have to download the server first."""
 BACK_OFF_S = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
 _STEADY_S = 60.0
-"""A server that ran this long counts as well again."""
+"""After running this long, a server's earlier failures no longer count."""
 _PATIENCE_S = 2.0
 _MOST_SILENT = 2
 T = TypeVar("T")
 
 
 class ServerConnection:
-    """The way to one server. make_launch: raises ConfigError. on_catalog: told at
-    every start what it offers, and after how many seconds."""
+    """The connection to one server.
+
+    Args:
+        make_launch: returns how to start or reach it; may raise ConfigError.
+        on_catalog: called after every start with what the server offers, and the seconds the start took.
+        start_s: time limit of a start.
+    """
 
     def __init__(
         self,
@@ -56,7 +61,7 @@ class ServerConnection:
 
     @property
     def state(self) -> State:
-        """What it does now; `why` says more of a failure."""
+        """The current state; `why` describes a failure."""
         if self._wire is not None:
             return "running"
         if self._task is not None and not self._task.done():
@@ -64,7 +69,7 @@ class ServerConnection:
         return "failed" if self.why else "not started"
 
     async def start(self) -> McpClient:
-        """The open connection, which is made if there is none. Raises ServerDown: at once while it is let rest."""
+        """Return the open connection; open one if there is none. Raises ServerDown, also during a restart delay."""
         if self._is_ending and self._task is not None:
             await asyncio.wait({self._task})
         if self._wire is None and (self._task is None or self._task.done()):
@@ -79,7 +84,7 @@ class ServerConnection:
         return self._wire
 
     async def call(self, tool: str, arguments: dict[str, Any], progress: Progress) -> McpReply:
-        """Call a tool; news of it lets the call go on. Raises ServerDown or CallFailed."""
+        """Call a tool. Each progress notification restarts the timeout. Raises ServerDown or CallFailed."""
 
         async def ask(wire: McpClient, heard: Callable[[], None]) -> McpReply:
             def tell(line: str) -> None:
@@ -91,15 +96,15 @@ class ServerConnection:
         return await self._within(ask)
 
     async def read(self, uri: str) -> McpReply:
-        """The text of a resource. Raises as `call`."""
+        """Return the text of a resource. Raises as `call`."""
         return await self._within(lambda wire, heard: wire.read(uri))
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> McpReply:
-        """The text of a prompt. Raises as `call`."""
+        """Return the text of a prompt. Raises as `call`."""
         return await self._within(lambda wire, heard: wire.prompt(name, arguments))
 
     async def stop(self) -> None:
-        """End the process or the connection; the next need starts it again, without a rest."""
+        """End the process or connection. The next use starts it again, without delay."""
         self._failures, self._retry_at, self.why = 0, 0.0, ""
         task, self._task = self._task, None
         if task is not None and not task.done():
@@ -128,27 +133,27 @@ class ServerConnection:
         except CallFailed:
             self._silent = 0
             raise
-        except Exception as error:  # of whatever carries the connection: it is no use any more
+        except Exception as error:  # from the transport: the connection is unusable
             await _soon(ended.event)
             ended.set(describe_failure(error, status=ended.status))
-            raise ServerDown(f"{ended.why}; the call may have been done or not") from None
+            raise ServerDown(f"{ended.why}; it is unknown whether the call was executed") from None
         self._silent = 0
         return answer
 
     @property
     def _is_ending(self) -> bool:
-        """Whether what was open is being taken down."""
+        """Whether an open connection is being closed."""
         return bool(self._ended and self._ended.event.is_set() and self._ready and self._ready.done())
 
     async def _rest(self) -> None:
         left = self._retry_at - time.monotonic()
         if left > _PATIENCE_S:
-            raise ServerDown(f"{self.why}; it is started again in {math.ceil(left)} s at the earliest")
+            raise ServerDown(f"{self.why}; it can be started again in {math.ceil(left)} s")
         if left > 0:
             await asyncio.sleep(left)
 
     async def _live(self, ready: "asyncio.Future[str]") -> None:
-        """From the start to the end of one process or connection."""
+        """Run one process or connection from its start to its end."""
         begun = time.monotonic()
         why = ""
         try:
@@ -159,7 +164,7 @@ class ServerConnection:
             except Exception as error:
                 if ready.done() or self._legacy or self._ended is None or not self._ended.event.is_set():
                     raise
-                self.log.write(f"clio: {describe_failure(error)}; started once more with the older handshake")
+                self.log.write(f"clio: {describe_failure(error)}; trying again with the older handshake")
                 self._legacy = True
                 why = await self._once(launch, ready)
         except ClioError as error:
@@ -174,7 +179,7 @@ class ServerConnection:
                 ready.set_result(self.why)
 
     async def _once(self, launch: Launch, ready: "asyncio.Future[str]") -> str:
-        """Why it ended, once it had begun. Raises what a start may raise."""
+        """Connect and wait for the end; return its reason. Raises the exceptions of `connect_server`."""
         self._ended = ended = EndSignal()
         self.log.clear()
         begun = time.monotonic()
@@ -205,26 +210,29 @@ class ServerConnection:
 
 
 def describe_failure(error: BaseException, start_s: float = START_S, status: int = 0) -> str:
-    """Why a server cannot be used, as the end of a sentence, from whatever was raised on the way to it."""
+    """Return why a server cannot be used, as the end of a sentence, from an exception of `connect_server`.
+
+    start_s: the time limit of the start. status: HTTP status of the last error; 0 if none.
+    """
     while members := _members(error):
         error = members[0]
     if isinstance(error, TimeoutError):
         return f"it was not ready within {start_s:g} s"
     name, text = type(error).__name__, " ".join(str(error).split())[:300]
     if status in (401, 403):
-        return f"it wants a login (HTTP {status}); give it one with headers"
+        return f"{status}: login required; set the server's headers"
     if name in ("ConnectError", "ConnectTimeout"):
-        return f"nothing answers there ({text or name})"
+        return f"can't connect ({text or name}). Is the server running?"
     return f"{text or name} (HTTP {status})" if status else text or name
 
 
 def _members(error: BaseException) -> tuple[BaseException, ...]:
-    """The errors of a task group; none for a plain error."""
+    """Return the members of an exception group; () for any other exception."""
     return getattr(error, "exceptions", ())
 
 
 async def _soon(event: asyncio.Event) -> None:
-    """A process that ends closes its output first; its last words come a moment later."""
+    """Wait up to 0.5 s for the event: an ending process closes its output before its exit code is known."""
     try:
         await asyncio.wait_for(event.wait(), 0.5)
     except TimeoutError:

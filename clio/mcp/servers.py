@@ -1,4 +1,4 @@
-"""All MCP servers of one running clio: what they offer to a session, and the calls to them."""
+"""All MCP servers of a process: the tools, resources and prompts they offer to a session, and the calls to them."""
 
 import asyncio
 import hashlib
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 
 MAX_CHARS = 64
-"""Of a tool's name, at every provider."""
+"""Maximum length of a tool's name, accepted by all providers."""
 _ODD = re.compile(r"[^A-Za-z0-9_-]+")
 _MARK_CHARS = 6
 
 
 def make_tool_names(tools: Iterable[tuple[str, str]]) -> list[str]:
-    """A name for each pair of server and tool, in order and all different.
+    """Return a name for each pair of server and tool, in order; "" for a repeated pair.
 
-    What a name may not hold becomes "_". Where a name is too long or taken, a mark made of the pair ends it: the same
-    pair has the same mark in every session, so that a rule about it goes on to hold.
+    Invalid characters are replaced by "_". A name that is too long or already used ends in a hash of the pair, which
+    is the same in every session, so that approval rules with that name stay valid.
     """
     taken: set[str] = set()
     names: list[str] = []
@@ -54,7 +54,7 @@ def make_tool_names(tools: Iterable[tuple[str, str]]) -> list[str]:
             taken.add(name)
             names.append(name)
         else:
-            names.append("")  # the same tool twice
+            names.append("")  # the same pair again
     return names
 
 
@@ -63,14 +63,14 @@ def _clean(text: str) -> str:
 
 
 FIRST_WAIT_S = 10.0
-"""How long the first turn waits for servers that were never asked before."""
+"""Time the first turn waits for servers without a stored catalog."""
 STALE_S = 86_400.0
 Ask = Callable[[str, tuple[str, ...]], Coroutine[Any, Any, str]]
-"""A question to the person, and what to choose from; "" for no answer."""
+"""Asks the user: question, choices → answer; "" for no answer."""
 
 
 class NamedTool(Struct, frozen=True, kw_only=True):
-    """A tool with the name the model calls it by. reads: by the user's own word."""
+    """A tool with its name for the model. reads: whether the user's configuration says that it changes nothing."""
 
     name: str
     server: str
@@ -79,14 +79,18 @@ class NamedTool(Struct, frozen=True, kw_only=True):
 
     @property
     def tokens(self) -> int:
-        """About what it takes of the window."""
+        """Estimated size of its definition in tokens."""
         return len(self.name + self.tool.description) // 4 + len(bytes(self.tool.schema)) // 3
 
 
 class ServerStatus(Struct, frozen=True, kw_only=True):
-    """How things stand with one server.
+    """The status of one server.
 
-    why: of a failure. catalog: None where it was never asked. seconds: its start took. log: what else it writes.
+    Attributes:
+        why: reason of a failure; "" if none.
+        catalog: what it offers; None if unknown.
+        seconds: duration of its start; None if it was not started.
+        log: path of its log file; None if there is none.
     """
 
     server: McpServer
@@ -98,10 +102,16 @@ class ServerStatus(Struct, frozen=True, kw_only=True):
 
 
 class McpServers:
-    """Every configured server. problems: sentences about entries that are wrong.
+    """All configured servers.
 
-    folder: where catalogs and logs are kept; None keeps nothing. tell: shows one line. ask: reaches the person.
-    clean: takes secrets out of what is kept. read_again: gives what is configured by now, for `reload`.
+    Args:
+        problems: sentences about invalid entries.
+        folder: directory for catalogs and logs; None stores nothing.
+        tell: shows the user one line.
+        ask: asks the user a question; None if no one can be asked.
+        clean: redacts secrets in logs.
+        first_wait_s: time `settle` waits for servers without a stored catalog.
+        read_again: returns the servers and problems configured now, for `reload`.
     """
 
     def __init__(
@@ -139,16 +149,16 @@ class McpServers:
 
     @property
     def enabled(self) -> tuple[McpServer, ...]:
-        """Those that may be used."""
+        """The servers that are not disabled."""
         return tuple(server for server in self.all if server.enabled)
 
     @property
     def offered(self) -> tuple[NamedTool, ...]:
-        """The tools of this session; none before `settle`."""
+        """The tools of this session; () before `settle`."""
         return self._offered or ()
 
     def warm_up(self) -> None:
-        """Import what the first call needs; for a thread, while the person types."""
+        """Import the SDK and read the stored catalogs. Blocking: call it in a thread while the user types."""
         if self.enabled:
             from clio.mcp.client import load_sdk
 
@@ -156,7 +166,10 @@ class McpServers:
             load_sdk()
 
     async def settle(self) -> None:
-        """Decide once what this session's tools are. Waits at most `first_wait_s`; never raises for a server."""
+        """Determine this session's tools, once. Waits at most `first_wait_s`; failed servers are reported, not raised.
+
+        The tools then stay the same, since a changed tool list would invalidate the model server's prompt cache.
+        """
         if self._offered is not None:
             return
         for problem in self.problems:
@@ -169,11 +182,11 @@ class McpServers:
         self._offered = self._named()
 
     def begin_session(self) -> None:
-        """The next session's tools are what is known by then."""
+        """Start a new session, so that the next `settle` determines the tools again."""
         self._offered = None
 
     async def reload(self) -> list[ServerStatus]:
-        """Read the files again, start every server and settle anew; how each stands then."""
+        """Read the configuration again, restart every server and settle; return the statuses."""
         await self.close()
         if self._read_again is not None:
             servers, problems = await asyncio.to_thread(self._read_again)
@@ -190,32 +203,32 @@ class McpServers:
         return await self._connection(server).call(tool, arguments, progress)
 
     async def read(self, server: str, uri: str) -> McpReply:
-        """The text of a resource. Raises as `call`."""
+        """Return the text of a resource. Raises as `call`."""
         return await self._connection(server).read(uri)
 
     async def prompt(self, server: str, name: str, arguments: dict[str, str]) -> McpReply:
-        """The text of a prompt. Raises as `call`."""
+        """Return the text of a prompt. Raises as `call`."""
         return await self._connection(server).prompt(name, arguments)
 
     async def start(self, server: str) -> ServerStatus:
-        """Start one server and ask what it offers. Raises ServerDown."""
+        """Start one server and return its status with its catalog. Raises ServerDown."""
         await self._connection(server).start()
         return next(one for one in self.list_statuses() if one.server.name == server)
 
     def resources(self, server: str | None = None) -> list[tuple[str, OfferedResource]]:
-        """What can be named with `@server:uri`, as far as the servers have been asked."""
+        """Return the known resources, which can be mentioned as `@server:uri`, with their servers' names."""
         self._recall()
         known = [(one.name, self._catalogs[one.name]) for one in self.enabled if one.name in self._catalogs]
         return [(name, one) for name, found in known if server in (None, name) for one in found.resources]
 
     def prompts(self) -> list[tuple[str, OfferedPrompt]]:
-        """What can be called with `/mcp:server:prompt`."""
+        """Return the known prompts, which can be called as `/mcp:server:prompt`, with their servers' names."""
         self._recall()
         known = [(one.name, self._catalogs[one.name]) for one in self.enabled if one.name in self._catalogs]
         return [(name, one) for name, found in known for one in found.prompts]
 
     def list_statuses(self) -> list[ServerStatus]:
-        """How every server stands, those that are switched off too."""
+        """Return the status of every server, including disabled ones."""
         self._recall()
         found: list[ServerStatus] = []
         for server in self.all:
@@ -233,15 +246,15 @@ class McpServers:
         return found
 
     def tokens(self, server: str) -> int:
-        """About what a server's tools take of the window, in tokens."""
+        """Return the estimated size of a server's tool definitions in tokens."""
         return sum(named.tokens for named in self._offered or self._named() if named.server == server)
 
     def names_of(self, server: str) -> dict[str, str]:
-        """By what names the model calls a server's tools."""
+        """Return the names of a server's tools for the model, by the tools' own names."""
         return {one.tool.name: one.name for one in self._offered or self._named() if one.server == server}
 
     def copy(self) -> "McpServers":
-        """The same servers once more, to be tried beside those that run; to be closed."""
+        """Return the servers configured now as a new object, to test them beside the running ones. Close it after."""
         servers, problems = self._read_again() if self._read_again else (self.all, self.problems)
         return McpServers(
             servers,
@@ -255,7 +268,7 @@ class McpServers:
         )
 
     async def close(self) -> None:
-        """End every server; at most some seconds, whatever they do. What they offered is kept by then."""
+        """Stop every server, which takes a few seconds at most, and finish storing their catalogs."""
         for task in self._background:
             task.cancel()
         connections, self._connections = list(self._connections.values()), {}
@@ -270,7 +283,7 @@ class McpServers:
 
             server = next((one for one in self.enabled if one.name == name), None)
             if server is None:
-                raise ServerDown("there is no such server; /mcp shows all")
+                raise ServerDown("no such server; /mcp shows all")
             self._connections[name] = ServerConnection(
                 server,
                 lambda: make_launch(server, self._project, self._env),
@@ -282,14 +295,14 @@ class McpServers:
         return self._connections[name]
 
     async def _meet(self, servers: Sequence[McpServer]) -> None:
-        """Start these side by side, and wait a while; each goes on starting after that."""
+        """Start these servers concurrently and wait for `first_wait_s`; slower ones continue to start after that."""
         if not servers:
             return
         tasks = {self._spawn(self._try(server)): server for server in servers}
         _, late = await asyncio.wait(tasks, timeout=self._first_wait_s)
         if late:
             names = ", ".join(repr(tasks[task].name) for task in tasks if task in late)
-            self._say(f"MCP: {names} is still starting; its tools come with /mcp reload or the next session")
+            self._say(f"MCP: still starting: {names}; tools available after /mcp reload or in the next session")
 
     async def _try(self, server: McpServer) -> None:
         try:
@@ -298,7 +311,7 @@ class McpServers:
             self._say(f"MCP: {server.name!r} cannot be used: {error}")
 
     def _refresh(self) -> None:
-        """Ask anew, beside the turn, those whose catalog is a day old; what is new counts from the next session."""
+        """Refresh catalogs older than a day in the background; changes apply from the next session."""
         for server in self.enabled:
             catalog = self._catalogs.get(server.name)
             if catalog is not None and time.time() - catalog.listed_at > STALE_S:
@@ -320,7 +333,7 @@ class McpServers:
             keeping.add_done_callback(self._keeping.discard)
 
     def _recall(self) -> None:
-        """What was kept of earlier sessions, once."""
+        """Read the catalogs stored by earlier sessions, once."""
         if self._read or not self.enabled:
             return
         kept = read_catalogs(self._cache_path)
@@ -331,7 +344,9 @@ class McpServers:
 
     def _named(self) -> tuple[NamedTool, ...]:
         found: list[tuple[McpServer, OfferedTool]] = []
-        for server in sorted(self.enabled, key=lambda server: not server.own):  # the user's own names come first
+        for server in sorted(
+            self.enabled, key=lambda server: not server.own
+        ):  # the user's servers first: their tool names never get a hash because of a project's
             catalog = self._catalogs.get(server.name, Catalog())
             found += [(server, tool) for tool in catalog.tools if server.tools is None or tool.name in server.tools]
         names = make_tool_names((server.name, tool.name) for server, tool in found)
@@ -352,7 +367,7 @@ class McpServers:
             try:
                 text = f"The MCP server {server!r} asks: {message}\n{question.text}{hint}"
                 answer = await self._ask(text, question.options)
-            except Exception:  # nobody is there, or the question could not be put: the server is told so
+            except Exception:  # no one can be asked: the request is declined
                 return None
             said[question.name] = answer or question.default or ""
         return said if any(said.values()) else None
@@ -365,7 +380,7 @@ class McpServers:
         return self._folder / "mcp" / f"{server.name}.log" if self._folder else None
 
     def _say(self, line: str) -> None:
-        """Once each."""
+        """Show a line, each at most once."""
         if line not in self._told:
             self._told.add(line)
             self._tell(line)
@@ -379,7 +394,7 @@ def open_mcp_servers(
     tell: Callable[[str], None] = lambda line: None,
     ask: Ask | None = None,
 ) -> McpServers:
-    """Every configured server, none of them started. See `McpServers`."""
+    """Return all configured servers, without starting any. clean, tell, ask: see `McpServers`."""
     folder = None if loaded.config.incognito else loaded.main_project / ".clio" / "cache"
 
     handed = tuple(server for server in loaded.servers if server.where == FROM_EDITOR)

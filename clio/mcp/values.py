@@ -1,4 +1,4 @@
-"""What servers offer and answer, as clio's own values, and what they offered last, cached on disk."""
+"""Values for what MCP servers offer and answer, and the cache of what they offered last."""
 
 import hashlib
 from collections.abc import Callable
@@ -14,13 +14,16 @@ from clio.images import Picture
 from clio.storage.documents import DocumentFormat, load_document, update_document
 
 Progress = Callable[[str], None]
-"""Called with a short line of news while a call runs."""
+"""Called with one line for each progress notification of a running call."""
 State = Literal["not started", "starting", "running", "failed"]
-"""Of one server."""
+"""The state of a server."""
 
 
 class OfferedTool(Struct, frozen=True, kw_only=True):
-    """One tool as its server describes it. schema: of its arguments, as JSON. reads: a hint, and nothing more."""
+    """A tool as its server describes it.
+
+    schema: JSON Schema of its arguments. reads: whether the server claims that it changes nothing; not trusted.
+    """
 
     name: str
     title: str = ""
@@ -30,7 +33,7 @@ class OfferedTool(Struct, frozen=True, kw_only=True):
 
 
 class OfferedResource(Struct, frozen=True, kw_only=True):
-    """One text or file a server gives. template: the URI holds `{names}` to fill in."""
+    """A resource that a server offers. template: whether the URI contains `{names}` to fill in."""
 
     uri: str
     name: str = ""
@@ -40,7 +43,7 @@ class OfferedResource(Struct, frozen=True, kw_only=True):
 
 
 class PromptArgument(Struct, frozen=True, kw_only=True):
-    """What a prompt may be given."""
+    """An argument of a prompt."""
 
     name: str
     description: str = ""
@@ -48,7 +51,7 @@ class PromptArgument(Struct, frozen=True, kw_only=True):
 
 
 class OfferedPrompt(Struct, frozen=True, kw_only=True):
-    """A text with blanks that a server offers to the person."""
+    """A prompt with arguments that a server offers to the user."""
 
     name: str
     description: str = ""
@@ -56,7 +59,7 @@ class OfferedPrompt(Struct, frozen=True, kw_only=True):
 
 
 class Catalog(Struct, frozen=True, kw_only=True):
-    """All that a server offers. listed_at: when, in seconds since 1970."""
+    """Everything that a server offers. listed_at: time of the request, in seconds since the epoch."""
 
     server: str = ""
     version: str = ""
@@ -67,9 +70,9 @@ class Catalog(Struct, frozen=True, kw_only=True):
 
 
 class McpReply(Struct, frozen=True, kw_only=True):
-    """What a call, a resource or a prompt gave, as one text. ok: False where the server calls it an error.
+    """The result of a call, a resource or a prompt, as one text.
 
-    images: the pictures of a call's answer; the text names them.
+    ok: False if the server marks it as an error. images: the images in the answer of a call; the text names them.
     """
 
     text: str
@@ -78,7 +81,10 @@ class McpReply(Struct, frozen=True, kw_only=True):
 
 
 class ElicitationQuestion(Struct, frozen=True, kw_only=True):
-    """One thing a server asks the person for. options: what to choose from. kind: of the answer, as JSON names it."""
+    """One field that a server asks the user for.
+
+    options: the choices; () for any text. kind: the JSON type of the answer.
+    """
 
     name: str
     text: str
@@ -89,19 +95,19 @@ class ElicitationQuestion(Struct, frozen=True, kw_only=True):
 
 
 class ServerDown(Exception):
-    """A server cannot be used. The text is the end of a sentence: why, and what to do."""
+    """A server cannot be used. The message is the end of a sentence: the reason and the next step."""
 
 
 class CallFailed(Exception):
-    """A server that runs did not do what it was asked; why, as the end of a sentence."""
+    """A running server answered a request with an error or not in time. The message is the end of a sentence."""
 
 
 MAX_KEPT = 60
-"""Catalogs in one file; those listed longest ago go first."""
+"""Maximum number of catalogs in the file; the oldest are removed first."""
 
 
 class Catalogs(Struct, frozen=True, kw_only=True):
-    """By the mark of a server's configuration."""
+    """The stored catalogs, by fingerprint of the server's configuration."""
 
     catalogs: dict[str, Catalog] = {}
 
@@ -110,13 +116,16 @@ CATALOGS = DocumentFormat(schema="clio.mcp_catalogs", version=1, type=Catalogs)
 
 
 def server_fingerprint(server: McpServer) -> str:
-    """Of everything that decides what a server offers. Variables stay as written: their values are secrets."""
+    """Return a hash of the configuration that determines what a server offers.
+
+    Variables are hashed as written, as `${NAME}`: their values may be secrets.
+    """
     plain = structs.replace(server, where="", own=True, enabled=True, timeout_s=1.0, tools=None, read_only=())
     return hashlib.sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:24]
 
 
 def read_catalogs(path: Path | None) -> dict[str, Catalog]:
-    """What is kept; nothing where the file is missing, damaged (it is then set aside) or from a newer clio."""
+    """Return the stored catalogs; {} if the file is missing, from a newer clio, or damaged and thus set aside."""
     if path is None:
         return {}
     try:
@@ -127,7 +136,7 @@ def read_catalogs(path: Path | None) -> dict[str, Catalog]:
 
 
 def store_catalog(path: Path | None, server: McpServer, catalog: Catalog) -> None:
-    """Store what a server offers. Without success it is asked again next time."""
+    """Store a server's catalog. Errors are ignored: the server is then asked again next time."""
 
     def change(old: Catalogs) -> Catalogs:
         merged = old.catalogs | {server_fingerprint(server): catalog}

@@ -269,7 +269,7 @@ def _enclosed(
 def explain_missing_landlock() -> str:
     """Why Landlock cannot be tried here; "" if it can."""
     if not sys.platform.startswith("linux"):
-        return "it is a part of Linux"
+        return "only available on Linux"
     return "" if Path(sys.executable or "").is_file() else "Python's own program is not found"
 
 
@@ -449,8 +449,8 @@ def confine_command(
 ) -> EnclosedCommand:  # fmt: skip
     """Confine a read-only command: it writes only to a /tmp of its own and has no network.
 
-    The caller removes `Enclosed.tmp`, if there is one, after the command. Raises OSError if the level's program is
-    missing.
+    The caller removes `EnclosedCommand.tmp`, if there is one, after the command. Raises OSError if the level's program
+    is missing.
 
     Args:
         env: programs in /tmp that its PATH names stay visible.
@@ -497,7 +497,7 @@ def _absent(level: SandboxLevel) -> str:
     find: Mapping[SandboxLevel, Callable[[], str]] = {
         "bwrap": lambda: "" if find_bubblewrap() else "bubblewrap is not installed",
         "landlock": explain_missing_landlock,
-        "seatbelt": lambda: "" if find_seatbelt() else "it is a part of macOS",
+        "seatbelt": lambda: "" if find_seatbelt() else "only available on macOS",
     }
     return find[level]() if level in find else ""
 

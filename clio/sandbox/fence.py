@@ -325,16 +325,16 @@ def restore_guarded_files(guard: FileGuard, root: Path) -> str:
     try:
         undone = guard.undo()
     except OSError as error:
-        return f"[the sandbox could not put back what commands may not change: {error_cause(error)}]"
+        return f"[the sandbox could not restore files that commands may not change: {error_cause(error)}]"
     if not undone:
         return ""
     shown = ", ".join(_format_path(path, aside, root) for path, aside in undone)
-    return f"[the sandbox undid what commands may not change: {shown}]"
+    return f"[the sandbox reverted changes to protected files: {shown}]"
 
 
 def _format_path(path: Path, aside: Path | None, root: Path) -> str:
     name = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
-    return f"{name} (kept as {aside.name})" if aside else name
+    return f"{name} (set aside as {aside.name})" if aside else name
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -451,8 +451,7 @@ def find_denied_action(
         network: whether it had the network.
         withheld: names of variables it was not given; a program with network access names the one it lacks.
         speakers: only lines that begin with the name of one of these programs or of a shell count, for when the exit
-        code
-            does not tell whether a part of the command failed. None for every line.
+            code does not tell whether a part of the command failed. None for every line.
     """
     if level == "off":
         return ""

@@ -58,7 +58,7 @@ def explain_missing() -> str:
 def confine_process(places: list[str], seccomp_filter: bytes) -> None:
     """Restrict this process and all it starts to writing below `places`, for the rest of their lives.
 
-    Raises Unable, OSError.
+    Raises LandlockUnavailable, OSError.
     """
     if reason := explain_missing():
         raise LandlockUnavailable(reason)
@@ -202,7 +202,7 @@ def _run_confined(arguments: list[str], seccomp_filter: bytes, count: int) -> in
     try:
         confine_process(places, seccomp_filter)
     except (LandlockUnavailable, OSError) as error:
-        sys.stderr.write(f"the command was not run, because the sandbox landlock cannot be had: {error}\n")
+        sys.stderr.write(f"the command was not run, because the sandbox landlock is not available: {error}\n")
         return 126
     try:
         os.setpgid(0, 0)  # lead a process group, as without a supervisor

@@ -94,8 +94,7 @@ class Confinement:
     Args:
         wanted: whether commands are to be confined.
         home: clio's own folder; None if no file may be created: nothing is stored, and with Landlock commands have
-        no
-            folder for temporary files.
+            no folder for temporary files.
         person: the user's home folder.
         env: clio's environment.
     """
@@ -142,7 +141,7 @@ class Confinement:
     ) -> "EnclosedCommand | None":
         """Confine a command; None if no level works. Blocks. Raises ToolFailed.
 
-        The caller removes `Enclosed.tmp`, if there is one, after the command.
+        The caller removes `EnclosedCommand.tmp`, if there is one, after the command.
 
         Args:
             argv: the program and its arguments.
@@ -341,7 +340,9 @@ class Sandbox:
             sentence = f"no command will run: {error}"
         else:
             why = "; ".join(f"{name}: {reason}" for name, reason in self._reasons.items())
-            sentence = f"no sandbox holds here, commands run with your rights ({why})" if level == "off" else ""
+            sentence = (
+                f"no sandbox is available here, so commands run with your rights ({why})" if level == "off" else ""
+            )
         return [sentence] if sentence else []
 
     def fence(self, root: Path) -> "Fence":

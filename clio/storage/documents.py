@@ -25,7 +25,7 @@ class DocumentFormat(Struct, Generic[T], frozen=True, kw_only=True):
     """The format of a kind of document.
 
     Attributes:
-        name: the value of its `schema` field.
+        schema: the value of its `schema` field.
         version: the newest version.
         type: the Struct of its fields without `schema` and `version`. Each field needs a default, so that an empty
             document is valid.
@@ -67,7 +67,7 @@ def load_document(path: Path, kind: DocumentFormat[T]) -> Document[T] | None:
         data = read_regular(path)
     except FileNotFoundError as error:
         if path.is_symlink():  # its target may be on a disk that is not mounted
-            raise OSError(errno.ENOLINK, "it is a link that leads nowhere", str(path)) from error
+            raise OSError(errno.ENOLINK, "it is a broken link", str(path)) from error
         return None
     try:
         return decode_document(data, kind, path)
@@ -264,7 +264,7 @@ class LearnedFile(Generic[T]):
             try:
                 update_document(self._path, self._kind, change)
             except CorruptDocument as error:
-                self._tell(f"{self._what} is learned anew: {error}")
+                self._tell(f"{self._what} is learned again: {error}")
                 if error.moved_to is not None:
                     update_document(self._path, self._kind, change)
         except (StorageError, OSError) as error:

@@ -229,7 +229,7 @@ def read_project_file(
 
     Args:
         trusted: files and folders, links resolved, that the user has agreed to reach through links in the project.
-        cut: return the first `max_bytes` of a larger file instead of raising TooLarge.
+        truncate: return the first `max_bytes` of a larger file instead of raising TooLarge.
 
     Raises:
         LeavesProject: if a link leads out of the project.

@@ -63,7 +63,7 @@ def find_damage_copy(path: Path, data: bytes) -> Path | None:
 
 def note_damage(path: Path, copy: Path) -> None:
     """Queue a message to the user that a damaged file was copied; each is shown once."""
-    sentence = f"{str(path)!r} was damaged; a copy was set aside as {copy.name!r}, and its sound lines are still used"
+    sentence = f"{str(path)!r} was damaged; a copy was set aside as {copy.name!r}, and its valid lines are still used"
     if sentence not in _notes:
         _notes.append(sentence)
 

@@ -47,8 +47,8 @@ class LocksUnsupported(OSError):
 
     def __str__(self) -> str:
         return (
-            f"{self.filename!r} cannot be locked: its file system has no locks, without which two clios would "
-            "overwrite each other's work; keep it on a disk that has them"
+            f"{self.filename!r} cannot be locked: its file system does not support locks, and two clio "
+            "processes would overwrite each other's changes; move it to a disk that supports them"
         )
 
 
@@ -73,7 +73,7 @@ class FileLock:
         """Acquire the lock, waiting up to `timeout_s` seconds; False if another process holds it.
 
         Raises:
-            NoLocks: if the file system does not support locks.
+            LocksUnsupported: if the file system does not support locks.
             OSError: if the folder cannot be written.
         """
         deadline = time.monotonic() + max(timeout_s, GRACE_S)
@@ -116,7 +116,7 @@ class FileLock:
         except OSError as error:
             os.close(fd)
             if error.errno in NO_LOCK_ERRNOS:
-                raise LocksUnsupported(error.errno, "its file system has no locks", str(self.path)) from error
+                raise LocksUnsupported(error.errno, "its file system does not support locks", str(self.path)) from error
             raise
         except BaseException:
             os.close(fd)
@@ -249,15 +249,15 @@ _REASONS = {
     errno.EPERM: "permission was denied",
 }
 _STEPS = {
-    errno.ENOSPC: "make room, then try again",
-    errno.EDQUOT: "make room, then try again",
+    errno.ENOSPC: "free some space, then try again",
+    errno.EDQUOT: "free some space, then try again",
     errno.EFBIG: "raise the limit on the size of files, then try again",
-    errno.EROFS: "make it writable, or work with --incognito",
-    errno.EACCES: "make it yours, or work with --incognito",
-    errno.EPERM: "make it yours, or work with --incognito",
+    errno.EROFS: "make it writable, or use --incognito",
+    errno.EACCES: "fix its permissions, or use --incognito",
+    errno.EPERM: "fix its permissions, or use --incognito",
 }
 
-_STEP = "look there, then try again"
+_STEP = "check it, then try again"
 
 
 def error_reason(error: OSError) -> str:

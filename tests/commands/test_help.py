@@ -69,9 +69,9 @@ def test_one_typo_is_answered_with_the_name_that_was_meant(name: str) -> None:
     [
         ("/se", "did you mean '/session'?"),
         ("/re", "did you mean '/recall', '/redo', '/rewind' or '/review'?"),
-        ("/compact", "here that is /session trim"),
-        ("/resume", "here that is /session list"),
-        ("/remember", "here that is /memory remember"),
+        ("/compact", "use /session trim"),
+        ("/resume", "use /session list"),
+        ("/remember", "use /memory remember"),
         ("/qqqq", "/help shows all of them"),
     ],
 )

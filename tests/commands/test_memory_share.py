@@ -132,7 +132,7 @@ def test_in_a_clone_the_user_is_asked_before_anything_is_read(tmp_path: Path) ->
     loaded = load_config(Options(cwd=place.project), env)
     assert [value.key for value in loaded.withheld] == ["team memory"]
     assert should_ask_for_trust(loaded)
-    assert "so its team memory did not take effect" in withheld_note(loaded)
+    assert "have no effect: team memory" in withheld_note(loaded)
 
     def clio(*words: str) -> "subprocess.CompletedProcess[str]":
         command = [sys.executable, "-m", "clio", *words]

@@ -58,7 +58,7 @@ def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
         ("stop: x\n", "hooks.yaml:1: stop needs a list of hooks"),
         ("stop:\n  - x\n", "hooks.yaml:2: a hook is written as 'run: COMMAND', not 'x'"),
         ("stop:\n  - match: edit_file\n    run: x\n", "hooks.yaml:2: match names tools, and stop has none"),
-        ("stop:\n  - run: ' '\n", "hooks.yaml:2: the hook says nothing to run"),
+        ("stop:\n  - run: ' '\n", "hooks.yaml:2: the hook has no command"),
         ("stop:\n  - run: [x]\n", "hooks.yaml:2: run must be text, not a list"),
         ("stop:\n  - run: x\n    timeout: 3\n", "hooks.yaml:3: unknown key 'timeout'; did you mean 'timeout_s'"),
         ("stop:\n  - run: x\n    timeout_s: 0\n", "hooks.yaml:2: timeout_s must be a number above 0 and at most 600"),

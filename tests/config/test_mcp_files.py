@@ -68,8 +68,8 @@ mcpServers:
         ("mcpServers: {a: {command: x, type: tcp}}", "stdio, http or sse"),
         ("mcpServers: {a: {command: x, type: http}}", "needs a url"),
         ("mcpServers: {a: {command: x, timeout_s: never}}", "timeout_s"),
-        ("mcpServers: {'a b': {command: x}}", "a name begins with"),
-        ("mcpServers: {session: {command: x}}", "means something else"),
+        ("mcpServers: {'a b': {command: x}}", "a name must begin with"),
+        ("mcpServers: {session: {command: x}}", "another meaning after an @"),
         ("mcpServers: [a]", "must be a mapping"),
         ("servers: {}", "unknown key 'servers'"),
         ("mcpServers: {a: {command: [}", "mcp.yaml"),
@@ -136,7 +136,7 @@ def test_adding_and_removing_leaves_the_rest_as_it_was(tmp_path: Path, before: s
     assert all(line in text for line in before.splitlines() if line.strip() and "{}" not in line)
     added = {one.name: one for one in read_servers(tmp_path, tmp_path / "p", lambda value: True).servers}["new"]
     assert (added.command, added.args, added.env) == (server.command, server.args, server.env)
-    with pytest.raises(ConfigError, match="there is an MCP server 'new'"):
+    with pytest.raises(ConfigError, match="MCP server 'new' already exists"):
         add_server(path, server)
     assert remove_server(path, "new")
     assert not remove_server(path, "new")

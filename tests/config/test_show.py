@@ -79,7 +79,7 @@ notify                     off                          default
 notify_after_s             10                           default
 debug                      false                        default
 
-Not in force until this folder is trusted (trust it with: clio config trust):
+Not in effect until this project is trusted (trust it with: clio config trust):
   approve: all  (.clio/config.yaml:1)
   max_steps: 3  (.clio/config.yaml:2)"""
     )
@@ -117,4 +117,4 @@ def test_what_trust_puts_in_force(tmp_path: Path) -> None:
     loaded = harness.load()
     assert format_trust(loaded).splitlines()[1:] == ["  approve: all  (.clio/config.yaml:1)"]
     trust_project(loaded)
-    assert format_trust(harness.load()) == f"{harness.project}: nothing waits for trust"
+    assert format_trust(harness.load()) == f"{harness.project}: nothing to trust"

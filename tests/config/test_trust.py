@@ -182,7 +182,7 @@ def test_a_home_that_cannot_be_written_is_one_sentence(harness: Harness) -> None
     harness.write_project("approve: all")
     loaded = harness.load()
     harness.home.write_text("a file in the way", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"the trust in this folder cannot be stored in .*trusted\.json: "):
+    with pytest.raises(ConfigError, match=r"the trust decision cannot be saved in .*trusted\.json: "):
         trust_project(loaded)
 
 

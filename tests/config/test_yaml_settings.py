@@ -50,9 +50,9 @@ WRONG = {
         "config.yaml:1: allow must be a list, each entry on a line of its own after '- ', not 'git log *'"
     ),
     "allow: {a: b}": "config.yaml:1: allow must be a list, each entry on a line of its own after '- ', not a mapping",
-    "allow:\n  - [a]": "config.yaml:1: allow must hold texts only, not a list; put a text with ': ' in quotes",
-    "allow:\n  - a: b": "config.yaml:1: allow must hold texts only, not a mapping; put a text with ': ' in quotes",
-    "allow:\n  -": "config.yaml:1: allow must hold texts only, not nothing; put a text with ': ' in quotes",
+    "allow:\n  - [a]": "config.yaml:1: allow must contain only text, not a list; put a text with ': ' in quotes",
+    "allow:\n  - a: b": "config.yaml:1: allow must contain only text, not a mapping; put a text with ': ' in quotes",
+    "allow:\n  -": "config.yaml:1: allow must contain only text, not nothing; put a text with ': ' in quotes",
     "redact_patterns:\n  - 'a+'\n  - '('": (
         "config.yaml:3: the pattern '(' is not used: it is no regular expression: missing ), unterminated subpattern; "
         "change or remove it"
@@ -63,11 +63,11 @@ WRONG = {
     # no mapping at all
     "- a\n- b": "config.yaml:1: expected lines such as 'approve: ask', not a list",
     "hello": "config.yaml:1: expected lines such as 'approve: ask', not 'hello'",
-    "\x1b[2J": "config.yaml:1: a control character cannot stand in YAML; remove it",
+    "\x1b[2J": "config.yaml:1: control characters are not allowed in YAML; remove it",
     '"\\e[2J"': r"config.yaml:1: expected lines such as 'approve: ask', not '\x1b[2J'",
     # broken YAML
     "approve: ask\nmodel: a: b": (
-        "config.yaml:2: a colon too many, or a line indented too far; put a text that holds ': ' in quotes"
+        "config.yaml:2: a colon too many, or a line indented too far; put a text that contains ': ' in quotes"
     ),
     "models:\n\tm: 1": "config.yaml:2: a tab at the start of the text; YAML is indented with spaces",
     "allow: [*]": "config.yaml:1: a text that starts with '*' or '&' must be in quotes",
@@ -82,8 +82,8 @@ WRONG = {
     "allow:\n  - a\n - b": "config.yaml:3: this line is indented differently from those it belongs to",
     "model: a\n---\nmodel: b": "config.yaml:2: a second document begins here; keep one, without '---' between",
     "model: &a x\nprovider: *a": "config.yaml:2: aliases ('*name') are not used here; write the value out",
-    "model: !secret x": "config.yaml:1: the tag '!secret' means nothing here; remove it",
-    "model: a\x00": "config.yaml:1: a control character cannot stand in YAML; remove it",
+    "model: !secret x": "config.yaml:1: the tag '!secret' is not supported; remove it",
+    "model: a\x00": "config.yaml:1: control characters are not allowed in YAML; remove it",
     "allow: " + "[" * 100_000: "config.yaml:1: too deeply nested",
 }
 

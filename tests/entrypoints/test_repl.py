@@ -342,7 +342,7 @@ def test_trust_is_asked_for_once(place: Place, server: ChatServer) -> None:
         assert "approve: edits  (.clio/config.yaml:1)" in clio.text
         clio.line("n")
         clio.wait_for("test-model · ask")
-        clio.wait_for("did not take effect")
+        clio.wait_for("permissions it wants have no effect")
         clio.line("hello")
         clio.wait_for("Changed it.")
         clio.line("/trust")

@@ -1,4 +1,4 @@
-"""`/theme` as it is carried out: what is shown, what is remembered, and what is said where that is in vain."""
+"""`/theme` as it is carried out: what is shown, what is remembered, and what is said wuse in vain."""
 
 import io
 from pathlib import Path
@@ -89,5 +89,5 @@ def test_a_broken_theme_is_shown_as_such_and_not_taken(harness: Harness) -> None
 def test_a_screen_without_colours_lists_names(harness: Harness) -> None:
     dumb = Terminal(live=False, escapes=False, colour=False, reflows=False)
     said = Place(harness, dumb).theme()
-    assert "high-contrast" in said and "the most legible" in said and "\x1b" not in said
+    assert "high-contrast" in said and "highest contrast" in said and "\x1b" not in said
     assert cast(object, dumb.current.palette) is get_builtin_palette("none")

@@ -149,7 +149,7 @@ def test_what_a_server_offers_is_kept_before_all_is_closed(tmp_path: Path, monke
 def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
     async def work() -> None:
         async with opened(tmp_path, peer()) as (servers, _):
-            with pytest.raises(ServerDown, match=r"exit code 7: out of memory.*may have been done"):
+            with pytest.raises(ServerDown, match=r"exit code 7: out of memory.*unknown whether the call"):
                 await servers.call("peer", "die", {}, ignore)
             assert (await servers.call("peer", "add", {"a": 5}, ignore)).text == "5"
 
@@ -177,7 +177,7 @@ def test_a_silent_server_holds_nothing_up(tmp_path: Path) -> None:
         async with opened(tmp_path, peer()):
             pass
         async with opened(tmp_path, peer("--mute", name="mute"), peer(), first_wait_s=0.1) as (servers, told):
-            assert told == ["MCP: 'mute' is still starting; its tools come with /mcp reload or the next session"]
+            assert told == ["MCP: still starting: 'mute'; tools available after /mcp reload or in the next session"]
             assert {one.server for one in servers.offered} == {"peer"}
 
     run(work)
@@ -221,9 +221,9 @@ def test_http_with_a_header_from_the_environment(tmp_path: Path, http: HttpPeer)
             assert (await servers.call("web", "add", {"a": 2, "b": 2}, ignore)).text == "4"
             assert {one.server for one in servers.offered} == {"web"}
             said = " ".join(sorted(told))
-            assert "'lost' cannot be used: nothing answers there" in said
+            assert "'lost' cannot be used: can't connect" in said
             assert "'bare' cannot be used: mcp.yaml:4: the MCP server 'bare' needs the environment variable" in said
-            assert "'shut' cannot be used: it wants a login" in said
+            assert "'shut' cannot be used: 401: login required" in said
 
     run(work)
 

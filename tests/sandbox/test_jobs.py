@@ -112,7 +112,7 @@ def test_the_model_learns_it_with_the_jobs_output(held: Sandbox, field: Range) -
         await job.stop()
         return begun.text + seen.text
 
-    assert asyncio.run(go()).count("the sandbox undid") == 1
+    assert asyncio.run(go()).count("the sandbox reverted") == 1
     assert not (field.project / ".git" / "commondir").exists()
 
 

@@ -500,7 +500,7 @@ def test_links_in_the_place_of_what_is_sealed_are_put_back(held: Sandbox, field:
     (linked / ".clio").symlink_to("real")
     _, _, note = asyncio.run(run_held("rm .clio; mkdir .clio; echo x > .clio/config.yaml", linked, held, timeout_s=20))
     assert (linked / ".clio").readlink() == Path("real")
-    assert ".clio (kept as .clio.set-aside-" in note
+    assert ".clio (set aside as .clio.set-aside-" in note
     assert not (linked / "real" / "config.yaml").exists()
 
 

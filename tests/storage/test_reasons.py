@@ -22,7 +22,7 @@ from tests.support.wording import mentions
 
 def test_thing_cause_and_next_step() -> None:
     full = OSError(errno.ENOSPC, "No space left on device", "/p/memories.json")
-    assert mentions(format_os_error(full), "'/p/memories.json'", "disk is full", "make room")
+    assert mentions(format_os_error(full), "'/p/memories.json'", "disk is full", "free some space")
     assert error_reason(full) == "the disk is full"
 
 
@@ -43,7 +43,7 @@ def test_a_clause_of_a_longer_sentence() -> None:
     )
     said = "the output, or a file of clio's, could not be used: the file may not grow; raise"
     assert format_os_error(nameless).startswith(said)
-    assert (error_cause(ValueError("odd")), suggest_fix(ValueError("odd"))) == ("odd", "look there, then try again")
+    assert (error_cause(ValueError("odd")), suggest_fix(ValueError("odd"))) == ("odd", "check it, then try again")
     lockless = LocksUnsupported(errno.ENOLCK, "none", "/p/a.lock")
     assert error_cause(lockless) == format_os_error(lockless) == str(lockless)
 
@@ -71,4 +71,4 @@ def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(LocksUnsupported) as caught, FileLock(tmp_path / "a.lock"):
         pass
     assert caught.value.errno == errno.ENOLCK
-    assert str(caught.value).startswith(f"'{tmp_path}/a.lock' cannot be locked: its file system has no locks")
+    assert str(caught.value).startswith(f"'{tmp_path}/a.lock' cannot be locked: its file system does not support locks")

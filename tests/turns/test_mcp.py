@@ -166,7 +166,7 @@ async def test_a_server_that_is_not_there_is_reported_once_and_stops_nothing(pee
     harness = peers.bare([text("one"), text("two")])
     assert (await harness.turn("first")).status == (await harness.turn("second")).status == "done"
     said = [line for line in notices(harness) if "MCP" in line]
-    why = "the command 'no-such-program' was not found; install it, or write its path"
+    why = "command 'no-such-program' not found; install it, or give its full path"
     assert said == [f"MCP: 'gone' cannot be used: {why}"]
 
 

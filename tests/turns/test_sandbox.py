@@ -13,7 +13,7 @@ from tests.support.wording import mentions
 LEVEL = next((level for level, reason in REASONS.items() if not reason), None)
 
 
-@pytest.mark.skipif(LEVEL is None, reason=f"no sandbox holds here: {dict(REASONS)}")
+@pytest.mark.skipif(LEVEL is None, reason=f"no sandbox is available here: {dict(REASONS)}")
 def test_mode_all_lets_nothing_out() -> None:
     field = Range()
     calls = [
