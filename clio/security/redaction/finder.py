@@ -601,7 +601,7 @@ class SecretFinder:
         if is_new:
             self.values = tuple(sorted((*self.values, bare), key=len, reverse=True))
             self._spaced = tuple(known for known in self.values if any(char.isspace() for char in known))
-            if "signs" in self.__dict__:  # otherwise it is created later with all values
+            if "sign_test" in self.__dict__:  # otherwise it is created later with all values
                 self.sign_test.add_values((bare,))
         return is_new
 
