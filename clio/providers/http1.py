@@ -1,4 +1,4 @@
-"""HTTP/1.1 connections, direct or through a proxy, and answers parsed from bytes cut anywhere."""
+"""HTTP/1.1 connections, direct or through a proxy, and incremental parsers for answers and event streams."""
 
 import asyncio
 import base64
@@ -26,21 +26,22 @@ _STATUS_LINE = LazyRegex(r"HTTP/1\.([01]) ([1-9]\d\d)(?: (.*))?")
 
 
 class NotHttp(Exception):
-    """What came is not an answer of HTTP/1.1; says why."""
+    """The received data is not a valid HTTP/1.1 answer; the message says why."""
 
 
 class ConnectionCut(Exception):
-    """The connection ended in the middle of an answer."""
+    """The connection ended before the answer did."""
 
 
 class ConnectionClosed(ConnectionCut):
-    """It ended before the first byte of an answer."""
+    """The connection ended before the first byte of an answer."""
 
 
 class ResponseHead(Struct, frozen=True, kw_only=True):
-    """The beginning of an answer. headers: names in lower case, repeated ones joined by commas.
+    """The status line and headers of an answer.
 
-    keeps: whether the server means to go on with the connection after it.
+    headers: names in lower case, repeated ones joined by commas. keeps_alive: whether the server keeps the connection
+    open after the answer.
     """
 
     status: int
@@ -50,14 +51,14 @@ class ResponseHead(Struct, frozen=True, kw_only=True):
 
     @property
     def content_type(self) -> str:
-        """The media type alone, in lower case."""
+        """The media type without parameters, in lower case; "" if there is none."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def read_response_head(reader: asyncio.StreamReader) -> ResponseHead:
-    """The next answer's head, preliminary ones (100 to 199) passed over.
+    """Read the head of the next answer, skipping interim answers (status 100 to 199).
 
-    Raises NoHttp, HungUp, CutOff or OSError.
+    Raises NotHttp, ConnectionClosed, ConnectionCut or OSError.
     """
     first = await _line(reader)
     if not first:
@@ -87,7 +88,7 @@ async def _read_headers(reader: asyncio.StreamReader) -> dict[str, str]:
         size += len(line)
         if size > MAX_HEAD_BYTES:
             raise NotHttp("a head without an end")
-        if line[0] in " \t" and name:  # folded, as once was allowed
+        if line[0] in " \t" and name:  # obsolete line folding (RFC 9112, section 5.2)
             headers[name] += f" {line.strip()}"
             continue
         name, colon, value = line.partition(":")
@@ -101,7 +102,7 @@ async def _read_headers(reader: asyncio.StreamReader) -> dict[str, str]:
 
 
 async def _line(reader: asyncio.StreamReader) -> str:
-    """A line with its end, "" where the connection ended."""
+    """Return the next line with its line end; "" if the connection has ended."""
     try:
         return (await reader.readuntil(b"\n")).decode("latin-1")
     except asyncio.IncompleteReadError as error:
@@ -116,7 +117,7 @@ _SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?\r?\n", re.DOTALL)
 
 
 class ChunkedBody:
-    """Takes the frames of the chunks away."""
+    """Decodes a body with chunked transfer encoding."""
 
     def __init__(self) -> None:
         self._left = 0  # bytes of a chunk that are still to come
@@ -125,12 +126,12 @@ class ChunkedBody:
         self._trailer_bytes: int | None = None  # None before the last chunk
         self.is_over = False
         self.wrong = ""
-        """Why no more can be read of it, where a frame is none; what stood before it was given."""
+        """Why the rest cannot be decoded, if the framing is invalid; the data before it has been returned."""
         self.surplus = False
-        """Whether more came than the body: then nobody knows what comes over this connection next."""
+        """Whether data followed the body: the connection is then in an unknown state and must not be reused."""
 
     def feed(self, piece: bytes) -> bytes:
-        """What of the body stands in the next bytes; b"" where there are only frames."""
+        """Return the body data in the next bytes; b"" if they contain only framing."""
         if self._begun:
             piece, self._begun = self._begun + piece, b""
         found: list[bytes] = []
@@ -155,7 +156,7 @@ class ChunkedBody:
         return b"".join(found)
 
     def _line(self, line: bytes) -> None:
-        if self._trailer_bytes is not None:  # nobody needs them
+        if self._trailer_bytes is not None:  # trailers are ignored
             self._trailer_bytes += len(line)
             if self._trailer_bytes > MAX_HEAD_BYTES:
                 self.wrong = "trailers without an end"
@@ -176,7 +177,7 @@ _PIECE_BYTES = 65_536
 
 
 class ResponseBody:
-    """The bytes after a head. `whole` is set once the last was read."""
+    """The body of an answer. whole: whether its last byte was read."""
 
     def __init__(self, reader: asyncio.StreamReader, head: ResponseHead) -> None:
         self._reader = reader
@@ -185,20 +186,20 @@ class ResponseBody:
 
     @property
     def ends_with_connection(self) -> bool:
-        """Whether only the connection's end will tell where it is over."""
+        """Whether only the end of the connection marks the end of the body."""
         return self._chunked is None and self._left is None
 
     @property
     def is_over(self) -> bool:
-        """Whether all of it was read and the connection can carry another answer."""
+        """Whether the body was read to its end and the connection can be reused."""
         if self._chunked is not None and self._chunked.surplus:
             return False
         return self.whole and not self.ends_with_connection
 
     async def read(self) -> bytes:
-        """All that has come in meanwhile, up to 64 kB, else the next bytes that come; b"" at the end.
+        """Return the data received so far, up to 64 kB, or wait for more; b"" at the end.
 
-        Raises CutOff, NoHttp or OSError.
+        Raises ConnectionCut, NotHttp or OSError.
         """
         while not self.whole:
             if self._chunked is not None and self._chunked.wrong:
@@ -220,7 +221,10 @@ class ResponseBody:
 
 
 def _framing(head: ResponseHead) -> tuple[ChunkedBody | None, int | None]:
-    """How the end of the body is told: by its chunks, by its length in bytes, or by the connection's end."""
+    """Return how the body ends: (decoder, None) if chunked, (None, bytes), or (None, None) for the connection's end.
+
+    Raises NotHttp.
+    """
     if head.status in (204, 304):
         return None, 0
     coding = head.headers.get("transfer-encoding", "").lower()
@@ -239,9 +243,10 @@ def _framing(head: ResponseHead) -> tuple[ChunkedBody | None, int | None]:
 
 
 async def iter_decompressed(body: ResponseBody, coding: str) -> AsyncGenerator[bytes]:
-    """The pieces of the body, unpacked where a server packs though it was asked not to.
+    """Yield the pieces of the body, decompressed: some servers compress although the request asked them not to.
 
-    A piece is at most 64 kB, however much stands in a few bytes. Raises as `Body.read`; NoHttp for other codings.
+    A piece has at most 64 kB, whatever the compression ratio. Raises as `ResponseBody.read`; NotHttp for an unknown
+    coding.
     """
     if coding in ("", "identity"):
         while piece := await body.read():
@@ -268,16 +273,19 @@ async def iter_decompressed(body: ResponseBody, coding: str) -> AsyncGenerator[b
 
 
 MAX_EVENT_BYTES = 32_000_000
-"""More than any answer holds; a stream that never ends a line is let go of here."""
+"""Maximum size of one event, larger than any real answer; a larger one closes the stream."""
 _BOM = b"\xef\xbb\xbf"
 
 
 class EventTooLong(Exception):
-    """A stream without an end of its events."""
+    """An event of a stream is larger than MAX_EVENT_BYTES."""
 
 
 class EventStream:
-    """The data of each event, in order; lines may end in LF, CR or CRLF. Names, ids and waits are not for us."""
+    """Parses server-sent events and returns their data; names, ids and retry times are ignored.
+
+    Lines may end in LF, CR or CRLF.
+    """
 
     def __init__(self) -> None:
         self._line = bytearray()
@@ -287,7 +295,7 @@ class EventStream:
         self._begun = False
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """The data of the events that are whole with this piece. Raises EventTooLong."""
+        """Return the data of the events completed by this piece. Raises EventTooLong."""
         if self._after_cr and piece.startswith(b"\n"):  # the second half of a CRLF
             piece = piece[1:]
             self._after_cr = False
@@ -306,9 +314,9 @@ class EventStream:
         return found
 
     def end(self) -> bytes:
-        """What stood last without the empty line that should have ended it; b"" where nothing did.
+        """Return the data of a last event without the empty line that ends an event; b"" if there is none.
 
-        The standard drops it. Some servers forget the line, so the caller takes what proves to be whole.
+        The standard drops such an event. Some servers omit the empty line, so the caller uses it if it is valid JSON.
         """
         found: list[bytes] = []
         self._take(bytes(self._line), found)
@@ -334,7 +342,10 @@ class EventStream:
 
 
 def read_environment_proxies() -> dict[str, str]:
-    """What is set, by "http", "https", "all" and "no"; lower-case variables win. Or else what the system says."""
+    """Return the proxies in the environment by "http", "https", "all" and "no"; lower-case variables take precedence.
+
+    On macOS and Windows, the system's settings are used if the environment has none.
+    """
     if sys.platform in ("darwin", "win32"):
         from urllib.request import getproxies
 
@@ -342,16 +353,16 @@ def read_environment_proxies() -> dict[str, str]:
     found: dict[str, str] = {}
     for kind in ("http", "https", "all", "no"):
         for name in (f"{kind}_proxy", f"{kind}_proxy".upper()):
-            if name in os.environ:  # one set to nothing takes the other away
+            if name in os.environ:  # an empty variable disables the upper-case one
                 found[kind] = os.environ[name].strip()
                 break
     return found
 
 
 def find_proxy(url: str, proxies: Mapping[str, str]) -> str:
-    """The proxy's URL, "" for none. This machine itself is never reached through one.
+    """Return the URL of the proxy for a URL; "" for none. Loopback addresses never use a proxy.
 
-    proxies: as `read_environment_proxies` gives them.
+    proxies: the result of `read_environment_proxies`.
     """
     host, scheme = url_host(url), urlsplit(url).scheme
     proxy = proxies.get(scheme) or proxies.get("all") or ""
@@ -361,7 +372,7 @@ def find_proxy(url: str, proxies: Mapping[str, str]) -> str:
 
 
 def _spares(entry: str, url: str, host: str) -> bool:
-    """Whether an entry of NO_PROXY means this host: "*", a name with all below it, an address, a network."""
+    """Whether an entry of NO_PROXY matches this host: "*", a domain with its subdomains, an address, or a network."""
     entry = entry.strip().lower()
     if not entry or entry == "*":
         return bool(entry)
@@ -373,7 +384,7 @@ def _spares(entry: str, url: str, host: str) -> bool:
         address = ipaddress.ip_address(host)
         return address in ipaddress.ip_network(entry.strip("[]"), strict=False)
     except ValueError:
-        pass  # a name on one side at least
+        pass  # at least one of them is a name
     name, _, port = entry.partition(":")
     if port and port != str(urlsplit(url).port or {"http": 80, "https": 443}[urlsplit(url).scheme]):
         return False
@@ -383,7 +394,7 @@ def _spares(entry: str, url: str, host: str) -> bool:
 
 
 _SECOND_ADDRESS_S = 0.25
-"""How long the first address of a name may take before the next is tried beside it (RFC 8305)."""
+"""Delay before the next address of a host is tried concurrently (RFC 8305)."""
 _BUNDLES = (
     "/etc/ssl/cert.pem",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -391,26 +402,27 @@ _BUNDLES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/ssl/ca-bundle.pem",
 )
-"""Where distributions keep the certificates they trust, for a Python whose OpenSSL was built to look elsewhere."""
+"""Certificate bundles of distributions, for a Python whose OpenSSL was built with other default paths."""
 
 SYSTEM_STORES = ("darwin", "win32")
-"""Systems whose certificates are not in files."""
+"""Systems that do not store their trusted certificates in files."""
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 def make_tls_context(platform: str = sys.platform) -> ssl.SSLContext:
-    """A TLS context that trusts what the system trusts, or what SSL_CERT_FILE and SSL_CERT_DIR name.
+    """Return a TLS context that trusts the certificates in SSL_CERT_FILE or SSL_CERT_DIR, else those of the system.
 
-    macOS and Windows keep their certificates elsewhere than in files: there the system itself checks those of a
-    server. Takes 1 to 50 ms, by how the certificates are kept. Raises OSError for a file that is none.
+    macOS and Windows do not store certificates in files: there the system verifies a server's certificate, through
+    truststore. Takes 1 to 50 ms, depending on how the certificates are stored. Raises OSError for an invalid file,
+    ImportError without truststore.
     """
     if named := os.environ.get("SSL_CERT_FILE"):
         return ssl.create_default_context(cafile=named)
     if named := os.environ.get("SSL_CERT_DIR"):
         return ssl.create_default_context(capath=named)
     if platform in SYSTEM_STORES:
-        import truststore  # not a part of every installation: see `lean_transport.explain_package_need`
+        import truststore  # not in every installation, see `lean_transport.explain_package_need`
 
         return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     built_in = ssl.get_default_verify_paths()
@@ -432,7 +444,7 @@ def _holds_certificates(folder: str) -> bool:
 
 
 class Connector:
-    """Opens connections to the server of one URL. The proxy is the one the environment named at the beginning."""
+    """Opens connections to the server of one URL. The proxy is read from the environment once, on creation."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -445,12 +457,12 @@ class Connector:
 
     @property
     def through_plain_proxy(self) -> bool:
-        """Whether requests themselves are handed to a proxy, which then wants whole URLs in them."""
+        """Whether requests are sent to a proxy in plain HTTP, and must contain complete URLs."""
         return bool(self._proxy) and not self._secure
 
     @property
     def proxy_headers(self) -> list[str]:
-        """The proxy's own credentials, for the requests it reads."""
+        """The header lines with the proxy's credentials; [] if there are none."""
         parts = urlsplit(self._proxy)
         if parts.username is None:
             return []
@@ -458,7 +470,7 @@ class Connector:
         return [f"Proxy-Authorization: Basic {base64.b64encode(login.encode()).decode()}"]
 
     def warm_up(self) -> None:
-        """Make the TLS context, where one is needed; safe from any thread. Raises TransportFailed."""
+        """Create the TLS context if one is needed. Thread-safe. Raises TransportFailed."""
         with self._lock:
             if self._secure and self._context is None:
                 try:
@@ -467,7 +479,7 @@ class Connector:
                     raise _failed("tls", f"no certificates could be read: {error}") from error
 
     async def open(self, timeout_s: float) -> Streams:
-        """A new connection, its TLS agreed on. Raises TransportFailed."""
+        """Open a connection, including the TLS handshake. Raises TransportFailed."""
         if self._secure and self._context is None:
             await asyncio.to_thread(self.warm_up)
         try:
@@ -484,7 +496,7 @@ class Connector:
 
     async def _straight(self) -> Streams:
         if "xn--" in self._host:
-            self._host.encode("ascii").decode("idna")  # raises UnicodeError for what can be no name
+            self._host.encode("ascii").decode("idna")  # raises UnicodeError for an invalid name
         return await _connect(self._host, self._port, self._context)
 
     async def _tunnel(self) -> Streams:
@@ -519,7 +531,7 @@ async def _connect(host: str, port: int, context: ssl.SSLContext | None) -> Stre
         limit=MAX_LINE_BYTES,
         happy_eyeballs_delay=_SECOND_ADDRESS_S,
     )
-    # A model that thinks for minutes sends nothing: routers forget such a connection, unless somebody knocks.
+    # A reasoning model may send nothing for minutes; keep-alive packets stop routers from dropping the connection.
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return reader, writer
 

@@ -1,4 +1,4 @@
-"""A model behind a server, whichever of the three protocols it speaks."""
+"""The provider for a model on an HTTP server, in any of the three protocols."""
 
 import asyncio
 import re
@@ -47,7 +47,7 @@ if TYPE_CHECKING:  # few requests have pictures
     from clio.providers.sent_pictures import SentPictures
 
 _MOST_LESSONS = 12
-"""More refusals of one request in a row are no longer learned from."""
+"""Maximum number of consecutive rejections of one request that change it; then the error is raised."""
 _NAMES: dict[ProtocolName, str] = {"chat": "Chat Completions", "responses": "Responses", "messages": "Messages"}
 _ASKS_FOR_RESPONSES = LazyRegex(
     r"use\W+(?:\w+\W+){0,3}?/?(?:v1/)?responses\b"
@@ -66,16 +66,21 @@ _REFUSES_ROUTE = LazyRegex(
 _NO_ENDPOINT = LazyRegex(r"unexpected endpoint|unknown endpoint|no such endpoint", re.IGNORECASE)
 _NAMES_A_THING = LazyRegex(r"\bmodels?\b|model_not|deployment|\bitems?\b|organi[sz]ation|project", re.IGNORECASE)
 _ABOUT_PICTURES = frozenset((0, 400, 404, 413, 415, 422, 500))
-"""The statuses of refusals that may be about a picture; 0: an error in a stream that has none."""
+"""Statuses of rejections that may be about an image; 0 is an error inside a stream without a status."""
 MODELS_TIMEOUT_S = 3.0
 _NATIVE_TIMEOUT_S = 1.0
 
 
 class HttpProvider:
-    """See `Provider`. `config` gives what the user set about windows and models; all else is in `endpoint`.
+    """See `Provider`.
 
-    speak: makes the object for a protocol. may_switch: whether the server's word may change the protocol; without it,
-    only a server that has no such page does. learned: what refusals teach about the model.
+    Args:
+        speak: returns the `WireProtocol` for a protocol's name.
+        protocol: the protocol to start with.
+        config: the user's settings about windows and models.
+        may_switch: whether an error message that asks for another protocol changes it; if False, only a missing
+            endpoint does.
+        learned: stores what rejections teach about the model.
     """
 
     def __init__(
@@ -119,25 +124,25 @@ class HttpProvider:
 
     @property
     def base_url(self) -> str:
-        """Where the requests go."""
+        """The server's address."""
         return self._at.base_url
 
     @property
     def protocol(self) -> ProtocolName:
-        """The protocol the next request is sent in."""
+        """The protocol of the next request."""
         return self._wire.name
 
     @property
     def efforts(self) -> tuple[str, ...]:
-        """The levels of effort the server has not refused so far, from the least to the most."""
+        """The levels of reasoning effort that the server has not rejected so far, from least to most."""
         return self._wire.efforts
 
     def encode(self, request: ChatRequest) -> bytes:
-        """The body of a request as it would be sent now."""
+        """Return the body of a request as it would be sent now."""
         return self._wire.encode(request)
 
     def warm_up(self) -> None:
-        """Import the client package and open its TLS context; blocking, for a thread at the start."""
+        """Import the HTTP client and create its TLS context. Blocking: call it in a thread at the start."""
         with suppress(TransportFailed):  # the first request reports it
             self._transport.warm_up()
 
@@ -154,7 +159,7 @@ class HttpProvider:
         try:
             answer = await self._list_models()
         except TransportFailed:
-            return ReportedLimits()  # many servers have no list, and a real failure shows with the first request
+            return ReportedLimits()  # many servers list no models; any other failure appears with the first request
         self._known_models = list_model_names(answer)
         said = read_reported_limits(answer, self.model)
         path = find_native_path(self.name, answer) if self._local and not said.window else ""
@@ -169,8 +174,8 @@ class HttpProvider:
         return ReportedLimits(window=more.window, trained=more.trained or said.trained, output=said.output)
 
     async def _list_models(self) -> object:
-        """The answer to GET /models. Raises TransportFailed."""
-        await self._auth.headers()  # a command that gives the key takes its own time
+        """Return the decoded answer to GET /models. Raises TransportFailed."""
+        await self._auth.headers()  # the command for the key must not count towards the timeout
         try:
             return await self._transport.get("/models", MODELS_TIMEOUT_S)
         except TransportFailed as error:
@@ -179,7 +184,7 @@ class HttpProvider:
         return await self._transport.get("/models", MODELS_TIMEOUT_S)
 
     async def models(self) -> tuple[str, ...]:
-        """The names the server lists; none where it has no list or does not answer."""
+        """Return the names of the server's models; () if it lists none or does not answer."""
         try:
             self._known_models = list_model_names(await self._list_models())
         except TransportFailed:
@@ -197,7 +202,7 @@ class HttpProvider:
         return found
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[Chunk]:
-        """See `Provider`. A server that refuses a field it does not know is asked again without it, once for each."""
+        """See `Provider`. If the server rejects an unknown field, the request is sent again without it."""
         renewed, adapted = False, 0
         while True:
             answer = self._wire.decoder()
@@ -207,7 +212,7 @@ class HttpProvider:
                         yield chunk
             except TransportFailed as error:
                 if answer.finish_reason and error.failure.kind in ("broken", "timeout", "in_stream"):
-                    break  # the whole answer had come; only what follows it was lost
+                    break  # the answer is complete; only data after it was lost
                 if error.failure.status == 401 and not renewed and await self._auth.renew_key():
                     renewed = True
                     continue
@@ -227,7 +232,7 @@ class HttpProvider:
         yield structs.replace(ending, notice=notice)
 
     def _with_pictures(self, request: ChatRequest) -> ChatRequest:
-        """The request with the pictures its server takes."""
+        """Return the request without the images that its server does not accept."""
         if not request.images or not takes_images(self._config, self.model):
             return request
         if self._pictures is None:
@@ -238,7 +243,7 @@ class HttpProvider:
         return self._pictures.fit_request(request)
 
     async def _receive(self, request: ChatRequest, answer: AnswerDecoder) -> AsyncGenerator[Chunk]:
-        if request.max_output_tokens is None and self._longest is not None:  # else it is the server's to decide
+        if request.max_output_tokens is None and self._longest is not None:  # otherwise the server's default applies
             request = structs.replace(request, max_output_tokens=self._longest)
         if request.max_output_tokens is None and self._wire.needs_output_limit:
             request = structs.replace(request, max_output_tokens=(await self.limits()).max_output_tokens)
@@ -255,7 +260,7 @@ class HttpProvider:
                         if chunk is not None:
                             chunks.append(chunk)
                 except TransportFailed:
-                    for chunk in merge_chunks(chunks):  # what came before it is good
+                    for chunk in merge_chunks(chunks):  # the events before the error are valid
                         yield chunk
                     raise
                 for chunk in merge_chunks(chunks):
@@ -263,15 +268,15 @@ class HttpProvider:
 
     async def _end(self, answer: AnswerDecoder) -> Chunk:
         if not answer.has_content and not answer.finish_reason:
-            # llama.cpp answers an overflow so, and the next request on that connection fails too.
+            # llama.cpp answers an overflow this way, and the next request on that connection fails too.
             await self._transport.close()
             raise StreamBroken(f"{self.name} sent an empty answer; the request may not fit its window")
         if not answer.is_whole:
-            raise StreamBroken(f"the answer of {self.name} stopped in the middle of a tool call")
+            raise StreamBroken(f"the answer of {self.name} ended in the middle of a tool call")
         return answer.ending()
 
     def _adapt(self, failure: Failure) -> str | None:
-        """Change the way requests are made after a refusal; see `WireProtocol.adapt`."""
+        """Change later requests after a rejection; see `WireProtocol.adapt` for the result."""
         if failure.kind not in ("status", "in_stream"):
             return None
         if (other := self._other_protocol(failure)) is not None:
@@ -281,11 +286,11 @@ class HttpProvider:
         pictures = self._pictures if failure.status in _ABOUT_PICTURES else None
         if pictures is not None and (said := pictures.adapt(failure)) is not None:
             return said
-        # 404 for an item that is not stored; 500 of llama.cpp's Python server; 0 where an error in a stream has none
+        # 404: an item that is not stored; 500: llama.cpp's Python server; 0: an error in a stream without a status
         return self._wire.adapt(failure.body) if failure.status in (0, 400, 404, 422, 500) else None
 
     def _drops_beta_header(self, refusal: str) -> bool:
-        """Whether a refusal was about a header that later requests can do without."""
+        """If the rejection is about the beta header, omit it from later requests; return whether it was."""
         from clio.providers.messages import BETA_HEADER, TAKES_BETA, refuses_beta_header
 
         if not (refuses_beta_header(refusal) and self._auth.drop_header(BETA_HEADER)):
@@ -295,7 +300,7 @@ class HttpProvider:
         return True
 
     def _other_protocol(self, failure: Failure) -> ProtocolName | None:
-        """The protocol to go on with where the server does not speak, or does not want, the present one."""
+        """Return the protocol to switch to if the server does not support the current one; else None."""
         if self._switched:
             return None
         if self._wire.name == "responses" and _has_no_page(failure, self.model):
@@ -307,7 +312,7 @@ class HttpProvider:
     def _switch(self, other: ProtocolName, *, for_server: bool) -> str:
         self._switched = True
         told = (
-            "" if self._may_switch else f"{self.name} does not speak {_NAMES[self._wire.name]}: {_NAMES[other]} is used"
+            "" if self._may_switch else f"{self.name} does not support {_NAMES[self._wire.name]}; using {_NAMES[other]}"
         )
         if self._learned is not None:
             self._learned.switch_protocol(other, for_server=for_server)
@@ -325,11 +330,11 @@ class HttpProvider:
 
 
 def _has_no_page(failure: Failure, model: str) -> bool:
-    """Whether a refusal is about the address, rather than about a model or an item that a request names."""
+    """Whether the error is about the endpoint, as opposed to a model or an item that the request names."""
     if failure.kind == "in_stream":
         return bool(_NO_ENDPOINT.search(failure.body))  # LM Studio answers with status 200
     if failure.status in (400, 404, 405, 501) and _REFUSES_ROUTE.search(extract_complaint(failure.body)):
-        return True  # Bedrock names the model, which the same server takes over Chat Completions
+        return True  # Bedrock names the model, although the same server accepts it with Chat Completions
     if failure.status not in (404, 405, 501):
         return False
     if failure.body.lstrip().startswith("<"):  # a web server's own page
@@ -339,7 +344,7 @@ def _has_no_page(failure: Failure, model: str) -> bool:
 
 
 async def _next(batches: AsyncGenerator[list[object]]) -> list[object]:
-    """The next events, none at the end. Raises TransportFailed."""
+    """Return the next batch of events; [] at the end. Raises TransportFailed."""
     try:
         async with asyncio.timeout(failure.WITHOUT_WORDS_S):
             async for batch in batches:
