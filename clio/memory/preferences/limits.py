@@ -62,11 +62,13 @@ MAX_CLAUSES = 30
 
 
 class StatedLimit(Struct, frozen=True, kw_only=True):
-    """One limit the user stated.
+    """One limit that the user stated.
 
-    content: in the user's words, standing alone. quote: the sentence as written.
-    term: "lasting": meant for good; "unclear": the user is to be asked; "task": for the task at hand alone.
-    scope: "project" where it names a path, this project or a team; else "user".
+    Attributes:
+        content: the limit in the user's words, understandable without the rest of the message.
+        quote: the sentence as written.
+        term: "lasting": permanent; "unclear": the user must be asked; "task": for the current task only.
+        scope: "project" if it names a path, this project or a team; otherwise "user".
     """
 
     content: str
@@ -79,7 +81,7 @@ _Rule = Callable[[Clause], "Strength | None"]
 
 
 def find_limits(text: str) -> tuple[StatedLimit, ...]:
-    """The limits a message states, in its order; nothing twice. Costs time linear in the length of the text."""
+    """Return the limits in a message, in its order and without repetitions. Takes time linear in its length."""
     language = detect_language(text)
     return _limits_in(text, language) if language else _english_limits(text)
 
@@ -149,7 +151,7 @@ _THANKS = LazyRegex(
 
 
 def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]], bool]:
-    """The limits of one sentence, and whether it asks for work."""
+    """Return the limits in one sentence, and whether the sentence asks for work."""
     words = sentence.words
     lows = [word.low for word in words]
     asks = sentence.is_question or is_task(lows)
@@ -319,7 +321,7 @@ _POINTS = LazyRegex(
 
 
 def _judge(clause: Clause) -> Strength | None:
-    """Whether a clause is a demand, and how strongly it is meant for good."""
+    """Return the strength of a clause that is a limit; None for any other clause."""
     line = clause.line
     if not line:
         return None

@@ -62,7 +62,7 @@ class Said(Struct, frozen=True, kw_only=True):
 
 
 def own_sentences(text: str, longest: int = MAX_SENTENCE) -> list[Said]:
-    """The sentences a person wrote themselves, in order; longest: in characters, longer ones are left out."""
+    """Return the sentences that the user wrote, in order, without those longer than `longest` characters."""
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}"
     text = text.replace("\r\n", "\n").replace("’", "'")
@@ -80,7 +80,7 @@ def mask_quotes(text: str) -> str:
 
 
 def is_pasted_line(line: str) -> bool:
-    """Whether a line is a quotation, a line of a log, of a shell or of another conversation."""
+    """Whether a line is quoted, or copied from a log, a shell or another conversation."""
     return _PASTED_LINE.match(line) is not None
 
 

@@ -242,7 +242,7 @@ MANNERS = frozenset(
 
 
 def order(part: Sentence) -> StatedPreference | None:
-    """The order a sentence begins with, if it does."""
+    """Return the order that a sentence begins with, or None."""
     scope = _SCOPE.match(part.masked)
     prefix = ""
     scenario = None
@@ -447,7 +447,7 @@ _PRAISES = (
 
 
 def complaint(masked: str) -> tuple[Literal["complaint"], str] | None:
-    """What a sentence complains of, if it does."""
+    """Return the complaint about answers that a sentence states, or None."""
     for pattern in _COMPLAINTS:
         found = pattern.fullmatch(masked)
         if found is None:
@@ -462,7 +462,7 @@ def complaint(masked: str) -> tuple[Literal["complaint"], str] | None:
 
 
 def praise(masked: str) -> tuple[Literal["praise"], str] | None:
-    """What a sentence praises, if it does."""
+    """Return the praise of answers that a sentence states, or None."""
     for pattern in _PRAISES:
         found = pattern.fullmatch(masked)
         if found is not None:
@@ -502,7 +502,7 @@ _NO_HABITS = frozenset(
 
 
 def taste(part: Sentence) -> StatedPreference | None:
-    """The taste a sentence begins with, if it does."""
+    """Return the liking or dislike that a sentence begins with, or None."""
     part = part.without_tail(STANDING_END)
     return _prefers(part) or _likes(part) or _dislikes(part) or _does(part)
 
@@ -560,7 +560,7 @@ def _dislikes(part: Sentence) -> StatedPreference | None:
 
 
 def _does(part: Sentence) -> StatedPreference | None:
-    """What the person or their team does: told, not asked for, so it is asked about."""
+    """Return the habit of the user or team that a sentence reports. Never certain, because it is not a request."""
     rest = part.without_tail(TAIL)
     rather = _RATHER.match(rest.masked)
     if rather is not None:
@@ -625,7 +625,10 @@ _THANKS = LazyRegex(
 
 
 def notice(text: str) -> tuple[StatedPreference, ...]:
-    """What a person's message says about how they want things done, in the order it is said; nothing twice."""
+    """Return the rules, preferences and facts that a message states, in its order and without repetitions.
+
+    Empty if there are more than `MAX_NOTICED`.
+    """
     found: dict[str, StatedPreference] = {}
     at_work = False
     before: Sentence | None = None  # the opinion of the sentence before, to which "them" refers

@@ -94,25 +94,25 @@ class ScenarioBook:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names there are."""
+        """The names of all task types."""
         return tuple(self._scenarios)
 
     def resolve(self, name: str) -> str:
-        """The name behind an alias; a name nobody knows is a scenario of its own."""
+        """Return the name that an alias stands for; an unknown name is returned in lower case."""
         wanted = name.strip().lower()
         return wanted if wanted in self._scenarios else self._aliases.get(wanted, wanted)
 
     def knows(self, name: str) -> bool:
-        """Whether a name or alias is one of them."""
+        """Whether a name or alias is known."""
         return self.resolve(name) in self._scenarios
 
     def keywords(self, name: str) -> tuple[str, ...]:
-        """The words of a scenario; none for one nobody knows."""
+        """Return the keywords of a task type; none if it is unknown."""
         found = self._scenarios.get(self.resolve(name))
         return found.keywords if found else ()
 
     def aliases(self, name: str) -> tuple[str, ...]:
-        """What else a scenario is called."""
+        """Return the aliases of a task type."""
         wanted = self.resolve(name)
         return tuple(alias for alias, meant in self._aliases.items() if meant == wanted)
 
@@ -123,7 +123,7 @@ class ScenarioBook:
         return not single.isdisjoint(said) or any(has_phrase(said, phrase) for phrase in phrases)
 
     def _stems(self, name: str) -> tuple[frozenset[str], tuple[tuple[str, ...], ...]]:
-        """A scenario's words and phrases, as they are compared."""
+        """Return the stems of a task type's words and phrases. Cached."""
         if name not in self._compared:
             all_stems = [tuple(stem_word(part) for part in tokenize(word)) for word in (name, *self.keywords(name))]
             single = frozenset(parts[0] for parts in all_stems if len(parts) == 1)
@@ -137,7 +137,7 @@ class ScenarioBook:
 
 @lru_cache(maxsize=16_384)
 def _stems_in(text: str) -> tuple[str, ...]:
-    """The words of a text as they are compared; the same preferences are asked about in every turn."""
+    """Return the stems of a text's words. Cached, because every turn compares the same preferences."""
     return tuple(stem_word(word) for word in tokenize(text))
 
 
@@ -148,7 +148,7 @@ def belongs(name: str, scenario_keywords: Sequence[str], keywords: Iterable[str]
 
 
 def check_scenario(book: ScenarioBook, name: str) -> str:
-    """The scenario of that name or alias. Raises UserError with those there are."""
+    """Return the name of a task type by name or alias. Raises UserError, which lists all names, if it is unknown."""
     if not book.knows(name):
         raise UserError(f"{name!r} is no scenario; there are {', '.join(book.names)}")
     return book.resolve(name)

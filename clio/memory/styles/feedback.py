@@ -1,4 +1,4 @@
-"""Ratings of answers: what the user said or showed, kept in `.clio/trajectories.jsonl`, and taught to the styles."""
+"""Store ratings of answers in `.clio/trajectories.jsonl`, and update the response styles from them."""
 
 import os
 import time
@@ -23,12 +23,12 @@ from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S
 
 Source = Literal["you", "undo", "words", "tests", "revert"]
-"""Who said how an answer was: the person, or a sign of it: an undo, the next words, a green test, a revert."""
+"""Source of a rating: the user, or a signal: an undo, the next message, a test that passes, a revert."""
 _TAIL_BYTES = 65_536
 
 
 class Trajectory(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
-    """A turn. message: the id of the message it began with; bucket: its context; question: how it began, ≤ 80 chars."""
+    """A turn. message: id of its first message; bucket: its context; question: start of that message, ≤ 80 chars."""
 
     message: str
     session: str
@@ -41,9 +41,9 @@ class Trajectory(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tur
 
 
 class Rating(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="rating"):
-    """What somebody or something said of a turn. reward: −1, 0, 1; weight: 1.0 for a person's word, less for a sign.
+    """A rating of a turn. reward: −1, 0 or 1; weight: 1.0 from the user, less from a signal.
 
-    A later rating of the same source takes the place of an earlier one; a withdrawn one leaves none.
+    A later rating replaces the earlier one of the same source; if it is `withdrawn`, that source has no rating.
     """
 
     message: str
@@ -61,19 +61,19 @@ Line = Trajectory | Rating
 
 
 class Rated(Struct, frozen=True, kw_only=True):
-    """A turn with what was said of it, the newest rating of each source, the oldest first."""
+    """A turn with the latest rating of each source, the oldest first."""
 
     turn: Trajectory
     ratings: tuple[Rating, ...] = ()
 
     @property
     def reward(self) -> float:
-        """Its ratings together, weighed: below zero where it was not liked."""
+        """Sum of the weighted ratings; negative if the user disliked the answer."""
         return sum(one.reward * one.weight for one in self.ratings)
 
 
 class Retained(Struct, frozen=True, kw_only=True):
-    """What retention did: how many turns stay, went to the archive, were deleted from it."""
+    """Number of turns that stayed, were archived, and were deleted from the archive."""
 
     kept: int = 0
     archived: int = 0
@@ -81,24 +81,27 @@ class Retained(Struct, frozen=True, kw_only=True):
 
 
 class Trajectories:
-    """The file of one project, and its archive; several processes may append. Raises OSError, TimeoutError."""
+    """The rated turns of one project and their archive. Several processes may append.
+
+    Methods may raise OSError and TimeoutError.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.archive = path.with_suffix(".archive.jsonl")
 
     def add(self, *lines: Line) -> None:
-        """Append lines, on disk when this returns."""
+        """Append lines; they are on disk when this returns."""
         make_ignored_folder(self.path.parent, self.path.parent)
         with self._lock():
             append_lines(self.path, map(msgspec.json.encode, lines))
 
     def all(self) -> list[Rated]:
-        """Every turn with its ratings, the oldest first; lines that do not parse are passed over."""
+        """Return all turns with their ratings, the oldest first. Lines that cannot be parsed are skipped."""
         return _folded(_decoded(read_lines(self.path).lines))
 
     def last(self, session: str = "") -> Rated | None:
-        """The newest turn, of a session where one is named. Reads the end of the file only, where that holds it."""
+        """Return the latest turn, of one session if given. Reads only the end of the file if it contains the turn."""
         for lines in (self._tail(), read_lines(self.path).lines):
             found = [one for one in _folded(_decoded(lines)) if not session or one.turn.session == session]
             if found:
@@ -106,15 +109,15 @@ class Trajectories:
         return None
 
     def find(self, message: str) -> Rated | None:
-        """The turn that began with that message."""
+        """Return the turn that began with the message with this id, or None."""
         return next((one for one in self.all() if one.turn.message == message), None)
 
     def rewards(self) -> dict[str, float]:
-        """What each rated turn was worth, by the id of the message it began with."""
+        """Return the reward of each rated turn, by the id of its first message."""
         return {one.turn.message: one.reward for one in self.all() if one.ratings}
 
     def retain(self, now: float, *, dry_run: bool = False) -> Retained:
-        """Move turns nobody rated to the archive after 90 days, and delete them there after 365; rated ones stay."""
+        """Archive unrated turns after 90 days and delete them from the archive after 365; rated turns stay."""
         if not (self.path.exists() or self.archive.exists()):
             return Retained()
         from clio.text.consolidate import decide_retention
@@ -185,7 +188,7 @@ def _days(one: Rated, now: float) -> float:
 
 QUESTION_CHARS = 80
 NOT_THE_STYLE = 0.25
-"""What a complaint about the content counts against the style the answer had."""
+"""Factor on the weight of a complaint about the content, for which the style is not the main cause."""
 _ABOUT_CONTENT: frozenset[Category] = frozenset(("incorrect_info", "not_helpful"))
 _WANTED: Mapping[Category, Mapping[str, float]] = {
     "too_verbose": {"verbosity": 0.0, "explanation_depth": 0.0, "directness": 1.0},
@@ -194,7 +197,7 @@ _WANTED: Mapping[Category, Mapping[str, float]] = {
 
 
 class Noted(Struct, frozen=True, kw_only=True):
-    """What became of a feedback. learned: what it changed of the style the answer had; None where it had none."""
+    """The result of a rating. learned: change of the answer's style, None without one; changed: the replaced rating."""
 
     turn: Trajectory
     rating: Rating
@@ -205,8 +208,12 @@ class Noted(Struct, frozen=True, kw_only=True):
 class Feedback:
     """Ratings of one project's answers.
 
-    redact: applied to a person's words before they are kept. Methods raise UserError where there is no answer to rate,
-    StorageError, OSError, TimeoutError.
+    Args:
+        redact: applied to the user's words before they are stored.
+
+    Raises:
+        UserError: by methods, if there is no answer to rate.
+        StorageError, OSError, TimeoutError: by methods, if a file is damaged or cannot be read, written or locked.
     """
 
     def __init__(
@@ -229,9 +236,14 @@ class Feedback:
         self._clock = clock
 
     def rate(self, reward: int, *, reason: Category | None = None, text: str = "") -> Noted:
-        """Keep what the person thinks of the last answer: of this session, else the newest of the project.
+        """Save the user's rating of the last answer of this session, otherwise of the latest answer in the project.
 
-        reward: −1, 0 or 1. reason: else told from the text, up to 300 characters. A second rating replaces the first.
+        A second rating of the same answer replaces the first.
+
+        Args:
+            reward: −1, 0 or 1.
+            reason: derived from the text if None.
+            text: the user's words, up to 300 characters.
         """
         try:
             words = self._redact(check_words(text.strip()))
@@ -246,19 +258,19 @@ class Feedback:
         return self._note(known, rating)
 
     def withdraw(self) -> Noted:
-        """Take back what the person said of the last answer."""
+        """Withdraw the user's rating of the last answer."""
         known = self._target()
         if not _of(known, "you"):
             raise UserError("the last answer was not rated, so there is nothing to take back")
         return self._note(known, Rating(message=known.turn.message, at=self._clock(), reward=0, withdrawn=True))
 
     def recent(self, limit: int = 20) -> list[Rated]:
-        """The turns that were rated last, the newest first."""
+        """Return the turns with the latest ratings, the latest first."""
         rated = [one for one in self.trajectories.all() if one.ratings]
         return sorted(rated, key=lambda one: -one.ratings[-1].at)[: max(limit, 0)]
 
     def end_turn(self, session: Session, status: str) -> list[Noted]:
-        """Note a turn that ended, and what signs say of it and of the one before; nothing where styles are off."""
+        """Store a turn that ended, and rate it and the previous one by signals. Does nothing if styles are off."""
         if not self._styles.is_on or not session.is_persistent:
             return []
         turn, before = last_turns(session.messages)
@@ -277,7 +289,7 @@ class Feedback:
         return [one for one in noted if one]
 
     def signal(self, reward: int, weight: float, source: Source, note: str) -> Noted | None:
-        """Take in a sign of what the person thinks of the last answer. None where styles are off, or they have said."""
+        """Rate the last answer by a signal. Returns None if styles are off or the user has rated the answer."""
         session = self._session_of()
         if not self._styles.is_on or session is None:
             return None
@@ -348,7 +360,7 @@ class Feedback:
 
 
 def last_turns(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
-    """The messages of the last turn and of the one before it; empty where there is none."""
+    """Return the messages of the last turn and of the one before it; empty if there is none."""
     places: list[int] = []
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]

@@ -1,4 +1,4 @@
-"""Signs of what the user thinks of an answer: ratings in words, the next message, checks that pass, work undone."""
+"""Find signals of how the user liked an answer: ratings in words, the next message, passing tests, reverted work."""
 
 import math
 import re
@@ -39,20 +39,20 @@ _RULES = {name: re.compile(rf"(?<!\w)(?:{_PHRASES[name]})(?!\w)") for name in _O
 
 
 def classify(text: str) -> Category | None:
-    """What is wrong with an answer, by the phrases people use in English; None where none of them is there."""
+    """Return the reason for a complaint by its English phrases, or None."""
     words = " ".join(text.replace("’", "'").casefold().split())
     return next((name for name in _ORDER if _RULES[name].search(words)), None)
 
 
 def check_words(text: str) -> str:
-    """The free text of a feedback. Raises ValueError above 300 characters."""
+    """Return the text of a rating unchanged. Raises ValueError if it has more than 300 characters."""
     if len(text) > MAX_WORDS_CHARS:
         raise ValueError(f"a feedback has up to {MAX_WORDS_CHARS} characters, not {len(text)}")
     return text
 
 
 def similar_categories(similarities: Mapping[str, float], threshold: float = SIMILAR) -> dict[str, float]:
-    """The categories an embedder finds similar enough, with their similarity."""
+    """Return the categories whose similarity is at least the threshold."""
     return {name: value for name, value in similarities.items() if value >= threshold}
 
 
@@ -101,11 +101,14 @@ EXAMPLES: Mapping[Category, tuple[str, ...]] = {
 
 
 _LEAST_SPREAD = 0.01
-"""An embedder that sees less between reasons sees none."""
+"""Lower bound of the difference between `own` and `alien`, which is a divisor."""
 
 
 class _Kind(Struct, frozen=True):
-    """One reason as an embedder sees it. alien, own: mean cosines to it of other reasons' examples, and of its own."""
+    """The embedding of one reason: centroid of its examples, and the mean cosines to it.
+
+    alien, own: mean cosine of the examples of other reasons, and of its own.
+    """
 
     centroid: Sequence[float]
     alien: float
@@ -116,10 +119,12 @@ _kinds: dict[str, Mapping[Category, _Kind]] = {}  # by the embedder's name: the 
 
 
 def reason_of(text: str, embedder: Embedder | None) -> Category | None:
-    """The reason a feedback's words give; None where they give none that is known.
+    """Return the reason that the text of a rating gives; None for no known reason.
 
-    text: as the person wrote it, up to 300 characters (see `check_words`). embedder: asked only where the English rules
-    find nothing; the hashed one compares letters and not meanings, so it is never asked. One that fails says nothing.
+    Args:
+        text: the user's words, up to 300 characters (see `check_words`).
+        embedder: used only if the English rules find nothing. The hashed embedder is never used, because it compares
+            letters instead of meanings. If the embedder fails, the result is None.
     """
     if not text.strip():
         return None
@@ -136,9 +141,9 @@ def reason_of(text: str, embedder: Embedder | None) -> Category | None:
 
 
 def _likeness(vector: Sequence[float], kinds: Mapping[Category, _Kind]) -> dict[str, float]:
-    """How like a reason's examples a text is: 0.0 as those of other reasons are, 1.0 as its own are.
+    """Return the similarity of a text to each reason: 0.0 like examples of other reasons, 1.0 like its own.
 
-    Bare cosines would not do: with one embedder 0.4 is much, with another everything is above 0.7.
+    Cosines are not comparable between embedders: with one 0.4 is high, with another every cosine is above 0.7.
     """
     return {
         name: (_cosine(vector, kind.centroid) - kind.alien) / max(kind.own - kind.alien, _LEAST_SPREAD)
@@ -147,7 +152,7 @@ def _likeness(vector: Sequence[float], kinds: Mapping[Category, _Kind]) -> dict[
 
 
 def _kinds_by(embedder: Embedder) -> Mapping[Category, _Kind]:
-    """The reasons as this embedder sees them; made once for each."""
+    """Return the embeddings of all reasons. Cached by embedder."""
     known = _kinds.get(embedder.name)
     if known is None:
         rows = iter(embedder.embed([example for name in CATEGORIES for example in EXAMPLES[name]]))
@@ -223,7 +228,7 @@ _PYTHONS = frozenset(("python", "python3", "node", "ruby", "php", "bash", "sh"))
 
 
 def simple_commands(line: str) -> list[tuple[tuple[str, ...], str]]:
-    """The simple commands of a line, each with what ends it ("" at the end); none of a line that cannot be read."""
+    """Return the simple commands of a line, each with the operator after it or ""; none if it cannot be parsed."""
     lexer = shlex.shlex(line.replace("\n", " ; "), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     found: list[tuple[tuple[str, ...], str]] = []
@@ -241,9 +246,9 @@ def simple_commands(line: str) -> list[tuple[tuple[str, ...], str]]:
 
 
 def checks_of(line: str) -> frozenset[str]:
-    """The tests and checks whose outcome is the line's exit code, such as {"pytest"} or {"make test"}.
+    """Return the tests and checks that determine the line's exit code, such as {"pytest"} or {"make test"}.
 
-    Of "pytest | tail" or "pytest; ls" the code is that of another command, so there is none.
+    Empty for "pytest | tail" or "pytest; ls", where another command determines it.
     """
     commands = simple_commands(line)
     found: set[str] = set()
@@ -255,9 +260,11 @@ def checks_of(line: str) -> frozenset[str]:
 
 
 def taken_back(line: str, changed: Iterable[str], commits: Sequence[str]) -> bool:
-    """Whether a git command in the line takes back files that were changed, or commits that were made.
+    """Whether a git command in the line reverts changed files or commits.
 
-    changed: their paths as they were shown. commits: abbreviated hashes.
+    Args:
+        changed: paths of the files.
+        commits: abbreviated hashes.
     """
     files = tuple(changed)
     return any(_takes_back(_bare(words), files, commits) for words, _ in simple_commands(line))
@@ -283,7 +290,7 @@ def _takes_back(words: Sequence[str], files: Sequence[str], commits: Sequence[st
 
 
 def _touches(paths: Sequence[str], files: Sequence[str]) -> bool:
-    """Whether any of the paths is one of the files, or a folder one of them lies in."""
+    """Whether any of the paths is one of the files, or a directory that contains one."""
     cleaned = [path.removeprefix("./").rstrip("/") for path in paths]
     return any(
         path in (".", "*", ":/", "") or file == path or file.endswith("/" + path) or file.startswith(path + "/")
@@ -297,7 +304,7 @@ def _same_commit(word: str, commits: Sequence[str]) -> bool:
 
 
 def _check(words: Sequence[str]) -> str:
-    """The name of the check a simple command runs; "" for any other."""
+    """Return the name of the test or check that a simple command runs; "" for any other command."""
     words = _bare(words)
     if not words:
         return ""
@@ -318,7 +325,7 @@ def _check(words: Sequence[str]) -> str:
 
 
 def _bare(words: Sequence[str]) -> Sequence[str]:
-    """The command without what only starts it: assignments, `uv run`, `python -m`, `timeout 60`."""
+    """Return a command without prefixes that only start it: assignments, `uv run`, `python -m`, `timeout 60`."""
     while words:
         name = words[0].rsplit("/", 1)[-1]
         if "=" in name and not name.startswith("="):
@@ -391,9 +398,10 @@ _SENTENCE = LazyRegex(r"\n|(?<=[.!?])\s")
 
 
 def opening_verdict(text: str, *, after_question: bool) -> Verdict | None:
-    """What a message's first words say of the answer before it.
+    """Return whether the first words of a message praise or refuse the previous answer; None for neither.
 
-    after_question: that answer ended with a question, so that a bare "no" may only answer it.
+    Args:
+        after_question: that answer ended with a question, so that "no" alone may only answer it.
     """
     lines = (" ".join(line.split()) for line in text.strip()[:_OPENING_CHARS].splitlines())
     opening = "\n".join(lines).replace("’", "'").casefold()
@@ -408,7 +416,7 @@ def opening_verdict(text: str, *, after_question: bool) -> Verdict | None:
 
 
 def asks(text: str) -> bool:
-    """Whether an answer of clio's ends with a question."""
+    """Whether an answer of the model ends with a question."""
     lines = [line.strip().strip("*_`) ") for line in text.strip()[-600:].splitlines() if line.strip()]
     if not lines:
         return False
@@ -419,13 +427,17 @@ Source = Literal["words", "tests", "revert"]
 WORDS_WEIGHT, TESTS_WEIGHT, REVERT_WEIGHT = 0.25, 0.25, 0.5
 _NOTE_CHARS = 60
 _NOT_RUN = frozenset((126, 127))
-"""Exit codes of a shell that could not start the command: that is no failed test."""
+"""Exit codes of a shell that could not start the command, which is not a failed test."""
 
 
 class Signal(Struct, frozen=True, kw_only=True):
-    """One sign. target: the answer of this turn, or of the one before. reward: +1 or −1. weight: of it, 0 to 1.
+    """One signal.
 
-    note: what it was, in a few words; it quotes the person, so it is redacted before it is stored.
+    Attributes:
+        target: whether it rates the answer of this turn or of the one before.
+        reward: +1 or −1.
+        weight: of the reward, 0 to 1.
+        note: short description. It quotes the user, so it must be redacted before it is stored.
     """
 
     target: Literal["this", "before"]
@@ -436,9 +448,10 @@ class Signal(Struct, frozen=True, kw_only=True):
 
 
 def signals_in(turn: Sequence[Message], before: Sequence[Message]) -> list[Signal]:
-    """The signs in a turn that is over. before: the turn before it in the same session; empty for none.
+    """Return the signals in a turn that has ended. before: the previous turn of the session; empty for none.
 
-    Words and deeds that say the same of one answer are one sign, the heavier one: "undo that" is what is then done.
+    Of several signals with the same reward for one answer, only the one with the greatest weight is returned: after
+    "undo that" the change is usually reverted as well.
     """
     found = [*_taken_back(turn, before), *_said(turn, before), *_turned_green(turn)]
     heaviest: dict[tuple[str, int], Signal] = {}
@@ -448,7 +461,7 @@ def signals_in(turn: Sequence[Message], before: Sequence[Message]) -> list[Signa
 
 
 def _said(turn: Sequence[Message], before: Sequence[Message]) -> Iterator[Signal]:
-    """What the first words of this turn say of the answer before it."""
+    """Yield the signal in the first words of this turn, which rates the previous answer."""
     said = next((one for one in turn if isinstance(one, UserMessage)), None)
     answer = next((one.content for one in reversed(before) if isinstance(one, AssistantMessage) and one.content), "")
     if said is None or said.origin != "user" or not answer:
@@ -461,7 +474,7 @@ def _said(turn: Sequence[Message], before: Sequence[Message]) -> Iterator[Signal
 
 
 def _turned_green(turn: Sequence[Message]) -> Iterator[Signal]:
-    """A test or check that failed, then files were changed, then it passed; and nothing of it failed any more."""
+    """Yield a signal if a test or check failed, then files were changed, then it passed, and none fails at the end."""
     failed: set[str] = set()
     changed: set[str] = set()  # of those that failed, the ones after which something was changed
     green: dict[str, None] = {}
@@ -485,7 +498,7 @@ def _turned_green(turn: Sequence[Message]) -> Iterator[Signal]:
 
 
 def _taken_back(turn: Sequence[Message], before: Sequence[Message]) -> Iterator[Signal]:
-    """Changes of the turn before that this one took back, by git or by editing them back."""
+    """Yield a signal if this turn reverts changes of the previous one, by git, by an edit or by deleting a new file."""
     earlier = list(_calls(before))
     files = {path for _, _, deeds in earlier for deed in deeds.changed for path in (deed.path, deed.moved_to) if path}
     added = {deed.path for _, _, deeds in earlier for deed in deeds.changed if deed.kind == "add"}
@@ -508,7 +521,7 @@ def _taken_back(turn: Sequence[Message], before: Sequence[Message]) -> Iterator[
 
 
 def _calls(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolMessage, SideEffects]]:
-    """The answered calls in the order of their results, with what they did."""
+    """Yield the tool calls with a result, in the order of the results, and their side effects."""
     open_calls: dict[str, ToolCall] = {}
     for message in messages:
         if isinstance(message, AssistantMessage):
@@ -518,7 +531,7 @@ def _calls(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolMessage,
 
 
 def _edit(call: ToolCall) -> tuple[str, str, str] | None:
-    """(path, old text, new text) of a call that replaces one text by another."""
+    """Return (path, old text, new text) of a call that replaces one text by another; None for other calls."""
     try:
         given: object = decode_json(call.arguments)
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""Which response style a turn gets: the styles found in files, how well each fits, and Thompson sampling."""
+"""Choose the response style of a turn: load styles from files, rate how well each fits, and use Thompson sampling."""
 
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -73,7 +73,7 @@ class SkillFolders:
 
 @cache
 def built_in() -> tuple[StyleSkill, ...]:
-    """The styles clio comes with."""
+    """Return the built-in styles."""
     names = prompt_names("styles")
     return tuple(parse_skill(load_prompt(name), f"prompts/{name}.md", built_in=True) for name in names)
 
@@ -181,7 +181,7 @@ def _rows(texts: Sequence[str], embedder: Embedder) -> list[Row]:
 
 
 TopicSimilarity = Callable[[Sequence[str]], float | None]
-"""How near the topics of a style are to what the turn is about, 0.0 to 1.0; None where either has none."""
+"""Similarity of a style's topics to the text of the turn, 0.0 to 1.0; None without topics or text."""
 
 
 class ArmAccount(Struct, frozen=True, kw_only=True):
@@ -232,7 +232,7 @@ def choose_style(
     now: float,
     topic: TopicSimilarity,
 ) -> Choice:
-    """The style for a turn. Of those that fit, the five best by trigger are weighed; ties go to what earned more."""
+    """Return the choice for a turn. Scores the five styles with the best trigger; ties go to the better rewards."""
     arms = [_weighed(skill, situation, state, now, topic) for skill in skills]
     rng.shuffle(arms)  # of those nobody has rated, each is among the five equally often
     arms.sort(key=lambda arm: -_mean(arm))

@@ -1,4 +1,4 @@
-"""The situation of a message: intent, sentiment, time of day and topic, found by rule."""
+"""Determine the situation of a message by rule: intent, sentiment, time of day and topic."""
 
 import re
 import time
@@ -34,12 +34,12 @@ _ALL = _CORES | frozenset(_AROUND.split())
 
 
 def is_small_talk(said: Sequence[str]) -> bool:
-    """Whether the words of a message are nothing but a greeting, thanks or a short answer."""
+    """Whether a message consists only of a greeting, thanks or a short answer."""
     return 0 < len(said) <= _MOST_WORDS and _ALL.issuperset(said) and not _CORES.isdisjoint(said)
 
 
 def is_polite(said: Sequence[str]) -> bool:
-    """Whether they are few, with a greeting, thanks or an apology among them."""
+    """Whether a message is short and contains a greeting, thanks or an apology."""
     return len(said) <= _MOST_WORDS and not _POLITE.isdisjoint(said)
 
 
@@ -112,7 +112,7 @@ _PLEASED = LazyRegex(
 
 
 def infer_sentiment(sentences: Sequence[Said]) -> Sentiment:
-    """frustrated before pleased; neutral where nothing says how they feel."""
+    """Return the user's sentiment. Signs of frustration count before signs of pleasure; "neutral" without either."""
     if any(_is_frustrated(one) for one in sentences):
         return "frustrated"
     pleased = [one for one in sentences if _PLEASED.search(one.masked)]
@@ -126,7 +126,7 @@ def _is_frustrated(one: Said) -> bool:
 
 
 def _is_shouted(masked: str) -> bool:
-    """Three words in capitals one after the other, everyday ones among them and not a statement for a database."""
+    """Whether a text contains three words in capitals in a row, one of them common, that are no SQL statement."""
     for run in _SHOUTING.finditer(masked):
         said = set(re.findall(r"[A-Z']+", run[0]))
         if said & _SHOUTED and not said & _STATEMENT:
@@ -136,7 +136,7 @@ def _is_shouted(masked: str) -> bool:
 
 Intent: TypeAlias = Literal["question", "explain", "fix", "build", "review", "plan", "write", "run", "chat"]
 Cue: TypeAlias = tuple[float, re.Pattern[str], bool]
-"""Its weight, the pattern, and whether a clause must open with it."""
+"""A weight, a pattern, and whether a clause must begin with it."""
 INTENTS: tuple[Intent, ...] = get_args(Intent)
 # Where two have as much, the one that is more to do.
 _RANK: tuple[Intent, ...] = ("fix", "write", "review", "plan", "build", "run", "explain", "question")
@@ -171,10 +171,12 @@ _MOST_CLAUSES, _LONGEST = 40, 400
 
 
 def infer_intent(sentences: Sequence[tuple[str, bool]], raw: str, *, frustrated: bool = False) -> Intent:
-    """What a message wants.
+    """Return the intent of a message.
 
-    sentences: what the person wrote themselves, each with whether it is a question. raw: the message with what is
-    pasted; where nothing else is there, its first lines are read. frustrated: who complains wants a fix rather.
+    Args:
+        sentences: sentences that the user wrote, each with whether it is a question.
+        raw: the whole message including pasted text; its first lines are used if there are no sentences.
+        frustrated: the user complains, which makes the intent "fix" more likely.
     """
     sentences = sentences or [(line, False) for line in raw.splitlines()[:_PASTED_LINES]]
     said = tokenize("\n".join(text for text, _ in sentences))
@@ -205,7 +207,7 @@ def _points(cues: Sequence[Cue], clauses: Sequence[str]) -> float:
 
 
 def _clauses(sentence: str, asked: bool) -> list[str]:
-    """The clauses of a sentence in small letters, each without "ok, please" and the like, unless that is all of it."""
+    """Return the clauses of a sentence in lower case, without leading words such as "ok, please"."""
     clauses = _CLAUSE.sub("\n", _TAG.sub("", f"{sentence.lower()[:_LONGEST]}")).split("\n")
     clauses = [_OPENING.sub("", clause, 1) or clause for clause in clauses]
     return [*clauses[:-1], clauses[-1] + "?" * asked]
@@ -218,7 +220,7 @@ def _written(intent: Intent) -> Iterator[tuple[float, str]]:
 
 @cache
 def _cues() -> dict[Intent, tuple[Cue, ...]]:
-    """The cues, compiled when the first message is looked at."""
+    """Return the cues by intent. Compiled on first use."""
     return {
         intent: tuple((weight, re.compile(cue, re.MULTILINE), cue.startswith("^")) for weight, cue in _written(intent))
         for intent in _RANK
@@ -228,14 +230,14 @@ def _cues() -> dict[Intent, tuple[Cue, ...]]:
 TimeOfDay: TypeAlias = Literal["night", "morning", "afternoon", "evening"]
 TIMES: tuple[TimeOfDay, ...] = get_args(TimeOfDay)
 MAX_CHARS = 4_000
-"""Of a message: half of them from its beginning, half from its end. What is longer is mostly pasted."""
+"""Characters of a message that are examined, half from its beginning and half from its end."""
 MAX_TOPIC_CHARS = 1_000
 _LONGEST_SENTENCE = 1_000
 _HOURS = 24 // len(TIMES)
 
 
 class Situation(Struct, frozen=True, kw_only=True):
-    """What a turn is about. text: the person's own words, cut to MAX_TOPIC_CHARS, for comparing with topics."""
+    """The situation of a turn. text: the user's own words, cut to MAX_TOPIC_CHARS, for comparison with topics."""
 
     intent: Intent
     sentiment: Sentiment = "neutral"
@@ -244,12 +246,12 @@ class Situation(Struct, frozen=True, kw_only=True):
 
     @property
     def bucket(self) -> str:
-        """The context what is learned belongs to, such as "fix/neutral/morning"."""
+        """The context that ratings are stored for, such as "fix/neutral/morning"."""
         return f"{self.intent}/{self.sentiment}/{self.time_of_day}"
 
 
 def situation_of(text: str, now: float) -> Situation:
-    """The situation of a message. now: seconds since the epoch, read on the local clock."""
+    """Return the situation of a message. now: seconds since the epoch; the time of day is local."""
     half = MAX_CHARS // 2
     seen = text if len(text) <= MAX_CHARS else f"{text[:half]}\n{text[-half:]}"
     sentences = own_sentences(seen, longest=_LONGEST_SENTENCE)
@@ -264,5 +266,5 @@ def situation_of(text: str, now: float) -> Situation:
 
 
 def time_of_day(now: float) -> TimeOfDay:
-    """night from 0 to 6, morning to 12, afternoon to 18, evening to 24 o'clock on the local clock."""
+    """Return the local time of day: night from 0 to 6, morning to 12, afternoon to 18, evening to 24 o'clock."""
     return TIMES[time.localtime(now).tm_hour // _HOURS]

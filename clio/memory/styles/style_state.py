@@ -1,4 +1,4 @@
-"""What was learned about the response styles, in `~/.clio/styles.json`."""
+"""Store what was learned about the response styles in `~/.clio/styles.json`."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,13 +24,13 @@ from clio.text.scoring import DAY_S
 
 FIRST_CONFIDENCE = 0.5
 HALF_LIFE_DAYS = 180.0
-"""After so many days half of what an answer earned no longer counts: people change, and a style may be tried again."""
+"""Half-life of a reward in days: tastes change, and a style can be tried again."""
 POOLED_UNTIL = 8.0
 """With so many ratings of its own a context counts those of other contexts of its intent half; with none, whole."""
 
 
 class Earned(Struct, frozen=True, kw_only=True):
-    """What a style earned in one context, or with one intent. last: when, in seconds since the epoch."""
+    """Rewards of a style in one context or for one intent. last: time of the latest one, in seconds since the epoch."""
 
     ups: float = 0.0
     downs: float = 0.0
@@ -39,7 +39,7 @@ class Earned(Struct, frozen=True, kw_only=True):
     last: float = 0.0
 
     def faded(self, now: float) -> "Earned":
-        """The same as it counts now."""
+        """Return the rewards after decay up to now."""
         share = 0.5 ** (max(now - self.last, 0.0) / DAY_S / HALF_LIFE_DAYS)
         return structs.replace(
             self,
@@ -49,7 +49,7 @@ class Earned(Struct, frozen=True, kw_only=True):
         )
 
     def after(self, reward: int, weight: float, now: float) -> "Earned":
-        """The same with one more reward; weight: 1.0 for a person's word, less for a sign of it."""
+        """Return the rewards with one more reward. weight: 1.0 from the user, less from a signal."""
         before = self.faded(now)
         full = update_confidence(before.confidence, reward, int(self.ratings))
         return Earned(
@@ -61,7 +61,7 @@ class Earned(Struct, frozen=True, kw_only=True):
         )
 
     def without(self, reward: int, weight: float) -> "Earned":
-        """The same with one reward taken back: exact but where a limit was reached since."""
+        """Return the rewards without one reward. Exact unless a limit was reached since then."""
         rate = weight * get_confidence_rate(int(max(self.ratings - weight, 0.0)))
         target = FIRST_CONFIDENCE + REWARD_SWING * reward
         confidence = (self.confidence - rate * target) / (1.0 - rate)
@@ -75,17 +75,19 @@ class Earned(Struct, frozen=True, kw_only=True):
 
 
 class Use(Struct, frozen=True, kw_only=True):
-    """How often a style was used, and when last."""
+    """Number of uses of a style, and the time of the last one."""
 
     count: int = 0
     last: float = 0.0
 
 
 class StyleState(Struct, frozen=True, kw_only=True):
-    """The whole document.
+    """The content of `styles.json`.
 
-    contexts: by context, such as "fix/neutral/morning", and by intent alone, such as "fix": what each style earned.
-    vectors: by the same: how the person likes it there, one number for each dimension. uses: by style.
+    Attributes:
+        contexts: rewards by context, such as "fix/neutral/morning", or intent, such as "fix", and then by style.
+        vectors: the user's taste by context or intent: one number for each dimension.
+        uses: by style.
     """
 
     on: bool = False
@@ -95,7 +97,10 @@ class StyleState(Struct, frozen=True, kw_only=True):
     uses: dict[str, Use] = {}
 
     def earned(self, context: str, style: str, now: float) -> Earned:
-        """What counts for a style in a context: what it earned there, and elsewhere with its intent where needed."""
+        """Return the rewards of a style in a context, plus a share of those in other contexts with the same intent.
+
+        The share decreases with the number of its own rewards; see `POOLED_UNTIL`.
+        """
         own = self._at(context, style, now)
         intent = self._at(intent_of(context), style, now)
         share = POOLED_UNTIL / (POOLED_UNTIL + own.ups + own.downs)
@@ -106,27 +111,27 @@ class StyleState(Struct, frozen=True, kw_only=True):
         )
 
     def posterior(self, context: str, style: str, now: float) -> Posterior:
-        """The same as a distribution."""
+        """Return the rewards of `earned` as a distribution."""
         earned = self.earned(context, style, now)
         return Posterior(ups=earned.ups, downs=earned.downs)
 
     def vector(self, context: str) -> tuple[float, ...]:
-        """How the person likes it in a context, else with its intent, else nobody knows: 0.5 everywhere."""
+        """Return the user's taste in a context, otherwise for its intent, otherwise 0.5 in every dimension."""
         found = self.vectors.get(context) or self.vectors.get(intent_of(context)) or NEUTRAL
         return found if len(found) == PREFERENCE_DIMENSIONS else NEUTRAL
 
     def ratings(self, context: str) -> float:
-        """How many answers with this intent were rated."""
+        """Return how many answers with the intent of this context were rated, by weight."""
         return sum(one.ratings for one in self.contexts.get(intent_of(context), {}).values())
 
     def aligned(self, context: str, dimensions: tuple[float, ...]) -> float:
-        """How near a style is to what the person likes there, 0.0 to 1.0."""
+        """Return how close a style is to the user's taste in a context, 0.0 to 1.0."""
         return compute_alignment(self.vector(context), dimensions)
 
     def after(
         self, context: str, style: str, dimensions: tuple[float, ...], reward: int, weight: float, now: float
     ) -> "StyleState":
-        """The state with one more reward, learned for the context and for its intent."""
+        """Return the state with one more reward for the context and for its intent."""
         contexts = dict(self.contexts)
         vectors = dict(self.vectors)
         for place in dict.fromkeys((context, intent_of(context))):
@@ -140,7 +145,7 @@ class StyleState(Struct, frozen=True, kw_only=True):
     def before(
         self, context: str, style: str, dimensions: tuple[float, ...], reward: int, weight: float
     ) -> "StyleState":
-        """The state with one reward taken back, as when a person thinks again."""
+        """Return the state without one reward, such as one that the user withdrew."""
         contexts = dict(self.contexts)
         vectors = dict(self.vectors)
         for place in dict.fromkeys((context, intent_of(context))):
@@ -154,7 +159,7 @@ class StyleState(Struct, frozen=True, kw_only=True):
         return structs.replace(self, contexts=contexts, vectors=vectors)
 
     def nudged(self, context: str, wanted: Mapping[str, float]) -> "StyleState":
-        """The state after the person said how they want it: some dimensions a tenth of the way nearer to a value."""
+        """Return the state with some dimensions of the user's taste moved a tenth of the way towards a value."""
         vectors = dict(self.vectors)
         for place in dict.fromkeys((context, intent_of(context))):
             named = zip(DIMENSION_NAMES, self.vector(place), strict=True)
@@ -162,12 +167,12 @@ class StyleState(Struct, frozen=True, kw_only=True):
         return structs.replace(self, vectors=vectors)
 
     def used(self, style: str, now: float) -> "StyleState":
-        """The state after one more use."""
+        """Return the state after one more use of a style."""
         before = self.uses.get(style, Use())
         return structs.replace(self, uses=self.uses | {style: Use(count=before.count + 1, last=now)})
 
     def without(self, style: str | None) -> "StyleState":
-        """The state with nothing learned about a style; None: about any of them, or about what the person likes."""
+        """Return the state with nothing learned about a style; None: about any style or about the user's taste."""
         if style is None:
             return StyleState(on=self.on, pinned=self.pinned)
         left = {place: {id: one for id, one in arms.items() if id != style} for place, arms in self.contexts.items()}
@@ -187,7 +192,7 @@ FORMAT = DocumentFormat(schema="clio.styles", version=1, type=StyleState)
 
 
 class StyleFile:
-    """`styles.json`, read again only where it changed. Methods raise StorageError, OSError, TimeoutError."""
+    """`styles.json`, read again only if it changed. Methods may raise StorageError, OSError and TimeoutError."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -195,7 +200,7 @@ class StyleFile:
         self._state = StyleState()
 
     def read(self) -> StyleState:
-        """What is on disk; an empty state where there is none."""
+        """Return the stored state; an empty state if there is no file."""
         try:
             status = self.path.stat()
         except FileNotFoundError:
@@ -209,10 +214,10 @@ class StyleFile:
         return self._state
 
     def change(self, change: Callable[[StyleState], StyleState]) -> StyleState:
-        """Lock, read, change, write: two clios lose nothing. See `clio.storage.documents.update`."""
+        """Lock, read, change and write the file, so that processes lose no changes. Returns the new state."""
         return update_document(self.path, FORMAT, change)
 
 
 def intent_of(context: str) -> str:
-    """The first part of a context's name."""
+    """Return the intent of a context: "fix" for "fix/neutral/morning"."""
     return context.partition("/")[0]

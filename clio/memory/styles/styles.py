@@ -1,4 +1,4 @@
-"""Style skills, the verbs: which one an answer gets, what the person thought of it, and all that was learned."""
+"""The response styles of a user: choose the style of an answer, learn from ratings, and manage what was learned."""
 
 import random
 import time
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from clio.memory.styles.selection import Choice, SkillFolders, SkillSet
 
 CAP_TOKENS = 300
-"""Of a style's text; one has up to 1,200 characters."""
+"""Limit of a style's text in the prompt; a style has up to 1,200 characters."""
 
 
 class Chosen(Struct, frozen=True, kw_only=True):
-    """The style a turn was given. bucket: the context what the person thinks of it is learned for."""
+    """The style of a turn. bucket: the context that ratings of it are stored for."""
 
     skill: StyleSkill
     bucket: str
@@ -37,7 +37,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
 
 class StyleView(Struct, frozen=True, kw_only=True):
-    """A style with what was learned about it. earned: by intent, only where it was rated."""
+    """A style with what was learned about it. earned: by intent, only those with ratings."""
 
     skill: StyleSkill
     earned: dict[str, Earned]
@@ -45,7 +45,7 @@ class StyleView(Struct, frozen=True, kw_only=True):
 
 
 class Learned(Struct, frozen=True, kw_only=True):
-    """What one reward changed: what a style had earned in its context before and after."""
+    """The effect of one reward: the rewards of a style in its context before and after."""
 
     style: str
     bucket: str
@@ -54,7 +54,7 @@ class Learned(Struct, frozen=True, kw_only=True):
 
 
 class StylesExport(Struct, frozen=True, kw_only=True):
-    """All that was learned, and the styles that are not built in."""
+    """Everything learned, and the styles that are not built in."""
 
     state: StyleState
     skills: tuple[StyleSkill, ...] = ()
@@ -90,40 +90,40 @@ class Styles:
 
     @property
     def path(self) -> Path:
-        """Where what was learned lies."""
+        """The file that stores what was learned."""
         return self._file.path
 
     @property
     def is_on(self) -> bool:
-        """Whether answers get a style."""
+        """Whether styles are turned on."""
         return self._persist and self._file.read().on
 
     @property
     def pinned(self) -> str | None:
-        """The style the person named for every answer; None: clio chooses."""
+        """The style that the user set for every answer; None if clio chooses."""
         return self._file.read().pinned or None
 
     def turn_on(self) -> None:
-        """From the next turn on answers get a style."""
+        """Turn styles on, from the next turn."""
         self._file.change(lambda state: structs.replace(state, on=True))
 
     def turn_off(self) -> None:
-        """They get none any more; what was learned stays."""
+        """Turn styles off; what was learned stays."""
         self.current = None
         self._file.change(lambda state: structs.replace(state, on=False))
 
     def use(self, id: str | None) -> StyleSkill | None:
-        """Give every answer this style; None: choose again."""
+        """Use one style for every answer; None: let clio choose."""
         skill = self.find(id) if id else None
         self._file.change(lambda state: structs.replace(state, pinned=skill.id if skill else "", on=True))
         return skill
 
     def skills(self) -> "SkillSet":
-        """All styles, and the files that hold none."""
+        """Return all styles, and the problems of invalid style files."""
         return self._folders.read()
 
     def find(self, id: str) -> StyleSkill:
-        """The style of that id or name."""
+        """Return the style with that id or name. Raises UserError if there is none."""
         wanted = id.strip().lower()
         known = self.skills().skills
         for skill in known:
@@ -133,7 +133,7 @@ class Styles:
         raise UserError(f"there is no style {id!r}{hint or '; `/style list` shows all'}")
 
     def warm_up(self) -> None:
-        """Make ready what the first choice needs, for a thread in the background: its rules take 0.1 s to compile."""
+        """Load what the first choice needs; called in a background thread, because compiling the rules takes 0.1 s."""
         with suppress(StorageError, OSError):  # the turn says what is wrong
             if self.is_on:
                 from clio.memory.styles.situation import situation_of
@@ -142,7 +142,7 @@ class Styles:
                 self.skills()
 
     def choose(self, text: str) -> Chosen | None:
-        """The style for the turn that begins with these words; None where styles are off, or none fits."""
+        """Return the style for a turn with this message; None if styles are off or none fits."""
         state = self._file.read() if self._persist else StyleState()
         self.current, self._choice = None, None
         if not state.on:
@@ -165,7 +165,7 @@ class Styles:
         return self.current
 
     def fragment(self, text: str) -> Fragment | None:
-        """What the model is told of the style of this turn, and the account kept for whoever asks."""
+        """Choose the style of a turn, return its prompt text, and store the account of the choice for `why`."""
         chosen = self.choose(text)
         self._keep_account()
         if chosen is None:
@@ -182,11 +182,11 @@ class Styles:
         )
 
     def is_projects(self, skill: StyleSkill) -> bool:
-        """Whether the style is the project's, which a repository may have brought."""
+        """Whether a style belongs to the project, so that its repository may have supplied it."""
         return Path(skill.source).parent == self._places[1]
 
     def why(self) -> "Choice | None":
-        """The account of the last choice: this clio's, else the project's."""
+        """Return the account of the last choice of this process, otherwise of the last one in the project."""
         if self._choice is not None or not self._persist:
             return self._choice
         from clio.memory.styles.selection import Choice
@@ -197,14 +197,16 @@ class Styles:
             return None
 
     def count_use(self, id: str) -> None:
-        """An answer with this style was given."""
+        """Count one more answer with this style."""
         now = self._clock()
         self._file.change(lambda state: state.used(id, now))
 
     def learn(self, bucket: str, id: str, reward: int, weight: float = 1.0) -> Learned | None:
-        """Take in what an answer earned. None for a neutral reward, and for a style there is no more.
+        """Learn from the reward of an answer. Returns None for a neutral reward or a style that no longer exists.
 
-        reward: −1, 0 or 1. weight: 1.0 for a person's word, less for a sign of it.
+        Args:
+            reward: −1, 0 or 1.
+            weight: 1.0 from the user, less from a signal.
         """
         skill = self.skills().get(id)
         if skill is None or reward == 0:
@@ -215,18 +217,18 @@ class Styles:
         return Learned(style=id, bucket=bucket, before=before, after=state.earned(bucket, id, now))
 
     def nudge(self, bucket: str, wanted: Mapping[str, float]) -> None:
-        """Take in how the person wants it in a context: values from 0.0 to 1.0 of some of `skill.DIMENSIONS`."""
+        """Move the user's taste in a context towards values, 0.0 to 1.0, of some of `skill.DIMENSIONS`."""
         if wanted:
             self._file.change(lambda state: state.nudged(bucket, wanted))
 
     def unlearn(self, bucket: str, id: str, reward: int, weight: float = 1.0) -> None:
-        """Take back what an answer earned."""
+        """Undo the effect of a reward."""
         skill = self.skills().get(id)
         if skill is not None and reward != 0:
             self._file.change(lambda state: state.before(bucket, id, skill.dimensions, reward, weight))
 
     def views(self) -> list[StyleView]:
-        """Every style with what was learned about it."""
+        """Return all styles with what was learned about them."""
         state, now = self._file.read(), self._clock()
         return [
             StyleView(
@@ -242,11 +244,11 @@ class Styles:
         ]
 
     def state(self) -> StyleState:
-        """All that was learned."""
+        """Return everything learned."""
         return self._file.read()
 
     def vector(self, bucket: str) -> tuple[float, ...]:
-        """How the person likes it in a context, one number for each of `skill.DIMENSIONS`."""
+        """Return the user's taste in a context, one number for each of `skill.DIMENSIONS`."""
         return self._file.read().vector(bucket)
 
     def reset(self, id: str | None = None) -> None:
@@ -255,7 +257,7 @@ class Styles:
         self._file.change(lambda state: state.without(style))
 
     def delete(self, id: str) -> Path:
-        """Delete the file of a style somebody wrote, and what was learned about it."""
+        """Delete the file of a style and what was learned about it. Raises UserError for a built-in style."""
         skill = self.find(id)
         if skill.built_in:
             raise UserError(
@@ -267,7 +269,7 @@ class Styles:
         return path
 
     def export(self) -> StylesExport:
-        """All that was learned, and the styles that are not built in, to hand on."""
+        """Return everything learned and the styles that are not built in, for export."""
         return StylesExport(
             state=self._file.read(), skills=tuple(skill for skill in self.skills().skills if not skill.built_in)
         )
