@@ -137,8 +137,8 @@ def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) ->
         ("/memory add workflow lint", "A workflow needs two steps or more"),
         ("/memory add pattern x --confidence 1.4", "--confidence takes a number from 0 to 1, not '1.4'"),
         ("/memory add pattern x --confidence", "--confidence needs a value behind it"),
-        ("/memory list solu", "There is no kind 'solu' of project knowledge; did you mean 'solution'?"),
-        ("/memory list rules patterns", "/memory list takes one kind"),
+        ("/memory list solu", "There is no kind 'solu' of memory; did you mean 'solution'?"),
+        ("/memory list rules patterns", "There is no kind 'rules patterns' of memory"),
         ("/memory list --al", "There is no option '--al' here; did you mean '--all'?"),
         ("/memory show", "Which memory? Write /memory show ID"),
         ("/memory show d-nothing", "There is no entry 'd-nothing' in the project knowledge"),
@@ -172,53 +172,74 @@ def test_an_id_may_be_shortened_and_near_ones_are_named(harness: Harness) -> Non
 def test_the_list_shows_kind_by_kind(harness: Harness) -> None:
     ids = some_of_each_kind(harness)
     result = ok(harness, "/memory")
-    assert result.text == "6 entries. No notes. Examples: = unchanged."
-    assert [(row[0], row[1]) for row in rows(result)] == [(id, kind) for kind, id in ids.items()]
+    assert result.text == "6 memories. Examples: = unchanged."
+    assert [(row[0], row[1]) for row in rows(result)] == [
+        (id, "project fact" if kind == "discovery" else kind) for kind, id in ids.items()
+    ]
     assert rows(result)[2] == (ids["pattern"], "pattern", "All writes are atomic", "90%", "now", "=")
     (harness.loaded.project / "a.py").write_text("a = 2\n", encoding="utf-8")
     assert rows(ok(harness, "/memory list patterns"))[0][-1] == "≠"
     (harness.loaded.project / "a.py").unlink()
     gone = ok(harness, "/memory list code_patterns")
-    assert (gone.text, rows(gone)[0][-1]) == ("1 pattern. Examples: ✗ gone.", "✗")
+    assert (gone.text, rows(gone)[0][-1]) == ("1 memory. Examples: ✗ gone.", "✗")
     assert data(harness, "/memory list pattern")["entries"][0]["freshness"] == "gone"
     run_command(harness, "/note set plan first this")
-    assert "1 note: `/note list`." in ok(harness, "/memory list").text
+    assert rows(ok(harness, "/memory list"))[-1][:3] == ("plan", "keyed note", "first this")
     assert data(harness, "/memory list")["notes"] == 1
 
 
 def test_an_empty_list_says_how_to_begin(harness: Harness) -> None:
-    assert ok(harness, "/memory").text.startswith(
-        "Nothing is known about this project yet; `/memory add discovery TEXT`"
-    )
-    assert ok(harness, "/memory list rules").text.startswith("No rule is known yet; `/memory add rule …` adds one.")
+    assert ok(harness, "/memory").text.startswith("No memories yet; `/memory add TEXT`")
+    assert ok(harness, "/memory list rules").text == "No rule yet; `/memory add rule …` saves one."
+    assert ok(harness, "/memory list events").text == "No event yet; `/memory remember TEXT --type event` saves one."
 
 
-def test_the_list_of_entries_says_that_there_are_memories_too(harness: Harness) -> None:
-    ok(harness, "/memory remember we deploy with make ship")
-    assert mentions(
-        ok(harness, "/memory").text,
-        "No entry",
-        "`/memory add discovery TEXT`",
-        "No notes",
-        "1 memory",
-        "`/memory recall`",
-    )
-    ok(harness, "/memory add discovery tests run with make test")
-    assert ok(harness, "/memory list").text.startswith("1 entry. No notes. 1 memory: `/memory recall`.")
-    assert data(harness, "/memory list")["memories"] == 1
-    assert "memory" not in ok(harness, "/memory list discoveries").text
+def test_the_list_has_every_kind_with_filters_by_kind_and_scope(harness: Harness) -> None:
+    ok(harness, "/memory add tests run with make test")
+    ok(harness, "/memory add rule be kind")
+    ok(harness, "/memory remember the office cat is called Miso")
+    ok(harness, "/memory remember staging listens on 5433 --type fact")
+    ok(harness, "/memory remember released on Friday --type event --scope user")
+    ok(harness, "/memory remember I prefer tabs --type preference")
+    ok(harness, "/note set plan first this")
+    listed = ok(harness, "/memory")
+    assert listed.text.startswith("7 memories.")
+    assert listed.table is not None and listed.table.columns[:4] == ("id", "kind", "what", "scope")
+    assert [(row[1], row[2], row[3]) for row in rows(listed)] == [
+        ("project fact", "tests run with make test", "project"),
+        ("rule", "be kind", "project"),
+        ("fact", "staging listens on 5433", "project"),
+        ("preference", "I prefer tabs", "user"),
+        ("event", "released on Friday", "user"),
+        ("note", "the office cat is called Miso", "project"),
+        ("keyed note", "first this", "project"),
+    ]
+    found = data(harness, "/memory list")
+    assert (len(found["entries"]), found["memories"], found["notes"]) == (2, 4, 1)
+    for words, kinds in (
+        ("fact", ["project fact", "fact"]),
+        ("discoveries", ["project fact"]),
+        ("notes", ["note", "keyed note"]),
+        ("keyed note", ["keyed note"]),
+        ("preferences", ["preference"]),
+        ("--scope user", ["preference", "event"]),
+        ("fact --scope project", ["project fact", "fact"]),
+    ):
+        assert [row[1] for row in rows(ok(harness, f"/memory list {words}"))] == kinds, words
+    assert [one["content"] for one in data(harness, "/memory list events")["typed"]] == ["released on Friday"]
+    assert "project or user, not 'team'" in refused(harness, "/memory list --scope team")
 
 
 def test_a_long_list_shows_some_of_each_kind_and_says_so(harness: Harness) -> None:
     facts = [MemoryDraft(kind="discovery", content=f"fact number {number}") for number in range(60)]
     learned_before(harness, 1, *facts, MemoryDraft(kind="rule", content="be kind"))
     result = ok(harness, "/memory list")
-    assert [row[1] for row in rows(result)] == ["discovery"] * 20 + ["rule"]
-    assert result.text.startswith("61 entries, 21 shown; `/memory list --all` shows all.")
+    assert [row[1] for row in rows(result)] == ["project fact"] * 20 + ["rule"]
+    assert result.text.startswith("61 memories, 21 shown; `/memory list --all` shows all.")
     assert len(data(harness, "/memory list")["entries"]) == 61
     assert len(rows(ok(harness, "/memory list --all"))) == 61
     one = ok(harness, "/memory list discoveries")
-    assert (len(rows(one)), "`/memory list discovery --all`" in one.text) == (40, True)
+    assert (len(rows(one)), "`/memory list discoveries --all`" in one.text) == (40, True)
 
 
 def test_no_line_is_wider_than_the_terminal(harness: Harness) -> None:
@@ -413,7 +434,7 @@ def test_the_archive_can_be_looked_at_and_says_how_an_entry_comes_back(harness: 
     ok(harness, f"/memory forget {id}")
     result = ok(harness, "/memory list archived")
     assert mentions(result.text, "1 memory", "archive")
-    assert [row[:3] for row in rows(result)] == [(id, "discovery", "We deploy with make ship")]
+    assert [row[:3] for row in rows(result)] == [(id, "project fact", "We deploy with make ship")]
     assert [entry["id"] for entry in data(harness, "/memory list archive")["archived"]] == [id]
     assert data(harness, "/memory add discovery we deploy with make ship.")["restored"] is True
     assert data(harness, "/memory list archive")["archived"] == []

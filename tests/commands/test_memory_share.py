@@ -51,7 +51,7 @@ def folder(harness: Harness) -> Path:
 
 def test_it_is_off_until_the_user_has_seen_and_agreed(harness: Harness) -> None:
     assert ok(harness, "/memory share").text.startswith(
-        "Nothing is shared: 2 entries of project knowledge only you have."
+        "Nothing is shared: 2 memories of project knowledge only you have."
     )
     result = ok(harness, "/memory share on")
     assert isinstance(result.follow_up, Confirm)
@@ -81,7 +81,7 @@ def test_the_lines_are_added_when_asked_and_then_git_sees_it(harness: Harness) -
     assert mentions(text, "2 memories", "`.clio/ltm/`", "`Ann 2`")
     assert ok(harness, "/memory list").table is not None
     listed = ok(harness, "/memory list").table
-    assert listed is not None and (listed.columns[5], {row[5] for row in listed.rows}) == ("by", {"Ann"})
+    assert listed is not None and (listed.columns[5], {row[5] for row in listed.rows}) == ("by", {"Ann", ""})
 
 
 def test_what_others_said_is_shown_under_their_names(harness: Harness) -> None:
@@ -113,7 +113,7 @@ def test_off_takes_all_of_it_back_once_the_user_agreed(harness: Harness) -> None
     assert folder(harness).exists()
     assert "2 memories are in `.clio/ltm.json` again" in ok(harness, result.follow_up.then).text
     assert not folder(harness).exists()
-    assert ok(harness, "/memory list").text.startswith("2 entries.")
+    assert ok(harness, "/memory list").text.startswith("3 memories.")
 
 
 def test_what_makes_no_sense_is_refused(harness: Harness) -> None:
@@ -167,9 +167,9 @@ def test_export_wipe_and_dry_run_know_the_shared_entries(tmp_path: Path) -> None
     assert ann.memory.read().entries == ()
 
 
-def ground(loaded: LoadedConfig, env: dict[str, str], person: Path) -> doctor.ConsolidationStores:
+def ground(loaded: LoadedConfig, env: dict[str, str], person: Path) -> doctor.DoctorContext:
     options = Options(cwd=loaded.project)
-    return doctor.ConsolidationStores(options=options, env=env, loaded=loaded, home=loaded.home, person=person)
+    return doctor.DoctorContext(options=options, env=env, loaded=loaded, home=loaded.home, person=person)
 
 
 def test_init_and_doctor_know_that_something_is_shared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -445,7 +445,14 @@ def turn_on(shell: Shell, argument: str) -> CommandResult:
 
 
 _KINDS = suggest_words(
-    *((kind, f"only {plural}") for kind, plural in PLURALS.items()), ("archive", "what was forgotten or pruned")
+    ("fact", "only facts"),
+    *((kind, f"only {plural}") for kind, plural in PLURALS.items() if kind != "discovery"),
+    ("event", "only events"),
+    ("note", "only notes, with and without a key"),
+    ("preference", "only preferences"),
+    ("archive", "what was forgotten or pruned"),
+    ("--scope project", "only of the project"),
+    ("--scope user", "only yours"),
 )
 _DRAFTS = suggest_words(
     ("discovery ", "a fact about the project: TEXT"),
@@ -459,13 +466,13 @@ _DRAFTS = suggest_words(
 MEMORY = (
     Command(
         name="memory",
-        summary="what clio knows about this project",
+        summary="what is saved about this project and about you",
         handler=show_list,
         subcommands=(
             Command(
                 name="list",
-                argument="[KIND|archive] [--all]",
-                summary="the project knowledge, kind by kind",
+                argument="[KIND|archive] [--scope S] [--all]",
+                summary="all memories, kind by kind",
                 handler=show_list,
                 suggest=_KINDS,
             ),

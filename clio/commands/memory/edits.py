@@ -44,7 +44,7 @@ def remember(shell: Shell, argument: str) -> CommandResult:
     if not given.text.strip():
         return make_refusal("Remember what? Write /memory remember TEXT, with --type fact, event, note or preference")
     kind = _type(given.get_single("--type") or "note")
-    scope = _scope(given.get_single("--scope"))
+    scope = parse_scope(given.get_single("--scope"))
     if kind == "preference" and scope != "project":
         return _preference(shell, given)
     raw = given.get_single("--importance")
@@ -127,7 +127,7 @@ def move(shell: Shell, argument: str) -> CommandResult:
     words = parse_options(argument).words
     if len(words) != 2:
         return make_refusal("Move which memory, and where? Write /memory move ID project, or /memory move ID user")
-    scope = _scope(words[1])
+    scope = parse_scope(words[1])
     record = shell.memory.memories.move(words[0], cast(Scope, scope))
     return CommandResult(
         text=f"Moved to {MEMORY_OF[cast(Scope, scope)]}: {quote_code(short(record))}",
@@ -253,7 +253,8 @@ def _limit(raw: str | None) -> int:
     return int(value)
 
 
-def _scope(name: str | None) -> Scope | None:
+def parse_scope(name: str | None) -> Scope | None:
+    """Return the scope of that name; None for None. Raises UsageError."""
     if name is None:
         return None
     if name.lower() not in SCOPES:

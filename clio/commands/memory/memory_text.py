@@ -1,18 +1,19 @@
 """What all commands about memory share: kinds, ages and sources as text, access, completion."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from clio.commands.arguments import suggest_name
 from clio.commands.command import CommandResult, Handler, Shell, Suggest, Suggestion, SuggestWord, Table, make_refusal
 from clio.commands.session_table import format_title
 from clio.errors import ClioError, UsageError
-from clio.memory.store.record import KINDS, Freshness, Kind, Knowledge, MemoryRecord, Note, Provenance
+from clio.memory.store.record import KINDS, TYPES, Freshness, Kind, Knowledge, MemoryRecord, Note, Provenance
+from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
 
 if TYPE_CHECKING:
@@ -68,33 +69,80 @@ def kind_named(word: str) -> Kind:
     raise UsageError(f"There is no kind {word!r} of project knowledge; {suggest_name(wanted, KINDS)}")
 
 
-def entry_table(
-    entries: Iterable[MemoryRecord], freshness: Mapping[str, Freshness], *, now: float, with_kind: bool = True
-) -> Table:
-    """Entries as a person looks them over; `now` in seconds since the epoch. Where some are shared, with who did."""
-    listed = list(entries)
-    shared = any(entry.by for entry in listed)
-    rows = [
-        (
-            entry.id,
-            entry.kind,
-            structs.replace(entry, examples=()).line,
-            f"{entry.confidence:.0%}{f' ×{entry.times}' if entry.times > 1 else ''}",
-            short_age(now, entry.updated),
-            *([truncate(entry.by, _NAME_CHARS)] if shared else []),
-            MARKS[freshness.get(entry.id, "unbound")],
-        )
-        for entry in listed
-    ]
-    columns = ("id", "kind", "what", "sure", "age", *(["by"] if shared else []), "")
-    if with_kind:
-        return Table(columns=columns, rows=tuple(rows), wide_column=2, is_truncated=True)
-    return Table(
-        columns=columns[:1] + columns[2:],
-        rows=tuple(row[:1] + row[2:] for row in rows),
-        wide_column=1,
-        is_truncated=True,
+KEYED_NOTE = "keyed note"
+LISTED_KINDS: tuple[str, ...] = (*KINDS, *TYPES, KEYED_NOTE)
+"""The kinds of `/memory list`, in its order."""
+
+
+def kind_label(kind: str) -> str:
+    """The kind as it is shown to the user."""
+    return "project fact" if kind == "discovery" else kind
+
+
+class ListedMemory(Struct, frozen=True, kw_only=True):
+    """One row of `/memory list`. at: when it was last confirmed, in seconds since the epoch. by: who shares it."""
+
+    id: str
+    kind: str
+    text: str
+    scope: Scope = "project"
+    confidence: str = ""
+    at: float = 0.0
+    by: str = ""
+    mark: str = ""
+
+
+def list_entry(entry: MemoryRecord, freshness: Freshness = "unbound") -> ListedMemory:
+    """A row for project knowledge."""
+    return ListedMemory(
+        id=entry.id,
+        kind=kind_label(entry.kind),
+        text=structs.replace(entry, examples=()).line,
+        confidence=f"{entry.confidence:.0%}{f' ×{entry.times}' if entry.times > 1 else ''}",
+        at=entry.updated,
+        by=truncate(entry.by, _NAME_CHARS),
+        mark=MARKS[freshness],
     )
+
+
+def list_record(record: MemoryRecord, scope: Scope) -> ListedMemory:
+    """A row for a fact, an event, a note or a preference."""
+    return ListedMemory(
+        id=short_id(record),
+        kind=record.kind,
+        text=f"other sources say: {record.content}" if record.is_variant else record.content,
+        scope=scope,
+        confidence=f"{record.confidence:.0%}",
+        at=record.updated,
+    )
+
+
+def list_note(note: Note) -> ListedMemory:
+    """A row for a note with a key."""
+    text = " ".join(note.content[:_NOTE_CHARS].split())
+    return ListedMemory(id=short_key(note.key), kind=KEYED_NOTE, text=text, at=note.timestamp)
+
+
+def memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
+    """A table of memories; `now` in seconds since the epoch. The columns scope and by only if they tell rows apart."""
+    has_user = any(one.scope == "user" for one in listed)
+    is_shared = any(one.by for one in listed)
+    rows = tuple(
+        (
+            one.id,
+            one.kind,
+            one.text,
+            *([one.scope] if has_user else []),
+            one.confidence,
+            short_age(now, one.at),
+            *([one.by] if is_shared else []),
+            one.mark,
+        )
+        for one in listed
+    )
+    scope, by = ["scope"] if has_user else [], ["by"] if is_shared else []
+    columns = ("id", "kind", "what", *scope, "sure", "age", *by, "")
+    return Table(columns=columns, rows=rows, wide_column=2, is_truncated=True)
 
 
 def legend(states: Iterable[Freshness]) -> str:

@@ -22,7 +22,8 @@ from clio.commands.command import (
 )
 from clio.commands.memory.memory_text import (
     entry_data,
-    entry_table,
+    list_entry,
+    memory_table,
     remembers,
     suggest_options,
 )
@@ -537,7 +538,7 @@ def _on(shell: Shell, *, agreed: bool, gitignore: bool) -> CommandResult:
             "Notes, memories, preferences, styles and sessions stay yours. What others share is read from then on."
         )
         then = f"/memory share on --yes{' --gitignore' if gitignore else ''}"
-        table = entry_table(shown, {}, now=time.time()) if shown else None
+        table = memory_table([list_entry(entry) for entry in shown], now=time.time()) if shown else None
         return CommandResult(text=text, table=table, data=data, follow_up=Confirm(question="Share them?", then=then))
     number = sharing.turn_on()
     added = sharing.let_git_see() if gitignore else ()

@@ -1,4 +1,4 @@
-"""/memory list, search, show, stats, why, history and changes: what project memory holds and how it came about."""
+"""/memory list, search, show, stats, why, history and changes: what is saved and how it came about."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from clio.commands.arguments import parse_options, parse_text, suggest_name
+from clio.commands.arguments import join_arguments, parse_options, parse_text, suggest_name
 from clio.commands.command import Command, CommandResult, Shell, Suggestion, Table, make_refusal, quote_code
-from clio.commands.memory.edits import suggest_memories
+from clio.commands.memory.edits import parse_scope, record_data, suggest_memories
 from clio.commands.memory.memory_text import (
+    KEYED_NOTE,
+    LISTED_KINDS,
     PLURALS,
     STATES,
     WHO,
+    ListedMemory,
     ago,
     around,
     bare_line,
@@ -20,11 +23,16 @@ from clio.commands.memory.memory_text import (
     date,
     entry_data,
     entry_fields,
-    entry_table,
+    kind_label,
     kind_named,
     legend,
+    list_entry,
+    list_note,
+    list_record,
+    memory_table,
     names_repository,
     newest_first,
+    note_data,
     remembers,
     session_words,
     short_age,
@@ -37,6 +45,7 @@ from clio.errors import UsageError
 from clio.memory.retrieval.why import WhyItem, WhyReport
 from clio.memory.store.ltm_objects import find_handle
 from clio.memory.store.record import KINDS, TYPES, Hit, LtmStats, MemoryRecord, Provenance
+from clio.memory.store.typed_store import Scope
 from clio.memory.store.versions import DOINGS, Changed, EntryVersion, Version, changes_of, parse_when
 from clio.text.formatting import format_bytes, format_count
 
@@ -53,35 +62,48 @@ FOUND = 20
 @remembers
 @names_repository
 def show_list(shell: Shell, argument: str) -> CommandResult:
-    """The project knowledge, kind by kind."""
-    given = parse_options(argument, switches=("--all",))
-    if len(given.words) > 1:
-        return make_refusal(f"/memory list takes one kind, not {given.text!r}; see /help memory")
-    if given.words and given.words[0].lower() in _ARCHIVE:
+    """All memories of the project and of the user, kind by kind; or those of one kind, of one scope."""
+    given = parse_options(argument, switches=("--all",), valued=("--scope",))
+    if given.words and given.words[0].lower() in _ARCHIVE and len(given.words) == 1:
         return _archive(shell, everything="--all" in given.options)
-    kind = kind_named(given.words[0]) if given.words else None
-    entries = [entry for entry in newest_first(shell.memory.knowledge()) if kind in (None, entry.kind)]
-    freshness = shell.memory.freshness(tuple(entries))
-    notes = len(shell.memory.list_notes())
-    memories = sum(shell.memory.memories.count().values())
+    kinds = _parse_kinds(" ".join(given.words)) if given.words else LISTED_KINDS
+    scope = parse_scope(given.options.get("--scope"))
+    memory = shell.memory
+    entries = [entry for entry in newest_first(memory.knowledge()) if entry.kind in kinds and scope != "user"]
+    freshness = memory.freshness(tuple(entries))
+    owners: list[tuple[MemoryRecord, Scope]] = [
+        (record, memory.memories.scope_of(record.id)) for record in memory.memories.records()
+    ]
+    typed: list[tuple[MemoryRecord, Scope]] = [
+        (record, owner) for record, owner in owners if record.kind in kinds and scope in (None, owner)
+    ]
+    typed.sort(key=lambda one: (LISTED_KINDS.index(one[0].kind), -one[0].updated, one[0].id))
+    all_notes = memory.list_notes()
+    notes = all_notes if KEYED_NOTE in kinds and scope != "user" else ()
     data = {
         "entries": [entry_data(entry, freshness[entry.id]) for entry in entries],
-        "notes": notes,
-        "memories": memories,
+        "notes": len(all_notes),
+        "memories": len(owners),
+        "typed": [record_data(record, owner) for record, owner in typed],
+        "keyed_notes": [note_data(note) for note in notes],
     }
-    beside = f"{_notes(notes)}{_memories(memories)}" if kind is None else ""
-    if not entries:
-        return CommandResult(text=f"{_nothing(kind, bool(notes or memories))} {beside}".rstrip(), data=data)
-    shown = entries if "--all" in given.options else _first(entries)
-    what = format_count(len(entries), "entry") if kind is None else format_count(len(entries), kind, PLURALS[kind])
-    again = f"/memory list{f' {kind}' if kind else ''} --all"
-    parts = [
-        f"{what}, {len(shown)} shown; `{again}` shows all." if len(shown) < len(entries) else f"{what}.",
-        beside,
-        legend(freshness[entry.id] for entry in shown),
+    listed = [
+        *(list_entry(entry, freshness[entry.id]) for entry in entries),
+        *(list_record(record, owner) for record, owner in typed),
+        *(list_note(note) for note in notes),
     ]
-    table = entry_table(shown, freshness, now=time.time(), with_kind=kind is None)
-    return CommandResult(text=" ".join(part for part in parts if part), table=table, data=data)
+    if not listed:
+        return CommandResult(text=_nothing(kinds, bool(owners or all_notes or memory.knowledge().entries)), data=data)
+    shown = listed if "--all" in given.options else _first(listed)
+    what = format_count(len(listed), "memory")
+    again = f"/memory list{' ' + join_arguments(given.words) if given.words else ''}"
+    again += f"{f' --scope {scope}' if scope else ''} --all"
+    parts = [
+        f"{what}, {len(shown)} shown; `{again}` shows all." if len(shown) < len(listed) else f"{what}.",
+        legend(freshness[one.id] for one in shown if one.id in freshness),
+    ]
+    text = " ".join(part for part in parts if part)
+    return CommandResult(text=text, table=memory_table(shown, now=time.time()), data=data)
 
 
 @remembers
@@ -148,33 +170,61 @@ def _archive(shell: Shell, *, everything: bool) -> CommandResult:
         f"{format_count(len(entries), 'memory')} in the archive{rest}. Saved again in the same words, a "
         "memory is restored."
     )
-    return CommandResult(text=text, table=entry_table(shown, {}, now=time.time()), data=data)
+    return CommandResult(
+        text=text, table=memory_table([list_entry(entry) for entry in shown], now=time.time()), data=data
+    )
 
 
-def _first(entries: Sequence[MemoryRecord]) -> list[MemoryRecord]:
-    """So many that a list stays readable: of each kind alike many where there are too many."""
-    if len(entries) <= LISTED:
-        return list(entries)
-    present = {entry.kind for entry in entries}
-    each = LISTED // len(present)
-    return [entry for kind in KINDS for entry in [one for one in entries if one.kind == kind][:each]]
+def _first(listed: Sequence[ListedMemory]) -> list[ListedMemory]:
+    """Return so many that a list stays readable: the same number of each kind if there are too many."""
+    if len(listed) <= LISTED:
+        return list(listed)
+    by_kind: dict[str, list[ListedMemory]] = {}
+    for one in listed:
+        by_kind.setdefault(one.kind, []).append(one)
+    each = LISTED // len(by_kind)
+    return [one for group in by_kind.values() for one in group[:each]]
 
 
-def _nothing(kind: str | None, other: bool) -> str:
-    """other: notes or memories are there."""
-    if kind is None:
-        lead = "No entry of project knowledge yet" if other else "Nothing is known about this project yet"
-        return f"{lead}; `/memory add discovery TEXT` adds the first entry."
-    return f"No {kind} is known yet; `/memory add {kind} …` adds one."
+def _parse_kinds(word: str) -> tuple[str, ...]:
+    """Return the kinds a word names: "facts" are project facts and facts, "notes" those with a key too. Raises
+    UsageError.
+    """
+    wanted = word.strip().lower().replace("-", " ").replace("_", " ")
+    for names, kinds in (
+        (("fact", "facts"), ("discovery", "fact")),
+        (("project fact", "project facts"), ("discovery",)),
+        (("note", "notes"), ("note", KEYED_NOTE)),
+        ((KEYED_NOTE, "keyed notes"), (KEYED_NOTE,)),
+        (("event", "events"), ("event",)),
+        (("preference", "preferences"), ("preference",)),
+    ):
+        if wanted in names:
+            return kinds
+    try:
+        return (kind_named(word),)
+    except UsageError as error:
+        raise UsageError(f"There is no kind {word!r} of memory; {suggest_name(wanted, LISTED_KINDS)}") from error
 
 
-def _notes(number: int) -> str:
-    return f"{format_count(number, 'note')}: `/note list`." if number else "No notes."
-
-
-def _memories(number: int) -> str:
-    """With those of the person, who may have said a moment ago that something is to be remembered."""
-    return f" {format_count(number, 'memory')}: `/memory recall`." if number else ""
+def _nothing(kinds: Sequence[str], has_others: bool) -> str:
+    """Return the sentence for an empty list. has_others: memories of other kinds or scopes exist."""
+    if len(kinds) == len(LISTED_KINDS):
+        return (
+            "No memories of that scope." if has_others else "No memories yet; `/memory add TEXT` saves the first one."
+        )
+    match kinds[0]:
+        case "preference":
+            command = "/prefs add TEXT"
+        case "note" | "event":
+            command = f"/memory remember TEXT --type {kinds[0]}"
+        case "keyed note":
+            command = "/note set KEY TEXT"
+        case "discovery":
+            command = "/memory add TEXT"
+        case kind:
+            command = f"/memory add {kind} …"
+    return f"No {kind_label(kinds[0])} yet; `{command}` saves one."
 
 
 def _hit_table(query: str, hits: Sequence[Hit]) -> Table:
