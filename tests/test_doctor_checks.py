@@ -220,7 +220,7 @@ def test_what_waits_for_trust_and_what_is_added(project: Path, env: dict[str, st
     assert [mark for mark, _ in lines(found, "trust")] == ["note", "note"]
     assert mentions(lines(found, "trust")[1][1], "skill ours", "clio config trust")
     *problems, counts = lines(found, "extensions")
-    assert "'bad' is left out" in problems[0][1]
+    assert "'bad' is ignored" in problems[0][1]
     assert counts[1].startswith("extensions: 1 MCP server, 1 skill,")
 
 
