@@ -257,7 +257,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
                     mention=reading,
                     rows=tuple(session_rows(session, self.session_tokens, self.estimator)),
                     what=f"{format_count(len(session.messages), 'message')}, summed up",
-                    way="search it with recall_sessions",
+                    way="search it with search_sessions",
                 )
         raise Refused("there is no such session; /session list shows all")
 

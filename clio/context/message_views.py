@@ -400,7 +400,7 @@ def _bare_value(value: Any) -> Any:
 def _way(message: Message) -> str:
     if isinstance(message, ToolMessage) and message.blob:
         return f'whole: read_output(handle="{message.blob}")'
-    return f'whole: memory_operations(operation="recall_messages", from="{message.id}")'
+    return f'whole: memory_operations(operation="read_messages", from="{message.id}")'
 
 
 def _shorter_call(call: ToolCall, chars: int, way: str) -> ToolCall:

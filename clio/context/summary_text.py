@@ -427,7 +427,7 @@ def _spans(spans: Sequence[SpanInfo], units: float) -> str:
     if not spans:
         return ""
     names = spans[0].handle if len(spans) == 1 else f"{spans[0].handle} to {spans[-1].handle}"
-    how = f'memory_operations(operation="recall_messages", handle="{spans[-1].handle}")'
+    how = f'memory_operations(operation="read_messages", handle="{spans[-1].handle}")'
     head = f"Archived: {names}; {how} gives the messages word for word"
     room = units - weight(head)
     lines: list[str] = []

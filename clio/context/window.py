@@ -623,7 +623,7 @@ class ContextWindow:
             tokens = self._estimator.convert_units
             raise UserError(
                 f"{trim.handle} does not fit: it would take {tokens(needed):,} tokens where {tokens(room):,} are free "
-                f'for the conversation; ask for parts of it with recall_messages(handle="{trim.handle}")'
+                f'for the conversation; ask for parts of it with read_messages(handle="{trim.handle}")'
             )
 
     def _start_over(self) -> None:

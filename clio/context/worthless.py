@@ -43,9 +43,12 @@ _SEARCHERS = frozenset(
     "search_text search_files search grep rg find_files find_file search_file search_dir glob list_files list_dir ls "
     "list_directory file_search codebase_search grep_search web_search".split()
 )
-_RECALLERS = frozenset({"recall", "recall_sessions", "recall_messages", "recall_memory"})
+_RECALLERS = frozenset(
+    {"recall", "search_sessions", "read_messages", "recall_sessions", "recall_messages", "recall_memory"}
+)
 _RECALLING = frozenset(
     {"retrieve", "search", "list", "recall_sessions", "recall_messages", "ltm_stats", "recall", "history"}
+    | {"search_sessions", "read_messages", "stats"}
 )
 _REPEATED = (
     READERS

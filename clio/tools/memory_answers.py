@@ -1,6 +1,7 @@
 """What memory_operations answers about notes, project memory and typed memories."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import cast
 
@@ -18,6 +19,7 @@ from clio.memory.store.record import (
     Provenance,
     Pruned,
     Saved,
+    check_content,
 )
 from clio.memory.store.typed_index import Ranked
 from clio.memory.store.typed_store import Compacted, Scope
@@ -143,7 +145,11 @@ def advice(call: MemoryCall) -> tuple[str, ...]:
 
 def add(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> ToolOutput:
     """Add an entry, or confirm the one that says the same."""
-    added = memory.add(draft(call), provenance)
+    try:
+        check_content(call.text or " ".join(call.steps))
+        added = memory.add(draft(call), provenance)
+    except UserError as error:
+        raise ToolRetry(str(error)) from error
     return ToolOutput(text=_added_text(added, provenance), summary=_added_summary(added))
 
 
@@ -153,7 +159,7 @@ def update(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> To
     Raises ToolRetry for a part that entries of this kind do not have, and where nothing is to change.
     """
     if len(call.ids) != 1:
-        raise ToolRetry("update_ltm changes one entry at a time; give one id")
+        raise ToolRetry("update changes one memory at a time; give one id")
     old = memory.find(call.ids[0])
     parts = _PARTS[old.kind]
     known = {*parts, "confidence", "examples", "ids"}
@@ -161,11 +167,69 @@ def update(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> To
         raise ToolRetry(f"{old.id} is a {old.kind}; what can be changed is {_changeable(old.kind)}")
     changes = {_FIELDS.get(slot, slot): getattr(call, slot) for slot in sorted(call.given - {"ids"})}
     if not changes:
-        raise ToolRetry(f"update_ltm needs what to change beside id: {_changeable(old.kind)}")
+        raise ToolRetry(f"update needs what to change beside id: {_changeable(old.kind)}")
     if _followed(old) in call.given:
         changes["provenance"] = provenance
     entry = memory.update(old.id, **changes)
     return ToolOutput(text=f"Updated {described(entry)}", summary=f"updated {entry.id}")
+
+
+def is_project_id(id: str) -> bool:
+    """Whether this is the id of a project fact, solution, pattern, workflow, failure or rule, such as "d-3f9a12"."""
+    return _ENTRY_ID.fullmatch(id) is not None
+
+
+def update_typed(memory: MemorySystem, call: MemoryCall, provenance: Provenance) -> ToolOutput:
+    """Change the text, the importance or the files of a fact, event, note or preference.
+
+    Raises ToolRetry for other parts, and where the user said it and the new text is not the user's.
+    """
+    if len(call.ids) != 1:
+        raise ToolRetry("update changes one memory at a time; give one id")
+    old = _find(memory.memories, call.ids[0])
+    parts = "content, importance, files"
+    if call.given - {"ids", "text", "importance", "examples"}:
+        raise ToolRetry(f"{tail(old)} is a {old.kind}; what can be changed is {parts}")
+    if not call.given - {"ids"}:
+        raise ToolRetry(f"update needs what to change beside id: {parts}")
+    by_user = old.kind == "preference" or (old.provenance is not None and old.provenance.asserted_by == "user")
+    if by_user and "text" in call.given and provenance.asserted_by != "user":
+        raise ToolRetry(f"{tail(old)} is what the user said; only what the user says replaces it: ask the user")
+    record = memory.memories.update(
+        old.id,
+        content=call.text if "text" in call.given else None,
+        importance=call.importance if "importance" in call.given else None,
+        files=call.examples,
+        provenance=provenance if "text" in call.given else None,
+    )
+    return ToolOutput(text=f"Updated {_described(record)}", summary=f"updated {tail(record)}")
+
+
+def overview(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
+    """Everything remembered, or all of one kind: one line each, the newest first."""
+    entries = [one for one in memory.knowledge().entries if call.kind in ("", one.kind)]
+    records = [one for one in memory.memories.records() if one.is_live and call.kind in ("", one.kind)]
+    notes = memory.list_notes() if call.kind in ("", "note") else ()
+    said = labels(memory, {entry.id for entry in entries})
+    lines = [(one.updated, f"- {described(one)}" + (f" [{said[one.id]}]" if one.id in said else "")) for one in entries]
+    lines += [(one.updated, _line(one, memory.memories, _ENTRY_CHARS)) for one in records]
+    lines += [
+        (
+            note.timestamp,
+            f"- {_key(note.key)} (note, {day(note.timestamp)}): {truncate_line(note.content, _ENTRY_CHARS)}",
+        )
+        for note in notes
+    ]
+    if not lines:
+        kind = f" of kind {call.kind}" if call.kind else ""
+        return ToolOutput(
+            text=f"Nothing{kind} is remembered yet; search_sessions searches earlier sessions.", summary="nothing found"
+        )
+    lines.sort(key=lambda line: -line[0])
+    shown = [line for _, line in lines[:_SHOWN_MEMORIES]]
+    left = len(lines) - len(shown)
+    more = [f"… and {left:,} more; a query or a kind narrows it"] if left else []
+    return ToolOutput(text="\n".join([DATA, *shown, *more]), summary=format_count(len(lines), "memory"))
 
 
 def forget_entry(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
@@ -187,15 +251,21 @@ def prune(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
         f"old (not confirmed for {call.max_age_days:g} days) or doubtful (confidence below {call.min_confidence:g})"
     )
     if not pruned.removed:
-        text = f"Nothing to prune: no entry is {bounds}; {format_count(pruned.kept, 'entry')} kept."
+        text = f"Nothing to prune: no memory is {bounds}; {format_count(pruned.kept, 'memory')} kept."
         return ToolOutput(text=text, summary="nothing to prune")
     return ToolOutput(text="\n".join(_pruned_lines(pruned, bounds)), summary=_pruned_summary(pruned))
 
 
 def stats(memory: MemorySystem) -> ToolOutput:
-    """The size of the project knowledge in a few lines."""
+    """The numbers of memories of each kind in a few lines."""
     found = memory.ltm_stats()
-    return ToolOutput(text=_stats_text(found), summary=format_count(found.total, "entry"))
+    kinds = Counter(record.kind for record in memory.memories.records() if record.is_live)
+    notes = len(memory.list_notes())
+    others = [format_count(count, kind) for kind, count in kinds.items()]
+    others += [format_count(notes, "named note")] if notes else []
+    lines = [_stats_text(found), *([f"Besides: {', '.join(others)}."] if others else [])]
+    total = found.total + kinds.total() + notes
+    return ToolOutput(text="\n".join(lines), summary=format_count(total, "memory"))
 
 
 def described(entry: MemoryRecord) -> str:
@@ -216,6 +286,12 @@ def labels(memory: MemorySystem, ids: set[str]) -> dict[str, str]:
     return found
 
 
+def quoted_ids(memory: MemorySystem) -> set[str]:
+    """The ids of the memories that quote a tool's result."""
+    records = (*memory.knowledge().entries, *memory.memories.records())
+    return {one.id for one in records if one.provenance is not None and one.provenance.asserted_by == "tool"}
+
+
 def _changeable(kind: Kind) -> str:
     return ", ".join([*(names[0] for names in _PARTS[kind].values()), "confidence, examples"])
 
@@ -232,7 +308,8 @@ def _added_text(added: Saved, provenance: Provenance) -> str:
     if added.action == "restored":
         text = f"Remembered again as {entry.id}, back from the archive with its history."
     elif added.is_new:
-        text = f"Remembered for later sessions as {entry.id}."
+        saved = truncate_line(entry.line, _ENTRY_CHARS)
+        text = f"Remembered for later sessions as {entry.id}. ({entry.kind}: “{saved}”)"
     else:
         how = f"said {format_count(entry.times, 'time')}, confidence {entry.confidence:g}"
         text = f"Known already as {entry.id}, and confirmed: {how}."
@@ -255,14 +332,14 @@ def _added_summary(added: Saved) -> str:
 
 def _entry_candidates(memory: MemorySystem, query: str) -> str:
     if not query:
-        return '; memory_operations(operation="search", query=…) names the ids'
+        return '; memory_operations(operation="recall", query=…) names the ids'
     hits = [hit for hit in memory.search(query, 5) if hit.kind != "note"]
     listed = "; ".join(f"{hit.id}: {truncate_line(hit.text, 80)}" for hit in hits)
-    return f"; nearest to what you said: {listed}" if listed else "; no entry shares a word with what you said"
+    return f"; nearest to what you said: {listed}" if listed else "; no memory shares a word with what you said"
 
 
 def _pruned_lines(pruned: Pruned, bounds: str) -> list[str]:
-    count = format_count(len(pruned.removed), "entry")
+    count = format_count(len(pruned.removed), "memory")
     verb = "is" if len(pruned.removed) == 1 else "are"
     if pruned.dry_run:
         head = f"{count} {verb} {bounds}; nothing was moved yet. dry_run=false moves them to the archive:"
@@ -283,7 +360,7 @@ def _pruned_summary(pruned: Pruned) -> str:
 def _stats_text(stats: LtmStats) -> str:
     kinds = ", ".join(format_count(count, kind) for kind, count in stats.counts.items() if count)
     lines = [
-        f"{format_count(stats.total, 'entry')}{f': {kinds}' if kinds else ''}; {stats.archived:,} archived; "
+        f"{format_count(stats.total, 'memory')}{f': {kinds}' if kinds else ''}; {stats.archived:,} archived; "
         f"{stats.file_bytes:,} bytes.",
         _counted("Last confirmed", [(bar.label, bar.count) for bar in stats.ages]),
         _counted("Confidence", [(bar.label, bar.count) for bar in stats.confidences]),
@@ -311,7 +388,7 @@ def store(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
         new = memory.store_note(call.key, call.content)
     except ValueError as error:
         raise ToolRetry(str(error)) from error
-    return ToolOutput(text="Stored.", summary="stored") if new else _replaced()
+    return ToolOutput(text=f"Stored as the note {_key(call.key)}.", summary="stored") if new else _replaced()
 
 
 def retrieve(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
@@ -345,7 +422,7 @@ def search(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     """Notes and knowledge that fit the query, the best first, with their keys and ids."""
     hits = memory.search(call.query, call.max_results)
     if not hits:
-        text = "Nothing stored shares a word with that; recall_sessions looks through what was said."
+        text = "Nothing remembered shares a word with that; search_sessions searches earlier sessions."
         return ToolOutput(text=text, summary="nothing found")
     ids = {hit.id for hit in hits if hit.id}
     said = labels(memory, ids) if ids else {}
@@ -429,6 +506,9 @@ def forget_memory(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     """
     if not call.ids:
         raise ToolRetry(f"forget needs id{_memory_candidates(memory, call.query)}")
+    if len(call.ids) == 1 and not is_project_id(call.ids[0]) and memory.retrieve_note(call.ids[0]) is not None:
+        memory.delete_note(call.ids[0])
+        return ToolOutput(text=f"Forgotten: the note {_key(call.ids[0])}.", summary="forgot a note")
     entries, records = find_all(memory, call.ids)
     lines = [f"Forgotten: {_described(record)}" for record in records]
     lines += [f"Forgotten: {described(entry)}" for entry in entries]
@@ -457,12 +537,30 @@ def history(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     """A memory whole, with what it took the place of and what took its place. Raises ToolRetry."""
     if len(call.ids) != 1:
         raise ToolRetry("history shows one memory at a time; give one id")
+    if is_project_id(call.ids[0]):
+        return _project_history(memory, call.ids[0])
     try:
         chain = memory.memories.history(call.ids[0])
     except UserError as error:
         raise _retry(error) from error
     lines = [DATA, *(f"- {_dated(record)}: {record.content}" for record in chain)]
     return ToolOutput(text="\n".join(lines), summary=format_count(len(chain), "version"))
+
+
+def _project_history(memory: MemorySystem, id: str) -> ToolOutput:
+    try:
+        entry = memory.find(id)
+    except UserError as error:
+        raise ToolRetry(str(error)) from error
+    versions = [one for one in memory.knowledge_versions() if one.entry.id == entry.id]
+    lines = [
+        DATA,
+        *(
+            f"- {described(one.entry)}" + (f" (since {day(one.since)})" if one.since else "")
+            for one in reversed(versions)
+        ),
+    ]
+    return ToolOutput(text="\n".join(lines), summary=format_count(len(versions), "version"))
 
 
 def compact(memory: MemorySystem) -> ToolOutput:
@@ -495,7 +593,8 @@ def remembered_text(done: Saved, scope: Scope) -> str:
                 "say the same, forget one."
             )
         case _:
-            return f"Remembered as {tail(record)} ({record.kind}, {where})."
+            saved = truncate_line(record.content, _OLD_CHARS)
+            return f"Remembered as {tail(record)} ({record.kind}, {where}): “{saved}”."
 
 
 def recalled_text(found: Sequence[Ranked], memories: Memories) -> str:
@@ -569,12 +668,12 @@ def _described(record: MemoryRecord) -> str:
 def _nothing(memories: Memories, call: MemoryCall) -> str:
     total = sum(memories.count().values())
     if not total:
-        return "Nothing is remembered yet; search looks at notes and project knowledge."
+        return "Nothing is remembered yet; recall without type searches memories of all kinds."
     kind = f" of type {call.type}" if call.type else ""
     asked = " shares a word with that" if call.query else " is there"
     return (
-        f"No memory{kind}{asked}, of {_memories(total)}; search looks at notes and project knowledge, "
-        "recall_sessions at what was said."
+        f"No memory{kind}{asked}, of {_memories(total)}; recall without type searches all kinds, "
+        "search_sessions earlier sessions."
     )
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from clio.errors import ToolRetry
 from clio.memory.retrieval.results import LAYERS
 from clio.memory.store.memories import SCOPES
-from clio.memory.store.record import TYPES
+from clio.memory.store.record import KINDS, TYPES
 from clio.text.json_data import decode_json
 from clio.tools.schemas import LISTED, OPERATIONS, MemoryArgs, Operation
 
@@ -19,6 +19,14 @@ MAX_SESSIONS = 1_000
 MAX_RESULTS = 50
 MAX_MEMORIES = 1_000
 MAX_AGE_DAYS = 36_500.0
+_ALL_KINDS = (*KINDS, *(name for name in TYPES if name not in KINDS))
+_KIND_ALIASES = {
+    "discoveries": "discovery",
+    "context_rule": "rule",
+    "error": "solution",
+    "problem_solution": "solution",
+}
+_ID = re.compile(r"[a-z]-\w+|[0-9a-f]{8}(?:[0-9a-f-]{28})?", re.IGNORECASE)
 _ARROW = re.compile(r"\s*(?:\n|->|→|=>)\s*")
 _LISTED = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
 
@@ -108,6 +116,19 @@ def _type(name: str, value: Any) -> str:
     return sign + found
 
 
+def _kind(name: str, value: Any) -> str:
+    """A kind of memory, also in the plural and by another common name; "all" and "any" are empty."""
+    wanted = _line(name, value).casefold()
+    if wanted in ("", "all", "any"):
+        return ""
+    wanted = _KIND_ALIASES.get(wanted, wanted)
+    found = wanted if wanted in _ALL_KINDS else wanted.removesuffix("s")
+    found = _KIND_ALIASES.get(found, found)
+    if found not in _ALL_KINDS:
+        raise ToolRetry(f"{name} is {', '.join(_ALL_KINDS[:-1])} or {_ALL_KINDS[-1]}; {value!r} is none of them")
+    return found
+
+
 def _scope(name: str, value: Any) -> str:
     said = _line(name, value).casefold()
     if said not in ("", *SCOPES):
@@ -159,6 +180,7 @@ READERS: dict[str, Callable[[str, Any], object]] = {
     "path": _line,
     "steps": _steps,
     "examples": _paths,
+    "kind": _kind,
     "confidence": _share,
     "ids": _ids,
     "handle": _line,
@@ -195,6 +217,8 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
 
     text: what is to be remembered: the fact, the error, the pattern, what failed, the rule, a workflow's name.
     said_as: the parameter the text stood in. solution: also the prevention of a failure. path: where a rule holds.
+    asked: the operation as the model wrote it; `operation` is the one it stands for. kind: of the memories to recall.
+    everything: whether memories of every kind are recalled, those that match or, without a query, all of them.
     given: names of the slots the call really had, for a change that leaves the others alone.
     dry_run: None where the call does not say.
     type: of a memory; empty is the usual one where something is remembered, and any where it is recalled.
@@ -204,6 +228,8 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
     """
 
     operation: Operation
+    asked: str = ""
+    kind: str = ""
     key: str = ""
     content: str = ""
     query: str = ""
@@ -233,6 +259,7 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
     layer: str = ""
     at: str = ""
     scores: bool = False
+    everything: bool = False
     given: frozenset[str] = frozenset()
 
 
@@ -252,12 +279,28 @@ WRITING: frozenset[Operation] = frozenset(
         "forget",
         "apply",
         "compact",
+        "update",
     }
 )
+_READING: dict[str, Operation] = {
+    "search_sessions": "recall_sessions",
+    "read_messages": "recall_messages",
+    "stats": "ltm_stats",
+}
+_ADDING: dict[str, Operation] = {
+    "discovery": "add_discovery",
+    "solution": "add_solution",
+    "pattern": "add_pattern",
+    "workflow": "add_workflow",
+    "failure": "add_failure",
+    "rule": "add_context_rule",
+}
+_TYPED_ONLY = ("type", "importance", "scope")
+"""Parameters of remember that only typed memories have: without a kind they make a note of it, as before."""
 
 _Slots = dict[str, tuple[str, ...]]
 _SAID = ("content", "text")
-_ABOUT: _Slots = {"examples": ("examples",), "confidence": ("confidence",)}
+_ABOUT: _Slots = {"examples": ("files", "examples"), "confidence": ("confidence",)}
 _RESULTS: _Slots = {"max_results": ("max_results", "limit")}
 # Slot: the parameter it is told by, then those taken for it where that one is missing.
 _SLOTS: dict[Operation, _Slots] = {
@@ -301,6 +344,16 @@ _SLOTS: dict[Operation, _Slots] = {
         "path": ("path", "context"),
         **_ABOUT,
     },
+    "update": {
+        "ids": ("id", "ids", "key"),
+        "text": ("content", "text", "fact", "error", "pattern", "what", "rule", "name", "key"),
+        "solution": ("solution", "prevention"),
+        "impact": ("impact",),
+        "steps": ("steps", "sequence"),
+        "path": ("path", "context"),
+        "importance": ("importance",),
+        **_ABOUT,
+    },
     "forget_ltm": {"ids": ("id", "ids", "key"), "query": ("query", "fact", *_SAID)},
     "prune_ltm": {
         "max_age_days": ("max_age_days",),
@@ -310,14 +363,15 @@ _SLOTS: dict[Operation, _Slots] = {
     "ltm_stats": {},
     "remember": {
         "text": (*_SAID, "fact", "value"),
-        "type": ("type",),
+        "type": ("kind", "type"),
         "importance": ("importance",),
         "scope": ("scope",),
-        "examples": ("examples",),
+        "examples": ("files", "examples"),
     },
     "recall": {
         "query": ("query", *_SAID, "key"),
         "type": ("type",),
+        "kind": ("kind",),
         "limit": ("limit", "max_results"),
         "layer": ("layer",),
         "at": ("at",),
@@ -341,6 +395,7 @@ _REQUIRED: dict[Operation, tuple[str, ...]] = {
     "add_failure": ("text",),
     "add_context_rule": ("text",),
     "update_ltm": ("ids",),
+    "update": ("ids",),
     "remember": ("text",),
     "apply": ("ids",),
     "history": ("ids",),
@@ -353,8 +408,9 @@ def understand(args: MemoryArgs) -> MemoryCall:
     Raises ToolRetry with what would be right: for an operation there is not, a parameter that is missing or cannot
     be, and two that say different things in one place.
     """
-    operation = _operation(str(args.operation))
+    asked = _operation(str(args.operation))
     raw = _given(args)
+    operation, raw = _resolve_operation(asked, raw)
     values: dict[str, Any] = {}
     used: set[str] = set()
     for slot, names in _SLOTS[operation].items():
@@ -365,13 +421,60 @@ def understand(args: MemoryArgs) -> MemoryCall:
             values[slot] = READERS[slot](name, raw[name])
             if slot == "text":
                 values["said_as"] = name
-    _refuse_missing(operation, values, raw)
-    _refuse_leftovers(operation, raw, used)
+    _refuse_missing(asked, operation, values, raw)
+    _refuse_leftovers(asked, operation, raw, used)
     given = frozenset(slot for slot, value in values.items() if value not in ("", ()) and slot != "said_as")
-    call = MemoryCall(operation=operation, given=given, **values)
+    everything = operation == "recall" and not ({"type", "limit", "layer", "at"} & raw.keys())
+    call = MemoryCall(operation=operation, asked=asked, everything=everything, given=given, **values)
     if operation == "search" and "max_results" not in values:
         return msgspec.structs.replace(call, max_results=DEFAULT_FOUND)
     return call
+
+
+def _resolve_operation(asked: Operation, raw: dict[str, Any]) -> tuple[Operation, dict[str, Any]]:
+    """The operation that carries out the one asked for, with its parameters: `remember` has one for each kind."""
+
+    def has(*names: str) -> bool:
+        return any(name in raw and not _is_empty(raw[name]) for name in names)
+
+    match asked:
+        case "search_sessions" | "read_messages" | "stats":
+            return _READING[asked], raw
+        case "remember":
+            return _resolve_remember(raw, has)
+        case "recall" if has("key") and not has("query", *_SAID):
+            return "retrieve", raw
+        case "update" if has("key") and not has("id", "ids") and not _ID.fullmatch(str(raw["key"])):
+            return "store", raw
+        case "forget" if has("key") and not has("id", "ids", "query") and not _ID.fullmatch(str(raw["key"])):
+            return "delete", raw
+        case _:
+            return asked, raw
+
+
+def _resolve_remember(raw: dict[str, Any], has: Callable[..., bool]) -> tuple[Operation, dict[str, Any]]:
+    kind = _kind("kind", raw["kind"]) if has("kind") else ""
+    if not kind and has("type"):
+        wanted = _line("type", raw["type"]).casefold().removesuffix("s")
+        kind = wanted if wanted in _ADDING else ""
+    if not kind and not has("type"):
+        if has("steps", "sequence"):
+            kind = "workflow"
+        elif has("impact", "prevention"):
+            kind = "failure"
+        elif has("solution", "error"):
+            kind = "solution"
+        elif has("pattern") or has("rule"):
+            kind = "rule" if has("rule") else "pattern"
+    if has("key") and (kind == "note" or not (kind or has(*_TYPED_ONLY))):
+        return "store", raw
+    if not kind and not has(*_TYPED_ONLY):
+        kind = "discovery"
+    if kind not in _ADDING:
+        return "remember", raw
+    if kind != "rule" and has("path") and not has("files", "examples"):
+        raw = raw | {"files": raw["path"]}
+    return _ADDING[kind], raw
 
 
 def writes(call: MemoryCall) -> bool:
@@ -383,8 +486,11 @@ def _operation(said: str) -> Operation:
     wanted = re.sub(r"[\s-]+", "_", said.strip().casefold())
     if wanted in OPERATIONS:
         return wanted
-    near = [name for name in OPERATIONS if wanted and (wanted in name or name in wanted)]
-    near += [name for name in difflib.get_close_matches(wanted, OPERATIONS, n=3) if name not in near]
+    near = [name for name in LISTED if wanted and (wanted in name or name in wanted)]
+    near += [name for name in difflib.get_close_matches(wanted, LISTED, n=3) if name not in near]
+    if not near:
+        near = [name for name in OPERATIONS if wanted and (wanted in name or name in wanted)]
+        near += [name for name in difflib.get_close_matches(wanted, OPERATIONS, n=3) if name not in near]
     hint = f"did you mean {' or '.join(near[:3])}?" if near else f"there are: {', '.join(LISTED)}"
     raise ToolRetry(f"memory_operations has no operation {said!r}; {hint}")
 
@@ -398,21 +504,21 @@ def _is_empty(value: Any) -> bool:
     return (isinstance(value, str) and not value.strip()) or value in ([], ())
 
 
-def _refuse_missing(operation: Operation, values: dict[str, Any], raw: dict[str, Any]) -> None:
+def _refuse_missing(asked: Operation, operation: Operation, values: dict[str, Any], raw: dict[str, Any]) -> None:
     needed = _REQUIRED.get(operation, ())
     missing = [slot for slot in needed if slot not in values or (slot != "content" and _is_empty(values[slot]))]
     if not missing:
         return
-    names = {slot: _SLOTS[operation][slot][0] for slot in needed}
+    names = {slot: _parameter(asked, operation, slot) for slot in needed}
     given = [name for name, value in raw.items() if not _is_empty(value)]
     raise ToolRetry(
-        f'memory_operations(operation="{operation}") needs {" and ".join(names.values())}; '
+        f"{_called(asked, operation)} needs {' and '.join(names.values())}; "
         f"{' and '.join(names[slot] for slot in missing)} {'is' if len(missing) == 1 else 'are'} missing"
         + (f" (given: {', '.join(given)})" if given else "")
     )
 
 
-def _refuse_leftovers(operation: Operation, raw: dict[str, Any], used: set[str]) -> None:
+def _refuse_leftovers(asked: Operation, operation: Operation, raw: dict[str, Any], used: set[str]) -> None:
     """Nothing that was to be remembered is dropped in silence."""
     if operation not in WRITING:
         return
@@ -424,8 +530,22 @@ def _refuse_leftovers(operation: Operation, raw: dict[str, Any], used: set[str])
         if name in accepted - used and not _is_empty(raw[name]) and " ".join(str(raw[name]).split()) not in same
     ]
     if left:
-        names = ", ".join(names[0] for names in _SLOTS[operation].values())
+        names = ", ".join(_parameter(asked, operation, slot) for slot in _SLOTS[operation])
         raise ToolRetry(
-            f'memory_operations(operation="{operation}") has no place for {" and ".join(left)} beside '
+            f"{_called(asked, operation)} has no place for {' and '.join(left)} beside "
             f"{' and '.join(sorted(used))}; it takes {names}"
         )
+
+
+def _called(asked: Operation, operation: Operation) -> str:
+    """The call as the model wrote it, with the kind that decides what it needs."""
+    kind = next((kind for kind, name in _ADDING.items() if name == operation and asked == "remember"), "")
+    named = f', kind="{kind}"' if kind not in ("", "discovery") else ""
+    return f'memory_operations(operation="{asked}"{named})'
+
+
+def _parameter(asked: Operation, operation: Operation, slot: str) -> str:
+    """The name a parameter has in the schema; of a former operation the one it had."""
+    if asked in LISTED:
+        return {"text": "content", "ids": "id", "first": "from", "last": "to", "examples": "files"}.get(slot, slot)
+    return _SLOTS[operation][slot][0]

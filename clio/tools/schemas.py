@@ -163,11 +163,23 @@ Operation = Literal[
     "apply",
     "history",
     "compact",
+    "update",
+    "search_sessions",
+    "read_messages",
+    "stats",
 ]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
-NOT_LISTED: frozenset[Operation] = frozenset({"forget_ltm", "prune_ltm", "ltm_stats", "compact"})
-"""Accepted and not in the schema: `forget` does what forget_ltm did, and the user prunes with /memory."""
-LISTED = tuple(name for name in OPERATIONS if name not in NOT_LISTED)
+LISTED: tuple[Operation, ...] = (
+    "remember",
+    "recall",
+    "update",
+    "forget",
+    "history",
+    "search_sessions",
+    "read_messages",
+    "stats",
+)
+"""The operations in the schema; all others are former names, which stay accepted."""
 
 # The types are for the model; what it sends instead is understood where only one reading makes sense.
 _STRING = {"type": "string"}
@@ -178,7 +190,7 @@ _NOT_SENT = {"deprecated": True}
 _NOT_SENT_COMPACT = {"x-rare": True}
 Text = Annotated[Any, Meta(extra_json_schema=_STRING)]
 RareText = Annotated[Any, Meta(extra_json_schema=_STRING | _NOT_SENT_COMPACT)]
-Rare = Annotated[Any, Meta(extra_json_schema=_NUMBER | _NOT_SENT_COMPACT)]
+RareNumber = Annotated[Any, Meta(extra_json_schema=_NUMBER | _NOT_SENT_COMPACT)]
 Alias = Annotated[Any, Meta(extra_json_schema=_NOT_SENT)]
 
 
@@ -186,34 +198,34 @@ class MemoryArgs(Struct, frozen=True, kw_only=True):
     """Arguments of memory_operations. None is a parameter that was not given; empty texts are values."""
 
     operation: Annotated[Any, Meta(extra_json_schema={"enum": list(LISTED)})]
-    key: Text = None
     content: Text = None
+    kind: Text = None
+    key: Text = None
     query: Text = None
-    fact: Text = None
-    error: Text = None
+    id: Text = None
     solution: Text = None
-    pattern: Text = None
-    steps: Annotated[Any, Meta(extra_json_schema=_LIST)] = None
     impact: RareText = None
-    prevention: RareText = None
+    steps: Annotated[Any, Meta(extra_json_schema=_LIST)] = None
     path: Text = None
-    examples: Annotated[Any, Meta(description="Paths", extra_json_schema=_LIST)] = None
-    confidence: Annotated[Any, Meta(extra_json_schema=_NUMBER)] = None
-    id: Annotated[Any, Meta(extra_json_schema=_STRING)] = None
-    handle: Annotated[Any, Meta(description="Trimmed span, as t3", extra_json_schema=_STRING)] = None
-    from_: Annotated[Any, Meta(description="Message id or number", extra_json_schema=_STRING)] = field(
-        name="from", default=None
-    )
+    files: Annotated[Any, Meta(extra_json_schema=_LIST)] = None
+    confidence: RareNumber = None
+    importance: RareNumber = None
+    at: RareText = None
+    handle: Text = None
+    from_: Annotated[Any, Meta(extra_json_schema=_STRING)] = field(name="from", default=None)
     to: Text = None
     session: Text = None
     offset: Annotated[Any, Meta(extra_json_schema=_WHOLE)] = None
-    max_sessions: Annotated[Any, Meta(extra_json_schema=_WHOLE | _NOT_SENT_COMPACT)] = None
-    max_results: Annotated[Any, Meta(extra_json_schema=_WHOLE)] = None
-    type: Text = None
-    importance: Rare = None
-    layer: Annotated[Any, Meta(extra_json_schema={"enum": ["L0", "L1", "L2", "all"]} | _NOT_SENT_COMPACT)] = None
-    at: Annotated[Any, Meta(extra_json_schema=_STRING | _NOT_SENT_COMPACT)] = None
-    # Not in the schema, accepted all the same.
+    max_results: Annotated[Any, Meta(extra_json_schema=_WHOLE | _NOT_SENT_COMPACT)] = None
+    # Former names, not in the schema and accepted all the same.
+    fact: Alias = None
+    error: Alias = None
+    pattern: Alias = None
+    prevention: Alias = None
+    examples: Alias = None
+    type: Alias = None
+    layer: Alias = None
+    max_sessions: Alias = None
     text: Alias = None
     name: Alias = None
     value: Alias = None

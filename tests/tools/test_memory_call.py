@@ -106,8 +106,8 @@ def test_near_words_are_understood_where_only_one_reading_makes_sense(
 @pytest.mark.parametrize(
     ("operation", "arguments", "said"),
     [
-        ("memorise", {}, "no operation 'memorise'; there are: store, retrieve"),
-        ("recal", {}, "did you mean recall_sessions or recall_messages or recall"),
+        ("memorise", {}, "no operation 'memorise'; there are: remember, recall, update"),
+        ("recal", {}, "did you mean recall"),
         ("remember", {}, "needs content; content is missing"),
         ("remember", {"content": " ", "type": "fact"}, "content is missing"),
         ("remember", {"content": "c", "text": "d"}, "no place for text beside content"),
@@ -172,11 +172,16 @@ def test_only_pruning_that_was_asked_for_in_earnest_writes() -> None:
 def test_the_schema_is_flat_and_smaller_for_small_windows() -> None:
     whole, compact = args_schema(MemoryArgs), args_schema(MemoryArgs, describe=False)
     assert whole["properties"]["operation"] == {"enum": list(LISTED)}
-    assert set(OPERATIONS) - set(LISTED) == {"forget_ltm", "prune_ltm", "ltm_stats", "compact"}, "accepted, not listed"
+    eight = "remember recall update forget history search_sessions read_messages stats"
+    assert list(LISTED) == eight.split(), "all other operations are accepted, and not listed"
     assert whole["required"] == compact["required"] == ["operation"]
-    documented = "key content query fact error solution pattern examples confidence max_sessions max_results layer at"
+    documented = (
+        "key content kind query id solution impact steps path files confidence importance at handle max_results"
+    )
     assert set(documented.split()) <= set(whole["properties"])
-    assert {"text", "sequence", "limit"}.isdisjoint(whole["properties"]), "understood, and not sent"
+    assert {"text", "sequence", "limit", "fact", "type", "layer", "examples"}.isdisjoint(whole["properties"]), (
+        "understood, and not sent"
+    )
     assert set(compact["properties"]) < set(whole["properties"])
     assert "x-rare" not in str(whole) + str(compact)
     assert len(msgspec.json.encode(whole)) <= 1_360

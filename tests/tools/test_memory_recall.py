@@ -35,7 +35,7 @@ def test_passages_stand_under_their_session_with_the_way_to_the_whole() -> None:
         "## storage (undated, session s-1)",
         "- undated user, m-1: writes are atomic",
         "- undated user, m-2: two lines",
-        'A whole message: memory_operations(operation="recall_messages", session="s-1", from="m-1"); to= makes it a '
+        'A whole message: memory_operations(operation="read_messages", session="s-1", from="m-1"); to= makes it a '
         "span, query= finds lines in it.",
     ]
     assert output.summary == "2 passages in 1 session"

@@ -60,7 +60,7 @@ def harness(tmp_path: Path) -> Harness:
 
 
 def test_the_life_of_a_note(harness: Harness) -> None:
-    assert harness.say("store", key="auth bug", content="root\ncause") == "Stored."
+    assert harness.say("store", key="auth bug", content="root\ncause") == "Stored as the note auth bug."
     assert harness.say("store", key="auth bug", content="root\ncause 2") == "Stored, replacing the old one."
     assert harness.say("retrieve", key="auth bug") == "root\ncause 2"
     assert re.fullmatch(r"- auth bug \(.*\): root cause 2", harness.say("list"))
@@ -141,7 +141,7 @@ def test_every_kind_is_found_by_its_words_with_its_id(harness: Harness) -> None:
     assert found == set(ids)
     assert any(line.startswith("- note zebra: a note") for line in lines)
     assert len(harness.say("search", query="zebra", max_results=2).splitlines()) == 2
-    assert "recall_sessions" in harness.say("search", query="xylophone")
+    assert "search_sessions" in harness.say("search", query="xylophone")
 
 
 def test_a_wrong_entry_is_mended(harness: Harness) -> None:
@@ -156,7 +156,7 @@ def test_mending_needs_one_entry_and_a_change(harness: Harness) -> None:
     id = harness.learn("add_discovery", fact="Config is YAML")
     with pytest.raises(ToolRetry, match="needs what to change beside id"):
         harness.call("update_ltm", id=id)
-    with pytest.raises(ToolRetry, match="one entry at a time"):
+    with pytest.raises(ToolRetry, match="one memory at a time"):
         harness.call("update_ltm", id=f"{id}, {id}x", fact="x")
     with pytest.raises(ClioError, match=id):
         harness.call("update_ltm", id=f"{id[:-1]}x", fact="x")
@@ -216,21 +216,21 @@ def test_pruning_says_first_what_would_go(harness: Harness) -> None:
     doubtful = harness.learn("add_discovery", fact="perhaps Perl", confidence=0.1)
     harness.learn("add_discovery", fact="surely Python", confidence=0.9)
     listed = harness.call("prune_ltm")
-    head = "1 entry is old (not confirmed for 90 days) or doubtful (confidence below 0.3); nothing was moved"
+    head = "1 memory is old (not confirmed for 90 days) or doubtful (confidence below 0.3); nothing was moved"
     assert listed.text.startswith(head)
     assert f"- {doubtful} (discovery): perhaps Perl [confidence 0.1" in listed.text
     assert len(harness.patterns["discoveries"]) == 2
-    assert harness.say("prune_ltm", dry_run="false").startswith("Archived 1 entry")
+    assert harness.say("prune_ltm", dry_run="false").startswith("Archived 1 memory")
     assert [entry["fact"] for entry in harness.patterns["discoveries"]] == ["surely Python"]
-    assert harness.say("prune_ltm").startswith("Nothing to prune: no entry is old")
+    assert harness.say("prune_ltm").startswith("Nothing to prune: no memory is old")
 
 
 def test_the_size_is_told_in_a_few_lines(harness: Harness) -> None:
-    assert harness.say("ltm_stats").startswith("0 entries; 0 archived")
+    assert harness.say("ltm_stats").startswith("0 memories; 0 archived")
     harness.learn("add_discovery", fact="f", confidence=0.9)
     harness.learn("add_solution", error="e", solution="s", confidence=0.5)
     text = harness.say("ltm_stats")
-    assert text.startswith("2 entries: 1 discovery, 1 solution; 0 archived; ")
+    assert text.startswith("2 memories: 1 discovery, 1 solution; 0 archived; ")
     assert "Asserted by: model 2." in text
     assert len(text) < 500
 

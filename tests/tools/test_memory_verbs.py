@@ -67,7 +67,7 @@ def harness(tmp_path: Path) -> Harness:
 
 def test_the_life_of_a_memory(harness: Harness) -> None:
     id = harness.keep("The staging database is called wombat", type="fact", importance=0.9)
-    found = harness.call("recall", query="staging")
+    found = harness.call("recall", query="staging", type="any")
     assert found.summary == "1 found"
     head, line = found.text.splitlines()
     assert "never instructions" in head
@@ -114,7 +114,7 @@ def test_recall_without_a_query_gives_all_preferences_and_the_strongest_others(h
     lines = harness.say("recall", limit=2).splitlines()[1:]
     assert [line.partition("): ")[2] for line in lines] == ["Prefers tabs", "delta is a letter", "gamma is a letter"]
     assert harness.call("recall", type="!preference", limit=-1).summary == "4 found"
-    assert mentions(harness.say("recall", query="zebra"), "No memory", "5 memories", "recall_sessions")
+    assert mentions(harness.say("recall", query="zebra", type="any"), "No memory", "5 memories", "search_sessions")
     assert harness.say("recall", type="event").startswith("No memory of type event is there, of 5 memories;")
 
 
@@ -203,7 +203,8 @@ def test_a_memory_says_when_its_file_has_changed(harness: Harness) -> None:
     harness.keep("The port stands in a.py", type="fact", examples=["a.py"])
     assert not harness.say("recall", query="port").endswith("]")
     (harness.project / "a.py").write_text("PORT = 2\n", encoding="utf-8")
-    assert harness.say("recall", query="port").endswith("[its file has changed since]")
+    assert harness.say("recall", query="port").endswith("(its file has changed since)")
+    assert harness.say("recall", query="port", type="fact").endswith("[its file has changed since]")
 
 
 def test_secrets_are_not_stored(harness: Harness) -> None:
@@ -220,6 +221,8 @@ def test_secrets_are_not_stored(harness: Harness) -> None:
 )
 def test_what_cannot_be_a_memory_is_answered_in_a_sentence(harness: Harness, content: str, said: str) -> None:
     with pytest.raises(ToolRetry, match=said):
+        harness.call("remember", content=content, type="note")
+    with pytest.raises(ToolRetry):
         harness.call("remember", content=content)
 
 

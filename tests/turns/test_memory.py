@@ -156,9 +156,9 @@ def test_pruning_by_the_model_moves_nothing_unless_it_says_so(make_harness: Make
     _, listed, before, pruned, after = results(harness)
     assert "nothing was moved yet" in listed
     assert "perhaps it is Perl" in listed
-    assert before.startswith("1 entry: 1 discovery; 0 archived")
-    assert pruned.startswith("Archived 1 entry")
-    assert after.startswith("0 entries; 1 archived")
+    assert before.startswith("1 memory: 1 discovery; 0 archived")
+    assert pruned.startswith("Archived 1 memory")
+    assert after.startswith("0 memories; 1 archived")
 
 
 def test_incognito_answers_every_operation_with_off_but_its_own_messages(make_harness: MakeHarness) -> None:
@@ -170,7 +170,9 @@ def test_incognito_answers_every_operation_with_off_but_its_own_messages(make_ha
         "store": "key content", "retrieve": "key", "search": "query", "delete": "key", "recall_sessions": "query",
         "recall_messages": "from", "add_discovery": "fact", "add_solution": "error solution", "add_pattern": "pattern",
         "add_workflow": "steps", "add_failure": "what", "add_context_rule": "rule", "update_ltm": "id content",
-        "forget_ltm": "id", "prune_ltm": "dry_run", "remember": "content", "apply": "id", "history": "id",
+        "update": "id content", "search_sessions": "query",
+        "read_messages": "from", "forget_ltm": "id", "prune_ltm": "dry_run",
+        "remember": "content", "apply": "id", "history": "id",
     }  # fmt: skip
     calls = [call(name, **{key: every[key] for key in wanted.get(name, "").split()}) for name in OPERATIONS]
     elsewhere = call("recall_messages", session="0", **{"from": "1"})
@@ -178,8 +180,9 @@ def test_incognito_answers_every_operation_with_off_but_its_own_messages(make_ha
     asyncio.run(session_of(harness, "remember the zebra"))
     answers = dict(zip([*OPERATIONS, "elsewhere"], results(harness), strict=True))
     assert answers.pop("recall_messages").endswith("remember the zebra")
+    assert answers.pop("read_messages").endswith("remember the zebra")
     assert [name for name, said in answers.items() if "incognito" not in said] == []
-    assert not any(event.ok for event in harness.seen(ToolFinished) if "recall_messages" not in event.title)
+    assert not any(event.ok for event in harness.seen(ToolFinished) if "_messages" not in event.title)
     assert not (harness.project / ".clio").exists()
 
 

@@ -177,6 +177,8 @@ _KINDS: dict[str, str] = {
     "list_files": "search",
     "find_files": "search",
     "search_text": "search",
+    "search_sessions": "search",
+    "read_messages": "search",
     "recall_sessions": "search",
     "recall_messages": "search",
     "write_file": "edit",

@@ -89,5 +89,5 @@ def _says(entry: MemoryRecord) -> MemoryRecord:
 def _render(lines: Sequence[Line], total: int) -> str:
     parts = under_headings(lines)
     if total > len(lines):
-        parts.append(f'{total - len(lines)} more changed: memory_operations(operation="search", query=…) finds them.')
+        parts.append(f'{total - len(lines)} more changed: memory_operations(operation="recall", query=…) finds them.')
     return "\n".join(parts)

@@ -200,7 +200,7 @@ def under_headings(lines: Sequence[Line]) -> list[str]:
 def _render(lines: Sequence[Line], total: int, introduction: str) -> str:
     parts = [introduction, *under_headings(lines)]
     if total > len(lines):
-        parts.append(f'{total - len(lines)} more are kept: memory_operations(operation="search", query=…) finds them.')
+        parts.append(f'{total - len(lines)} more are kept: memory_operations(operation="recall", query=…) finds them.')
     return "\n".join(parts)
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from clio.errors import UserError
 from clio.memory.store.example_files import ExampleFiles
-from clio.memory.store.record import MemoryRecord, Provenance, Saved, check_type, short
+from clio.memory.store.record import MemoryRecord, Provenance, Saved, check_content, check_type, short
 from clio.memory.store.typed_index import Ranked
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Edit, Scope, TypedStore
 from clio.memory.store.undo_log import Change, UndoLog, new_change
@@ -135,6 +135,28 @@ class Memories:
     def live(self, ids: Sequence[str]) -> list[MemoryRecord]:
         """Those of these ids that nothing has taken the place of, and that are not forgotten."""
         return [record for store in self._stores.values() for record in store.live(ids)]
+
+    def update(
+        self,
+        id: str,
+        *,
+        content: str | None = None,
+        importance: float | None = None,
+        files: Sequence[str] = (),
+        provenance: Provenance | None = None,
+    ) -> MemoryRecord:
+        """Change what is given of a memory. Raises UserError where there is none or nothing is given."""
+        store, record = self._holding(id)
+        fields: dict[str, object] = {}
+        if content is not None:
+            fields["content"] = self._redact(check_content(content))
+        if importance is not None:
+            fields["importance"] = importance
+        if files:
+            fields["hashes"] = self._examples.hashes(list(files))
+        if provenance is not None:
+            fields["provenance"] = provenance
+        return store.update(record.id, **fields)
 
     def find(self, id: str) -> MemoryRecord:
         """The memory of that id, or of the only one that begins or ends so. Raises UserError."""

@@ -54,7 +54,7 @@ def test_what_holds_no_longer_stays_longest_then_the_newest() -> None:
     assert block is not None
     assert [item.entry.id for item in block.items] == ["d-8", "d-7", "old"]
     assert block.left_out == 7
-    assert mentions(block.fragment.text.split("\n")[-1], "7 more", 'memory_operations(operation="search"')
+    assert mentions(block.fragment.text.split("\n")[-1], "7 more", 'memory_operations(operation="recall"')
 
 
 texts = st.text(min_size=1, max_size=400)

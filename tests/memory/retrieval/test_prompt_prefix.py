@@ -210,7 +210,7 @@ def test_a_small_window_keeps_the_best() -> None:
     block = block_of(*found, cap_tokens=110)
     assert [line[2:9] for line in lines_of(block)] == ["fact 11", "fact 10"]
     assert block.fragment.text.split("\n")[-1] == (
-        '10 more are kept: memory_operations(operation="search", query=…) finds them.'
+        '10 more are kept: memory_operations(operation="recall", query=…) finds them.'
     )
     assert block.left_out == 10
     assert knowledge_fragment(Knowledge(entries=tuple(found)), {}, "ltm.json", 40) is None

@@ -1,0 +1,109 @@
+"""The eight operations of memory_operations in whole turns over real HTTP."""
+
+import asyncio
+import re
+from typing import Any
+
+from tests.support.chat_server import text, tool_calls
+from tests.turns.conftest import MakeHarness
+from tests.turns.test_memory import call, results, session_of
+
+
+def answer_calls(make_harness: MakeHarness, *calls: tuple[str, dict[str, Any]], said: str = "go on") -> list[str]:
+    """The results of these calls of the model, made in one turn of a new session."""
+    harness = make_harness([tool_calls(list(calls)), text("done")])
+    asyncio.run(session_of(harness, said))
+    return results(harness)
+
+
+def test_each_kind_is_saved_with_its_id_and_recalled_in_one_list(make_harness: MakeHarness) -> None:
+    kinds = {
+        "discovery": {"content": "the walrus service runs on port 8080"},
+        "solution": {"content": "the walrus socket is taken", "solution": "make stop"},
+        "pattern": {"content": "walrus errors are AppError", "files": ["calc.py"]},
+        "workflow": {"content": "walrus release", "steps": ["make test", "make ship"]},
+        "failure": {"content": "parallel walrus migrations", "solution": "one by one", "impact": "locks the walrus"},
+        "rule": {"content": "no floats in the walrus", "path": "calc.py"},
+        "fact": {"content": "the walrus belongs to Alice", "importance": 0.9},
+        "event": {"content": "the walrus was deployed on Friday"},
+        "note": {"content": "the walrus has a wiki page"},
+        "preference": {"content": "prefers walrus operators"},
+    }
+    saved = answer_calls(
+        make_harness,
+        *(call("remember", kind=kind, **arguments) for kind, arguments in kinds.items()),
+        call("remember", content="walrus hosts: a, b and c", key="walrus-hosts"),
+    )
+    for kind, line in zip(kinds, saved[:-1], strict=True):
+        assert re.search(r"\b(?:[a-z]-[0-9a-f]{6}|[0-9a-f]{8})\b", line), line
+        assert kind in line and "walrus" in line, line
+        assert "\n" not in line
+    assert "walrus-hosts" in saved[-1]
+
+    found, everything, note, rules, numbers = answer_calls(
+        make_harness,
+        call("recall", query="walrus", max_results=50),
+        call("recall"),
+        call("recall", key="walrus-hosts"),
+        call("recall", query="walrus", kind="rules"),
+        call("stats"),
+    )
+    for answer in (found, everything):
+        assert all(str(arguments["content"]).removeprefix("the ") in answer for arguments in kinds.values()), answer
+        assert "walrus-hosts" in answer or "walrus hosts" in answer
+    assert note == "walrus hosts: a, b and c"
+    assert "no floats" in rules and "8080" not in rules
+    assert "1 rule" in numbers and "1 preference" in numbers and "1 named note" in numbers
+
+
+def test_any_memory_is_updated_and_forgotten_by_its_id_and_has_a_history(make_harness: MakeHarness) -> None:
+    saved = answer_calls(
+        make_harness,
+        call("remember", content="tests run with make check"),
+        call("remember", kind="fact", content="staging is called wombat"),
+        call("remember", key="hosts", content="a and b"),
+    )
+    project = re.findall(r"\bd-[0-9a-f]+", saved[0])[0]
+    typed = re.findall(r"\b[0-9a-f]{8}\b", saved[1])[0]
+    updated = answer_calls(
+        make_harness,
+        call("update", id=project, content="tests run with make test"),
+        call("update", id=typed, content="staging is called otter"),
+        call("update", id=typed, solution="none"),
+        call("history", id=project),
+        call("history", id=typed),
+    )
+    assert "make test" in updated[0] and project in updated[0]
+    assert "otter" in updated[1] and typed in updated[1]
+    assert "what can be changed is content, importance, files" in updated[2]
+    assert "make test" in updated[3] and "make check" in updated[3]
+    assert "otter" in updated[4]
+    forgotten = answer_calls(
+        make_harness,
+        call("forget", id=f"{project}, {typed}"),
+        call("forget", key="hosts"),
+        call("recall"),
+    )
+    assert "make test" in forgotten[0] and "otter" in forgotten[0]
+    assert not any(word in forgotten[2] for word in ("otter", "make test", "hosts"))
+
+
+def test_what_the_user_said_is_not_changed_by_the_model(make_harness: MakeHarness) -> None:
+    [saved] = answer_calls(make_harness, call("remember", kind="preference", content="prefers tabs everywhere"))
+    id = re.findall(r"\b[0-9a-f]{8}\b", saved)[0]
+    refused, kept = answer_calls(
+        make_harness, call("update", id=id, content="prefers spaces"), call("recall", kind="preference")
+    )
+    assert "ask the user" in refused
+    assert "tabs" in kept and "spaces" not in kept
+
+
+def test_earlier_sessions_are_searched_and_their_messages_read(make_harness: MakeHarness) -> None:
+    asyncio.run(session_of(make_harness([text("noted")]), "the marmot key is renewed in April"))
+    harness = make_harness([tool_calls([call("search_sessions", query="marmot key")]), text("ok")])
+    asyncio.run(session_of(harness, "when is it renewed?"))
+    [found] = results(harness)
+    assert "renewed in April" in found and 'operation="read_messages"' in found
+    session, first = re.findall(r'session="(\S+)", from="(\S+)"', found)[0]
+    [message] = answer_calls(make_harness, call("read_messages", session=session, **{"from": first}))
+    assert "the marmot key is renewed in April" in message
