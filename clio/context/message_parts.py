@@ -20,6 +20,10 @@ _FENCED = LazyRegex(r"^```.*?^```[^\n]*$", re.DOTALL | re.MULTILINE)
 _MENTION = LazyRegex(
     r"""(?<![\w@/.+\-])@(?:(session|note|clipboard):)?(?:"([^"\n]+)"|([^\s"'`<>|@][^\s"'`<>|]*))(:\d+(?:-\d+)?)?"""
 )
+# The forms of the original CLIO: #file:a.py, #folder:src, #codebase: for the whole project.
+_HASH_MENTION = LazyRegex(
+    r"""(?<![\w@/.+\-#])#(?:(?:file|folder):(?:"([^"\n]+)"|([^\s"'`<>|@][^\s"'`<>|]*))(:\d+(?:-\d+)?)?|codebase:)"""
+)
 _RANGE = LazyRegex(r":(\d{1,9})(?:-(\d{1,9}))?\Z")
 _CLOSING = ".,;:!?)]}…"
 _KINDS: dict[str, Kind] = {"session": "session", "note": "note", "clipboard": "clipboard"}
@@ -68,13 +72,13 @@ def find_mentions(text: str) -> list[Mention]:
 
     What stands in a ``` fence names nothing, nor does an "@" inside of a word, as in an address.
     """
-    if "@" not in text:
+    if "@" not in text and "#" not in text:
         return []
-    found: dict[Mention, None] = {}
-    for match in _MENTION.finditer(_FENCED.sub("", text)):
-        if (mention := _mention(match)) is not None:
-            found[mention] = None
-    return list(found)
+    plain = _FENCED.sub("", text)
+    found = [(match.start(), _mention(match)) for match in _MENTION.finditer(plain)]
+    found += [(match.start(), _hash_mention(match)) for match in _HASH_MENTION.finditer(plain)]
+    found.sort(key=lambda one: one[0])
+    return list(dict.fromkeys(mention for _, mention in found if mention is not None))
 
 
 def readings(mention: Mention) -> Iterator[Mention]:
@@ -142,13 +146,21 @@ def _fitting(costs: Sequence[int], room: int) -> int:
 def _mention(match: re.Match[str]) -> Mention | None:
     word, quoted, bare, after = match.groups()
     kind = _KINDS.get(word or "", "path")
+    if kind == "path":
+        return _path_mention(quoted, bare, after)
+    return Mention(kind=kind, name=bare) if quoted is None else Mention(kind=kind, name=quoted.strip(), quoted=True)
+
+
+def _hash_mention(match: re.Match[str]) -> Mention | None:
+    quoted, bare, after = match.groups()
+    return _path_mention(".", None, None) if quoted is bare is None else _path_mention(quoted, bare, after)
+
+
+def _path_mention(quoted: str | None, bare: str | None, after: str | None) -> Mention | None:
     if quoted is not None:
-        lines = _split_range(f"x{after or ''}")[1]
-        return Mention(kind=kind, name=quoted.strip(), lines=lines if kind == "path" else None, quoted=True)
-    if kind != "path":
-        return Mention(kind=kind, name=bare)
-    name, lines = _split_range(bare + (after or ""))
-    return Mention(kind=kind, name=name, lines=lines) if name else None
+        return Mention(kind="path", name=quoted.strip(), lines=_split_range(f"x{after or ''}")[1], quoted=True)
+    name, lines = _split_range(f"{bare or ''}{after or ''}")
+    return Mention(kind="path", name=name, lines=lines) if name else None
 
 
 def _split_range(text: str) -> tuple[str, Lines | None]:

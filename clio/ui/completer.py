@@ -45,8 +45,6 @@ class MentionLabels:
 
     def label_mentions(self, text: str) -> list[str]:
         """Return the labels in order; text that names nothing has none."""
-        if "@" not in text:
-            return []
         labels = (self._label_mention(mention) for mention in find_mentions(text)[:MAX_MENTIONS])
         return [clean_line(label) for label in labels if label]
 

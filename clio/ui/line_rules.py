@@ -76,7 +76,7 @@ def _find_open_bracket(text: str) -> str:
     return waiting[-1] if waiting else ""
 
 
-_MEMORY = re.compile(r"#(?![#!\d])\s*(\S.*)")
+_MEMORY = re.compile(r"#(?![#!\d]|(?:file|folder|codebase):)\s*(\S.*)")
 
 
 class ShellLine(Struct, frozen=True, kw_only=True):
@@ -97,7 +97,7 @@ def parse_shell_line(text: str) -> ShellLine | None:
 def parse_memory_line(text: str) -> str:
     """Return the text to remember from a line such as `#we deploy on Fridays`; "" for any other line.
 
-    `#12` is an issue number, `##` a heading, and several lines are a message.
+    `#12` is an issue number, `##` a heading, `#file:a.py` a mention, and several lines are a message.
     """
     match = _MEMORY.fullmatch(text)
     return match[1].strip() if match else ""

@@ -24,6 +24,10 @@ def labels(text: str) -> list[str]:
         ("```\n@inside\n```\n@outside", ["outside"]),
         ("@src/", ["src/"]),
         ("@~/x @../y", ["~/x", "../y"]),
+        ("#file:a.py:3-4 and @b.py and #folder:src", ["a.py:3-4", "b.py", "src"]),
+        ('see #file:"my file.md"', ["my file.md"]),
+        ("#codebase: where is the parser?", ["."]),
+        ("a#file:x ##file:y https://h/#file:z #files:w #12 #codebases", []),
     ],
 )
 def test_mentions_of_a_message(text: str, found: list[str]) -> None:

@@ -153,3 +153,11 @@ def test_no_file_can_close_its_own_tag(make_harness: MakeHarness) -> None:
     sent = say(harness, "see @evil.txt")
     assert sent.count("</file>") == 1
     assert sent.count("</context>") == 1
+
+
+def test_the_forms_of_the_original_program_attach_files_and_save_nothing(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("ok")])
+    sent = say(harness, "#file:calc.py why does it fail? compare #folder:. too")
+    assert '<file source="calc.py">\n1|def add(a, b):' in sent
+    assert '<file source=".">' in sent
+    assert harness.app.memory.memories.records() == []

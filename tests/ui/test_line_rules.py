@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
-from clio.ui.line_rules import find_unfinished_part, fit_parts, fit_parts_counted
+from clio.ui.line_rules import find_unfinished_part, fit_parts, fit_parts_counted, parse_memory_line
 
 
 @pytest.mark.parametrize(
@@ -76,3 +76,8 @@ def test_what_is_left_out_is_counted() -> None:
         "+ a.py …",
     ]
     assert fit_parts_counted([], 8) == ""
+
+
+@pytest.mark.parametrize("line", ["#file:a.py why?", "#folder:src", "#codebase: where is the parser?"])
+def test_a_mention_of_a_file_is_no_memory(line: str) -> None:
+    assert parse_memory_line(line) == ""
