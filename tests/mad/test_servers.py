@@ -55,7 +55,7 @@ def turn(
 def test_a_line_without_end_costs_no_more_memory_than_its_bound(tmp_path: Path, transport: str) -> None:
     with MadServer(mad.endless_line()) as server:
         code, _, kib, line = run_clio(server.url, tmp_path, transport=transport)
-    assert code == 1 and "an event without an end, so the connection was closed" in line
+    assert code == 1 and "an event without an end" in line
     assert kib / 1024 < MOST_MIB
     assert len(server.requests) == 1, "it is not asked again"
 
@@ -84,7 +84,7 @@ def test_what_never_ends_is_ended(
     monkeypatch.setattr(failure, *bound)
     finished, _, server = turn(tmp_path, answer(), transport)
     assert (finished.status, finished.exit_code) == ("failed", 1)
-    assert words in finished.error and "the connection was closed" in finished.error
+    assert words in finished.error and "connection closed" in finished.error
     assert len(server.requests) == 1
 
 
