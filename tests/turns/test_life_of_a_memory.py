@@ -69,7 +69,7 @@ def test_the_life_of_a_memory(place: Place, server: ChatServer) -> None:
         assert OLD in last_words(server.requests[-1])
         clio.line("/memory why")
         clio.wait_for("says ")
-        assert "5433" in clio.text and "similarity" in clio.text
+        assert "5433" in clio.text and "evidence" in clio.text
 
         # Contradicted: the new value is in the request of the next session, the old one in its history.
         clio.line(f"No: {NEW}.")
