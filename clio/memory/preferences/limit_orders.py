@@ -1,4 +1,4 @@
-"""Limits said as orders: "never …", "don't …", "no …", "only …", "leave … alone", "ask before …"."""
+"""Find limits in imperative clauses: "never …", "don't …", "no …", "only …", "leave … alone", "ask before …"."""
 
 import re
 
@@ -42,7 +42,7 @@ _IDENTIFIER = LazyRegex(r"\b(?:in|from|of|by|to) (?:[a-z]+[A-Z]\w*|[a-z]+_\w+|\w
 
 
 def _is_of_code_to_write(clause: Clause, verb: str, rest: str) -> bool:
-    """Whether an order says what the program is to do: "don't send the email twice"."""
+    """Whether an order describes the behavior of the program to write: "don't send the email twice"."""
     if verb not in _PROGRAM_VERBS or IN_PROJECT.search(clause.line) or clause.is_standing:
         return False
     return bool(_OF_PROGRAM.search(rest) or _IDENTIFIER.search(raw_text(clause)))
@@ -184,7 +184,7 @@ def judge_negated_order(clause: Clause) -> Strength | None:
 
 
 def _is_of_program(condition: str) -> bool:
-    """Whether a condition is about the program ("as long as the token is valid") and not about the work."""
+    """Whether a condition refers to the program ("as long as the token is valid"), not to the work on it."""
     return not re.search(
         r"\b(?:you|i|we|i'm|you're|test|tests|code|sql|unless i|whatever|repo|project|working|due|because|since"
         r"|for|task)\b",
@@ -280,7 +280,7 @@ def _never_this(clause: Clause, verb: str, rest: str) -> Strength | None:
 
 
 def order_unknown(verb: str) -> bool:
-    """Whether a verb is none that is known, nor an idiom: "don't over-engineer"."""
+    """Whether a verb is neither known nor part of an idiom: "don't over-engineer"."""
     return verb not in IDLE and is_order(verb) is None and len(verb) > 4
 
 
@@ -553,7 +553,7 @@ _LANGUAGES = (
 
 
 def judge_manner(clause: Clause) -> Strength | None:
-    """How code and answers are to look: "use 4 spaces", "answer in French", "one commit per fix"."""
+    """Judge orders about the form of code and answers: "use 4 spaces", "answer in French", "one commit per fix"."""
     line = clause.line
     if re.match(
         r"(?:(?:please )?(?:use|indent (?:with|by|using)) (?:\d+|two|four|three|eight|hard"

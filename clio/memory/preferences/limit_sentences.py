@@ -13,9 +13,9 @@ from clio.memory.preferences.sentences import is_pasted_line, mask_blocks, mask_
 from clio.text.lazy_regex import LazyRegex
 
 MAX_CHARS = 200_000
-"""Of a longer message the beginning and the end are read."""
+"""Maximum length of a message; of a longer one only the beginning and the end are read."""
 MAX_SENTENCE_WORDS = 90
-"""A longer run of words without an end mark is cut into pieces of this length."""
+"""Maximum number of words of a sentence; a longer one is split into pieces of this length."""
 
 _ENDS = LazyRegex(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bapprox)[.!?…]+[)\]\"']*(?=\s|$)|;(?=\s|$)"
@@ -123,7 +123,7 @@ _ALIKE = frozenset("newer nerve lever avoids avoided leaves pleased pleasers rel
 
 
 class Word(Struct, frozen=True, gc=False):
-    """One word. low: lower case and corrected; start, end: where it is in the sentence; mark: punctuation behind it."""
+    """One word. low: in lower case and corrected; start, end: its span in the sentence; mark: punctuation after it."""
 
     low: str
     start: int
@@ -132,10 +132,14 @@ class Word(Struct, frozen=True, gc=False):
 
 
 class OwnSentence(Struct, frozen=True, kw_only=True):
-    """One sentence of the user's own. text: as written; words: of the masked text.
+    """One sentence that the user wrote.
 
-    is_question: whether it asks. place: its number among the sentences of the message.
-    heading: of an item of a list, the words of the heading or the line that introduces it.
+    Attributes:
+        text: as written.
+        words: of the masked text.
+        is_question: whether it is a question.
+        place: its number in the message, from 0.
+        heading: for an item of a list, the heading or introductory line of the list.
     """
 
     text: str
@@ -145,12 +149,12 @@ class OwnSentence(Struct, frozen=True, kw_only=True):
     heading: str = ""
 
     def slice(self, start: int, end: int) -> str:
-        """The text from one word up to, but not including, another."""
+        """Return the text from one word up to, but not including, another."""
         return self.text[self.words[start].start : self.words[end - 1].end] if start < end else ""
 
 
 def read_sentences(text: str) -> Iterator[OwnSentence]:
-    """The user's own sentences, in order; code, quotations, logs and other pasted text are left out."""
+    """Yield the sentences that the user wrote, in order, without code, quotations, logs and other pasted text."""
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}"
     text = text.replace("\r\n", "\n").replace("’", "'")
@@ -186,7 +190,7 @@ def read_sentences(text: str) -> Iterator[OwnSentence]:
 
 
 def is_interrogative(first: Sequence[str]) -> bool:
-    """Whether a sentence that begins with these words is a question, with or without its mark."""
+    """Whether a sentence that begins with these words is a question, even without a question mark."""
     if not first or first[:2] == ["how", "often"]:  # "how often do I have to say it: …"
         return False
     if first[0] in ("don't", "isn't", "aren't") and len(first) > 1 and first[1] in ("we", "you", "they", "i", "the"):
@@ -219,7 +223,7 @@ def is_interrogative(first: Sequence[str]) -> bool:
 
 
 def is_told_of_others(words: Sequence[Word]) -> bool:
-    """Whether these words, up to a colon or "that", introduce what somebody else said or what is to be written."""
+    """Whether the words before a colon or "that" introduce a report of others, or a text to be written."""
     lows = [word.low for word in words]
     if lows[:1] in (["i"], ["i've"]):
         return False  # "I've told you before: …"
@@ -231,7 +235,7 @@ def is_told_of_others(words: Sequence[Word]) -> bool:
 
 
 def read_words(masked: str) -> list[Word]:
-    """The words of a masked sentence, in lower case, contractions joined and slips corrected."""
+    """Return the words of a masked sentence in lower case, with contractions joined and typing errors corrected."""
     words: list[Word] = []
     for found in _WORD.finditer(masked):
         raw = found[0]
@@ -270,7 +274,7 @@ def _spelled(low: str) -> str:
 
 
 def _is_one_slip(low: str, right: str) -> bool:
-    """Whether one letter was left out, doubled or swapped with its neighbour; another in its place is no slip."""
+    """Whether two words differ by one omitted, doubled or transposed letter; a replaced letter does not count."""
     if len(low) == len(right):
         wrong = [place for place in range(len(low)) if low[place] != right[place]]
         return (
@@ -299,7 +303,7 @@ def _spans(masked: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _mask_pasted(masked: str) -> str:
-    """Without the lines that were pasted: logs, diffs, quoted mails, documents under a heading, lists handed over."""
+    """Return the text with pasted lines blanked: logs, diffs, quoted mails, documents, lists to process."""
     lines = masked.split("\n")
     hidden: list[str] = []
     mode = "own"  # "introduced": the next paragraph is pasted; "pasted": up to the next blank line; "rest": to the end
@@ -359,7 +363,7 @@ _PASTED_THINGS = frozenset(
 
 
 def _is_own_introduction(words: Sequence[str], following: Sequence[str]) -> bool:
-    """Whether a line with a colon at its end introduces a list of the user's own, and not something pasted."""
+    """Whether a line that ends with a colon introduces a list that the user wrote, not pasted text."""
     if any(word in _PASTED_THINGS for word in words):
         return False
     if any(word in _OWN_INTRODUCTION for word in words):

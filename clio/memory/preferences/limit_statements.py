@@ -1,4 +1,4 @@
-"""Limits said of people: "you must not …", "I don't want …", "we use … here"."""
+"""Find limits in clauses about people: "you must not …", "I don't want …", "we use … here"."""
 
 import re
 
@@ -36,7 +36,7 @@ _WE_DO = LazyRegex(
 
 
 _PRAISED_OR_BLAMED = frozenset("say get forget find fix do make know help solve break miss".split())
-"""Behind "you always" these tell what the agent did, good or bad."""
+"""Verbs after "you always" that report what the agent did, good or bad."""
 
 
 _YOU = LazyRegex(

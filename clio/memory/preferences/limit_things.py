@@ -1,4 +1,4 @@
-"""Limits said of things: "… is off limits", "tests must never …", "line length is 100 here", "tests live in …"."""
+"""Find limits in clauses about things: "… is off limits", "tests must never …", "line length is 100 here"."""
 
 import re
 
@@ -279,7 +279,7 @@ def judge_forbidden(clause: Clause) -> Strength | None:
 
 
 def judge_modal(clause: Clause) -> Strength | None:
-    """A subject with a modal verb: limits where the subject is what developers work on, requirements elsewhere."""
+    """Judge a subject with a modal verb: a limit if developers work on the subject, otherwise a requirement."""
     line = clause.line
     if starts_task(clause) or HEDGES.match(line):
         return None
@@ -520,7 +520,7 @@ _VALUE = LazyRegex(
 
 
 def judge_convention(clause: Clause) -> Strength | None:
-    """What a project or its user does by convention: "line length is 100 here", "tests live in spec/"."""
+    """Judge conventions of a project or its user: "line length is 100 here", "tests live in spec/"."""
     line = clause.line
     if starts_task(clause):
         return None
@@ -677,5 +677,5 @@ _ENVIRONMENT = LazyRegex(
 
 
 def judge_environment(clause: Clause) -> Strength | None:
-    """What the machines the work runs on cannot do."""
+    """Judge statements about what the environment cannot do, such as missing internet access."""
     return "policy" if _ENVIRONMENT.match(clause.line) and not starts_task(clause) else None

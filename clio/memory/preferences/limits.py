@@ -53,7 +53,7 @@ LimitScope = Literal["project", "user"]
 
 
 MAX_LASTING = 12
-"""Of one message. Who states more has pasted a document, and it holds for the task alone."""
+"""Maximum number of lasting limits in one message; with more, all apply to the current task only."""
 
 
 MAX_CHARS = 240
@@ -141,7 +141,7 @@ tired contain contains vanilla
     niemals nie kein keine keinen nicht immer nur ohne bitte frag frage ab jamais pas sans toujours nunca siempre sin
     solo evita nada lass verwende nutze no-go drop abandoned quit""".split()
 )
-"""A sentence without one of these states no limit; the patterns are not compiled for it."""
+"""Words, one of which a sentence with a limit contains. For other sentences the patterns are not compiled."""
 _THANKS = LazyRegex(
     r"\W*(?:thank|thanks|thx|great|nice|good|perfect|lgtm|looks? good|well done|wow|cool|awesome|ok|okay|hi|hello"
     r"|hey|sorry|sure|yes|no"
@@ -220,7 +220,7 @@ _ASKS_WHY = LazyRegex(
 
 
 def _is_problem(clause: Clause, later: Sequence[tuple[int, int]]) -> bool:
-    """Whether a statement describes what is wrong: what follows in the sentence repairs it or asks about it."""
+    """Whether a statement describes a problem, which the rest of the sentence asks to repair or explain."""
     head = clause.line.split()[0]
     if head in (
         "never",
@@ -250,7 +250,7 @@ def _is_problem(clause: Clause, later: Sequence[tuple[int, int]]) -> bool:
 
 
 def _is_repaired(limits: Sequence[tuple[Clause, Strength]], following: OwnSentence) -> bool:
-    """Whether the next sentence asks to mend what is described: "Our deploys take an hour. Make them faster." """
+    """Whether the next sentence asks to repair what they describe: "Our deploys take an hour. Make them faster." """
     lows = [word.low for word in following.words]
     if not re.match(
         r"(?:(?:and|so|please|can you|could you|then) )*(?:fix|make|change|speed|get|help) (?:it|them|that|this)\b",
@@ -265,7 +265,7 @@ def _is_repaired(limits: Sequence[tuple[Clause, Strength]], following: OwnSenten
 
 
 def _joins(one: Clause, other: Clause) -> bool:
-    """Whether two clauses in a row say one thing: "no click, no typer", "we use uv, not pip"."""
+    """Whether two successive clauses form one limit: "no click, no typer", "we use uv, not pip"."""
     return (
         other.line.startswith(("no ", "not ", "never ", "nor "))
         or one.line.split(" ", 1)[0] == other.line.split(" ", 1)[0]

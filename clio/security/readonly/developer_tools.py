@@ -57,7 +57,7 @@ def make_subcommand_judge(
 
 
 def _make_version_judge(options: str, *, conditions: tuple[str, ...] = (), long_single_dash: bool = False) -> Judge:
-    """Create the judge of a program that is only known with one of these options, which print its version."""
+    """Create the judge of a program of which only these options, which print its version, are accepted."""
     table = dict.fromkeys(options.split(), ";")
     return make_subcommand_judge(table, conditions=conditions, long_single_dash=long_single_dash)
 
@@ -433,7 +433,7 @@ def _explain_python_shadowing(directory: Path) -> str:
 
 
 def _explain_rust_settings(directory: Path) -> str:
-    """Why cargo or rustup settings above a directory may name a program; "" if they do not."""
+    """Return why cargo or rustup settings in a directory may name a program; "" if they do not."""
     for name in ("rust-toolchain", "rust-toolchain.toml"):
         if (directory / name).exists() and not _is_user_toolchain(_read_content(directory / name)):
             return f"may run the toolchain that {name!r} names"

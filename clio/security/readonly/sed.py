@@ -43,7 +43,7 @@ _REFUSED_COMMANDS = {
 
 
 class Address(Struct, frozen=True):
-    """One address: its text with delimiters and modifiers."""
+    """An address of a command, as written, with delimiters and modifiers."""
 
     text: str
 

@@ -121,8 +121,8 @@ def _judge_diff(words: tuple[Word, ...]) -> Judgement:
 
 
 def _judge_tree(words: tuple[Word, ...]) -> Judgement:
-    """Judge tree. Older versions take the values of `-L`, `-P` and `-I` only from the next word, and read on in this
-    one.
+    """Judge tree. Older versions take the values of `-L`, `-P` and `-I` only from the next word, and parse the rest of
+    this one as more options.
     """
     for word in words[1:]:
         if re.match(r"-[^-]*[LPI].", word.text):
