@@ -19,7 +19,7 @@ import time
 from typing import cast
 
 from bench.redaction import ENVIRONMENT, PIECE_CHARS, samples
-from clio.agent.model_request import Answer, Display, receive
+from clio.agent.model_request import AnswerDisplay, ModelAnswer, receive_answer
 from clio.config.schema import Config
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest, Provider
@@ -122,7 +122,7 @@ async def answered(provider: Provider) -> tuple[float, float, int]:
     """Milliseconds of the processor for one answer, those of redaction among them, and the pieces it was given."""
     redactor = TimedRedactor()
     begun = time.process_time()
-    await receive(provider, REQUEST, Answer(), Display(lambda _: None), redactor)
+    await receive_answer(provider, REQUEST, ModelAnswer(), AnswerDisplay(lambda _: None), redactor)
     whole = time.process_time() - begun
     return whole * 1_000, sum(each.spent for each in redactor.streams) * 1_000, sum(s.pieces for s in redactor.streams)
 

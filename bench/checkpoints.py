@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 from bench.search import make_tree  # noqa: E402 the path must be set first
 from clio.checkpoints.checkpoint_store import TurnRef  # noqa: E402
 from clio.checkpoints.checkpoints import Checkpoints  # noqa: E402
-from clio.tools.files.file_index import walk  # noqa: E402
+from clio.tools.files.file_index import walk_files  # noqa: E402
 
 _RUNS = 7
 _BIG_BYTES = 1_000_000
@@ -64,7 +64,9 @@ def measure(root: Path, store: Path) -> None:
     """All rows for one tree."""
 
     def opened() -> Checkpoints:
-        return Checkpoints(root, store, lister=lambda folder: sorted(walk(folder, folder, hidden=True, links=True)))
+        return Checkpoints(
+            root, store, lister=lambda folder: sorted(walk_files(folder, folder, hidden=True, links=True))
+        )
 
     checkpoints = opened()
     turn = TurnRef(session="s", message="first")
@@ -72,7 +74,7 @@ def measure(root: Path, store: Path) -> None:
     checkpoints.after().result()
     for sentence in checkpoints.take_news():
         print(f"            says: {sentence}")
-    usage = checkpoints.usage()
+    usage = checkpoints.measure_usage()
     print(f"{(usage.bytes if usage else 0) / 1e6:9.1f} MB  in the store then")
     checkpoints.close()
     checkpoints = opened()
@@ -110,7 +112,7 @@ def edit(checkpoints: Checkpoints, turn: TurnRef, path: Path) -> None:
 
 def take_back(checkpoints: Checkpoints, turn: TurnRef) -> None:
     """Undo one turn."""
-    checkpoints.carry_out(checkpoints.plan_back({turn.message}, "undo"), "s")
+    checkpoints.carry_out(checkpoints.plan_undo({turn.message}, "undo"), "s")
 
 
 def digest(path: Path) -> str:

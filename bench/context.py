@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.fidelity import fidelity
 from bench.histories import generated, next_step, stored, window_of
-from clio.context.compaction import PROACTIVE
+from clio.context.compaction import PROACTIVE_SHARE
 from clio.messages import UserMessage
 from clio.providers.chat import ChatProtocol
 
@@ -44,7 +44,7 @@ def cost() -> None:
     for _ in range(7):
         with tempfile.TemporaryDirectory() as folder:
             session = stored(messages[:-100], Path(folder))
-            window = window_of(session, int(whole * 0.99 / PROACTIVE) + 16_384)
+            window = window_of(session, int(whole * 0.99 / PROACTIVE_SHARE) + 16_384)
             window.build()
             while not session.trims and len(session.messages) < len(messages):
                 session.append(messages[len(session.messages)])

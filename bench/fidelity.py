@@ -10,7 +10,7 @@ from msgspec import Struct
 from bench.histories import generated, stored, window_of
 from bench.transcripts import find_transcripts
 from bench.truth import Truth, read_truth
-from clio.context.request_builder import Built
+from clio.context.request_builder import BuiltRequest
 from clio.errors import ContextOverflow
 from clio.messages import Message, message_text
 from clio.sessions.session import Session
@@ -84,7 +84,7 @@ def scores(name: str, messages: Sequence[Message], truth: Truth) -> Scores:
     )
 
 
-def quarter(session: Session, tokens: int) -> Built:
+def quarter(session: Session, tokens: int) -> BuiltRequest:
     """The request in a window of which a quarter of the session is the half that a trim leaves."""
     size = max(tokens / 2 / (1 - 0.125), _SMALLEST)  # an eighth of the window is kept for the answer
     while True:

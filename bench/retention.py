@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from bench.histories import stored, window_of
 from bench.transcripts import find_transcripts
-from clio.context.request_builder import Built
+from clio.context.request_builder import BuiltRequest
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow
 from clio.messages import AssistantMessage, ChangedFile, Message, SideEffects, ToolCall, ToolMessage, UserMessage
@@ -79,7 +79,7 @@ class Watcher:
         self.kept_prefix: list[float] = []
         self.shared: list[float] = []
 
-    def add(self, messages: Sequence[Message]) -> Built | None:
+    def add(self, messages: Sequence[Message]) -> BuiltRequest | None:
         """Append a step or the user's words, and build the request; None where not even the user's words fit."""
         for message in messages:
             self.session.append(message)
@@ -94,7 +94,7 @@ class Watcher:
 
     _shown: tuple[Message, ...] = ()
 
-    def _look(self, built: Built, before: dict[str, Message], new: Sequence[Message]) -> None:
+    def _look(self, built: BuiltRequest, before: dict[str, Message], new: Sequence[Message]) -> None:
         self.counts["requests"] += 1
         self._shown = built.request.messages
         now = {message.id: message.content for message in self._shown}

@@ -25,7 +25,7 @@ from clio.errors import ToolFailed
 from clio.sandbox.backends import explain_unusable_confinement
 from clio.sandbox.fence import SandboxLevel
 from clio.sandbox.sandbox import Confinement, Sandbox
-from clio.tools.shell.sandboxed_run import run_held, run_unasked
+from clio.tools.shell.sandboxed_run import run_confined, run_sandboxed
 
 Run = Callable[[], Awaitable[None]]
 
@@ -35,7 +35,7 @@ def sandboxed(level: Sandboxing, project: Path) -> tuple[Run, Sandbox]:
     sandbox = Sandbox(level, home=project / "home", person=project, env=dict(os.environ))
 
     async def run() -> None:
-        process, _, _ = await run_held("true", project, sandbox, timeout_s=20)
+        process, _, _ = await run_sandboxed("true", project, sandbox, timeout_s=20)
         assert process.exit_code == 0, process.output.text()
 
     return run, sandbox
@@ -51,7 +51,7 @@ def confined(level: SandboxLevel, project: Path) -> tuple[Run, float]:
     confinement.use(level)
 
     async def run() -> None:
-        process, _, _, _ = await run_unasked("true", project, confinement, None, network=False, timeout_s=20)
+        process, _, _, _ = await run_confined("true", project, confinement, None, network=False, timeout_s=20)
         assert process.exit_code == 0, process.output.text()
 
     return run, seconds

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clio.security.actions import Workspace
-from clio.tools.files.file_index import list_files, ripgrep
-from clio.tools.files.read_file import FindFiles, FindFilesTool, ListFiles, ListFilesTool
-from clio.tools.files.search_text import SearchText, SearchTextTool
+from clio.tools.files.file_index import find_ripgrep, list_files
+from clio.tools.files.read_file import FindFilesArgs, FindFilesTool, ListFilesArgs, ListFilesTool
+from clio.tools.files.search_text import SearchTextArgs, SearchTextTool
 
 _IGNORED = "*.pyc\n__pycache__/\nbuild/\ndist/\n.venv/\nnode_modules/\n*.log\n!keep.log\n/out\n"
 
@@ -49,7 +49,7 @@ def main() -> None:
         root = Path(folder)
         make_tree(root, files)
         workspace = Workspace(root)
-        for rg in (ripgrep(), None):
+        for rg in (find_ripgrep(), None):
             print(f"\n{'ripgrep' if rg else 'python'}, {files:,} files")
             for name, work in questions(workspace, rg).items():
                 milliseconds, found = fastest(work)
@@ -60,15 +60,15 @@ def questions(workspace: Workspace, rg: str | None) -> dict[str, Callable[[], st
     """What is asked, each answering with its summary."""
 
     def search(**arguments: str) -> str:
-        prepared = SearchTextTool(workspace, rg).prepare(SearchText(**arguments))
+        prepared = SearchTextTool(workspace, rg).prepare(SearchTextArgs(**arguments))
         return asyncio.run(prepared.run(lambda line: None)).summary
 
     def find() -> str:
-        prepared = FindFilesTool(workspace, rg).prepare(FindFiles(pattern="file77*.py"))
+        prepared = FindFilesTool(workspace, rg).prepare(FindFilesArgs(pattern="file77*.py"))
         return asyncio.run(prepared.run(lambda line: None)).summary
 
     def tree() -> str:
-        return asyncio.run(ListFilesTool(workspace, rg).prepare(ListFiles()).run(lambda line: None)).summary
+        return asyncio.run(ListFilesTool(workspace, rg).prepare(ListFilesArgs()).run(lambda line: None)).summary
 
     return {
         "the index": lambda: f"{len(list_files(workspace.root, hidden=True, rg=rg)):,} files",

@@ -14,7 +14,7 @@ from clio.agent.tool_runner import ToolRunner
 from clio.agent.user_interface import Notice, TurnFinished, UserInterface
 from clio.config.loaded import LoadedConfig
 from clio.config.schema import Config
-from clio.context.message_parts import Shelf
+from clio.context.message_parts import PendingInput
 from clio.context.window import ContextWindow
 from clio.errors import ConfigError
 from clio.ids import new_id
@@ -55,11 +55,13 @@ class App:
         env: Mapping[str, str],
         *,
         now: Callable[[], float] = time.time,
-        shelf: Shelf | None = None,
+        shelf: PendingInput | None = None,
         book: LessonBook | None = None,
         redactor: Redactor | None = None,
     ) -> None:
-        self.runtime = runtime = Runtime(loaded, provider, ui, env, now=now, shelf=shelf, book=book, redactor=redactor)
+        self.runtime = runtime = Runtime(
+            loaded, provider, ui, env, now=now, pending_input=shelf, lesson_book=book, redactor=redactor
+        )
         self.loaded = runtime.loaded
         self.project = runtime.project
         self.home = runtime.home
@@ -75,7 +77,7 @@ class App:
         self.redactor = runtime.redactor
         self.learner = runtime.learner
         self.mailbox = runtime.mailbox
-        self.shelf = runtime.shelf
+        self.shelf = runtime.pending_input
         self.sandbox = runtime.sandbox
         self.jobs = runtime.jobs
         self.skills = runtime.skills
@@ -127,12 +129,14 @@ class App:
             self.set_model(meaning.model)
         try:
             window = await self.window()
-            runtime.shelf.mean(make_command_fragment(meaning, window.limits.context_window), meaning.mention_text)
+            runtime.pending_input.replace_message(
+                make_command_fragment(meaning, window.limits.context_window), meaning.mention_text
+            )
             runtime.tell(describe_expansion(text, meaning))
             runtime.tool_limit.begin(meaning.tools)
             return await self.conversation.run_turn(text)
         finally:
-            runtime.shelf.take_meant()
+            runtime.pending_input.take_replacement()
             runtime.tool_limit.end()
             if switches:
                 config, provider, self._model_name, self._has_chosen_model = before
@@ -159,7 +163,7 @@ class App:
         any.
         """
 
-        return await run_prompt_command(command, self.conversation.command_runner())
+        return await run_prompt_command(command, self.conversation.make_command_runner())
 
     @property
     def context(self) -> ContextWindow | None:
@@ -224,7 +228,7 @@ class App:
     @property
     def answering(self) -> Provider:
         """The provider that would answer now: the chosen one, or one of `fallback` while its server is unavailable."""
-        return self.runtime.fallback.pick(self.provider) or self.provider
+        return self.runtime.fallback.pick_provider(self.provider) or self.provider
 
     @property
     def light_provider(self) -> Provider:
@@ -243,7 +247,9 @@ class App:
         await self.runtime.close()
 
 
-def build_app(loaded: LoadedConfig, ui: UserInterface, *, env: Mapping[str, str], shelf: Shelf | None = None) -> App:
+def build_app(
+    loaded: LoadedConfig, ui: UserInterface, *, env: Mapping[str, str], shelf: PendingInput | None = None
+) -> App:
     """Build the app for a configuration, with an empty session. Raises ConfigError if no provider can be made."""
     home = None if loaded.config.incognito else loaded.home
     book = LessonBook(home, lambda text: ui.emit(Notice(text=text, level="warning")))

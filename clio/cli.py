@@ -130,7 +130,7 @@ def _run_one_shot(arguments: "Arguments") -> int:
     from clio.config.layers import load_config
     from clio.config.options import with_prompt
     from clio.config.trust import is_trust_note_due, should_ask_for_trust
-    from clio.context.workspace_state import working_tree
+    from clio.context.workspace_state import get_working_tree
 
     options = _options(arguments)
     loaded = load_config(options, os.environ)
@@ -141,7 +141,7 @@ def _run_one_shot(arguments: "Arguments") -> int:
         notes = list_start_notes(loaded, names_withheld=is_trust_note_due(loaded)) if waits else loaded.problems
         for sentence in notes:
             print(f"clio: {escape_controls(sentence)}", file=sys.stderr)
-    working_tree(loaded.project).look_ahead()  # git runs in the background while everything else is imported
+    get_working_tree(loaded.project).read_ahead()  # git runs in the background while everything else is imported
     talks = options.input == "stream-json"  # the input is not one prompt but many lines
     options = with_prompt(options, arguments.prompt or "" if talks else read_whole_prompt(arguments.prompt or ""))
     from clio.entrypoints import last_words, oneshot

@@ -162,13 +162,13 @@ def test_programs_that_are_missing_or_broken(
     tmp_path: Path, project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(checks, "ripgrep", lambda: None)
+    monkeypatch.setattr(checks, "find_ripgrep", lambda: None)
     seen = look(env, project, provider="offline")
     assert (seen["git"][0], seen["ripgrep"][0]) == ("note", "note")
     broken = tmp_path / "rg"
     broken.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
     broken.chmod(0o755)
-    monkeypatch.setattr(checks, "ripgrep", lambda: str(broken))
+    monkeypatch.setattr(checks, "find_ripgrep", lambda: str(broken))
     seen = look(env, project, provider="offline")
     assert seen["ripgrep"][0] == "fix"
     assert "exit code 3" in seen["ripgrep"][1]

@@ -109,11 +109,11 @@ def undo(world: World, turns: int) -> None:
     """
     checkpoints = checkpoints_of(world)
     checkpoints.recover()
-    taken = checkpoints.taken_back()
-    last = [turn for turn in checkpoints.turns() if turn.message not in taken][-turns:]
-    plan = checkpoints.plan_redo({turn.session for turn in checkpoints.turns()}) if taken else None
+    taken = checkpoints.list_undone_turns()
+    last = [turn for turn in checkpoints.list_turns() if turn.message not in taken][-turns:]
+    plan = checkpoints.plan_redo({turn.session for turn in checkpoints.list_turns()}) if taken else None
     if plan is None and last:
-        plan = checkpoints.plan_back([turn.message for turn in last], "undo")
+        plan = checkpoints.plan_undo([turn.message for turn in last], "undo")
     if plan is not None:
         checkpoints.carry_out(plan, last[-1].session if last else "")
 

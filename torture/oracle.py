@@ -151,7 +151,7 @@ def look(sessions: Sequence[str]) -> dict[str, Any]:
     checkpoints.take_news()
     checkpoints.recover()
     errors += [f"checkpoints, the second time: {news}" for news in checkpoints.take_news()]
-    checkpoints.turns()
+    checkpoints.list_turns()
     kept = world.kept()
     return {
         "texts": texts,

@@ -17,14 +17,14 @@ from clio.config.schema import CHECKS_OFF, Config
 from clio.context.encodings import (
     BackgroundFetch,
     Calibration,
-    encoding_folders,
-    encoding_for,
     find_encoding,
+    get_encoding,
     is_hosted_openai,
+    list_encoding_folders,
     prefix_texts,
 )
 from clio.context.instructions import FolderInstructions
-from clio.context.message_parts import MAX_MENTIONS, find_mentions, mention_fragment
+from clio.context.message_parts import MAX_MENTIONS, find_mentions, make_mention_fragment
 from clio.context.request_builder import ContextBuilder, Prefix, is_compact, make_prefix
 from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
@@ -44,22 +44,28 @@ from clio.skills.skills import CAP_TOKENS as SKILL_TOKENS
 from clio.skills.skills import Skill, make_skills_fragment
 from clio.storage.locks import error_cause
 from clio.tokens import TokenEstimator
-from clio.tools.base import LeftOut, PageSize, ReadLog, Tool
-from clio.tools.schemas import tool_spec
-from clio.tools.toolbox import file_tools, run_command_tool, server_tools, use_skill_tool, work_tools
+from clio.tools.base import OmittedTools, PageSize, ReadLog, Tool
+from clio.tools.schemas import make_tool_spec
+from clio.tools.toolbox import (
+    make_file_tools,
+    make_run_command_tool,
+    make_server_tools,
+    make_session_tools,
+    make_use_skill_tool,
+)
 
 if TYPE_CHECKING:
     from clio.agent.mention_lookup import MentionLookup
     from clio.checks.checkers import CheckContext
 
 
-MOST_TOKENS = 12_000
+MAX_MENTION_TOKENS = 12_000
 """Limit for one mention on any window; all mentions of a message together take at most a quarter of the window."""
 _LEAST_TOKENS = 100
 """A mention that would get less is refused: a shorter excerpt is not useful to the model."""
 
 
-class Mentioned(Struct, kw_only=True, frozen=True):
+class MentionContext(Struct, kw_only=True, frozen=True):
     """Loads what messages mention with `@`, for one loop.
 
     Args:
@@ -73,7 +79,7 @@ class Mentioned(Struct, kw_only=True, frozen=True):
     window_tokens: int
     images: list[ImagePart] = field(default_factory=list[ImagePart])
 
-    async def fragments(self, text: str, of: int = 1) -> list[Fragment]:
+    async def fragments(self, text: str, message_count: int = 1) -> list[Fragment]:
         """Return the text that goes before a message because the message mentions it, and report each mention.
 
         Pictures are not text: `take_images` returns those of the same message.
@@ -84,11 +90,11 @@ class Mentioned(Struct, kw_only=True, frozen=True):
         self.images.clear()
         if not (mentions := find_mentions(text)[:MAX_MENTIONS]):
             return []
-        from clio.agent.mention_lookup import Refused
+        from clio.agent.mention_lookup import MentionRefused
 
-        most = min(MOST_TOKENS, self.window_tokens // 8)
+        most = min(MAX_MENTION_TOKENS, self.window_tokens // 8)
         look_up = self.look_up(most)
-        left, found = self.window_tokens // 4 // of, list[Fragment]()
+        left, found = self.window_tokens // 4 // message_count, list[Fragment]()
         for mention in mentions:
             try:
                 got = await look_up.find(mention)
@@ -98,11 +104,13 @@ class Mentioned(Struct, kw_only=True, frozen=True):
                     self.images.append(got.image)
                 else:
                     if left < _LEAST_TOKENS:
-                        raise Refused("what is named before it takes all of the room there is for mentions")
-                    found.append(mention_fragment(got.mention, got.rows, min(most, left), self.estimator, way=got.way))
+                        raise MentionRefused("what is named before it takes all of the room there is for mentions")
+                    found.append(
+                        make_mention_fragment(got.mention, got.rows, min(most, left), self.estimator, way=got.way)
+                    )
                     left -= self.estimator.estimate_text(found[-1].text)
                 self.emit(Notice(text=f"+ {got.mention.label} · {got.what}"))
-            except (Refused, ClioError, OSError) as error:
+            except (MentionRefused, ClioError, OSError) as error:
                 self.emit(Notice(text=f"@{mention.label} is not put in: {error}", level="warning"))
         return found
 
@@ -140,11 +148,11 @@ class ProgressPage:
 
     def write(self, summary: ThreadSummary, task: str) -> None:
         """Save the state of the work. A failure is reported and does not stop the trim."""
-        from clio.context.summary_text import checkpoint_text, git_activity
+        from clio.context.summary_text import read_git_activity, render_progress_page
 
         self._memory.window_trimmed()
-        git = git_activity(self._project)
-        page = checkpoint_text(
+        git = read_git_activity(self._project)
+        page = render_progress_page(
             session=self._session.id,
             now=self._now(),
             summary=summary,
@@ -157,16 +165,16 @@ class ProgressPage:
         except (StorageError, OSError) as error:
             self._warn(f"the progress note was not written: {error_cause(error)}")
 
-    async def recovery(self, estimator: TokenEstimator, budget_tokens: int) -> str:
+    async def make_recovery_note(self, estimator: TokenEstimator, budget_tokens: int) -> str:
         """Return what the model is told about progress and git, within `budget_tokens`, with secrets replaced."""
-        from clio.context.summary_text import git_activity, recovery_note
+        from clio.context.summary_text import read_git_activity, render_recovery_note
 
-        git = await asyncio.to_thread(git_activity, self._project)
+        git = await asyncio.to_thread(read_git_activity, self._project)
         try:
             progress = self._memory.read_progress()
         except (StorageError, OSError):
             progress = ""  # the summary contains most of it
-        note = recovery_note(
+        note = render_recovery_note(
             estimator=estimator,
             budget_tokens=budget_tokens,
             git=git,
@@ -252,7 +260,7 @@ class Conversation:
         try:
             finished = await loop.run_turn(text)
         except asyncio.CancelledError:
-            runtime.turn_files.cut_off()
+            runtime.turn_files.end_cancelled_turn()
             runtime.learner.after_turn(
                 session, "interrupted"
             )  # in this thread: a cancelled task must not wait for another
@@ -261,7 +269,7 @@ class Conversation:
         runtime.planning.end_turn(done=finished.status == "done")
         await runtime.turn_files.end_turn()
         await asyncio.to_thread(runtime.learner.after_turn, session, finished.status)
-        for sentence in await asyncio.to_thread(runtime.spending_notes.note, session, session.bills[billed:]):
+        for sentence in await asyncio.to_thread(runtime.spending_notes.write_bills, session, session.bills[billed:]):
             runtime.warn(sentence)
         return finished
 
@@ -279,7 +287,7 @@ class Conversation:
         if self._calibration is not None:
             self._calibration.stop()
         if self.estimator.has_news:
-            self.runtime.ratios.keep(self.provider.model, self.estimator.ratio)
+            self.runtime.ratios.save_ratio(self.provider.model, self.estimator.ratio)
         self.estimator = TokenEstimator()
         self._calibration = self._loop = None
 
@@ -295,9 +303,9 @@ class Conversation:
     async def _ready(self) -> Loop:
         if self._loop is None:
             runtime = self.runtime
-            limits = runtime.windows.fitted(self.provider, await self.provider.limits())
+            limits = runtime.windows.fit_limits(self.provider, await self.provider.limits())
             await runtime.servers.settle()
-            self.estimator = runtime.ratios.estimator(self.session, self.provider.model)
+            self.estimator = runtime.ratios.make_estimator(self.session, self.provider.model)
             self._loop = self._make_loop(limits)
         return self._loop
 
@@ -307,7 +315,7 @@ class Conversation:
             lambda: runtime.light_provider(self.config, self.provider),
             asyncio.get_running_loop(),
             runtime.spending,
-            runtime.efforts.effort_of,
+            runtime.efforts.get_effort,
             tell=runtime.tell,
         )
         runtime.memory.ask_a_model(side.ask if self.provider.name != OFFLINE else None)
@@ -320,11 +328,11 @@ class Conversation:
         progress = ProgressPage(
             runtime.project, self.session, runtime.memory, runtime.redactor, now=runtime.now, warn=runtime.warn
         )
-        folders = runtime.asked.for_folders(self.config, limits, self.estimator)
+        folders = runtime.asked.make_folder_instructions(self.config, limits, self.estimator)
 
         def before_trim(summary: ThreadSummary, task: str) -> None:
             if folders is not None:
-                folders.forget()
+                folders.forget_shown()
             progress.write(summary, task)
 
         window = ContextWindow(
@@ -332,7 +340,7 @@ class Conversation:
             builder,
             limits,
             before_trim=before_trim,
-            recovery=lambda budget: progress.recovery(self.estimator, budget),
+            recovery=lambda budget: progress.make_recovery_note(self.estimator, budget),
             now=runtime.now,
         )
         runtime.memory.summary_of = lambda: window.summary
@@ -342,9 +350,9 @@ class Conversation:
         self,
         window: ContextWindow,
         tools: Sequence[Tool],
-        left_out: LeftOut,
+        left_out: OmittedTools,
         folders: FolderInstructions | None,
-        mentioned: Mentioned | None = None,
+        mentioned: MentionContext | None = None,
         *,
         max_steps: int | None = None,
         alone: asyncio.Lock | None = None,
@@ -366,8 +374,8 @@ class Conversation:
                 limit=runtime.tool_limit,
                 hooks=hooks,
                 checks=checks,
-                note_below=folders.note if folders else lambda action: "",
-                alone=alone,
+                note_below=folders.render_for if folders else lambda action: "",
+                exclusive=alone,
             ),
             takes_images=self._is_shown_images,
         )
@@ -378,14 +386,14 @@ class Conversation:
             take_images=mentioned.take_images if mentioned else lambda: (),
         )
         steps = self.config.max_steps if max_steps is None else max_steps
-        return Loop(runtime, session, self.provider, window, runner, support, emit=self.hear, max_steps=steps)
+        return Loop(runtime, session, self.provider, window, runner, support, emit=self.handle_event, max_steps=steps)
 
-    def hear(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Show an event of the loop, save the window size that an answer reveals, and start the token calibration."""
         self.ui.emit(event)
         if isinstance(event, StepFinished | TurnFinished) and (window := self.window) is not None:
             # an overflow error may have contained the window size
-            self.runtime.windows.keep(self.provider, window.limits)
+            self.runtime.windows.save_window(self.provider, window.limits)
         if isinstance(event, StepFinished) and self._calibration is not None:
             self._calibration.begin()  # the server has answered; this does nothing if it also sent a bill
 
@@ -413,40 +421,40 @@ class Conversation:
         wanted = None if config.checks[-1:] == (CHECKS_OFF,) else open_surroundings
         return EditChecks(wanted, clean=runtime.clean, tell=runtime.tell)
 
-    def command_runner(self) -> ToolRunner:
+    def make_command_runner(self) -> ToolRunner:
         """Return a runner for the commands inside a prompt template that the user runs.
 
         Commands are approved as usual; the changes they make count as the user's own.
         """
         runtime = self.runtime
-        command = run_command_tool(runtime.workspace, runtime.jobs, self.config.command_timeout_s)
+        command = make_run_command_tool(runtime.workspace, runtime.jobs, self.config.command_timeout_s)
         tools = ToolSet(tools={"run_command": command}, page=PageSize(PROMPT_OUTPUT_CHARS))
         return ToolRunner(runtime, self.session, self.ui, tools)
 
     # Tools
 
-    def _offer(self, limits: ModelLimits, skills: Sequence[Skill], *, compact: bool) -> tuple[list[Tool], LeftOut]:
+    def _offer(self, limits: ModelLimits, skills: Sequence[Skill], *, compact: bool) -> tuple[list[Tool], OmittedTools]:
         """Return the tools offered to the model, and those left out because the window is too small."""
-        own = self.own_tools(skills)
+        own = self.make_own_tools(skills)
         if self._subagents is not None:
             own.append(self._subagents.make_tool(self, limits))
-        servers, left_servers = server_tools(self.runtime.servers, limits.context_window // 4)
-        left = LeftOut(
+        servers, left_servers = make_server_tools(self.runtime.servers, limits.context_window // 4)
+        left = OmittedTools(
             own=tuple(tool.name for tool in own if compact and tool.name not in COMPACT_TOOLS),
             servers=tuple(left_servers),
             offered=len(self.runtime.servers.offered),
         )
         if left.names and left.names not in self._told_left_out:
             self._told_left_out.append(left.names)
-            self.ui.emit(Notice(text=left.sentence, level="warning" if left.servers else "info"))
+            self.ui.emit(Notice(text=left.description, level="warning" if left.servers else "info"))
         return [*(tool for tool in own if tool.name not in left.own), *servers], left
 
-    def own_tools(self, skills: Sequence[Skill] = ()) -> list[Tool]:
+    def make_own_tools(self, skills: Sequence[Skill] = ()) -> list[Tool]:
         """Return all tools except those of MCP servers and the one that starts sub-agents."""
         runtime, config = self.runtime, self.config
         tools = [
-            *file_tools(runtime.workspace, self.read_log, max_read_chars=self.page, session=self.session),
-            *work_tools(
+            *make_file_tools(runtime.workspace, self.read_log, max_read_chars=self.page, session=self.session),
+            *make_session_tools(
                 runtime.workspace,
                 self.session,
                 self.ui,
@@ -458,7 +466,7 @@ class Conversation:
                 max_read_chars=self.page,
             ),
         ]
-        return [*tools, use_skill_tool(runtime.skills, skills)] if skills else tools
+        return [*tools, make_use_skill_tool(runtime.skills, skills)] if skills else tools
 
     def _usable_skills(self) -> tuple[Skill, ...]:
         """Return the skills of the session, and allow the model to read the files of the user's own skills."""
@@ -472,15 +480,15 @@ class Conversation:
 
     # Parts of a request before the messages
 
-    def _make_builder(self, limits: ModelLimits, skills: Sequence[Skill], mentioned: Mentioned) -> ContextBuilder:
+    def _make_builder(self, limits: ModelLimits, skills: Sequence[Skill], mentioned: MentionContext) -> ContextBuilder:
         runtime, estimator = self.runtime, self.estimator
         runtime.memory.begin(window_tokens=limits.context_window, session=self.session)
 
         def make(*, compact: bool, share: int | None = None) -> Prefix:
             usable, left_out = self._offer(limits, skills, compact=compact)
-            specs = [tool_spec(tool, compact=compact) for tool in usable]
+            specs = [make_tool_spec(tool, compact=compact) for tool in usable]
             cap = limits.context_window // share if share else None
-            asked, problems = runtime.asked.for_prompt(self.config, limits, estimator)
+            asked, problems = runtime.asked.load_for_prompt(self.config, limits, estimator)
             parts = [
                 *left_out.fragments(),
                 *asked,
@@ -515,21 +523,21 @@ class Conversation:
         self._tell_of_memory()
         return remembered
 
-    async def _turn_fragments(self, text: str, mentioned: Mentioned) -> list[Fragment]:
+    async def _turn_fragments(self, text: str, mentioned: MentionContext) -> list[Fragment]:
         runtime = self.runtime
         remembered = await asyncio.to_thread(runtime.memory.turn_fragments, text)
         self._tell_of_memory()
-        meant, elsewhere = runtime.shelf.take_meant()
+        meant, elsewhere = runtime.pending_input.take_replacement()
         mentions = await mentioned.fragments(f"{text}\n{elsewhere}")
-        named = [*runtime.hooks.take_notes(), *runtime.shelf.take_offered(), *mentions, *meant]
-        restored = await asyncio.to_thread(runtime.turn_files.fragments)
+        named = [*runtime.hooks.take_notes(), *runtime.pending_input.take_fragments(), *mentions, *meant]
+        restored = await asyncio.to_thread(runtime.turn_files.make_fragments)
         return [*runtime.planning.begin_turn(), *restored, *remembered, *named]
 
     def _tell_of_memory(self) -> None:
         for sentence in self.runtime.memory.take_notices():
             self.runtime.warn(sentence)
 
-    def _mentioned(self, limits: ModelLimits) -> Mentioned:
+    def _mentioned(self, limits: ModelLimits) -> MentionContext:
         runtime = self.runtime
 
         def look_up(most_tokens: int) -> "MentionLookup":
@@ -546,11 +554,11 @@ class Conversation:
                 session_tokens=most_tokens,
                 model=self.provider.model,
                 takes_images=self._is_shown_images,
-                pasted=runtime.shelf.images,
+                pasted=runtime.pending_input.images,
                 servers=runtime.servers,
             )
 
-        return Mentioned(
+        return MentionContext(
             look_up=look_up, emit=self.ui.emit, estimator=self.estimator, window_tokens=limits.context_window
         )
 
@@ -569,8 +577,8 @@ class Conversation:
         runtime, provider = self.runtime, self.provider
         if self.estimator.has_learned or provider.name == OFFLINE:
             return None
-        encoding = encoding_for(provider.model)
-        path = find_encoding(encoding, encoding_folders(runtime.env, runtime.home))
+        encoding = get_encoding(provider.model)
+        path = find_encoding(encoding, list_encoding_folders(runtime.env, runtime.home))
         if path is not None:
             return Calibration(self.estimator, prefix_texts(builder.prefix), encoding, path)
         config = self.config

@@ -1,4 +1,4 @@
-"""What a turn did to one file, as a diff a person can read, whatever the file is."""
+"""Render what a turn did to one file as a diff, whatever kind of file it is."""
 
 from collections.abc import Callable
 
@@ -8,13 +8,13 @@ from clio.checkpoints.checkpoint_store import Change, FileState
 from clio.checkpoints.checkpoints import Checkpoints
 from clio.text.formatting import format_bytes
 from clio.tools.files.diff import diff_texts
-from clio.tools.files.text_file import NotText, decode, shown
+from clio.tools.files.text_file import NotText, decode_file, to_printable
 
 _MAX_BYTES = 2_000_000
 _NOTHING = "/dev/null"
 
 
-class ShownChange(Struct, frozen=True, kw_only=True):
+class RenderedChange(Struct, frozen=True, kw_only=True):
     """A change of one file. text: a unified diff, or a line in its place. what: "new", "deleted" or "changed"."""
 
     path: str
@@ -24,26 +24,32 @@ class ShownChange(Struct, frozen=True, kw_only=True):
     removed: int = 0
 
 
-def show_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str], str]) -> ShownChange:
-    """The change with secrets replaced by `clean`. Raises ClioError, OSError."""
+def render_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str], str]) -> RenderedChange:
+    """Return the change with secrets replaced by `clean`. Raises ClioError, OSError."""
     before, after = change.before, change.after
     what = "new" if before is None else "deleted" if after is None else "changed"
     head = "".join(_modes(before, after))
     old, new = (_text(state, checkpoints) for state in (before, after))
     if old is None or new is None:
-        return ShownChange(path=change.path, what=what, text=head + _in_words(change, checkpoints))
+        return RenderedChange(path=change.path, what=what, text=head + _in_words(change, checkpoints))
     names = (change.path if before else _NOTHING, change.path if after else _NOTHING)
     diff = diff_texts(old, new, *names)
     text = diff.text
-    if not text or not (diff.added or diff.removed):  # an empty file came or went, or the bits alone are different
+    if not text or not (
+        diff.added or diff.removed
+    ):  # an empty file was created or deleted, or only permissions changed
         text = f"--- {names[0]}\n+++ {names[1]}\n"
-    return ShownChange(
-        path=change.path, what=what, text=clean(shown(_placed(text, head))), added=diff.added, removed=diff.removed
+    return RenderedChange(
+        path=change.path,
+        what=what,
+        text=clean(to_printable(_placed(text, head))),
+        added=diff.added,
+        removed=diff.removed,
     )
 
 
 def _placed(text: str, head: str) -> str:
-    """The line about permissions below the names of the files."""
+    """Insert the lines about permissions below the names of the files."""
     lines = text.split("\n", 2)
     return "\n".join([*lines[:2], head + lines[2]]) if head else text
 
@@ -59,19 +65,19 @@ def _mode(state: FileState) -> str:
 
 
 def _text(state: FileState | None, checkpoints: Checkpoints) -> str | None:
-    """None where it is no text that could be shown."""
-    data = checkpoints.content(state) if state is None or state.size <= _MAX_BYTES else None
+    """Return the content as text; None if it is not text that can be shown."""
+    data = checkpoints.read_content(state) if state is None or state.size <= _MAX_BYTES else None
     if data is None:
         return None
     try:
-        return decode(data).text
+        return decode_file(data).text
     except NotText:
         return None
 
 
 def _in_words(change: Change, checkpoints: Checkpoints) -> str:
     sizes = " → ".join(_size(state) for state in (change.before, change.after))
-    lost = any(checkpoints.content(state) is None for state in (change.before, change.after))
+    lost = any(checkpoints.read_content(state) is None for state in (change.before, change.after))
     return f"{'Not kept' if lost else 'Binary file'} {change.path}: {sizes}\n"
 
 

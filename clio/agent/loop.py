@@ -9,24 +9,24 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from clio.agent.model_request import Answer, ModelRequest, whole_message
+from clio.agent.model_request import ModelAnswer, ModelRequest, make_assistant_message
 from clio.agent.runtime import Runtime
-from clio.agent.spending import TooDear
-from clio.agent.tool_runner import Outcome, ToolRunner, TurnHooks
+from clio.agent.spending import SpendingLimitReached
+from clio.agent.tool_runner import CallOutcome, ToolRunner, TurnHooks
 from clio.agent.user_interface import (
     EXIT_CODES,
     Emit,
     Mailbox,
     MessageAdded,
     Notice,
-    Status,
     Steered,
     StepFinished,
     TurnFinished,
     TurnStarted,
+    TurnStatus,
 )
 from clio.checks.edit_checks import EditChecks, find_report_index
-from clio.context.request_builder import Words, fit_words
+from clio.context.request_builder import FittedText, fit_user_text
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, ProviderError, ProviderRefused
 from clio.messages import (
@@ -73,38 +73,40 @@ class SessionWriter:
         self._warned = ""
         self._warnings_told = len(session.warnings)
 
-    def add(self, message: Message) -> None:
+    def add_message(self, message: Message) -> None:
         """Add a complete message."""
         self._session.append(message)
         self._emit(MessageAdded(message=message))
 
-    def answer(self, answer: Answer) -> tuple[AssistantMessage, tuple[ToolCall, ...]]:
+    def add_answer(self, answer: ModelAnswer) -> tuple[AssistantMessage, tuple[ToolCall, ...]]:
         """Add the model's answer; return the stored message, and the calls to run.
 
         Secrets are replaced in the stored message but not in the calls. No two calls of a session get the same id.
         """
-        calls = answer.calls(f"call_{len(self._session.messages)}", self._call_ids)
+        calls = answer.make_calls(f"call_{len(self._session.messages)}", self._call_ids)
         model = answer.model or self._model
-        message = whole_message(answer, calls, self._redactor, model=model, now=self._now())
+        message = make_assistant_message(answer, calls, self._redactor, model=model, now=self._now())
         self._call_ids.update(call.id for call in calls)
-        self.add(message)
+        self.add_message(message)
         return message, calls
 
-    def broken_off(self, partial: Answer | None) -> None:
+    def add_broken_answer(self, partial: ModelAnswer | None) -> None:
         """Add the text of an answer that broke off, without its unfinished calls, and answer the open calls."""
         if partial is not None and partial.text.strip():
             model = partial.model or self._model
-            self.add(
-                whole_message(partial, (), self._redactor, model=model, now=self._now(), finish_reason="interrupted")
+            self.add_message(
+                make_assistant_message(
+                    partial, (), self._redactor, model=model, now=self._now(), finish_reason="interrupted"
+                )
             )
-        self.close_calls("interrupted")
+        self.answer_open_calls("interrupted")
 
-    def interrupted(self, partial: Answer | None) -> None:
+    def add_interrupted_answer(self, partial: ModelAnswer | None) -> None:
         """Like `broken_off` for an interrupt by the user; adds a note that tells the model in the next request."""
         running = {message.tool_call_id for message in answer_open_calls(self._session.messages, "", 0.0)}
         calls = [call for one in self._session.messages[-_RECENT:] for call in _calls_of(one)]
         names = list(dict.fromkeys(call.name for call in calls if call.id in running))
-        self.broken_off(partial)
+        self.add_broken_answer(partial)
         if names:
             what = f"while {', '.join(names)} ran; what was done until then stays done"
         elif partial is not None and partial.text.strip():
@@ -112,12 +114,12 @@ class SessionWriter:
         else:
             what = "while you were thinking; nothing of that answer was kept"
         text = f"[The user interrupted you {what}. Do not take up that work again unless the next message asks for it.]"
-        self.add(UserMessage(content=text, origin="interrupt", created=self._now()))
+        self.add_message(UserMessage(content=text, origin="interrupt", created=self._now()))
 
-    def close_calls(self, reason: str) -> None:
+    def answer_open_calls(self, reason: str) -> None:
         """Add a result for each call that will not be run."""
         for message in answer_open_calls(self._session.messages, reason, self._now()):
-            self.add(message)
+            self.add_message(message)
 
     def sync(self) -> None:
         """Wait until all messages are on disk, and emit a warning if they cannot be saved."""
@@ -135,12 +137,12 @@ def _calls_of(message: Message) -> tuple[ToolCall, ...]:
     return message.tool_calls if isinstance(message, AssistantMessage) else ()
 
 
-HINT_AT = 2
+FAILURE_HINT_COUNT = 2
 """Identical failures after which the model is told what to change."""
-STOP_AT = 4
+FAILURE_STOP_COUNT = 4
 """Identical failures that end the turn."""
-UNCHANGED_HINT_AT = 3
-UNCHANGED_STOP_AT = 12
+UNCHANGED_HINT_COUNT = 3
+UNCHANGED_STOP_COUNT = 12
 """Identical successful calls with an unchanged result: after 3 the model is told, after 12 the turn ends."""
 
 _TIMING = LazyRegex(r"\b(?:in|Time:|after)\s+\d+\.\d+ ?m?s\b|\b\d+\.\d{2,}s\b")
@@ -163,7 +165,7 @@ _ADVICE = {
 _GENERAL = "Change the arguments, or go another way."
 
 
-class Judged(Struct, frozen=True, kw_only=True):
+class RepetitionVerdict(Struct, frozen=True, kw_only=True):
     """What to do about one result.
 
     Attributes:
@@ -195,7 +197,7 @@ class RepetitionGuard:
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], _Seen] = {}
 
-    def judge(self, call: ToolCall, result: ToolMessage, *, step: int, changes: bool) -> Judged:
+    def judge(self, call: ToolCall, result: ToolMessage, *, step: int, changes: bool) -> RepetitionVerdict:
         """Record a result and return what to do about it.
 
         Args:
@@ -206,35 +208,39 @@ class RepetitionGuard:
         text = _TIMING.sub("", result.content)
         if _waits(call.name, arguments):
             self._seen.clear()  # after a wait the same call may have another result
-            return Judged()
+            return RepetitionVerdict()
         seen = self._seen.get(key)
         if changes and result.ok:
             self._seen = {key: seen} if seen is not None else {}
         if seen is None or (seen.result, seen.ok) != (text, result.ok):
             self._seen[key] = _Seen(result=text, ok=result.ok, step=step)
-            return Judged()
+            return RepetitionVerdict()
         if seen.step != step:
             seen.count, seen.step = seen.count + 1, step
         return _failed(call, result, seen.count) if not result.ok else _unchanged(call, seen.count)
 
 
-def _failed(call: ToolCall, result: ToolMessage, count: int) -> Judged:
-    if count >= STOP_AT:
-        return Judged(stop=f"{call.name} failed {count} times in the same way: {result.summary}")
-    if count < HINT_AT:
-        return Judged()
-    left = STOP_AT - count
+def _failed(call: ToolCall, result: ToolMessage, count: int) -> RepetitionVerdict:
+    if count >= FAILURE_STOP_COUNT:
+        return RepetitionVerdict(stop=f"{call.name} failed {count} times in the same way: {result.summary}")
+    if count < FAILURE_HINT_COUNT:
+        return RepetitionVerdict()
+    left = FAILURE_STOP_COUNT - count
     last = "the next one like it ends the turn" if left == 1 else f"{left} more like it end the turn"
-    return Judged(hint=f"[This is the same call as before with the same failure; {last}. {_advice(call)}]")
+    return RepetitionVerdict(hint=f"[This is the same call as before with the same failure; {last}. {_advice(call)}]")
 
 
-def _unchanged(call: ToolCall, count: int) -> Judged:
-    if count >= UNCHANGED_STOP_AT:
-        return Judged(stop=f"{call.name} was called {count} times in the same way, with the same result each time")
-    if count < UNCHANGED_HINT_AT:
-        return Judged()
+def _unchanged(call: ToolCall, count: int) -> RepetitionVerdict:
+    if count >= UNCHANGED_STOP_COUNT:
+        return RepetitionVerdict(
+            stop=f"{call.name} was called {count} times in the same way, with the same result each time"
+        )
+    if count < UNCHANGED_HINT_COUNT:
+        return RepetitionVerdict()
     advice = _ADVICE["job_output"] if call.name == "job_output" else "Go on with what it says, or go another way."
-    return Judged(hint=f"[Called {count} times in the same way, and the result is the same each time. {advice}]")
+    return RepetitionVerdict(
+        hint=f"[Called {count} times in the same way, and the result is the same each time. {advice}]"
+    )
 
 
 def _waits(name: str, arguments: dict[str, Any]) -> bool:
@@ -288,9 +294,9 @@ class _Turn(Struct):
 class _Stop(Exception):
     """Ends a turn before the model is done."""
 
-    def __init__(self, status: Status, reason: str) -> None:
+    def __init__(self, status: TurnStatus, reason: str) -> None:
         super().__init__(reason)
-        self.status: Status = status
+        self.status: TurnStatus = status
 
 
 class TurnSupport(Struct, frozen=True, kw_only=True):
@@ -367,22 +373,22 @@ class Loop:
         except asyncio.CancelledError:
             partial = self._model_request.take_partial()
             if turn.begun:
-                self._writer.interrupted(partial)
+                self._writer.add_interrupted_answer(partial)
             else:
-                self._writer.broken_off(partial)
+                self._writer.add_broken_answer(partial)
             self._finish(turn, "interrupted", "interrupted")
             raise
         # TooDear is raised before a request is sent, so there is no partial answer to save; ProviderError may have one.
         except _Stop as stop:
             return self._finish(turn, stop.status, str(stop))
-        except TooDear as error:
+        except SpendingLimitReached as error:
             return self._finish(turn, "max_cost", str(error))
         except ProviderRefused as error:
             return self._finish(turn, "refused", str(error))
         except ContextOverflow as error:
             return self._finish(turn, "context_full", str(error))
         except ProviderError as error:
-            self._writer.broken_off(self._model_request.take_partial())
+            self._writer.add_broken_answer(self._model_request.take_partial())
             return self._finish(turn, "failed", str(error))
         if turn.approval_missing:
             return self._finish(turn, "approval_needed", turn.approval_missing)
@@ -390,15 +396,15 @@ class Loop:
 
     async def _begin(self, text: str) -> None:
         words = self._safe_words(text)
-        if refusal := await self._hooks.refusal(words):
+        if refusal := await self._hooks.find_refusal(words):
             raise _Stop("blocked", f"a hook refused these words: {refusal}")
-        context = await self._context.turn_context(self._now(), words)
+        context = await self._context.make_turn_context(self._now(), words)
         fitted = self._fit(words)
         self._add_words(fitted, context)
         self._emit(TurnStarted(session_id=self._session.id, text=fitted.text, model=self._provider.model))
         if self._resumed:
             self._resumed = False
-            await self._context.recover()
+            await self._context.add_recovery_note()
 
     def _safe_words(self, text: str) -> str:
         # pasted text may contain invisible characters that its user never saw
@@ -408,9 +414,11 @@ class Loop:
             self._emit(Notice(text=f"{what} replaced in your message before it was kept or sent"))
         return safe.text
 
-    def _fit(self, words: str) -> Words:
+    def _fit(self, words: str) -> FittedText:
         """Return as much of the text as may go into one message; the whole text is stored beside it."""
-        fitted = fit_words(words, self._context.limits.context_window, self._context.ratio, self._session.write_blob)
+        fitted = fit_user_text(
+            words, self._context.limits.context_window, self._context.ratio, self._session.write_blob
+        )
         if fitted.blob:
             self._emit(Notice(text=f"the message is longer than half of the window; its middle is {_KEPT_WORDS}"))
         return fitted
@@ -424,12 +432,12 @@ class Loop:
             self._emit(Steered(text=said.text, step=step))
             context = ""
             try:
-                context = await self._context.steering_context(words, count)
+                context = await self._context.make_steering_context(words, count)
             finally:  # the message is added even if the turn is cancelled while its context is looked up
                 self._add_words(said, context, steers=True)
         return count > 0
 
-    def _add_words(self, words: Words, context: str, *, steers: bool = False) -> None:
+    def _add_words(self, words: FittedText, context: str, *, steers: bool = False) -> None:
         message = UserMessage(
             content=words.text,
             context=self._redactor.redact(context).text,
@@ -438,7 +446,7 @@ class Loop:
             steers=steers,
             created=self._now(),
         )
-        self._writer.add(message)
+        self._writer.add_message(message)
 
     async def _run_steps(self, turn: _Turn) -> None:
         guard = RepetitionGuard()
@@ -450,16 +458,16 @@ class Loop:
             if await self._take_steering(step):
                 guard = RepetitionGuard()
                 turn.continuations = 0
-            self._add_for_hook(await self._hooks.before_trim(self._context.will_trim))
+            self._add_for_hook(await self._hooks.before_trim(self._context.is_trim_due))
             answer, bill = await self._model_request.ask(step)
             turn.count(answer.usage, bill)
-            message, calls = self._writer.answer(answer)
+            message, calls = self._writer.add_answer(answer)
             turn.text = turn.text + message.content if turn.continuations else message.content
             if answer.finish_reason == "model_context_window_exceeded":
                 self._learn_window(answer.usage)
             # Every call in the journal needs a result: servers reject a history with open calls.
             if calls and answer.finish_reason in _REFUSED:
-                self._writer.close_calls("not run: the answer was refused before it was whole")
+                self._writer.answer_open_calls("not run: the answer was refused before it was whole")
                 calls = ()
             if calls:
                 await self._run_calls(calls, answer.finish_reason in _CUT_OFF, guard, turn)
@@ -469,11 +477,11 @@ class Loop:
                 return
 
     async def _sent_on(self, turn: _Turn) -> bool:
-        return not turn.approval_missing and self._add_for_hook(await self._hooks.sends_on(turn.text))
+        return not turn.approval_missing and self._add_for_hook(await self._hooks.find_continuation(turn.text))
 
     def _add_for_hook(self, text: str) -> bool:
         if text:
-            self._writer.add(UserMessage(content=text, origin="hook", created=self._now()))
+            self._writer.add_message(UserMessage(content=text, origin="hook", created=self._now()))
         return bool(text)
 
     def _goes_on(self, message: AssistantMessage, turn: _Turn) -> bool:
@@ -495,19 +503,21 @@ class Loop:
             )
             return False
         turn.continuations += 1
-        self._writer.add(UserMessage(content=load_prompt("context/continue"), origin="continue", created=self._now()))
+        self._writer.add_message(
+            UserMessage(content=load_prompt("context/continue"), origin="continue", created=self._now())
+        )
         return True
 
     def _learn_window(self, usage: Usage | None) -> None:
         """Record that request and answer together filled the window, so that the next request is trimmed."""
         if usage is not None:
-            self._context.filled(usage.prompt_tokens + usage.completion_tokens)
+            self._context.learn_full_window(usage.prompt_tokens + usage.completion_tokens)
         self._emit(Notice(text="the model's window is full; older messages leave it before the next request"))
 
     async def _run_calls(self, calls: tuple[ToolCall, ...], cut_off: bool, guard: RepetitionGuard, turn: _Turn) -> None:
         """Run calls in order, adjacent read-only ones concurrently; raise `_Stop` if the model repeats itself."""
         place = calls[find_report_index([call.name for call in calls])]
-        self._runner.page.fit(*self._context.free_room(), calls=len(calls))
+        self._runner.page.fit_to_window(*self._context.free_room(), calls=len(calls))
         for batch in self._batches(calls):
             outcomes = await self._run_batch(batch, cut_off)
             stop = ""
@@ -519,7 +529,7 @@ class Loop:
                     turn.approval_missing = outcome.message.content
                 stop = stop or judged.stop
             if stop:
-                self._writer.close_calls("not run: the turn was stopped")
+                self._writer.answer_open_calls("not run: the turn was stopped")
                 raise _Stop("failed", stop)
 
     async def _add_result(self, message: ToolMessage, *, checked: bool) -> None:
@@ -533,7 +543,9 @@ class Loop:
             if checked:
                 said = await self._checks.end_step()
         finally:  # the result is added even if the turn is cancelled while it waits for the checks
-            self._writer.add(structs.replace(message, content=f"{message.content}\n\n{said}") if said else message)
+            self._writer.add_message(
+                structs.replace(message, content=f"{message.content}\n\n{said}") if said else message
+            )
 
     def _batches(self, calls: tuple[ToolCall, ...]) -> Iterator[list[ToolCall]]:
         for read_only, group in itertools.groupby(calls, key=self._runner.is_read_only):
@@ -542,14 +554,14 @@ class Loop:
             else:
                 yield from ([call] for call in group)
 
-    async def _run_batch(self, batch: list[ToolCall], cut_off: bool) -> list[Outcome]:
+    async def _run_batch(self, batch: list[ToolCall], cut_off: bool) -> list[CallOutcome]:
         if len(batch) == 1:
             return [await self._runner.run(batch[0], cut_off=cut_off)]
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._runner.run(call, cut_off=cut_off)) for call in batch]
         return [task.result() for task in tasks]
 
-    def _finish(self, turn: _Turn, status: Status, error: str) -> TurnFinished:
+    def _finish(self, turn: _Turn, status: TurnStatus, error: str) -> TurnFinished:
         self._writer.sync()
         finished = TurnFinished(
             status=status,

@@ -9,8 +9,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.agent.user_interface import UserInterface
-from clio.context.message_parts import Lines, Mention, readings
-from clio.context.summary import summarise
+from clio.context.message_parts import Mention, MentionLines, list_readings
+from clio.context.summary import summarize_messages
 from clio.context.summary_text import render_summary
 from clio.errors import SessionNotFound
 from clio.images import MAX_IMAGE_BYTES, detect_media_type, has_image_suffix
@@ -25,10 +25,10 @@ from clio.text.formatting import format_bytes, format_count
 from clio.tokens import TokenEstimator
 from clio.tools.base import ReadLog
 from clio.tools.files.read_file import list_folder
-from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode, explain, numbered, shown
+from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode_file, make_file_error, number_lines, to_printable
 
 
-def resource_of(mention: Mention, servers: McpServers | None) -> tuple[str, str] | None:
+def find_mcp_resource(mention: Mention, servers: McpServers | None) -> tuple[str, str] | None:
     """Return server name and URI of a mentioned MCP resource; None if the mention is not one.
 
     Trailing punctuation may belong to the sentence or to the URI: a reading that the server lists is preferred,
@@ -41,7 +41,7 @@ def resource_of(mention: Mention, servers: McpServers | None) -> tuple[str, str]
     server = mention.label.partition(":")[0]
     if server not in names:
         return None
-    uris = [uri for reading in readings(mention) if (uri := reading.label.partition(":")[2])]
+    uris = [uri for reading in list_readings(mention) if (uri := reading.label.partition(":")[2])]
     known = {one.uri for _, one in servers.resources(server)}
     listed = [uri for uri in uris if uri in known]
     return (server, (listed or uris[-1:])[0]) if uris else None
@@ -52,10 +52,10 @@ _SUMMARY_SHARE = 0.5
 _WORDS_CHARS = 2_000  # limit for each message of the last turns
 
 
-def session_rows(session: Session, budget_tokens: int, estimator: TokenEstimator) -> list[str]:
+def render_session_lines(session: Session, budget_tokens: int, estimator: TokenEstimator) -> list[str]:
     """Return the summary of a session and its last turns as lines. The caller cuts what exceeds the budget."""
     summary = render_summary(
-        summarise(session.messages),
+        summarize_messages(session.messages),
         budget_tokens=max(int(budget_tokens * _SUMMARY_SHARE), 1),
         estimator=estimator,
         todos=session.todos,
@@ -85,7 +85,7 @@ def _last_turns(messages: Sequence[Message]) -> list[UserMessage | AssistantMess
     return kept
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class MentionContent(Struct, frozen=True, kw_only=True):
     """Result of looking up one mention.
 
     Attributes:
@@ -101,7 +101,7 @@ class Found(Struct, frozen=True, kw_only=True):
     image: ImagePart | None = None
 
 
-class Refused(Exception):
+class MentionRefused(Exception):
     """Reason, as a sentence, why something that exists was not added."""
 
 
@@ -128,7 +128,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
     pasted: Mapping[str, bytes]
     servers: McpServers | None = None
 
-    async def find(self, mention: Mention) -> Found | None:
+    async def find(self, mention: Mention) -> MentionContent | None:
         """Return what a mention names; None if it names nothing. Raises Refused, ClioError and OSError."""
         match mention.kind:
             case "path":
@@ -143,9 +143,9 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
                 data = self.pasted.get(mention.name)
                 return self._image(mention, data) if data is not None else None
 
-    async def _path(self, mention: Mention) -> Found | None:
+    async def _path(self, mention: Mention) -> MentionContent | None:
         """Return the file or directory; None if no reading of the mention is an existing name."""
-        for reading in readings(mention):
+        for reading in list_readings(mention):
             path = self._existing(reading.name)
             if path is None and reading.lines is not None:  # a file name may end like a line range: "notes:3"
                 whole = Mention(kind="path", name=f"{reading.name}:{reading.lines.text}", quoted=True)
@@ -155,20 +155,20 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
                 return await asyncio.to_thread(self._read, reading, path)
         return None
 
-    async def _resource(self, mention: Mention) -> Found | None:
+    async def _resource(self, mention: Mention) -> MentionContent | None:
         """Return what an MCP server returns for a URI; None if the mention names no configured server."""
-        found = resource_of(mention, self.servers)
+        found = find_mcp_resource(mention, self.servers)
         if found is None or self.servers is None:
             return None
         server, uri = found
         try:
             reply = await self.servers.read(server, uri)
         except (CallFailed, ServerDown) as error:
-            raise Refused(f"{server}: {error}") from None
-        rows = tuple(shown(line) for line in reply.text.splitlines())
+            raise MentionRefused(f"{server}: {error}") from None
+        rows = tuple(to_printable(line) for line in reply.text.splitlines())
         named = Mention(kind="resource", name=f"{server}:{uri}", quoted=True)
         what = format_count(len(rows), "line")
-        return Found(mention=named, rows=rows or ("[it is empty]",), what=what, way="ask the user for it")
+        return MentionContent(mention=named, rows=rows or ("[it is empty]",), what=what, way="ask the user for it")
 
     def _existing(self, name: str) -> Path | None:
         try:
@@ -188,86 +188,92 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
         action = ReadFiles(paths=(path,))
         verdict = self.policy.judge(action)
         if isinstance(verdict, Deny):
-            raise Refused(verdict.reason)
+            raise MentionRefused(verdict.reason)
         if isinstance(verdict, Ask):
             request = ApprovalRequest(title=f"read {self.workspace.display(path)}", action=action, verdict=verdict)
             answer = await self.ui.approve(request)
             if answer.kind == "no":
-                raise Refused(answer.reason or ("interrupted" if answer.interrupted else "you said no"))
+                raise MentionRefused(answer.reason or ("interrupted" if answer.interrupted else "you said no"))
             if answer.kind in ("session", "always"):
                 self.policy.allow_for_session(action)
 
-    def _read(self, mention: Mention, path: Path) -> Found:
+    def _read(self, mention: Mention, path: Path) -> MentionContent:
         name = self.workspace.display(path)
         try:
             status = path.stat()
             if stat.S_ISDIR(status.st_mode):
                 listed = list_folder(self.workspace, path, None)
                 rows = tuple(listed.text.splitlines())
-                return Found(mention=mention, rows=rows, what=listed.summary, way="list its folders with list_files")
+                return MentionContent(
+                    mention=mention, rows=rows, what=listed.summary, way="list its folders with list_files"
+                )
             if not stat.S_ISREG(status.st_mode):
-                raise Refused("it is a device, pipe or socket")
+                raise MentionRefused("it is a device, pipe or socket")
             limit = MAX_IMAGE_BYTES if has_image_suffix(name) else MAX_EDIT_BYTES
             if status.st_size > limit:
-                raise Refused(f"it has {format_bytes(status.st_size)}, and at most {format_bytes(limit)} are read")
+                raise MentionRefused(
+                    f"it has {format_bytes(status.st_size)}, and at most {format_bytes(limit)} are read"
+                )
             data = path.read_bytes()
         except OSError as error:
-            raise explain(error, name, "read") from error
+            raise make_file_error(error, name, "read") from error
         if has_image_suffix(name):
             return self._image(mention, data)
         return self._text(mention, path, data)
 
-    def _text(self, mention: Mention, path: Path, data: bytes) -> Found:
+    def _text(self, mention: Mention, path: Path, data: bytes) -> MentionContent:
         try:
-            text = decode(data).text
+            text = decode_file(data).text
         except NotText:
-            raise Refused(f"it is a binary file ({format_bytes(len(data))})") from None
-        lines = [shown(line) for line in _lines(text)]
-        wanted = mention.lines or Lines(first=1, last=max(len(lines), 1))
+            raise MentionRefused(f"it is a binary file ({format_bytes(len(data))})") from None
+        lines = [to_printable(line) for line in _lines(text)]
+        wanted = mention.lines or MentionLines(first=1, last=max(len(lines), 1))
         if wanted.first > max(len(lines), 1):
-            raise Refused(f"it has {format_count(len(lines), 'line')}; there is no line {wanted.first:,}")
-        self.read_log.saw(path, data)
-        rows = numbered(lines[wanted.first - 1 : wanted.last], wanted.first)
-        return Found(
+            raise MentionRefused(f"it has {format_count(len(lines), 'line')}; there is no line {wanted.first:,}")
+        self.read_log.record_seen(path, data)
+        rows = number_lines(lines[wanted.first - 1 : wanted.last], wanted.first)
+        return MentionContent(
             mention=mention,
             rows=tuple(rows) or ("[the file is empty]",),
             what=format_count(len(rows), "line"),
             way="read them with read_file",
         )
 
-    def _image(self, mention: Mention, data: bytes) -> Found:
+    def _image(self, mention: Mention, data: bytes) -> MentionContent:
         kind = detect_media_type(data)
         if not kind:
-            raise Refused("it is no png, jpg, gif or webp picture")
+            raise MentionRefused("it is no png, jpg, gif or webp picture")
         if len(data) > MAX_IMAGE_BYTES:
-            raise Refused(f"it has {format_bytes(len(data))}, and at most {format_bytes(MAX_IMAGE_BYTES)} are sent")
+            raise MentionRefused(
+                f"it has {format_bytes(len(data))}, and at most {format_bytes(MAX_IMAGE_BYTES)} are sent"
+            )
         if not self.takes_images:
-            raise Refused(
+            raise MentionRefused(
                 f"{self.model!r} is not known to take pictures; choose another model with /model, or set "
                 f"models: {{{self.model}: {{images: true}}}} if it does"
             )
         part = ImagePart(blob=self.session.write_data(data), media_type=kind, name=mention.label, size=len(data))
-        return Found(mention=mention, what=f"{kind.partition('/')[2]}, {format_bytes(len(data))}", image=part)
+        return MentionContent(mention=mention, what=f"{kind.partition('/')[2]}, {format_bytes(len(data))}", image=part)
 
-    def _session(self, mention: Mention) -> Found:
-        for reading in readings(mention):
+    def _session(self, mention: Mention) -> MentionContent:
+        for reading in list_readings(mention):
             with suppress(SessionNotFound):
                 session = self.memory.earlier_session(reading.name)
-                return Found(
+                return MentionContent(
                     mention=reading,
-                    rows=tuple(session_rows(session, self.session_tokens, self.estimator)),
+                    rows=tuple(render_session_lines(session, self.session_tokens, self.estimator)),
                     what=f"{format_count(len(session.messages), 'message')}, summed up",
                     way="search it with search_sessions",
                 )
-        raise Refused("there is no such session; /session list shows all")
+        raise MentionRefused("there is no such session; /session list shows all")
 
-    def _note(self, mention: Mention) -> Found:
-        for reading in readings(mention):
+    def _note(self, mention: Mention) -> MentionContent:
+        for reading in list_readings(mention):
             if note := self.memory.retrieve_note(reading.name):
                 rows = tuple(note.content.splitlines())
                 what = format_count(len(rows), "line")
-                return Found(mention=reading, rows=rows, what=what, way="retrieve it with memory_operations")
-        raise Refused("there is no such note; /note list shows all")
+                return MentionContent(mention=reading, rows=rows, what=what, way="retrieve it with memory_operations")
+        raise MentionRefused("there is no such note; /note list shows all")
 
 
 def _lines(text: str) -> Iterator[str]:

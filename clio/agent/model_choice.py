@@ -53,7 +53,7 @@ class EffortChoices:
         # A newer version may have stored an effort this one does not know; it is ignored.
         self._chosen = {model: levels[name] for model, name in stored.items() if name in levels}
 
-    def effort_of(self, model: str) -> Effort:
+    def get_effort(self, model: str) -> Effort:
         """Return the effort to request from a model; "auto" leaves it to the server."""
         if (chosen := self._chosen.get(model)) is not None:
             return chosen
@@ -102,7 +102,7 @@ class FallbackModels:
         self._now = now
         self._failed: dict[str, float] = {}
 
-    def pick(self, chosen: Provider, tried: Sequence[Provider] = ()) -> Provider | None:
+    def pick_provider(self, chosen: Provider, tried: Sequence[Provider] = ()) -> Provider | None:
         """Return the provider for the next attempt of a step; None if all were tried.
 
         Servers that failed within the cooldown come last.
@@ -125,12 +125,12 @@ class FallbackModels:
         """Whether a provider that failed is being asked again for the first time; one attempt is then enough."""
         return _key(provider) in self._failed and not self._is_cooling(provider)
 
-    def failed(self, provider: Provider) -> None:
+    def record_failure(self, provider: Provider) -> None:
         """Record that the server did not answer."""
         if self._opened or self._waiting:  # without fallback models there is no choice to make
             self._failed[_key(provider)] = self._now()
 
-    def answered(self, provider: Provider) -> None:
+    def record_answer(self, provider: Provider) -> None:
         """Record that the server answered."""
         self._failed.pop(_key(provider), None)
 
@@ -154,7 +154,7 @@ class FallbackModels:
         return since is not None and 0 <= self._now() - since < self._cooldown_s
 
 
-def may_pass_on(error: Exception) -> bool:
+def can_fall_back(error: Exception) -> bool:
     """Whether another model may take the step.
 
     True if the server is busy, failing or unreachable, or the quota of the account is used up; False if the request,

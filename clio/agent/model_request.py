@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection
 
 from msgspec import Struct, field, structs
 
-from clio.agent.model_choice import make_cache_key, may_pass_on
+from clio.agent.model_choice import can_fall_back, make_cache_key
 from clio.agent.runtime import Runtime
-from clio.agent.spending import Reservation, Spending, TooDear
+from clio.agent.spending import Reservation, Spending, SpendingLimitReached
 from clio.agent.user_interface import (
     ContextTrimmed,
     Emit,
@@ -20,7 +20,7 @@ from clio.agent.user_interface import (
     StreamRestarted,
     TextDelta,
 )
-from clio.context.request_builder import Built
+from clio.context.request_builder import BuiltRequest
 from clio.context.window import ContextWindow
 from clio.errors import (
     ConfigError,
@@ -47,7 +47,7 @@ class _PartialCall(Struct):
     arguments: list[str] = field(default_factory=list[str])
 
 
-class Answer:
+class ModelAnswer:
     """One answer as far as it has arrived. model: name of the model that answers."""
 
     def __init__(self, model: str = "") -> None:
@@ -62,7 +62,7 @@ class Answer:
         self.origin = ""
         self.notice = ""
 
-    def take(self, chunk: Chunk) -> None:
+    def add_chunk(self, chunk: Chunk) -> None:
         """Add one chunk. Ids and names arrive whole and may repeat; arguments are appended."""
         if chunk.text:
             self._text.append(chunk.text)
@@ -95,7 +95,7 @@ class Answer:
         """Whether nothing has arrived at all."""
         return not (self._text or self._reasoning or self._calls or self.finish_reason)
 
-    def calls(self, step_id: str, taken: Collection[str] = ()) -> tuple[ToolCall, ...]:
+    def make_calls(self, step_id: str, taken: Collection[str] = ()) -> tuple[ToolCall, ...]:
         """Return the tool calls in order. One without an id, or with an id in `taken`, gets the id `<step_id>_<n>`.
 
         Servers that count from `call_0` in every answer would otherwise pair a result with a call of another step.
@@ -109,7 +109,7 @@ class Answer:
         return tuple(calls)
 
 
-class Display:
+class AnswerDisplay:
     """Emits text for the screen. After a broken stream it emits nothing while the new answer repeats the old one."""
 
     def __init__(self, emit: Emit) -> None:
@@ -119,7 +119,7 @@ class Display:
         self._again: str | None = None  # text of the new answer while it matches what was shown
         self._thoughts_shown = False
 
-    def text(self, delta: str) -> None:
+    def show_text(self, delta: str) -> None:
         """Show more of the answer, or nothing if that part is already shown."""
         if not delta:
             return
@@ -134,7 +134,7 @@ class Display:
         elif not shown.startswith(self._again):
             self._start_over(self._again)
 
-    def reasoning(self, delta: str) -> None:
+    def show_reasoning(self, delta: str) -> None:
         """Show more of the reasoning; that of a second attempt is not shown."""
         if delta and not self._thoughts_shown:
             self._emit(ReasoningDelta(text=delta))
@@ -165,8 +165,8 @@ class Display:
         return shown
 
 
-async def receive(
-    provider: Provider, request: ChatRequest, answer: Answer, display: Display, redactor: Redactor
+async def receive_answer(
+    provider: Provider, request: ChatRequest, answer: ModelAnswer, display: AnswerDisplay, redactor: Redactor
 ) -> None:
     """Read one whole stream into `answer` and show it meanwhile, with secrets replaced.
 
@@ -179,32 +179,38 @@ async def receive(
     thinks = mixed = False
     try:
         async for chunk in stream:
-            answer.take(chunk)
+            answer.add_chunk(chunk)
             # Chunks that contain both do not end either text: a secret could be split across the boundary.
             mixed, mixes = bool(chunk.reasoning and chunk.text), mixed
             if chunk.reasoning:
                 if not thinks and not mixes:
-                    display.text(visible.finish())
+                    display.show_text(visible.finish())
                     visible = redactor.stream()
                 thinks = True
-                display.reasoning(thoughts.feed(chunk.reasoning))
+                display.show_reasoning(thoughts.feed(chunk.reasoning))
             if chunk.text:
                 if thinks and not (mixed and mixes):
-                    display.reasoning(thoughts.finish())
+                    display.show_reasoning(thoughts.finish())
                     thoughts = redactor.stream()
                 thinks = False
-                display.text(visible.feed(chunk.text))
+                display.show_text(visible.feed(chunk.text))
     finally:
         close = getattr(stream, "aclose", None)
         if close is not None:
             await close()
-    display.reasoning(thoughts.finish())
-    display.text(visible.finish())
+    display.show_reasoning(thoughts.finish())
+    display.show_text(visible.finish())
     display.finish()
 
 
-def whole_message(
-    answer: Answer, calls: tuple[ToolCall, ...], redactor: Redactor, *, model: str, now: float, finish_reason: str = ""
+def make_assistant_message(
+    answer: ModelAnswer,
+    calls: tuple[ToolCall, ...],
+    redactor: Redactor,
+    *,
+    model: str,
+    now: float,
+    finish_reason: str = "",
 ) -> AssistantMessage:
     """Return the answer as a message to store, with secrets replaced in text, reasoning and arguments.
 
@@ -244,9 +250,9 @@ class ModelCaller:
         self._emit = emit
         self._rng = rng
         self._has_answered = False
-        self.partial: Answer | None = None  # the answer that is streaming now; None between answers
+        self.partial: ModelAnswer | None = None  # the answer that is streaming now; None between answers
 
-    async def ask(self, request: ChatRequest, *, large: bool = False, retries: int = MAX_RETRIES) -> Answer:
+    async def ask(self, request: ChatRequest, *, large: bool = False, retries: int = MAX_RETRIES) -> ModelAnswer:
         """Return the whole answer; it is shown while it arrives.
 
         Args:
@@ -259,12 +265,12 @@ class ModelCaller:
             ContextOverflow: the request is too large.
             ProviderError: the last error when retrying did not help.
         """
-        display = Display(self._emit)
+        display = AnswerDisplay(self._emit)
         attempt = 0
         while True:
-            answer = self.partial = Answer(self._provider.model)
+            answer = self.partial = ModelAnswer(self._provider.model)
             try:
-                await receive(self._provider, request, answer, display, self._redactor)
+                await receive_answer(self._provider, request, answer, display, self._redactor)
             except ProviderError as error:
                 attempt += 1
                 too_large = large and isinstance(error, StreamBroken) and answer.is_empty
@@ -328,12 +334,12 @@ class ModelRequest:
         self._caller = self._caller_of(provider)
         self._answering = provider
 
-    def take_partial(self) -> Answer | None:
+    def take_partial(self) -> ModelAnswer | None:
         """Return and clear the partial answer that broke off; None if there is none."""
         partial, self._caller.partial = self._caller.partial, None
         return partial
 
-    async def ask(self, step: int) -> tuple[Answer, Bill | None]:
+    async def ask(self, step: int) -> tuple[ModelAnswer, Bill | None]:
         """Return the answer to the current window, and its bill if the server sent usage.
 
         If a server does not answer, the next fallback model is asked, in its own protocol.
@@ -351,9 +357,9 @@ class ModelRequest:
             try:
                 answer = await self._ask_one(provider, step)
             except (ProviderError, ProviderRefused) as error:
-                if not may_pass_on(error):
+                if not can_fall_back(error):
                     raise
-                self._fallback.failed(provider)
+                self._fallback.record_failure(provider)
                 following = self._next(tried)
                 if following is None:
                     raise
@@ -362,14 +368,14 @@ class ModelRequest:
                 self._tell_change(following, why=str(error))
                 provider = following
             else:
-                self._fallback.answered(provider)
+                self._fallback.record_answer(provider)
                 self._tell_change(provider, why="")
                 return answer
 
     def _next(self, tried: list[Provider]) -> Provider | None:
         """Return the next provider to ask; None if all were tried. Under a spending limit its price must be known."""
         passed_over = list(tried)
-        while (provider := self._fallback.pick(self._provider, passed_over)) is not None:
+        while (provider := self._fallback.pick_provider(self._provider, passed_over)) is not None:
             try:
                 if provider is not self._provider:
                     self._spending.check_start(provider)
@@ -395,14 +401,14 @@ class ModelRequest:
             self._callers[id(provider)] = ModelCaller(provider, self._redactor, self._emit, self._rng)
         return self._callers[id(provider)]
 
-    async def _ask_one(self, provider: Provider, step: int) -> tuple[Answer, Bill | None]:
+    async def _ask_one(self, provider: Provider, step: int) -> tuple[ModelAnswer, Bill | None]:
         """Return the answer of one model."""
         self._caller = self._caller_of(provider)
         limits = await provider.limits() if provider is not self._provider else None
-        with self._context.fitted_to(limits):
+        with self._context.fit_to(limits):
             return await self._ask_within(provider, step)
 
-    async def _ask_within(self, provider: Provider, step: int) -> tuple[Answer, Bill | None]:
+    async def _ask_within(self, provider: Provider, step: int) -> tuple[ModelAnswer, Bill | None]:
         built = self._context.build()
         self._tell_trim(built)
         wanted = built.request.max_output_tokens or self._context.limits.max_output_tokens
@@ -420,21 +426,23 @@ class ModelRequest:
                 self._emit(Notice(text=answer.notice))
             billed = answer.usage.prompt_tokens if answer.usage else 0
             # The token count of another model says nothing about the token ratio of this one.
-            if provider is self._provider and self._context.accepted(built, billed):
+            if provider is self._provider and self._context.learn_from_acceptance(built, billed):
                 self._session.set_token_ratio(self._context.ratio)
             if answer.usage is not None:
                 return answer, self._bill(held, answer.usage, answer.cost)
-            held.assume(built.prompt_tokens, len(answer.text + answer.reasoning) // 4)
+            held.count_estimate(built.prompt_tokens, len(answer.text + answer.reasoning) // 4)
             return answer, None
 
-    async def _ask_smaller(self, provider: Provider, built: Built, retries: int) -> tuple[Built, Answer]:
+    async def _ask_smaller(
+        self, provider: Provider, built: BuiltRequest, retries: int
+    ) -> tuple[BuiltRequest, ModelAnswer]:
         """Return the answer, and the request it answers: the given one, or a smaller one if the server found it too
         large.
         """
         sizes: list[str] = []
         for attempt in itertools.count(1):
             try:
-                large = self._context.is_large(built)
+                large = self._context.is_large_request(built)
                 request = self._completed(built.request, provider)
                 return built, await self._caller.ask(request, large=large, retries=retries)
             except ContextOverflow as error:
@@ -448,8 +456,8 @@ class ModelRequest:
                     ) from error
                 if (partial := self.take_partial()) is not None and partial.text:
                     self._emit(StreamRestarted())
-                await self._context.recover()
-                built = self._context.reactive(attempt, built, error)
+                await self._context.add_recovery_note()
+                built = self._context.build_smaller(attempt, built, error)
                 self._tell_trim(built)
                 text = f"the server finds the request too large; asking again with about {built.prompt_tokens:,} tokens"
                 self._emit(Notice(text=text))
@@ -457,10 +465,10 @@ class ModelRequest:
 
     def _completed(self, request: ChatRequest, provider: Provider) -> ChatRequest:
         """Return the request with the effort and cache key for the model that is asked."""
-        effort = self._efforts.effort_of(provider.model)
+        effort = self._efforts.get_effort(provider.model)
         return structs.replace(request, effort=effort, cache_key=self._cache_key)
 
-    def _tell_trim(self, built: Built) -> None:
+    def _tell_trim(self, built: BuiltRequest) -> None:
         if built.trimmed is not None:
             self._emit(ContextTrimmed(**structs.asdict(built.trimmed)))
 
@@ -470,7 +478,7 @@ class ModelRequest:
             **structs.asdict(usage),
             timestamp=self._now(),
             server=held.provider.name,
-            cost=held.bill(usage, stated),
+            cost=held.count_bill(usage, stated),
         )
         self._session.add_bill(bill)
         return bill
@@ -551,13 +559,13 @@ class SideQuestion:
             return "".join(parts)
         try:
             held = await self._spending.reserve(provider, tokens, output_tokens=max_tokens)
-        except TooDear as error:
+        except SpendingLimitReached as error:
             raise ServerFailed(str(error), retryable=False) from error
         with held:
             async for chunk in provider.stream(request):
                 parts.append(self._take(chunk))
                 if chunk.usage is not None:
-                    held.bill(chunk.usage, chunk.cost)
+                    held.count_bill(chunk.usage, chunk.cost)
         return "".join(parts)
 
     def _take(self, chunk: Chunk) -> str:

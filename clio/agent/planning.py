@@ -12,7 +12,7 @@ from clio.prompt_files import load_prompt
 from clio.security.approval import Policy, get_next_mode
 from clio.sessions.session import Session
 from clio.sessions.state import PlanMode, Todo
-from clio.tools.session_tools import render
+from clio.tools.session_tools import render_todos
 
 CARRY_OUT = "Carry out the plan."
 """Text of the next turn when the user approves the plan."""
@@ -43,7 +43,7 @@ class Planning:
         return self._policy.mode == "plan"
 
     @property
-    def proposed(self) -> tuple[Todo, ...]:
+    def proposed_plan(self) -> tuple[Todo, ...]:
         """The plan made in the last turn; empty if that turn was stopped, made none, or plan mode is off."""
         todos = self._session.todos
         made = self._ended and self.is_on and todos != self._todos
@@ -56,7 +56,7 @@ class Planning:
         self._policy.mode = mode
         self._keep()
 
-    def cycle(self) -> ApprovalMode:
+    def cycle_mode(self) -> ApprovalMode:
         """Switch to the next mode and return it. Modes passed on the way do not change the mode to return to."""
         mode = get_next_mode(self._policy.mode)
         if mode == "plan":
@@ -65,14 +65,14 @@ class Planning:
         self._keep()
         return mode
 
-    def approve(self, mode: ApprovalMode) -> str:
+    def approve_plan(self, mode: ApprovalMode) -> str:
         """Approve the current todo list and switch to `mode`; return the text the next turn begins with."""
         self._policy.mode = mode
         self._ended, self._approved = False, True
         self._keep()
         return CARRY_OUT
 
-    def set_aside(self) -> None:
+    def dismiss_plan(self) -> None:
         """Dismiss the proposal without approving it; it stays the todo list."""
         self._ended = False
         self._keep()
@@ -114,7 +114,7 @@ class Planning:
     def _keep(self) -> None:
         """Store the state of plan mode in the session, so that a restart restores it."""
         session = self._session
-        planned = PlanMode(proposed=bool(self.proposed)) if self.is_on else None
+        planned = PlanMode(proposed=bool(self.proposed_plan)) if self.is_on else None
         if session.plan_mode != planned:
             session.set_plan_mode(planned)
 
@@ -128,7 +128,7 @@ def _listed(todos: tuple[Todo, ...]) -> list[Fragment]:
     if not todos:
         return []
     reason = "the list that is planned"
-    return [Fragment(name="todos", text=render(todos), source="session", reason=reason, cap_tokens=_LIST_TOKENS)]
+    return [Fragment(name="todos", text=render_todos(todos), source="session", reason=reason, cap_tokens=_LIST_TOKENS)]
 
 
 def _was_planning(session: Session) -> bool:

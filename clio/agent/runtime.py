@@ -9,18 +9,18 @@ from pathlib import Path
 
 from clio.agent.model_choice import EffortChoices, FallbackModels
 from clio.agent.planning import Planning
-from clio.agent.spending import SpendingNotes, open_spending
-from clio.agent.turn_files import TurnFiles
+from clio.agent.spending import LedgerWriter, open_spending
+from clio.agent.turn_files import TurnFileRecorder
 from clio.agent.user_interface import ExplainingInterface, Mailbox, Notice, UserInterface
 from clio.checkpoints.checkpoints import Checkpoints, open_checkpoints
-from clio.checkpoints.checkpoints import Limits as KeptLimits
+from clio.checkpoints.checkpoints import StoreLimits as KeptLimits
 from clio.config.loaded import LoadedConfig
 from clio.config.paths import user_home
 from clio.config.schema import Config
 from clio.config.trust import store_allow_rule
-from clio.context.instructions import AskedByFiles
-from clio.context.learned_limits import RatioBook, WindowBook
-from clio.context.message_parts import Shelf
+from clio.context.instructions import InstructionFiles
+from clio.context.learned_limits import LearnedRatios, LearnedWindows
+from clio.context.message_parts import PendingInput
 from clio.errors import ClioError, ConfigError, ToolFailed
 from clio.hooks.hooks import Hooks
 from clio.mcp.servers import open_mcp_servers
@@ -99,19 +99,19 @@ class Runtime:
         env: Mapping[str, str],
         *,
         now: Callable[[], float] = time.time,
-        shelf: Shelf | None = None,
-        book: LessonBook | None = None,
+        pending_input: PendingInput | None = None,
+        lesson_book: LessonBook | None = None,
         redactor: Redactor | None = None,
     ) -> None:
         self.loaded = loaded
         self.env = env
         self.now = now
-        self.shelf = shelf or Shelf()
+        self.pending_input = pending_input or PendingInput()
         self.config = config = resolve_alias(loaded.config)
         self.project = loaded.project
         self.home = loaded.home
         self.redactor = redactor or build_redactor(config, env)
-        self.providers = OpenedProviders(loaded.config, env, provider, book, self.redactor.learn_secret)
+        self.providers = OpenedProviders(loaded.config, env, provider, lesson_book, self.redactor.learn_secret)
         self.workspace = Workspace(loaded.project)
         self.store = open_session_store(loaded)
         self.policy = open_policy(loaded, self.workspace)
@@ -125,7 +125,7 @@ class Runtime:
         self.memory.scenario = check_scenario(scenarios, config.scenario) if config.scenario else None
         self.session = self.new_session()
         self.planning = Planning(self.policy, self.session)
-        self.turn_files = TurnFiles(
+        self.turn_files = TurnFileRecorder(
             self.checkpoints,
             self.session,
             only_reads=self.policy.is_read_only,
@@ -154,22 +154,22 @@ class Runtime:
         self.tool_limit = ToolLimit(self.policy)
         self.skills = SkillCatalog(loaded.main_project, self.home, env)
         self.agents = SubagentCatalog(loaded.main_project, self.home, env)
-        self.asked = AskedByFiles(
+        self.asked = InstructionFiles(
             project=self.project,
             start=loaded.start_folder or loaded.project,
             home=self.home,
-            person=user_home(env),
+            user_home=user_home(env),
             clean=self.clean,
             links=loaded.links,
         )
         self.spending = open_spending(loaded, now)
-        self.spending_notes = SpendingNotes(self.spending, loaded.main_project)
+        self.spending_notes = LedgerWriter(self.spending, loaded.main_project)
         self.fallback = FallbackModels(
             config.fallback, self.providers.open, cooldown_s=config.fallback_cooldown_s, warn=self.warn
         )
         learned = None if config.incognito else loaded.home
-        self.windows = WindowBook(learned, self.warn, now)
-        self.ratios = RatioBook(learned, self.warn)
+        self.windows = LearnedWindows(learned, self.warn, now)
+        self.ratios = LearnedRatios(learned, self.warn)
         self._light: Provider | None = None
         self._closing = threading.Event()
         self.turn_files.recover()
@@ -228,7 +228,7 @@ class Runtime:
 
     def note_spending(self, session: Session, bills: Sequence[Bill]) -> None:
         """Add these bills of a session to the ledger."""
-        for warning in self.spending_notes.note(session, list(bills)):
+        for warning in self.spending_notes.write_bills(session, list(bills)):
             self.warn(warning)
 
     def remember_rule(self, rule: str) -> None:
@@ -276,9 +276,9 @@ def _open_checkpoints(loaded: LoadedConfig, jobs: JobTable) -> Checkpoints:
     config = loaded.config
 
     def list_files(root: Path) -> list[str]:
-        from clio.tools.files.file_index import walk  # a turn that changes no file needs no list of files
+        from clio.tools.files.file_index import walk_files  # a turn that changes no file needs no list of files
 
-        return sorted(walk(root, root, hidden=True, links=True))
+        return sorted(walk_files(root, root, hidden=True, links=True))
 
     return open_checkpoints(
         loaded.project,
@@ -286,5 +286,5 @@ def _open_checkpoints(loaded: LoadedConfig, jobs: JobTable) -> Checkpoints:
         on_disk=not config.incognito,
         lister=list_files,
         limits=KeptLimits(max_bytes=config.checkpoint_mb * 1_000_000, max_age_s=config.checkpoint_days * 86_400.0),
-        job_runs=lambda: bool(jobs.running()),
+        job_runs=lambda: bool(jobs.list_running()),
     )

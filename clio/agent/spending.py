@@ -16,12 +16,12 @@ from clio.sessions.state import Bill
 from clio.storage.locks import error_cause
 from clio.text.formatting import MICROS_PER_DOLLAR, Cost, format_money
 
-LEAST_ANSWER = 256
+MIN_ANSWER_TOKENS = 256
 """Tokens; a request that can pay only for a shorter answer is not worth its price."""
 _A_MILLION = 1_000_000
 
 
-class TooDear(Exception):
+class SpendingLimitReached(Exception):
     """The next request could exceed the spending limit; it was not sent."""
 
 
@@ -41,7 +41,7 @@ class Spending:
         self.cap = cap
         self.run = Cost()
         self.problem = ""
-        self.sharers = 1
+        self.sharer_count = 1
         self._assumed = 0  # micro-dollars of requests without a bill, estimated
         self._open: list[Reservation] = []  # requests that were sent and are not billed yet
         self._waiting: list[asyncio.Future[None]] = []
@@ -75,23 +75,23 @@ class Spending:
             return Reservation(self, provider, conversation)
         while True:
             if self._unbilled:
-                raise TooDear(self._unbilled)
+                raise SpendingLimitReached(self._unbilled)
             price = self._price(provider)
             rate = price.rate_for(prompt_tokens).output if price else 0
             least = self._least(price, provider.model, prompt_tokens, conversation)
-            answer = _cost(min(LEAST_ANSWER, output_tokens), rate)
+            answer = _cost(min(MIN_ANSWER_TOKENS, output_tokens), rate)
             free = self.cap - self._spent - sum(one.amount for one in self._open)
             if least + answer <= free:
                 break
             # Not even the cheapest outcome of the requests in progress would leave enough: waiting cannot help.
             if least + answer > self.cap - self._spent - sum(one.least for one in self._open) or not self._open:
-                raise TooDear(
+                raise SpendingLimitReached(
                     f"stopped by --max-cost {format_money(self.cap)}: {format_money(self._spent)} is spent, and the "
                     f"next request costs {format_money(least + answer)} or more; raise it, or ask for less"
                 )
             await self._settled()
         # Requests that are already reserved have taken their share; the rest is for the others.
-        share = max(free // max(self.sharers - len(self._open), 1) - least, answer)
+        share = max(free // max(self.sharer_count - len(self._open), 1) - least, answer)
         most = max(share * _A_MILLION // rate, 1) if rate else None
         if most is not None and most >= output_tokens:
             most, share = None, _cost(output_tokens, rate)
@@ -99,7 +99,7 @@ class Spending:
         self._open.append(held)
         return held
 
-    def count(self, held: "Reservation", usage: Usage, stated: int | None) -> int | None:
+    def count_bill(self, held: "Reservation", usage: Usage, stated: int | None) -> int | None:
         """See `Reservation.bill`."""
         provider = held.provider
         self._seen[held.conversation] = self._seen[""] = (provider.model, usage.prompt_tokens)
@@ -135,7 +135,7 @@ class Spending:
         self._waiting.append(one)
         await one
 
-    def of_session(self, session: Session) -> Cost | None:
+    def get_session_cost(self, session: Session) -> Cost | None:
         """Return what the session has cost so far; None before its first bill. Adds only bills that are new since."""
         bills = session.bills
         if session.id != self._session_id or len(bills) < self._bills:
@@ -194,12 +194,12 @@ class Reservation:
         self._spending = spending
         self._is_open = True
 
-    def bill(self, usage: Usage, stated: int | None) -> int | None:
+    def count_bill(self, usage: Usage, stated: int | None) -> int | None:
         """Count the stated cost, otherwise the cost by price; return it, or None if neither is known."""
         self._is_open = False
-        return self._spending.count(self, usage, stated)
+        return self._spending.count_bill(self, usage, stated)
 
-    def assume(self, prompt_tokens: int, answer_tokens: int) -> None:
+    def count_estimate(self, prompt_tokens: int, answer_tokens: int) -> None:
         """Count an estimated cost towards the limit, because the server sent no bill."""
         self._is_open = False
         self._spending.count_unbilled(self, Usage(prompt_tokens=prompt_tokens, completion_tokens=answer_tokens))
@@ -228,7 +228,7 @@ def _cost(tokens: int, rate: int) -> int:
     return tokens * rate // _A_MILLION
 
 
-class SpendingNotes:
+class LedgerWriter:
     """Writes the ledger. Each problem with the ledger or the prices is reported once per run."""
 
     def __init__(self, spending: Spending, project: Path) -> None:
@@ -236,7 +236,7 @@ class SpendingNotes:
         self._project = str(project)
         self._told: set[str] = set()
 
-    def note(self, session: Session, bills: list[Bill]) -> list[str]:
+    def write_bills(self, session: Session, bills: list[Bill]) -> list[str]:
         """Add these bills of the session to the ledger; return the sentences to show. May be called in a thread."""
         spent = make_ledger_entries(bills, project=self._project, session=session.id, day_of=format_day)
         said = [self._spending.problem, *self._unpriced(spent)]

@@ -38,19 +38,19 @@ from clio.sessions.session import Session
 from clio.skills.skills import SubagentDefinition
 from clio.text.formatting import format_count
 from clio.tokens import TokenEstimator
-from clio.tools.base import LeftOut, Progress, Tool, ToolOutput
-from clio.tools.schemas import tool_spec
-from clio.tools.session_tools import DelegateTool, Task
-from clio.tools.toolbox import server_tools
+from clio.tools.base import OmittedTools, Progress, Tool, ToolOutput
+from clio.tools.schemas import make_tool_spec
+from clio.tools.session_tools import DelegatedTask, DelegateTool
+from clio.tools.toolbox import make_server_tools
 
-MAX_AT_ONCE = 4
+MAX_CONCURRENT = 4
 """Sub-agents that work concurrently."""
 MAX_REPORT_CHARS = 6_000
 """Characters of a report, about 1,500 tokens; the rest stays in the session of the sub-agent."""
-NOT_FOR_THEM = frozenset("ask_user memory_operations use_skill".split())
+EXCLUDED_TOOLS = frozenset("ask_user memory_operations use_skill".split())
 """Tools for talking to the user: no one answers a sub-agent, and its work is not evidence of the user's preferences."""
 _NAME_CHARS = 60
-KNOWLEDGE_TOKENS = 1_000
+MEMORY_TOKENS = 1_000
 """Limit for project memory in the prompt of a sub-agent."""
 
 
@@ -59,14 +59,14 @@ class SubagentPool:
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._free = asyncio.Semaphore(MAX_AT_ONCE)
+        self._free = asyncio.Semaphore(MAX_CONCURRENT)
         self.one_changes = asyncio.Lock()
         self.one_asks = asyncio.Lock()
         self._working = self._to_work = 0
 
     def make_tool(self, sender: Conversation, limits: ModelLimits) -> Tool:
         """Return the tool with which a conversation starts sub-agents."""
-        known = [tool.name for tool in offered_tools(sender, limits)[0]]
+        known = [tool.name for tool in list_subagent_tools(sender, limits)[0]]
         agents = [self._clean(agent) for agent in self._runtime.agents.list_usable()]
         return DelegateTool(agents, known, partial(self._run, sender))
 
@@ -75,7 +75,7 @@ class SubagentPool:
         clean = self._runtime.clean
         return structs.replace(agent, description=clean(agent.description), text=clean(agent.text))
 
-    async def _run(self, sender: Conversation, task: Task, progress: Progress) -> ToolOutput:
+    async def _run(self, sender: Conversation, task: DelegatedTask, progress: Progress) -> ToolOutput:
         with self._share_budget():
             async with self._free:
                 return await self._work(sender, task, progress)
@@ -87,15 +87,15 @@ class SubagentPool:
         if not self._working:
             self._to_work = _count_sent(self._runtime.session)
         self._working += 1
-        spending.sharers = min(self._to_work, MAX_AT_ONCE)
+        spending.sharer_count = min(self._to_work, MAX_CONCURRENT)
         try:
             yield
         finally:
             self._working -= 1
             self._to_work -= 1
-            spending.sharers = min(self._to_work, MAX_AT_ONCE) if self._working else 1
+            spending.sharer_count = min(self._to_work, MAX_CONCURRENT) if self._working else 1
 
-    async def _work(self, sender: Conversation, task: Task, progress: Progress) -> ToolOutput:
+    async def _work(self, sender: Conversation, task: DelegatedTask, progress: Progress) -> ToolOutput:
         runtime, provider = self._runtime, sender.provider
         model = task.model or (task.agent.model if task.agent else "")
         if model and model != provider.model:
@@ -112,7 +112,7 @@ class SubagentPool:
         finally:
             session.close()
             if (window := subagent.window) is not None:
-                runtime.windows.keep(provider, window.limits)
+                runtime.windows.save_window(provider, window.limits)
             runtime.note_spending(session, session.bills)
         return _report(task, session, finished, listener)
 
@@ -125,7 +125,7 @@ class Subagent(Conversation):
         sender: Conversation,
         session: Session,
         provider: Provider,
-        task: Task,
+        task: DelegatedTask,
         pool: SubagentPool,
         emit: Emit,
     ) -> None:
@@ -138,30 +138,30 @@ class Subagent(Conversation):
 
     async def run_turn(self, text: str) -> TurnFinished:
         """Carry out the task. Nothing is learned for memory: only the conversation with the user does that."""
-        limits = self.runtime.windows.fitted(self.provider, await self.provider.limits())
+        limits = self.runtime.windows.fit_limits(self.provider, await self.provider.limits())
         self._loop = self._make_loop(limits)
         return await self._loop.run_turn(text)
 
-    def hear(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Pass an event on to the sender's user interface."""
         self.ui.emit(event)
 
     def _make_loop(self, limits: ModelLimits) -> Loop:
         runtime, task = self.runtime, self._task
-        every, left_servers = offered_tools(self, limits)
+        every, left_servers = list_subagent_tools(self, limits)
         wanted = [names for names in (task.tools, task.agent.tools if task.agent else None) if names]
         tools = [tool for tool in every if all(tool.name in names for names in wanted)]
-        left_out = LeftOut(servers=tuple(left_servers), offered=len(runtime.servers.offered))
+        left_out = OmittedTools(servers=tuple(left_servers), offered=len(runtime.servers.offered))
         memory = runtime.memory.begin_subagent(limits.context_window)
 
         def prefix() -> Prefix:
-            asked, problems = runtime.asked.for_prompt(self.config, limits, self.estimator)
+            asked, problems = runtime.asked.load_for_prompt(self.config, limits, self.estimator)
             own = [*([_definition_fragment(task.agent)] if task.agent else []), *left_out.fragments()]
-            known = memory.prefix_fragments(KNOWLEDGE_TOKENS, min(CHARS_PER_TOKEN, self.estimator.ratio))
+            known = memory.prefix_fragments(MEMORY_TOKENS, min(CHARS_PER_TOKEN, self.estimator.ratio))
             return make_prefix(
                 runtime.workspace.root,
                 [*own, *asked, *known],
-                [tool_spec(tool) for tool in tools],
+                [make_tool_spec(tool) for tool in tools],
                 self.estimator,
                 compact=False,
                 problems=problems,
@@ -183,16 +183,16 @@ class Subagent(Conversation):
             ContextWindow(self.session, builder, limits, now=runtime.now),
             tools,
             left_out,
-            runtime.asked.for_folders(self.config, limits, self.estimator),
+            runtime.asked.make_folder_instructions(self.config, limits, self.estimator),
             max_steps=min(self.config.max_steps, most),
             alone=self._pool.one_changes,
         )
 
 
-def offered_tools(conversation: Conversation, limits: ModelLimits) -> tuple[list[Tool], list[str]]:
+def list_subagent_tools(conversation: Conversation, limits: ModelLimits) -> tuple[list[Tool], list[str]]:
     """Return the tools a sub-agent may use, and the names of those left out because the window is too small."""
-    servers, left = server_tools(conversation.runtime.servers, limits.context_window // 4)
-    return [tool for tool in (*conversation.own_tools(), *servers) if tool.name not in NOT_FOR_THEM], left
+    servers, left = make_server_tools(conversation.runtime.servers, limits.context_window // 4)
+    return [tool for tool in (*conversation.make_own_tools(), *servers) if tool.name not in EXCLUDED_TOOLS], left
 
 
 def _count_sent(session: Session) -> int:
@@ -232,7 +232,7 @@ def _definition_fragment(agent: SubagentDefinition) -> Fragment:
     return Fragment(name="agent", text=agent.text, source=agent.shown, reason="what this sub-agent is told", whole=True)
 
 
-def _report(task: Task, session: Session, finished: TurnFinished, listener: _Listener) -> ToolOutput:
+def _report(task: DelegatedTask, session: Session, finished: TurnFinished, listener: _Listener) -> ToolOutput:
     ok = finished.status == "done"
     changed = list(listener.changed)
     facts = [f"sub-agent {task.name}, session {session.id}, {format_count(finished.steps, 'step')}"]

@@ -10,12 +10,12 @@ import msgspec
 from msgspec import Struct, structs
 
 from clio.agent.runtime import Runtime, ToolLimit
-from clio.agent.turn_files import TurnFiles
+from clio.agent.turn_files import TurnFileRecorder
 from clio.agent.user_interface import NEEDS_APPROVAL, ToolFinished, ToolProgress, ToolStarted, UserInterface
 from clio.checks.edit_checks import EditChecks
-from clio.context.inert_text import said_by_a_tool
+from clio.context.inert_text import neutralize_tool_output
 from clio.context.request_builder import render_fragment
-from clio.context.workspace_state import files_may_have_changed
+from clio.context.workspace_state import invalidate_working_trees
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed, ToolRetry
 from clio.hooks.hooks import MAX_CONTINUATIONS, Hooks, HookVerdict
 from clio.images import Picture
@@ -28,9 +28,9 @@ from clio.text.formatting import format_count, truncate, truncate_line
 from clio.text.json_data import decode_json, is_text_too_deep, is_value_too_deep
 from clio.text.lazy_regex import LazyRegex
 from clio.tokens import TokenEstimator
-from clio.tools.base import FreeArguments, PageSize, Prepared, Tool, ToolOutput, Unasked
-from clio.tools.files.diff import changed_lines, diff_change, diff_texts
-from clio.tools.schemas import signature
+from clio.tools.base import ConfinedRun, FreeArguments, PageSize, PreparedCall, Tool, ToolOutput
+from clio.tools.files.diff import diff_change, diff_texts, find_changed_lines
+from clio.tools.schemas import describe_arguments
 
 _MAX_REPAIRED = 2_000_000
 """Characters; repairing more takes longer than a new answer from the model."""
@@ -60,7 +60,9 @@ def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> 
         except msgspec.ValidationError as error:
             word = _WORD.match(str(error))
             if word is None or word[0] in tried:
-                raise ToolRetry(f"the arguments are wrong: {_plain(error)}. They are: {signature(args)}") from error
+                raise ToolRetry(
+                    f"the arguments are wrong: {_plain(error)}. They are: {describe_arguments(args)}"
+                ) from error
             tried.add(word[0])
             document = _respelled(document, key=word["key"], word=word["word"])
 
@@ -127,14 +129,16 @@ def _plain(error: msgspec.ValidationError) -> str:
     return str(error).replace(" - at `$.", " at `").replace(" - at `$`", "").replace("Object ", "the call ")
 
 
-def note_deeds(output: ToolOutput, display: Callable[[Path], str], redact: Callable[[str], str]) -> SideEffects:
+def collect_side_effects(
+    output: ToolOutput, display: Callable[[Path], str], redact: Callable[[str], str]
+) -> SideEffects:
     """Return the side effects of a call: those its tool reported, and the files it changed.
 
     Paths are as displayed, and secrets are replaced. Empty for a call without side effects, so that no code has to
     infer
     them from the arguments.
     """
-    told = output.deeds or SideEffects()
+    told = output.side_effects or SideEffects()
     return SideEffects(
         changed=tuple(_note(change, display) for change in output.changed) + told.changed,
         read=told.read,
@@ -148,7 +152,7 @@ def note_deeds(output: ToolOutput, display: Callable[[Path], str], redact: Calla
 
 def _note(change: FileChange, display: Callable[[Path], str]) -> ChangedFile:
     moved_to = display(change.moved_to) if change.moved_to else ""
-    lines = changed_lines(change.before, change.after) if change.before is not None and change.after else ()
+    lines = find_changed_lines(change.before, change.after) if change.before is not None and change.after else ()
     return ChangedFile(path=display(change.path), kind=change.kind, moved_to=moved_to, lines=lines)
 
 
@@ -158,7 +162,7 @@ _MAX_CHARS = 300
 """Characters of one row."""
 
 
-def revision_note(proposed: Action, answer: Answer, display: Callable[[Path], str]) -> str:
+def render_revision_note(proposed: Action, answer: Answer, display: Callable[[Path], str]) -> str:
     """Return the note below a result whose change the user edited or declined in part, or "".
 
     At most 40 rows are shown for each file.
@@ -210,7 +214,7 @@ class TurnHooks:
         self._estimator = estimator
         self._sent_on = 0
 
-    async def refusal(self, words: str) -> str:
+    async def find_refusal(self, words: str) -> str:
         """Return why a hook refuses to begin a turn with this text; "" if none does."""
         self._sent_on = 0
         return await self._hooks.before_prompt(self._session.id, words, resumed=bool(self._session.messages))
@@ -222,7 +226,7 @@ class TurnHooks:
         heard = await self._hooks.before_trim(self._session.id)
         return self._rendered(heard)
 
-    async def sends_on(self, text: str) -> str:
+    async def find_continuation(self, text: str) -> str:
         """Return the message for an agent that has finished while a hook asks for more; "" otherwise. Twice per turn at
         most.
         """
@@ -265,7 +269,7 @@ _TITLE_CHARS = 120
 _CONFINED = "commands that run without a question can't write files and have no network or secrets"
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class CallOutcome(Struct, frozen=True, kw_only=True):
     """The result of a call, and what it changed on disk."""
 
     message: ToolMessage
@@ -282,10 +286,10 @@ class _Approved(Struct, frozen=True, kw_only=True):
         unasked: how to confine a command that runs without a question because it only reads.
     """
 
-    prepared: Prepared
+    prepared: PreparedCall
     asked: bool = False
     note: str = ""
-    unasked: Unasked | None = None
+    unasked: ConfinedRun | None = None
 
 
 class ToolSet(Struct, frozen=True, kw_only=True):
@@ -313,12 +317,12 @@ class CallSupport(Struct, frozen=True, kw_only=True):
         alone: held while a call changes something, shared by all runners that work concurrently.
     """
 
-    turn_files: TurnFiles
+    turn_files: TurnFileRecorder
     limit: ToolLimit
     hooks: TurnHooks
     checks: EditChecks
     note_below: Callable[[Action], str]
-    alone: asyncio.Lock | None = None
+    exclusive: asyncio.Lock | None = None
 
 
 class ToolRunner:
@@ -360,7 +364,7 @@ class ToolRunner:
         tool = self.tools.get(call.name)
         return tool is not None and tool.read_only
 
-    async def run(self, call: ToolCall, *, cut_off: bool = False) -> Outcome:
+    async def run(self, call: ToolCall, *, cut_off: bool = False) -> CallOutcome:
         """Run the call and return its outcome. Errors become results the model can act on; only cancellation is raised.
 
         Args:
@@ -376,7 +380,7 @@ class ToolRunner:
                 tool = self._find(call.name)
                 arguments = parse_arguments(call.arguments, tool.args, cut_off=cut_off)
                 prepared = await asyncio.to_thread(tool.prepare, arguments)
-                title = shorten(self._redactor.redact(prepared.title).text)
+                title = shorten_title(self._redactor.redact(prepared.title).text)
                 self._emit(ToolStarted(call_id=call.id, name=call.name, title=title))
             notes: list[str] = []
             if (support := self._support) is not None:
@@ -388,8 +392,8 @@ class ToolRunner:
             if asked:  # restarts the duration on the screen: the wait for approval does not count
                 self._emit(ToolProgress(call_id=call.id, text=""))
             output = await self._carry_out(call, approved.prepared, approved.unasked)
-            if output.refused:
-                output, asked, missing = await self._offer_unconfined(call, output.again or prepared, output)
+            if output.denied_need:
+                output, asked, missing = await self._offer_unconfined(call, output.unconfined_call or prepared, output)
             if approved.note:
                 output = structs.replace(output, text=f"{output.text}\n\n{approved.note}")
             if support is not None:
@@ -406,10 +410,10 @@ class ToolRunner:
         return self._finish(call, title, output, seconds, asked=asked, missing=missing, below=below)
 
     async def _carry_out(
-        self, call: ToolCall, prepared: Prepared, unasked: Unasked | None, *, may_change: bool = False
+        self, call: ToolCall, prepared: PreparedCall, unasked: ConfinedRun | None, *, may_change: bool = False
     ) -> ToolOutput:
         """Run an approved call. may_change: it may change files although the policy judged that it only reads."""
-        alone = self._support.alone if self._support is not None else None
+        alone = self._support.exclusive if self._support is not None else None
         # Judging a command may read files, so it is done in a thread.
         looks = not may_change and (alone is None or await asyncio.to_thread(self._only_looks, prepared.action))
         if alone is None or looks:
@@ -418,7 +422,7 @@ class ToolRunner:
             return await self._do(call, prepared, unasked, may_change=may_change)
 
     async def _offer_unconfined(
-        self, call: ToolCall, prepared: Prepared, output: ToolOutput
+        self, call: ToolCall, prepared: PreparedCall, output: ToolOutput
     ) -> tuple[ToolOutput, bool, bool]:
         """Ask whether a command that failed because of its confinement may run unconfined, and run it if allowed.
 
@@ -426,12 +430,12 @@ class ToolRunner:
         """
         try:
             approved = await self._settle_verdict(
-                prepared, lambda: self._policy.judge_unconfined(prepared.action, output.refused)
+                prepared, lambda: self._policy.judge_unconfined(prepared.action, output.denied_need)
             )
         except ApprovalNeeded as error:
-            return _add_line(output, f"[{_CONFINED}; it {output.refused}. {error}]", NEEDS_APPROVAL), False, True
+            return _add_line(output, f"[{_CONFINED}; it {output.denied_need}. {error}]", NEEDS_APPROVAL), False, True
         except ToolFailed as error:
-            return _add_line(output, f"[{_CONFINED}; it {output.refused}. {error}]"), False, False
+            return _add_line(output, f"[{_CONFINED}; it {output.denied_need}. {error}]"), False, False
         return await self._carry_out(call, approved.prepared, None, may_change=True), approved.asked, False
 
     def _only_looks(self, action: Action) -> bool:
@@ -439,13 +443,15 @@ class ToolRunner:
             return self._policy.is_read_only(action)
         return isinstance(action, ReadFiles | FetchUrl | TouchOwnState)
 
-    async def _do(self, call: ToolCall, prepared: Prepared, unasked: Unasked | None, *, may_change: bool) -> ToolOutput:
+    async def _do(
+        self, call: ToolCall, prepared: PreparedCall, unasked: ConfinedRun | None, *, may_change: bool
+    ) -> ToolOutput:
         def tell(text: str) -> None:
             self._emit(ToolProgress(call_id=call.id, text=text))
 
         try:
             if self._support is not None:
-                await self._support.turn_files.before(prepared.action, may_change=may_change)
+                await self._support.turn_files.record_before(prepared.action, may_change=may_change)
                 await self._support.checks.before_change(prepared.action)
             self._began[call.id] = time.perf_counter()  # excludes the time the user took to approve it
             if unasked is not None and prepared.run_confined is not None:
@@ -454,9 +460,9 @@ class ToolRunner:
         finally:
             if not isinstance(prepared.action, ReadFiles | FetchUrl | TouchOwnState):
                 # Also after a failure: a command may have changed files before it failed.
-                files_may_have_changed()
+                invalidate_working_trees()
             if self._support is not None:
-                self._support.turn_files.after()
+                self._support.turn_files.record_after()
 
     def _stored(self, pictures: tuple[Picture, ...]) -> tuple[ImagePart, ...]:
         """Store the bytes of the pictures in the session and return them as parts of a message."""
@@ -471,7 +477,7 @@ class ToolRunner:
         )
 
     def _names(self, output: ToolOutput) -> tuple[str, ...]:
-        return tuple(self._workspace.display(path) for path in changed_paths(output.changed))
+        return tuple(self._workspace.display(path) for path in list_touched_paths(output.changed))
 
     def _find(self, name: str) -> Tool:
         tool = self.tools.get(name)
@@ -485,7 +491,7 @@ class ToolRunner:
             raise ToolFailed(f"there is no tool {name!r}; {hint}")
         return tool
 
-    async def _approve(self, prepared: Prepared) -> _Approved:
+    async def _approve(self, prepared: PreparedCall) -> _Approved:
         """Return the call as it may be run: unchanged, or as the user edited it.
 
         Raises:
@@ -494,7 +500,7 @@ class ToolRunner:
         """
         return await self._settle_verdict(prepared, lambda: self._policy.judge(prepared.action))
 
-    async def _settle_verdict(self, prepared: Prepared, judge: Callable[[], Verdict]) -> _Approved:
+    async def _settle_verdict(self, prepared: PreparedCall, judge: Callable[[], Verdict]) -> _Approved:
         if not isinstance(first := judge(), Ask):
             return self._allowed(prepared, first)
         async with self._asking:
@@ -508,13 +514,13 @@ class ToolRunner:
             self._obey(answer, request)
             return _Approved(prepared=prepared, asked=True)
 
-    def _allowed(self, prepared: Prepared, verdict: Allow | Deny) -> _Approved:
+    def _allowed(self, prepared: PreparedCall, verdict: Allow | Deny) -> _Approved:
         self._settle(verdict)
         if isinstance(verdict, Allow) and verdict.confined:
-            return _Approved(prepared=prepared, unasked=Unasked(network=verdict.network))
+            return _Approved(prepared=prepared, unasked=ConfinedRun(network=verdict.network))
         return _Approved(prepared=prepared)
 
-    async def _revise(self, prepared: Prepared, answer: Answer) -> _Approved:
+    async def _revise(self, prepared: PreparedCall, answer: Answer) -> _Approved:
         """Return the call as the user edited it, after judging it again. Raises ToolError."""
         if prepared.revise is None:
             raise ToolFailed("this call cannot be done in part; it was not done")
@@ -523,7 +529,7 @@ class ToolRunner:
         if isinstance(verdict, Deny):
             self._settle(verdict)
 
-        note = revision_note(prepared.action, answer, self._workspace.display)
+        note = render_revision_note(prepared.action, answer, self._workspace.display)
         return _Approved(prepared=revised, asked=True, note=note)
 
     def _settle(self, verdict: Allow | Deny) -> None:
@@ -555,29 +561,29 @@ class ToolRunner:
         asked: bool,
         missing: bool,
         below: str,
-    ) -> Outcome:
-        from clio.tools.output import preview
+    ) -> CallOutcome:
+        from clio.tools.output import preview_output
 
         images = self._stored(output.images) if self._takes_images else ()
         unseen = f"{output.text}\n{_UNSEEN}" if output.images and not images else output.text
-        safe = self._redactor.message(said_by_a_tool(unseen))
+        safe = self._redactor.message(neutralize_tool_output(unseen))
         text = safe.text
         # Stored after redaction: the blob can be read by the model later.
         handle = self._session.write_blob(text) if len(text) > self.page.chars else None
         message = ToolMessage(
             tool_call_id=call.id,
             name=call.name,
-            content="\n\n".join(filter(None, (preview(text, self.page.chars, handle), below))),
+            content="\n\n".join(filter(None, (preview_output(text, self.page.chars, handle), below))),
             images=images,
             ok=output.ok,
             summary=self._redactor.redact(output.summary).text + _replaced(sum(safe.counts.values())),
             seconds=round(seconds, 3),
             blob=handle,
-            deeds=note_deeds(output, self._workspace.display, lambda text: self._redactor.redact(text).text),
+            deeds=collect_side_effects(output, self._workspace.display, lambda text: self._redactor.redact(text).text),
             created=self._now(),
         )
-        if output.kept_as is not None and handle is None:
-            output.kept_as(message.id)
+        if output.on_stored is not None and handle is None:
+            output.on_stored(message.id)
         self._emit(
             ToolFinished(
                 call_id=call.id,
@@ -586,7 +592,7 @@ class ToolRunner:
                 ok=output.ok,
                 summary=message.summary,
                 seconds=message.seconds,
-                preview=preview_lines(message.content, ok=output.ok),
+                preview=render_preview(message.content, ok=output.ok),
                 diff=self._redactor.redact(
                     "".join(diff_change(change, self._workspace.display).text for change in output.changed)
                 ).text,
@@ -594,7 +600,7 @@ class ToolRunner:
                 files_changed=self._names(output),
             )
         )
-        return Outcome(message=message, changed=output.changed, approval_missing=missing)
+        return CallOutcome(message=message, changed=output.changed, approval_missing=missing)
 
 
 _UNSEEN = (
@@ -604,14 +610,14 @@ _UNSEEN = (
 
 
 def _add_line(output: ToolOutput, line: str, summary: str = "") -> ToolOutput:
-    return structs.replace(output, text=f"{output.text}\n{line}", summary=summary or output.summary, refused="")
+    return structs.replace(output, text=f"{output.text}\n{line}", summary=summary or output.summary, denied_need="")
 
 
 def _replaced(secrets: int) -> str:
     return f", {format_count(secrets, 'secret')} replaced" if secrets else ""
 
 
-def preview_lines(text: str, *, ok: bool) -> str:
+def render_preview(text: str, *, ok: bool) -> str:
     """Return the part of a result that is shown to the user: its beginning, or the end of a long failure.
 
     The end of a failure usually contains the reason.
@@ -622,12 +628,12 @@ def preview_lines(text: str, *, ok: bool) -> str:
     return "\n".join([line for line in lines if line.strip()][-_FAILURE_LINES:])
 
 
-def shorten(title: str) -> str:
+def shorten_title(title: str) -> str:
     """Return the title on one line of at most 120 characters."""
     return truncate_line(title, _TITLE_CHARS)
 
 
-def changed_paths(changes: tuple[FileChange, ...]) -> list[Path]:
+def list_touched_paths(changes: tuple[FileChange, ...]) -> list[Path]:
     """Return every path the changes touch in order, with both names of a moved file."""
     return [path for change in changes for path in (change.path, change.moved_to) if path is not None]
 

@@ -14,9 +14,9 @@ from clio.security.actions import Action, ChangeFiles, RunCommand
 from clio.sessions.session import Session
 from clio.storage.locks import error_cause
 
-if TYPE_CHECKING:  # diffs are shown when somebody wants to see one
-    from clio.agent.file_diffs import ShownChange
-    from clio.checkpoints.checkpoint_store import Step
+if TYPE_CHECKING:  # loaded when the user asks for a diff
+    from clio.agent.file_diffs import RenderedChange
+    from clio.checkpoints.checkpoint_store import RestoreStep
 
 _MAX_PATHS = 30
 """Files named in one sentence to the model."""
@@ -24,7 +24,7 @@ _CAP_TOKENS = 400
 _ADVICE = "What you remember of these files may be out of date; read them before you edit them."
 
 
-class TurnFiles:
+class TurnFileRecorder:
     """Connects the turns of a clio process to its checkpoints. Each problem is reported once and never ends a turn.
 
     Args:
@@ -60,7 +60,7 @@ class TurnFiles:
         """Assign file changes from now on to the turns of another session."""
         self._session = session
 
-    async def before(self, action: Action, *, may_change: bool = False) -> None:
+    async def record_before(self, action: Action, *, may_change: bool = False) -> None:
         """Record the state before an approved call; returns when the files it may change are known.
 
         Args:
@@ -68,7 +68,7 @@ class TurnFiles:
         """
         if isinstance(action, ChangeFiles) and self.before_change is not None:
             await self.before_change(action)
-        turn = turn_of(self._session)
+        turn = get_running_turn(self._session)
         if not self.enabled or turn is None:
             return
         if not self._ready:
@@ -87,7 +87,7 @@ class TurnFiles:
             self._say(f"/undo will not cover this call: {error_cause(error)}", warning=True)
         self._tell()
 
-    def after(self) -> None:
+    def record_after(self) -> None:
         """Record the end of a call, successful or not. Returns at once; the next call waits for the work."""
         if self._watched:
             self._watched = False
@@ -95,14 +95,14 @@ class TurnFiles:
 
     async def end_turn(self) -> None:
         """End the turn; returns when all its changes are recorded, because later ones are the user's own."""
-        turn = turn_of(self._session)
+        turn = get_running_turn(self._session)
         if self.enabled and turn is not None:
             await asyncio.wrap_future(self.checkpoints.end_turn(turn))
             self._tell()
 
-    def cut_off(self) -> None:
+    def end_cancelled_turn(self) -> None:
         """End a turn that was cancelled, without waiting."""
-        turn = turn_of(self._session)
+        turn = get_running_turn(self._session)
         if self.enabled and turn is not None:
             self.checkpoints.end_turn(turn)
 
@@ -115,13 +115,13 @@ class TurnFiles:
                 self._say(f"what an earlier clio did to files cannot be told: {error_cause(error)}", warning=True)
             self._tell()
 
-    def fragments(self) -> list[Fragment]:
+    def make_fragments(self) -> list[Fragment]:
         """Return what the model is told about files restored since the last message."""
         session = self._session
         if not session.messages:
             return []
         try:
-            records = self.checkpoints.restored_since(session.messages[-1].created)
+            records = self.checkpoints.list_restores_since(session.messages[-1].created)
         except (ClioError, OSError):
             return []  # /undo has reported the error
         known = {message.id for message in session.messages} if records else set[str]()
@@ -132,28 +132,28 @@ class TurnFiles:
         reason = "the user put files back"
         return [Fragment(name="files", text=text, source="undo", reason=reason, cap_tokens=_CAP_TOKENS)]
 
-    def show(self, change: Change) -> "ShownChange":
-        """A change as a diff, secrets replaced. Raises ClioError, OSError."""
-        from clio.agent.file_diffs import show_change
+    def render_change(self, change: Change) -> "RenderedChange":
+        """Return a change as a diff with secrets replaced. Raises ClioError, OSError."""
+        from clio.agent.file_diffs import render_change
 
-        return show_change(change, self.checkpoints, self._clean)
+        return render_change(change, self.checkpoints, self._clean)
 
-    def way(self, step: "Step") -> "ShownChange":
+    def render_step(self, step: "RestoreStep") -> "RenderedChange":
         """Return what taking this step would do to its file."""
         return self._shown_step(step, step.wanted.target)
 
-    def lost_edits(self, step: "Step") -> "ShownChange":
+    def render_lost_edits(self, step: "RestoreStep") -> "RenderedChange":
         """Return the later changes by others that this step would discard; the whole change if they are not known."""
         expected = step.wanted.expected
         return self._shown_step(step, step.wanted.target) if step.current == expected else self._edits(step)
 
-    def _edits(self, step: "Step") -> "ShownChange":
-        self.checkpoints.keep_current(step.wanted.path)
-        return self.show(Change(path=step.wanted.path, before=step.wanted.expected, after=step.current))
+    def _edits(self, step: "RestoreStep") -> "RenderedChange":
+        self.checkpoints.store_current(step.wanted.path)
+        return self.render_change(Change(path=step.wanted.path, before=step.wanted.expected, after=step.current))
 
-    def _shown_step(self, step: "Step", target: FileState | None) -> "ShownChange":
-        self.checkpoints.keep_current(step.wanted.path)
-        return self.show(Change(path=step.wanted.path, before=step.current, after=target))
+    def _shown_step(self, step: "RestoreStep", target: FileState | None) -> "RenderedChange":
+        self.checkpoints.store_current(step.wanted.path)
+        return self.render_change(Change(path=step.wanted.path, before=step.current, after=target))
 
     def _tell(self) -> None:
         for sentence in self.checkpoints.take_news():
@@ -165,7 +165,7 @@ class TurnFiles:
             self._emit(Notice(text=text, level="warning" if warning else "info"))
 
 
-def turn_of(session: Session) -> TurnRef | None:
+def get_running_turn(session: Session) -> TurnRef | None:
     """Return the running turn, or the last one; None before the first."""
     for message in reversed(session.messages):
         if is_turn_start(message):

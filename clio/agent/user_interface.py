@@ -15,11 +15,11 @@ from clio.tools.session_tools import Asker
 if TYPE_CHECKING:
     import asyncio
 
-Status = Literal[
+TurnStatus = Literal[
     "done", "failed", "interrupted", "max_steps", "max_cost", "context_full", "approval_needed", "refused", "blocked"
 ]
 """How a turn ended. refused: by the server. blocked: by one of the user's hooks, before it began."""
-EXIT_CODES: dict[Status, int] = {
+EXIT_CODES: dict[TurnStatus, int] = {
     "done": 0,
     "failed": 1,
     "max_steps": 1,
@@ -135,7 +135,7 @@ class ContextTrimmed(Struct, frozen=True, kw_only=True, tag="context_trimmed"):
     stage: Literal["proactive", "validation", "reactive", "manual"]
 
     @property
-    def line(self) -> str:
+    def description(self) -> str:
         """The event as a line for the user, without a full stop."""
         moved = f"moved {format_count(self.messages, 'message')} to the archive" if self.messages else ""
         shown = f"shortened {format_count(self.shrunk, 'tool output')}" if self.shrunk else ""
@@ -162,7 +162,7 @@ class TurnFinished(Struct, frozen=True, kw_only=True, tag="turn_finished"):
     cost: cost of its requests; None if no server sent a bill.
     """
 
-    status: Status
+    status: TurnStatus
     text: str
     steps: int
     usage: Usage
@@ -325,7 +325,7 @@ class Mailbox:
         return taken
 
 
-class StopOnce:
+class StopRequests:
     """Lets the first stop request through, and later ones only after one second.
 
     Pressing the key again out of impatience must not cut short the cleanup that the first press started.
@@ -344,7 +344,7 @@ class StopOnce:
         """Allow the next request at once, because something new runs."""
         self._asked_at = None
 
-    def passes(self) -> bool:
+    def is_allowed(self) -> bool:
         """Whether to carry out this stop request."""
         now = self._clock()
         if self._asked_at is not None and now - self._asked_at < self.AGAIN_S:

@@ -20,7 +20,7 @@ from clio.storage.jsonl import LineWriter, back_up_damaged_file, read_lines, spl
 from clio.storage.locks import FileLock, find_lock_owner
 from clio.text.json_data import decode_json
 
-Kind = Literal["turn", "undo", "redo", "rewind"]
+RecordKind = Literal["turn", "undo", "redo", "rewind"]
 NOT_KEPT = "~"
 """Prefix of the id of content that was not stored. The rest of the id only shows whether the file changed."""
 
@@ -41,7 +41,7 @@ class FileState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     link: str | None = None
 
     @property
-    def kept(self) -> bool:
+    def is_stored(self) -> bool:
         """Whether its content was stored."""
         return self.link is not None or not self.id.startswith(NOT_KEPT)
 
@@ -79,7 +79,7 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     id: str
-    kind: Kind
+    kind: RecordKind
     at: float
     session: str
     message: str = ""
@@ -90,16 +90,16 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     scanned: bool = False
 
 
-Verdict = Literal["put", "same", "edited", "between", "unsure", "lost", "blocked"]
+StepVerdict = Literal["put", "same", "edited", "between", "unsure", "lost", "blocked"]
 """"put": it can be restored. "same": it is already in that state. "edited": changed since. "between": changed from
 outside between two of the turns. "unsure": the origin of a change is unknown. "lost": its content was not stored.
 "blocked": a link redirects its path.
 """
-REFUSED: frozenset[Verdict] = frozenset(("edited", "between", "unsure"))
+REFUSED_VERDICTS: frozenset[StepVerdict] = frozenset(("edited", "between", "unsure"))
 """Verdicts that the user may override."""
 
 
-class TurnFiles(Struct, frozen=True, kw_only=True):
+class TurnChanges(Struct, frozen=True, kw_only=True):
     """What one turn did to files. at: time of the first change."""
 
     message: str
@@ -123,7 +123,7 @@ class TurnFiles(Struct, frozen=True, kw_only=True):
         return any(record.scanned for record in self.records)
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class RestoreTarget(Struct, frozen=True, kw_only=True):
     """A file to be restored: its expected state now, and the state to restore.
 
     Attributes:
@@ -138,22 +138,22 @@ class Wanted(Struct, frozen=True, kw_only=True):
     unsure: bool = False
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class RestoreStep(Struct, frozen=True, kw_only=True):
     """What to do with one file. current: its state now."""
 
-    wanted: Wanted
+    wanted: RestoreTarget
     current: FileState | None
-    verdict: Verdict
+    verdict: StepVerdict
 
 
-def list_turns(records: Iterable[Record]) -> list[TurnFiles]:
+def list_turns(records: Iterable[Record]) -> list[TurnChanges]:
     """Return the turns that changed files, oldest first."""
     found: dict[str, list[Record]] = {}
     for record in records:
         if record.kind == "turn":
             found.setdefault(record.message, []).append(record)
     turns = [
-        TurnFiles(message=message, session=of[0].session, at=of[0].at, records=tuple(of))
+        TurnChanges(message=message, session=of[0].session, at=of[0].at, records=tuple(of))
         for message, of in found.items()
     ]
     return [turn for turn in turns if turn.changes or any(one.made or one.gone for one in turn.records)]
@@ -184,13 +184,13 @@ def find_redoable(records: Sequence[Record], sessions: Collection[str]) -> Recor
     )
 
 
-def plan_undo(records: Iterable[Record]) -> list[Wanted]:
+def plan_undo(records: Iterable[Record]) -> list[RestoreTarget]:
     """Plan the undo of these records, given oldest first: each file as it was before the first of them."""
-    wanted: dict[str, Wanted] = {}
+    wanted: dict[str, RestoreTarget] = {}
     for record in records:
         for change in record.changes:
             known = wanted.get(change.path)
-            wanted[change.path] = Wanted(
+            wanted[change.path] = RestoreTarget(
                 path=change.path,
                 expected=change.after,
                 target=known.target if known else change.before,
@@ -200,14 +200,14 @@ def plan_undo(records: Iterable[Record]) -> list[Wanted]:
     return [wanted[path] for path in sorted(wanted)]
 
 
-def judge_step(wanted: Wanted, current: FileState | None, *, blocked: bool = False) -> Step:
+def judge_step(wanted: RestoreTarget, current: FileState | None, *, blocked: bool = False) -> RestoreStep:
     """Decide what can be done with a file whose present state is `current`."""
-    verdict: Verdict = "put"
+    verdict: StepVerdict = "put"
     if current == wanted.target:
         verdict = "same"
     elif blocked:
         verdict = "blocked"
-    elif wanted.target is not None and not wanted.target.kept:
+    elif wanted.target is not None and not wanted.target.is_stored:
         verdict = "lost"
     elif current != wanted.expected:
         verdict = "edited"
@@ -215,7 +215,7 @@ def judge_step(wanted: Wanted, current: FileState | None, *, blocked: bool = Fal
         verdict = "between"
     elif wanted.unsure:
         verdict = "unsure"
-    return Step(wanted=wanted, current=current, verdict=verdict)
+    return RestoreStep(wanted=wanted, current=current, verdict=verdict)
 
 
 _RAW, _PACKED = b"r", b"z"
@@ -231,7 +231,7 @@ def compute_object_id(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-class Objects(Protocol):
+class ObjectStore(Protocol):
     """Storage for file contents."""
 
     def put(self, data: bytes) -> str:
@@ -251,7 +251,7 @@ class Objects(Protocol):
         ...
 
 
-class DiskObjects:
+class DiskObjectStore:
     """Objects as files in a folder of their own, which several processes may use at once."""
 
     def __init__(self, folder: Path) -> None:
@@ -327,7 +327,7 @@ class DiskObjects:
                         os.unlink(entry.path)  # noqa: PTH108 - an entry of scandir
 
 
-class MemoryObjects:
+class MemoryObjectStore:
     """Objects in memory only, up to `max_bytes`; the oldest are dropped first."""
 
     def __init__(self, max_bytes: int) -> None:
@@ -394,7 +394,7 @@ class _Head(Struct, kw_only=True):
     root: str = ""
 
 
-class Log(Protocol):
+class ChangeLog(Protocol):
     """The log of changes to the files of one workspace, oldest first."""
 
     def read(self) -> list[Record]:
@@ -415,7 +415,7 @@ class _Known(Struct):
     records: list[Record] = []
 
 
-class DiskLog:
+class DiskChangeLog:
     """A log file to which several processes append. `folder` is the folder of the workspace in the store."""
 
     def __init__(self, folder: Path, root: Path) -> None:
@@ -448,7 +448,7 @@ class DiskLog:
     def append(self, record: Record) -> None:
         """Append a record durably. Raises OSError, TimeoutError."""
         make_folder(self.path.parent)
-        with lock_log(self.path):
+        with lock_change_log(self.path):
             writer = LineWriter(self.path, msgspec.json.encode(_Head(root=self._root)))
             try:
                 writer.add(msgspec.json.encode(record))
@@ -458,7 +458,7 @@ class DiskLog:
                 writer.close()
 
 
-class MemoryLog:
+class MemoryChangeLog:
     """A log in memory only."""
 
     def __init__(self) -> None:
@@ -473,18 +473,18 @@ class MemoryLog:
         self._records.append(record)
 
 
-def project_folder(store: Path, root: Path) -> Path:
+def get_project_folder_in_store(store: Path, root: Path) -> Path:
     """Return the store's folder for one workspace: its name and a hash that distinguishes equal names."""
     name = _NOT_IN_NAMES.sub("-", root.name)[:40] or "root"
     return store / "projects" / f"{name}-{hashlib.sha256(str(root).encode()).hexdigest()[:16]}"
 
 
-def lock_log(path: Path) -> FileLock:
+def lock_change_log(path: Path) -> FileLock:
     """Return the lock of a log, to use as a context manager."""
     return FileLock(path.with_name(path.name + ".lock"))
 
 
-def read_log(path: Path) -> list[Record]:
+def read_change_log(path: Path) -> list[Record]:
     """Return the records of a log. Raises NewerDocument, OSError."""
     return _records(path, read_lines(path).lines, from_start=True)
 
@@ -509,7 +509,7 @@ def _records(path: Path, lines: Sequence[bytes], *, from_start: bool) -> list[Re
     return records
 
 
-def rewrite_log(path: Path, records: Sequence[Record]) -> None:
+def rewrite_change_log(path: Path, records: Sequence[Record]) -> None:
     """Replace all records of a log. The caller holds its lock. Raises OSError."""
     back_up_damaged_file(path)
     head = next(iter(read_lines(path).lines), b"") or msgspec.json.encode(_Head())

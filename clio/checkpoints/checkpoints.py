@@ -13,37 +13,37 @@ from msgspec import Struct
 
 from clio.checkpoints.checkpoint_store import (
     NOT_KEPT,
-    REFUSED,
+    REFUSED_VERDICTS,
     Change,
+    ChangeLog,
+    DiskChangeLog,
     DiskIntents,
-    DiskLog,
-    DiskObjects,
+    DiskObjectStore,
     FileState,
     Intent,
     Intents,
-    Kind,
-    Log,
-    MemoryLog,
-    MemoryObjects,
+    MemoryChangeLog,
+    MemoryObjectStore,
     NoIntents,
-    Objects,
+    ObjectStore,
     Record,
-    Step,
-    TurnFiles,
+    RecordKind,
+    RestoreStep,
+    TurnChanges,
     TurnRef,
     find_redoable,
+    get_project_folder_in_store,
     judge_step,
     list_turns,
     list_undone_turns,
     plan_undo,
-    project_folder,
 )
 from clio.checkpoints.workspace_scan import (
     COPYING_S,
     MAX_FILES,
-    Lister,
+    FileLister,
+    ScanCacheFile,
     Scanner,
-    SeenFile,
     Snapshot,
     list_changed_paths,
     read_file_state,
@@ -57,10 +57,10 @@ from clio.text.formatting import format_count
 from clio.text.json_data import decode_json
 
 if TYPE_CHECKING:
-    from clio.checkpoints.store_limits import Usage
+    from clio.checkpoints.store_limits import StoreUsage
 
 
-class Restored(Struct, frozen=True, kw_only=True):
+class RestoreResult(Struct, frozen=True, kw_only=True):
     """The result of a restore. left: files not touched after all, each with the reason as the end of a sentence."""
 
     record: Record
@@ -72,13 +72,13 @@ def resolve_path(root: Path, path: str) -> Path:
     return root / path
 
 
-def is_blocked(root: Path, path: str) -> bool:
+def is_redirected_by_link(root: Path, path: str) -> bool:
     """Whether a link among the parent folders redirects the path, so that it must not be written."""
     parent = resolve_path(root, path).parent
     return os.path.realpath(parent) != str(parent)
 
 
-def restore_files(root: Path, record: Record, objects: Objects) -> Restored:
+def restore_files(root: Path, record: Record, objects: ObjectStore) -> RestoreResult:
     """Apply a record: change each file from its `before` to its `after` state. Files already in that state are skipped.
 
     Order: remove files, remove folders, create folders, write files. A file in neither state is left alone.
@@ -93,19 +93,19 @@ def restore_files(root: Path, record: Record, objects: Objects) -> Restored:
     gone = [folder for folder in reversed(record.gone) if _remove_folder(root, folder)]
     for folder in record.made:
         with suppress(OSError):  # an empty folder left behind loses no data
-            if not is_blocked(root, folder):
+            if not is_redirected_by_link(root, folder):
                 _make_folders(resolve_path(root, folder), root, made)
     for change in comes:
         _try(root, change, objects, made, done, left)
     done.sort(key=lambda change: change.path)
     whole = msgspec.structs.replace(record, changes=tuple(done), made=tuple(made), gone=tuple(reversed(gone)))
-    return Restored(record=whole, left=tuple(left))
+    return RestoreResult(record=whole, left=tuple(left))
 
 
 def _try(
     root: Path,
     change: Change,
-    objects: Objects,
+    objects: ObjectStore,
     made: list[str],
     done: list[Change],
     left: list[tuple[str, str]],
@@ -113,7 +113,7 @@ def _try(
     path = resolve_path(root, change.path)
     try:
         current = read_file_state(path, objects, keep=False)
-        if is_blocked(root, change.path):
+        if is_redirected_by_link(root, change.path):
             left.append((change.path, "a link leads its folder elsewhere"))
         elif current == change.after:
             done.append(change)
@@ -127,7 +127,7 @@ def _try(
         left.append((change.path, error.strerror or str(error)))
 
 
-def _put(root: Path, path: Path, state: FileState | None, objects: Objects, made: list[str]) -> bool:
+def _put(root: Path, path: Path, state: FileState | None, objects: ObjectStore, made: list[str]) -> bool:
     """Restore a file to a state; False if its content is missing."""
     if state is None:
         path.unlink()
@@ -164,7 +164,7 @@ def _remove_folder(root: Path, folder: str) -> bool:
     return True
 
 
-def missing_folders(root: Path, paths: Sequence[Path]) -> tuple[str, ...]:
+def list_missing_folders(root: Path, paths: Sequence[Path]) -> tuple[str, ...]:
     """Return the folders that writing these files will create, outermost first."""
     missing = {folder for path in paths for folder in path.parents if not folder.exists()}
     return tuple(
@@ -175,16 +175,16 @@ def missing_folders(root: Path, paths: Sequence[Path]) -> tuple[str, ...]:
 _DONE = {"undo": "an undo", "redo": "a redo", "rewind": "a rewind", "turn": "a restoring"}
 
 
-class Journal:
+class RestoreJournal:
     """The restores of one workspace, noted so that an interrupted one can be finished. folder: None keeps no note."""
 
-    def __init__(self, folder: Path | None, root: Path, objects: Objects, log: Log) -> None:
+    def __init__(self, folder: Path | None, root: Path, objects: ObjectStore, log: ChangeLog) -> None:
         self._path = folder / "restoring.json" if folder else None
         self._root = root
         self._objects = objects
         self._log = log
 
-    def carry_out(self, record: Record) -> Restored:
+    def carry_out(self, record: Record) -> RestoreResult:
         """Apply a record and log it. Raises OSError, or TimeoutError while another process restores files."""
         if self._path is None:
             return self._restore(record)
@@ -219,14 +219,14 @@ class Journal:
         left = "".join(f"; {path!r} was left as it is: {why}" for path, why in restored.left)
         return [words + left]
 
-    def _finished(self, path: Path, record: Record) -> Restored:
+    def _finished(self, path: Path, record: Record) -> RestoreResult:
         known = {one.id for one in self._log.read()}
-        restored = Restored(record=record) if record.id in known else self._restore(record)
+        restored = RestoreResult(record=record) if record.id in known else self._restore(record)
         path.unlink(missing_ok=True)
         sync_folder(path.parent)
         return restored
 
-    def _restore(self, record: Record) -> Restored:
+    def _restore(self, record: Record) -> RestoreResult:
         restored = restore_files(self._root, record, self._objects)
         self._log.append(restored.record)
         return restored
@@ -248,7 +248,7 @@ class _Open(Struct, kw_only=True):
     base: Snapshot | None = None
 
 
-class Recorder:
+class ChangeRecorder:
     """Records what the calls of one process change in one workspace.
 
     Methods raise StorageError, OSError or TimeoutError. The call is not covered by undo then; nothing else is
@@ -262,11 +262,11 @@ class Recorder:
         self,
         root: Path,
         *,
-        objects: Objects,
-        log: Log,
+        objects: ObjectStore,
+        log: ChangeLog,
         intents: Intents,
         scanner: Scanner,
-        seen: SeenFile,
+        seen: ScanCacheFile,
         job_runs: Callable[[], bool],
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -299,7 +299,7 @@ class Recorder:
             return
         named = {self._name(path): path for path in paths}
         files = {name: read_file_state(path, self._objects, keep=True) for name, path in named.items()}
-        self._open = _Open(turn=turn, files=files, made=missing_folders(self._root, list(named.values())))
+        self._open = _Open(turn=turn, files=files, made=list_missing_folders(self._root, list(named.values())))
         self._begin(self._open, "")
 
     def before_command(self, turn: TurnRef) -> None:
@@ -318,9 +318,9 @@ class Recorder:
         files = {
             name: read_file_state(path, self._objects, keep=True)
             for path in paths
-            if base.of(name := self._name(path)) is None
+            if base.get(name := self._name(path)) is None
         }
-        made = missing_folders(self._root, [resolve_path(self._root, name) for name in files])
+        made = list_missing_folders(self._root, [resolve_path(self._root, name) for name in files])
         self._open = _Open(turn=turn, files=files, made=made, base=base)
         self._begin(self._open, self._seen.save(self._scanner.seen))
 
@@ -388,7 +388,7 @@ class Recorder:
         self._load()
         if self._seen.vanished():
             self._scanner.forget_copies()
-        self._last = looked = self._scanner.look(copying_s)
+        self._last = looked = self._scanner.scan(copying_s)
         self._tell_what_is_left_out(looked)
         return looked
 
@@ -414,7 +414,7 @@ class Recorder:
 
     def _compared(self, base: Snapshot, looked: Snapshot, *, unsure: bool = False) -> list[Change]:
         paths = list_changed_paths(base, looked)
-        states = self._scanner.states([base.of(path) for path in paths] + [looked.of(path) for path in paths])
+        states = self._scanner.store_states([base.get(path) for path in paths] + [looked.get(path) for path in paths])
         pairs = zip(states[: len(paths)], states[len(paths) :], strict=True)
         changes = [
             Change(path=path, before=before, after=after, unsure=unsure)
@@ -460,7 +460,7 @@ class Recorder:
         return path.relative_to(self._root).as_posix() if self._root in path.parents else str(path)
 
     def _tell_what_is_left_out(self, looked: Snapshot) -> None:
-        """Once for each cause: undo is only trusted when its limits are known."""
+        """Report once for each cause what undo does not cover."""
         missing = {path: row.size for path, row in looked.rows.items() if row.id.startswith(NOT_KEPT)}
         self._tell([path for path, size in missing.items() if self._scanner.is_too_large(size)], "too large to keep")
         later = sum(not self._scanner.is_too_large(size) for size in missing.values())
@@ -491,14 +491,14 @@ _ROOM_EVERY = 50
 T = TypeVar("T")
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class StoreLimits(Struct, frozen=True, kw_only=True):
     """Limits of the store: bytes on disk, and the age of records in seconds."""
 
     max_bytes: int = 500_000_000
     max_age_s: float = 30 * 86_400.0
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class RestorePlan(Struct, frozen=True, kw_only=True):
     """A planned undo or redo.
 
     Attributes:
@@ -507,19 +507,19 @@ class Plan(Struct, frozen=True, kw_only=True):
         made, gone: folders to create and to remove.
     """
 
-    kind: Kind
+    kind: RecordKind
     of: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[RestoreStep, ...]
     made: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
 
     @property
-    def refused(self) -> tuple[Step, ...]:
+    def refused(self) -> tuple[RestoreStep, ...]:
         """Files that would lose changes made by the user or another program."""
-        return tuple(step for step in self.steps if step.verdict in REFUSED)
+        return tuple(step for step in self.steps if step.verdict in REFUSED_VERDICTS)
 
     @property
-    def impossible(self) -> tuple[Step, ...]:
+    def impossible(self) -> tuple[RestoreStep, ...]:
         """Files that cannot be restored at all."""
         return tuple(step for step in self.steps if step.verdict in ("lost", "blocked"))
 
@@ -547,22 +547,22 @@ class Checkpoints:
         root: Path,
         store: Path | None,
         *,
-        lister: Lister,
+        lister: FileLister,
         apart: Sequence[Path] = (),
-        limits: Limits | None = None,
+        limits: StoreLimits | None = None,
         job_runs: Callable[[], bool] = lambda: False,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.root = root.resolve()
         self.store = store
-        self._limits = limits or Limits()
+        self._limits = limits or StoreLimits()
         self._now = now
-        folder = project_folder(store, self.root) if store else None
-        self._objects = DiskObjects(store / "objects") if store else MemoryObjects(MEMORY_BYTES)
-        self._log = DiskLog(folder, self.root) if folder else MemoryLog()
+        folder = get_project_folder_in_store(store, self.root) if store else None
+        self._objects = DiskObjectStore(store / "objects") if store else MemoryObjectStore(MEMORY_BYTES)
+        self._log = DiskChangeLog(folder, self.root) if folder else MemoryChangeLog()
         self._intents = DiskIntents(folder) if folder else NoIntents()
-        self._journal = Journal(folder, self.root, self._objects, self._log)
-        self._recorder = Recorder(
+        self._journal = RestoreJournal(folder, self.root, self._objects, self._log)
+        self._recorder = ChangeRecorder(
             self.root,
             objects=self._objects,
             log=self._log,
@@ -574,7 +574,7 @@ class Checkpoints:
                 [*apart, *([store] if store else [])],
                 max_kept=(self._limits.max_bytes if store else MEMORY_BYTES) // 2,
             ),
-            seen=SeenFile(folder),
+            seen=ScanCacheFile(folder),
             job_runs=job_runs,
             now=now,
         )
@@ -586,7 +586,9 @@ class Checkpoints:
 
     def get_ready(self) -> None:
         """Prepare, at the first tool call of a turn, what the first change or command would wait for."""
-        self._pool.submit(self._recorder.get_ready)  # what fails here fails again, and is said, when it matters
+        self._pool.submit(
+            self._recorder.get_ready
+        )  # a failure here is repeated, and reported, by the call that needs the result
 
     def before_files(self, turn: TurnRef, paths: Sequence[Path]) -> "Future[None]":
         """Note that a call is about to write these files, given absolute with links resolved."""
@@ -616,41 +618,43 @@ class Checkpoints:
         """Finish or record what a killed process left; `take_news` reports it."""
         self._do(self._recover)
 
-    def turns(self) -> list[TurnFiles]:
+    def list_turns(self) -> list[TurnChanges]:
         """Return the turns that changed files in this workspace, oldest first."""
         return list_turns(self._do(self._settled))
 
-    def taken_back(self) -> set[str]:
+    def list_undone_turns(self) -> set[str]:
         """Return the messages of the turns whose changes are undone."""
         return list_undone_turns(self._do(self._settled))
 
-    def plan_back(self, messages: Collection[str], kind: Kind) -> Plan:
+    def plan_undo(self, messages: Collection[str], kind: RecordKind) -> RestorePlan:
         """Plan the undo of the turns started by these messages, except those already undone."""
         return self._do(lambda: self._plan_back(messages, kind))
 
-    def plan_redo(self, sessions: Collection[str]) -> Plan | None:
+    def plan_redo(self, sessions: Collection[str]) -> RestorePlan | None:
         """Plan the redo of the latest undo in one of these sessions; None if there is none."""
         return self._do(lambda: self._plan_redo(sessions))
 
-    def carry_out(self, plan: Plan, session: str, *, force: bool = False, leave: Collection[str] = ()) -> Restored:
+    def carry_out(
+        self, plan: RestorePlan, session: str, *, force: bool = False, leave: Collection[str] = ()
+    ) -> RestoreResult:
         """Carry out a plan, except for the files in `leave`. Refused steps are carried out only with `force`."""
         return self._do(lambda: self._carry_out(plan, session, force, leave))
 
-    def content(self, state: FileState | None) -> bytes | None:
+    def read_content(self, state: FileState | None) -> bytes | None:
         """Return the content of a state, for a link its target; None if it is missing."""
         if state is None:
             return b""
         return state.link.encode() if state.link is not None else self._objects.get(state.id)
 
-    def keep_current(self, path: str) -> FileState | None:
+    def store_current(self, path: str) -> FileState | None:
         """Store the present content of a file and return its state, so that `content` can return it."""
         return self._do(lambda: read_file_state(resolve_path(self.root, path), self._objects, keep=True))
 
-    def restored_since(self, time: float) -> list[Record]:
+    def list_restores_since(self, time: float) -> list[Record]:
         """Return the restores made after that time."""
         return [record for record in self._do(self._log.read) if record.kind != "turn" and record.at > time]
 
-    def usage(self) -> "Usage | None":
+    def measure_usage(self) -> "StoreUsage | None":
         """Return the disk usage of the whole store; None if everything is in memory."""
         from clio.checkpoints.store_limits import measure_usage
 
@@ -667,7 +671,7 @@ class Checkpoints:
         return self._pool.submit(work).result()
 
     def _noting(self, work: Callable[[], None]) -> None:
-        """Nobody waits for this, so nobody would hear of what goes wrong."""
+        """Run work that no caller waits for, and report its errors to the user."""
         try:
             work()
         except (ClioError, OSError) as error:
@@ -678,9 +682,11 @@ class Checkpoints:
     def _after(self, ended_ns: int) -> None:
         self._recorder.after(ended_ns)
         if self.store is not None and self._calls % _ROOM_EVERY == 0:
-            from clio.checkpoints.store_limits import make_room
+            from clio.checkpoints.store_limits import shrink_store
 
-            make_room(self.store, max_bytes=self._limits.max_bytes, max_age_s=self._limits.max_age_s, now=self._now())
+            shrink_store(
+                self.store, max_bytes=self._limits.max_bytes, max_age_s=self._limits.max_age_s, now=self._now()
+            )
         self._calls += 1
 
     def _settled(self) -> list[Record]:
@@ -695,38 +701,38 @@ class Checkpoints:
         )
         self._recorder.take_over(abandoned)
 
-    def _plan_back(self, messages: Collection[str], kind: Kind) -> Plan:
+    def _plan_back(self, messages: Collection[str], kind: RecordKind) -> RestorePlan:
         records = self._settled()
         back = list_undone_turns(records)
         turns = [turn for turn in list_turns(records) if turn.message in messages and turn.message not in back]
         return self._plan(kind, tuple(turn.message for turn in turns), [one for turn in turns for one in turn.records])
 
-    def _plan_redo(self, sessions: Collection[str]) -> Plan | None:
+    def _plan_redo(self, sessions: Collection[str]) -> RestorePlan | None:
         record = find_redoable(self._settled(), sessions)
         return self._plan("redo", (record.id,), [record]) if record else None
 
-    def _plan(self, kind: Kind, of: tuple[str, ...], records: Sequence[Record]) -> Plan:
-        steps: list[Step] = []
+    def _plan(self, kind: RecordKind, of: tuple[str, ...], records: Sequence[Record]) -> RestorePlan:
+        steps: list[RestoreStep] = []
         for wanted in plan_undo(records):
             if wanted.target == wanted.expected and not wanted.between:
                 continue
             current = read_file_state(resolve_path(self.root, wanted.path), self._objects, keep=False)
-            step = judge_step(wanted, current, blocked=is_blocked(self.root, wanted.path))
+            step = judge_step(wanted, current, blocked=is_redirected_by_link(self.root, wanted.path))
             if step.verdict != "same" and not self._can_make(wanted.target):
                 step = msgspec.structs.replace(step, verdict="lost")
             steps.append(step)
         made = tuple(dict.fromkeys(folder for record in records for folder in record.gone))
         gone = tuple(dict.fromkeys(folder for record in records for folder in record.made))
-        return Plan(kind=kind, of=of, steps=tuple(steps), made=made, gone=gone)
+        return RestorePlan(kind=kind, of=of, steps=tuple(steps), made=made, gone=gone)
 
     def _can_make(self, state: FileState | None) -> bool:
         return state is None or state.link is not None or self._objects.has(state.id)
 
-    def _carry_out(self, plan: Plan, session: str, force: bool, leave: Collection[str]) -> Restored:
+    def _carry_out(self, plan: RestorePlan, session: str, force: bool, leave: Collection[str]) -> RestoreResult:
         chosen = [
             step
             for step in plan.steps
-            if step.wanted.path not in leave and (step.verdict == "put" or (force and step.verdict in REFUSED))
+            if step.wanted.path not in leave and (step.verdict == "put" or (force and step.verdict in REFUSED_VERDICTS))
         ]
         changes: list[Change] = []
         for step in chosen:
@@ -753,8 +759,8 @@ def open_checkpoints(
     home: Path,
     *,
     on_disk: bool,
-    lister: Lister,
-    limits: Limits,
+    lister: FileLister,
+    limits: StoreLimits,
     job_runs: Callable[[], bool],
     now: Callable[[], float] = time.time,
 ) -> Checkpoints:

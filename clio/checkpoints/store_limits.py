@@ -5,17 +5,24 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.checkpoints.checkpoint_store import NOT_KEPT, DiskObjects, Record, lock_log, read_log, rewrite_log
+from clio.checkpoints.checkpoint_store import (
+    NOT_KEPT,
+    DiskObjectStore,
+    Record,
+    lock_change_log,
+    read_change_log,
+    rewrite_change_log,
+)
 from clio.checkpoints.workspace_scan import SEEN_NAME, list_seen_ids
 from clio.errors import StorageError
 from clio.storage.locks import FileLock
 
-YOUNG_S = 3600.0
-"""Objects put this recently are spared: the line that names them may be about to be written."""
+MIN_OBJECT_AGE_S = 3600.0
+"""Objects stored more recently are kept: the log line that names them may not be written yet."""
 
 
-class Usage(Struct, frozen=True, kw_only=True):
-    """What the store holds. oldest: seconds since the epoch; None where there is nothing."""
+class StoreUsage(Struct, frozen=True, kw_only=True):
+    """What the store contains. oldest: seconds since the epoch; None if it is empty."""
 
     bytes: int
     objects: int
@@ -24,12 +31,12 @@ class Usage(Struct, frozen=True, kw_only=True):
     oldest: float | None
 
 
-def measure_usage(store: Path) -> Usage:
-    """Count. Raises OSError."""
-    sizes = [size for _, size, _ in DiskObjects(store / "objects").all()]
+def measure_usage(store: Path) -> StoreUsage:
+    """Return the usage of the whole store. Raises OSError."""
+    sizes = [size for _, size, _ in DiskObjectStore(store / "objects").all()]
     logs = [_records(path) for path in _logs(store)]
     times = [record.at for log in logs for record in log]
-    return Usage(
+    return StoreUsage(
         bytes=sum(sizes),
         objects=len(sizes),
         turns=len({record.message for log in logs for record in log if record.kind == "turn"}),
@@ -38,16 +45,18 @@ def measure_usage(store: Path) -> Usage:
     )
 
 
-def make_room(store: Path, *, max_bytes: int, max_age_s: float, now: float, young_s: float = YOUNG_S) -> None:
-    """Forget what is too old, then the oldest until the rest fits, and delete what nothing names any more.
+def shrink_store(
+    store: Path, *, max_bytes: int, max_age_s: float, now: float, young_s: float = MIN_OBJECT_AGE_S
+) -> None:
+    """Delete records that are too old, then the oldest until the rest fits, and all objects that no record names.
 
-    Does nothing while another clio is at it. Raises OSError.
+    Does nothing while another clio process does it. Raises OSError.
     """
     lock = FileLock(store / "room.lock")
     if not store.is_dir() or not lock.acquire():
         return
     try:
-        objects = DiskObjects(store / "objects")
+        objects = DiskObjectStore(store / "objects")
         sizes = {name: size for name, size, _ in objects.all()}
         logs = {path: _records(path) for path in _logs(store)}
         for path in store.glob(f"projects/*/{SEEN_NAME}"):
@@ -68,9 +77,13 @@ def make_room(store: Path, *, max_bytes: int, max_age_s: float, now: float, youn
         lock.release()
 
 
-def count_excess_bytes(store: Path, *, max_bytes: int, max_age_s: float, now: float, young_s: float = YOUNG_S) -> int:
-    """How many bytes `make_room` would free; what was seen and never changed counts as kept. Raises OSError."""
-    objects = {name: (size, put) for name, size, put in DiskObjects(store / "objects").all()}
+def count_excess_bytes(
+    store: Path, *, max_bytes: int, max_age_s: float, now: float, young_s: float = MIN_OBJECT_AGE_S
+) -> int:
+    """Return how many bytes `shrink_store` would free; files seen in scans but never changed count as kept. Raises
+    OSError.
+    """
+    objects = {name: (size, put) for name, size, put in DiskObjectStore(store / "objects").all()}
     sizes = {name: size for name, (size, _) in objects.items()}
     logs, seen = [_records(path) for path in _logs(store)], _seen_ids(store)
     keep_from = _cut(logs, sizes, seen, max_bytes, now - max_age_s)
@@ -79,7 +92,7 @@ def count_excess_bytes(store: Path, *, max_bytes: int, max_age_s: float, now: fl
 
 
 def list_object_ids(record: Record) -> Iterable[str]:
-    """The objects a record needs."""
+    """Return the ids of the objects a record needs."""
     for change in record.changes:
         for state in (change.before, change.after):
             if state is not None and state.id and not state.id.startswith(NOT_KEPT):
@@ -87,11 +100,11 @@ def list_object_ids(record: Record) -> Iterable[str]:
 
 
 def _cut(logs: Iterable[list[Record]], sizes: dict[str, int], seen: set[str], max_bytes: int, oldest: float) -> float:
-    """The time before which everything is forgotten: newest first, as many records as fit."""
+    """Return the time before which all records are deleted: as many of the newest as fit are kept."""
     newest_first = sorted((record for log in logs for record in log), key=lambda record: -record.at)
     counted = set(seen)
     total = sum(sizes.get(name, 0) for name in seen)
-    total = 0 if total > max_bytes else total  # then what was seen goes, and not what was done
+    total = 0 if total > max_bytes else total  # copies from scans are dropped rather than recorded changes
     for record in newest_first:
         new = set(list_object_ids(record)) - counted
         total += sum(sizes.get(name, 0) for name in new)
@@ -102,8 +115,8 @@ def _cut(logs: Iterable[list[Record]], sizes: dict[str, int], seen: set[str], ma
 
 
 def _forget_before(path: Path, time: float) -> None:
-    with lock_log(path):
-        rewrite_log(path, [record for record in read_log(path) if record.at >= time])
+    with lock_change_log(path):
+        rewrite_change_log(path, [record for record in read_change_log(path) if record.at >= time])
 
 
 def _seen_ids(store: Path) -> set[str]:
@@ -116,6 +129,6 @@ def _logs(store: Path) -> list[Path]:
 
 def _records(path: Path) -> list[Record]:
     try:
-        return read_log(path)
+        return read_change_log(path)
     except (StorageError, FileNotFoundError):
-        return []  # a newer clio's, or gone meanwhile
+        return []  # written by a newer clio, or deleted meanwhile

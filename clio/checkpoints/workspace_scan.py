@@ -12,14 +12,14 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from clio.checkpoints.checkpoint_store import NOT_KEPT, FileState, Objects, compute_object_id
+from clio.checkpoints.checkpoint_store import NOT_KEPT, FileState, ObjectStore, compute_object_id
 from clio.errors import StorageError
 from clio.ids import new_id
 from clio.readonly_git import readonly_git_command, readonly_git_environment
 from clio.storage.files import make_folder, read_regular, write_atomic
 
 
-class Row(NamedTuple):
+class ScannedFile(NamedTuple):
     """One scanned file. A tuple, because there are many.
 
     Attributes:
@@ -36,7 +36,7 @@ class Row(NamedTuple):
     link: str | None = None
 
 
-class Clean(NamedTuple):
+class CleanFile(NamedTuple):
     """One tracked file whose content is that of a blob."""
 
     blob: str
@@ -53,13 +53,13 @@ class Snapshot(NamedTuple):
         beyond: files left out because there are too many.
     """
 
-    clean: Mapping[str, Clean]
-    rows: Mapping[str, Row]
+    clean: Mapping[str, CleanFile]
+    rows: Mapping[str, ScannedFile]
     gone: frozenset[str] = frozenset()
     repositories: tuple[str, ...] = ()
     beyond: int = 0
 
-    def of(self, path: str) -> Row | Clean | None:
+    def get(self, path: str) -> ScannedFile | CleanFile | None:
         """Return the file at a path; None if there is none."""
         row = self.rows.get(path)
         if row is not None or path in self.gone:
@@ -83,7 +83,7 @@ def list_changed_paths(before: Snapshot, after: Snapshot) -> list[str]:
     doubtful = before.rows.keys() | after.rows.keys() | before.gone | after.gone
     if before.clean is not after.clean:
         doubtful |= {path for path, _ in before.clean.items() ^ after.clean.items()}
-    return sorted(path for path in doubtful if not _same(before.of(path), after.of(path)))
+    return sorted(path for path in doubtful if not _same(before.get(path), after.get(path)))
 
 
 def make_signature(status: os.stat_result) -> tuple[int, ...]:
@@ -91,21 +91,23 @@ def make_signature(status: os.stat_result) -> tuple[int, ...]:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode
 
 
-def _same(one: Row | Clean | None, other: Row | Clean | None) -> bool:
+def _same(one: ScannedFile | CleanFile | None, other: ScannedFile | CleanFile | None) -> bool:
     if one is None or other is None:
         return one is other
     if (one.mode, one.size) != (other.mode, other.size):
         return False
     if one.blob and other.blob:
         return one.blob == other.blob
-    return isinstance(one, Row) and isinstance(other, Row) and (one.id, one.link) == (other.id, other.link)
+    return (
+        isinstance(one, ScannedFile) and isinstance(other, ScannedFile) and (one.id, one.link) == (other.id, other.link)
+    )
 
 
 _TIMEOUT_S = 8.0
 _REGULAR = (b"100644", b"100755")
 
 
-class Tracked(Struct, frozen=True, kw_only=True):
+class TrackedFiles(Struct, frozen=True, kw_only=True):
     """The content of git's index.
 
     Attributes:
@@ -121,7 +123,7 @@ class Tracked(Struct, frozen=True, kw_only=True):
     submodules: tuple[str, ...]
 
 
-class Changed(Struct, frozen=True, kw_only=True):
+class ChangedPaths(Struct, frozen=True, kw_only=True):
     """Tracked files that may differ from the index, tracked files that are missing, and untracked files."""
 
     touched: frozenset[str]
@@ -145,7 +147,7 @@ class GitTree:
             return ()
         return status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns
 
-    def tracked(self) -> Tracked:
+    def tracked(self) -> TrackedFiles:
         """Read the index. Raises StorageError if git fails."""
         listing = self._start("ls-files", "--stage", "-v", "-z")
         # Negated on purpose: `attr:filter` matches a filter that is just set, but all real filters have a name.
@@ -168,9 +170,9 @@ class GitTree:
                 special.add(path)
         for path in special:
             blobs.pop(path, None)
-        return Tracked(blobs=blobs, special=frozenset(special), submodules=tuple(submodules))
+        return TrackedFiles(blobs=blobs, special=frozenset(special), submodules=tuple(submodules))
 
-    def changed(self) -> Changed:
+    def changed(self) -> ChangedPaths:
         """Compare working tree and index by metadata only; no file is read.
 
         Raises StorageError if git fails.
@@ -180,7 +182,7 @@ class GitTree:
         words = [os.fsdecode(word) for word in self._finish(differing).split(b"\0")]
         rows = list(zip(words[::2], words[1::2], strict=False))
         others = {os.fsdecode(path) for path in self._finish(unknown).split(b"\0") if path}
-        return Changed(
+        return ChangedPaths(
             touched=frozenset(path for status, path in rows if status != "D"),
             gone=frozenset(path for status, path in rows if status == "D"),
             others=frozenset(path for path in others if not path.endswith("/")),
@@ -283,19 +285,19 @@ _RACY_NS = 50_000_000
 """A file written this shortly before it was read may be written again within the same clock tick, unnoticed."""
 _OWN_FOLDER = ".clio"
 
-Lister = Callable[[Path], Sequence[str]]
+FileLister = Callable[[Path], Sequence[str]]
 """Lists the files of a folder outside git, links included, without ignored ones."""
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class ScanCache(Struct, frozen=True, kw_only=True):
     """The state of a workspace at the last scan; a cache that may be lost."""
 
     key: tuple[int, ...] = ()
     blobs: dict[str, str] = {}
     special: frozenset[str] = frozenset()
     submodules: tuple[str, ...] = ()
-    clean: dict[str, Clean] = {}
-    rows: dict[str, Row] = {}
+    clean: dict[str, CleanFile] = {}
+    rows: dict[str, ScannedFile] = {}
     gone: frozenset[str] = frozenset()
 
 
@@ -311,8 +313,8 @@ class Scanner:
     def __init__(
         self,
         root: Path,
-        objects: Objects,
-        lister: Lister,
+        objects: ObjectStore,
+        lister: FileLister,
         apart: Sequence[Path] = (),
         *,
         max_kept: int = MAX_COPIED_BYTES,
@@ -325,14 +327,14 @@ class Scanner:
         self._apart = (_OWN_FOLDER + "/", *_inside(root, apart))
         self._git: GitTree | None = None
         self._probed = False
-        self.seen = Seen()
+        self.seen = ScanCache()
 
     def probe(self) -> None:
         """Determine once whether the workspace is a git working tree."""
         if not self._probed:
             self._git, self._probed = find_git_tree(self._root), True
 
-    def look(self, copying_s: float = COPYING_S) -> Snapshot:
+    def scan(self, copying_s: float = COPYING_S) -> Snapshot:
         """Return a snapshot of the workspace. Content that git does not have is copied, for at most `copying_s`
         seconds.
 
@@ -353,7 +355,7 @@ class Scanner:
         """Whether a file of this size is never copied."""
         return size > MAX_FILE_BYTES
 
-    def states(self, found: Sequence[Row | Clean | None]) -> list[FileState | None]:
+    def store_states(self, found: Sequence[ScannedFile | CleanFile | None]) -> list[FileState | None]:
         """Return the states of snapshot files with their content in the object store, copied from git if necessary.
 
         Raises StorageError, OSError.
@@ -362,7 +364,7 @@ class Scanner:
         data = self._git.contents(blobs) if self._git and blobs else {}
         return [None if one is None else self._state(one, data.get(one.blob)) for one in found]
 
-    def _state(self, found: Row | Clean, data: bytes | None) -> FileState:
+    def _state(self, found: ScannedFile | CleanFile, data: bytes | None) -> FileState:
         if not _is_in_git(found):
             return FileState(mode=found.mode, size=found.size, id=found.id, link=found.link)  # pyright: ignore
         if data is None or len(data) != found.size:
@@ -399,9 +401,9 @@ class Scanner:
             # Git may compare times by the second, so a file changed in the second of the index is read each time.
             settled = bool(key) and int(status.st_ctime) < key[0] // 1_000_000_000
             if settled and stat.S_ISREG(status.st_mode) and sizes.get(blob) == status.st_size:
-                clean[path] = Clean(blob, stat.S_IMODE(status.st_mode), status.st_size)
+                clean[path] = CleanFile(blob, stat.S_IMODE(status.st_mode), status.st_size)
         unlike = frozenset(path for path in tracked.blobs if path not in clean and self._is_ours(path))
-        self.seen = Seen(
+        self.seen = ScanCache(
             key=key,
             blobs=tracked.blobs,
             special=tracked.special | unlike,
@@ -413,11 +415,11 @@ class Scanner:
     def _without_git(self, budget: "_Budget") -> Snapshot:
         listed = [path for path in self._lister(self._root) if self._is_ours(path)]
         rows = self._rows(listed[:MAX_FILES], budget, "")
-        self.seen = Seen(rows=rows)
+        self.seen = ScanCache(rows=rows)
         return Snapshot({}, rows, beyond=max(0, len(listed) - MAX_FILES))
 
-    def _rows(self, paths: Sequence[str], budget: "_Budget", like: str) -> dict[str, Row]:
-        rows: dict[str, Row] = {}
+    def _rows(self, paths: Sequence[str], budget: "_Budget", like: str) -> dict[str, ScannedFile]:
+        rows: dict[str, ScannedFile] = {}
         before, prefix, lstat = self.seen.rows, self._prefix, os.lstat
         for path in paths:
             known = before.get(path)
@@ -435,7 +437,7 @@ class Scanner:
                 rows[path] = row
         return rows
 
-    def _row(self, path: str, known: Row | None, budget: "_Budget", like: str) -> Row | None:
+    def _row(self, path: str, known: ScannedFile | None, budget: "_Budget", like: str) -> ScannedFile | None:
         """Scan a path; None if it is something that is not covered, such as a pipe."""
         full = self._prefix + path
         now = time.time_ns()
@@ -443,7 +445,7 @@ class Scanner:
             status = os.lstat(full)
             if stat.S_ISLNK(status.st_mode):
                 target = os.readlink(full)  # noqa: PTH115 - speed
-                return Row((), 0o777, 0, "", "", target) if _is_unicode(target) else None
+                return ScannedFile((), 0o777, 0, "", "", target) if _is_unicode(target) else None
             if not stat.S_ISREG(status.st_mode):
                 return None
             seen = make_signature(status)
@@ -452,7 +454,7 @@ class Scanner:
                 return known
             mode = stat.S_IMODE(status.st_mode)
             if not fits:
-                return Row(seen, mode, status.st_size, f"{NOT_KEPT}{status.st_size}-{status.st_mtime_ns}")
+                return ScannedFile(seen, mode, status.st_size, f"{NOT_KEPT}{status.st_size}-{status.st_mtime_ns}")
             with open(full, "rb") as file:  # noqa: PTH123 - speed
                 data = file.read(MAX_FILE_BYTES + 1)
         except OSError:  # gone meanwhile, or not ours to read
@@ -461,9 +463,9 @@ class Scanner:
             seen = ()
         blob = compute_blob_name(data, like) if like else ""
         if blob and blob == self.seen.blobs.get(path):
-            return Row(seen, mode, len(data), "", blob)
+            return ScannedFile(seen, mode, len(data), "", blob)
         budget.left -= len(data)
-        return Row(seen, mode, len(data), self._objects.put(data), blob)
+        return ScannedFile(seen, mode, len(data), self._objects.put(data), blob)
 
     def _is_ours(self, path: str) -> bool:
         """Names that are no valid Unicode cannot be written into the log."""
@@ -481,7 +483,7 @@ class _Budget:
         return size <= min(self.left, MAX_FILE_BYTES) and time.monotonic() < self._until
 
 
-def read_file_state(path: Path, objects: Objects, *, keep: bool) -> FileState | None:
+def read_file_state(path: Path, objects: ObjectStore, *, keep: bool) -> FileState | None:
     """Return the present state of the file at an absolute path; None if there is no file or link.
 
     Args:
@@ -513,12 +515,12 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _is_in_git(found: Row | Clean) -> bool:
-    return isinstance(found, Clean) or (not found.id and found.link is None)
+def _is_in_git(found: ScannedFile | CleanFile) -> bool:
+    return isinstance(found, CleanFile) or (not found.id and found.link is None)
 
 
-def _with_rows(seen: Seen, rows: dict[str, Row], gone: frozenset[str]) -> Seen:
-    return Seen(
+def _with_rows(seen: ScanCache, rows: dict[str, ScannedFile], gone: frozenset[str]) -> ScanCache:
+    return ScanCache(
         key=seen.key,
         blobs=seen.blobs,
         special=seen.special,
@@ -541,21 +543,21 @@ _VERSION = 1
 class _Stored(Struct, kw_only=True):
     version: int
     id: str
-    seen: Seen
+    seen: ScanCache
 
 
-class SeenFile:
+class ScanCacheFile:
     """The cache file of one workspace. The last writer wins, because it can be rebuilt. folder: None stores nothing."""
 
     def __init__(self, folder: Path | None) -> None:
         self.path = folder / SEEN_NAME if folder else None
         self._stored: _Stored | None = None
 
-    def load(self) -> tuple[str, Seen]:
+    def load(self) -> tuple[str, ScanCache]:
         """Return its id and content; an empty id if there is none that can be read."""
         stored = _read(self.path) if self.path else None
         if stored is None:
-            return "", Seen()
+            return "", ScanCache()
         self._stored = stored
         return stored.id, stored.seen
 
@@ -566,7 +568,7 @@ class SeenFile:
         self._stored = None
         return True
 
-    def save(self, seen: Seen) -> str:
+    def save(self, seen: ScanCache) -> str:
         """Write the cache if it differs, and return its id. Raises OSError."""
         stored = self._stored
         if stored is None or stored.seen != seen:

@@ -28,8 +28,8 @@ from clio.config.trust import TrustStore
 from clio.errors import ToolFailed
 from clio.sandbox.fence import EnclosedCommand
 from clio.sandbox.sandbox import Confinement, Sandbox
-from clio.tools.shell.processes import run
-from clio.tools.shell.sandboxed_run import build_unasked_environment, remove_tmp, run_held
+from clio.tools.shell.processes import run_process
+from clio.tools.shell.sandboxed_run import build_confined_environment, remove_private_tmp, run_sandboxed
 
 CHECKS_TRUST_KEY = "checks"
 # Not derived from the project's settings: the user's answer stays valid when they change.
@@ -248,12 +248,12 @@ class ProgramChecker:
         if enclosed is None and self._found.needs_trust:
             raise CheckerFailed("it can't be confined here")
         try:
-            process, late = await run(enclosed or argv, root, timeout_s=RUN_LIMIT_S, env=env)
+            process, late = await run_process(enclosed or argv, root, timeout_s=RUN_LIMIT_S, env=env)
         except ToolFailed as error:
             raise CheckerFailed(str(error)) from None
         finally:
             if enclosed is not None:
-                remove_tmp(enclosed)
+                remove_private_tmp(enclosed)
         output, code = process.output.text(), process.exit_code
         if late:
             raise CheckerFailed(f"it did not end within {RUN_LIMIT_S:g} s")
@@ -266,7 +266,7 @@ class ProgramChecker:
 
     def _confine(self, argv: Sequence[str]) -> tuple[dict[str, str], EnclosedCommand | None]:
         confinement, root = self._around.confinement, self._around.root
-        env = build_unasked_environment(os.environ, root)
+        env = build_confined_environment(os.environ, root)
         env.pop("NODE_OPTIONS", None)  # it may make node load a file of the project first
         # A link on PATH may lead into /tmp, of which confined commands see only folders that are on PATH.
         env["PATH"] = os.pathsep.join(filter(None, (env.get("PATH"), str(self._found.path.resolve().parent))))
@@ -302,7 +302,7 @@ class CommandChecker:
             return []
         line = self.name.replace(_FILES, names)
         try:
-            process, late, _ = await run_held(line, root, self._around.sandbox, timeout_s=RUN_LIMIT_S)
+            process, late, _ = await run_sandboxed(line, root, self._around.sandbox, timeout_s=RUN_LIMIT_S)
         except ToolFailed as error:
             raise CheckerFailed(str(error)) from None
         if late:

@@ -16,7 +16,7 @@ from clio.checks.diagnostics import (
     find_new_diagnostics,
     to_project_path,
 )
-from clio.context.inert_text import one_line
+from clio.context.inert_text import to_inert_line
 from clio.security.actions import FileChange
 from clio.text.formatting import format_count, truncate
 
@@ -221,13 +221,13 @@ class TurnChecks:
 
     def _row(self, each: Diagnostic) -> str:
         text = " ".join(filter(None, (each.place, each.code, each.message, each.detail)))
-        line = one_line(self._clean(text))
+        line = to_inert_line(self._clean(text))
         return truncate(line, _MAX_CHARS)
 
     def _places(self, still: Sequence[Diagnostic]) -> str:
         shown = ", ".join(" ".join(filter(None, (each.place, each.code))) for each in still[:MAX_LINES])
         more = f" and {len(still) - MAX_LINES} more" if len(still) > MAX_LINES else ""
-        return one_line(self._clean(shown)) + more
+        return to_inert_line(self._clean(shown)) + more
 
     async def stop(self) -> None:
         """Stop every running checker and everything it started."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clio.agent.model_choice import EffortChoices
     from clio.agent.planning import Planning
     from clio.agent.spending import Spending
-    from clio.agent.turn_files import TurnFiles
+    from clio.agent.turn_files import TurnFileRecorder
     from clio.config.loaded import LoadedConfig
     from clio.context.window import ContextWindow
     from clio.mcp.servers import McpServers
@@ -435,7 +435,7 @@ class Shell(Protocol):
         ...
 
     @property
-    def turn_files(self) -> "TurnFiles":
+    def turn_files(self) -> "TurnFileRecorder":
         """The files that turns changed, and how to restore them."""
         ...
 

@@ -29,7 +29,7 @@ from clio.text.formatting import format_count, format_stored_time
 
 if TYPE_CHECKING:
     from clio.context.window import ContextWindow
-    from clio.context.window_report import NextTrim, PartUse, WindowUse
+    from clio.context.window_report import NextTrim, PromptPartUsage, WindowUsage
     from clio.sessions.state import Trim
 
 
@@ -170,7 +170,7 @@ def show_context(shell: Shell, argument: str) -> CommandResult:
     window = shell.context
     if window is None:
         return CommandResult(follow_up=LoadWindow(then="/context"))
-    use = window.usage()
+    use = window.measure_usage()
     share = 100 * (use.window - use.free - use.reserve) / use.window
     says = _WHO_SAYS.get(window.limits.source, window.limits.source)
     title = f"{shell.provider.model}: window {use.window:,} tokens ({says}), {share:.0f} % used"
@@ -203,7 +203,7 @@ def restore_trim(shell: Shell, argument: str) -> CommandResult:
         return make_refusal(_no_trim(shell.session, argument, "/context restore"))
     if shell.context is None:
         return CommandResult(follow_up=LoadWindow(then=f"/context restore {argument}"))
-    trim = shell.context.expand(argument)
+    trim = shell.context.expand_trim(argument)
     return CommandResult(
         text=f"The model sees the {format_count(len(trim.dropped), 'message')} of {trim.handle} again, until "
         "the next trim."
@@ -216,7 +216,7 @@ def undo_trim(shell: Shell, argument: str) -> CommandResult:
         return make_refusal("/context undo takes nothing; it reverses the last trim, then the one before it")
     if shell.context is None:
         return CommandResult(follow_up=LoadWindow(then="/context undo"))
-    trim = shell.context.undo()
+    trim = shell.context.undo_trim()
     done = [f"{format_count(len(trim.dropped), 'message')} are in the window again"] if trim.dropped else []
     done += [f"{_outputs(trim.shortened_count)} are shown whole"] if trim.shrunk else []
     return CommandResult(text=f"{trim.handle} is undone: {' and '.join(done) or 'nothing else changed'}.")
@@ -238,7 +238,7 @@ def trim_now(shell: Shell, argument: str) -> CommandResult:
         freed_tokens=trimmed.freed_tokens,
         stage=trimmed.stage,
     )
-    line = event.line
+    line = event.description
     return CommandResult(text=f"{line[0].upper()}{line[1:]}. `/context undo` reverses it.")
 
 
@@ -248,7 +248,7 @@ def suggest_trims(shell: Shell) -> Iterable[Suggestion]:
         yield Suggestion(text=trim.handle, note=_about(trim))
 
 
-def _parts(use: "WindowUse") -> tuple[BarPart, ...]:
+def _parts(use: "WindowUsage") -> tuple[BarPart, ...]:
     amounts = (
         ("system prompt", use.system, "█"),
         ("instructions, memory", use.memory, "▓"),
@@ -261,12 +261,12 @@ def _parts(use: "WindowUse") -> tuple[BarPart, ...]:
     return tuple(BarPart(name=name, amount=amount, mark=mark) for name, amount, mark in amounts)
 
 
-def _facts(session: "Session", window: "ContextWindow", use: "WindowUse") -> Table:
+def _facts(session: "Session", window: "ContextWindow", use: "WindowUsage") -> Table:
     talk = use.summary + use.history
     rows = [
         ("last request", _last_request(window)),
         ("conversation", f"{talk:,} of {talk + use.free:,} tokens; trimmed above {use.trim_above:,}"),
-        ("next trim", _next_trim(window.next_trim())),
+        ("next trim", _next_trim(window.foresee_next_trim())),
         ("trims", _trims(session)),
         *_labelled("in the prompt", [_prompt_part(part, str(session.working_directory)) for part in use.parts]),
         *_labelled("not in it", use.problems),
@@ -289,7 +289,7 @@ def _labelled(label: str, values: Sequence[str]) -> list[tuple[str, str]]:
     return [("" if place else label, value) for place, value in enumerate(values)]
 
 
-def _prompt_part(part: "PartUse", project: str) -> str:
+def _prompt_part(part: "PromptPartUsage", project: str) -> str:
     source = part.source.removeprefix(f"{project}/")
     return f"{source}: {part.reason}, {part.tokens:,} tokens" + (", cut to that" if part.cut else "")
 

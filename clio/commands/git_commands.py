@@ -320,7 +320,7 @@ async def _text(shell: Shell, found: _Found) -> tuple[str, str, list[str]]:
         lambda: shell.light_provider,
         asyncio.get_running_loop(),
         shell.spending,
-        shell.efforts.effort_of,
+        shell.efforts.get_effort,
         tell=notices.append,
     )
     try:

@@ -263,7 +263,7 @@ def _go(shell: Shell) -> CommandResult:
         return make_refusal(f"{NO_PLAN}" if not shell.session.todos else "Everything in the plan is done")
     return CommandResult(
         text=f"Carrying out the plan, approval mode {quote_code(from_mode)}.",
-        follow_up=RunPrompt(text=shell.planning.approve(from_mode)),
+        follow_up=RunPrompt(text=shell.planning.approve_plan(from_mode)),
         data={"mode": from_mode},
     )
 

@@ -193,7 +193,7 @@ def _shown(shell: Shell, session: "Session", info: "SessionInfo | None") -> Comm
         ("messages", str(len(session.messages))),
         ("tokens billed", f"{used:,}"),
         *([("model", model)] if (model := session.model if info else shell.provider.model) else []),
-        *([("effort", shell.efforts.effort_of(shell.provider.model))] if info is None else []),
+        *([("effort", shell.efforts.get_effort(shell.provider.model))] if info is None else []),
         *([("open todos", str(open_todos))] if open_todos else []),
         *([("trims", str(len(session.trims)))] if session.trims else []),
         *([("copied from", session.parent)] if session.parent and not session.delegated else []),

@@ -240,7 +240,7 @@ def _offer(shell: Shell, windows: Mapping[str, OfferedModel], problem: str) -> C
 
 def _running(shell: Shell) -> str:
     provider = shell.provider
-    effort = shell.efforts.effort_of(provider.model)
+    effort = shell.efforts.get_effort(provider.model)
     return f"{quote_code(provider.model)} at {quote_code(provider.name)}, effort {quote_code(effort)}."
 
 
@@ -279,7 +279,7 @@ def _describe(shell: Shell, name: str, said: OfferedModel) -> _Described:
             "dollars_per_million": cost or None,
             "images": images,
             "efforts": list(efforts) if efforts is not None else None,
-            "effort": shell.efforts.effort_of(name),
+            "effort": shell.efforts.get_effort(name),
         },
     )
 
@@ -345,7 +345,7 @@ def set_effort(shell: Shell, argument: str) -> CommandResult:
 
 def _offer_efforts(shell: Shell, levels: tuple[str, ...] | None) -> CommandResult:
     model = shell.provider.model
-    current = shell.efforts.effort_of(model)
+    current = shell.efforts.get_effort(model)
     offered = [AUTO, *(level for level in EFFORTS if levels is None or level in (*levels, current))]
     _ROWS["/effort"] = tuple(offered)
     text = (

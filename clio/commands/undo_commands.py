@@ -27,9 +27,9 @@ from clio.messages import is_turn_start
 from clio.text.formatting import format_ago, format_count, truncate
 
 if TYPE_CHECKING:
-    from clio.agent.file_diffs import ShownChange
-    from clio.checkpoints.checkpoint_store import Step, TurnFiles
-    from clio.checkpoints.checkpoints import Plan
+    from clio.agent.file_diffs import RenderedChange
+    from clio.checkpoints.checkpoint_store import RestoreStep, TurnChanges
+    from clio.checkpoints.checkpoints import RestorePlan
 
 
 WHY = {
@@ -55,7 +55,7 @@ class SessionTurn(Struct, frozen=True, kw_only=True):
     id: str
     said: str
     at: float
-    files: "TurnFiles | None"
+    files: "TurnChanges | None"
     back: bool
 
     @property
@@ -71,8 +71,8 @@ def session_turns(shell: Shell) -> list[SessionTurn]:
     if not shell.turn_files.enabled:
         raise UserError(_OFF)
     checkpoints = shell.turn_files.checkpoints
-    files = {turn.message: turn for turn in checkpoints.turns()}
-    back = checkpoints.taken_back()
+    files = {turn.message: turn for turn in checkpoints.list_turns()}
+    back = checkpoints.list_undone_turns()
     said = [(one.id, one.content, one.created) for one in shell.session.messages if is_turn_start(one)]
     return [
         SessionTurn(number=number, id=id, said=said, at=at, files=files.get(id), back=id in back)
@@ -89,7 +89,7 @@ def find_turn(turns: Sequence[SessionTurn], word: str) -> SessionTurn:
     return turns[int(word) - 1]
 
 
-def select_files(given: ParsedArguments, option: str, steps: Iterable["Step"]) -> set[str]:
+def select_files(given: ParsedArguments, option: str, steps: Iterable["RestoreStep"]) -> set[str]:
     """Return the files named after an option. Raises UserError for one that would not change."""
     if option not in given.options:
         if given.words:
@@ -103,12 +103,12 @@ def select_files(given: ParsedArguments, option: str, steps: Iterable["Step"]) -
     return names
 
 
-def list_shown_changes(shell: Shell, steps: Iterable["Step"]) -> list["ShownChange"]:
+def list_shown_changes(shell: Shell, steps: Iterable["RestoreStep"]) -> list["RenderedChange"]:
     """Return what would happen to each file, as a diff."""
-    return [shell.turn_files.way(step) for step in steps]
+    return [shell.turn_files.render_step(step) for step in steps]
 
 
-def make_change_table(shown: Sequence["ShownChange"]) -> Table:
+def make_change_table(shown: Sequence["RenderedChange"]) -> Table:
     """Return a table of the files and the size of their changes."""
     words = {"new": "comes", "deleted": "goes", "changed": "changes"}
     rows = tuple((one.path, words[one.what], format_counts(one.added, one.removed)) for one in shown)
@@ -138,7 +138,7 @@ def describe_skipped(left: Iterable[tuple[str, str]]) -> str:
     return "".join(f"\n- {quote_code(path)} is left as it is: {why}" for path, why in left)
 
 
-def make_change_data(shown: Iterable["ShownChange"]) -> list[dict[str, Any]]:
+def make_change_data(shown: Iterable["RenderedChange"]) -> list[dict[str, Any]]:
     """Return the changes in JSON types."""
     return [
         {"path": one.path, "what": one.what, "added": one.added, "removed": one.removed, "diff": one.text}
@@ -147,7 +147,7 @@ def make_change_data(shown: Iterable["ShownChange"]) -> list[dict[str, Any]]:
 
 
 def explain_conflicts(
-    shell: Shell, plan: "Plan", leave: set[str], again: Callable[[set[str], bool], str]
+    shell: Shell, plan: "RestorePlan", leave: set[str], again: Callable[[set[str], bool], str]
 ) -> CommandResult | None:
     """Return a refusal that shows which changes by other programs would be lost; None if none would.
 
@@ -156,7 +156,7 @@ def explain_conflicts(
     steps = [step for step in plan.refused if step.wanted.path not in leave]
     if not steps:
         return None
-    diff = limit_diff("".join(shell.turn_files.lost_edits(step).text for step in steps))
+    diff = limit_diff("".join(shell.turn_files.render_lost_edits(step).text for step in steps))
     names = [step.wanted.path for step in steps]
     reasons = "; ".join(f"{step.wanted.path!r}: {WHY[step.verdict]}" for step in steps[:_NAMED])
     more = f" and {len(names) - _NAMED} more files" if len(names) > _NAMED else ""
@@ -190,7 +190,7 @@ def rewind_turn(shell: Shell, argument: str) -> CommandResult:
             f"An incognito session is not stored, so it cannot be copied; /rewind {turn.number} files works"
         )
     later = {one.id for one in turns[turn.number - 1 :]}
-    plan = shell.turn_files.checkpoints.plan_back(later, "rewind") if what != "talk" else None
+    plan = shell.turn_files.checkpoints.plan_undo(later, "rewind") if what != "talk" else None
     leave = select_files(rest, "--except", plan.steps if plan else ())
     if plan is not None and "--force" not in given.options:
         refusal = explain_conflicts(
@@ -211,7 +211,7 @@ def _list(shell: Shell, turns: list[SessionTurn], *, whole: bool) -> CommandResu
     rows: list[tuple[str, ...]] = []
     data: list[dict[str, object]] = []
     for turn in shown:
-        changes = [shell.turn_files.show(change) for change in turn.files.changes] if turn.files else []
+        changes = [shell.turn_files.render_change(change) for change in turn.files.changes] if turn.files else []
         added, removed = sum(one.added for one in changes), sum(one.removed for one in changes)
         lines = "undone" if turn.back else format_counts(added, removed)
         files = str(len(changes)) if changes else ""
@@ -256,7 +256,12 @@ def _again(turn: SessionTurn, what: RewindKind, leave: set[str], given: ParsedAr
 
 
 def _question(
-    shell: Shell, plan: "Plan | None", turn: SessionTurn, what: RewindKind, leave: set[str], given: ParsedArguments
+    shell: Shell,
+    plan: "RestorePlan | None",
+    turn: SessionTurn,
+    what: RewindKind,
+    leave: set[str],
+    given: ParsedArguments,
 ) -> CommandResult:
     """Show what will change, and ask."""
     steps = [step for step in plan.steps if step.verdict != "same" and step.wanted.path not in leave] if plan else []
@@ -279,7 +284,7 @@ def _question(
 
 
 def _carry_out(
-    shell: Shell, plan: "Plan | None", turn: SessionTurn, what: RewindKind, leave: set[str], *, force: bool
+    shell: Shell, plan: "RestorePlan | None", turn: SessionTurn, what: RewindKind, leave: set[str], *, force: bool
 ) -> CommandResult:
     sentences: list[str] = []
     left: list[tuple[str, str]] = []
@@ -329,7 +334,7 @@ def undo_turn(shell: Shell, argument: str) -> CommandResult:
         return make_refusal(
             "There is nothing to undo: no turn of this session has changed files, or all of it is undone"
         )
-    plan = shell.turn_files.checkpoints.plan_back({turn.id}, "undo")
+    plan = shell.turn_files.checkpoints.plan_undo({turn.id}, "undo")
     title = format_turn_title(turn, time.time())
     tail = _IGNORED if turn.files and turn.files.scanned else ""
     result = _go(shell, given, plan, "/undo", f"Undid {title}", f"{tail} /redo brings it back.")
@@ -349,7 +354,7 @@ def redo_turn(shell: Shell, argument: str) -> CommandResult:
     return _go(shell, given, plan, "/redo", "Brought back what was undone", " /undo takes it back again.")
 
 
-def _go(shell: Shell, given: ParsedArguments, plan: "Plan", called: str, done: str, tail: str) -> CommandResult:
+def _go(shell: Shell, given: ParsedArguments, plan: "RestorePlan", called: str, done: str, tail: str) -> CommandResult:
     """Carry out the plan, or explain why not."""
     leave = select_files(given, _EXCEPT, plan.steps)
     force = "--force" in given.options
@@ -406,7 +411,7 @@ def show_turn_diff(shell: Shell, argument: str) -> CommandResult:
     unknown = [name for name in words if name not in {change.path for change in changes}]
     if unknown:
         raise UserError(f"Turn {turn.number} has not changed {unknown[0]!r}; /diff {turn.number} shows what it has")
-    shown = [shell.turn_files.show(change) for change in changes if not words or change.path in words]
+    shown = [shell.turn_files.render_change(change) for change in changes if not words or change.path in words]
     lines = format_counts(sum(one.added for one in shown), sum(one.removed for one in shown))
     state = " It is taken back." if turn.back else ""
     tail = _IGNORED if turn.files.scanned else ""

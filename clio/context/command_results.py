@@ -22,7 +22,7 @@ _EVERYTHING = "."
 _MAX_LINE = 20_000
 
 
-class LinesOfFile(Struct, frozen=True, kw_only=True):
+class FileLines(Struct, frozen=True, kw_only=True):
     """A range of lines of one file, counted from 1; `last` is None for the end of the file."""
 
     path: str
@@ -30,17 +30,17 @@ class LinesOfFile(Struct, frozen=True, kw_only=True):
     last: int | None = None
 
 
-def read_lines(command: str) -> LinesOfFile | None:
+def parse_file_reading(command: str) -> FileLines | None:
     """Return the part of a file that a command prints (`cat`, `head`, `tail -n +N`, `sed -n A,Bp`); None for others."""
     folder, parts = _without_cd(command)
     if len(parts) != 1 or len(parts[0]) < 2:
         return None
     name, *rest = parts[0]
     found = _printed(name, rest)
-    return None if found is None else LinesOfFile(path=_under(folder, found.path), first=found.first, last=found.last)
+    return None if found is None else FileLines(path=_under(folder, found.path), first=found.first, last=found.last)
 
 
-def is_search(command: str) -> bool:
+def is_search_command(command: str) -> bool:
     """Whether a command only searches or lists, at most with filtered output."""
     _, parts = _without_cd(command, pipes=True)
     return bool(parts) and all(
@@ -51,7 +51,7 @@ def is_search(command: str) -> bool:
     )
 
 
-def put_back(command: str) -> tuple[str, ...]:
+def list_discarded_paths(command: str) -> tuple[str, ...]:
     """Return the paths whose changes `git checkout`, `restore`, `reset --hard` or `stash` discards, `.` for all.
 
     A name after `git checkout` that may also be a branch is included; only paths that were changed matter to the
@@ -65,7 +65,7 @@ def put_back(command: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_under(folder, path) for path in found))
 
 
-def selectors(command: str) -> tuple[str, ...]:
+def list_test_selectors(command: str) -> tuple[str, ...]:
     """Return what a test command selects: its non-option arguments, and the values of `-k`, `-t` and `-run`."""
     found: list[str] = []
     for part in _split(command) or ():
@@ -80,22 +80,22 @@ def selectors(command: str) -> tuple[str, ...]:
     return tuple(each for each in found if each and each != "...")
 
 
-def _printed(name: str, words: Sequence[str]) -> LinesOfFile | None:
+def _printed(name: str, words: Sequence[str]) -> FileLines | None:
     options = [word for word in words if word.startswith("-") and word != "-"]
     names = [word for word in words if not word.startswith("-")]
     if name in _PRINTERS and len(names) == 1:
-        return LinesOfFile(path=names[0])
+        return FileLines(path=names[0])
     if name == "sed" and options == ["-n"] and len(names) == 2 and (lines := _SED_LINES.fullmatch(names[0])):
         last = lines[2] or lines[1]
-        return LinesOfFile(path=names[1], first=int(lines[1]), last=None if last == "$" else int(last))
+        return FileLines(path=names[1], first=int(lines[1]), last=None if last == "$" else int(last))
     if name in ("head", "tail") and words:
         text = " ".join(words[:-1])
         if name == "tail" and (start := _FROM.fullmatch(text)):
-            return LinesOfFile(path=words[-1], first=int(start[1]))
+            return FileLines(path=words[-1], first=int(start[1]))
         if name == "head" and not text:
-            return LinesOfFile(path=words[-1], last=10)
+            return FileLines(path=words[-1], last=10)
         if name == "head" and (count := _COUNT.fullmatch(text)):
-            return LinesOfFile(path=words[-1], last=int(count[1]))
+            return FileLines(path=words[-1], last=int(count[1]))
     return None
 
 
@@ -219,7 +219,7 @@ class _Runner(Struct, frozen=True, kw_only=True):
     find: Callable[[str], Iterator[tuple[str, str]]]
 
 
-def read_report(output: str) -> TestRun | None:
+def parse_test_report(output: str) -> TestRun | None:
     """Return the test report in the output of a command; None if there is none."""
     text = _COLOURS.sub("", output).replace("\r\n", "\n")
     for runner in _RUNNERS:

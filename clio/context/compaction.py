@@ -5,21 +5,29 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from clio.context.message_views import TOOL_FLOOR, Unit, apply_cuts, fit_units, recent_start, tail_start, task_index
-from clio.context.request_builder import Built, ContextBuilder, is_compact
+from clio.context.message_views import (
+    MIN_TOOL_CHARS,
+    Unit,
+    apply_cuts,
+    find_recent_start,
+    find_tail_start,
+    find_task_index,
+    fit_units,
+)
+from clio.context.request_builder import BuiltRequest, ContextBuilder, is_compact
 from clio.errors import ContextOverflow
 from clio.messages import Message, UserMessage
 from clio.providers.base import LIMIT_NAMED, LIMIT_REFUSED, SMALLEST_WINDOW, ModelLimits
 from clio.tokens import TokenEstimator, message_units
 
-PROACTIVE, TARGET = 0.75, 0.50
-REACTIVE = (0.50, 0.25, 0.0)
+PROACTIVE_SHARE, TARGET_SHARE = 0.75, 0.50
+REACTIVE_SHARES = (0.50, 0.25, 0.0)
 """Shares of what was sent that the retries after an overflow keep; 0.0 is the smallest useful request."""
 SUMMARY_SHARE = 0.08
 _LARGEST_RESERVE, _RESERVE_SHARE = 16_384, 0.125
 
 
-class Budget(Struct, frozen=True, kw_only=True):
+class WindowBudget(Struct, frozen=True, kw_only=True):
     """One window divided into parts; all numbers are estimated tokens.
 
     Attributes:
@@ -38,28 +46,28 @@ class Budget(Struct, frozen=True, kw_only=True):
         return self.window - self.reserve - self.fixed
 
     @property
-    def proactive(self) -> int:
+    def trim_above(self) -> int:
         """When summary and history exceed this many tokens, the oldest messages leave the window."""
-        return math.floor(self.room * PROACTIVE)
+        return math.floor(self.room * PROACTIVE_SHARE)
 
     @property
     def target(self) -> int:
         """Tokens that a trim leaves."""
-        return math.floor(self.room * TARGET)
+        return math.floor(self.room * TARGET_SHARE)
 
     @property
-    def summary(self) -> int:
+    def max_summary(self) -> int:
         """Limit for the thread summary in tokens."""
         return math.floor(self.window * SUMMARY_SHARE)
 
 
-def make_budget(limits: ModelLimits, fixed_units: float, estimator: TokenEstimator) -> Budget:
+def make_window_budget(limits: ModelLimits, fixed_units: float, estimator: TokenEstimator) -> WindowBudget:
     """Divide a model's window. The answer gets an eighth of it, at most what the model can write."""
     reserve = min(limits.max_output_tokens, _LARGEST_RESERVE, int(limits.context_window * _RESERVE_SHARE))
-    return Budget(window=limits.context_window, reserve=reserve, fixed=estimator.convert_units(fixed_units))
+    return WindowBudget(window=limits.context_window, reserve=reserve, fixed=estimator.convert_units(fixed_units))
 
 
-def too_small(budget: Budget, words: int) -> ContextOverflow:
+def make_too_small_error(budget: WindowBudget, words: int) -> ContextOverflow:
     """Return the error for a window into which the user's own text, `words` tokens, does not fit."""
     needed = budget.fixed + words + budget.reserve
     return ContextOverflow(
@@ -71,7 +79,7 @@ def too_small(budget: Budget, words: int) -> ContextOverflow:
     )
 
 
-def nothing_smaller(refusal: ContextOverflow, budget: Budget, conversation: int) -> ContextOverflow:
+def make_nothing_smaller_error(refusal: ContextOverflow, budget: WindowBudget, conversation: int) -> ContextOverflow:
     """Return the error for a server that refuses even the smallest possible request."""
     return ContextOverflow(
         f"{refusal}; the smallest request for this message has about {budget.fixed + conversation:,} tokens (prompt "
@@ -81,14 +89,14 @@ def nothing_smaller(refusal: ContextOverflow, budget: Budget, conversation: int)
     )
 
 
-_NEAR = 4.0  # worthless results are searched for in the newest part, so many times the size of what is to stay
+_NEAR = 4.0  # worthless results are searched in the newest part: this many times the weight that stays
 _NEWEST_SHARE = 0.4  # of `hard`: minimum for the newest step if it must be cut
 _OLDER_SHARE = 0.08  # of `hard`: minimum for each of the last steps before it if they must be cut
 _FILLED_SHARE = 0.85  # of `hard`: how far cut steps fill it, so that the next step does not cut them again
 _EDGE_SHARE = 0.04  # of `keep`: if less is free, the oldest unit is not cut to fill it
 
 
-class Goal(Struct, frozen=True, kw_only=True):
+class TrimGoal(Struct, frozen=True, kw_only=True):
     """How small the window must become. All values are weights (see clio.tokens) of summary and history together.
 
     Attributes:
@@ -105,16 +113,16 @@ class Goal(Struct, frozen=True, kw_only=True):
 
     keep: float
     hard: float
-    head: float
-    summary: float
-    least_summary: float = 0.0
-    tail: float = 0.0
-    steps: int = 0
+    current_summary: float
+    max_summary: float
+    min_summary: float = 0.0
+    min_tail: float = 0.0
+    recent_steps: int = 0
     verbatim: float = 0.0
-    least: bool = False
+    is_minimal: bool = False
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class TrimPlan(Struct, frozen=True, kw_only=True):
     """What stays: the units from `start` on, and before them the message that states the task.
 
     task: index of that message's unit if it is before the tail; None if it is in the tail or does not exist.
@@ -123,16 +131,16 @@ class Plan(Struct, frozen=True, kw_only=True):
     start: int
     task: int | None = None
 
-    def kept(self, units: Sequence[Unit]) -> list[Unit]:
+    def select_kept(self, units: Sequence[Unit]) -> list[Unit]:
         """Return the units that stay, in order."""
         tail = list(units[self.start :])
         return tail if self.task is None else [units[self.task], *tail]
 
 
-class Smaller(Struct, frozen=True, kw_only=True):
+class SmallerWindow(Struct, frozen=True, kw_only=True):
     """A smaller window: which units stay, and how far which of their messages are cut (see `apply_cuts`)."""
 
-    plan: Plan
+    plan: TrimPlan
     kept: list[Unit]
     shrunk: dict[str, int]
 
@@ -141,12 +149,12 @@ def _same(message: Message) -> Message:
     return message
 
 
-def make_smaller(
+def plan_smaller_window(
     units: Sequence[Unit],
-    goal: Goal,
+    goal: TrimGoal,
     known: Mapping[str, int],
     whole: Callable[[Message], Message] = _same,
-) -> Smaller:
+) -> SmallerWindow:
     """Return how to reach the goal.
 
     Args:
@@ -155,32 +163,32 @@ def make_smaller(
     """
     shrunk: dict[str, int] = {}
     units, fixed = _keep_recent(units, goal, shrunk, whole)
-    total = goal.head + _weight(units)
-    if total > goal.keep and not goal.least:
+    total = goal.current_summary + _weight(units)
+    if total > goal.keep and not goal.is_minimal:
         units, total = _without_worthless(units, fixed, total, goal, known, shrunk)
-    plan = Plan(start=0)
-    if goal.least:
+    plan = TrimPlan(start=0)
+    if goal.is_minimal:
         plan = plan_trim(units, 0.0)
     elif total > goal.keep:
-        plan = _at_most(plan_trim(units, goal.keep - goal.summary, goal.tail), fixed, units)
+        plan = _at_most(plan_trim(units, goal.keep - goal.max_summary, goal.min_tail), fixed, units)
         plan, units = _with_edge(plan, units, goal, shrunk, whole)
-    kept = plan.kept(units)
-    if _weight(kept) + goal.least_summary > goal.hard:
+    kept = plan.select_kept(units)
+    if _weight(kept) + goal.min_summary > goal.hard:
         plan, kept = _cut_to_fit(plan, units, goal, shrunk, whole)
     staying = {message.id for unit in kept for message in unit.messages}
     left = {key: chars for key, chars in shrunk.items() if key in staying or key.partition("#")[0] in staying}
-    return Smaller(plan=plan, kept=kept, shrunk=left)
+    return SmallerWindow(plan=plan, kept=kept, shrunk=left)
 
 
 def _keep_recent(
-    units: Sequence[Unit], goal: Goal, shrunk: dict[str, int], whole: Callable[[Message], Message]
+    units: Sequence[Unit], goal: TrimGoal, shrunk: dict[str, int], whole: Callable[[Message], Message]
 ) -> tuple[Sequence[Unit], int]:
     """Return the units and the index of the first that stays: the last steps as far as they fit, and the newest part.
 
     The newest have priority. What does not fit whole is cut to what is left, less a reserve for the steps before it.
     """
-    task, first = task_index(units), recent_start(units, goal.steps)
-    left = goal.hard - goal.least_summary - (units[task].weight if task is not None else 0.0)
+    task, first = find_task_index(units), find_recent_start(units, goal.recent_steps)
+    left = goal.hard - goal.min_summary - (units[task].weight if task is not None else 0.0)
     spare, least = (1 - _FILLED_SHARE) * goal.hard, _OLDER_SHARE * goal.hard
     found, fixed, newest = list(units), len(units), True
     for index in range(len(units) - 1, first - 1, -1):
@@ -206,22 +214,22 @@ def _keep_recent(
 
 def _start_within(units: Sequence[Unit], budget: float) -> int:
     """Like `tail_start`, but excludes the newest unit if it exceeds the budget."""
-    start = tail_start(units, budget)
+    start = find_tail_start(units, budget)
     return start if _weight(units[start:]) <= budget else len(units)
 
 
 def _without_worthless(
-    units: Sequence[Unit], fixed: int, total: float, goal: Goal, known: Mapping[str, int], shrunk: dict[str, int]
+    units: Sequence[Unit], fixed: int, total: float, goal: TrimGoal, known: Mapping[str, int], shrunk: dict[str, int]
 ) -> tuple[Sequence[Unit], float]:
     """Return the units with as many worthless results as needed shown as one line, and the new weight.
 
     The cuts are added to `shrunk`.
     """
-    from clio.context.worthless import find_worthless
+    from clio.context.worthless import find_worthless_results
 
-    near = tail_start(units, _NEAR * goal.keep)  # everything before that leaves the window in any case
+    near = find_tail_start(units, _NEAR * goal.keep)  # everything before that leaves the window in any case
     found = list(units)
-    for each in find_worthless(units[near:], fixed - near):
+    for each in find_worthless_results(units[near:], fixed - near):
         if total <= goal.keep:
             break
         cuts = {key: why for key, why in each.cuts.items() if key not in known}
@@ -234,45 +242,45 @@ def _without_worthless(
     return found, total
 
 
-def _at_most(plan: Plan, start: int, units: Sequence[Unit]) -> Plan:
+def _at_most(plan: TrimPlan, start: int, units: Sequence[Unit]) -> TrimPlan:
     """Return the plan with its tail starting at `start` at the latest."""
     if plan.start <= start:
         return plan
-    task = task_index(units)
-    return Plan(start=start, task=task if task is not None and task < start else None)
+    task = find_task_index(units)
+    return TrimPlan(start=start, task=task if task is not None and task < start else None)
 
 
 def _with_edge(
-    plan: Plan, units: Sequence[Unit], goal: Goal, shrunk: dict[str, int], whole: Callable[[Message], Message]
-) -> tuple[Plan, Sequence[Unit]]:
+    plan: TrimPlan, units: Sequence[Unit], goal: TrimGoal, shrunk: dict[str, int], whole: Callable[[Message], Message]
+) -> tuple[TrimPlan, Sequence[Unit]]:
     """Return the plan with one more unit, its outputs cut to the free space, if that is worthwhile."""
     edge = plan.start - 1
-    free = goal.keep - goal.summary - _weight(plan.kept(units))
+    free = goal.keep - goal.max_summary - _weight(plan.select_kept(units))
     if not goal.verbatim or edge < 0 or _is_user(units[edge]) or free < _EDGE_SHARE * goal.keep:
         return plan, units
-    cuts = fit_units([units[edge]], free, whole, floor=TOOL_FLOOR)
+    cuts = fit_units([units[edge]], free, whole, floor=MIN_TOOL_CHARS)
     unit = _cut(units[edge], cuts, whole)
     if unit.weight > free:
         return plan, units
     shrunk |= cuts
-    return Plan(start=edge, task=plan.task), [*units[:edge], unit, *units[edge + 1 :]]
+    return TrimPlan(start=edge, task=plan.task), [*units[:edge], unit, *units[edge + 1 :]]
 
 
 def _cut_to_fit(
-    plan: Plan, units: Sequence[Unit], goal: Goal, shrunk: dict[str, int], whole: Callable[[Message], Message]
-) -> tuple[Plan, list[Unit]]:
+    plan: TrimPlan, units: Sequence[Unit], goal: TrimGoal, shrunk: dict[str, int], whole: Callable[[Message], Message]
+) -> tuple[TrimPlan, list[Unit]]:
     """Cut long texts until everything fits."""
-    kept = plan.kept(units)
-    cuts = fit_units(kept, goal.hard - goal.least_summary, whole)
+    kept = plan.select_kept(units)
+    cuts = fit_units(kept, goal.hard - goal.min_summary, whole)
     shrunk |= cuts
-    kept = cut_units(kept, cuts, whole)
+    kept = shorten_units(kept, cuts, whole)
     if _weight(kept) > goal.hard and len(kept) > 1 and not _is_user(kept[-1]):
-        plan = Plan(start=len(units), task=task_index(units))  # there are too many small results to be cut
-        kept = plan.kept(units)
+        plan = TrimPlan(start=len(units), task=find_task_index(units))  # there are too many small results to be cut
+        kept = plan.select_kept(units)
     return plan, kept
 
 
-def plan_trim(units: Sequence[Unit], keep: float, least_tail: float = 0.0) -> Plan:
+def plan_trim(units: Sequence[Unit], keep: float, least_tail: float = 0.0) -> TrimPlan:
     """Return the longest contiguous tail that fits beside the task's message.
 
     The newest unit and the task's message stay even if they weigh more.
@@ -282,16 +290,16 @@ def plan_trim(units: Sequence[Unit], keep: float, least_tail: float = 0.0) -> Pl
         least_tail: weight the tail may have in any case.
     """
     if not units:
-        return Plan(start=0)
-    task = task_index(units)
-    start = tail_start(units, keep)
+        return TrimPlan(start=0)
+    task = find_task_index(units)
+    start = find_tail_start(units, keep)
     if task is None or task >= start:
-        return Plan(start=start)
-    start = max(start, tail_start(units, max(keep - units[task].weight, least_tail)))
-    return Plan(start=start, task=task)
+        return TrimPlan(start=start)
+    start = max(start, find_tail_start(units, max(keep - units[task].weight, least_tail)))
+    return TrimPlan(start=start, task=task)
 
 
-def cut_units(
+def shorten_units(
     units: Sequence[Unit], cuts: Mapping[str, int], whole: Callable[[Message], Message] = _same
 ) -> list[Unit]:
     """Return the units with these messages shortened."""
@@ -300,9 +308,9 @@ def cut_units(
     return [_cut(unit, cuts, whole) if any(m.id in cuts for m in unit.messages) else unit for unit in units]
 
 
-def must_weigh(units: Sequence[Unit]) -> float:
+def weigh_untrimmable(units: Sequence[Unit]) -> float:
     """Return the weight of what no trim removes: the task's message, and the newest unit if it is also the user's."""
-    task = task_index(units)
+    task = find_task_index(units)
     weight = units[task].weight if task is not None else 0.0
     newest = len(units) - 1
     return weight + (units[newest].weight if units and newest != task and _is_user(units[newest]) else 0.0)
@@ -341,7 +349,7 @@ class WindowRoom:
         """Limits of the model, as far as they are known."""
         return self._limits
 
-    def narrow(self, limits: ModelLimits) -> None:
+    def reduce_limits(self, limits: ModelLimits) -> None:
         """Reduce the limits to those that another model can handle as well."""
         window = min(limits.context_window, self._limits.context_window)
         output = min(limits.max_output_tokens, self._limits.max_output_tokens)
@@ -357,9 +365,9 @@ class WindowRoom:
         self._limits, self._refused_units = state
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> WindowBudget:
         """The window divided into parts, in tokens."""
-        return make_budget(self._limits, self._builder.fixed_units, self._estimator)
+        return make_window_budget(self._limits, self._builder.fixed_units, self._estimator)
 
     @property
     def size(self) -> float:
@@ -372,36 +380,36 @@ class WindowRoom:
         return self._units_of(self.budget.target)
 
     @property
-    def summary_tokens(self) -> int:
+    def max_summary_tokens(self) -> int:
         """Limit for the summary in tokens."""
         budget = self.budget
-        return max(min(budget.summary, math.floor(budget.room * _SUMMARY_ROOM)), 0)
+        return max(min(budget.max_summary, math.floor(budget.room * _SUMMARY_ROOM)), 0)
 
     @property
-    def summary(self) -> float:
+    def max_summary(self) -> float:
         """Limit for the summary as a weight."""
-        return self._units_of(self.summary_tokens)
+        return self._units_of(self.max_summary_tokens)
 
-    def trigger(self, units: Sequence[Unit]) -> float:
+    def get_trim_threshold(self, units: Sequence[Unit]) -> float:
         """Return the weight above which a trim is due.
 
         It is 75 % of the room, or more if what stays in any case takes most of it.
         """
         size = self.size
-        start, task = recent_start(units, RECENT_STEPS), task_index(units)
+        start, task = find_recent_start(units, RECENT_STEPS), find_task_index(units)
         recent = sum(unit.weight for unit in units[start:])
         if task is not None and task < start:
             recent += units[task].weight
-        least = max(recent, must_weigh(units)) + self.summary + _LEAST_GAP_OF_LONG_TASK * size
-        return min(max(self._units_of(self.budget.proactive), least), size)
+        least = max(recent, weigh_untrimmable(units)) + self.max_summary + _LEAST_GAP_OF_LONG_TASK * size
+        return min(max(self._units_of(self.budget.trim_above), least), size)
 
-    def make_for(self, units: Sequence[Unit]) -> None:
+    def make_fit(self, units: Sequence[Unit]) -> None:
         """Make the user's text fit, with a smaller prompt if needed. Raises ContextOverflow."""
-        while must_weigh(units) > self._units_of(self.budget.room):
-            if not self._builder.use_smaller():
-                raise too_small(self.budget, self._estimator.convert_units(must_weigh(units)))
+        while weigh_untrimmable(units) > self._units_of(self.budget.room):
+            if not self._builder.use_smaller_prefix():
+                raise make_too_small_error(self.budget, self._estimator.convert_units(weigh_untrimmable(units)))
 
-    def refused(self, built: Built, error: ContextOverflow) -> None:
+    def learn_from_refusal(self, built: BuiltRequest, error: ContextOverflow) -> None:
         """Learn the window size and the token ratio from a refusal."""
         limit = error.limit_tokens or 0
         counted = error.sent_tokens or (limit if limit >= self._limits.context_window else 0)
@@ -411,12 +419,12 @@ class WindowRoom:
         else:
             self._refused_units = min(self._refused_units or built.units, built.units)
 
-    def filled(self, tokens: int) -> None:
+    def learn_full_window(self, tokens: int) -> None:
         """Record that a request and its answer filled the whole window, and with how many tokens."""
         if tokens >= SMALLEST_WINDOW:
             self._lower(tokens, LIMIT_NAMED)
 
-    def accepted(self, built: Built, prompt_tokens: int) -> bool:
+    def learn_from_acceptance(self, built: BuiltRequest, prompt_tokens: int) -> bool:
         """Learn from a request the server accepted and from its bill; return whether the token ratio changed.
 
         After refusals, the smallest refused request is an upper limit for the window.
@@ -433,4 +441,4 @@ class WindowRoom:
         if tokens < self._limits.context_window:
             self._limits = structs.replace(self._limits, context_window=tokens, source=source)
         if is_compact(self._limits) and not self._builder.prefix.compact:
-            self._builder.use_smaller()
+            self._builder.use_smaller_prefix()

@@ -47,7 +47,7 @@ CL100K = Encoding(
 ENCODINGS = (O200K, CL100K)
 
 
-def encoding_for(model: str) -> Encoding:
+def get_encoding(model: str) -> Encoding:
     """Return the tokenizer for a model: its own if known, otherwise o200k_base as the closest guess."""
     name = model.rpartition("/")[2].lower()
     return CL100K if name == "gpt-4" or name.startswith(_OLDER_MODELS) else O200K
@@ -59,7 +59,7 @@ def is_hosted_openai(base_url: str) -> bool:
     return host == "api.openai.com" or host.endswith((".api.openai.com", ".openai.azure.com"))
 
 
-def encoding_folders(env: Mapping[str, str], home: Path) -> Sequence[Path]:
+def list_encoding_folders(env: Mapping[str, str], home: Path) -> Sequence[Path]:
     """Return the directories that may contain encodings: clio's own, then those tiktoken uses."""
     named = env.get("TIKTOKEN_CACHE_DIR") or env.get("DATA_GYM_CACHE_DIR")
     if named:

@@ -33,32 +33,32 @@ _PREFIX = "\n  | "
 _BRACKETS = ("<", "\uff1c", "\ufe64")
 
 
-def closes_nothing(text: str, *names: str) -> str:
+def neutralize_closing_tags(text: str, *names: str) -> str:
     """Return the text with closing tags of these names made harmless, however they are spelled."""
     return _tag(names, "").sub("<\\\\", text) if any(each in text for each in _BRACKETS) else text
 
 
-def opens_nothing(text: str, *names: str) -> str:
+def neutralize_tags(text: str, *names: str) -> str:
     """Return the text with opening and closing tags of these names made harmless."""
     return _tag(names, "?").sub("<\\\\", text) if any(each in text for each in _BRACKETS) else text
 
 
-def said_by_a_tool(text: str) -> str:
+def neutralize_tool_output(text: str) -> str:
     """Return a tool's result for the model, with invisible letters spelled out and clio's own tags made harmless."""
-    return opens_nothing(reveal_hidden_text(text), *_SAID_BELOW)
+    return neutralize_tags(reveal_hidden_text(text), *_SAID_BELOW)
 
 
-def one_line(text: str) -> str:
+def to_inert_line(text: str) -> str:
     """Return the text on one line, unable to forge a tag."""
     return " ".join(_inert(text).split())
 
 
-def quoted(text: str) -> str:
+def quote_lines(text: str) -> str:
     """Return the text without empty lines, with every line after the first marked as quoted."""
     return _PREFIX.join(line for line in _BREAKS.split(_inert(text).strip()) if line)
 
 
-def weight(text: str) -> float:
+def weigh_prose(text: str) -> float:
     """Return the weight in units (see clio.tokens) as if the text were prose; additive for concatenated texts."""
     return (
         float(len(text))
@@ -67,26 +67,26 @@ def weight(text: str) -> float:
     )
 
 
-def cut(text: str, units: float) -> str:
+def shorten_to_weight(text: str, units: float) -> str:
     """Return the text, or its beginning and end with an ellipsis between, of at most this weight; words stay whole.
 
     If there is not enough space for both, only the beginning is kept; below the weight of the ellipsis it is empty.
     """
-    whole = weight(text)
+    whole = weigh_prose(text)
     if whole <= max(units, 0.0):
         return text
     keep = int(len(text) * units / whole) - 4
     while keep > 0:
         tail = keep // 4 if keep >= _TWO_ENDS else 0
         short = f"{take_start(text, keep - tail)} …{' ' + take_end(text, tail) if tail else ''}"
-        over = weight(short) - units
+        over = weigh_prose(short) - units
         if over <= 0:
             return short
         keep -= max(1, int(over / 4))
     return ""
 
 
-def shorten(text: str, chars: int) -> str:
+def shorten_middle(text: str, chars: int) -> str:
     """Return the text, or its beginning and end with an ellipsis between; at most `chars` characters, words whole."""
     text = text.strip()
     if len(text) <= chars:
@@ -126,4 +126,4 @@ def _stands_alone(letter: str) -> bool:
 
 def _inert(text: str) -> str:
     text = _NOISE.sub("", text)
-    return opens_nothing(text, *_TAGS)
+    return neutralize_tags(text, *_TAGS)

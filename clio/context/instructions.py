@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from clio.config.paths import display_path
 from clio.config.schema import Config
-from clio.context.message_parts import find_mentions, readings
+from clio.context.message_parts import find_mentions, list_readings
 from clio.context.request_builder import render_fragment
 from clio.messages import Fragment
 from clio.prompt_files import fill_prompt
@@ -28,7 +28,7 @@ MAX_BYTES = 64_000
 MAX_DEPTH = 5
 """Levels of nested imports."""
 MAX_FILES = 30
-_OWN_COMMENT = re.compile(r"\A\s*<!--.*?-->", re.DOTALL)  # as `clio init` writes it: words to the person
+_OWN_COMMENT = re.compile(r"\A\s*<!--.*?-->", re.DOTALL)  # as `clio init` writes it, for the user
 _INLINE_CODE = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
 
 
@@ -48,7 +48,7 @@ class InstructionFile(Struct, frozen=True, kw_only=True):
     personal: bool = False
 
 
-class Reader:
+class InstructionReader:
     """Reads instruction files and what they import, each file once.
 
     Args:
@@ -61,20 +61,20 @@ class Reader:
         problems: sentences about imports that were not read.
     """
 
-    def __init__(self, root: Path | None, project: Path, person: Path, links: Sequence[Path] = ()) -> None:
+    def __init__(self, root: Path | None, project: Path, user_home: Path, links: Sequence[Path] = ()) -> None:
         self._root = root.resolve() if root else None
         self._links = tuple(links)
         self._project = project
-        self._person = person
+        self._person = user_home
         self._seen: set[Path] = set()
         self.problems: list[str] = []
 
-    def own(self, path: Path) -> Iterator[InstructionFile]:
+    def read_own_file(self, path: Path) -> Iterator[InstructionFile]:
         """Yield a file of clio's own name and its imports. The comment at its top is for the user and is left out."""
         if (text := self._read(path)) is not None:
             yield from self._with_imports(path, _OWN_COMMENT.sub("", text).strip(), "", 0)
 
-    def of_folder(self, folder: Path) -> Iterator[InstructionFile]:
+    def read_folder_file(self, folder: Path) -> Iterator[InstructionFile]:
         """Yield the instruction file of a directory and its imports; nothing if there is none."""
         for name in _FOLDER_FILES:
             path = folder / name
@@ -130,7 +130,7 @@ class Reader:
         for mention in find_mentions(_INLINE_CODE.sub("", text)):
             if mention.kind != "path" or mention.lines is not None:
                 continue
-            for reading in readings(mention):
+            for reading in list_readings(mention):
                 path = self._resolved(importer.parent, reading.name)
                 if path is None or not _is_file(path):
                     continue
@@ -158,14 +158,14 @@ class Reader:
         return display_path(path, project=None, user_home=self._person)
 
 
-def folders_between(top: Path, bottom: Path) -> Sequence[Path]:
+def list_folders_between(top: Path, bottom: Path) -> Sequence[Path]:
     """Return both directories and those between, from the top down; only `bottom` if it is not below `top`."""
     if not bottom.is_relative_to(top):
         return (bottom,)
     return (*(folder for folder in reversed(bottom.parents) if folder.is_relative_to(top)), bottom)
 
 
-def repository_above(folder: Path) -> Path:
+def find_repository_above(folder: Path) -> Path:
     """Return the nearest directory from `folder` upwards that contains `.git`, otherwise `folder` itself."""
     for one in (folder, *folder.parents):
         try:
@@ -202,7 +202,7 @@ class Instructions(Struct, frozen=True, kw_only=True):
 def find_instructions(
     project: Path,
     *,
-    person: Path,
+    user_home: Path,
     home: Path | None = None,
     start: Path | None = None,
     links: Sequence[Path] = (),
@@ -217,18 +217,18 @@ def find_instructions(
         start: a directory in the project; None for the project.
         links: places outside the project that its links may lead to.
     """
-    personal = Reader(None, project, person)
-    mine = list(personal.own(home / OWN_FILE.name)) if home else []
-    top = repository_above(project)
-    reader = Reader(top, project, person, links)
-    files = [*mine, *reader.own(project / OWN_FILE)]
+    personal = InstructionReader(None, project, user_home)
+    mine = list(personal.read_own_file(home / OWN_FILE.name)) if home else []
+    top = find_repository_above(project)
+    reader = InstructionReader(top, project, user_home, links)
+    files = [*mine, *reader.read_own_file(project / OWN_FILE)]
     inside = start if start is not None and start.is_relative_to(project) else project
-    for folder in folders_between(top, inside):
-        files.extend(reader.of_folder(folder))
+    for folder in list_folders_between(top, inside):
+        files.extend(reader.read_folder_file(folder))
     return Instructions(files=tuple(files), problems=(*personal.problems, *reader.problems))
 
 
-def instruction_fragments(found: Instructions, window_tokens: int, count: Callable[[str], int]) -> list[Fragment]:
+def make_instruction_fragments(found: Instructions, window_tokens: int, count: Callable[[str], int]) -> list[Fragment]:
     """Return one fragment for each file. If space is short, the nearest are whole and the farthest are cut or left out.
 
     The user's own file gets space first, so that no project displaces it; its imports come after the project's.
@@ -253,7 +253,7 @@ def _is_users_own(file: InstructionFile) -> bool:
     return file.personal and not file.imported_by
 
 
-def left_out(found: Instructions, fragments: Sequence[Fragment]) -> list[str]:
+def describe_left_out(found: Instructions, fragments: Sequence[Fragment]) -> list[str]:
     """Return a sentence for each file that did not fit."""
     taken = {part.source for part in fragments}
     return [
@@ -298,7 +298,7 @@ class FolderInstructions:
     def __init__(
         self,
         project: Path,
-        person: Path,
+        user_home: Path,
         estimator: TokenEstimator,
         *,
         start: Path | None = None,
@@ -308,21 +308,21 @@ class FolderInstructions:
     ) -> None:
         self._links = links
         self._project = project
-        self._top = repository_above(project)
-        self._person = person
+        self._top = find_repository_above(project)
+        self._person = user_home
         self._estimator = estimator
-        self._known = set(folders_between(project, start or project))
+        self._known = set(list_folders_between(project, start or project))
         self._clean = clean
         self._cap_tokens = min(FOLDER_CAP_TOKENS, window_tokens // WINDOW_SHARE)
         self._lock = threading.Lock()
         self._told: set[Path] = set()
         self._silent: set[Path] = set()
 
-    def forget(self) -> None:
+    def forget_shown(self) -> None:
         """Show instructions again after a trim, because they may have left the window."""
         self._told.clear()
 
-    def note(self, action: Action) -> str:
+    def render_for(self, action: Action) -> str:
         """Return what to put below the result of this action, "" for nearly all. Reads files."""
         paths = _paths(action)
         folders = {folder for path in paths for folder in self._folders_of(path)} - self._known - self._silent
@@ -334,7 +334,7 @@ class FolderInstructions:
         return "\n".join([fill_prompt("context/folder_instructions"), *told]) if told else ""
 
     def _new_in(self, folder: Path) -> list[InstructionFile]:
-        files = list(Reader(self._top, self._project, self._person, self._links).of_folder(folder))
+        files = list(InstructionReader(self._top, self._project, self._person, self._links).read_folder_file(folder))
         if not files or self._is_in_ignored_folder(files[0].path):
             self._silent.add(folder)
             return []
@@ -385,7 +385,7 @@ def _paths(action: Action) -> tuple[Path, ...]:
             return ()
 
 
-class AskedByFiles(Struct, frozen=True, kw_only=True):
+class InstructionFiles(Struct, frozen=True, kw_only=True):
     """Instruction files for one clio process, read again for each loop; none if the setting `instructions` is off.
 
     Attributes:
@@ -399,22 +399,26 @@ class AskedByFiles(Struct, frozen=True, kw_only=True):
     project: Path
     start: Path
     home: Path
-    person: Path
+    user_home: Path
     clean: Callable[[str], str]
     links: tuple[Path, ...] = ()
 
-    def for_prompt(
+    def load_for_prompt(
         self, config: Config, limits: ModelLimits, estimator: TokenEstimator
     ) -> tuple[list[Fragment], list[str]]:
         """Return the instructions for the whole session, and sentences about what was left out."""
         if not config.instructions:
             return [], []
-        found = find_instructions(self.project, home=self.home, person=self.person, start=self.start, links=self.links)
-        fragments = instruction_fragments(found, limits.context_window, estimator.estimate_text)
+        found = find_instructions(
+            self.project, home=self.home, user_home=self.user_home, start=self.start, links=self.links
+        )
+        fragments = make_instruction_fragments(found, limits.context_window, estimator.estimate_text)
         clean = [structs.replace(part, text=self.clean(part.text)) for part in fragments]
-        return clean, [*found.problems, *left_out(found, fragments)]
+        return clean, [*found.problems, *describe_left_out(found, fragments)]
 
-    def for_folders(self, config: Config, limits: ModelLimits, estimator: TokenEstimator) -> FolderInstructions | None:
+    def make_folder_instructions(
+        self, config: Config, limits: ModelLimits, estimator: TokenEstimator
+    ) -> FolderInstructions | None:
         """Return the instructions of single directories, shown when work reaches them.
 
         None if they are switched off.
@@ -423,7 +427,7 @@ class AskedByFiles(Struct, frozen=True, kw_only=True):
             return None
         return FolderInstructions(
             self.project,
-            self.person,
+            self.user_home,
             estimator,
             start=self.start,
             clean=self.clean,

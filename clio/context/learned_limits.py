@@ -47,7 +47,7 @@ class FoundWindows(Struct, frozen=True, kw_only=True):
 WINDOWS = DocumentFormat(schema="clio.windows", version=1, type=FoundWindows)
 
 
-class WindowBook:
+class LearnedWindows:
     """The discovered window sizes of all servers. See `LearnedFile`.
 
     home: clio's own directory; None reads and writes nothing, but discoveries of this run are used.
@@ -60,7 +60,7 @@ class WindowBook:
         self._said: dict[str, ModelLimits] = {}
         self._own: dict[str, FoundWindow] = {}  # discovered in this run
 
-    def fitted(self, provider: Provider, said: ModelLimits) -> ModelLimits:
+    def fit_limits(self, provider: Provider, said: ModelLimits) -> ModelLimits:
         """Return the limits to start with: `said` (by configuration, server or profile), or discovered smaller ones.
 
         A window set by the user is used as it is. A discovery expires after its days, or when `said` changes.
@@ -77,7 +77,7 @@ class WindowBook:
         most = min(said.max_output_tokens, max(found.tokens // 2, 1))
         return ModelLimits(context_window=found.tokens, max_output_tokens=most, source=found.source)
 
-    def keep(self, provider: Provider, limits: ModelLimits) -> None:
+    def save_window(self, provider: Provider, limits: ModelLimits) -> None:
         """Store what a session knows about its window. Does nothing unless a refusal has just revealed it."""
         key = _key(provider)
         said, known = self._said.get(key), self._own.get(key)
@@ -127,7 +127,7 @@ class TokenRatios(Struct, frozen=True, kw_only=True):
 RATIOS = DocumentFormat(schema="clio.token_ratios", version=1, type=TokenRatios)
 
 
-class RatioBook:
+class LearnedRatios:
     """The learned token ratios of all models. See `LearnedFile`.
 
     home: clio's own directory; None reads and writes nothing.
@@ -138,17 +138,17 @@ class RatioBook:
             home / RATIOS_FILE_NAME if home else None, RATIOS, "what models were found to bill", notice
         )
 
-    def ratio_of(self, model: str) -> float | None:
+    def get_ratio(self, model: str) -> float | None:
         """Return the units per token learned in earlier sessions; None if unknown."""
         known = self._file.read()
         return known.models.get(model) if known else None
 
-    def estimator(self, session: Session, model: str) -> TokenEstimator:
+    def make_estimator(self, session: Session, model: str) -> TokenEstimator:
         """Return an estimator starting with the ratio of this session and model, otherwise of earlier sessions."""
         own = session.token_ratio if not session.bills or session.bills[-1].model == model else None
-        return TokenEstimator(own if own is not None else self.ratio_of(model))
+        return TokenEstimator(own if own is not None else self.get_ratio(model))
 
-    def keep(self, model: str, ratio: float) -> None:
+    def save_ratio(self, model: str, ratio: float) -> None:
         """Store a ratio; writes nothing if it is already known."""
 
         def change(known: TokenRatios) -> TokenRatios:

@@ -1,4 +1,4 @@
-"""What is put before a message's text: what it names with @, and what the user laid ready for it."""
+"""What precedes a message's text: what it mentions with "@", and what the user prepared for it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,9 +11,9 @@ from clio.messages import Fragment
 from clio.text.lazy_regex import LazyRegex
 from clio.tokens import TokenEstimator
 
-Kind = Literal["path", "session", "note", "clipboard", "resource"]
+MentionKind = Literal["path", "session", "note", "clipboard", "resource"]
 MAX_MENTIONS = 20
-"""Of one message; further ones stay text."""
+"""Per message; further ones stay plain text."""
 _HEAD_SHARE = 0.7
 _ROOM_FOR_NOTICE = 60  # tokens
 _FENCED = LazyRegex(r"^```.*?^```[^\n]*$", re.DOTALL | re.MULTILINE)
@@ -26,8 +26,8 @@ _HASH_MENTION = LazyRegex(
 )
 _RANGE = LazyRegex(r":(\d{1,9})(?:-(\d{1,9}))?\Z")
 _CLOSING = ".,;:!?)]}…"
-_KINDS: dict[str, Kind] = {"session": "session", "note": "note", "clipboard": "clipboard"}
-_TAGS: dict[Kind, str] = {
+_KINDS: dict[str, MentionKind] = {"session": "session", "note": "note", "clipboard": "clipboard"}
+_TAGS: dict[MentionKind, str] = {
     "path": "file",
     "session": "earlier_session",
     "note": "note",
@@ -36,41 +36,43 @@ _TAGS: dict[Kind, str] = {
 }
 
 
-class Lines(Struct, frozen=True, kw_only=True):
-    """Lines of a file, both ends included, counted from 1."""
+class MentionLines(Struct, frozen=True, kw_only=True):
+    """A range of lines of a file, counted from 1, both ends included."""
 
     first: int
     last: int
 
     @property
     def text(self) -> str:
-        """As it is typed: "10-40", or "10" for one line."""
+        """The range as it is typed: "10-40", or "10" for one line"""
         return f"{self.first}-{self.last}" if self.last != self.first else str(self.first)
 
 
 class Mention(Struct, frozen=True, kw_only=True):
-    """One thing a message names.
+    """One thing that a message mentions.
 
-    name: a path, a session's id or name, a note's key, the number of a picture from the clipboard.
-    lines: of a file; None for all. quoted: nothing at its end may be punctuation of the sentence.
+    Attributes:
+        name: a path, id or name of a session, key of a note, or number of a pasted picture.
+        lines: of a file; None for all of it.
+        quoted: it was quoted, so its end is not punctuation of the sentence.
     """
 
-    kind: Kind
+    kind: MentionKind
     name: str
-    lines: Lines | None = None
+    lines: MentionLines | None = None
     quoted: bool = False
 
     @property
     def label(self) -> str:
-        """How it is called where it is shown."""
+        """Its name for display."""
         head = "" if self.kind in ("path", "resource") else f"{self.kind}:"
         return f"{head}{self.name}{':' + self.lines.text if self.lines else ''}"
 
 
 def find_mentions(text: str) -> list[Mention]:
-    """Everything a message may name, in order and once each; whether it is there is for others to see.
+    """Return everything a message may mention, in order, each once. Whether it exists is not checked.
 
-    What stands in a ``` fence names nothing, nor does an "@" inside of a word, as in an address.
+    Text in ``` fences mentions nothing, nor does "@" inside a word, as in an e-mail address.
     """
     if "@" not in text and "#" not in text:
         return []
@@ -81,8 +83,10 @@ def find_mentions(text: str) -> list[Mention]:
     return list(dict.fromkeys(mention for _, mention in found if mention is not None))
 
 
-def readings(mention: Mention) -> Iterator[Mention]:
-    """The mention, and what it may be without the punctuation that ends a sentence: "see @app.py." names `app.py`."""
+def list_readings(mention: Mention) -> Iterator[Mention]:
+    """Yield the mention, then what it may be without punctuation that ends a sentence: "see @app.py." names
+    `app.py`.
+    """
     yield mention
     if mention.quoted or mention.lines is not None:
         return
@@ -94,22 +98,24 @@ def readings(mention: Mention) -> Iterator[Mention]:
             yield Mention(kind=mention.kind, name=bare if mention.kind == "path" else name, lines=lines)
 
 
-def write_mention(path: str) -> str:
-    """A path as it is typed after "@", quotes where it needs them."""
+def format_file_mention(path: str) -> str:
+    """Return a path as it is typed after "@", quoted if necessary."""
     odd = path.startswith("@") or path[-1:] in _CLOSING or re.search(r"""[\s"'`<>|]""", path) or _RANGE.search(path)
     return '@"' + path.replace('"', "") + '"' if odd else f"@{path}"
 
 
-def mention_fragment(
+def make_mention_fragment(
     mention: Mention, rows: Sequence[str], cap_tokens: int, estimator: TokenEstimator, *, way: str
 ) -> Fragment:
-    """The text of what was named, at most `cap_tokens` of it: its head and its tail with what lacks named between.
+    """Return the text of what was mentioned in at most `cap_tokens`: beginning and end, with a notice between.
 
-    rows: its lines as they are to be shown. way: how to get at the rest, as the end of a notice.
+    Args:
+        rows: its lines as shown to the model.
+        way: how the model gets the rest, as the end of the notice.
     """
     return Fragment(
         name=_TAGS[mention.kind],
-        text="\n".join(bounded_rows(rows, cap_tokens, estimator, way=way)),
+        text="\n".join(fit_rows(rows, cap_tokens, estimator, way=way)),
         source=mention.label.replace('"', "'"),
         reason="the user named it",
         cap_tokens=cap_tokens + 2 * _ROOM_FOR_NOTICE,
@@ -117,8 +123,8 @@ def mention_fragment(
     )
 
 
-def bounded_rows(rows: Sequence[str], cap_tokens: int, estimator: TokenEstimator, *, way: str) -> list[str]:
-    """The rows, or the first and the last of them with a notice between; a row that alone is too long is cut."""
+def fit_rows(rows: Sequence[str], cap_tokens: int, estimator: TokenEstimator, *, way: str) -> list[str]:
+    """Return the rows, or the first and last ones with a notice between; a single row that is too long is cut."""
     costs = [estimator.estimate_text(row + "\n") for row in rows]
     if sum(costs) <= cap_tokens:
         return list(rows)
@@ -163,23 +169,26 @@ def _path_mention(quoted: str | None, bare: str | None, after: str | None) -> Me
     return Mention(kind="path", name=name, lines=lines) if name else None
 
 
-def _split_range(text: str) -> tuple[str, Lines | None]:
+def _split_range(text: str) -> tuple[str, MentionLines | None]:
     match = _RANGE.search(text)
     if match is None:
         return text, None
     first = max(int(match[1]), 1)
     last = int(match[2]) if match[2] else first
-    return text[: match.start()], Lines(first=min(first, max(last, 1)), last=max(first, last))
+    return text[: match.start()], MentionLines(first=min(first, max(last, 1)), last=max(first, last))
 
 
 MAX_OUTPUT_CHARS = 16_000
 _OUTPUT_TOKENS = 8_000
 MAX_IMAGES = 20
-"""Pasted pictures kept in memory; the oldest go."""
+"""Pasted pictures kept in memory; the oldest are dropped."""
 
 
-class Shelf:
-    """Lives as long as the shell and holds everything in memory. images: pasted pictures by their number, from "1"."""
+class PendingInput:
+    """What the user has prepared for the next message. Kept in memory for the whole process.
+
+    images: pasted pictures by number, from "1".
+    """
 
     def __init__(self) -> None:
         self.images: dict[str, bytes] = {}
@@ -188,15 +197,15 @@ class Shelf:
         self._meant: tuple[tuple[Fragment, ...], str] = ((), "")
 
     def add_image(self, data: bytes) -> str:
-        """Keep a pasted picture; returns its number, for `@clipboard:NUMBER`."""
+        """Store a pasted picture; return its number for `@clipboard:NUMBER`."""
         self._pasted += 1
         self.images[str(self._pasted)] = data
         while len(self.images) > MAX_IMAGES:
             del self.images[next(iter(self.images))]
         return str(self._pasted)
 
-    def offer(self, command: str, state: str, output: str) -> None:
-        """Put a command's output before the next message, once. state: how it ended, such as "exit 0 in 1.2 s"."""
+    def add_command_output(self, command: str, state: str, output: str) -> None:
+        """Put a command's output before the next message. state: how it ended, such as "exit 0 in 1.2 s"."""
         shown = cut_text(output, MAX_OUTPUT_CHARS, "run it again for all of it")
         self._offered.append(
             Fragment(
@@ -208,25 +217,25 @@ class Shelf:
             )
         )
 
-    def lay(self, fragment: Fragment) -> None:
-        """Put a piece of context before the next message, once."""
+    def add_fragment(self, fragment: Fragment) -> None:
+        """Put a fragment before the next message."""
         self._offered.append(fragment)
 
     @property
-    def offered(self) -> int:
-        """How many outputs wait for the next message."""
+    def pending_count(self) -> int:
+        """Number of fragments that wait for the next message."""
         return len(self._offered)
 
-    def take_offered(self) -> list[Fragment]:
-        """The outputs that wait, oldest first; they then wait no more."""
+    def take_fragments(self) -> list[Fragment]:
+        """Return and clear the waiting fragments, oldest first."""
         taken, self._offered = self._offered, []
         return taken
 
-    def mean(self, fragment: Fragment, named: str) -> None:
-        """The next message stands for this text; what `named` mentions with "@" is looked up with it."""
+    def replace_message(self, fragment: Fragment, named: str) -> None:
+        """Send this text in place of the next message; mentions are looked up in `named`."""
         self._meant = ((fragment,), named)
 
-    def take_meant(self) -> tuple[tuple[Fragment, ...], str]:
-        """What the message stands for, if for anything, and where else to look for mentions; then forgotten."""
+    def take_replacement(self) -> tuple[tuple[Fragment, ...], str]:
+        """Return and clear the replacement of the message and the text to search for mentions."""
         taken, self._meant = self._meant, ((), "")
         return taken

@@ -23,7 +23,7 @@ _PARTIAL = LazyRegex(r"^\[.*go on with |^\[… [\d,]+ (?:lines|characters)", 8)
 _MOST_SHOWN, _HEAD_CHARS = 4, 400
 
 
-def shown_ranges(text: str) -> tuple[LineRange, ...]:
+def parse_shown_ranges(text: str) -> tuple[LineRange, ...]:
     """Return the line ranges that a numbered listing such as `  12|text` shows; empty for other text."""
     if not _ROW.search(text, 0, _HEAD_CHARS):
         return ()
@@ -54,13 +54,13 @@ def count_lines(ranges: Iterable[LineRange]) -> int:
     return sum(last - first + 1 for first, last in ranges)
 
 
-def common_ranges(some: Sequence[LineRange], others: Sequence[LineRange]) -> tuple[LineRange, ...]:
+def intersect_ranges(some: Sequence[LineRange], others: Sequence[LineRange]) -> tuple[LineRange, ...]:
     """Return the lines that are in both."""
     return tuple((max(a, c), min(b, d)) for a, b in some for c, d in others if max(a, c) <= min(b, d))
 
 
 def describe_ranges(ranges: Sequence[LineRange]) -> str:
-    """Such as "lines 1-40 and 80"; of many the first and how many more."""
+    """Return such as "lines 1-40 and 80"; of many ranges the first ones and how many more."""
     names = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
     if not names:
         return ""
@@ -94,11 +94,13 @@ class Unit(Struct, frozen=True, kw_only=True):
 
 
 def split_units(messages: Iterable[Message], weigh: Callable[[Message], float]) -> list[Unit]:
-    """The units of a conversation, oldest first, healed so that any server takes them.
+    """Split a conversation into units, oldest first, repaired so that every server accepts them.
 
-    A result stands directly behind its call, in the order of the calls, however late it came; a call nobody answered
-    is taken out of its message, and so is a result nobody asked for, or the second of two for one call, or the second
-    of two calls of one id in one message. An answer without a word and without a call is no unit.
+    Each result directly follows its call, in the order of the calls, however late it came. Calls without a
+    result, results
+    without a call, second results for a call and second calls with the same id in one message are dropped. An
+    answer
+    without text and calls is not a unit.
     """
     listed = list(messages)
     results = _results(listed)
@@ -116,9 +118,9 @@ def split_units(messages: Iterable[Message], weigh: Callable[[Message], float]) 
 
 
 def _results(messages: Sequence[Message]) -> dict[tuple[str, str], ToolMessage]:
-    """The first result of each call, by the id of the asking message and the id of the call.
+    """Return the first result of each call, by the id of the message with the call and the id of the call.
 
-    Call ids repeat with servers that count from zero in every answer; the newest call so far is the one that is meant.
+    Some servers count call ids from zero in every answer, so an id means the newest call that has it.
     """
     asked: dict[str, str] = {}
     found: dict[tuple[str, str], ToolMessage] = {}
@@ -131,7 +133,7 @@ def _results(messages: Sequence[Message]) -> dict[tuple[str, str], ToolMessage]:
 
 
 def _with_results(message: AssistantMessage, results: dict[tuple[str, str], ToolMessage]) -> tuple[Message, ...]:
-    if len(message.tool_calls) == 1:  # most have one, and this is on the path of every request
+    if len(message.tool_calls) == 1:  # fast path: most messages have one call
         result = results.get((message.id, message.tool_calls[0].id))
         if result is not None:
             return (message, result)
@@ -143,8 +145,8 @@ def _with_results(message: AssistantMessage, results: dict[tuple[str, str], Tool
     return (message, *(results[message.id, call.id] for call in answered))
 
 
-def tail_start(units: Sequence[Unit], budget: float) -> int:
-    """Index of the first unit of the longest contiguous tail within a budget; the newest unit is always in it."""
+def find_tail_start(units: Sequence[Unit], budget: float) -> int:
+    """Return the index of the first unit of the longest tail within a weight; the newest unit is always included."""
     left = budget
     for index in range(len(units) - 1, -1, -1):
         left -= units[index].weight
@@ -153,8 +155,8 @@ def tail_start(units: Sequence[Unit], budget: float) -> int:
     return 0
 
 
-def recent_start(units: Sequence[Unit], steps: int) -> int:
-    """Index of the first of so many last steps; none from before twice as many messages of the user."""
+def find_recent_start(units: Sequence[Unit], steps: int) -> int:
+    """Return the index of the first of the last `steps` steps, but go back over at most twice as many user messages."""
     start, called, asked = len(units), 0, 0
     for index in range(len(units) - 1, -1, -1):
         if called == steps or asked == 2 * steps:
@@ -167,7 +169,7 @@ def recent_start(units: Sequence[Unit], steps: int) -> int:
     return start
 
 
-def task_index(units: Sequence[Unit]) -> int | None:
+def find_task_index(units: Sequence[Unit]) -> int | None:
     """Return the index of the newest message that states the task; None if the user has not written anything yet.
 
     "yes", "go on" and messages generated by clio do not state one; if there is nothing else, the newest of them is
@@ -189,15 +191,15 @@ def is_substantive(text: str) -> bool:
     return any(word and word not in _ASSENT for word in words) or len(words) > 8
 
 
-STALE, MENDED, ROUTINE, OLD_SEARCH, OLD_RECALL = 0, -1, -2, -3, -4
+STALE, FIXED_LATER, ROUTINE, OLD_SEARCH, OLD_RECALL = 0, -1, -2, -3, -4
 """Negative or zero values instead of a number of characters: the output is shown as one line, and why. A later call
 superseded it; the edit failed and was made later; a command succeeded and printed progress; a search; a recall.
 """
-LEAST_CHARS = 160
+MIN_TEXT_CHARS = 160
 """No text is cut shorter than this: beginning, notice and end would contain nothing useful."""
-WORTHWHILE = 400
+MIN_REPLACED_CHARS = 400
 """Characters. Replacing shorter outputs by one line would free almost nothing."""
-TOOL_FLOOR = 600
+MIN_TOOL_CHARS = 600
 """Tool outputs alone are cut down to this length; below it, arguments and answers are cut too."""
 _NOTICE_CHARS = 240
 _GIST_CHARS = 120
@@ -208,12 +210,12 @@ _NO_IMAGE = "[its picture is left out; read it again to see it]"
 _TRIES = 16
 
 
-def call_key(message_id: str, call_id: str) -> str:
+def make_call_key(message_id: str, call_id: str) -> str:
     """Return the key for a cut of one call's arguments; cuts of messages use the message id."""
     return f"{message_id}#{call_id}"
 
 
-def message_of(key: str, known: Iterable[str] | Mapping[str, Any]) -> str:
+def get_cut_message_id(key: str, known: Iterable[str] | Mapping[str, Any]) -> str:
     """Return the id of the message that a recorded cut belongs to; `known` are message ids."""
     return key if key in known else key.partition("#")[0]
 
@@ -222,19 +224,20 @@ def apply_cuts(message: Message, cuts: Mapping[str, int]) -> Message:
     """Return the view of a message with its cuts from `cuts`; the same object if there are none."""
     if isinstance(message, AssistantMessage) and message.tool_calls:
         calls = tuple(
-            _bare_call(call) if call_key(message.id, call.id) in cuts else call for call in message.tool_calls
+            _bare_call(call) if make_call_key(message.id, call.id) in cuts else call for call in message.tool_calls
         )
         if calls != message.tool_calls:
             message = msgspec.structs.replace(message, tool_calls=calls)
     chars = cuts.get(message.id)
-    return message if chars is None else shortened(message, chars)
+    return message if chars is None else shorten_message(message, chars)
 
 
-def shortened(message: Message, chars: int) -> Message:
-    """The view of a message in which no long text shows more than `chars` characters; STALE and the like give one line.
+def shorten_message(message: Message, chars: int) -> Message:
+    """Return a view of a message in which no long text exceeds `chars` characters; STALE and the like give one line.
 
-    Of tool results the output, of answers the words and each text in the arguments of the calls. The user's words
-    are returned as they are.
+    Shortened are outputs of tools, texts of answers, and each string in the arguments of calls. The user's text
+    is
+    unchanged.
     """
     match message:
         case ToolMessage():
@@ -253,9 +256,10 @@ def shortened(message: Message, chars: int) -> Message:
 
 
 def cut_text(text: str, chars: int, way: str) -> str:
-    """Head and tail of a text with a notice between, at most `chars` characters beside the notice; whole if shorter.
+    """Return beginning and end of a text with a notice between, `chars` characters beside the notice; whole if
+    shorter.
 
-    way: how to get at the rest.
+    way: how to get the rest.
     """
     if len(text) <= chars + _NOTICE_CHARS:
         return text
@@ -269,24 +273,28 @@ def fit_units(
     limit: float,
     whole: Callable[[Message], Message],
     *,
-    floor: int = LEAST_CHARS,
+    floor: int = MIN_TEXT_CHARS,
     most: float = 0.0,
 ) -> dict[str, int]:
-    """How far to cut which messages for the units to weigh at most `limit`; as far as that goes where it does not.
+    """Return the length in characters to which each message must be cut for the units to weigh at most `limit`.
 
-    Returns characters by message id. Every text longer than a common length gives way, tool outputs first; so the
-    largest give the most, and what is short stays whole.
-    whole: a message as it is stored, where the units hold a view of it. floor: no text gets shorter. most: what
-    they may weigh where that leaves another text whole.
+    All texts are cut to one common length, tool outputs first, so the largest are cut most and short ones stay
+    whole. If
+    that is not enough, the result is the smallest possible.
+
+    Args:
+        whole: returns the stored message for a view of it.
+        floor: minimum length of a text.
+        most: weight the units may have if that leaves one more text whole.
     """
     messages = [message for unit in units for message in unit.messages]
     weights = {message.id: message_units(message) for message in messages}
     cuts: dict[str, int] = {}
-    for least, kinds in ((max(TOOL_FLOOR, floor), (ToolMessage,)), (floor, (ToolMessage, AssistantMessage))):
+    for least, kinds in ((max(MIN_TOOL_CHARS, floor), (ToolMessage,)), (floor, (ToolMessage, AssistantMessage))):
         total = sum(weights.values())
         if total <= limit:
             break
-        candidates = [each for each in messages if isinstance(each, kinds) and longest_text(each) > least]
+        candidates = [each for each in messages if isinstance(each, kinds) and measure_longest_text(each) > least]
         more = (limit - total, max(limit, most) - total)
         weights |= _cut_to_common_length(candidates, least, more, weights, cuts, whole)
     return cuts
@@ -300,21 +308,21 @@ def _cut_to_common_length(
     cuts: dict[str, int],
     whole: Callable[[Message], Message],
 ) -> dict[str, float]:
-    """Cut the candidates to the greatest length with which they weigh at most so much more than now.
+    """Cut the candidates to the greatest common length at which the total weight changes by at most `more[0]`
+    (negative).
 
-    more: that, below zero, and what they may weigh where another text can stay whole. Notes the cuts in `cuts`; returns
-    the new weights.
+    `more[1]` is the limit if one more text can stay whole. Adds the cuts to `cuts`; returns the new weights.
     """
     spare, most = more
 
     def at(length: int) -> dict[str, float]:
-        long = (each for each in candidates if longest_text(each) > length)
-        return {each.id: min(message_units(shortened(whole(each), length)), weights[each.id]) for each in long}
+        long = (each for each in candidates if measure_longest_text(each) > length)
+        return {each.id: min(message_units(shorten_message(whole(each), length)), weights[each.id]) for each in long}
 
     def gain(found: Mapping[str, float]) -> float:
         return sum(weight - weights[id] for id, weight in found.items())
 
-    low, high = least, max(map(longest_text, candidates), default=least)
+    low, high = least, max(map(measure_longest_text, candidates), default=least)
     best = at(low)
     for _ in range(_TRIES):
         if high - low <= 1 or gain(best) > spare:
@@ -324,7 +332,7 @@ def _cut_to_common_length(
         low, high, best = (middle, high, found) if gain(found) <= spare else (low, middle, best)
     over = most - gain(best)
     cut = {id: weight for id, weight in best.items() if weight < weights[id]}
-    for id in sorted(cut, key=lambda id: weights[id] - cut[id]):  # what nearly fits stays whole
+    for id in sorted(cut, key=lambda id: weights[id] - cut[id]):  # texts that nearly fit stay whole
         missing = weights[id] - cut[id]
         if missing > over:
             break
@@ -334,7 +342,7 @@ def _cut_to_common_length(
     return cut
 
 
-def longest_text(message: Message) -> int:
+def measure_longest_text(message: Message) -> int:
     """Return the characters of the longest text in a message that may be cut."""
     if isinstance(message, AssistantMessage):
         return max([len(message.content), *(len(call.arguments) for call in message.tool_calls)])
@@ -346,7 +354,7 @@ def longest_text(message: Message) -> int:
 def _one_line(message: ToolMessage, why: int) -> str:
     """Return the line that replaces an output that is no longer needed, and tells how to get it."""
     count = len(message.content)
-    if count < WORTHWHILE:  # a picture: its text is kept
+    if count < MIN_REPLACED_CHARS:  # a picture: its text is kept
         return message.content
     left = f"{count:,} characters left out"
     match why:
@@ -364,10 +372,10 @@ def _one_line(message: ToolMessage, why: int) -> str:
 
 
 def _result_line(output: str) -> str:
-    """The line of an output that says how it went: the closing line of a test run, wherever it is, else the last."""
-    from clio.context.command_results import read_report
+    """Return the line of an output that tells the result: the closing line of a test run, otherwise the last line."""
+    from clio.context.command_results import parse_test_report
 
-    report = read_report(output)
+    report = parse_test_report(output)
     return report.counts if report is not None else output.rstrip().rpartition("\n")[2]
 
 
@@ -381,7 +389,7 @@ def _gist(text: str) -> str:
 
 def _bare_call(call: ToolCall) -> ToolCall:
     """Return a call without effect with its long arguments left out; still valid JSON of the same shape."""
-    if len(call.arguments) < WORTHWHILE:
+    if len(call.arguments) < MIN_REPLACED_CHARS:
         return call
     return msgspec.structs.replace(call, arguments=_encoded(_bare_value(_arguments(call.arguments))))
 

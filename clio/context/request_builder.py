@@ -1,4 +1,4 @@
-"""Builds each request: first what never changes in a session, then the conversation, the newest text last."""
+"""Build requests: first what is constant in a session, then the conversation, the newest text last."""
 
 import platform
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -7,35 +7,35 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.context.inert_text import closes_nothing, one_line
-from clio.context.workspace_state import describe_day, describe_tree, working_tree
+from clio.context.inert_text import neutralize_closing_tags, to_inert_line
+from clio.context.workspace_state import describe_date, describe_tree, get_working_tree
 from clio.messages import Fragment, Message, ToolMessage, UserMessage
 from clio.prompt_files import fill_prompt
 from clio.providers.base import ChatRequest, ModelLimits, ToolSpec
 from clio.text.hidden_text import reveal_hidden_text
 from clio.tokens import TokenEstimator, text_units
 
-_MARKS = str.maketrans('"<>', "'‹›")  # a file may be called anything
+_MARKS = str.maketrans('"<>', "'‹›")  # file names may contain any character
 _CUT = "\n[… cut here: the rest is in the source]"
 
 
 def render_fragment(fragment: Fragment, estimator: TokenEstimator) -> str:
-    """The fragment between its tags; empty for an empty text."""
+    """Return the fragment between its tags; "" for an empty text."""
     text = reveal_hidden_text(fragment.text).strip()
     if not text:
         return ""
     text = text if fragment.whole else cut_to_tokens(text, fragment.cap_tokens, estimator)
-    source = one_line(fragment.source).translate(_MARKS)
-    return f'<{fragment.name} source="{source}">\n{closes_nothing(text, fragment.name)}\n</{fragment.name}>'
+    source = to_inert_line(fragment.source).translate(_MARKS)
+    return f'<{fragment.name} source="{source}">\n{neutralize_closing_tags(text, fragment.name)}\n</{fragment.name}>'
 
 
 def is_cut(rendered: str) -> bool:
-    """Whether a rendered fragment's source holds more than it shows."""
+    """Whether a rendered fragment shows only a part of its source."""
     return _CUT in rendered
 
 
 def cut_to_tokens(text: str, cap_tokens: int, estimator: TokenEstimator) -> str:
-    """The text, or as much of its beginning as fits with a notice, ending at a line where there is one."""
+    """Return the text, or as much of its beginning as fits with a notice, if possible ending at a line end."""
     tokens = estimator.estimate_text(text)
     if tokens <= cap_tokens:
         return text
@@ -46,27 +46,29 @@ def cut_to_tokens(text: str, cap_tokens: int, estimator: TokenEstimator) -> str:
 
 COMPACT_WINDOW = 16_384
 Stage = Literal["proactive", "validation", "reactive", "manual"]
-"""Why the window was made smaller: it was filling up, one message was too large, a server refused, a person asked."""
-_SPEC_UNITS = 40.0  # the braces and keys around one tool's schema
+"""Why the window was made smaller: it was filling up, one message was too large, a server refused, the user asked."""
+_SPEC_UNITS = 40.0  # braces and keys around one tool's schema
 
 
-class Built(Struct, frozen=True, kw_only=True):
+class BuiltRequest(Struct, frozen=True, kw_only=True):
     """A request ready to send.
 
-    units: its weight (see clio.tokens); conversation: the part of it that is summary and history.
-    prompt_tokens: the weight as estimated tokens.
-    trimmed: what was moved out of the window to build it, if anything was.
+    Attributes:
+        units: its weight (see clio.tokens).
+        conversation: the part of the weight that is summary and history.
+        prompt_tokens: the weight as estimated tokens.
+        trimmed: what left the window to build it; None for nothing.
     """
 
     request: ChatRequest
     units: float
     conversation: float
     prompt_tokens: int
-    trimmed: "Trimmed | None" = None
+    trimmed: "TrimReport | None" = None
 
 
-class Trimmed(Struct, frozen=True, kw_only=True):
-    """One trim, for the person: `messages` were moved to the archive, `shrunk` are shown shorter."""
+class TrimReport(Struct, frozen=True, kw_only=True):
+    """One trim as reported to the user: `messages` moved to the archive, `shrunk` are shortened from now on."""
 
     handle: str
     stage: Stage
@@ -76,7 +78,7 @@ class Trimmed(Struct, frozen=True, kw_only=True):
 
 
 class PrefixPart(Struct, frozen=True, kw_only=True):
-    """One piece of the prompt that came from somewhere. units: its weight. cut: its source holds more."""
+    """One part of the prompt with its source. units: its weight. cut: only a part of the source is shown."""
 
     name: str
     source: str
@@ -86,10 +88,12 @@ class PrefixPart(Struct, frozen=True, kw_only=True):
 
 
 class Prefix(Struct, frozen=True, kw_only=True):
-    """What stands before the conversation in every request of a session, and never changes.
+    """System prompt and tools, which are constant in all requests of a session.
 
-    parts: the pieces of `system` that are instructions and knowledge. problems: what was left out of them, and why.
-    compact: whether it is the short prompt with the small set of tools.
+    Attributes:
+        parts: the parts of `system` that are instructions and memory.
+        problems: sentences on what was left out of them.
+        compact: the short prompt with the small set of tools is used.
     """
 
     system: str
@@ -100,7 +104,7 @@ class Prefix(Struct, frozen=True, kw_only=True):
 
     @property
     def memory(self) -> float:
-        """Weight of instructions and knowledge."""
+        """Weight of instructions and memory."""
         return sum(part.units for part in self.parts)
 
     @property
@@ -115,7 +119,7 @@ class Prefix(Struct, frozen=True, kw_only=True):
 
 
 def is_compact(limits: ModelLimits) -> bool:
-    """Whether the window asks for the short prompt and the small set of tools."""
+    """Whether the window is so small that the short prompt and the small set of tools are used."""
     return limits.context_window <= COMPACT_WINDOW
 
 
@@ -130,10 +134,12 @@ def make_prefix(
     problems: Sequence[str] = (),
     head: str = "",
 ) -> Prefix:
-    """System prompt and tools of a session: no date and nothing else that changes, so that prompt caches hold.
+    """Return system prompt and tools of a session, without a date or anything else that changes, so prompt caches
+    apply.
 
-    cap_tokens: the most each fragment may take, where that is less than its own cap.
-    head: the name of the prompt to begin with, where it is not clio's own.
+    Args:
+        cap_tokens: limit for each fragment in addition to its own.
+        head: name of the prompt to begin with instead of clio's own.
     """
     name = head or ("system/compact" if compact else "system/main")
     head = fill_prompt(name, workspace=str(workspace), platform=f"{platform.system()} {platform.machine()}")
@@ -169,14 +175,17 @@ def _no_approvals() -> str:
 
 
 class ContextBuilder:
-    """Puts requests together for one model.
+    """Builds the requests for one model.
 
-    prefixes: makers of what stands first, the one to begin with first and smaller ones after it, for windows that
-        turn out to be smaller than they were said to be. There is at least one.
-    turn_fragments: what memory adds to a turn that begins with these words.
-    named_fragments: what these words name, which are one of so many messages said into a running turn.
-    read_image: the bytes of a stored picture by its handle; None where it is gone.
-    approvals: one sentence about who approves the actions of this turn; "" says nothing.
+    Args:
+        prefixes: functions that return a prefix, the largest first; smaller ones are used if the window turns out
+            smaller
+            than stated. At least one.
+        turn_fragments: returns what memory adds to a turn with this text.
+        named_fragments: returns what a text mentions; its second argument is the number of messages entered
+            together.
+        read_image: returns the bytes of a stored picture by handle; None if it is missing.
+        approvals: returns a sentence on who approves the actions of this turn, or "".
     """
 
     def __init__(
@@ -190,7 +199,7 @@ class ContextBuilder:
         read_image: Callable[[str], bytes | None] = _no_image,
         approvals: Callable[[], str] = _no_approvals,
     ) -> None:
-        self._tree = working_tree(project)
+        self._tree = get_working_tree(project)
         self._turn_fragments = turn_fragments
         self._named_fragments = named_fragments
         self._read_image = read_image
@@ -202,8 +211,8 @@ class ContextBuilder:
         self.prefix = self._smaller.pop(0)()
         self.fixed_units = self.prefix.system_units + self.prefix.tools_units
 
-    def use_smaller(self) -> bool:
-        """Go on with the next smaller prefix; False where there is none, or it saves nothing."""
+    def use_smaller_prefix(self) -> bool:
+        """Use the next smaller prefix; return False if there is none or it saves nothing."""
         while self._smaller:
             prefix = self._smaller.pop(0)()
             units = prefix.system_units + prefix.tools_units
@@ -212,30 +221,36 @@ class ContextBuilder:
                 return True
         return False
 
-    async def turn_context(self, now: float, text: str) -> str:
-        """What is put before the user's text of this turn: the state of the project, and what memory knows."""
-        lines = [describe_day(now)]
+    async def make_turn_context(self, now: float, text: str) -> str:
+        """Return what precedes the user's text of this turn: the state of the project, and recalled memories."""
+        lines = [describe_date(now)]
         if approvals := self._approvals():
             lines.append(f"approvals: {approvals}")
         if tree := await self._tree.read():
-            # The last commits of the turn before are in the conversation already, or in `git log`.
+            # Commits already listed in an earlier turn are not repeated.
             lines += describe_tree(tree, with_commits=tree.commits != self._told_commits)
             self._told_commits = tree.commits
         fragments = await self._turn_fragments(text)
         return _context([*lines, *self._rendered(fragments)])
 
-    async def steering_context(self, text: str, of: int) -> str:
-        """What is put before words said into a running turn, `text`, one of so many; "" where they name nothing."""
-        parts = self._rendered(await self._named_fragments(text, of))
+    async def make_steering_context(self, text: str, message_count: int) -> str:
+        """Return what precedes a text entered during a turn; "" if it mentions nothing.
+
+        Args:
+            message_count: number of messages entered together, which share the space for mentions.
+        """
+        parts = self._rendered(await self._named_fragments(text, message_count))
         return _context(parts) if parts else ""
 
     def _rendered(self, fragments: Sequence[Fragment]) -> list[str]:
         return [text for part in fragments if (text := render_fragment(part, self.estimator))]
 
-    def assemble(self, messages: Sequence[Message], conversation: float, trimmed: Trimmed | None = None) -> Built:
-        """The request of these messages, whose weight is `conversation`."""
+    def assemble(
+        self, messages: Sequence[Message], conversation: float, trimmed: TrimReport | None = None
+    ) -> BuiltRequest:
+        """Return the request for these messages, whose weight is `conversation`."""
         units = self.fixed_units + conversation
-        return Built(
+        return BuiltRequest(
             request=ChatRequest(
                 system=self.prefix.system,
                 messages=tuple(messages),
@@ -249,7 +264,7 @@ class ContextBuilder:
         )
 
     def _images_of(self, messages: Sequence[Message]) -> Mapping[str, bytes]:
-        """The pictures of these messages, each read once for as long as requests hold it."""
+        """Return the pictures of these messages; each is read once and cached while requests contain it."""
         wanted = {
             part.blob
             for message in messages
@@ -265,7 +280,7 @@ class ContextBuilder:
 
 
 def _context(parts: Sequence[str]) -> str:
-    inner = closes_nothing("\n".join(parts), "context")
+    inner = neutralize_closing_tags("\n".join(parts), "context")
     return f"<context>\n{inner}\n</context>"
 
 
@@ -277,21 +292,23 @@ _HEAD_SHARE = 0.6
 _NOTICE_TOKENS = 80
 
 
-class Words(Struct, frozen=True, kw_only=True):
-    """What is sent of a message. blob: the handle of all of it, where that is more."""
+class FittedText(Struct, frozen=True, kw_only=True):
+    """The part of a message that is sent. blob: handle of the whole text if that is longer."""
 
     text: str
     blob: str | None = None
 
 
-def fit_words(text: str, window_tokens: int, ratio: float, keep: Callable[[str], str]) -> Words:
-    """The words; of more than half a window a quarter, with a notice between head and tail that says how to read all.
+def fit_user_text(text: str, window_tokens: int, ratio: float, keep: Callable[[str], str]) -> FittedText:
+    """Return the text, or a quarter of the window of it if it exceeds half, with a notice on how to read the rest.
 
-    ratio: units a token, see `clio.tokens`. keep: stores a text and returns its handle.
+    Args:
+        ratio: units per token, see `clio.tokens`.
+        keep: stores a text and returns its handle.
     """
     tokens = text_units(text) / ratio
     if tokens <= window_tokens // 2:
-        return Words(text=text)
+        return FittedText(text=text)
     blob = keep(text)
     room = max(window_tokens // 4 - _NOTICE_TOKENS, 1)
     chars = max(int(len(text) * room / tokens), 2)
@@ -302,7 +319,7 @@ def fit_words(text: str, window_tokens: int, ratio: float, keep: Callable[[str],
         f"[… {gone:,} of {len(text):,} characters of this message left out: it is longer than half of the window; "
         f'read_output("{blob}") gives all of it, page by page …]'
     )
-    return Words(text=f"{first}\n{notice}\n{last}", blob=blob)
+    return FittedText(text=f"{first}\n{notice}\n{last}", blob=blob)
 
 
 def _to_line_end(head: str) -> str:

@@ -1,9 +1,12 @@
 """What happened in a stretch of conversation, as data; `summary_text` renders it.
 
-The summary of two stretches is the merge of their summaries: `summarise(a + b) == merge(summarise(a), summarise(b))`
-wherever no unit is split. So a session is summed up trim by trim, each message is looked at once, and nothing is ever
-parsed back out of rendered text. Single texts are shortened, and of commands, attempts, test runs and the assistant's
-words only the newest are kept; what else must give way for a window is decided by the renderer.
+The summary of two stretches is the merge of their summaries: `summarize_messages(a + b)` equals
+`merge_summaries(summarize_messages(a), summarize_messages(b))` if no unit is split. So a session is summarized
+trim by
+trim, each message is read once, and rendered text is never parsed. Single texts are shortened; of commands,
+attempts,
+test runs and the assistant's texts only the newest are kept; what else must be omitted is decided by the
+renderer.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,8 +16,8 @@ from zlib import crc32
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.context.inert_text import shorten, shorten_line
-from clio.context.message_views import LineRange, is_substantive, is_whole_file, join_ranges, shown_ranges
+from clio.context.inert_text import shorten_line, shorten_middle
+from clio.context.message_views import LineRange, is_substantive, is_whole_file, join_ranges, parse_shown_ranges
 from clio.messages import (
     AssistantMessage,
     ChangedFile,
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
     from clio.context.command_results import TestRun
 
 TEXT_CHARS = 2_000
-"""A longer request, question or answer keeps its beginning and its end; the archive has the whole."""
+"""A longer request, question or answer keeps its beginning and end; the archive has all of it."""
 _COMMAND_CHARS, _LINE_CHARS, _SAID_CHARS, _LEAST_NOTE = 300, 200, 700, 40
 _COMMANDS, _ATTEMPTS, _RUNS, _ANSWERS, _NOTES = 30, 60, 12, 12, 8  # the newest that are kept
 FileKind = Literal["written", "moved", "deleted"]
@@ -46,8 +49,8 @@ FileKind = Literal["written", "moved", "deleted"]
 Item = TypeVar("Item")
 
 
-class Ask(Struct, frozen=True, kw_only=True):
-    """One request of the user's, by the id of its message."""
+class UserRequest(Struct, frozen=True, kw_only=True):
+    """One request of the user. id: of its message."""
 
     id: str
     text: str
@@ -61,29 +64,34 @@ class Decision(Struct, frozen=True, kw_only=True):
     answer: str
 
 
-class FileState(Struct, frozen=True, kw_only=True):
-    """What became of a file last. `moved_to` is where it is now.
+class FileSummary(Struct, frozen=True, kw_only=True):
+    """What happened to a file.
 
-    lines: changed since the last commit, as they were numbered then; kept: changed and committed.
-    is_open: whether there are changes since the last commit. is_back: the changes since then were thrown away.
-    edits: the replacements since the beginning that later ones did not reverse; None where they are not known.
+    Attributes:
+        kind: the last event.
+        moved_to: its present path if it was moved.
+        uncommitted_lines: lines changed since the last commit, as numbered then.
+        committed_lines: lines changed and committed.
+        is_uncommitted: there are changes since the last commit.
+        is_discarded: the changes since then were thrown away.
+        edits: replacements that later ones did not reverse, as checksum pairs; None if unknown.
     """
 
     kind: FileKind = "written"
     moved_to: str = ""
-    lines: tuple[LineRange, ...] = ()
-    kept: tuple[LineRange, ...] = ()
-    is_open: bool = True
-    is_back: bool = False
+    uncommitted_lines: tuple[LineRange, ...] = ()
+    committed_lines: tuple[LineRange, ...] = ()
+    is_uncommitted: bool = True
+    is_discarded: bool = False
     edits: tuple[tuple[int, int], ...] | None = None
 
     @property
     def is_reverted(self) -> bool:
-        """Whether the file is as it was before: put back, or each replacement reversed."""
-        return self.is_back or (self.kind == "written" and self.edits == ())
+        """Whether the file is as before: its changes were discarded, or each replacement was reversed."""
+        return self.is_discarded or (self.kind == "written" and self.edits == ())
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class CommandOutcome(Struct, frozen=True, kw_only=True):
     """A command that ran to its end, and the last line it printed."""
 
     command: str
@@ -91,17 +99,21 @@ class Outcome(Struct, frozen=True, kw_only=True):
     last_line: str = ""
 
 
-class Said(Struct, frozen=True, kw_only=True):
-    """Words of the assistant, by the id of the message."""
+class AssistantText(Struct, frozen=True, kw_only=True):
+    """A text of the assistant. id: of its message."""
 
     id: str
     text: str
 
 
-class SpanInfo(Struct, frozen=True, kw_only=True):
-    """A trimmed stretch: the handle that brings it back, how many messages it holds, how it begins.
+class TrimmedSpan(Struct, frozen=True, kw_only=True):
+    """A trimmed stretch.
 
-    again: how many of the messages an earlier stretch holds as well.
+    Attributes:
+        handle: brings its messages back.
+        messages: number of its messages.
+        again: how many of them an earlier stretch contains too.
+        first_words: how it begins.
     """
 
     handle: str
@@ -111,37 +123,43 @@ class SpanInfo(Struct, frozen=True, kw_only=True):
 
 
 class ThreadSummary(Struct, frozen=True, kw_only=True):
-    """A stretch of conversation; all in the order of time, what was touched last is last.
+    """A stretch of conversation. All collections are in order of time; what was touched last is last.
 
-    messages: how many there were. answers: the last words of each turn; notes: what the assistant said since.
-    files: path → what became of it; read: path → the lines read of it, none for all. put_back: paths whose changes were
-    thrown away before the first commit of the stretch, "." for all. tools: calls that did their work; failed: the
-    others. attempts: what failed, by tool and target → why; "" where it worked later. runs: of tests, by command.
+    Attributes:
+        messages: number of messages.
+        answers: the last text of each turn.
+        notes: texts of the assistant since the last answer.
+        files: what happened to each changed file, by path.
+        read: line ranges read of each file, by path; empty for all of it.
+        discarded: paths whose changes were thrown away before the first commit of the stretch, "." for all.
+        tools: number of successful calls by tool. failed: number of failed ones.
+        attempts: reason of each failure by tool and target; "" if the same worked later.
+        runs: test runs by command.
     """
 
     messages: int = 0
-    asks: tuple[Ask, ...] = ()
+    requests: tuple[UserRequest, ...] = ()
     decisions: tuple[Decision, ...] = ()
-    answers: tuple[Said, ...] = ()
-    notes: tuple[Said, ...] = ()
+    answers: tuple[AssistantText, ...] = ()
+    notes: tuple[AssistantText, ...] = ()
     commits: tuple[Commit, ...] = ()
-    files: dict[str, FileState] = {}
+    files: dict[str, FileSummary] = {}
     read: dict[str, tuple[LineRange, ...]] = {}
-    put_back: tuple[str, ...] = ()
+    discarded: tuple[str, ...] = ()
     tools: dict[str, int] = {}
     failed: dict[str, int] = {}
     attempts: dict[str, str] = {}
-    commands: dict[str, Outcome] = {}
+    commands: dict[str, CommandOutcome] = {}
     runs: "dict[str, TestRun]" = {}
 
     @property
-    def outcome(self) -> Outcome | None:
+    def outcome(self) -> CommandOutcome | None:
         """The last command that ran to its end."""
         return next(reversed(self.commands.values()), None)
 
 
-def summarise(messages: Iterable[Message]) -> ThreadSummary:
-    """The summary of messages in their order; a result counts where its call is, however late it came."""
+def summarize_messages(messages: Iterable[Message]) -> ThreadSummary:
+    """Summarize messages in order. A result counts at the position of its call, however late it came."""
     listed = list(messages)
     gathered = _Gathered()
     for message, call in _in_order(listed):
@@ -149,18 +167,18 @@ def summarise(messages: Iterable[Message]) -> ThreadSummary:
     return gathered.summary(len(listed))
 
 
-def merge(earlier: ThreadSummary, later: ThreadSummary) -> ThreadSummary:
-    """The summary of both stretches, one after the other."""
+def merge_summaries(earlier: ThreadSummary, later: ThreadSummary) -> ThreadSummary:
+    """Return the summary of two consecutive stretches."""
     return ThreadSummary(
         messages=earlier.messages + later.messages,
-        asks=earlier.asks + later.asks,
+        requests=earlier.requests + later.requests,
         decisions=earlier.decisions + later.decisions,
         answers=(earlier.answers + later.answers)[-_ANSWERS:],
         notes=(later.notes if later.answers else earlier.notes + later.notes)[-_NOTES:],
         commits=_once(earlier.commits + later.commits),
         files=_merge_files(earlier, later),
         read=_merge_read(earlier.read, later.read),
-        put_back=earlier.put_back if earlier.commits else tuple(dict.fromkeys(earlier.put_back + later.put_back)),
+        discarded=earlier.discarded if earlier.commits else tuple(dict.fromkeys(earlier.discarded + later.discarded)),
         tools=_added(earlier.tools, later.tools),
         failed=_added(earlier.failed, later.failed),
         attempts=_newest(_latest_last(earlier.attempts, later.attempts), _ATTEMPTS),
@@ -169,11 +187,11 @@ def merge(earlier: ThreadSummary, later: ThreadSummary) -> ThreadSummary:
     )
 
 
-def _merge_files(earlier: ThreadSummary, later: ThreadSummary) -> dict[str, FileState]:
-    files: dict[str, FileState] = {}
+def _merge_files(earlier: ThreadSummary, later: ThreadSummary) -> dict[str, FileSummary]:
+    files: dict[str, FileSummary] = {}
     for path, state in earlier.files.items():
         if path not in later.files:
-            files[path] = _settled(state, _first_event(later, path)) if later.put_back or later.commits else state
+            files[path] = _settled(state, _first_event(later, path)) if later.discarded or later.commits else state
     for path, state in later.files.items():
         before = earlier.files.get(path)
         files[path] = state if before is None else _combine(_settled(before, _first_event(later, path)), state)
@@ -181,36 +199,43 @@ def _merge_files(earlier: ThreadSummary, later: ThreadSummary) -> dict[str, File
 
 
 def _first_event(stretch: ThreadSummary, path: str) -> str:
-    """What a stretch did first to open changes from before it: "back", "commit", or nothing."""
-    if any(_is_under(path, put_back) for put_back in stretch.put_back):
+    """Return what a stretch did first to uncommitted changes from before it: "back" (discarded), "commit", or ""."""
+    if any(_is_under(path, put_back) for put_back in stretch.discarded):
         return "back"
     return "commit" if stretch.commits else ""
 
 
-def _settled(state: FileState, event: str) -> FileState:
-    if not state.is_open or not event:
+def _settled(state: FileSummary, event: str) -> FileSummary:
+    if not state.is_uncommitted or not event:
         return state
     if event == "back":
-        return replace(state, lines=(), is_open=False, is_back=True, edits=None)
-    return replace(state, lines=(), kept=join_ranges(state.kept + state.lines), is_open=False)
+        return replace(state, uncommitted_lines=(), is_uncommitted=False, is_discarded=True, edits=None)
+    return replace(
+        state,
+        uncommitted_lines=(),
+        committed_lines=join_ranges(state.committed_lines + state.uncommitted_lines),
+        is_uncommitted=False,
+    )
 
 
-def _combine(before: FileState, after: FileState) -> FileState:
-    """What became of a file in two stretches; the commits of the later one are in both already."""
+def _combine(before: FileSummary, after: FileSummary) -> FileSummary:
+    """Combine what happened to a file in two stretches, each of which already includes the commits of the later one."""
     if before.kind != "written" or after.kind != "written":
         edits = None
     else:
         edits = None if before.edits is None or after.edits is None else _reduce(before.edits + after.edits)
     return replace(
         after,
-        lines=join_ranges(before.lines + after.lines) if after.is_open else after.lines,
-        kept=join_ranges(before.kept + after.kept),
+        uncommitted_lines=join_ranges(before.uncommitted_lines + after.uncommitted_lines)
+        if after.is_uncommitted
+        else after.uncommitted_lines,
+        committed_lines=join_ranges(before.committed_lines + after.committed_lines),
         edits=edits,
     )
 
 
 def _reduce(edits: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The replacements without those that the next one reverses."""
+    """Return the replacements without pairs that reverse each other."""
     left: list[tuple[int, int]] = []
     for old, new in edits:
         if left and left[-1] == (new, old):
@@ -235,9 +260,9 @@ def _merge_read(
 
 
 def _in_order(messages: list[Message]) -> list[tuple[Message, ToolCall | None]]:
-    """The messages with each first result moved behind its call, and that call; other results belong to none.
+    """Return the messages with each call's first result moved behind the call; other results belong to no call.
 
-    Call ids repeat with servers that count from zero in every answer; the newest call so far is the one that is meant.
+    Some servers count call ids from zero in every answer, so an id means the newest call that has it.
     """
     asked: dict[str, tuple[int, ToolCall]] = {}
     placed: list[tuple[int, int, Message, ToolCall | None]] = []
@@ -253,33 +278,33 @@ def _in_order(messages: list[Message]) -> list[tuple[Message, ToolCall | None]]:
                 asked[call.id] = (position, call)
         newest = position
         placed.append((position, 0, message, None))
-    if not ordered:  # seldom: a sort costs as much as all the rest
+    if not ordered:  # rare; sorting takes as long as everything else
         placed.sort(key=lambda item: item[:2])
     return [(message, call) for _, _, message, call in placed]
 
 
 class _Gathered:
-    """A summary in the making."""
+    """Collects a summary message by message."""
 
     def __init__(self) -> None:
-        self._asks: list[Ask] = []
+        self._asks: list[UserRequest] = []
         self._decisions: list[Decision] = []
-        self._answers: list[Said] = []
-        self._notes: list[Said] = []
+        self._answers: list[AssistantText] = []
+        self._notes: list[AssistantText] = []
         self._commits: dict[str, Commit] = {}
-        self._files: dict[str, FileState] = {}
+        self._files: dict[str, FileSummary] = {}
         self._read: dict[str, tuple[LineRange, ...]] = {}
         self._put_back: dict[str, None] = {}
         self._tools: dict[str, int] = {}
         self._failed: dict[str, int] = {}
         self._attempts: dict[str, str] = {}
-        self._commands: dict[str, Outcome] = {}
+        self._commands: dict[str, CommandOutcome] = {}
         self._runs: dict[str, TestRun] = {}
 
     def take(self, message: Message, call: ToolCall | None) -> None:
         if isinstance(message, UserMessage):
             if message.origin == "user" and is_substantive(message.content):
-                self._asks.append(Ask(id=message.id, text=shorten(message.content, TEXT_CHARS)))
+                self._asks.append(UserRequest(id=message.id, text=shorten_middle(message.content, TEXT_CHARS)))
         elif isinstance(message, AssistantMessage):
             self._take_words(message)
         elif isinstance(message, ToolMessage):
@@ -288,10 +313,10 @@ class _Gathered:
     def _take_words(self, message: AssistantMessage) -> None:
         text = message.content.strip()
         if text and not message.tool_calls:
-            self._answers.append(Said(id=message.id, text=shorten(text, _SAID_CHARS)))
+            self._answers.append(AssistantText(id=message.id, text=shorten_middle(text, _SAID_CHARS)))
             self._notes.clear()
         elif len(text) >= _LEAST_NOTE:
-            self._notes.append(Said(id=message.id, text=shorten(text, _SAID_CHARS)))
+            self._notes.append(AssistantText(id=message.id, text=shorten_middle(text, _SAID_CHARS)))
 
     def _take_result(self, call: ToolCall, message: ToolMessage) -> None:
         deeds = find_side_effects(call, message)
@@ -307,7 +332,7 @@ class _Gathered:
         if deeds.commits:
             self._commit(deeds.commits)
         if deeds.question:
-            question, answer = shorten(deeds.question, TEXT_CHARS), shorten(deeds.answer, TEXT_CHARS)
+            question, answer = shorten_middle(deeds.question, TEXT_CHARS), shorten_middle(deeds.answer, TEXT_CHARS)
             self._decisions.append(Decision(id=message.id, question=question, answer=answer))
 
     def _take_attempt(self, call: ToolCall, message: ToolMessage, deeds: SideEffects, *, has_worked: bool) -> None:
@@ -325,24 +350,24 @@ class _Gathered:
             self._change(deed, edit)
 
     def _take_reading(self, path: str, output: str) -> None:
-        shown = shown_ranges(output)
+        shown = parse_shown_ranges(output)
         ranges = () if is_whole_file(output, shown) else shown
         before = self._read.get(path, ranges)
         _put_last(self._read, path, join_ranges(before + ranges) if before and ranges else ())
 
     def _take_command(self, command: str, exit_code: int, output: str) -> None:
-        key = shorten(command, _COMMAND_CHARS)
-        _put_last(self._commands, key, Outcome(command=key, exit_code=exit_code, last_line=_last_line(output)))
+        key = shorten_middle(command, _COMMAND_CHARS)
+        _put_last(self._commands, key, CommandOutcome(command=key, exit_code=exit_code, last_line=_last_line(output)))
         if output.strip():
-            from clio.context.command_results import read_report
+            from clio.context.command_results import parse_test_report
 
-            report = read_report(output)
+            report = parse_test_report(output)
             if report is not None:
                 _put_last(self._runs, key, report)
         if exit_code == 0 and "git" in command:
-            from clio.context.command_results import put_back
+            from clio.context.command_results import list_discarded_paths
 
-            for path in put_back(command):
+            for path in list_discarded_paths(command):
                 self._throw_away(path)
 
     def _commit(self, commits: Iterable[Commit]) -> None:
@@ -360,29 +385,29 @@ class _Gathered:
 
     def _change(self, deed: ChangedFile, edit: tuple[int, int] | None) -> None:
         if deed.kind == "move":
-            self._put(deed.path, FileState(kind="moved", moved_to=deed.moved_to))
+            self._put(deed.path, FileSummary(kind="moved", moved_to=deed.moved_to))
             if deed.moved_to:
-                self._put(deed.moved_to, FileState())
+                self._put(deed.moved_to, FileSummary())
         elif deed.kind == "delete":
-            self._put(deed.path, FileState(kind="deleted"))
+            self._put(deed.path, FileSummary(kind="deleted"))
         else:
-            self._put(deed.path, FileState(lines=deed.lines, edits=(edit,) if edit else None))
+            self._put(deed.path, FileSummary(uncommitted_lines=deed.lines, edits=(edit,) if edit else None))
 
-    def _put(self, path: str, state: FileState) -> None:
+    def _put(self, path: str, state: FileSummary) -> None:
         before = self._files.get(path)
         _put_last(self._files, path, state if before is None else _combine(before, state))
 
     def summary(self, messages: int) -> ThreadSummary:
         return ThreadSummary(
             messages=messages,
-            asks=tuple(self._asks),
+            requests=tuple(self._asks),
             decisions=tuple(self._decisions),
             answers=tuple(self._answers[-_ANSWERS:]),
             notes=tuple(self._notes[-_NOTES:]),
             commits=tuple(self._commits.values()),
             files=dict(self._files),
             read=dict(self._read),
-            put_back=tuple(self._put_back),
+            discarded=tuple(self._put_back),
             tools=dict(sorted(self._tools.items())),
             failed=dict(sorted(self._failed.items())),
             attempts=_newest(self._attempts, _ATTEMPTS),
@@ -401,12 +426,12 @@ def _newest(items: Mapping[str, Item], count: int) -> dict[str, Item]:
 
 
 def _reason(message: ToolMessage) -> str:
-    """Why a call failed: its result's own summary, else the first line."""
+    """Return why a call failed: the first line of the result, or its summary."""
     return shorten_line(message.content.strip().partition("\n")[0] or message.summary, _LINE_CHARS) or "failed"
 
 
 def _replacement(arguments: Mapping[str, object]) -> tuple[int, int] | None:
-    """What an edit replaced by what, as two checksums; None where its arguments do not say."""
+    """Return what an edit replaced by what, as two checksums; None if its arguments do not tell."""
     for old, new in (("old_string", "new_string"), ("old_str", "new_str"), ("old", "new")):
         before, after = arguments.get(old), arguments.get(new)
         if isinstance(before, str) and isinstance(after, str):
@@ -415,7 +440,7 @@ def _replacement(arguments: Mapping[str, object]) -> tuple[int, int] | None:
 
 
 def _last_line(output: str) -> str:
-    """The last line a command printed; the state clio puts before the output is none."""
+    """Return the last line a command printed, without the status line that clio puts before the output."""
     lines = [line for line in output.rstrip()[-4 * _LINE_CHARS :].splitlines() if line.strip()]
     last = lines[-1].strip() if lines else ""
     is_state = last in {"(no output)", ""} or (len(lines) == 1 and last.startswith("[exit "))
@@ -423,7 +448,7 @@ def _last_line(output: str) -> str:
 
 
 def _once(commits: tuple[Commit, ...]) -> tuple[Commit, ...]:
-    """Each commit where it was first told; `git commit` and a later report of it are one."""
+    """Return each commit once, at its first mention; `git commit` and a later report of it are one."""
     first: dict[str, Commit] = {}
     for commit in commits:
         first.setdefault(commit.hash, commit)

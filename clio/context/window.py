@@ -11,18 +11,18 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from clio.context.compaction import (
-    REACTIVE,
+    REACTIVE_SHARES,
     RECENT_STEPS,
-    Goal,
-    Plan,
+    TrimGoal,
+    TrimPlan,
     WindowRoom,
-    make_smaller,
-    must_weigh,
-    nothing_smaller,
+    make_nothing_smaller_error,
+    plan_smaller_window,
+    weigh_untrimmable,
 )
-from clio.context.message_views import Unit, apply_cuts, is_substantive, split_units, tail_start, task_index
-from clio.context.request_builder import Built, ContextBuilder, Stage, Trimmed
-from clio.context.summary import SpanInfo, ThreadSummary, merge, summarise
+from clio.context.message_views import Unit, apply_cuts, find_tail_start, find_task_index, is_substantive, split_units
+from clio.context.request_builder import BuiltRequest, ContextBuilder, Stage, TrimReport
+from clio.context.summary import ThreadSummary, TrimmedSpan, merge_summaries, summarize_messages
 from clio.errors import ContextOverflow, UserError
 from clio.memory.short_term import ShortTerm
 from clio.messages import Message, UserMessage
@@ -32,7 +32,7 @@ from clio.sessions.state import Trim
 from clio.tokens import BilledEstimate, TokenEstimator, message_units
 
 if TYPE_CHECKING:
-    from clio.context.window_report import NextTrim, WindowUse
+    from clio.context.window_report import NextTrim, WindowUsage
 
 
 class SentMessages:
@@ -88,18 +88,18 @@ class SentMessages:
 
 
 _HEAD_NOTE_SHARE = 0.5  # of the tokens for both
-_SMALLER = 0.7  # how much less it is given where it is too long
+_SMALLER = 0.7  # factor by which the budget is reduced if the text is too long
 _GROWTH, _GROWN_UNITS, _FEW_MESSAGES = 1.1, 300.0, 300
 _LEAST_TOKENS = 60
 """A shorter summary would consist of little more than its frame."""
 
 
-class ThreadHead:
-    """The summary of a session up to its window, extended with each trim; nothing of it is stored.
+class SummaryMessage:
+    """The summary of a session up to its window, extended with each trim; not stored.
 
-    It covers every message before the newest one that left the window, including the task's message, which is then
-    in the
-    window as well. So the summary after another trim is always a merge, never a new start.
+    It covers every message before the newest one that left the window, including the task's message even if that
+    is still
+    in the window. So the summary after another trim is always a merge, never a new start.
     """
 
     def __init__(self, session: Session, short_term: ShortTerm, estimator: TokenEstimator) -> None:
@@ -123,7 +123,7 @@ class ThreadHead:
         """Clear everything that was derived, after messages came back into the window."""
         self._covered = 0
         self._summary = ThreadSummary()
-        self._spans: list[SpanInfo] = []
+        self._spans: list[TrimmedSpan] = []
         self._listed: set[str] = set()
         self._message: UserMessage | None = None
         self._is_stale = True
@@ -135,10 +135,12 @@ class ThreadHead:
         self._message = None
 
     def message(self, cap_tokens: int, most_tokens: int) -> UserMessage | None:
-        """The summary as a message of at most `cap_tokens`; None where nothing left the window, or nothing fits.
+        """Return the summary as a message of at most `cap_tokens`; None if nothing left the window or nothing fits.
 
-        most_tokens: what a summary may take where there is room for it. It is written once after each trim; a later cap
-        makes it shorter only if it has become too long for that.
+        It is rendered once after each trim; a smaller cap shortens it later only if it is too long.
+
+        Args:
+            most_tokens: limit for a summary if there is enough space.
         """
         self._catch_up()
         if (self._covered == 0 and not self._note) or cap_tokens < _LEAST_TOKENS:
@@ -157,9 +159,11 @@ class ThreadHead:
         return message_units(known) if known and known.content else 0.0
 
     def foresee_weight(self, most_tokens: int, first_id: str) -> float:
-        """Weight of the summary if everything before this message left the window now, but for the task; about.
+        """Estimate the weight of the summary if everything before this message, except the task, left the window
+        now.
 
-        Rendered only where it is the first and sums up little: what is there already tells how long the next one gets.
+        It is rendered only if it is the first and short; otherwise the present summary tells how long the next
+        one gets.
         """
         known, most = self._message, most_tokens * self._estimator.ratio
         if known is not None and known.content:
@@ -168,15 +172,15 @@ class ThreadHead:
         end = max(self._short_term.place_of(first_id) or 0, self._covered)
         if end - self._covered > _FEW_MESSAGES:
             return most
-        whole = merge(self._summary, self._summarise_until(end))
+        whole = merge_summaries(self._summary, self._summarise_until(end))
         kept = [place for place in self._short_term.places() if place < end][:1]
         return message_units(self._as_message(self._render(whole, most_tokens, kept)))
 
     def _write(self, cap_tokens: int, most_tokens: int) -> UserMessage:
-        """Summary and note within the cap; where they are too long for both, the summary alone.
+        """Return summary and note within the cap; the summary alone if both are too long.
 
-        The budget goes down in fixed steps until the text fits, so that one that fits a later, smaller cap is the one
-        that was written before.
+        The budget is reduced in fixed steps until the text fits, so a smaller cap gives the same text again if
+        that fits.
         """
         budget = max(most_tokens, _LEAST_TOKENS)
         while budget >= _LEAST_TOKENS:
@@ -200,7 +204,9 @@ class ThreadHead:
     def _render(
         self, summary: ThreadSummary, budget_tokens: int, kept: Sequence[int], later: ThreadSummary | None = None
     ) -> str:
-        """kept: places of messages that it sums up and that are in the window as well. later: what the window holds."""
+        """Render the summary. kept: indexes of summarized messages that are also in the window. later: what the
+        window contains.
+        """
         from clio.context.summary_text import render_summary
 
         return render_summary(
@@ -227,7 +233,7 @@ class ThreadHead:
         """
         self._catch_up()
         self._cover(self._end_of(coming))
-        return merge(self._summary, self._summarise_until(len(self._session.messages)))
+        return merge_summaries(self._summary, self._summarise_until(len(self._session.messages)))
 
     def task(self) -> str:
         """Return the newest text of the user that states the task."""
@@ -258,7 +264,7 @@ class ThreadHead:
             words = first_user_words(own)
             again = sum(id in self._listed for id in trim.dropped)
             self._listed.update(trim.dropped)
-            span = SpanInfo(handle=trim.handle, messages=len(trim.dropped), again=again, first_words=words)
+            span = TrimmedSpan(handle=trim.handle, messages=len(trim.dropped), again=again, first_words=words)
             self._spans.append(span)
 
     def _end_of(self, trim: Trim) -> int:
@@ -267,24 +273,28 @@ class ThreadHead:
 
     def _cover(self, end: int) -> None:
         if end > self._covered:
-            self._summary = merge(self._summary, self._summarise_until(end))
+            self._summary = merge_summaries(self._summary, self._summarise_until(end))
             self._covered = end
 
     def _summarise_until(self, end: int) -> ThreadSummary:
-        """From what is covered so far. What came with the project holds nothing that the user asked or decided."""
+        """Summarize from the covered part to `end`. Messages that came with the repository contain no requests of
+        the user.
+        """
         messages = self._session.messages
         own_from = max(self._covered, min(self._session.own_from, end))
-        theirs = summarise(messages[self._covered : own_from])
-        return merge(replace(theirs, asks=(), decisions=(), answers=(), notes=()), summarise(messages[own_from:end]))
+        theirs = summarize_messages(messages[self._covered : own_from])
+        return merge_summaries(
+            replace(theirs, requests=(), decisions=(), answers=(), notes=()), summarize_messages(messages[own_from:end])
+        )
 
 
 _NOTE_SHARE = 0.4  # of the summary's tokens
-_LARGE = 0.2  # of the window; local servers often run with a quarter of what a model could take
-_LEAST_TAIL = 0.125  # of the room, where one message of the user's takes most of it
-_VERBATIM = 0.4  # of the room: the newest units of so much together stay as they are
-_FORESEEN_TAIL = 0.85  # of what is to stay: what is before that leaves
-_LEAST_GAP = 0.125  # of the room, left free beside them: the next step must not bring the next trim
-_LEAST_SUMMARY_TOKENS = 120  # what the results of the last steps leave the summary in any case
+_LARGE = 0.2  # of the window; local servers often allow a quarter of what the model supports
+_LEAST_TAIL = 0.125  # of the room, if one user message takes most of it
+_VERBATIM = 0.4  # of the room: the newest units up to this weight stay unchanged
+_FORESEEN_TAIL = 0.85  # of what stays: units before that leave the window
+_LEAST_GAP = 0.125  # of the room, left free so that the next step does not cause the next trim
+_LEAST_SUMMARY_TOKENS = 120  # minimum for the summary beside the results of the last steps
 
 
 async def _no_note(budget_tokens: int) -> str:
@@ -294,9 +304,11 @@ async def _no_note(budget_tokens: int) -> str:
 class ContextWindow:
     """Builds the requests of one session for one model.
 
-    limits: of the model; what a server says later, when it refuses, counts from then on.
-    before_trim: called before messages leave the window, with the summary of the whole session and the task's words.
-    recovery: gives the note that stands below the summary after an overflow or a resumption, in at most so many tokens.
+    Args:
+        limits: of the model; limits that a server states in a refusal replace them.
+        before_trim: called before messages leave the window, with the summary of the whole session and the task's
+            text.
+        recovery: returns the note below the summary after an overflow or a resume, within a number of tokens.
     """
 
     def __init__(
@@ -317,9 +329,9 @@ class ContextWindow:
         self._recovery = recovery
         self._now = now
         self._short_term = ShortTerm(session)
-        self._head = ThreadHead(session, self._short_term, builder.estimator)
+        self._head = SummaryMessage(session, self._short_term, builder.estimator)
         self._sent = SentMessages(session)
-        self._may_fill = False  # the user brought messages back: the next trim waits until the room is full
+        self._may_fill = False  # after the user brought messages back, the next trim waits until the room is full
         self._first_refused = 0.0
 
     @property
@@ -333,14 +345,15 @@ class ContextWindow:
         return self._room.limits
 
     @contextmanager
-    def fitted_to(self, limits: ModelLimits | None) -> Generator[None]:
-        """Build requests that another model takes as well, meanwhile; None changes nothing.
+    def fit_to(self, limits: ModelLimits | None) -> Generator[None]:
+        """Build requests that another model accepts as well, for the duration of the context; None changes nothing.
 
-        What its server says about its window is forgotten afterwards: it says nothing about this window's model.
+        What that model's server says about its window is forgotten afterwards, because it is about another
+        window.
         """
         before = self._room.copy_state()
         if limits is not None:
-            self._room.narrow(limits)
+            self._room.reduce_limits(limits)
         try:
             yield
         finally:
@@ -352,25 +365,25 @@ class ContextWindow:
         """The newest request with a bill, and its estimate; None if there is none."""
         return self._estimator.last
 
-    async def turn_context(self, now: float, text: str) -> str:
+    async def make_turn_context(self, now: float, text: str) -> str:
         """Return what is put before the user's text of this turn."""
-        return await self._builder.turn_context(now, text)
+        return await self._builder.make_turn_context(now, text)
 
-    async def steering_context(self, text: str, of: int) -> str:
-        """What is put before words said into a running turn, `text`, one of so many; "" where they name nothing."""
-        return await self._builder.steering_context(text, of)
+    async def make_steering_context(self, text: str, message_count: int) -> str:
+        """Return what precedes a text entered during a turn; "" if it mentions nothing."""
+        return await self._builder.make_steering_context(text, message_count)
 
-    async def recover(self) -> None:
-        """Put how things stand now below the summary; for after a refusal, and for a resumed session."""
-        self._head.note = await self._recovery(int(self._room.summary_tokens * _NOTE_SHARE))
+    async def add_recovery_note(self) -> None:
+        """Put the present state of the work below the summary, after a refusal or for a resumed session."""
+        self._head.note = await self._recovery(int(self._room.max_summary_tokens * _NOTE_SHARE))
 
     @property
     def summary(self) -> str:
-        """What the next request contains in place of the trimmed messages; empty if nothing was trimmed."""
+        """What the next request contains in place of the trimmed messages; "" if nothing was trimmed."""
         if not self.is_trimmed:
             return ""
         cap = self._summary_cap(_weight(self._units()), self._room.size)
-        message = self._head.message(cap, self._room.summary_tokens)
+        message = self._head.message(cap, self._room.max_summary_tokens)
         return message.content if message else ""
 
     @property
@@ -378,13 +391,13 @@ class ContextWindow:
         """Whether any message of this session has left its window."""
         return bool(self._session.trims)
 
-    def build(self) -> Built:
-        """The request for the conversation so far, trimmed where it must be.
+    def build(self) -> BuiltRequest:
+        """Return the request for the conversation so far, trimmed if necessary.
 
-        Raises ContextOverflow, with the numbers, where the user's own words do not fit beside prompt and tools.
+        Raises ContextOverflow, with numbers, if the user's own text does not fit beside prompt and tools.
         """
         units = self._units()
-        self._room.make_for(units)
+        self._room.make_fit(units)
         trimmed = None
         total, room = self._total(units), self._room.size
         if total > self._trigger(units):
@@ -397,54 +410,61 @@ class ContextWindow:
         size = self._room.size
         return max(size - self._total(self._units()), 0.0), size
 
-    def will_trim(self) -> bool:
+    def is_trim_due(self) -> bool:
         """Whether messages must leave the window before the next request."""
         units = self._units()
         return self._total(units) > self._trigger(units)
 
-    def is_large(self, built: Built) -> bool:
-        """Whether a request may be too large for a server that gives its models less than they could take."""
+    def is_large_request(self, built: BuiltRequest) -> bool:
+        """Whether a request may be too large for a server that gives its models less than they support."""
         return built.prompt_tokens >= self.limits.context_window * _LARGE and len(built.request.messages) > 1
 
-    def reactive(self, attempt: int, refused: Built, error: ContextOverflow) -> Built:
-        """The request to send after a server refused one: half of its conversation, a quarter, the least possible.
+    def build_smaller(self, attempt: int, refused: BuiltRequest, error: ContextOverflow) -> BuiltRequest:
+        """Return the request to send after a refusal: half of its conversation, a quarter, the least possible.
 
-        attempt: 1 to 3. Raises ContextOverflow where nothing smaller can be sent.
+        Args:
+            attempt: 1 to 3.
+
+        Raises:
+            ContextOverflow: nothing smaller can be sent.
         """
-        self._room.refused(refused, error)
-        self._room.make_for(self._units())
+        self._room.learn_from_refusal(refused, error)
+        self._room.make_fit(self._units())
         if attempt == 1:
             self._first_refused = refused.conversation
-        share = REACTIVE[attempt - 1]
+        share = REACTIVE_SHARES[attempt - 1]
         keep = min(self._first_refused * share, self._room.target)
         hard = keep if share else min(refused.conversation / 2, self._room.size)
         trimmed, _ = self._trim("reactive", self._units(), keep, hard, least=not share)
         built = self._assemble(self._units(), trimmed, hard)
         while built.units >= refused.units:
-            if not self._builder.use_smaller():
-                raise nothing_smaller(error, self._room.budget, self._estimator.convert_units(built.conversation))
+            if not self._builder.use_smaller_prefix():
+                raise make_nothing_smaller_error(
+                    error, self._room.budget, self._estimator.convert_units(built.conversation)
+                )
             built = self._assemble(self._units(), trimmed, hard)
         return built
 
-    def filled(self, tokens: int) -> None:
+    def learn_full_window(self, tokens: int) -> None:
         """Record that an answer ended because request and answer filled the whole window with this many tokens."""
-        self._room.filled(tokens)
+        self._room.learn_full_window(tokens)
 
-    def accepted(self, built: Built, prompt_tokens: int = 0) -> bool:
-        """Learn from a request a server took, and from its bill; says whether the ratio changed."""
-        return self._room.accepted(built, prompt_tokens)
+    def learn_from_acceptance(self, built: BuiltRequest, prompt_tokens: int = 0) -> bool:
+        """Learn from a request that a server accepted, and from its bill; return whether the token ratio changed."""
+        return self._room.learn_from_acceptance(built, prompt_tokens)
 
-    def trim_now(self) -> Trimmed | None:
-        """Trim to the target, or to half of what there is where that is less; None where nothing can go.
+    def trim_now(self) -> TrimReport | None:
+        """Trim to the target, or to half of the present conversation if that is less; None if nothing can be
+        removed.
 
-        The user asked for it, so the last steps go as well, except for the newest unit.
+        The user asked for it, so the last steps are removed too, except for the newest unit.
         """
         units = self._units()
         keep = min(self._room.target, self._total(units) / 2)
         return self._trim("manual", units, keep, self._room.size)[0]
 
-    def undo(self) -> Trim:
-        """Reverse the last trim. Raises UserError where there is none, or its messages do not fit any more."""
+    def undo_trim(self) -> Trim:
+        """Reverse the last trim. Raises UserError if there is none, or its messages no longer fit."""
         if not self._session.trims:
             raise UserError("nothing was trimmed in this session, so there is nothing to undo")
         last = self._session.trims[-1]
@@ -453,10 +473,10 @@ class ContextWindow:
         self._start_over()
         return last
 
-    def expand(self, handle: str) -> Trim:
+    def expand_trim(self, handle: str) -> Trim:
         """Bring the messages of a trim back into the window until the next trim.
 
-        Raises UserError for an unknown handle, or where they do not fit.
+        Raises UserError for an unknown handle, or if they do not fit.
         """
         found = next((trim for trim in self._session.trims if trim.handle == handle.strip().lower()), None)
         if found is None:
@@ -468,12 +488,12 @@ class ContextWindow:
         self._start_over()
         return found
 
-    def usage(self) -> "WindowUse":
+    def measure_usage(self) -> "WindowUsage":
         """Return what fills the window now."""
-        from clio.context.window_report import PartUse, WindowUse
+        from clio.context.window_report import PromptPartUsage, WindowUsage
 
         tokens, prefix, units = self._estimator.convert_units, self._builder.prefix, self._units()
-        return WindowUse(
+        return WindowUsage(
             window=self.limits.context_window,
             system=tokens(prefix.system_units - prefix.memory),
             memory=tokens(prefix.memory),
@@ -483,20 +503,20 @@ class ContextWindow:
             reserve=self._room.budget.reserve,
             trim_above=tokens(self._trigger(units)),
             parts=tuple(
-                PartUse(source=part.source, reason=part.reason, tokens=tokens(part.units), cut=part.cut)
+                PromptPartUsage(source=part.source, reason=part.reason, tokens=tokens(part.units), cut=part.cut)
                 for part in prefix.parts
             ),
             problems=prefix.problems,
         )
 
-    def next_trim(self) -> "NextTrim":
+    def foresee_next_trim(self) -> "NextTrim":
         """Return what the next trim will remove and when. Changes nothing."""
-        from clio.context.window_report import NextTrim, foresee
+        from clio.context.window_report import NextTrim, foresee_trim
 
         units, room = self._units(), self._room.size
         above, keep = self._trigger(units), self._room.target
         more, sent = max(above - self._total(units), 0.0), self._sent
-        seen = foresee(units, more, lambda ahead: self._goal(ahead, keep, room), sent.shrunk, sent.whole)
+        seen = foresee_trim(units, more, lambda ahead: self._goal(ahead, keep, room), sent.shrunk, sent.whole)
         return NextTrim(
             at_share=above / room if room else 1.0,
             left=self._estimator.convert_units(more),
@@ -508,29 +528,29 @@ class ContextWindow:
     # Contents of a request
 
     def _units(self) -> list[Unit]:
-        """The units of the window as they would be sent; the task's message is fetched where the window lost it."""
+        """Return the units of the window as they would be sent, with the task's message even if it left the window."""
         sent = self._sent
         units = split_units([sent.view(message) for message in self._short_term.messages()], sent.weigh)
-        if units and task_index(units) is None:
+        if units and find_task_index(units) is None:
             said = [m for m in self._session.messages if isinstance(m, UserMessage) and m.origin == "user"]
             asked = split_units(said, sent.weigh)
-            task = task_index(asked)
+            task = find_task_index(asked)
             units[:0] = [asked[task]] if task is not None else []
         return units
 
     def _total(self, units: Sequence[Unit]) -> float:
-        """Weight of the units and of the summary, which gets what they leave of the room, at most its own share."""
+        """Return the weight of the units and the summary, which gets the rest of the room up to its own limit."""
         weight = _weight(units)
-        return weight + self._head.weight(self._summary_cap(weight, self._room.size), self._room.summary_tokens)
+        return weight + self._head.weight(self._summary_cap(weight, self._room.size), self._room.max_summary_tokens)
 
     def _summary_cap(self, weight: float, limit: float) -> int:
         left = math.floor(max(limit - weight, 0.0) / self._estimator.ratio)
-        return min(self._room.summary_tokens, left)
+        return min(self._room.max_summary_tokens, left)
 
-    def _assemble(self, units: Sequence[Unit], trimmed: Trimmed | None, limit: float) -> Built:
-        """The request; the summary gets what `limit` leaves beside the history, at most its own share."""
+    def _assemble(self, units: Sequence[Unit], trimmed: TrimReport | None, limit: float) -> BuiltRequest:
+        """Return the request; the summary gets what `limit` leaves beside the history, up to its own limit."""
         weight = _weight(units)
-        head = self._head.message(self._summary_cap(weight, limit), self._room.summary_tokens)
+        head = self._head.message(self._summary_cap(weight, limit), self._room.max_summary_tokens)
         messages = [message for unit in units for message in unit.messages]
         if head is not None:
             messages.insert(0, head)
@@ -540,46 +560,46 @@ class ContextWindow:
     # Trimming
 
     def _trigger(self, units: Sequence[Unit]) -> float:
-        return self._room.size if self._may_fill else self._room.trigger(units)
+        return self._room.size if self._may_fill else self._room.get_trim_threshold(units)
 
     def _trim(
         self, stage: Stage, units: Sequence[Unit], keep: float, hard: float, *, least: bool = False
-    ) -> tuple[Trimmed | None, Sequence[Unit]]:
-        """Make the window, now `units`, smaller (see `Goal`) and write down how; None where nothing could go.
+    ) -> tuple[TrimReport | None, Sequence[Unit]]:
+        """Make the window, now `units`, smaller (see `TrimGoal`) and record it; None if nothing could be removed.
 
-        Also gives the units that stay, as they are sent from now on.
+        Also returns the units that stay, as they are sent from now on.
         """
         goal = self._goal(units, keep, hard)
         if stage == "manual":
-            goal = structs.replace(goal, steps=0, verbatim=0.0)
+            goal = structs.replace(goal, recent_steps=0, verbatim=0.0)
         elif stage == "reactive":
-            goal = structs.replace(goal, least=least, least_summary=min(goal.summary, hard / 4), verbatim=0.0)
-        smaller = make_smaller(units, goal, self._sent.shrunk, self._sent.whole)
+            goal = structs.replace(goal, is_minimal=least, min_summary=min(goal.max_summary, hard / 4), verbatim=0.0)
+        smaller = plan_smaller_window(units, goal, self._sent.shrunk, self._sent.whole)
         dropped = self._leaving(units, smaller.plan)
         if not dropped and not smaller.shrunk:
             return None, units
         freed = self._estimator.convert_units(_weight(units)) - self._estimator.convert_units(_weight(smaller.kept))
         return self._record(stage, dropped, smaller.shrunk, freed), self._units()
 
-    def _goal(self, units: Sequence[Unit], keep: float, hard: float) -> Goal:
-        size, must = self._room.size, must_weigh(units)
-        tail = units[tail_start(units, _FORESEEN_TAIL * keep)].first_id if units else ""
-        foreseen = self._head.foresee_weight(self._room.summary_tokens, tail)
-        summary = min(self._room.summary, keep / 4, foreseen)
+    def _goal(self, units: Sequence[Unit], keep: float, hard: float) -> TrimGoal:
+        size, must = self._room.size, weigh_untrimmable(units)
+        tail = units[find_tail_start(units, _FORESEEN_TAIL * keep)].first_id if units else ""
+        foreseen = self._head.foresee_weight(self._room.max_summary_tokens, tail)
+        summary = min(self._room.max_summary, keep / 4, foreseen)
         most = hard - must - summary - _LEAST_GAP * size
-        return Goal(
+        return TrimGoal(
             keep=keep,
             hard=hard,
-            head=self._total(units) - _weight(units),
-            summary=summary,
-            least_summary=min(self._room.summary, _LEAST_SUMMARY_TOKENS * self._estimator.ratio),
-            tail=max(min(_LEAST_TAIL * size, hard - must - summary), 0.0),
-            steps=RECENT_STEPS,
+            current_summary=self._total(units) - _weight(units),
+            max_summary=summary,
+            min_summary=min(self._room.max_summary, _LEAST_SUMMARY_TOKENS * self._estimator.ratio),
+            min_tail=max(min(_LEAST_TAIL * size, hard - must - summary), 0.0),
+            recent_steps=RECENT_STEPS,
             verbatim=max(min(_VERBATIM * size, most), 0.0),
         )
 
-    def _leaving(self, units: Sequence[Unit], plan: Plan) -> tuple[str, ...]:
-        """Ids of the window that stand before the tail, in a unit or not, without the task's message."""
+    def _leaving(self, units: Sequence[Unit], plan: TrimPlan) -> tuple[str, ...]:
+        """Return the ids of all messages before the tail except the task's, whether in a unit or not."""
         if not plan.start:
             return ()
         messages, place_of = self._session.messages, self._short_term.place_of
@@ -588,7 +608,7 @@ class ContextWindow:
         before = (messages[place].id for place in self._short_term.places() if place < tail)
         return tuple(id for id in before if id != stays)
 
-    def _record(self, stage: Stage, dropped: tuple[str, ...], shrunk: dict[str, int], freed: int) -> Trimmed:
+    def _record(self, stage: Stage, dropped: tuple[str, ...], shrunk: dict[str, int], freed: int) -> TrimReport:
         trims = self._session.trims
         trim = Trim(
             handle=f"t{len(trims) + 1}", dropped=dropped, shrunk=shrunk, freed_tokens=freed, created=self._now()
@@ -600,9 +620,9 @@ class ContextWindow:
         self._short_term.forget()
         self._head.extend()
         if stage != "reactive":
-            self._head.note = ""  # it describes a state that is past
+            self._head.note = ""  # it describes a past state
         self._may_fill = False
-        return Trimmed(
+        return TrimReport(
             handle=trim.handle,
             stage=stage,
             messages=len(dropped),
@@ -613,7 +633,7 @@ class ContextWindow:
     # Messages that come back
 
     def _check_return(self, trim: Trim, shrunk: Sequence[str]) -> None:
-        """Raise UserError where the messages of a trim, and those it cut, do not fit whole beside the rest."""
+        """Raise UserError if the messages of a trim, and those it shortened, do not fit beside the rest."""
         window, message_of = set(self._session.stm), {message.id: message for message in self._session.messages}
         more = sum(message_units(message_of[id]) for id in trim.dropped if id in message_of and id not in window)
         cut = {id.partition("#")[0] for id in shrunk} | set(shrunk)

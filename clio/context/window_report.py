@@ -1,16 +1,16 @@
-"""What fills the window, as /context tells it, and what the next trim will move out of it."""
+"""What fills the window, as shown by /context, and what the next trim will remove."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from clio.context.compaction import Goal, make_smaller
+from clio.context.compaction import TrimGoal, plan_smaller_window
 from clio.context.message_views import Unit
 from clio.messages import AssistantMessage, Message, ToolMessage
 
 
-class PartUse(Struct, frozen=True, kw_only=True):
-    """One file or store that stands in the prompt. tokens: estimated. cut: it holds more than there was room for."""
+class PromptPartUsage(Struct, frozen=True, kw_only=True):
+    """One file or store in the prompt. tokens: estimated. cut: only a part of it is shown."""
 
     source: str
     reason: str
@@ -18,11 +18,15 @@ class PartUse(Struct, frozen=True, kw_only=True):
     cut: bool
 
 
-class WindowUse(Struct, frozen=True, kw_only=True):
-    """What fills the window, in estimated tokens. `system` is without `memory`; `reserve` is kept for the answer.
+class WindowUsage(Struct, frozen=True, kw_only=True):
+    """What fills the window, in estimated tokens.
 
-    trim_above: more than so much of summary and history together is trimmed. parts: what `memory` is made of.
-    problems: sentences on what did not get into it.
+    Attributes:
+        system: system prompt without `memory`.
+        reserve: reserved for the answer.
+        trim_above: summary and history together are trimmed above this.
+        parts: parts of `memory`.
+        problems: sentences on what was left out of it.
     """
 
     window: int
@@ -33,12 +37,12 @@ class WindowUse(Struct, frozen=True, kw_only=True):
     history: int
     reserve: int
     trim_above: int
-    parts: tuple[PartUse, ...] = ()
+    parts: tuple[PromptPartUsage, ...] = ()
     problems: tuple[str, ...] = ()
 
     @property
     def free(self) -> int:
-        """What is left; below zero where the estimate has changed since the last trim."""
+        """Free tokens; negative if the estimate has changed since the last trim."""
         return self.window - self.system - self.memory - self.tools - self.summary - self.history - self.reserve
 
 
@@ -50,8 +54,11 @@ _LEAST_PIECE = 400.0
 class NextTrim(Struct, frozen=True, kw_only=True):
     """The next trim, in estimated tokens.
 
-    at_share: of the room, 0 to 1, above which it comes. left: until then; 0 means with the next request.
-    messages, tokens: what leaves of the messages the window has now. shortened: outputs that are shown shorter by then.
+    Attributes:
+        at_share: share of the room, 0 to 1, above which it happens.
+        left: tokens until then; 0 if it happens with the next request.
+        messages, tokens: what will be removed of the present messages.
+        shortened: number of outputs that will be shortened.
     """
 
     at_share: float
@@ -61,29 +68,29 @@ class NextTrim(Struct, frozen=True, kw_only=True):
     shortened: int
 
 
-class Foreseen(Struct, frozen=True, kw_only=True):
-    """The same as weights (see clio.tokens): the units that leave, their weight, and the outputs that are cut."""
+class ForeseenTrim(Struct, frozen=True, kw_only=True):
+    """What a trim removes, as weights (see clio.tokens): units, their weight, and the outputs that are shortened."""
 
     leaving: tuple[Unit, ...]
     weight: float
     shrunk: tuple[str, ...]
 
 
-def foresee(
+def foresee_trim(
     units: Sequence[Unit],
     more: float,
-    goal: Callable[[Sequence[Unit]], Goal],
+    goal: Callable[[Sequence[Unit]], TrimGoal],
     known: Mapping[str, int],
     whole: Callable[[Message], Message],
-) -> Foreseen:
-    """What a trim does to `units` once `more` weight was said after them. goal, known, whole: as the trim has them."""
+) -> ForeseenTrim:
+    """Return what a trim does to `units` after `more` weight was added. goal, known, whole: as for the trim itself."""
     ahead = [*units, *_pieces(units, more)]
-    smaller = make_smaller(ahead, goal(ahead), known, whole)
+    smaller = plan_smaller_window(ahead, goal(ahead), known, whole)
     start = min(smaller.plan.start, len(units))
     leaving = tuple(unit for place, unit in enumerate(units[:start]) if place != smaller.plan.task)
     gone = {message.id for unit in leaving for message in unit.messages}
     here = {message.id for unit in units for message in unit.messages}
-    return Foreseen(
+    return ForeseenTrim(
         leaving=leaving,
         weight=sum(unit.weight for unit in leaving),
         shrunk=tuple(id for id in smaller.shrunk if id in here and id not in gone),

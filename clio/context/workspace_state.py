@@ -9,14 +9,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.context.inert_text import cut, one_line
+from clio.context.inert_text import shorten_to_weight, to_inert_line
 from clio.readonly_git import run_git
 from clio.threads import start_daemon_thread
 
-_TIMEOUT_S = 0.7  # `git status` takes 43 ms in 20,000 files; a slower disk must not hold up the turn
-FRESH_S = 2.0
-AGAIN_S = 1.0
-"""While somebody types, the tree is looked at this often; more seldom where a look takes long."""
+_TIMEOUT_S = 0.7  # `git status` takes 43 ms in 20,000 files; a slower disk must not delay the turn
+MAX_STATE_AGE_S = 2.0
+MIN_READ_INTERVAL_S = 1.0
+"""Interval of reads while the user types; longer if a read takes long."""
 _SHARE = 20
 _LISTED_FILES, _LISTED_COMMITS = 10, 3
 _PATH_CHARS, _SUBJECT_CHARS = 100, 72
@@ -25,9 +25,11 @@ _PATH_CHARS, _SUBJECT_CHARS = 100, 72
 class TreeState(Struct, frozen=True):
     """A working tree at one moment.
 
-    branch: its name, or how git describes a detached HEAD. changed: one line a changed file, as `git status --short`
-    prints them, at most 10. changed_count: of all changed files. commits: the newest three, newest first, as
-    `git log --oneline` prints them.
+    Attributes:
+        branch: its name, or git's description of a detached HEAD.
+        changed: at most 10 lines of `git status --short`.
+        changed_count: number of all changed files.
+        commits: the newest three lines of `git log --oneline`, newest first.
     """
 
     branch: str
@@ -37,10 +39,11 @@ class TreeState(Struct, frozen=True):
 
 
 class WorkingTree:
-    """The state of one project's working tree, read ahead when a turn is about to begin.
+    """The state of one project's working tree, read in advance when a turn is about to begin.
 
-    Reading takes git 40 ms in 20,000 files; a state read up to `FRESH_S` ago is current, unless clio itself has run
-    something since. Everything in one process shares it: see `working_tree`.
+    Reading takes git 40 ms in 20,000 files. A state up to `MAX_STATE_AGE_S` old is used, unless clio itself has
+    run
+    something since. Shared by everything in the process: see `get_working_tree`.
     """
 
     def __init__(self, project: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -51,35 +54,35 @@ class WorkingTree:
         self._newest = ""
         self._commits: tuple[str, ...] = ()
         self._began = float("-inf")
-        self._again_s = AGAIN_S
+        self._again_s = MIN_READ_INTERVAL_S
 
-    def look_ahead(self) -> None:
-        """Begin a look where the last one is no longer new; it goes on in a thread. Cheap enough for every key."""
+    def read_ahead(self) -> None:
+        """Start a read in a thread if the last one is no longer fresh. Cheap enough for every key press."""
         now = self._clock()
         with self._lock:
             look = self._look
             if look is None or (look.done() and now - self._began > self._again_s):
                 self._begin(now)
 
-    def outdated(self) -> None:
-        """Forget the state read before, because something has run that may have changed files."""
+    def invalidate(self) -> None:
+        """Forget the state, because something has run that may have changed files."""
         with self._lock:
             self._look = None
 
     async def read(self) -> TreeState | None:
-        """The current state; None outside git, without git, or where git takes too long."""
+        """Return the current state; None outside git, without git, or if git takes too long."""
         return await asyncio.wrap_future(self._fresh())
 
     def _fresh(self) -> "Future[TreeState | None]":
         now = self._clock()
         with self._lock:
-            if self._look is not None and now - self._began <= FRESH_S:
+            if self._look is not None and now - self._began <= MAX_STATE_AGE_S:
                 return self._look
             return self._begin(now)
 
     def _begin(self, now: float) -> "Future[TreeState | None]":
         look: Future[TreeState | None] = Future()
-        look.set_running_or_notify_cancel()  # one caller may stop waiting; others may wait too
+        look.set_running_or_notify_cancel()  # the read cannot be cancelled: several callers may wait for it
         self._look, self._began = look, now
         start_daemon_thread(lambda: self._run(look, now), "git-status")
         return look
@@ -87,10 +90,10 @@ class WorkingTree:
     def _run(self, look: "Future[TreeState | None]", began: float) -> None:
         try:
             state = self._read()
-        except Exception as error:  # a bug: the turn that asks ends with it
+        except Exception as error:  # a bug: raised in the turn that waits for the result
             look.set_exception(error)
             return
-        self._again_s = max(AGAIN_S, _SHARE * (self._clock() - began))
+        self._again_s = max(MIN_READ_INTERVAL_S, _SHARE * (self._clock() - began))
         look.set_result(state)
 
     def _read(self) -> TreeState | None:
@@ -103,11 +106,13 @@ class WorkingTree:
         newest = head.get("branch.oid", "")
         if newest != self._newest:
             log = read_git(self._project, "log", f"-{_LISTED_COMMITS}", "--format=%h %s") if _is_hash(newest) else ""
-            self._commits = tuple(cut(one_line(line), _SUBJECT_CHARS) for line in (log or "").splitlines())
+            self._commits = tuple(
+                shorten_to_weight(to_inert_line(line), _SUBJECT_CHARS) for line in (log or "").splitlines()
+            )
             self._newest = newest if log is not None else ""
         branch = head.get("branch.head", "")
         return TreeState(
-            branch=one_line(branch if branch != "(detached)" else f"(detached at {newest[:8]})"),
+            branch=to_inert_line(branch if branch != "(detached)" else f"(detached at {newest[:8]})"),
             changed=tuple(_file_line(line) for line in changed[:_LISTED_FILES]),
             changed_count=len(changed),
             commits=self._commits,
@@ -117,32 +122,33 @@ class WorkingTree:
 _TREES: dict[Path, WorkingTree] = {}
 
 
-def working_tree(project: Path) -> WorkingTree:
-    """The one of this folder in this process."""
+def get_working_tree(project: Path) -> WorkingTree:
+    """Return the shared working tree of a project."""
     return _TREES.setdefault(project, WorkingTree(project))
 
 
-def files_may_have_changed() -> None:
-    """A call or a command has run: to be told, so that no turn is told how things stood before it."""
+def invalidate_working_trees() -> None:
+    """Forget all states after a call or command has run, so that no turn gets an old one."""
     for tree in _TREES.values():
-        tree.outdated()
+        tree.invalidate()
 
 
 def read_git(project: Path, *arguments: str) -> str | None:
-    """What a reading git command prints; None without git, without a repository, or if it takes too long.
+    """Return the output of a git command that only reads; None without git, outside a repository, or if it takes too
+    long.
 
-    Blocks up to 0.7 s; under an event loop, call it in a thread.
+    Blocks up to 0.7 s; call it in a thread.
     """
     return run_git(project, *arguments, timeout_s=_TIMEOUT_S)
 
 
-def describe_day(now: float) -> str:
-    """The line with the date; now: Unix time."""
+def describe_date(now: float) -> str:
+    """Return the line with the date. now: Unix time."""
     return f"date: {time.strftime('%Y-%m-%d (%A)', time.localtime(now))}"
 
 
 def describe_tree(state: TreeState, *, with_commits: bool = True) -> list[str]:
-    """The lines the model is told about a working tree."""
+    """Return the lines about a working tree that the model is shown."""
     more = state.changed_count - len(state.changed)
     lines = [f"branch: {state.branch}", f"changed files: {state.changed_count}", *state.changed]
     lines += [f"  … {more} more"] if more else []
@@ -158,11 +164,11 @@ def _is_hash(name: str) -> bool:
 
 
 def _file_line(line: str) -> str:
-    """A line of `git status --porcelain=v2` as `--short` prints it."""
+    """Convert a line of `git status --porcelain=v2` to the format of `--short`."""
     kind, rest = line[0], line[2:]
     if kind == "?":
-        return f"  ?? {cut(one_line(rest), _PATH_CHARS)}"
+        return f"  ?? {shorten_to_weight(to_inert_line(rest), _PATH_CHARS)}"
     fields = rest.split(" ", {"1": 7, "2": 8, "u": 9}[kind])
     path, _, before = fields[-1].partition("\t")
     name = f"{before} -> {path}" if before else path
-    return f"  {fields[0].replace('.', ' ')} {cut(one_line(name), _PATH_CHARS)}"
+    return f"  {fields[0].replace('.', ' ')} {shorten_to_weight(to_inert_line(name), _PATH_CHARS)}"

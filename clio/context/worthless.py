@@ -1,7 +1,7 @@
-"""Which results a conversation no longer needs, in the order in which they give way. Pure.
+"""Which results a conversation no longer needs, in the order in which they are dropped. Pure functions.
 
-Repeated and superseded readings first, then edits that failed and were made later, output that only says that all went
-well, earlier searches, and what was recalled. Each is shown as one line that says how to get at the whole.
+First repeated and superseded readings, then failed edits that were made later, output that only reports success,
+earlier searches, and recalled memories. Each is replaced by one line that tells how to get the whole result.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,22 +10,22 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clio.context.command_results import is_search, read_lines
+from clio.context.command_results import is_search_command, parse_file_reading
 from clio.context.message_views import (
-    MENDED,
+    FIXED_LATER,
+    MIN_REPLACED_CHARS,
     OLD_RECALL,
     OLD_SEARCH,
     ROUTINE,
     STALE,
-    WORTHWHILE,
     LineRange,
     Unit,
-    call_key,
-    common_ranges,
     count_lines,
+    intersect_ranges,
     is_whole_file,
     join_ranges,
-    shown_ranges,
+    make_call_key,
+    parse_shown_ranges,
 )
 from clio.messages import UNCHANGED, AssistantMessage, ToolCall, ToolMessage
 from clio.sessions.side_effects import (
@@ -88,7 +88,7 @@ _ROUTINE = LazyRegex(
 )
 
 
-class Worthless(Struct, frozen=True, kw_only=True):
+class WorthlessResult(Struct, frozen=True, kw_only=True):
     """One result that can be shown as a single line. unit: index of its unit. cuts: in the format of `Trim.shrunk`."""
 
     unit: int
@@ -115,7 +115,7 @@ class _Exchange(Struct, frozen=True, kw_only=True):
         return told if self.name in RUNNERS and isinstance(told, str) else ""
 
 
-def find_worthless(units: Sequence[Unit], before: int) -> Iterator[Worthless]:
+def find_worthless_results(units: Sequence[Unit], before: int) -> Iterator[WorthlessResult]:
     """Yield results in the units before index `before` that can be dropped: the most worthless first, then the oldest.
 
     Later units are also read, because a later reading makes an earlier one stale. Each result is yielded once.
@@ -125,7 +125,7 @@ def find_worthless(units: Sequence[Unit], before: int) -> Iterator[Worthless]:
     seen: set[str] = set()
     kinds: tuple[tuple[int, Callable[[], set[str]]], ...] = (
         (STALE, lambda: set(_stale(exchanges))),
-        (MENDED, lambda: _mended(exchanges)),
+        (FIXED_LATER, lambda: _mended(exchanges)),
         (ROUTINE, lambda: {each.result.id for each in early if _is_routine(each)}),
         (OLD_SEARCH, lambda: {each.result.id for each in early if _is_search(each)}),
         (OLD_RECALL, lambda: {each.result.id for each in early if _is_recall(each)}),
@@ -137,7 +137,7 @@ def find_worthless(units: Sequence[Unit], before: int) -> Iterator[Worthless]:
             if each.result.id in found:
                 cuts = _cuts(each, why)
                 if cuts:
-                    yield Worthless(unit=each.unit, cuts=cuts)
+                    yield WorthlessResult(unit=each.unit, cuts=cuts)
 
 
 def stale_results(units: Sequence[Unit]) -> list[str]:
@@ -149,9 +149,9 @@ def stale_results(units: Sequence[Unit]) -> list[str]:
 
 
 def _cuts(each: _Exchange, why: int) -> dict[str, int]:
-    cuts = {each.result.id: why} if len(each.result.content) >= WORTHWHILE or each.result.images else {}
-    if why == MENDED and len(each.call.arguments) >= WORTHWHILE:
-        cuts[call_key(each.message, each.call.id)] = why
+    cuts = {each.result.id: why} if len(each.result.content) >= MIN_REPLACED_CHARS or each.result.images else {}
+    if why == FIXED_LATER and len(each.call.arguments) >= MIN_REPLACED_CHARS:
+        cuts[make_call_key(each.message, each.call.id)] = why
     return cuts
 
 
@@ -171,7 +171,7 @@ def _stale(exchanges: Sequence[_Exchange]) -> list[str]:
         reading = _reading(each)
         key = (each.call.name, _canonical(each))
         result = each.result
-        if len(result.content) < WORTHWHILE and not result.images:
+        if len(result.content) < MIN_REPLACED_CHARS and not result.images:
             again |= {key} if result.ok or reading is None else set()
             if reading is not None and result.ok:
                 _add_ranges(later, reading)
@@ -193,12 +193,12 @@ def _stale(exchanges: Sequence[_Exchange]) -> list[str]:
 def _reading(each: _Exchange) -> tuple[str, tuple[LineRange, ...]] | None:
     """Return the path a call read and the line ranges in its result; None if it reads no file."""
     if each.name in READERS:
-        ranges = shown_ranges(each.result.content)
+        ranges = parse_shown_ranges(each.result.content)
         offset, limit = each.arguments.get("offset"), each.arguments.get("limit")
         if not offset and not limit and is_whole_file(each.result.content, ranges):
             ranges = ((1, _ENDLESS),)
         return each.path, ranges
-    lines = read_lines(each.command) if each.command else None
+    lines = parse_file_reading(each.command) if each.command else None
     if lines is None:
         return None
     last = lines.first + max(each.result.content.count("\n") - 1, 0)
@@ -216,7 +216,7 @@ def _is_covered(reading: tuple[str, tuple[LineRange, ...]], later: dict[str, lis
     path, ranges = reading
     if not ranges or path not in later:
         return False
-    return count_lines(common_ranges(ranges, later[path])) >= _COVERED * count_lines(ranges)
+    return count_lines(intersect_ranges(ranges, later[path])) >= _COVERED * count_lines(ranges)
 
 
 def _repeats(later: ToolMessage, earlier: ToolMessage) -> bool:
@@ -266,11 +266,11 @@ def _is_routine(each: _Exchange) -> bool:
     """Whether a command succeeded and its output is progress, or the report of tests that all passed."""
     result = each.result
     code = result.deeds.exit_code if result.deeds is not None else 0
-    if each.name not in RUNNERS or not result.ok or code or len(result.content) < WORTHWHILE:
+    if each.name not in RUNNERS or not result.ok or code or len(result.content) < MIN_REPLACED_CHARS:
         return False
-    from clio.context.command_results import read_report
+    from clio.context.command_results import parse_test_report
 
-    report = read_report(result.content)
+    report = parse_test_report(result.content)
     if report is not None:
         return report.passed
     lines = [line for line in result.content.splitlines() if line.strip() and not line.startswith("[exit ")]
@@ -280,7 +280,7 @@ def _is_routine(each: _Exchange) -> bool:
 
 
 def _is_search(each: _Exchange) -> bool:
-    return each.result.ok and (each.name in _SEARCHERS or bool(each.command and is_search(each.command)))
+    return each.result.ok and (each.name in _SEARCHERS or bool(each.command and is_search_command(each.command)))
 
 
 def _is_recall(each: _Exchange) -> bool:

@@ -272,7 +272,7 @@ def make_idle_consolidation(
 
     def is_busy() -> bool:
         app = app_of()
-        return app is None or bool(app.jobs.running())
+        return app is None or bool(app.jobs.list_running())
 
     def night(stop: Callable[[], bool]) -> "Report | None":
         app = app_of()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from clio.checkpoints.store_limits import count_excess_bytes, make_room
+from clio.checkpoints.store_limits import count_excess_bytes, shrink_store
 from clio.commands.arguments import join_arguments
 from clio.commands.command import CommandResult, Table
 from clio.commands.subcommands import GcRequest, parse_gc
@@ -97,7 +97,7 @@ def measure_folder(folder: Path, limits: CleanupLimits, now: float) -> list[Disk
     if "copies of files for /undo" in found:
         most, oldest = limits.checkpoint_bytes, limits.checkpoint_age_s
         if beyond := count_excess_bytes(store, max_bytes=most, max_age_s=oldest, now=now):
-            free = lambda: make_room(store, max_bytes=most, max_age_s=oldest, now=time.time())  # noqa: E731
+            free = lambda: shrink_store(store, max_bytes=most, max_age_s=oldest, now=time.time())  # noqa: E731
             found["copies of files for /undo"].removable.append(RemovableFile(path=store, bytes=beyond, free=free))
     return sorted(found.values(), key=lambda heap: -heap.bytes)
 

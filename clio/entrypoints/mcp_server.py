@@ -23,9 +23,17 @@ from clio.memory.store.record import KINDS, TYPES, MemoryRecord, Provenance
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.memory.system import MemorySystem
 from clio.storage.locks import error_cause
-from clio.tools.memory import recall_text
-from clio.tools.memory_answers import UNDO, compacted_text, described, find_all, labels, recalled_text, remembered_text
-from clio.tools.memory_call import MAX_MEMORIES, MAX_RESULTS, MAX_SESSIONS, READERS
+from clio.tools.memory import render_recall
+from clio.tools.memory_answers import (
+    UNDO_HINT,
+    describe_entry,
+    find_by_ids,
+    label_entries,
+    render_compacted,
+    render_recalled,
+    render_remembered,
+)
+from clio.tools.memory_call import MAX_MEMORIES, MAX_RESULTS, MAX_SESSIONS, PARAMETER_READERS
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext
@@ -63,7 +71,7 @@ def remember_memory(memory: MemorySystem, given: Given, read_only: bool) -> Answ
     scope = memory.memories.scope_of(done.record.id)
     old = done.other if done.action in ("superseded", "kept_both") else None
     data = {"action": done.action, "memory": _memory(done.record, scope), "other": _memory(old, scope) if old else None}
-    return Answer(text=remembered_text(done, scope), data=data)
+    return Answer(text=render_remembered(done, scope), data=data)
 
 
 def recall_memories(memory: MemorySystem, given: Given, read_only: bool) -> Answer:
@@ -78,12 +86,12 @@ def recall_memories(memory: MemorySystem, given: Given, read_only: bool) -> Answ
     ]
     total = sum(memories.count().values())
     nothing = f"Nothing found, of {total:,} {'memory' if total == 1 else 'memories'}."
-    return Answer(text=recalled_text(found, memories) if found else nothing, data={"memories": data, "total": total})
+    return Answer(text=render_recalled(found, memories) if found else nothing, data={"memories": data, "total": total})
 
 
 def forget_memory(memory: MemorySystem, given: Given, read_only: bool) -> Answer:
     """Move memories and project memory entries to the archive."""
-    entries, records = find_all(memory, given["id"])
+    entries, records = find_by_ids(memory, given["id"])
     gone = [{"id": record.id, "kind": record.kind, "text": record.content} for record in records]
     gone += [{"id": entry.id, "kind": entry.kind, "text": entry.line} for entry in entries]
     for record in records:
@@ -91,13 +99,13 @@ def forget_memory(memory: MemorySystem, given: Given, read_only: bool) -> Answer
     if entries:
         memory.forget([entry.id for entry in entries])
     lines = [f"Forgotten: {one['id']} ({one['kind']}): {one['text']}" for one in gone]
-    return Answer(text="\n".join([*lines, replace_slash_commands(UNDO)]), data={"forgotten": gone})
+    return Answer(text="\n".join([*lines, replace_slash_commands(UNDO_HINT)]), data={"forgotten": gone})
 
 
 def compact_memory(memory: MemorySystem, given: Given, read_only: bool) -> Answer:
     """Archive faded memories and merge duplicates."""
     done = memory.memories.compact()
-    return Answer(text=replace_slash_commands(compacted_text(done)), data=msgspec.to_builtins(done))
+    return Answer(text=replace_slash_commands(render_compacted(done)), data=msgspec.to_builtins(done))
 
 
 def search_sessions(memory: MemorySystem, given: Given, read_only: bool) -> Answer:
@@ -123,7 +131,7 @@ def search_sessions(memory: MemorySystem, given: Given, read_only: bool) -> Answ
         for session in found.sessions
     ]
     data = {"sessions": sessions, "unsearched": found.unsearched, "unreadable": list(found.unreadable)}
-    return Answer(text=recall_text(found, way_back=False).text, data=data)
+    return Answer(text=render_recall(found, way_back=False).text, data=data)
 
 
 def project_knowledge(memory: MemorySystem, given: Given, read_only: bool) -> Answer:
@@ -138,11 +146,9 @@ def project_knowledge(memory: MemorySystem, given: Given, read_only: bool) -> An
         fitting = [known[hit.id] for hit in memory.search(query, len(known) + 10_000) if hit.id in known]
     fitting = [entry for entry in fitting if kind in (None, entry.kind)]
     shown = fitting[: given.get("limit", ENTRIES)]
-    said = labels(memory, {entry.id for entry in shown})
-    lines = [
-        f"- {described(entry)} [confidence {entry.confidence:g}{'; ' + said[entry.id] if entry.id in said else ''}]"
-        for entry in shown
-    ]
+    said = label_entries(memory, {entry.id for entry in shown})
+    notes = {id: f"; {note}" for id, note in said.items()}
+    lines = [f"- {describe_entry(entry)} [confidence {entry.confidence:g}{notes.get(entry.id, '')}]" for entry in shown]
     if len(fitting) > len(shown):
         lines.append(f"… and {len(fitting) - len(shown):,} more; a query, a kind or a larger limit shows them")
     state = memory.freshness(shown)
@@ -208,7 +214,7 @@ class McpTool(Struct, frozen=True, kw_only=True):
                 known = f"it takes {', '.join(self.params)}" if self.params else "it takes nothing"
                 raise ToolRetry(f"{self.name} has no argument {name!r}; {known}")
             if value is not None:
-                given[name] = READERS[self.params[name].read](name, value)
+                given[name] = PARAMETER_READERS[self.params[name].read](name, value)
         missing = [name for name, param in self.params.items() if param.required and given.get(name) in (None, "", ())]
         if missing:
             raise ToolRetry(f"{self.name} needs {' and '.join(missing)}")

@@ -110,7 +110,7 @@ async def _run(options: Options, loaded: LoadedConfig) -> int:
                 _print_rest(app, reporter, more)
         finally:
             await app.close()
-    report = reporter.report(app.session.id, style=_style(app), plan=app.planning.proposed, **more)
+    report = reporter.report(app.session.id, style=_style(app), plan=app.planning.proposed_plan, **more)
     if options.output == "json":
         print_json_line(report)
     elif options.output == "stream-json":
@@ -152,7 +152,7 @@ def _print_rest(app: App, reporter: Reporter, more: Mapping[str, Any]) -> None:
                 sys.stderr.write(f"clio: {clean(error)}\n")
             else:
                 sys.stdout.write(escape_json_controls(json.dumps(more["structured"], ensure_ascii=False)) + "\n")
-        elif plan := app.planning.proposed:
+        elif plan := app.planning.proposed_plan:
             from clio.commands.plan_commands import format_todos_as_markdown
 
             gap = "\n" if reporter.text else ""

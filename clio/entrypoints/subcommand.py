@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from clio.agent.model_choice import EffortChoices
     from clio.agent.planning import Planning
     from clio.agent.spending import Spending
-    from clio.agent.turn_files import TurnFiles
+    from clio.agent.turn_files import TurnFileRecorder
     from clio.context.window import ContextWindow
     from clio.mcp.servers import McpServers
     from clio.memory.system import MemorySystem
@@ -259,7 +259,7 @@ class LightShell:
         raise make_conversation_error()
 
     @property
-    def turn_files(self) -> "TurnFiles":
+    def turn_files(self) -> "TurnFileRecorder":
         """Raises UserError: there are no turns without a conversation."""
         raise make_conversation_error()
 

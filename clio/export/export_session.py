@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, assert_never, cast
 import msgspec
 from msgspec import Struct, structs
 
-from clio.context.summary import summarise
+from clio.context.summary import summarize_messages
 from clio.context.summary_text import render_summary
 from clio.errors import SessionNotFound
 from clio.export.document import (
@@ -584,7 +584,9 @@ def _export_session_cut(
     summary = ""
     if dropped:
         text = render_summary(
-            summarise(messages[place] for place in dropped), budget_tokens=_SUMMARY_TOKENS, estimator=TokenEstimator()
+            summarize_messages(messages[place] for place in dropped),
+            budget_tokens=_SUMMARY_TOKENS,
+            estimator=TokenEstimator(),
         )
         # Between the tags, below the sentence that tells a model what this is.
         summary = "\n".join(text.split("\n")[2:-1])

@@ -15,13 +15,13 @@ from msgspec import Struct
 from clio.child_processes import start_process
 from clio.errors import ToolFailed
 from clio.text.json_data import decode_json
-from clio.tools.shell.launcher import Request, launch
+from clio.tools.shell.launcher import LaunchRequest, launch_command
 from clio.tools.shell.processes import (
     CANCEL_GRACE_S,
     BoundedText,
     RunningProcess,
-    command_environment,
-    shell_argv,
+    make_command_environment,
+    make_shell_argv,
     stop_started,
 )
 
@@ -88,17 +88,17 @@ async def _start(command: str, given: bytes, cwd: Path, env: Mapping[str, str]) 
             if sys.platform == "win32":
                 starting = asyncio.get_running_loop().subprocess_exec(
                     _HookProcess,
-                    *shell_argv(command),
+                    *make_shell_argv(command),
                     stdin=file,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     cwd=str(cwd),
-                    env=command_environment(env),
+                    env=make_command_environment(env),
                     creationflags=subprocess.CREATE_NEW_PROCESS_GROUP,
                 )
             else:
-                request = Request(argv=shell_argv(command), cwd=cwd, env=command_environment(env))
-                starting = launch(_HookProcess, request, stdin=file.fileno(), errors_apart=True)
+                request = LaunchRequest(argv=make_shell_argv(command), cwd=cwd, env=make_command_environment(env))
+                starting = launch_command(_HookProcess, request, stdin=file.fileno(), separate_stderr=True)
             _, process = await start_process(starting, stop_started)
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)

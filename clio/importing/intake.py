@@ -15,7 +15,7 @@ from typing import IO, Any, Literal, cast
 import msgspec
 from msgspec import Struct, field, structs
 
-from clio.context.inert_text import said_by_a_tool
+from clio.context.inert_text import neutralize_tool_output
 from clio.errors import ClioError, StorageError
 from clio.importing import aider, claude, codex, gemini, places
 from clio.importing.places import SourceFile
@@ -51,7 +51,7 @@ from clio.storage.files import make_ignored_folder, open_regular, write_pieces
 from clio.storage.locks import NO_SPACE_ERRNOS, FileLock
 from clio.text.hidden_text import reveal_hidden_text
 from clio.text.json_data import decode_json
-from clio.tools.output import preview
+from clio.tools.output import preview_output
 
 MAX_WORDS_CHARS = 100_000
 """Of longer words of a person the beginning and the end stand in the message."""
@@ -88,7 +88,7 @@ class ImportCleaner:
                 model = message.model[:_NAME_CHARS]
                 return structs.replace(message, content=self.text(message.content), tool_calls=calls, model=model)
             case ToolMessage():
-                whole = said_by_a_tool(message.content if said.whole is None else said.whole)
+                whole = neutralize_tool_output(message.content if said.whole is None else said.whole)
                 output, blob = self._bounded(whole, self._max_chars)
                 deeds = message.deeds and msgspec.convert(self._inside(msgspec.to_builtins(message.deeds)), SideEffects)
                 summary, name = self.text(message.summary), self.text(message.name)
@@ -111,7 +111,7 @@ class ImportCleaner:
             return clean, None
         handle = self._blobs.add(clean)
         self._blobs.flush()
-        return preview(clean, chars, handle), handle
+        return preview_output(clean, chars, handle), handle
 
     def _call(self, call: ToolCall) -> ToolCall:
         try:

@@ -1,4 +1,4 @@
-"""What a tool is: a name, a struct of arguments, and `prepare`, which says what will happen, and how."""
+"""What a tool is: a name, a struct of arguments, and `prepare`, which says what a call will do."""
 
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,45 +18,51 @@ _SHARE = 0.2
 _STEP_SHARE = 0.6
 """Of the free room, for all results of one step."""
 _ALWAYS_FREE = 0.25
-"""Of the whole room: a trim before the next request makes at least this much."""
+"""Of the whole room: a trim before the next request frees at least this much."""
 _LEAST_CHARS = 4_000
 
 
 class PageSize:
-    """Shared by the tools of one session and whoever runs them. most: never more characters than this."""
+    """The number of characters a result may have, shared by the tools of a session and their runner.
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._chars = most
+    max_chars: upper limit.
+    """
+
+    def __init__(self, max_chars: int) -> None:
+        self._most = max_chars
+        self._chars = max_chars
 
     @property
     def chars(self) -> int:
-        """The most characters the next result may have."""
+        """Maximum number of characters of the next result."""
         return self._chars
 
-    def fit(self, free: float, room: float, calls: int = 1) -> None:
+    def fit_to_window(self, free: float, room: float, calls: int = 1) -> None:
         """Set the size for the calls of one step.
 
         Args:
-            free: what the conversation leaves of the window, as a weight: about one for each character.
-            room: the same for an empty conversation.
-            calls: how many calls share it.
+            free: free part of the conversation's room, as a weight (about one per character).
+            room: all of the room for the conversation.
+            calls: number of calls that share it.
         """
         free = max(free, _ALWAYS_FREE * room)
         share = min(_SHARE * free, _STEP_SHARE * free / max(calls, 1))
         self._chars = min(self._most, max(int(share), _LEAST_CHARS))
 
 
-def page_size(size: "int | PageSize") -> PageSize:
-    """A fixed size as one that nothing changes; a PageSize as it is."""
+def as_page_size(size: "int | PageSize") -> PageSize:
+    """Return a PageSize; a number becomes one that never changes."""
     return PageSize(size) if isinstance(size, int) else size
 
 
 _MOST_NAMES = 20
 
 
-class LeftOut(Struct, frozen=True, kw_only=True):
-    """Names of clio's own tools and of those of MCP servers; offered: how many the servers have in all."""
+class OmittedTools(Struct, frozen=True, kw_only=True):
+    """Names of tools that were left out because the window is too small: clio's own, and those of MCP servers.
+
+    offered: number of all tools of the servers.
+    """
 
     own: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
@@ -68,8 +74,8 @@ class LeftOut(Struct, frozen=True, kw_only=True):
         return self.own + self.servers
 
     @property
-    def sentence(self) -> str:
-        """For the user: which, why, and what can be done about it."""
+    def description(self) -> str:
+        """A sentence for the user: which tools, why, and what to do about it."""
         parts: list[str] = []
         if self.own:
             parts.append(f"tools left out, as the model's window is small: {_listed(self.own)}")
@@ -82,7 +88,7 @@ class LeftOut(Struct, frozen=True, kw_only=True):
         return "; ".join(parts)
 
     def fragments(self) -> list[Fragment]:
-        """For the model, as a part of its prompt; empty where nothing was left out."""
+        """Return the part of the prompt that tells the model; empty if nothing was left out."""
         if not self.names:
             return []
         text = f"Left out, because the window is too small: {_listed(self.names)}. Do without them, or say so."
@@ -99,37 +105,39 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 class ReadLog:
-    """Remembers, per absolute path with links resolved, what the model last saw; lives as long as the session runs."""
+    """Remembers what the model last saw of each file, by absolute path with links resolved, during one session."""
 
     def __init__(self) -> None:
         self._seen: dict[Path, bytes] = {}
         self._shown: dict[Path, dict[int, tuple[int, str]]] = {}
 
-    def saw(self, path: Path, data: bytes) -> None:
-        """The model has now read or written exactly these bytes."""
+    def record_seen(self, path: Path, data: bytes) -> None:
+        """Record that the model has read or written exactly these bytes."""
         self._seen[path] = _fingerprint(data)
 
-    def known(self, path: Path) -> bool:
-        """Whether the model has ever seen the file."""
+    def has_seen(self, path: Path) -> bool:
+        """Whether the model has seen the file."""
         return path in self._seen
 
-    def changed_since(self, path: Path, data: bytes) -> bool:
-        """Whether the file was seen and these bytes are not what was seen. A file never seen has not changed."""
+    def has_changed(self, path: Path, data: bytes) -> bool:
+        """Whether the file was seen and its bytes are different now. False for a file that was never seen."""
         seen = self._seen.get(path)
         return seen is not None and seen != _fingerprint(data)
 
     def forget(self, path: Path) -> None:
-        """The file is gone, deleted or moved away."""
+        """Forget a file that was deleted or moved."""
         self._seen.pop(path, None)
         self._shown.pop(path, None)
 
-    def showed(self, path: Path, first: int, lines: Sequence[str], message_id: str) -> None:
-        """A message shows these lines whole, the first of which is line `first` of the file."""
+    def record_shown(self, path: Path, first: int, lines: Sequence[str], message_id: str) -> None:
+        """Record that a message shows these whole lines; the first is line `first` of the file."""
         shown = self._shown.setdefault(path, {})
         shown.update((number, (hash(line), message_id)) for number, line in enumerate(lines, first))
 
-    def messages_showing(self, path: Path, first: int, lines: Sequence[str]) -> frozenset[str]:
-        """The ids of the messages that show these very lines under these numbers; empty where not all were shown."""
+    def find_messages_showing(self, path: Path, first: int, lines: Sequence[str]) -> frozenset[str]:
+        """Return the ids of the messages that show exactly these lines with these numbers; empty unless all are
+        shown.
+        """
         shown = self._shown.get(path, {})
         found = [shown.get(number, (None, "")) for number in range(first, first + len(lines))]
         if any(known != hash(line) for (known, _), line in zip(found, lines, strict=True)):
@@ -137,8 +145,8 @@ class ReadLog:
         return frozenset(message_id for _, message_id in found)
 
 
-def are_whole_in_window(session: Session, message_ids: frozenset[str]) -> bool:
-    """Whether the next request holds all these messages, none of them shortened by a trim."""
+def is_whole_in_window(session: Session, message_ids: frozenset[str]) -> bool:
+    """Whether the next request contains all these messages, none of them shortened by a trim."""
     return message_ids <= set(session.stm) and not any(message_ids & trim.shrunk.keys() for trim in session.trims)
 
 
@@ -147,21 +155,22 @@ def _fingerprint(data: bytes) -> bytes:
 
 
 Progress = Callable[[str], None]
-"""Called with a short line of news while a tool runs; may be called from any thread."""
+"""Called with a short progress line while a tool runs, from any thread."""
 
 
 class ToolOutput(Struct, frozen=True, kw_only=True):
-    """What a call gave.
+    """The result of a call.
 
-    text: for the model, whole; the runner redacts and bounds it.
-    summary: for the person, one line without a newline: "120 lines", "exit 1 in 2.3 s", "+12 -3".
-    images: pictures that belong to it; the text says what they are, as not every model is shown them.
-    ok: False for a result that is an answer but not a success, such as a command's non-zero exit.
-    changed: files that are now different, for the session's record.
-    deeds: what else it did, for whoever sums up the session; `changed` need not be repeated there.
-    refused: what a confined command needs and was refused, such as "needs the network"; "" for nothing.
-    again: the call to offer unconfined then; None for the one that gave this.
-    kept_as: is told the id of the message that holds the whole text, where one does.
+    Attributes:
+        text: for the model, complete; the runner redacts and shortens it.
+        summary: for the user, one line: "120 lines", "exit 1 in 2.3 s", "+12 -3".
+        images: pictures of the result; the text describes them too, because not every model receives them.
+        ok: False for a valid result that is no success, such as a command's non-zero exit code.
+        changed: files that were changed, for the session's record.
+        side_effects: what else the call did, for the summary of the session.
+        denied_need: what a confined command needed and was denied, such as "needs the network"; "" for nothing.
+        unconfined_call: the call to offer unconfined in that case; None for the call itself.
+        on_stored: called with the id of the message that contains the complete text, if one does.
     """
 
     text: str
@@ -169,75 +178,82 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
     images: tuple[Picture, ...] = ()
     ok: bool = True
     changed: tuple[FileChange, ...] = ()
-    deeds: SideEffects | None = None
-    refused: str = ""
-    again: "Prepared | None" = None
-    kept_as: Callable[[str], None] | None = None
+    side_effects: SideEffects | None = None
+    denied_need: str = ""
+    unconfined_call: "PreparedCall | None" = None
+    on_stored: Callable[[str], None] | None = None
 
 
-class Unasked(Struct, frozen=True, kw_only=True):
-    """How a call runs that was not asked about. network: it has the network and the sockets of other programs."""
+class ConfinedRun(Struct, frozen=True, kw_only=True):
+    """How to confine a call that runs without a question. network: allow the network and the sockets of other
+    programs.
+    """
 
     network: bool = False
 
 
-class Prepared(Struct, frozen=True, kw_only=True):
-    """A call that has been understood and not yet done.
+class PreparedCall(Struct, frozen=True, kw_only=True):
+    """A call that was understood and has not been run.
 
-    title: for the person, one line: "read clio/app.py:10-40", "run pytest -q".
-    action: what policy judges; the diff a person is shown comes from it, and `run` does exactly it or raises.
-    revise: the call with other changes in place of these, where a person wants only some of them or another text; they
-        must be of the same files. Runs in a worker thread. Raises ToolError. None for a call that changes no files.
-    run_confined: as `run`, for a call that the policy lets run without a question only because it reads; None for a
-        call that is not confined.
+    Attributes:
+        title: for the user, one line: "read clio/app.py:10-40", "run pytest -q".
+        action: what the policy judges and the user sees as a diff; `run` does exactly this or raises.
+        revise: returns the call with other changes to the same files, if the user accepts only some of them or
+            edits the
+            text. Runs in a worker thread; raises ToolError. None for a call that changes no files.
+        run_confined: like `run`, for a call that the policy allows without a question only because it reads; None
+            for
+            a call that is not confined.
     """
 
     title: str
     action: Action
     run: Callable[[Progress], Awaitable[ToolOutput]]
-    revise: "Callable[[tuple[FileChange, ...]], Prepared] | None" = None
-    run_confined: Callable[[Progress, Unasked], Awaitable[ToolOutput]] | None = None
+    revise: "Callable[[tuple[FileChange, ...]], PreparedCall] | None" = None
+    run_confined: Callable[[Progress, ConfinedRun], Awaitable[ToolOutput]] | None = None
 
 
 class FreeArguments(Struct, frozen=True):
-    """Arguments of a tool that is not clio's: whatever object the model gives, for others to check."""
+    """Arguments of a tool that is not clio's: any JSON object, checked by the tool's server."""
 
     values: dict[str, Any] = {}
 
 
 class Tool(Protocol):
-    """One tool. Its text for the model is `prompts/tools/<name>.md`.
+    """One tool. Its description for the model is `prompts/tools/<name>.md`.
 
-    A second, shorter text for small windows may stand after a line of three dashes in the same file.
+    A line of three dashes in that file separates a second, shorter description for small windows.
     """
 
     @property
     def name(self) -> str:
-        """The name the model calls."""
+        """The name by which the model calls it."""
         ...
 
     @property
     def args(self) -> type[Struct]:
-        """The struct of arguments; its JSON Schema is sent to the model."""
+        """The struct of its arguments, whose JSON Schema is sent to the model."""
         ...
 
     @property
     def read_only(self) -> bool:
-        """Whether calls may run beside other read-only calls of the same step."""
+        """Whether its calls may run concurrently with other read-only calls of a step."""
         ...
 
-    def prepare(self, args: Any) -> Prepared:
-        """Understand a call: `args` is an instance of `self.args`. Runs in a worker thread; changes nothing.
+    def prepare(self, args: Any) -> PreparedCall:
+        """Interpret a call without changing anything; runs in a worker thread. `args` is an instance of `self.args`.
 
-        Raises ToolRetry where the arguments cannot be right, ToolFailed where it cannot be done.
+        Raises:
+            ToolRetry: the arguments cannot be right.
+            ToolFailed: it cannot be done.
         """
         ...
 
 
 @runtime_checkable
-class ForeignTool(Protocol):
-    """A tool that is not clio's says itself how it is described to the model. Its arguments are FreeArguments."""
+class ExternalTool(Protocol):
+    """A tool that is not clio's and provides its own description. Its arguments are FreeArguments."""
 
     def spec(self, *, compact: bool) -> ToolSpec:
-        """The tool's entry in a request; compact: for a small window."""
+        """Return its entry in a request. compact: for a small window."""
         ...

@@ -1,4 +1,4 @@
-"""Git for the model: reading through GitPython, changing through the exact commands a person could have typed."""
+"""The git tool: reads with GitPython, changes with the same commands a user would type."""
 
 import asyncio
 import shlex
@@ -15,23 +15,29 @@ from clio.readonly_git import describe_blocking_file, readonly_git_command, read
 from clio.sandbox.sandbox import Sandbox
 from clio.security.actions import ReadFiles, RunCommand, Workspace
 from clio.text.formatting import format_count
-from clio.tools.base import Prepared, Progress, ToolOutput
+from clio.tools.base import PreparedCall, Progress, ToolOutput
 from clio.tools.schemas import GitArgs
-from clio.tools.shell.sandboxed_run import put_back_by_jobs, run_held
+from clio.tools.shell.sandboxed_run import restore_files_changed_by_jobs, run_sandboxed
 
 if TYPE_CHECKING:
     from git import Repo
 
 READ_LIMIT_S = 15.0
 STATUS_LIMIT_S = 5.0
-"""Then it is asked again without untracked files, for which git matches the patterns of each `.gitignore`."""
+"""After this, git status is run again without untracked files, for which git matches the patterns of each
+`.gitignore`.
+"""
 _WHY_SLOW = "patterns with many stars in .gitignore or .gitattributes can cause that"
 
 
 class GitTool:
-    """`git`: the repository the workspace lies in. attribution: a trailer for its commits.
+    """The tool `git`, for the repository that contains the workspace.
 
-    sandbox: holds what changes something, since hooks run then; a push needs what it has not, and is asked about.
+    Args:
+        attribution: a trailer for its commits.
+        sandbox: used for commands that change something, because they run hooks. A push needs more than the
+            sandbox
+            allows and is asked about.
     """
 
     name = "git"
@@ -46,12 +52,12 @@ class GitTool:
         self._attribution = attribution
         self._sandbox = sandbox if sandbox is not None and sandbox.wanted else None
 
-    def prepare(self, args: Any) -> Prepared:
-        """Raises ToolFailed where there is no repository or no git, ToolRetry for arguments that cannot be right."""
+    def prepare(self, args: Any) -> PreparedCall:
+        """Prepare a call. Raises ToolFailed without repository or git, ToolRetry for invalid arguments."""
         call: GitArgs = args
         _refuse_options(call)
         if self._sandbox is not None:
-            self._sandbox.watches.undo()  # a job may have put other settings in the repository's place
+            self._sandbox.watches.undo()  # a background job may have replaced the repository's settings
         repo = open_repository(self._cwd)
         try:
             reading = _reading(call)
@@ -65,11 +71,11 @@ class GitTool:
         finally:
             repo.close()
 
-    def _read(self, repo: "Repo", arguments: list[str], title: str) -> Prepared:
+    def _read(self, repo: "Repo", arguments: list[str], title: str) -> PreparedCall:
         from clio.security.git_safety import find_risky_entries
 
         root = Path(repo.working_dir).resolve()
-        # Where the repository itself leads git to other files, reading them is a question of its own.
+        # If the repository's settings lead git to files outside, reading those must be approved as well.
         found = (one.outside for one in find_risky_entries(self._cwd, self._cwd))
         paths = (root, *(place for place in found if place is not None))
 
@@ -81,16 +87,16 @@ class GitTool:
                 return ToolOutput(text=text, summary="clean")
             return ToolOutput(text=text or "(nothing)", summary=format_count(len(text.splitlines()), "line"))
 
-        return Prepared(title=title, action=ReadFiles(paths=paths), run=go)
+        return PreparedCall(title=title, action=ReadFiles(paths=paths), run=go)
 
-    def _change(self, commands: list[list[str]], report: Callable[[Path, str], ToolOutput], title: str) -> Prepared:
+    def _change(self, commands: list[list[str]], report: Callable[[Path, str], ToolOutput], title: str) -> PreparedCall:
         outside = self._sandbox is not None and commands[0][1] == "push"
         sandbox = None if outside else self._sandbox
 
         async def go(progress: Progress) -> ToolOutput:
-            text, before = "", await put_back_by_jobs(self._sandbox)
+            text, before = "", await restore_files_changed_by_jobs(self._sandbox)
             for command in commands:
-                process, timed_out, note = await run_held(
+                process, timed_out, note = await run_sandboxed(
                     command, self._cwd, sandbox, timeout_s=self._timeout_s, on_news=progress
                 )
                 text = "\n".join(filter(None, (process.output.text().strip(), before, note)))
@@ -101,11 +107,11 @@ class GitTool:
             return await asyncio.to_thread(report, self._cwd, text)
 
         line = " && ".join(shlex.join(command) for command in commands)
-        return Prepared(title=title, action=RunCommand(command=line, cwd=self._cwd, outside=outside), run=go)
+        return PreparedCall(title=title, action=RunCommand(command=line, cwd=self._cwd, outside=outside), run=go)
 
 
 def open_repository(folder: Path) -> "Repo":
-    """The repository or worktree a folder lies in. Raises ToolFailed where there is none, or no git."""
+    """Return the repository or worktree that contains a folder. Raises ToolFailed if there is none, or no git."""
     try:
         from git import Repo
         from git.exc import GitError
@@ -121,15 +127,15 @@ def open_repository(folder: Path) -> "Repo":
         ) from error
 
 
-def git_text(folder: Path, arguments: list[str]) -> str:
-    """What git prints when run in a folder, as valid text. Raises ToolFailed with git's own words."""
+def run_git_text(folder: Path, arguments: list[str]) -> str:
+    """Return what git prints in a folder, as valid text. Raises ToolFailed with git's own words."""
     from git import Git
     from git.exc import GitCommandError
 
     git = Git(folder)
-    # Reading takes no lock: a commit the user is just making is not in its way.
+    # Reading takes no lock, so it does not conflict with a commit the user is making.
     git.update_environment(**readonly_git_environment())
-    limit_s = None if sys.platform == "win32" else READ_LIMIT_S  # GitPython has no limit there
+    limit_s = None if sys.platform == "win32" else READ_LIMIT_S  # GitPython supports no time limit there
     try:
         words = readonly_git_command(folder, *arguments)
         output = git.execute(words, stdout_as_string=False, kill_after_timeout=limit_s)
@@ -142,7 +148,7 @@ def git_text(folder: Path, arguments: list[str]) -> str:
 
 
 async def _status(folder: Path, arguments: list[str]) -> str:
-    """What git status prints; without untracked files where it takes longer than STATUS_LIMIT_S to find them."""
+    """Return the output of git status; without untracked files if finding them takes longer than STATUS_LIMIT_S."""
     try:
         return await _git_output(folder, arguments, STATUS_LIMIT_S)
     except GitTooSlow:
@@ -153,11 +159,13 @@ async def _status(folder: Path, arguments: list[str]) -> str:
 
 
 class GitTooSlow(ToolFailed):
-    """git was stopped after the time it may take to read."""
+    """git was stopped after the time limit for reading."""
 
 
 async def _git_output(folder: Path, arguments: list[str], limit_s: float = READ_LIMIT_S) -> str:
-    """The same for an operation that may take long: git is ended when the call is cancelled. Raises GitTooSlow too."""
+    """Like `run_git_text` for commands that may take long: git is stopped when the call is cancelled. Raises
+    GitTooSlow too.
+    """
     try:
         words = await asyncio.to_thread(readonly_git_command, folder, *arguments)
         process = await asyncio.create_subprocess_exec(
@@ -195,7 +203,7 @@ def _refuse_options(call: GitArgs) -> None:
 
 
 def _reading(call: GitArgs) -> list[str] | None:
-    """The arguments of an operation that changes nothing; None for the others."""
+    """Return the arguments of an operation that changes nothing; None for others."""
     revision = [call.revision] if call.revision else []
     only = ["--", call.path] if call.path else ["--"]
     match call.operation, call.action:
@@ -222,7 +230,7 @@ def _reading(call: GitArgs) -> list[str] | None:
 
 
 def _changing(repo: "Repo", call: GitArgs) -> list[str]:
-    """The command of an operation that changes something, except commit."""
+    """Return the command of an operation that changes something, except commit."""
     match call.operation, call.action:
         case "branch", "create" | "switch" if not call.name:
             raise ToolRetry(f"git branch {call.action} needs name")
@@ -255,7 +263,7 @@ def _push(repo: "Repo", call: GitArgs) -> list[str]:
 
 
 def _commit_commands(repo: "Repo", cwd: Path, call: GitArgs, attribution: str | None) -> list[list[str]]:
-    """What to run so that exactly the given paths, or exactly what is staged, becomes a commit."""
+    """Return the commands that commit exactly the given paths, or exactly what is staged."""
     if not call.message.strip():
         raise ToolRetry("git commit needs message")
     _check_identity(cwd)
@@ -267,10 +275,10 @@ def _commit_commands(repo: "Repo", cwd: Path, call: GitArgs, attribution: str | 
     if call.paths:
         chosen = ["--", *call.paths]
         merging = (Path(repo.git_dir) / "MERGE_HEAD").exists()
-        # A merge is committed whole, git allows no part of it; otherwise what else is staged stays staged.
+        # git cannot commit a part of a merge; otherwise other staged files stay staged.
         return [["git", "add", "--all", *chosen], ["git", "commit", *message, *([] if merging else chosen)]]
-    if not git_text(cwd, ["diff", "--staged", "--name-only"]):
-        changed = git_text(cwd, ["status", "--short"])
+    if not run_git_text(cwd, ["diff", "--staged", "--name-only"]):
+        changed = run_git_text(cwd, ["status", "--short"])
         if not changed:
             raise ToolFailed("there is nothing to commit: the working tree is clean")
         raise ToolRetry(f'nothing is staged; name the files in paths (["."] for all of these):\n{changed[:2000]}')
@@ -279,7 +287,7 @@ def _commit_commands(repo: "Repo", cwd: Path, call: GitArgs, attribution: str | 
 
 def _check_identity(cwd: Path) -> None:
     try:
-        git_text(cwd, ["var", "GIT_COMMITTER_IDENT"])
+        run_git_text(cwd, ["var", "GIT_COMMITTER_IDENT"])
     except ToolFailed as error:
         raise ToolFailed(
             "git does not know who commits; the user sets it with `git config user.name` and `git config user.email`"
@@ -287,12 +295,12 @@ def _check_identity(cwd: Path) -> None:
 
 
 def _committed(cwd: Path, text: str) -> ToolOutput:
-    said = git_text(cwd, ["show", "--stat", "--format=%H%n%h %s", "HEAD"])
+    said = run_git_text(cwd, ["show", "--stat", "--format=%H%n%h %s", "HEAD"])
     full, _, rest = said.partition("\n")
     short = rest.partition("\n")[0]
     name, _, subject = short.partition(" ")
     deeds = SideEffects(commits=(Commit(hash=name, subject=subject),))
-    return ToolOutput(text=f"committed {full}\n{rest}", summary=f"committed {short}", deeds=deeds)
+    return ToolOutput(text=f"committed {full}\n{rest}", summary=f"committed {short}", side_effects=deeds)
 
 
 def _done(cwd: Path, text: str) -> ToolOutput:

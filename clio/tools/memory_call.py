@@ -1,4 +1,4 @@
-"""What a call of memory_operations means: its operation and the values a model wrote for its parameters."""
+"""Interpret a call of memory_operations: its operation, and the values a model wrote for its parameters."""
 
 import difflib
 import re
@@ -13,7 +13,7 @@ from clio.memory.retrieval.results import LAYERS
 from clio.memory.store.memories import SCOPES
 from clio.memory.store.record import KINDS, TYPES
 from clio.text.json_data import decode_json
-from clio.tools.schemas import LISTED, OPERATIONS, MemoryArgs, Operation
+from clio.tools.schemas import LISTED_OPERATIONS, MEMORY_OPERATIONS, MemoryArgs, MemoryOperation
 
 MAX_SESSIONS = 1_000
 MAX_RESULTS = 50
@@ -32,7 +32,7 @@ _LISTED = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
 
 
 def _text(name: str, value: Any) -> str:
-    """A text; numbers are their digits, and structures their JSON."""
+    """Return a string; numbers become digits, structures JSON."""
     if isinstance(value, str):
         return value
     return msgspec.json.encode(value).decode()
@@ -49,7 +49,7 @@ def _ids(name: str, value: Any) -> tuple[str, ...]:
 
 
 def _paths(name: str, value: Any) -> tuple[str, ...]:
-    """A list of texts, also from one text: a JSON list, lines, or parts between commas."""
+    """Return a list of strings; a single string may be a JSON list, lines, or parts between commas."""
     if isinstance(value, str):
         decoded = _json_list(value)
         value = re.split(r"[\n,]+", value) if decoded is None else decoded
@@ -105,7 +105,7 @@ def _count(name: str, value: Any, most: int) -> int:
 
 
 def _type(name: str, value: Any) -> str:
-    """A type of memory, also in the plural; "!fact" is all but facts, and "all" is empty."""
+    """Return a type of memory, also from the plural; "!fact" means all but facts, "all" becomes ""."""
     said = _line(name, value).casefold()
     sign, wanted = ("!", said[1:].strip()) if said.startswith("!") else ("", said)
     if said in ("", "all", "any"):
@@ -160,7 +160,7 @@ def _yes_or_no(name: str, value: Any) -> bool:
 
 
 def _number(value: Any) -> float | None:
-    """A number, also from its digits; None for anything else, for infinities and for what is not a number."""
+    """Return a number, also from digits; None for anything else, infinities and NaN."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -170,7 +170,7 @@ def _number(value: Any) -> float | None:
     return number if abs(number) < 1e15 else None
 
 
-READERS: dict[str, Callable[[str, Any], object]] = {
+PARAMETER_READERS: dict[str, Callable[[str, Any], object]] = {
     "key": _text,
     "content": _text,
     "query": _line,
@@ -213,28 +213,30 @@ DEFAULT_IMPORTANCE = 0.5
 
 
 class MemoryCall(Struct, frozen=True, kw_only=True):
-    """A call that has been understood.
+    """A call that was understood.
 
-    text: what is to be remembered: the fact, the error, the pattern, what failed, the rule, a workflow's name.
-    said_as: the parameter the text stood in. solution: also the prevention of a failure. path: where a rule holds.
-    asked: the operation as the model wrote it; `operation` is the one it stands for. kind: of the memories to recall.
-    everything: whether memories of every kind are recalled, those that match or, without a query, all of them.
-    given: names of the slots the call really had, for a change that leaves the others alone.
-    dry_run: None where the call does not say.
-    type: of a memory; empty is the usual one where something is remembered, and any where it is recalled.
-    scope: "project" or "user"; empty is the usual one of the type. limit: of memories, −1 for all.
-    layer, at: of a recall of everything that is remembered: L0, L1, L2 or all, and a date; empty without.
-    scores: whether an answer says by what scores it was found.
+    Attributes:
+        text: what to remember: the fact, error, pattern, failure, rule, or name of a workflow.
+        text_parameter: the parameter that contained the text.
+        solution: also the prevention of a failure.
+        path: where a rule applies.
+        given: fields the call set, for a change that leaves the others alone.
+        dry_run: None if the call does not say.
+        type: of a memory; "" for the usual type when remembering, any type when recalling.
+        scope: "project" or "user"; "" for the usual scope of the type.
+        limit: number of memories, −1 for all.
+        layer, at: for a recall of everything: L0, L1, L2 or all, and a date; "" if not given.
+        scores: whether to show why each answer was found.
     """
 
-    operation: Operation
+    operation: MemoryOperation
     asked: str = ""
     kind: str = ""
     key: str = ""
     content: str = ""
     query: str = ""
     text: str = ""
-    said_as: str = ""
+    text_parameter: str = ""
     solution: str = ""
     impact: str = ""
     path: str = ""
@@ -263,7 +265,7 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
     given: frozenset[str] = frozenset()
 
 
-WRITING: frozenset[Operation] = frozenset(
+WRITING_OPERATIONS: frozenset[MemoryOperation] = frozenset(
     {
         "store",
         "delete",
@@ -282,12 +284,12 @@ WRITING: frozenset[Operation] = frozenset(
         "update",
     }
 )
-_READING: dict[str, Operation] = {
+_READING: dict[str, MemoryOperation] = {
     "search_sessions": "recall_sessions",
     "read_messages": "recall_messages",
     "stats": "ltm_stats",
 }
-_ADDING: dict[str, Operation] = {
+_ADDING: dict[str, MemoryOperation] = {
     "discovery": "add_discovery",
     "solution": "add_solution",
     "pattern": "add_pattern",
@@ -302,8 +304,8 @@ _Slots = dict[str, tuple[str, ...]]
 _SAID = ("content", "text")
 _ABOUT: _Slots = {"examples": ("files", "examples"), "confidence": ("confidence",)}
 _RESULTS: _Slots = {"max_results": ("max_results", "limit")}
-# Slot: the parameter it is told by, then those taken for it where that one is missing.
-_SLOTS: dict[Operation, _Slots] = {
+# For each operation: the field, then the parameter that sets it and those accepted in its place.
+_SLOTS: dict[MemoryOperation, _Slots] = {
     "store": {"key": ("key", "name", "id"), "content": ("content", "text", "value")},
     "retrieve": {"key": ("key", "name", "id", "query")},
     "search": {"query": ("query", *_SAID, "key"), **_RESULTS},
@@ -382,7 +384,7 @@ _SLOTS: dict[Operation, _Slots] = {
     "history": {"ids": ("id", "ids", "key")},
     "compact": {},
 }
-_REQUIRED: dict[Operation, tuple[str, ...]] = {
+_REQUIRED: dict[MemoryOperation, tuple[str, ...]] = {
     "store": ("key", "content"),
     "retrieve": ("key",),
     "search": ("query",),
@@ -402,11 +404,12 @@ _REQUIRED: dict[Operation, tuple[str, ...]] = {
 }
 
 
-def understand(args: MemoryArgs) -> MemoryCall:
-    """The call meant by the arguments.
+def parse_memory_call(args: MemoryArgs) -> MemoryCall:
+    """Return the call that the arguments mean.
 
-    Raises ToolRetry with what would be right: for an operation there is not, a parameter that is missing or cannot
-    be, and two that say different things in one place.
+    Raises ToolRetry, which names what would be right: unknown operation, missing or invalid parameter, or two
+    parameters
+    that set the same field differently.
     """
     asked = _operation(str(args.operation))
     raw = _given(args)
@@ -418,7 +421,7 @@ def understand(args: MemoryArgs) -> MemoryCall:
         name = next((name for name in there if not _is_empty(raw[name])), there[0] if there else None)
         if name is not None:
             used.add(name)
-            values[slot] = READERS[slot](name, raw[name])
+            values[slot] = PARAMETER_READERS[slot](name, raw[name])
             if slot == "text":
                 values["said_as"] = name
     _refuse_missing(asked, operation, values, raw)
@@ -431,7 +434,7 @@ def understand(args: MemoryArgs) -> MemoryCall:
     return call
 
 
-def _resolve_operation(asked: Operation, raw: dict[str, Any]) -> tuple[Operation, dict[str, Any]]:
+def _resolve_operation(asked: MemoryOperation, raw: dict[str, Any]) -> tuple[MemoryOperation, dict[str, Any]]:
     """The operation that carries out the one asked for, with its parameters: `remember` has one for each kind."""
 
     def has(*names: str) -> bool:
@@ -452,7 +455,7 @@ def _resolve_operation(asked: Operation, raw: dict[str, Any]) -> tuple[Operation
             return asked, raw
 
 
-def _resolve_remember(raw: dict[str, Any], has: Callable[..., bool]) -> tuple[Operation, dict[str, Any]]:
+def _resolve_remember(raw: dict[str, Any], has: Callable[..., bool]) -> tuple[MemoryOperation, dict[str, Any]]:
     kind = _kind("kind", raw["kind"]) if has("kind") else ""
     if not kind and has("type"):
         wanted = _line("type", raw["type"]).casefold().removesuffix("s")
@@ -477,21 +480,21 @@ def _resolve_remember(raw: dict[str, Any], has: Callable[..., bool]) -> tuple[Op
     return _ADDING[kind], raw
 
 
-def writes(call: MemoryCall) -> bool:
-    """Whether the call changes what is remembered."""
-    return call.operation in WRITING or (call.operation == "prune_ltm" and call.dry_run is False)
+def is_writing(call: MemoryCall) -> bool:
+    """Whether the call changes memory."""
+    return call.operation in WRITING_OPERATIONS or (call.operation == "prune_ltm" and call.dry_run is False)
 
 
-def _operation(said: str) -> Operation:
+def _operation(said: str) -> MemoryOperation:
     wanted = re.sub(r"[\s-]+", "_", said.strip().casefold())
-    if wanted in OPERATIONS:
+    if wanted in MEMORY_OPERATIONS:
         return wanted
-    near = [name for name in LISTED if wanted and (wanted in name or name in wanted)]
-    near += [name for name in difflib.get_close_matches(wanted, LISTED, n=3) if name not in near]
+    near = [name for name in LISTED_OPERATIONS if wanted and (wanted in name or name in wanted)]
+    near += [name for name in difflib.get_close_matches(wanted, LISTED_OPERATIONS, n=3) if name not in near]
     if not near:
-        near = [name for name in OPERATIONS if wanted and (wanted in name or name in wanted)]
-        near += [name for name in difflib.get_close_matches(wanted, OPERATIONS, n=3) if name not in near]
-    hint = f"did you mean {' or '.join(near[:3])}?" if near else f"there are: {', '.join(LISTED)}"
+        near = [name for name in MEMORY_OPERATIONS if wanted and (wanted in name or name in wanted)]
+        near += [name for name in difflib.get_close_matches(wanted, MEMORY_OPERATIONS, n=3) if name not in near]
+    hint = f"did you mean {' or '.join(near[:3])}?" if near else f"there are: {', '.join(LISTED_OPERATIONS)}"
     raise ToolRetry(f"memory_operations has no operation {said!r}; {hint}")
 
 
@@ -504,7 +507,9 @@ def _is_empty(value: Any) -> bool:
     return (isinstance(value, str) and not value.strip()) or value in ([], ())
 
 
-def _refuse_missing(asked: Operation, operation: Operation, values: dict[str, Any], raw: dict[str, Any]) -> None:
+def _refuse_missing(
+    asked: MemoryOperation, operation: MemoryOperation, values: dict[str, Any], raw: dict[str, Any]
+) -> None:
     needed = _REQUIRED.get(operation, ())
     missing = [slot for slot in needed if slot not in values or (slot != "content" and _is_empty(values[slot]))]
     if not missing:
@@ -518,9 +523,11 @@ def _refuse_missing(asked: Operation, operation: Operation, values: dict[str, An
     )
 
 
-def _refuse_leftovers(asked: Operation, operation: Operation, raw: dict[str, Any], used: set[str]) -> None:
-    """Nothing that was to be remembered is dropped in silence."""
-    if operation not in WRITING:
+def _refuse_leftovers(asked: MemoryOperation, operation: MemoryOperation, raw: dict[str, Any], used: set[str]) -> None:
+    """Raise ToolRetry for parameters the operation does not use, so that nothing to be remembered is dropped
+    silently.
+    """
+    if operation not in WRITING_OPERATIONS:
         return
     accepted = {name for names in _SLOTS[operation].values() for name in names}
     same = {" ".join(str(raw[name]).split()) for name in used}
@@ -537,15 +544,15 @@ def _refuse_leftovers(asked: Operation, operation: Operation, raw: dict[str, Any
         )
 
 
-def _called(asked: Operation, operation: Operation) -> str:
+def _called(asked: MemoryOperation, operation: MemoryOperation) -> str:
     """The call as the model wrote it, with the kind that decides what it needs."""
     kind = next((kind for kind, name in _ADDING.items() if name == operation and asked == "remember"), "")
     named = f', kind="{kind}"' if kind not in ("", "discovery") else ""
     return f'memory_operations(operation="{asked}"{named})'
 
 
-def _parameter(asked: Operation, operation: Operation, slot: str) -> str:
+def _parameter(asked: MemoryOperation, operation: MemoryOperation, slot: str) -> str:
     """The name a parameter has in the schema; of a former operation the one it had."""
-    if asked in LISTED:
+    if asked in LISTED_OPERATIONS:
         return {"text": "content", "ids": "id", "first": "from", "last": "to", "examples": "files"}.get(slot, slot)
     return _SLOTS[operation][slot][0]

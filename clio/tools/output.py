@@ -1,4 +1,4 @@
-"""Long tool outputs made short, with a way to the rest, and read_output, which pages through it."""
+"""Shorten long tool outputs with a hint how to read the rest; read_output pages through it."""
 
 import difflib
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
 from clio.storage.locks import error_cause
 from clio.text.formatting import format_stored_time
-from clio.tools.base import PageSize, Prepared, Progress, ToolOutput, page_size
+from clio.tools.base import PageSize, PreparedCall, Progress, ToolOutput, as_page_size
 from clio.tools.schemas import ReadOutputArgs
 
 MAX_ROW_CHARS = 2_000
@@ -19,8 +19,8 @@ MAX_ROW_CHARS = 2_000
 _HEAD_SHARE = 0.6
 
 
-def rows(text: str) -> list[str]:
-    """The lines of a text, overlong ones cut into several; what `read_output` counts from 1."""
+def split_rows(text: str) -> list[str]:
+    """Split a text into lines, overlong ones into several rows; `read_output` counts these from 1."""
     found: list[str] = []
     for line in text.split("\n"):
         found.extend(line[at : at + MAX_ROW_CHARS] for at in range(0, max(len(line), 1), MAX_ROW_CHARS))
@@ -29,14 +29,14 @@ def rows(text: str) -> list[str]:
     return found
 
 
-def preview(text: str, max_chars: int, handle: str | None) -> str:
-    """At most `max_chars` of a text: unchanged if it fits, else its head, a notice, and its tail.
+def preview_output(text: str, max_chars: int, handle: str | None) -> str:
+    """Return the text, or its beginning and end with a notice between, in at most `max_chars` characters.
 
-    handle: where the whole text is kept; the notice then names the call and the first row that is not shown whole.
+    handle: of the stored whole text; the notice then names the call and the first row that is not shown whole.
     """
     if len(text) <= max_chars:
         return text
-    all_rows = rows(text)
+    all_rows = split_rows(text)
     room = max_chars - len(_notice(len(all_rows), len(text), len(all_rows), len(all_rows), handle))
     if room < 2:
         return text[: max(max_chars, 0)]
@@ -45,8 +45,8 @@ def preview(text: str, max_chars: int, handle: str | None) -> str:
     tail = text[-(room - len(head)) :] if room > len(head) else ""
     newline = tail.find("\n")
     tail = tail[newline + 1 :] if 0 <= newline < len(tail) // 2 else tail
-    shown = len(rows(head)) if head.endswith("\n") else max(len(rows(head)) - 1, 0)
-    tail_rows = len(rows(tail)) if tail else 0
+    shown = len(split_rows(head)) if head.endswith("\n") else max(len(split_rows(head)) - 1, 0)
+    tail_rows = len(split_rows(tail)) if tail else 0
     left_rows = max(len(all_rows) - shown - tail_rows, 1)
     return head + _notice(left_rows, len(text) - len(head) - len(tail), shown + 1, len(all_rows), handle) + tail
 
@@ -58,18 +58,18 @@ def _notice(left_rows: int, left_chars: int, offset: int, total: int, handle: st
     return f"\n[… {left_rows:,} lines, {left_chars:,} characters left out{way} …]\n"
 
 
-def day(timestamp: float) -> str:
-    """A date in this machine's time zone."""
+def format_day(timestamp: float) -> str:
+    """Return a date in local time."""
     return format_stored_time("%Y-%m-%d", timestamp, "undated") if timestamp else "undated"
 
 
-def minute(timestamp: float) -> str:
-    """Date and time to the minute in this machine's time zone."""
+def format_minute(timestamp: float) -> str:
+    """Return date and time to the minute in local time."""
     return format_stored_time("%Y-%m-%d %H:%M", timestamp, "undated") if timestamp else "undated"
 
 
-def nearest(wanted: str, names: Iterable[str], most: int = 5) -> list[str]:
-    """The names most like the one wanted, by letters or by being part of one another; the best first."""
+def find_nearest_names(wanted: str, names: Iterable[str], most: int = 5) -> list[str]:
+    """Return the names most similar to `wanted`, by letters or by containing one another; best first."""
     folded = {name.casefold(): name for name in names}
     low = wanted.casefold().strip()
     near = [folded[name] for name in difflib.get_close_matches(low, folded, n=most, cutoff=0.5)]
@@ -78,12 +78,12 @@ def nearest(wanted: str, names: Iterable[str], most: int = 5) -> list[str]:
 
 
 PAGE_CHARS = 20_000
-"""Below what the runner cuts, so that reading a page never makes another page necessary."""
+"""Below the runner's limit, so that a page is never shortened again."""
 _NOTES_CHARS = 200
 
 
 class ReadOutputTool:
-    """`read_output`: lines of a stored output."""
+    """The tool `read_output`: lines of a stored output."""
 
     name = "read_output"
     args = ReadOutputArgs
@@ -91,10 +91,10 @@ class ReadOutputTool:
 
     def __init__(self, session: Session, size: int | PageSize = PAGE_CHARS) -> None:
         self._session = session
-        self._size = page_size(size)
+        self._size = as_page_size(size)
 
-    def prepare(self, args: Any) -> Prepared:
-        """Nothing can be wrong yet; an unknown handle is told by `run`, as ToolRetry."""
+    def prepare(self, args: Any) -> PreparedCall:
+        """Prepare a call; an unknown handle is reported by `run` as ToolRetry."""
         call: ReadOutputArgs = args
         session = self._session
 
@@ -105,15 +105,15 @@ class ReadOutputTool:
                 raise ToolRetry(str(error)) from error
             except OSError as error:
                 raise ToolFailed(f"the output {call.handle!r} cannot be read: {error_cause(error)}") from error
-            return page(text, call.offset, call.limit, min(PAGE_CHARS, self._size.chars - _NOTES_CHARS))
+            return page_output(text, call.offset, call.limit, min(PAGE_CHARS, self._size.chars - _NOTES_CHARS))
 
         title = f"read output {call.handle[:16]} from line {call.offset}"
-        return Prepared(title=title, action=TouchOwnState(), run=go)
+        return PreparedCall(title=title, action=TouchOwnState(), run=go)
 
 
-def page(text: str, offset: int, limit: int, max_chars: int = PAGE_CHARS) -> ToolOutput:
-    """Lines `offset` to `offset + limit - 1`, fewer where they are long. Raises ToolRetry behind the end."""
-    all_rows = rows(text)
+def page_output(text: str, offset: int, limit: int, max_chars: int = PAGE_CHARS) -> ToolOutput:
+    """Return lines `offset` to `offset + limit - 1`, fewer if they are long. Raises ToolRetry after the end."""
+    all_rows = split_rows(text)
     if offset > len(all_rows):
         raise ToolRetry(f"the output has {len(all_rows)} lines; offset {offset} is behind its end")
     shown: list[str] = []

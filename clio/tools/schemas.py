@@ -1,4 +1,4 @@
-"""Tools as the model sees them: arguments as structs, descriptions from the prompt files, JSON Schemas."""
+"""Tools as the model sees them: argument structs, descriptions from the prompt files, JSON Schemas."""
 
 from typing import Annotated, Any, Literal, cast, get_args
 
@@ -8,13 +8,13 @@ from msgspec import Meta, Raw, Struct, field
 from clio.config.schema import PositiveInt
 from clio.prompt_files import load_prompt
 from clio.providers.base import ToolSpec
-from clio.tools.base import ForeignTool, Tool
+from clio.tools.base import ExternalTool, Tool
 
-MAX_CHARS = 24_000
-"""Characters of one answer; the rest is a further call away."""
+MAX_ANSWER_CHARS = 24_000
+"""Limit for one result; the rest needs a further call."""
 
 
-class ReadFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReadFileArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of read_file."""
 
     path: Annotated[str, Meta(description="relative to the project or absolute")]
@@ -22,14 +22,14 @@ class ReadFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[PositiveInt | None, Meta(description="number of lines")] = None
 
 
-class WriteFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WriteFileArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of write_file."""
 
     path: str
     content: str
 
 
-class EditFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class EditFileArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of edit_file."""
 
     path: str
@@ -38,26 +38,26 @@ class EditFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     replace_all: bool = False
 
 
-class ApplyPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ApplyPatchArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of apply_patch."""
 
     patch: str
 
 
-class ListFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ListFilesArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of list_files."""
 
     path: Annotated[str, Meta(description="folder; the project by default")] = "."
     depth: Annotated[PositiveInt | None, Meta(description="levels to open")] = None
 
 
-class FindFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FindFilesArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of find_files."""
 
     pattern: Annotated[str, Meta(description="glob, or a part of a path")]
 
 
-class SearchText(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SearchTextArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of search_text."""
 
     pattern: Annotated[str, Meta(description="regular expression, matched line by line")]
@@ -75,15 +75,15 @@ class RunCommandArgs(Struct, frozen=True, kw_only=True):
     background: Annotated[bool, Meta(description="Start it as a job and return at once")] = False
 
 
-class HeldCommandArgs(RunCommandArgs, frozen=True, kw_only=True):
-    """The same where commands run in a sandbox."""
+class SandboxedCommandArgs(RunCommandArgs, frozen=True, kw_only=True):
+    """Arguments of run_command if commands run in a sandbox."""
 
     outside: Annotated[bool, Meta(description="Run it outside the sandbox; the user is always asked")] = False
 
 
-def command_args(*, held: bool) -> type[RunCommandArgs]:
-    """Those run_command takes. held: by a sandbox."""
-    return HeldCommandArgs if held else RunCommandArgs
+def get_command_args(*, sandboxed: bool) -> type[RunCommandArgs]:
+    """Return the arguments of run_command. sandboxed: whether commands run in a sandbox."""
+    return SandboxedCommandArgs if sandboxed else RunCommandArgs
 
 
 class JobOutputArgs(Struct, frozen=True, kw_only=True):
@@ -139,7 +139,7 @@ class UseSkillArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     name: Annotated[str, Meta(description="name of the skill, as listed")]
 
 
-Operation = Literal[
+MemoryOperation = Literal[
     "store",
     "retrieve",
     "search",
@@ -168,8 +168,8 @@ Operation = Literal[
     "read_messages",
     "stats",
 ]
-OPERATIONS: tuple[Operation, ...] = get_args(Operation)
-LISTED: tuple[Operation, ...] = (
+MEMORY_OPERATIONS: tuple[MemoryOperation, ...] = get_args(MemoryOperation)
+LISTED_OPERATIONS: tuple[MemoryOperation, ...] = (
     "remember",
     "recall",
     "update",
@@ -181,7 +181,7 @@ LISTED: tuple[Operation, ...] = (
 )
 """The operations in the schema; all others are former names, which stay accepted."""
 
-# The types are for the model; what it sends instead is understood where only one reading makes sense.
+# The types in the schema are for the model; other values are accepted if only one interpretation makes sense.
 _STRING = {"type": "string"}
 _LIST = {"type": "array", "items": {"type": "string"}}
 _NUMBER = {"type": "number"}
@@ -195,9 +195,9 @@ Alias = Annotated[Any, Meta(extra_json_schema=_NOT_SENT)]
 
 
 class MemoryArgs(Struct, frozen=True, kw_only=True):
-    """Arguments of memory_operations. None is a parameter that was not given; empty texts are values."""
+    """Arguments of memory_operations. None means that a parameter was not given; empty strings are values."""
 
-    operation: Annotated[Any, Meta(extra_json_schema={"enum": list(LISTED)})]
+    operation: Annotated[Any, Meta(extra_json_schema={"enum": list(LISTED_OPERATIONS)})]
     content: Text = None
     kind: Text = None
     key: Text = None
@@ -247,23 +247,27 @@ class MemoryArgs(Struct, frozen=True, kw_only=True):
 _DIVIDER = "\n---\n"
 
 
-def tool_spec(tool: Tool, *, compact: bool = False) -> ToolSpec:
-    """The tool's entry in a request; `compact` takes the short text after the divider in its prompt file."""
-    if isinstance(tool, ForeignTool):
+def make_tool_spec(tool: Tool, *, compact: bool = False) -> ToolSpec:
+    """Return the tool's entry in a request; `compact` uses the short description after the divider in its prompt
+    file.
+    """
+    if isinstance(tool, ExternalTool):
         return tool.spec(compact=compact)
     full, _, short = load_prompt(f"tools/{tool.name}").partition(_DIVIDER)
     description = short if compact and short else full
     for name, value in getattr(tool, "described", {}).items():
         description = description.replace(f"{{{name}}}", value)
-    schema = args_schema(tool.args, describe=not compact)
+    schema = make_args_schema(tool.args, describe=not compact)
     return ToolSpec(name=tool.name, description=description.strip(), parameters=Raw(msgspec.json.encode(schema)))
 
 
-def args_schema(args: type[Struct], *, describe: bool = True) -> dict[str, Any]:
-    """JSON Schema of an argument struct with references resolved in place: not every server follows them.
+def make_args_schema(args: type[Struct], *, describe: bool = True) -> dict[str, Any]:
+    """Return the JSON Schema of an argument struct with references resolved in place: not every server follows them.
 
-    describe: keep the descriptions of the single arguments, and those marked "x-rare".
-    Arguments marked "deprecated" are understood and never sent.
+    Arguments marked "deprecated" are accepted but not sent.
+
+    Args:
+        describe: keep the descriptions of arguments, and arguments marked "x-rare".
     """
     document = msgspec.json.schema(args)
     definitions: dict[str, Any] = document.get("$defs", {})
@@ -280,7 +284,7 @@ def args_schema(args: type[Struct], *, describe: bool = True) -> dict[str, Any]:
         described = {key: plain(value) for key, value in mapping.items() if _wanted(key, value, describe)}
         return _without_null(described)
 
-    # The struct's own docstring is for programmers: the tool's description says it to the model.
+    # The struct's docstring is for programmers; the model gets the tool's description.
     whole = {key: value for key, value in definitions[top].items() if key != "description"}
     properties: dict[str, Any] = whole.get("properties", {})
     sent = {name: node for name, node in properties.items() if _is_sent(node, describe)}
@@ -292,7 +296,7 @@ def _is_sent(node: dict[str, Any], describe: bool) -> bool:
 
 
 def _without_null(node: dict[str, Any]) -> dict[str, Any]:
-    """An optional value as its type alone: leaving it out says null well enough."""
+    """Return the type of an optional value without null: omitting the value means the same."""
     options = cast("list[dict[str, Any]]", node.get("anyOf", []))
     kept = [option for option in options if option.get("type") != "null"]
     if len(kept) != 1 or len(kept) == len(options):
@@ -301,15 +305,17 @@ def _without_null(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wanted(key: str, value: Any, describe: bool) -> bool:
-    """Titles repeat the names, and null defaults say nothing: both are tokens in every request."""
+    """Whether to send a key: titles repeat names and null defaults say nothing, and each costs tokens in every
+    request.
+    """
     if key in ("title", "$defs", "default", "x-rare"):
         return isinstance(value, dict)  # a property that happens to have that name
     return describe or key != "description" or isinstance(value, dict)
 
 
-def signature(args: type[Struct]) -> str:
-    """The arguments in one line, for an error the model should learn from: `path: string, limit?: integer`."""
-    return _fields(args_schema(args))
+def describe_arguments(args: type[Struct]) -> str:
+    """Return the arguments in one line, for an error message to the model: `path: string, limit?: integer`."""
+    return _fields(make_args_schema(args))
 
 
 def _fields(schema: dict[str, Any]) -> str:
@@ -324,5 +330,5 @@ def _kind(node: dict[str, Any]) -> str:
     if "anyOf" in node:
         return "|".join(_kind(option) for option in node["anyOf"] if option.get("type") != "null")
     if (item := node.get("items", {})).get("properties"):
-        return f"array of {{{_fields(item)}}}"  # what is wrong is most often in there
+        return f"array of {{{_fields(item)}}}"  # errors are most often inside the items
     return str(node.get("type", "any"))

@@ -1,4 +1,4 @@
-"""The tools that belong to the session: ask_user, todo_operations, delegate."""
+"""Tools that belong to the session: ask_user, todo_operations, delegate."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, Literal, Protocol
@@ -15,19 +15,18 @@ from clio.sessions.session import Session
 from clio.sessions.state import Todo, TodoStatus
 from clio.skills.skills import SubagentDefinition
 from clio.text.formatting import truncate_line
-from clio.tools.base import Prepared, Progress, ToolOutput
-from clio.tools.schemas import args_schema
+from clio.tools.base import PreparedCall, Progress, ToolOutput
+from clio.tools.schemas import make_args_schema
 
 _TITLE_CHARS = 100
 
 
 class Asker(Protocol):
-    """Whoever can put a question to a person."""
+    """Puts questions to the user."""
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
-        """The person's answer: one of the options or words of their own; empty for none.
-
-        Raises ToolFailed where nobody is there.
+        """Return the user's answer: one of the options or another text; "" for none. Raises ToolFailed if no user is
+        present.
         """
         ...
 
@@ -40,7 +39,7 @@ class AskUserArgs(Struct, frozen=True, kw_only=True):
 
 
 class AskUserTool:
-    """`ask_user`: one question, with or without answers to choose from."""
+    """The tool `ask_user`: one question, with or without options."""
 
     name = "ask_user"
     args = AskUserArgs
@@ -49,8 +48,8 @@ class AskUserTool:
     def __init__(self, asker: Asker) -> None:
         self._asker = asker
 
-    def prepare(self, args: Any) -> Prepared:
-        """Raises ToolRetry for an empty question."""
+    def prepare(self, args: Any) -> PreparedCall:
+        """Prepare a question. Raises ToolRetry for an empty one."""
         call: AskUserArgs = args
         question = call.question.strip()
         if not question:
@@ -62,20 +61,20 @@ class AskUserTool:
             deeds = SideEffects(question=question, answer=answer)
             if not answer:
                 said = "The user gave no answer; go on as you think best."
-                return ToolOutput(text=said, summary="no answer", deeds=deeds)
+                return ToolOutput(text=said, summary="no answer", side_effects=deeds)
             summary = " ".join(answer.split())[:_TITLE_CHARS]
-            return ToolOutput(text=f"The user answered: {answer}", summary=summary, deeds=deeds)
+            return ToolOutput(text=f"The user answered: {answer}", summary=summary, side_effects=deeds)
 
-        return Prepared(title=f"ask: {truncate_line(question, _TITLE_CHARS)}", action=TouchOwnState(), run=go)
+        return PreparedCall(title=f"ask: {truncate_line(question, _TITLE_CHARS)}", action=TouchOwnState(), run=go)
 
 
-Operation = Literal["read", "write", "update", "add"]
+TodoOperation = Literal["read", "write", "update", "add"]
 
 _MARKS: dict[TodoStatus, str] = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "blocked": "[!]"}
 
 
 class TodoItem(Struct, frozen=True, kw_only=True):
-    """One item as the model gives it; what is left out stays as it was."""
+    """One item as the model gives it; omitted fields stay unchanged."""
 
     id: int | None = None
     title: str | None = None
@@ -86,12 +85,12 @@ class TodoItem(Struct, frozen=True, kw_only=True):
 class TodoArgs(Struct, frozen=True, kw_only=True):
     """Arguments of todo_operations."""
 
-    operation: Operation
+    operation: TodoOperation
     todos: Annotated[tuple[TodoItem, ...], Meta(description="write, add: with title; update: with id")] = ()
 
 
 class TodoTool:
-    """`todo_operations`: read, replace, change or extend the list."""
+    """The tool `todo_operations`: read, replace, change or extend the list."""
 
     name = "todo_operations"
     args = TodoArgs
@@ -100,30 +99,30 @@ class TodoTool:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def prepare(self, args: Any) -> Prepared:
-        """Raises ToolRetry where the change cannot be right, as `changed` tells."""
+    def prepare(self, args: Any) -> PreparedCall:
+        """Prepare an operation. Raises ToolRetry as `apply_todo_operation` does."""
         call: TodoArgs = args
-        changed(self._session.todos, call.operation, call.todos)
+        apply_todo_operation(self._session.todos, call.operation, call.todos)
 
         async def go(progress: Progress) -> ToolOutput:
             session = self._session
             before = session.todos
-            todos = changed(before, call.operation, call.todos)
+            todos = apply_todo_operation(before, call.operation, call.todos)
             if todos != before:
                 session.set_todos(todos)
-            return ToolOutput(text=render(todos), summary=news(before, todos))
+            return ToolOutput(text=render_todos(todos), summary=describe_todo_change(before, todos))
 
-        return Prepared(title="todos", action=TouchOwnState(), run=go)
+        return PreparedCall(title="todos", action=TouchOwnState(), run=go)
 
 
-def render(todos: tuple[Todo, ...]) -> str:
-    """The list, one item a line."""
+def render_todos(todos: tuple[Todo, ...]) -> str:
+    """Return the list, one item per line."""
     lines = [f"{_MARKS[todo.status]} {todo.id}. {todo.title}{f' ({todo.note})' if todo.note else ''}" for todo in todos]
     return "\n".join(lines) or "(no todos)"
 
 
-def news(before: tuple[Todo, ...], after: tuple[Todo, ...]) -> str:
-    """What a change comes to, for the person: "2 of 5 done, now: write tests"."""
+def describe_todo_change(before: tuple[Todo, ...], after: tuple[Todo, ...]) -> str:
+    """Return the state of the list for the user: "2 of 5 done, now: write tests"."""
     if not after:
         return "no todos"
     done = sum(todo.status == "completed" for todo in after)
@@ -135,8 +134,10 @@ def news(before: tuple[Todo, ...], after: tuple[Todo, ...]) -> str:
     return ", ".join([count, *(active or new[:1])])
 
 
-def changed(todos: tuple[Todo, ...], operation: Operation, items: tuple[TodoItem, ...]) -> tuple[Todo, ...]:
-    """The list after an operation. Items keep their ids; new ones get the next free numbers.
+def apply_todo_operation(
+    todos: tuple[Todo, ...], operation: TodoOperation, items: tuple[TodoItem, ...]
+) -> tuple[Todo, ...]:
+    """Return the list after an operation. Items keep their ids; new ones get the next free numbers.
 
     Raises ToolRetry for an unknown or repeated id, a missing title or id, or two items in progress.
     """
@@ -153,14 +154,14 @@ def changed(todos: tuple[Todo, ...], operation: Operation, items: tuple[TodoItem
     return after
 
 
-def _some(operation: Operation, items: tuple[TodoItem, ...]) -> tuple[TodoItem, ...]:
+def _some(operation: TodoOperation, items: tuple[TodoItem, ...]) -> tuple[TodoItem, ...]:
     if not items:
         raise ToolRetry(f"todo_operations({operation}) needs todos, a list of at least one item")
     return items
 
 
 def _written(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple[Todo, ...]:
-    """A new list; an item without an id that has the title of an old one is that one."""
+    """Return a new list; an item without an id but with the title of an old item keeps that one's id."""
     ids = {todo.title: todo.id for todo in todos}
     named = {item.id for item in items}
     known: list[TodoItem] = []
@@ -218,7 +219,7 @@ def _check(todos: tuple[Todo, ...]) -> None:
 
 _DELEGATE_TITLE_CHARS = 80
 _LIST_CHARS = 4_000
-"""Of all descriptions together, about a thousand tokens; longer ones are shortened alike."""
+"""Limit for all descriptions together, about a thousand tokens; longer ones are shortened to the same length."""
 
 
 class DelegateArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -230,8 +231,8 @@ class DelegateArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     model: Annotated[str, Meta(description="another model of the same server")] = ""
 
 
-class Task(Struct, frozen=True, kw_only=True):
-    """One piece of work as it was understood. agent: None for the general one."""
+class DelegatedTask(Struct, frozen=True, kw_only=True):
+    """A task for a sub-agent. agent: None for the general one."""
 
     text: str
     agent: SubagentDefinition | None
@@ -240,14 +241,17 @@ class Task(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What the sub-agent is called."""
+        """Name of the sub-agent."""
         return self.agent.name if self.agent else "general"
 
 
 class DelegateTool:
-    """Several calls of one step run side by side. agents: those of the session. known: tools there are.
+    """The tool `delegate`. Several calls of one step run concurrently.
 
-    run: carries a task out.
+    Args:
+        agents: the sub-agents of the session.
+        known: names of the tools that exist.
+        run: carries out a task.
     """
 
     name = "delegate"
@@ -258,38 +262,38 @@ class DelegateTool:
         self,
         agents: Sequence[SubagentDefinition],
         known: Sequence[str],
-        run: Callable[[Task, Progress], Awaitable[ToolOutput]],
+        run: Callable[[DelegatedTask, Progress], Awaitable[ToolOutput]],
     ) -> None:
         self._agents = {agent.name: agent for agent in agents}
         self._known = frozenset(known)
         self._run = run
 
     def spec(self, *, compact: bool) -> ToolSpec:
-        """The tool's entry in a request, with the agents there are: the same bytes for the same files."""
+        """Return its entry in a request with the list of sub-agents: the same bytes for the same files."""
         lines = [f"- {agent.name}: {agent.description}" for agent in self._agents.values()]
         while sum(map(len, lines)) > _LIST_CHARS:
             lines = [line[: max(len(line) * 3 // 4, 20)] for line in lines]
             lines = lines[: _LIST_CHARS // 20]
         text = "\n".join([load_prompt(f"tools/{self.name}"), *(["Agents:", *lines] if lines else [])])
-        schema = args_schema(self.args, describe=not compact)
+        schema = make_args_schema(self.args, describe=not compact)
         return ToolSpec(name=self.name, description=text, parameters=Raw(msgspec.json.encode(schema)))
 
-    def prepare(self, args: Any) -> Prepared:
-        """Raises ToolRetry for an empty task, an agent or a tool there is none of."""
+    def prepare(self, args: Any) -> PreparedCall:
+        """Prepare a task. Raises ToolRetry for an empty task, or an unknown sub-agent or tool."""
         call: DelegateArgs = args
         if not call.task.strip():
             raise ToolRetry("the task is empty; say all that must be known, the sub-agent sees nothing else")
         wanted = call.agent.strip().lower()
         agent = self._agents.get(wanted)
         if wanted not in ("", "general") and agent is None:
-            from clio.tools.output import nearest  # brings difflib, for a slip of the model
+            from clio.tools.output import find_nearest_names  # imports difflib, needed only for a misspelled name
 
-            near = nearest(wanted, self._agents) or list(self._agents)[:5] or ["general"]
+            near = find_nearest_names(wanted, self._agents) or list(self._agents)[:5] or ["general"]
             raise ToolRetry(f"there is no agent {call.agent!r}; the nearest are: {', '.join(near)}")
         if odd := [name for name in call.tools if name not in self._known]:
             raise ToolRetry(f"there is no tool {odd[0]!r}; there are: {', '.join(sorted(self._known))}")
-        task = Task(text=call.task.strip(), agent=agent, tools=call.tools, model=call.model.strip())
-        return Prepared(
+        task = DelegatedTask(text=call.task.strip(), agent=agent, tools=call.tools, model=call.model.strip())
+        return PreparedCall(
             title=f"delegate to {task.name}: {truncate_line(task.text, _DELEGATE_TITLE_CHARS)}",
             action=TouchOwnState(),
             run=lambda progress: self._run(task, progress),

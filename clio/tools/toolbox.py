@@ -1,4 +1,4 @@
-"""The tools a conversation is offered; each is loaded when the model first calls it."""
+"""The tools offered in a conversation; each is imported when the model first calls it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
@@ -8,24 +8,24 @@ from msgspec import Struct
 
 from clio.security.actions import Workspace
 from clio.sessions.session import Session
-from clio.tools.base import PageSize, Prepared, ReadLog, Tool
+from clio.tools.base import PageSize, PreparedCall, ReadLog, Tool
 from clio.tools.schemas import (
-    MAX_CHARS,
-    ApplyPatch,
-    EditFile,
-    FindFiles,
+    MAX_ANSWER_CHARS,
+    ApplyPatchArgs,
+    EditFileArgs,
+    FindFilesArgs,
     GitArgs,
     JobOutputArgs,
     JobStopArgs,
-    ListFiles,
+    ListFilesArgs,
     MemoryArgs,
-    ReadFile,
+    ReadFileArgs,
     ReadOutputArgs,
-    SearchText,
+    SearchTextArgs,
     UseSkillArgs,
     WebFetchArgs,
-    WriteFile,
-    command_args,
+    WriteFileArgs,
+    get_command_args,
 )
 from clio.tools.session_tools import Asker, AskUserTool, TodoTool
 from clio.tools.shell.jobs import JobTable
@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from clio.skills.skills import Skill, SkillCatalog
 
 
-class LateTool:
-    """What a request says of a tool, and the way to the tool itself.
+class LazyTool:
+    """A tool's description for requests, and the function that makes the tool.
 
-    make: imports and makes it; the tool has this very name, args and read_only.
-    described: values for the names in braces in its description.
+    Args:
+        make: imports and makes the tool, which has the same name, args and read_only.
+        described: values for names in braces in its description.
     """
 
     def __init__(
@@ -60,29 +61,30 @@ class LateTool:
         self._made: Tool | None = None
         self._making = Lock()
 
-    def prepare(self, args: Any) -> Prepared:
-        """As the tool itself."""
-        return self.made().prepare(args)
+    def prepare(self, args: Any) -> PreparedCall:
+        """Prepare a call with the tool itself."""
+        return self.load().prepare(args)
 
-    def made(self) -> Tool:
-        """The tool itself, the same at every call. Raises what `make` raises, at every call anew."""
-        with self._making:  # calls are prepared in threads, several at once
+    def load(self) -> Tool:
+        """Return the tool, the same object each time. Raises what `make` raises, also on later calls."""
+        with self._making:  # calls are prepared in several threads at once
             if self._made is None:
                 self._made = self._make()
             return self._made
 
 
-def file_tools(
+def make_file_tools(
     workspace: Workspace,
     read_log: ReadLog,
     *,
-    max_read_chars: int | PageSize = MAX_CHARS,
+    max_read_chars: int | PageSize = MAX_ANSWER_CHARS,
     session: Session | None = None,
 ) -> list[Tool]:
-    """All file tools of one session.
+    """Return the file tools of one session.
 
-    max_read_chars: how much one read or search may answer; no more than the runner lets pass.
-    session: the session whose window a read looks into for what it still shows; None for none.
+    Args:
+        max_read_chars: limit for the result of one read or search, at most the runner's.
+        session: the session in whose window a read looks for lines already shown; None for none.
     """
 
     def read_file() -> Tool:
@@ -121,17 +123,17 @@ def file_tools(
         return SearchTextTool(workspace, max_chars=max_read_chars)
 
     return [
-        LateTool("read_file", ReadFile, read_file, read_only=True),
-        LateTool("write_file", WriteFile, write_file),
-        LateTool("edit_file", EditFile, edit_file),
-        LateTool("apply_patch", ApplyPatch, apply_patch),
-        LateTool("list_files", ListFiles, list_files, read_only=True),
-        LateTool("find_files", FindFiles, find_files, read_only=True),
-        LateTool("search_text", SearchText, search_text, read_only=True),
+        LazyTool("read_file", ReadFileArgs, read_file, read_only=True),
+        LazyTool("write_file", WriteFileArgs, write_file),
+        LazyTool("edit_file", EditFileArgs, edit_file),
+        LazyTool("apply_patch", ApplyPatchArgs, apply_patch),
+        LazyTool("list_files", ListFilesArgs, list_files, read_only=True),
+        LazyTool("find_files", FindFilesArgs, find_files, read_only=True),
+        LazyTool("search_text", SearchTextArgs, search_text, read_only=True),
     ]
 
 
-def work_tools(
+def make_session_tools(
     workspace: Workspace,
     session: Session,
     asker: Asker,
@@ -141,12 +143,14 @@ def work_tools(
     command_timeout_s: int,
     private_network: bool,
     attribution: str | None = None,
-    max_read_chars: int | PageSize = MAX_CHARS,
+    max_read_chars: int | PageSize = MAX_ANSWER_CHARS,
 ) -> list[Tool]:
-    """The tools in the order they are sent.
+    """Return the other tools of one session, in the order they are sent.
 
-    jobs: the caller closes it when clio ends; its sandbox holds all commands. attribution: a trailer for commits.
-    max_read_chars: as for `file_tools`.
+    Args:
+        jobs: closed by the caller when clio exits; its sandbox is used for all commands.
+        attribution: a trailer for commits.
+        max_read_chars: see `make_file_tools`.
     """
 
     def job_output() -> Tool:
@@ -180,44 +184,49 @@ def work_tools(
         return MemoryTool(memory, session)
 
     return [
-        run_command_tool(workspace, jobs, command_timeout_s),
-        LateTool("job_output", JobOutputArgs, job_output, read_only=True),
-        LateTool("job_stop", JobStopArgs, job_stop),
-        LateTool("git", GitArgs, git),
-        LateTool("web_fetch", WebFetchArgs, web_fetch, read_only=True),
+        make_run_command_tool(workspace, jobs, command_timeout_s),
+        LazyTool("job_output", JobOutputArgs, job_output, read_only=True),
+        LazyTool("job_stop", JobStopArgs, job_stop),
+        LazyTool("git", GitArgs, git),
+        LazyTool("web_fetch", WebFetchArgs, web_fetch, read_only=True),
         TodoTool(session),
         AskUserTool(asker),
-        LateTool("read_output", ReadOutputArgs, read_output, read_only=True),
-        LateTool("memory_operations", MemoryArgs, memory_operations),
+        LazyTool("read_output", ReadOutputArgs, read_output, read_only=True),
+        LazyTool("memory_operations", MemoryArgs, memory_operations),
     ]
 
 
-def run_command_tool(workspace: Workspace, jobs: JobTable, timeout_s: int) -> Tool:
-    """The tool for commands alone."""
+def make_run_command_tool(workspace: Workspace, jobs: JobTable, timeout_s: int) -> Tool:
+    """Return the run_command tool alone."""
 
     def run_command() -> Tool:
         from clio.tools.shell.run_command import RunCommandTool
 
         return RunCommandTool(workspace, jobs, timeout_s)
 
-    return LateTool("run_command", command_args(held=jobs.held), run_command, described={"timeout_s": str(timeout_s)})
+    return LazyTool(
+        "run_command",
+        get_command_args(sandboxed=jobs.is_sandboxed),
+        run_command,
+        described={"timeout_s": str(timeout_s)},
+    )
 
 
-def use_skill_tool(shelf: "SkillCatalog", skills: "Sequence[Skill]") -> Tool:
-    """The tool for the skills of a session that has some."""
+def make_use_skill_tool(shelf: "SkillCatalog", skills: "Sequence[Skill]") -> Tool:
+    """Return the tool for the skills of a session that has some."""
 
     def use_skill() -> Tool:
         from clio.tools.extension_tools import UseSkillTool
 
         return UseSkillTool(shelf, skills)
 
-    return LateTool("use_skill", UseSkillArgs, use_skill, read_only=True)
+    return LazyTool("use_skill", UseSkillArgs, use_skill, read_only=True)
 
 
-def server_tools(servers: "McpServers", most_tokens: int) -> tuple[list[Tool], list[str]]:
-    """The tools of MCP servers, see `fitting_tools`."""
+def make_server_tools(servers: "McpServers", most_tokens: int) -> tuple[list[Tool], list[str]]:
+    """Return the tools of MCP servers, see `select_server_tools`."""
     if not servers.offered:
         return [], []
-    from clio.tools.extension_tools import fitting_tools
+    from clio.tools.extension_tools import select_server_tools
 
-    return fitting_tools(servers, most_tokens)
+    return select_server_tools(servers, most_tokens)

@@ -16,8 +16,8 @@ from clio.security.actions import ChangeFiles, FileChange, RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Declined
 from clio.sessions.state import Todo
 from clio.text.formatting import format_count
-from clio.tools.files.diff import Hunk, diff_change, keep_hunks, split_hunks
-from clio.tools.files.text_file import main_ending
+from clio.tools.files.diff import DiffHunk, apply_diff_hunks, diff_change, split_hunks
+from clio.tools.files.text_file import find_main_ending
 from clio.ui.diff_view import FormatPath
 from clio.ui.painter import Part
 from clio.ui.prompt_io import ENTER, PromptIO
@@ -32,7 +32,7 @@ class ChangePiece(Struct, frozen=True, kw_only=True):
     """
 
     change: FileChange
-    hunk: Hunk | None
+    hunk: DiffHunk | None
     hunk_number: int = 0
     hunk_count: int = 0
 
@@ -75,7 +75,7 @@ class EditableProposal:
     def set_text(self, path: Path, text: str) -> None:
         """Set the user's text for a file. Restores CRLF line endings that an editor replaced with newlines."""
         change = next(change for change in self.changes if change.path == path)
-        if "\r\n" not in text and main_ending(change.after or "") == "\r\n":
+        if "\r\n" not in text and find_main_ending(change.after or "") == "\r\n":
             text = text.replace("\n", "\r\n")
         changed = structs.replace(change, after=text)
         self.changes = tuple(changed if other is change else other for other in self.changes)
@@ -100,7 +100,7 @@ class EditableProposal:
                 hunks = [hunk for is_wanted, hunk in mine if hunk is not None and is_wanted]
                 diff = "".join(hunk.text for hunk in left)
                 declined.append(Declined(path=change.path, hunks=len(left), of=len(left) + len(hunks), diff=diff))
-                change = structs.replace(change, after=keep_hunks(change.before or "", change.after or "", hunks))
+                change = structs.replace(change, after=apply_diff_hunks(change.before or "", change.after or "", hunks))
             if taken and not _has_no_effect(change):
                 changes.append(change)
         if not changes:

@@ -16,7 +16,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from clio.commands.command import is_command
-from clio.context.message_parts import MAX_MENTIONS, Mention, find_mentions, readings, write_mention
+from clio.context.message_parts import MAX_MENTIONS, Mention, find_mentions, format_file_mention, list_readings
 from clio.images import has_image_suffix
 from clio.messages import Message, ToolMessage, UserMessage
 from clio.security.actions import Workspace
@@ -51,7 +51,7 @@ class MentionLabels:
     def _label_mention(self, mention: Mention) -> str:
         if mention.kind != "path":
             return f"+ {mention.label}"
-        for reading in readings(mention):
+        for reading in list_readings(mention):
             try:
                 path = self._workspace.resolve(reading.name)
                 status = path.stat()
@@ -211,7 +211,7 @@ class MentionMenu:
             yield from self._find_sessions_or_notes(kind, rest.removeprefix('"'))
         elif bare.startswith(("/", "~")):
             for path in list_disk_entries(bare)[:MAX_OFFERS]:
-                yield MentionOffer(text=write_mention(path), label=path)
+                yield MentionOffer(text=format_file_mention(path), label=path)
         else:
             yield from self._find_paths(bare)
             for word in _PREFIX_NOTES:
@@ -244,7 +244,7 @@ class MentionMenu:
             found = [path for path in used if path in known]
             found = list(dict.fromkeys((*found, *list_children(files, typed.removeprefix("./")))))[:MAX_OFFERS]
         for path in found:
-            yield MentionOffer(text=write_mention(path), label=path)
+            yield MentionOffer(text=format_file_mention(path), label=path)
 
     def _find_sessions_or_notes(self, kind: str, typed: str) -> Iterator[MentionOffer]:
         shell = self._shell()

@@ -222,13 +222,13 @@ class SessionStatus:
 
 def _format_effort(shell: "Shell") -> str:
     """Return the reasoning effort sent to the model; "" if it is left to the server, or there is no model."""
-    effort = shell.efforts.effort_of(shell.provider.model)
+    effort = shell.efforts.get_effort(shell.provider.model)
     return "" if effort == AUTO or shell.provider.name == OFFLINE else effort
 
 
 def _format_session_cost(shell: "Shell") -> str:
     """Return the cost of the session; "" if it is zero or unknown."""
-    cost = shell.spending.of_session(shell.session)
+    cost = shell.spending.get_session_cost(shell.session)
     return cost.text if cost is not None and cost.micro_dollars else ""
 
 

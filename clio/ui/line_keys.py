@@ -19,7 +19,7 @@ from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.vi_state import InputMode
 
-from clio.context.message_parts import Shelf, write_mention
+from clio.context.message_parts import PendingInput, format_file_mention
 from clio.errors import UserError
 from clio.images import MAX_IMAGE_BYTES, detect_media_type, has_image_suffix
 from clio.storage.locks import error_cause
@@ -112,7 +112,7 @@ def mention_dropped_pictures(pasted: str, project: Path) -> str:
     )
     if not paths or not all(map(_is_picture, paths)):
         return ""
-    return " ".join(write_mention(_format_path(path, project)) for path in paths) + " "
+    return " ".join(format_file_mention(_format_path(path, project)) for path in paths) + " "
 
 
 def _split_paths(text: str) -> list[str]:
@@ -167,7 +167,7 @@ class ExtraLineKeys:
         pastes: PastedTexts,
         hint: Callable[[str], None],
         project: Path | None = None,
-        shelf: Shelf | None = None,
+        shelf: PendingInput | None = None,
         look_up: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         self._look_up = look_up

@@ -136,7 +136,7 @@ class PipeScreen:
             case Notice(text=text, level=level):
                 self._say(f"{'warning: ' if level == 'warning' else ''}{clean_line(text)}")
             case ContextTrimmed():
-                self._say(event.line)
+                self._say(event.description)
             case TurnFinished():
                 self._turn_end(event)
             case Steered(text=text):

@@ -21,7 +21,7 @@ from prompt_toolkit.key_binding.key_processor import KeyProcessor
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output
 
-from clio.context.message_parts import Shelf
+from clio.context.message_parts import PendingInput
 from clio.ui.completer import LineCompleter, accept_completion, find_open_mention
 from clio.ui.keyboard import (
     HeldTexts,
@@ -109,7 +109,7 @@ class PromptLine:
         theme: Theme | None = None,
         vi: bool = False,
         project: Path | None = None,
-        shelf: Shelf | None = None,
+        shelf: PendingInput | None = None,
         look_up: Callable[[str], Awaitable[bool]] | None = None,
         input: Input | None = None,
         output: Output | None = None,

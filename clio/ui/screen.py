@@ -417,7 +417,7 @@ class Screen:
                 self._print("notes", Part(body=Text(clean_line(text), style)))
             case ContextTrimmed():
                 self._end_stream()
-                self._print("notes", Part(body=Text(event.line, self.theme.faint)))
+                self._print("notes", Part(body=Text(event.description, self.theme.faint)))
             case StepFinished():
                 self._end_stream()
             case TurnFinished():

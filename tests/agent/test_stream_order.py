@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
-from clio.agent.model_request import Answer, Display, receive
+from clio.agent.model_request import AnswerDisplay, ModelAnswer, receive_answer
 from clio.agent.user_interface import Event, ReasoningDelta, TextDelta
 from clio.providers.base import ChatRequest, Chunk
 from clio.security.redaction.redactor import Redactor
@@ -24,10 +24,10 @@ class Says:
 
 def shown(*chunks: Chunk) -> list[tuple[str, str]]:
     events: list[Event] = []
-    answer = Answer()
+    answer = ModelAnswer()
     provider = Says(*chunks)
     request = ChatRequest(system="", messages=())
-    asyncio.run(receive(provider, request, answer, Display(events.append), Redactor()))  # type: ignore[arg-type]
+    asyncio.run(receive_answer(provider, request, answer, AnswerDisplay(events.append), Redactor()))  # type: ignore[arg-type]
     runs: list[tuple[str, str]] = []
     for event in events:
         assert isinstance(event, TextDelta | ReasoningDelta)

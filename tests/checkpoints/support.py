@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from clio.checkpoints.checkpoint_store import TurnRef
-from clio.checkpoints.checkpoints import Checkpoints, Limits, Restored
-from clio.tools.files.file_index import walk
+from clio.checkpoints.checkpoints import Checkpoints, RestoreResult, StoreLimits
+from clio.tools.files.file_index import walk_files
 from tests.support.harness import make_repository
 
 SESSION = "session"
@@ -14,7 +14,7 @@ SESSION = "session"
 
 def list_all(root: Path) -> Sequence[str]:
     """Files and links outside of git."""
-    return sorted(walk(root, root, hidden=True, links=True))
+    return sorted(walk_files(root, root, hidden=True, links=True))
 
 
 class Place:
@@ -34,7 +34,7 @@ class Place:
         self.clock = 1_000_000.0
         self.checkpoints = self.open()
 
-    def open(self, limits: Limits | None = None) -> Checkpoints:
+    def open(self, limits: StoreLimits | None = None) -> Checkpoints:
         """A new clio on the same workspace."""
         return Checkpoints(
             self.root,
@@ -74,12 +74,12 @@ class Place:
         work()
         self.checkpoints.after().result()
 
-    def undo(self, *turns: str, force: bool = False, leave: Sequence[str] = ()) -> Restored:
+    def undo(self, *turns: str, force: bool = False, leave: Sequence[str] = ()) -> RestoreResult:
         """Take these turns back."""
-        plan = self.checkpoints.plan_back(turns, "undo")
+        plan = self.checkpoints.plan_undo(turns, "undo")
         return self.checkpoints.carry_out(plan, SESSION, force=force, leave=leave)
 
-    def redo(self) -> Restored:
+    def redo(self) -> RestoreResult:
         """Take back what was taken back last."""
         plan = self.checkpoints.plan_redo({SESSION})
         assert plan is not None
@@ -87,7 +87,7 @@ class Place:
 
     def verdicts(self, *turns: str) -> dict[str, str]:
         """What would become of each file if these turns were taken back."""
-        plan = self.checkpoints.plan_back(turns, "undo")
+        plan = self.checkpoints.plan_undo(turns, "undo")
         return {step.wanted.path: step.verdict for step in plan.steps}
 
     def tree(self) -> dict[str, tuple[str, int] | str]:

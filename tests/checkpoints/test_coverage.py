@@ -53,7 +53,7 @@ def test_a_large_tracked_file_costs_no_copy(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES | {f"file{number}": "x" * 5000 + str(number) for number in range(20)})
     settled(place.root)
     place.run("t1", "echo two > a.txt")
-    usage = place.checkpoints.usage()
+    usage = place.checkpoints.measure_usage()
     assert usage is not None
     assert usage.objects == 2  # a.txt before and after
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from clio.checkpoints.checkpoint_store import Record
-from clio.checkpoints.checkpoints import Limits
-from clio.checkpoints.store_limits import make_room
+from clio.checkpoints.checkpoints import StoreLimits
+from clio.checkpoints.store_limits import shrink_store
 from clio.storage.locks import FileLock
 from tests.checkpoints.support import SESSION, Place
 
@@ -54,7 +54,7 @@ def test_an_edit_cut_off_is_reported(tmp_path: Path) -> None:
     place.checkpoints.recover()
     assert place.verdicts("t1") == {"a.txt": "unsure"}
     place.checkpoints.recover()
-    assert len(place.checkpoints.turns()) == 1
+    assert len(place.checkpoints.list_turns()) == 1
 
 
 def test_what_an_edit_left_half_written_goes_and_nothing_else(tmp_path: Path) -> None:
@@ -91,14 +91,14 @@ def test_a_restoring_cut_off_is_finished(tmp_path: Path) -> None:
             real(*given)
             die()
         restore._put = once
-        checkpoints.carry_out(checkpoints.plan_back({"t1"}, "undo"), "session")
+        checkpoints.carry_out(checkpoints.plan_undo({"t1"}, "undo"), "session")
         """,
     )
     assert place.tree().keys() != {"a.txt", "b.txt"}
     place.checkpoints.recover()
     assert any("finished" in sentence for sentence in place.checkpoints.take_news())
     assert place.tree() == {"a.txt": ("one\n", 0o644), "b.txt": ("b\n", 0o644)}
-    assert place.checkpoints.taken_back() == {"t1"}
+    assert place.checkpoints.list_undone_turns() == {"t1"}
     place.redo()
     assert place.read("n.txt") == "n\n"
 
@@ -111,7 +111,7 @@ def test_a_file_edited_after_the_kill_is_left(tmp_path: Path) -> None:
         """
         import clio.checkpoints.checkpoints as restore
         restore.restore_files = lambda *given: die()
-        checkpoints.carry_out(checkpoints.plan_back({"t1"}, "undo"), "session")
+        checkpoints.carry_out(checkpoints.plan_undo({"t1"}, "undo"), "session")
         """,
     )
     place.write("b.txt", "mine\n")
@@ -140,8 +140,8 @@ checkpoints.close()
     arguments = [sys.executable, "-c", code, str(place.root), str(place.store)]
     running = [subprocess.Popen([*arguments, name], cwd=ROOT) for name in ("x", "y")]
     assert [process.wait() for process in running] == [0, 0]
-    assert {turn.message for turn in place.checkpoints.turns()} == {f"{n}{i}" for n in "xy" for i in range(15)}
-    usage = place.checkpoints.usage()
+    assert {turn.message for turn in place.checkpoints.list_turns()} == {f"{n}{i}" for n in "xy" for i in range(15)}
+    usage = place.checkpoints.measure_usage()
     assert usage is not None
     assert usage.objects == 1
 
@@ -153,13 +153,13 @@ def test_a_damaged_line_costs_nothing_else(tmp_path: Path) -> None:
     with log.open("ab") as file:
         file.write(b'{"id": 5}\n{"torn')
     place.run("t2", "echo bb > b.txt")
-    assert [turn.message for turn in place.checkpoints.turns()] == ["t1", "t2"]
+    assert [turn.message for turn in place.checkpoints.list_turns()] == ["t1", "t2"]
 
 
 def test_damaged_bytes_are_never_put_back(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES, git=False)
     place.run("t1", "echo aa > a.txt")
-    before = place.checkpoints.turns()[0].changes[0].before
+    before = place.checkpoints.list_turns()[0].changes[0].before
     assert before is not None
     (place.store / "objects" / before.id[:2] / before.id[2:]).write_bytes(b"rdamage")
     restored = place.undo("t1")
@@ -188,9 +188,9 @@ def run_many(place: Place, count: int) -> None:
 def test_the_oldest_turns_go_where_the_store_is_full(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     run_many(place, 10)
-    make_room(place.store, max_bytes=3_000, max_age_s=1e9, now=place.now(), young_s=-1)
-    turns = [turn.message for turn in place.checkpoints.turns()]
-    usage = place.checkpoints.usage()
+    shrink_store(place.store, max_bytes=3_000, max_age_s=1e9, now=place.now(), young_s=-1)
+    turns = [turn.message for turn in place.checkpoints.list_turns()]
+    usage = place.checkpoints.measure_usage()
     assert usage is not None
     assert usage.bytes <= 3_000
     assert turns == [f"t{number}" for number in range(10 - len(turns), 10)]
@@ -201,8 +201,8 @@ def test_the_oldest_turns_go_where_the_store_is_full(tmp_path: Path) -> None:
 def test_copies_removed_to_make_room_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = Place(tmp_path, FILES | {"c.txt": "c" * 900}, git=False)
     place.run("t1", "echo aa > a.txt")
-    make_room(place.store, max_bytes=10, max_age_s=1e9, now=place.now(), young_s=-1)
-    usage = place.checkpoints.usage()
+    shrink_store(place.store, max_bytes=10, max_age_s=1e9, now=place.now(), young_s=-1)
+    usage = place.checkpoints.measure_usage()
     assert usage is not None
     assert usage.bytes <= 10
     monkeypatch.setattr("clio.checkpoints.checkpoints._FRESH_S", 0.0)  # the last look is no longer fresh
@@ -213,7 +213,7 @@ def test_copies_removed_to_make_room_are_made_again(tmp_path: Path, monkeypatch:
 
 def test_copies_leave_room_for_what_was(tmp_path: Path) -> None:
     place = Place(tmp_path, {f"f{number}": str(number) * 1_000 for number in range(10)}, git=False)
-    place.checkpoints = place.open(Limits(max_bytes=8_000))
+    place.checkpoints = place.open(StoreLimits(max_bytes=8_000))
     place.run("t1", "rm f*")
     assert sorted(place.verdicts("t1").values()) == ["lost"] * 6 + ["put"] * 4
     assert any("6 files" in sentence for sentence in place.checkpoints.take_news())
@@ -223,7 +223,7 @@ def test_what_is_too_old_goes(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     run_many(place, 2)
     place.clock += 1_000
-    place.checkpoints = place.open(Limits(max_age_s=500))
+    place.checkpoints = place.open(StoreLimits(max_age_s=500))
     run_many(place, 1)
-    assert [turn.message for turn in place.checkpoints.turns()] == ["t0"]
-    assert isinstance(place.checkpoints.turns()[0].records[0], Record)
+    assert [turn.message for turn in place.checkpoints.list_turns()] == ["t0"]
+    assert isinstance(place.checkpoints.list_turns()[0].records[0], Record)

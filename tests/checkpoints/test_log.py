@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clio.checkpoints import checkpoint_store as log_module
-from clio.checkpoints.checkpoint_store import DiskLog, Record, read_log, rewrite_log
+from clio.checkpoints.checkpoint_store import DiskChangeLog, Record, read_change_log, rewrite_change_log
 from clio.errors import ClioError
 
 
@@ -17,7 +17,7 @@ def record(name: str) -> Record:
 def test_what_another_clio_adds_is_read_and_nothing_is_read_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine, other = DiskLog(tmp_path, tmp_path), DiskLog(tmp_path, tmp_path)
+    mine, other = DiskChangeLog(tmp_path, tmp_path), DiskChangeLog(tmp_path, tmp_path)
     assert mine.read() == []
     lines: list[int] = []
     real = log_module._records
@@ -34,23 +34,23 @@ def test_what_another_clio_adds_is_read_and_nothing_is_read_twice(
 
 
 def test_a_log_made_smaller_is_read_again(tmp_path: Path) -> None:
-    log = DiskLog(tmp_path, tmp_path)
+    log = DiskChangeLog(tmp_path, tmp_path)
     for number in range(5):
         log.append(record(str(number)))
     assert len(log.read()) == 5
-    rewrite_log(log.path, [record("3"), record("4")])
+    rewrite_change_log(log.path, [record("3"), record("4")])
     assert [one.id for one in log.read()] == ["3", "4"]
     log.append(record("5"))
     assert [one.id for one in log.read()] == ["3", "4", "5"]
     # As long as before and longer, with other records in it.
-    rewrite_log(log.path, [record("6"), record("7"), record("8")])
+    rewrite_change_log(log.path, [record("6"), record("7"), record("8")])
     assert [one.id for one in log.read()] == ["6", "7", "8"]
     log.path.unlink()
     assert log.read() == []
 
 
 def test_a_torn_last_line_is_passed_over_until_it_is_whole(tmp_path: Path) -> None:
-    log = DiskLog(tmp_path, tmp_path)
+    log = DiskChangeLog(tmp_path, tmp_path)
     log.append(record("0"))
     log.append(record("1"))
     whole = log.path.read_bytes()
@@ -65,25 +65,25 @@ def test_a_torn_last_line_is_passed_over_until_it_is_whole(tmp_path: Path) -> No
 @pytest.mark.parametrize("seed", range(5))
 def test_however_it_changes_it_is_what_a_fresh_look_reads(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
-    log = DiskLog(tmp_path, tmp_path)
+    log = DiskChangeLog(tmp_path, tmp_path)
     for number in range(60):
         match rng.randrange(6):
             case 0 if log.path.exists():
-                rewrite_log(log.path, rng.sample(log.read(), rng.randint(0, len(log.read()))))
+                rewrite_change_log(log.path, rng.sample(log.read(), rng.randint(0, len(log.read()))))
             case 1 if log.path.exists():
                 data = log.path.read_bytes()
                 log.path.write_bytes(data[: rng.randint(0, len(data))])
             case 2 if log.path.exists() and rng.random() < 0.3:
                 log.path.unlink()
             case _:
-                DiskLog(tmp_path, tmp_path).append(record(str(number)))
+                DiskChangeLog(tmp_path, tmp_path).append(record(str(number)))
         if rng.random() < 0.7:
-            assert log.read() == DiskLog(tmp_path, tmp_path).read()
-            assert log.read() == (read_log(log.path) if log.path.exists() else [])
+            assert log.read() == DiskChangeLog(tmp_path, tmp_path).read()
+            assert log.read() == (read_change_log(log.path) if log.path.exists() else [])
 
 
 def test_a_log_of_a_newer_clio_is_refused_each_time(tmp_path: Path) -> None:
-    log = DiskLog(tmp_path, tmp_path)
+    log = DiskChangeLog(tmp_path, tmp_path)
     log.append(record("0"))
     log.path.write_bytes(log.path.read_bytes().replace(b'"version":1', b'"version":99'))
     for _ in range(2):

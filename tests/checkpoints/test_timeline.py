@@ -3,8 +3,8 @@
 from clio.checkpoints.checkpoint_store import (
     Change,
     FileState,
-    Kind,
     Record,
+    RecordKind,
     find_redoable,
     judge_step,
     list_turns,
@@ -15,7 +15,7 @@ from clio.checkpoints.checkpoint_store import (
 A, B, C = (FileState(id=letter * 64, size=1) for letter in "abc")
 
 
-def record(id: str, kind: Kind = "turn", *changes: Change, message: str = "", of: tuple[str, ...] = ()) -> Record:
+def record(id: str, kind: RecordKind = "turn", *changes: Change, message: str = "", of: tuple[str, ...] = ()) -> Record:
     return Record(id=id, kind=kind, at=float(len(id)), session="s", message=message, changes=changes, of=of)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from clio.agent.model_choice import EffortChoices
 from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
-from clio.agent.turn_files import TurnFiles
+from clio.agent.turn_files import TurnFileRecorder
 from clio.commands.command import CommandResult, LongWork, WorkControl, make_refusal
 from clio.commands.custom_commands import AddedCommands
 from clio.commands.registry import run_command
@@ -72,7 +72,7 @@ class Harness:
         return self.provider
 
     @property
-    def turn_files(self) -> TurnFiles:
+    def turn_files(self) -> TurnFileRecorder:
         """Commands about files are tested with whole turns."""
         raise NotImplementedError
 

@@ -73,7 +73,7 @@ def test_the_next_trim_is_reported_before_it_comes(harness: Harness) -> None:
     harness.talk("rewrite the parser")
     work(harness, 12)
     assert harness.context is not None
-    seen = harness.context.next_trim()
+    seen = harness.context.foresee_next_trim()
     said = facts(run_command(harness, "/context"))["next trim"]
     first = f"the first {seen.messages} messages, {seen.tokens:,} tokens, leave"
     assert mentions(said, "75 %", f"{seen.left:,} tokens", first)
@@ -85,7 +85,7 @@ def test_the_last_bill_is_held_against_its_estimate(harness: Harness, billed: fl
     work(harness, 4)
     assert harness.context is not None
     built = harness.context.build()
-    harness.context.accepted(built, int(built.prompt_tokens * billed))
+    harness.context.learn_from_acceptance(built, int(built.prompt_tokens * billed))
     said = facts(run_command(harness, "/context"))["last request"]
     assert said.startswith(f"estimated {built.prompt_tokens:,} tokens, billed {int(built.prompt_tokens * billed):,}: ")
     assert said.endswith(how)

@@ -74,7 +74,7 @@ def test_an_edited_plan_is_put_before_the_user_again(tmp_path: Path) -> None:
 def test_the_key_never_comes_to_all_nor_remembers_what_it_passed(tmp_path: Path) -> None:
     assert [get_next_mode(mode) for mode in ("ask", "edits", "plan", "all")] == ["edits", "plan", "ask", "ask"]
     harness = make_harness(tmp_path)
-    assert [harness.planning.cycle(), harness.planning.cycle()] == ["edits", "plan"]
+    assert [harness.planning.cycle_mode(), harness.planning.cycle_mode()] == ["edits", "plan"]
     assert harness.planning.before == "ask"
 
 

@@ -7,7 +7,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from clio.context.message_views import is_substantive
-from clio.context.request_builder import Built, ContextBuilder, Prefix
+from clio.context.request_builder import BuiltRequest, ContextBuilder, Prefix
 from clio.context.window import ContextWindow
 from clio.ids import new_id
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
@@ -89,7 +89,7 @@ def history(rounds_of: st.SearchStrategy[list[Message]]) -> st.SearchStrategy[li
     return turns.map(lambda rest: [[user(FORGED)], *rest])
 
 
-def own_count(window: ContextWindow, built: Built) -> int:
+def own_count(window: ContextWindow, built: BuiltRequest) -> int:
     """The tokens of a request, counted again."""
     units = len(built.request.system) + sum(message_units(message) for message in built.request.messages)
     return int(units / window.ratio)

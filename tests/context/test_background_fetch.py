@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clio.context.encodings import FETCH_CHILD, BackgroundFetch, encoding_folders, find_encoding, is_hosted_openai
+from clio.context.encodings import FETCH_CHILD, BackgroundFetch, find_encoding, is_hosted_openai, list_encoding_folders
 from tests.support.chat_server import text
 from tests.support.waiting import wait_until_async
 from tests.test_doctor import EncodingServer
@@ -45,7 +45,7 @@ def fetch(server: EncodingServer, home: Path, *, limit_s: float = 10.0, stops_wh
         await background.wait()
 
     asyncio.run(run())
-    return find_encoding(encoding, encoding_folders({}, home)[:1])
+    return find_encoding(encoding, list_encoding_folders({}, home)[:1])
 
 
 def test_it_is_fetched_once_into_the_folder_of_clio(tmp_path: Path, server: EncodingServer) -> None:

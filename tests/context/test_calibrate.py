@@ -22,10 +22,10 @@ from clio.context.encodings import (
     Calibration,
     Encoding,
     count_tokens,
-    encoding_folders,
-    encoding_for,
     find_encoding,
+    get_encoding,
     is_intact,
+    list_encoding_folders,
     prefix_texts,
 )
 from clio.context.request_builder import Prefix
@@ -70,16 +70,16 @@ def test_the_files_are_those_tiktoken_looks_for() -> None:
 
 def test_which_encoding_counts_for_which_model() -> None:
     for model in ("gpt-4o", "gpt-4.1-mini", "gpt-5", "o3", "openai/gpt-5", "llama-3", "claude-x", ""):
-        assert encoding_for(model) == O200K, model
+        assert get_encoding(model) == O200K, model
     for model in ("gpt-4", "gpt-4-turbo", "openai/gpt-3.5-turbo"):
-        assert encoding_for(model) == CL100K, model
+        assert get_encoding(model) == CL100K, model
 
 
 def test_where_encodings_are_looked_for(tmp_path: Path, tiny: Path) -> None:
     home, cache = tmp_path / "home", tmp_path / "cache"
-    folders = encoding_folders({"TIKTOKEN_CACHE_DIR": str(cache)}, home)
+    folders = list_encoding_folders({"TIKTOKEN_CACHE_DIR": str(cache)}, home)
     assert list(folders) == [home / "encodings", cache]
-    assert Path(tempfile.gettempdir(), "data-gym-cache") in encoding_folders(os.environ, home)
+    assert Path(tempfile.gettempdir(), "data-gym-cache") in list_encoding_folders(os.environ, home)
     assert find_encoding(TINY, [*folders, Path("/" + "x" * 5_000)]) is None  # one the system refuses to look at
     cache.mkdir()
     tiny.rename(cache / tiny.name)

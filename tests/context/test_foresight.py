@@ -36,7 +36,7 @@ def test_what_was_foreseen_leaves_and_nothing_of_today_more(session: Session, ro
     window = make_window(session, 8_192)
     work(session, rounds)
     today = [message.id for message in session.messages]
-    seen = window.next_trim()
+    seen = window.foresee_next_trim()
     gone = [id for id in trimmed(session, window) if id in today]
     assert abs(seen.messages - len(gone)) <= 2  # one round: where between two messages the line is crossed is chance
     assert seen.at_share == pytest.approx(0.75, abs=0.01)
@@ -45,7 +45,7 @@ def test_what_was_foreseen_leaves_and_nothing_of_today_more(session: Session, ro
 def test_when_it_is_due_it_is_exact(session: Session) -> None:
     window = make_window(session, 8_192)
     work(session, 40)
-    seen = window.next_trim()
+    seen = window.foresee_next_trim()
     built = window.build()
     assert built.trimmed is not None
     assert (seen.left, seen.messages) == (0, built.trimmed.messages)
@@ -56,7 +56,7 @@ def test_it_comes_nearer_with_every_message(session: Session) -> None:
     left: list[int] = []
     for _ in range(5):
         work(session, 1)
-        left.append(window.next_trim().left)
+        left.append(window.foresee_next_trim().left)
     assert left == sorted(left, reverse=True)
     assert len(set(left)) == 5
 
@@ -65,12 +65,12 @@ def test_looking_changes_nothing(session: Session) -> None:
     window = make_window(session, 8_192)
     work(session, 40)
     before = (len(session.messages), tuple(session.stm), tuple(session.trims))
-    window.next_trim()
+    window.foresee_next_trim()
     assert (len(session.messages), tuple(session.stm), tuple(session.trims)) == before
 
 
 def test_an_empty_session_has_nothing_to_lose(tmp_path: Path) -> None:
     window = make_window(store_in(tmp_path).new(tmp_path), 8_192)
-    seen = window.next_trim()
+    seen = window.foresee_next_trim()
     assert (seen.messages, seen.tokens, seen.shortened) == (0, 0, 0)
     assert seen.left > 4_000

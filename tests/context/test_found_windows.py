@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from clio.config.schema import Config
-from clio.context.learned_limits import LIFE_DAYS, MAX_WINDOWS, WINDOWS_FILE_NAME, WindowBook
+from clio.context.learned_limits import LIFE_DAYS, MAX_WINDOWS, WINDOWS_FILE_NAME, LearnedWindows
 from clio.providers.base import LIMIT_NAMED, LIMIT_REFUSED, ModelLimits, Provider
 from clio.providers.offline import OfflineProvider
 from clio.providers.registry import make_provider
@@ -32,24 +32,24 @@ def at(url: str, model: str = "m") -> Provider:
 HERE = at("http://127.0.0.1:8080/v1")
 
 
-def book(home: Path | None, clock: Clock, told: list[str] | None = None) -> WindowBook:
-    return WindowBook(home, (told if told is not None else []).append, clock)
+def book(home: Path | None, clock: Clock, told: list[str] | None = None) -> LearnedWindows:
+    return LearnedWindows(home, (told if told is not None else []).append, clock)
 
 
 def learn(
     home: Path | None, clock: Clock, tokens: int, source: str = LIMIT_NAMED, provider: Provider = HERE
-) -> WindowBook:
+) -> LearnedWindows:
     """A clio that began with what was said, and was refused."""
     found = book(home, clock)
-    found.fitted(provider, SAID)
-    found.keep(provider, structs.replace(SAID, context_window=tokens, source=source))
+    found.fit_limits(provider, SAID)
+    found.save_window(provider, structs.replace(SAID, context_window=tokens, source=source))
     return found
 
 
 def test_the_next_clio_begins_with_it(tmp_path: Path, clock: Clock) -> None:
     learn(tmp_path, clock, 8_192)
     expected = ModelLimits(context_window=8_192, max_output_tokens=4_096, source=LIMIT_NAMED)
-    assert book(tmp_path, clock).fitted(HERE, SAID) == expected
+    assert book(tmp_path, clock).fit_limits(HERE, SAID) == expected
     stored = json.loads((tmp_path / WINDOWS_FILE_NAME).read_text(encoding="utf-8"))
     row = {"tokens": 8_192, "said": 32_000, "source": LIMIT_NAMED, "found": BEGUN}
     assert stored == {"schema": "clio.windows", "version": 1, "windows": {"127.0.0.1:8080 m": row}}
@@ -60,7 +60,7 @@ def test_the_next_clio_begins_with_it(tmp_path: Path, clock: Clock) -> None:
 )
 def test_another_server_or_model_is_as_it_says(tmp_path: Path, clock: Clock, other: Provider) -> None:
     learn(tmp_path, clock, 8_192)
-    assert book(tmp_path, clock).fitted(other, SAID) == SAID
+    assert book(tmp_path, clock).fit_limits(other, SAID) == SAID
 
 
 @pytest.mark.parametrize(
@@ -73,21 +73,21 @@ def test_another_server_or_model_is_as_it_says(tmp_path: Path, clock: Clock, oth
 )
 def test_an_explicit_correction_is_believed(tmp_path: Path, clock: Clock, said: ModelLimits) -> None:
     learn(tmp_path, clock, 8_192)
-    assert book(tmp_path, clock).fitted(HERE, said) == said
+    assert book(tmp_path, clock).fit_limits(HERE, said) == said
 
 
 @pytest.mark.parametrize("source", [LIMIT_NAMED, LIMIT_REFUSED])
 def test_after_its_days_more_is_tried_again(tmp_path: Path, clock: Clock, source: str) -> None:
     learn(tmp_path, clock, 8_192, source)
     clock.now = BEGUN + LIFE_DAYS[source] * DAY_S - 1
-    assert book(tmp_path, clock).fitted(HERE, SAID).context_window == 8_192
+    assert book(tmp_path, clock).fit_limits(HERE, SAID).context_window == 8_192
     clock.now += 1
-    assert book(tmp_path, clock).fitted(HERE, SAID) == SAID
+    assert book(tmp_path, clock).fit_limits(HERE, SAID) == SAID
     learn(tmp_path, clock, 8_192, source)  # refused again: its days begin again
     clock.now += 1
-    assert book(tmp_path, clock).fitted(HERE, SAID).source == source
+    assert book(tmp_path, clock).fit_limits(HERE, SAID).source == source
     clock.now = BEGUN  # a clock that was put back: nothing was found in the future
-    assert book(tmp_path, clock).fitted(HERE, SAID) == SAID
+    assert book(tmp_path, clock).fit_limits(HERE, SAID) == SAID
 
 
 def test_using_it_does_not_make_it_younger(tmp_path: Path, clock: Clock) -> None:
@@ -95,14 +95,14 @@ def test_using_it_does_not_make_it_younger(tmp_path: Path, clock: Clock) -> None
     before = (tmp_path / WINDOWS_FILE_NAME).read_bytes()
     clock.now += DAY_S
     later = book(tmp_path, clock)
-    later.keep(HERE, later.fitted(HERE, SAID))
+    later.save_window(HERE, later.fit_limits(HERE, SAID))
     assert (tmp_path / WINDOWS_FILE_NAME).read_bytes() == before
 
 
 def test_what_the_user_set_is_never_stored(tmp_path: Path, clock: Clock) -> None:
     found = book(tmp_path, clock)
-    found.fitted(HERE, structs.replace(SAID, source="config"))
-    found.keep(HERE, structs.replace(SAID, context_window=8_192, source=LIMIT_NAMED))
+    found.fit_limits(HERE, structs.replace(SAID, source="config"))
+    found.save_window(HERE, structs.replace(SAID, context_window=8_192, source=LIMIT_NAMED))
     assert not (tmp_path / WINDOWS_FILE_NAME).exists()
 
 
@@ -122,10 +122,10 @@ def test_the_smallest_counts_and_a_number_more_than_a_guess(
     tmp_path: Path, clock: Clock, steps: list[tuple[int, str]], kept: tuple[int, str]
 ) -> None:
     found = book(tmp_path, clock)
-    found.fitted(HERE, SAID)
+    found.fit_limits(HERE, SAID)
     for tokens, source in steps:
-        found.keep(HERE, structs.replace(SAID, context_window=tokens, source=source))
-    limits = book(tmp_path, clock).fitted(HERE, SAID)
+        found.save_window(HERE, structs.replace(SAID, context_window=tokens, source=source))
+    limits = book(tmp_path, clock).fit_limits(HERE, SAID)
     assert (limits.context_window, limits.source) == kept
 
 
@@ -139,7 +139,7 @@ def test_no_key_in_an_address_is_stored(tmp_path: Path, clock: Clock) -> None:
 
 def test_without_a_home_it_counts_for_this_run(tmp_path: Path, clock: Clock) -> None:
     found = learn(None, clock, 8_192)
-    assert found.fitted(HERE, SAID).context_window == 8_192
+    assert found.fit_limits(HERE, SAID).context_window == 8_192
     assert list(tmp_path.iterdir()) == []
 
 
@@ -161,9 +161,9 @@ def test_a_corrupt_file_is_set_aside_with_one_sentence(tmp_path: Path, clock: Cl
     (tmp_path / WINDOWS_FILE_NAME).write_text(content, encoding="utf-8")
     told: list[str] = []
     found = book(tmp_path, clock, told)
-    assert found.fitted(HERE, SAID) == SAID
-    found.keep(HERE, structs.replace(SAID, context_window=8_192, source=LIMIT_NAMED))
-    assert book(tmp_path, clock).fitted(HERE, SAID).context_window == 8_192
+    assert found.fit_limits(HERE, SAID) == SAID
+    found.save_window(HERE, structs.replace(SAID, context_window=8_192, source=LIMIT_NAMED))
+    assert book(tmp_path, clock).fit_limits(HERE, SAID).context_window == 8_192
     assert len(told) == 1
     assert "set aside as 'windows.json.corrupt-" in told[0]
 
@@ -172,5 +172,5 @@ def test_offline_has_no_window_to_find(tmp_path: Path, clock: Clock) -> None:
     offline = OfflineProvider()
     limits = asyncio.run(offline.limits())
     found = book(tmp_path, clock)
-    found.keep(offline, found.fitted(offline, limits))
+    found.save_window(offline, found.fit_limits(offline, limits))
     assert list(tmp_path.iterdir()) == []

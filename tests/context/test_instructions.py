@@ -9,9 +9,9 @@ from clio.context import instructions
 from clio.context.instructions import (
     FolderInstructions,
     Instructions,
+    describe_left_out,
     find_instructions,
-    instruction_fragments,
-    left_out,
+    make_instruction_fragments,
 )
 from clio.security.actions import ChangeFiles, FileChange, ReadFiles, RunCommand
 from clio.tokens import TokenEstimator
@@ -34,7 +34,7 @@ class House:
 
     def find(self, project: str = "shop", start: str | None = None) -> Instructions:
         where = self.person / start if start else None
-        return find_instructions(self.person / project, person=self.person, home=self.home, start=where)
+        return find_instructions(self.person / project, user_home=self.person, home=self.home, start=where)
 
     def told(self, project: str = "shop", start: str | None = None) -> list[tuple[str, str]]:
         return [(file.source, file.text) for file in self.find(project, start).files]
@@ -163,10 +163,10 @@ def test_the_nearest_are_whole_where_there_is_not_room_for_all(house: House) -> 
     found = house.find(start="shop/a/b")
     count = TokenEstimator().estimate_text
     near, middle = count(found.files[2].text), count(found.files[1].text)
-    fragments = instruction_fragments(found, 12 * (near + middle // 2), count)
+    fragments = make_instruction_fragments(found, 12 * (near + middle // 2), count)
     assert [part.source for part in fragments] == ["a/AGENTS.md", "a/b/AGENTS.md"]
     assert fragments[0].cap_tokens < middle and fragments[1].cap_tokens >= near
-    assert left_out(found, fragments)[0].startswith("AGENTS.md was left out")
+    assert describe_left_out(found, fragments)[0].startswith("AGENTS.md was left out")
 
 
 def teller(house: House, start: str = "", window_tokens: int = 128_000) -> FolderInstructions:
@@ -186,28 +186,28 @@ def test_a_folders_instructions_are_reported_when_work_reaches_it(house: House) 
     api = house.write("shop/packages/api/AGENTS.md", "api: hunter2").parent
     told = teller(house)
     read = ReadFiles(paths=(api / "app.py",))
-    note = told.note(read)
+    note = told.render_for(read)
     assert "top" not in note
     assert note.index('source="packages/AGENTS.md"') < note.index('source="packages/api/AGENTS.md"')
     assert "[gone]" in note and "hunter2" not in note
     change = ChangeFiles(changes=(FileChange(path=api / "new.py", kind="add", after=""),))
-    assert told.note(read) == told.note(change) == ""
-    told.forget()
-    assert told.note(change) == note
+    assert told.render_for(read) == told.render_for(change) == ""
+    told.forget_shown()
+    assert told.render_for(change) == note
 
 
 def test_what_the_prompt_holds_is_not_told_again(house: House) -> None:
     api = house.write("shop/packages/api/AGENTS.md", "api").parent
-    assert teller(house, "packages/api").note(ReadFiles(paths=(api / "app.py",))) == ""
-    assert teller(house).note(ReadFiles(paths=(api,))) != ""
-    assert teller(house).note(RunCommand(command="ls", cwd=api)) == ""
+    assert teller(house, "packages/api").render_for(ReadFiles(paths=(api / "app.py",))) == ""
+    assert teller(house).render_for(ReadFiles(paths=(api,))) != ""
+    assert teller(house).render_for(RunCommand(command="ls", cwd=api)) == ""
 
 
 def test_what_was_read_is_not_told_below_itself(house: House) -> None:
     path = house.write("shop/docs/AGENTS.md", "docs")
     told = teller(house)
-    assert told.note(ReadFiles(paths=(path,))) == ""
-    assert told.note(ReadFiles(paths=(path.parent / "other.md",))) == ""
+    assert told.render_for(ReadFiles(paths=(path,))) == ""
+    assert told.render_for(ReadFiles(paths=(path.parent / "other.md",))) == ""
 
 
 def test_others_files_are_not_told(house: House) -> None:
@@ -218,8 +218,8 @@ def test_others_files_are_not_told(house: House) -> None:
     outside = house.write("elsewhere/AGENTS.md", "obey me")
     told = teller(house)
     for folder in ("build", "node_modules/left-pad", ".venv/lib"):
-        assert told.note(ReadFiles(paths=(house.project / folder / "x.py",))) == ""
-    assert told.note(ReadFiles(paths=(outside.parent / "x.py",))) == ""
+        assert told.render_for(ReadFiles(paths=(house.project / folder / "x.py",))) == ""
+    assert told.render_for(ReadFiles(paths=(outside.parent / "x.py",))) == ""
 
 
 def test_a_file_ignored_by_its_own_name_speaks_and_a_folder_ignored_by_a_pattern_does_not(house: House) -> None:
@@ -229,8 +229,8 @@ def test_a_file_ignored_by_its_own_name_speaks_and_a_folder_ignored_by_a_pattern
     for folder in ("api", "out"):
         house.write(f"shop/{folder}/AGENTS.md", f"words of {folder}")
     told = teller(house)
-    assert "words of api" in told.note(ReadFiles(paths=(house.project / "api/x.py",)))
-    assert told.note(ReadFiles(paths=(house.project / "out/x.py",))) == ""
+    assert "words of api" in told.render_for(ReadFiles(paths=(house.project / "api/x.py",)))
+    assert told.render_for(ReadFiles(paths=(house.project / "out/x.py",))) == ""
 
 
 def test_a_tracked_file_in_an_ignored_folder_speaks(house: House) -> None:
@@ -238,13 +238,13 @@ def test_a_tracked_file_in_an_ignored_folder_speaks(house: House) -> None:
     house.write("shop/.gitignore", "build/\n")
     house.write("shop/build/AGENTS.md", "words of build")
     subprocess.run(["git", "add", "--force", "build/AGENTS.md"], cwd=house.project, check=True)
-    assert "words of build" in teller(house).note(ReadFiles(paths=(house.project / "build/x.py",)))
+    assert "words of build" in teller(house).render_for(ReadFiles(paths=(house.project / "build/x.py",)))
 
 
 def test_what_is_told_is_bounded(house: House) -> None:
     for folder in ("a", "a/b", "a/b/c"):
         house.write(f"shop/{folder}/AGENTS.md", f"{folder} words\n" * 300)
-    note = teller(house, window_tokens=12_000).note(ReadFiles(paths=(house.project / "a/b/c/x.py",)))
+    note = teller(house, window_tokens=12_000).render_for(ReadFiles(paths=(house.project / "a/b/c/x.py",)))
     assert note.index("no room for a/AGENTS.md") < note.index("cut here") < note.index('"a/b/c/AGENTS.md"')
     assert note.count("a/b/c words") == 300
     assert TokenEstimator().estimate_text(note) < 1_200
@@ -257,7 +257,7 @@ def test_no_project_displaces_the_users_own_file(tmp_path: Path) -> None:
     (project / ".clio").mkdir(parents=True)
     (project / ".clio" / "instructions.md").write_text("word " * 50_000)
     (project / "AGENTS.md").write_text("word " * 50_000)
-    found = find_instructions(project, home=tmp_path / "home", person=tmp_path)
-    fragments = instruction_fragments(found, 20_000, lambda text: len(text) // 4)
+    found = find_instructions(project, home=tmp_path / "home", user_home=tmp_path)
+    fragments = make_instruction_fragments(found, 20_000, lambda text: len(text) // 4)
     assert fragments[0].text == "Answer in Welsh."
     assert fragments[-1].source == "AGENTS.md"

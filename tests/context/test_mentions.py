@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.context.message_parts import bounded_rows, find_mentions, readings, write_mention
+from clio.context.message_parts import find_mentions, fit_rows, format_file_mention, list_readings
 from clio.tokens import TokenEstimator
 
 
@@ -36,12 +36,12 @@ def test_mentions_of_a_message(text: str, found: list[str]) -> None:
 
 def test_the_end_of_a_sentence_is_no_part_of_a_name() -> None:
     (mention,) = find_mentions("see @a.py:10-40).")
-    assert [one.label for one in readings(mention)] == ["a.py:10-40).", "a.py:10-40)", "a.py:10-40"]
+    assert [one.label for one in list_readings(mention)] == ["a.py:10-40).", "a.py:10-40)", "a.py:10-40"]
 
 
 @pytest.mark.parametrize("path", ["a.py", "@types/node.d.ts", "my file.md", "ends.", "notes:3", "it's", "clio/ui/"])
 def test_a_written_mention_is_read_as_that_path(path: str) -> None:
-    (mention,) = find_mentions(f"see {write_mention(path)} now")
+    (mention,) = find_mentions(f"see {format_file_mention(path)} now")
     assert mention.name == path
     assert mention.lines is None
 
@@ -49,14 +49,14 @@ def test_a_written_mention_is_read_as_that_path(path: str) -> None:
 def test_rows_are_cut_in_the_middle_and_stay_within_their_tokens() -> None:
     estimator = TokenEstimator()
     rows = [f"row {number} with some words" for number in range(1_000)]
-    shown = bounded_rows(rows, 500, estimator, way="ask")
+    shown = fit_rows(rows, 500, estimator, way="ask")
     assert (shown[0], shown[-1]) == (rows[0], rows[-1])
     assert estimator.estimate_text("\n".join(shown)) <= 500
     assert sum("left out here; ask …]" in row for row in shown) == 1
-    assert bounded_rows(rows[:3], 500, estimator, way="ask") == rows[:3]
+    assert fit_rows(rows[:3], 500, estimator, way="ask") == rows[:3]
 
 
 def test_one_endless_row_is_cut_too() -> None:
-    shown = bounded_rows(["x" * 100_000, "end"], 100, TokenEstimator(), way="ask")
+    shown = fit_rows(["x" * 100_000, "end"], 100, TokenEstimator(), way="ask")
     assert len(shown[0]) < 1_000
     assert "characters of this line left out; ask" in shown[0]

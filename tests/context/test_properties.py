@@ -94,7 +94,7 @@ def test_every_request_of_every_history(
             window.trim_now()
         elif deed == "undo":
             with suppress(UserError):
-                window.undo()
+                window.undo_trim()
         if deed != "skip" and check_request(window, session, size) and deed == "refuse":
             refuse(window)
     assert session.messages == said
@@ -110,7 +110,7 @@ def refuse(window: ContextWindow) -> None:
     built = window.build()
     for attempt in (1, 2, 3):
         try:
-            smaller = window.reactive(attempt, built, REFUSED)
+            smaller = window.build_smaller(attempt, built, REFUSED)
         except ContextOverflow as error:
             assert "smallest request" in str(error) or "too small" in str(error)
             return

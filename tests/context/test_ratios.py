@@ -7,25 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from clio.context.learned_limits import MAX_MODELS, RATIOS_FILE_NAME, RatioBook
+from clio.context.learned_limits import MAX_MODELS, RATIOS_FILE_NAME, LearnedRatios
 
 
 class Told(list[str]):
     """What a user was told."""
 
 
-def book(home: Path | None, told: list[str] | None = None) -> RatioBook:
-    return RatioBook(home, (told if told is not None else Told()).append)
+def book(home: Path | None, told: list[str] | None = None) -> LearnedRatios:
+    return LearnedRatios(home, (told if told is not None else Told()).append)
 
 
 def test_each_model_has_its_own(tmp_path: Path) -> None:
     home = tmp_path / "home"
     first = book(home)
-    assert first.ratio_of("a") is None
-    first.keep("a", 2.04)
-    first.keep("b/漢", 5.5)
+    assert first.get_ratio("a") is None
+    first.save_ratio("a", 2.04)
+    first.save_ratio("b/漢", 5.5)
     again = book(home)
-    assert [again.ratio_of(model) for model in ("a", "b/漢", "c")] == [2.04, 5.5, None]
+    assert [again.get_ratio(model) for model in ("a", "b/漢", "c")] == [2.04, 5.5, None]
     stored = json.loads((home / RATIOS_FILE_NAME).read_text(encoding="utf-8"))
     assert stored == {"schema": "clio.token_ratios", "version": 1, "models": {"a": 2.04, "b/漢": 5.5}}
     if sys.platform != "win32":
@@ -34,16 +34,16 @@ def test_each_model_has_its_own(tmp_path: Path) -> None:
 
 def test_what_others_stored_meanwhile_stays(tmp_path: Path) -> None:
     mine, other = book(tmp_path), book(tmp_path)
-    mine.ratio_of("a")
-    other.keep("a", 3.0)
-    mine.keep("b", 4.0)
-    other.keep("a", 3.5)
-    assert (mine.ratio_of("a"), mine.ratio_of("b")) == (3.5, 4.0)
+    mine.get_ratio("a")
+    other.save_ratio("a", 3.0)
+    mine.save_ratio("b", 4.0)
+    other.save_ratio("a", 3.5)
+    assert (mine.get_ratio("a"), mine.get_ratio("b")) == (3.5, 4.0)
 
 
 def _keep_many(home: Path, model: str) -> None:
     for step in range(20):
-        book(home).keep(f"{model}{step}", 2.0 + step)
+        book(home).save_ratio(f"{model}{step}", 2.0 + step)
 
 
 def test_two_processes_lose_nothing(tmp_path: Path) -> None:
@@ -54,27 +54,27 @@ def test_two_processes_lose_nothing(tmp_path: Path) -> None:
     for each in clios:
         each.join(30)
     found = book(tmp_path)
-    assert [found.ratio_of(f"{name}{step}") for name in "ab" for step in range(20)] == [2.0 + n for n in range(20)] * 2
+    assert [found.get_ratio(f"{name}{step}") for name in "ab" for step in range(20)] == [2.0 + n for n in range(20)] * 2
 
 
 def test_a_ratio_that_hardly_moved_is_not_written(tmp_path: Path) -> None:
     keeper = book(tmp_path)
-    keeper.keep("a", 3.0)
+    keeper.save_ratio("a", 3.0)
     before = (tmp_path / RATIOS_FILE_NAME).stat().st_mtime_ns
-    keeper.keep("a", 3.02)
+    keeper.save_ratio("a", 3.02)
     assert (tmp_path / RATIOS_FILE_NAME).stat().st_mtime_ns == before
-    assert keeper.ratio_of("a") == 3.0
-    keeper.keep("a", 3.2)
-    assert keeper.ratio_of("a") == 3.2
+    assert keeper.get_ratio("a") == 3.0
+    keeper.save_ratio("a", 3.2)
+    assert keeper.get_ratio("a") == 3.2
 
 
 def test_the_file_does_not_grow_for_ever(tmp_path: Path) -> None:
     keeper = book(tmp_path)
     for number in range(MAX_MODELS):
-        keeper.keep(f"m{number}", 3.0)
-    keeper.keep("m0", 5.0)  # used again, so it is not the oldest any more
-    keeper.keep("new", 4.0)
-    assert [keeper.ratio_of(model) for model in ("m0", "m1", "m2", "new")] == [5.0, None, 3.0, 4.0]
+        keeper.save_ratio(f"m{number}", 3.0)
+    keeper.save_ratio("m0", 5.0)  # used again, so it is not the oldest any more
+    keeper.save_ratio("new", 4.0)
+    assert [keeper.get_ratio(model) for model in ("m0", "m1", "m2", "new")] == [5.0, None, 3.0, 4.0]
 
 
 @pytest.mark.parametrize("content", ['{"models": {"a": 2.0}', '{"models": {"a": "two"}}', "[]", "\xff\x00"])
@@ -82,9 +82,9 @@ def test_a_corrupt_file_is_set_aside_with_one_sentence(tmp_path: Path, content: 
     (tmp_path / RATIOS_FILE_NAME).write_text(content, encoding="latin-1")
     told = Told()
     keeper = book(tmp_path, told)
-    assert keeper.ratio_of("a") is None
-    keeper.keep("a", 3.0)
-    assert keeper.ratio_of("a") == 3.0
+    assert keeper.get_ratio("a") is None
+    keeper.save_ratio("a", 3.0)
+    assert keeper.get_ratio("a") == 3.0
     assert len(told) == 1
     assert "set aside as 'token_ratios.json.corrupt-" in told[0]
     assert [path.read_text(encoding="latin-1") for path in tmp_path.glob("*.corrupt-*")] == [content]
@@ -93,10 +93,10 @@ def test_a_corrupt_file_is_set_aside_with_one_sentence(tmp_path: Path, content: 
 def test_a_file_that_breaks_while_clio_runs_is_replaced(tmp_path: Path) -> None:
     told = Told()
     keeper = book(tmp_path, told)
-    assert keeper.ratio_of("a") is None
+    assert keeper.get_ratio("a") is None
     (tmp_path / RATIOS_FILE_NAME).write_text("{", encoding="utf-8")
-    keeper.keep("a", 3.0)
-    assert keeper.ratio_of("a") == 3.0
+    keeper.save_ratio("a", 3.0)
+    assert keeper.get_ratio("a") == 3.0
     assert len(told) == 1
 
 
@@ -105,15 +105,15 @@ def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / RATIOS_FILE_NAME).write_text(text, encoding="utf-8")
     told = Told()
     keeper = book(tmp_path, told)
-    assert keeper.ratio_of("a") is None
-    keeper.keep("a", 3.0)
+    assert keeper.get_ratio("a") is None
+    keeper.save_ratio("a", 3.0)
     assert (tmp_path / RATIOS_FILE_NAME).read_text(encoding="utf-8") == text
     assert len(told) == 1
 
 
 def test_unknown_fields_survive(tmp_path: Path) -> None:
     (tmp_path / RATIOS_FILE_NAME).write_text('{"version": 1, "models": {}, "later": {"x": [1]}}', encoding="utf-8")
-    book(tmp_path).keep("a", 3.0)
+    book(tmp_path).save_ratio("a", 3.0)
     assert json.loads((tmp_path / RATIOS_FILE_NAME).read_text(encoding="utf-8"))["later"] == {"x": [1]}
 
 
@@ -122,16 +122,16 @@ def test_a_home_that_cannot_be_written_is_reported_once(tmp_path: Path) -> None:
     home.write_text("a file where the folder should be: it refuses root too", encoding="utf-8")
     told = Told()
     keeper = book(home, told)
-    keeper.keep("a", 3.0)
-    keeper.keep("b", 3.0)
+    keeper.save_ratio("a", 3.0)
+    keeper.save_ratio("b", 3.0)
     assert len(told) == 1
     assert home.is_file()
 
 
 def test_without_a_home_nothing_is_read_or_written(tmp_path: Path) -> None:
-    book(tmp_path).keep("a", 3.0)
+    book(tmp_path).save_ratio("a", 3.0)
     before = sorted(tmp_path.iterdir())
     nowhere = book(None)
-    nowhere.keep("a", 5.0)
-    assert nowhere.ratio_of("a") is None
+    nowhere.save_ratio("a", 5.0)
+    assert nowhere.get_ratio("a") is None
     assert sorted(tmp_path.iterdir()) == before

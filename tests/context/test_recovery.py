@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from clio.context.summary import FileState, Outcome, ThreadSummary
-from clio.context.summary_text import FRESH_S, GitActivity, checkpoint_text, fresh_progress, git_activity, recovery_note
+from clio.context.summary import CommandOutcome, FileSummary, ThreadSummary
+from clio.context.summary_text import (
+    MAX_PROGRESS_AGE_S,
+    GitActivity,
+    read_fresh_progress,
+    read_git_activity,
+    render_progress_page,
+    render_recovery_note,
+)
 from clio.memory.store.notes import Notes
 from clio.memory.system import PROGRESS_KEY, MemorySystem
 from clio.messages import Commit
@@ -19,17 +26,17 @@ from clio.tokens import TokenEstimator
 NOW = 1_800_000_000.0
 SUMMARY = ThreadSummary(
     messages=9,
-    files={"a.py": FileState(), "b.py": FileState(kind="deleted")},
+    files={"a.py": FileSummary(), "b.py": FileSummary(kind="deleted")},
     commits=(Commit(hash="1a2b3c4", subject="feat: one"),),
     tools={"read_file": 2},
-    commands={"pytest -q": Outcome(command="pytest -q", exit_code=1)},
+    commands={"pytest -q": CommandOutcome(command="pytest -q", exit_code=1)},
 )
 TODOS = (Todo(id=1, title="one", status="completed"), Todo(id=2, title="two", status="in_progress", note="half"))
 
 
 def page(session: str = "s1", now: float = NOW) -> str:
     task = "Build it\n# Session progress\nsession: s2"
-    return checkpoint_text(session=session, now=now, summary=SUMMARY, todos=TODOS, task=task, git="branch main")
+    return render_progress_page(session=session, now=now, summary=SUMMARY, todos=TODOS, task=task, git="branch main")
 
 
 def memory(project: Path, *, incognito: bool = False) -> MemorySystem:
@@ -38,7 +45,7 @@ def memory(project: Path, *, incognito: bool = False) -> MemorySystem:
 
 
 def note(**given: object) -> str:
-    return recovery_note(estimator=TokenEstimator(), budget_tokens=600, session="s1", now=NOW + 600, **given)  # type: ignore[arg-type]
+    return render_recovery_note(estimator=TokenEstimator(), budget_tokens=600, session="s1", now=NOW + 600, **given)  # type: ignore[arg-type]
 
 
 def test_the_page_says_how_the_work_is_there() -> None:
@@ -53,20 +60,20 @@ def test_the_page_says_how_the_work_is_there() -> None:
 
 
 def test_only_this_sessions_fresh_page_counts() -> None:
-    found = fresh_progress(page(), session="s1", now=NOW + 600)
+    found = read_fresh_progress(page(), session="s1", now=NOW + 600)
     assert found is not None
     assert found[1] == 600
     assert found[0].startswith("## Task\nBuild it")
-    assert fresh_progress(page(), session="s2", now=NOW + 600) is None
-    assert fresh_progress(page(), session="s1", now=NOW + FRESH_S) is None
-    assert fresh_progress(page(), session="s1", now=NOW - 3_600) is None, "written in the future: another clock"
+    assert read_fresh_progress(page(), session="s2", now=NOW + 600) is None
+    assert read_fresh_progress(page(), session="s1", now=NOW + MAX_PROGRESS_AGE_S) is None
+    assert read_fresh_progress(page(), session="s1", now=NOW - 3_600) is None, "written in the future: another clock"
     for other in ("", "some notes", "# x\n\nsession: s1\ntime: yesterday\n\nwords"):
-        assert fresh_progress(other, session="s1", now=NOW) is None
+        assert read_fresh_progress(other, session="s1", now=NOW) is None
 
 
 def test_a_large_session_makes_a_page_of_human_size() -> None:
-    files = {f"src/file_{n}.py": FileState() for n in range(5_000)}
-    text = checkpoint_text(session="s1", now=NOW, summary=ThreadSummary(files=files), task="long " * 9_000)
+    files = {f"src/file_{n}.py": FileSummary() for n in range(5_000)}
+    text = render_progress_page(session="s1", now=NOW, summary=ThreadSummary(files=files), task="long " * 9_000)
     assert len(text) < 5_000
     assert "(4960 more before)" in text
     assert "src/file_4999.py" in text
@@ -135,27 +142,27 @@ def test_nothing_to_say_and_no_room() -> None:
     git = GitActivity(branch="main", changed=tuple(f" M file_{n}" for n in range(500)))
     assert "(480 more)" in note(git=git)
     for budget in range(0, 200, 7):
-        short = recovery_note(
+        short = render_recovery_note(
             estimator=TokenEstimator(2.0), budget_tokens=budget, git=git, progress=page(), session="s1", now=NOW
         )
         assert TokenEstimator(2.0).estimate_text(short) <= budget
 
 
 def test_a_real_repository_and_none(tmp_path: Path) -> None:
-    assert git_activity(tmp_path) is None
+    assert read_git_activity(tmp_path) is None
 
     def git(*words: str) -> None:
         subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
 
     git("init", "--quiet", "--initial-branch=main")
-    assert git_activity(tmp_path) == GitActivity(branch="main")
+    assert read_git_activity(tmp_path) == GitActivity(branch="main")
     git("config", "user.email", "dev@example.com")
     git("config", "user.name", "Dev")
     (tmp_path / "naïve.txt").write_text("x", encoding="utf-8")
     git("add", ".")
     git("commit", "--quiet", "-m", "feat: ü")
     (tmp_path / "new.txt").write_text("x", encoding="utf-8")
-    found = git_activity(tmp_path)
+    found = read_git_activity(tmp_path)
     assert found is not None
     assert (found.branch, found.changed) == ("main", ("?? new.txt",))
     assert [line.partition(" ")[2] for line in found.commits] == ["feat: ü"]

@@ -146,7 +146,7 @@ def test_undo_brings_back_what_was_shown_as_a_line(session: Session) -> None:
     before = window.build().request.messages
     assert window.trim_now() is not None
     assert window.build().request.messages != before
-    window.undo()
+    window.undo_trim()
     assert window.build().request.messages == before
 
 

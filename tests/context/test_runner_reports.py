@@ -6,7 +6,7 @@ from subprocess import run
 
 import pytest
 
-from clio.context.command_results import read_report
+from clio.context.command_results import parse_test_report
 
 JEST = """\
 FAIL src/sum.test.js
@@ -168,7 +168,7 @@ PASSING = {
 @pytest.mark.parametrize("runner", FAILING)
 def test_a_failing_test_is_named_with_its_error(runner: str) -> None:
     output, name, error = FAILING[runner]
-    report = read_report(f"[exit 1 in 2.0 s]\n{output}")
+    report = parse_test_report(f"[exit 1 in 2.0 s]\n{output}")
     assert report is not None
     assert (report.runner, report.passed) == (runner, False)
     assert [test.name for test in report.failing] == [name]
@@ -177,15 +177,15 @@ def test_a_failing_test_is_named_with_its_error(runner: str) -> None:
 
 @pytest.mark.parametrize("runner", PASSING)
 def test_a_run_in_which_all_passed(runner: str) -> None:
-    report = read_report(PASSING[runner])
+    report = parse_test_report(PASSING[runner])
     assert report is not None
     assert (report.runner, report.passed, report.failing) == (runner, True, ())
 
 
 def test_colours_and_line_ends_of_windows_change_nothing() -> None:
-    plain = read_report(JEST)
+    plain = parse_test_report(JEST)
     painted = "".join(f"\x1b[31m{line}\x1b[0m\r\n" for line in JEST.splitlines())
-    assert read_report(painted) == plain
+    assert parse_test_report(painted) == plain
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_colours_and_line_ends_of_windows_change_nothing() -> None:
     ["", "ok", "Traceback (most recent call last):\nValueError: no\n", "FAILED to copy the file", "3 passed the exam"],
 )
 def test_what_is_no_report(output: str) -> None:
-    assert read_report(output) is None
+    assert parse_test_report(output) is None
 
 
 MODULE = """
@@ -228,7 +228,7 @@ def test_a_real_run_of_pytest(tmp_path: Path, options: list[str]) -> None:
         timeout=60,
         check=False,
     )
-    report = read_report(done.stdout)
+    report = parse_test_report(done.stdout)
     assert report is not None
     errors = {test.name: test.error for test in report.failing}
     assert errors["test_made.py::TestSum::test_adds"] == "assert 3 == 4"
@@ -250,7 +250,7 @@ def test_a_real_run_of_unittest(tmp_path: Path) -> None:
         timeout=60,
         check=False,
     )
-    report = read_report(done.stderr)
+    report = parse_test_report(done.stderr)
     assert report is not None
     (failed,) = report.failing
     assert failed.name.startswith("test_equal (test_made.Cases")

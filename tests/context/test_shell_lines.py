@@ -2,25 +2,31 @@
 
 import pytest
 
-from clio.context.command_results import LinesOfFile, is_search, put_back, read_lines, selectors
+from clio.context.command_results import (
+    FileLines,
+    is_search_command,
+    list_discarded_paths,
+    list_test_selectors,
+    parse_file_reading,
+)
 
 
 @pytest.mark.parametrize(
     ("command", "lines"),
     [
-        ("cat src/a.py", LinesOfFile(path="src/a.py")),
-        ("nl -ba a.py", LinesOfFile(path="a.py")),
-        ("sed -n '10,40p' a.py", LinesOfFile(path="a.py", first=10, last=40)),
-        ("sed -n 7p a.py", LinesOfFile(path="a.py", first=7, last=7)),
-        ("sed -n '300,$p' a.py", LinesOfFile(path="a.py", first=300)),
-        ("head -n 20 a.py", LinesOfFile(path="a.py", last=20)),
-        ("head -20 a.py", LinesOfFile(path="a.py", last=20)),
-        ("tail -n +50 a.py", LinesOfFile(path="a.py", first=50)),
-        ("cd src && cat a.py", LinesOfFile(path="src/a.py")),
+        ("cat src/a.py", FileLines(path="src/a.py")),
+        ("nl -ba a.py", FileLines(path="a.py")),
+        ("sed -n '10,40p' a.py", FileLines(path="a.py", first=10, last=40)),
+        ("sed -n 7p a.py", FileLines(path="a.py", first=7, last=7)),
+        ("sed -n '300,$p' a.py", FileLines(path="a.py", first=300)),
+        ("head -n 20 a.py", FileLines(path="a.py", last=20)),
+        ("head -20 a.py", FileLines(path="a.py", last=20)),
+        ("tail -n +50 a.py", FileLines(path="a.py", first=50)),
+        ("cd src && cat a.py", FileLines(path="src/a.py")),
     ],
 )
-def test_a_file_printed_in_part_or_whole(command: str, lines: LinesOfFile) -> None:
-    assert read_lines(command) == lines
+def test_a_file_printed_in_part_or_whole(command: str, lines: FileLines) -> None:
+    assert parse_file_reading(command) == lines
 
 
 @pytest.mark.parametrize(
@@ -28,7 +34,7 @@ def test_a_file_printed_in_part_or_whole(command: str, lines: LinesOfFile) -> No
     ["cat a.py b.py", "cat a.py | wc -l", "cat > a.py", "sed -i s/a/b/ a.py", "cat $(ls)", "cat 'a", "tail a.py"],
 )
 def test_what_prints_no_single_file(command: str) -> None:
-    assert read_lines(command) is None
+    assert parse_file_reading(command) is None
 
 
 @pytest.mark.parametrize(
@@ -36,14 +42,14 @@ def test_what_prints_no_single_file(command: str) -> None:
     ["rg -n value src", "grep -rn 'a b' . | head -20", "ls -la && find . -name '*.py'", "git grep x", "ls 2>/dev/null"],
 )
 def test_searches(command: str) -> None:
-    assert is_search(command)
+    assert is_search_command(command)
 
 
 @pytest.mark.parametrize(
     "command", ["make", "rg x | xargs rm", "ls; rm a", "cat a.py", "grep x a > b", "pytest | tail -5"]
 )
 def test_no_searches(command: str) -> None:
-    assert not is_search(command)
+    assert not is_search_command(command)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +70,7 @@ def test_no_searches(command: str) -> None:
     ],
 )
 def test_changes_put_back(command: str, paths: tuple[str, ...]) -> None:
-    assert put_back(command) == paths
+    assert list_discarded_paths(command) == paths
 
 
 @pytest.mark.parametrize(
@@ -79,12 +85,12 @@ def test_changes_put_back(command: str, paths: tuple[str, ...]) -> None:
     ],
 )
 def test_nothing_put_back(command: str) -> None:
-    assert put_back(command) == ()
+    assert list_discarded_paths(command) == ()
 
 
 def test_what_a_test_command_selects() -> None:
-    assert selectors("pytest -q") == ()
-    assert selectors("python -m pytest tests/test_a.py::test_b -x") == ("tests/test_a.py::test_b",)
-    assert selectors("pytest -k reads") == ("reads",)
-    assert selectors("go test -run TestSum ./...") == ("TestSum",)
-    assert selectors("npx jest src/a.test.js") == ("src/a.test.js",)
+    assert list_test_selectors("pytest -q") == ()
+    assert list_test_selectors("python -m pytest tests/test_a.py::test_b -x") == ("tests/test_a.py::test_b",)
+    assert list_test_selectors("pytest -k reads") == ("reads",)
+    assert list_test_selectors("go test -run TestSum ./...") == ("TestSum",)
+    assert list_test_selectors("npx jest src/a.test.js") == ("src/a.test.js",)

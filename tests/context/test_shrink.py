@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.context.message_views import STALE, cut_text, fit_units, shortened, split_units
+from clio.context.message_views import STALE, cut_text, fit_units, shorten_message, split_units
 from clio.context.worthless import stale_results
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.tokens import message_units
@@ -62,12 +62,12 @@ def test_what_is_still_worth_its_space(rounds: list[list[Message]]) -> None:
 
 def test_a_placeholder_says_where_the_whole_is() -> None:
     _, result = did("read_file", path="a")
-    view = shortened(result, STALE)
+    view = shorten_message(result, STALE)
     assert view.content.count("\n") == 0
     assert f'from="{result.id}"' in view.content
     assert view.id == result.id
     kept = ToolMessage(tool_call_id="x", content=LONG, blob="0123456789abcdef")
-    assert 'read_output(handle="0123456789abcdef")' in shortened(kept, STALE).content
+    assert 'read_output(handle="0123456789abcdef")' in shorten_message(kept, STALE).content
 
 
 @given(st.text(max_size=3_000), st.integers(160, 2_000))
@@ -84,32 +84,32 @@ def test_a_cut_text_keeps_both_ends(text: str, chars: int) -> None:
 def test_arguments_stay_json_of_the_same_shape() -> None:
     arguments = {"path": "a.py", "content": "c" * 9_000, "edits": [{"old": "o" * 5_000, "new": 1}] * 4, "all": True}
     head, _ = did("write_file", **arguments)
-    view = shortened(head, 300)
+    view = shorten_message(head, 300)
     assert isinstance(view, AssistantMessage)
     cut = json.loads(view.tool_calls[0].arguments)
     assert (cut["path"], cut["all"]) == ("a.py", True)
     assert cut["content"].startswith("ccc")
     assert len(view.tool_calls[0].arguments) < 3_000
     broken = AssistantMessage(tool_calls=(ToolCall(id="1", name="t", arguments='{"a": "' + "x" * 5_000),))
-    view = shortened(broken, 300)
+    view = shorten_message(broken, 300)
     assert isinstance(view, AssistantMessage)
     assert json.loads(view.tool_calls[0].arguments)["invalid_json"].startswith('{"a": "xxx')
 
 
 def test_the_words_of_the_user_are_never_shorter() -> None:
     said = UserMessage(content="w" * 9_000)
-    assert shortened(said, 200) is said
+    assert shorten_message(said, 200) is said
 
 
 def test_the_largest_gives_the_most_and_the_short_stays_whole() -> None:
     units = split_units([*did("bash", "b" * 50_000, command="1"), *did("bash", "s" * 500, command="2")], message_units)
     cuts = fit_units(units, 8_000, lambda message: message)
     assert list(cuts) == [units[0].messages[1].id]
-    after = sum(message_units(shortened(m, cuts[m.id]) if m.id in cuts else m) for u in units for m in u.messages)
+    after = sum(message_units(shorten_message(m, cuts[m.id]) if m.id in cuts else m) for u in units for m in u.messages)
     assert 4_000 < after <= 8_000
 
 
 def test_the_same_message_gives_the_same_view() -> None:
     _, result = did("bash", "漢字 " * 5_000, command="x")
-    assert shortened(result, 400) == shortened(result, 400)
-    assert len(shortened(result, 400).content) < 700
+    assert shorten_message(result, 400) == shorten_message(result, 400)
+    assert len(shorten_message(result, 400).content) < 700

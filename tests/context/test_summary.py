@@ -7,8 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.context.inert_text import shorten
-from clio.context.summary import Ask, Decision, FileState, Outcome, ThreadSummary, merge, summarise
+from clio.context.inert_text import shorten_middle
+from clio.context.summary import (
+    CommandOutcome,
+    Decision,
+    FileSummary,
+    ThreadSummary,
+    UserRequest,
+    merge_summaries,
+    summarize_messages,
+)
 from clio.messages import (
     AssistantMessage,
     ChangedFile,
@@ -36,16 +44,16 @@ def did(n: int, **deeds: object) -> list[Message]:
 def test_any_split_between_units_gives_the_same(parts: list[list[Message]], data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(parts)))
     before, after = flat(parts[:at]), flat(parts[at:])
-    assert merge(summarise(before), summarise(after)) == summarise(before + after)
+    assert merge_summaries(summarize_messages(before), summarize_messages(after)) == summarize_messages(before + after)
 
 
 @given(HISTORIES)
 def test_unit_by_unit_is_all_at_once_and_nothing_plus_something_is_something(parts: list[list[Message]]) -> None:
     whole = ThreadSummary()
     for part in parts:
-        whole = merge(whole, summarise(part))
-    assert whole == summarise(flat(parts))
-    assert list(whole.files) == list(summarise(flat(parts)).files), "the order counts too"
+        whole = merge_summaries(whole, summarize_messages(part))
+    assert whole == summarize_messages(flat(parts))
+    assert list(whole.files) == list(summarize_messages(flat(parts)).files), "the order counts too"
 
 
 def test_a_late_result_counts_where_its_call_is() -> None:
@@ -54,8 +62,8 @@ def test_a_late_result_counts_where_its_call_is() -> None:
         did(2, commits=(Commit(hash="2222222", subject="two"),)),
     )
     late = [first[0], *second, first[1]]
-    assert [commit.subject for commit in summarise(late).commits] == ["one", "two"]
-    assert summarise(late) == merge(summarise(first), summarise(second))
+    assert [commit.subject for commit in summarize_messages(late).commits] == ["one", "two"]
+    assert summarize_messages(late) == merge_summaries(summarize_messages(first), summarize_messages(second))
 
 
 def test_a_session_by_hand() -> None:
@@ -71,24 +79,24 @@ def test_a_session_by_hand() -> None:
         *did(6, question="Blue or red?", answer="blue"),
         *did(7, commits=(Commit(hash="1a2b3c4", subject="feat: parser"),)),
     ]
-    summary = summarise(messages)
+    summary = summarize_messages(messages)
     answered = next(
         message for message in messages if isinstance(message, ToolMessage) and message.tool_call_id == "c6"
     )
     assert summary == ThreadSummary(
         messages=len(messages),
-        asks=(Ask(id="u1", text="Build a parser\nfor naïve 漢字"),),
+        requests=(UserRequest(id="u1", text="Build a parser\nfor naïve 漢字"),),
         decisions=(Decision(id=answered.id, question="Blue or red?", answer="blue"),),
         commits=(Commit(hash="1a2b3c4", subject="feat: parser"),),
         files={
-            "a.py": FileState(is_open=False),
-            "c.py": FileState(kind="deleted", is_open=False),
-            "old.py": FileState(kind="moved", moved_to="new.py", is_open=False),
-            "new.py": FileState(is_open=False),
+            "a.py": FileSummary(is_uncommitted=False),
+            "c.py": FileSummary(kind="deleted", is_uncommitted=False),
+            "old.py": FileSummary(kind="moved", moved_to="new.py", is_uncommitted=False),
+            "new.py": FileSummary(is_uncommitted=False),
         },
         read={"a.py": (), "b.py": ()},
         tools={"tool": 7},
-        commands={"pytest -q": Outcome(command="pytest -q", exit_code=1, last_line="ok")},
+        commands={"pytest -q": CommandOutcome(command="pytest -q", exit_code=1, last_line="ok")},
     )
     assert summary.outcome == summary.commands["pytest -q"]
 
@@ -96,11 +104,11 @@ def test_a_session_by_hand() -> None:
 def test_a_commit_told_twice_is_one_and_a_file_touched_again_is_last() -> None:
     commit = Commit(hash="1a2b3c4", subject="feat: parser")
     again = Commit(hash="1a2b3c4", subject="feat: parser")
-    one = summarise(
+    one = summarize_messages(
         did(1, commits=(commit,), changed=(ChangedFile(path="a", kind="add"), ChangedFile(path="b", kind="add")))
     )
-    two = summarise(did(2, commits=(again,), changed=(ChangedFile(path="a", kind="delete"),)))
-    both = merge(one, two)
+    two = summarize_messages(did(2, commits=(again,), changed=(ChangedFile(path="a", kind="delete"),)))
+    both = merge_summaries(one, two)
     assert both.commits == (commit,)
     assert list(both.files) == ["b", "a"]
     assert both.files["a"].kind == "deleted"
@@ -109,11 +117,11 @@ def test_a_commit_told_twice_is_one_and_a_file_touched_again_is_last() -> None:
 @pytest.mark.parametrize("chars", [20, 300, 2_000])
 def test_shortened_texts_keep_both_ends(chars: int) -> None:
     text = "".join(random.Random(4).choices("abc ü漢\n", k=5_000)).strip()
-    short = shorten(text, chars)
+    short = shorten_middle(text, chars)
     assert len(short) <= chars
     assert short[:8] == text[:8]
     assert short[-4:] == text[-4:]
-    assert shorten(text[:chars], chars) == text[:chars].strip()
+    assert shorten_middle(text[:chars], chars) == text[:chars].strip()
 
 
 def call(
@@ -164,7 +172,7 @@ COMMITTED = call("git", deeds=SideEffects(commits=(Commit(hash="1a2b3c4", subjec
 )
 def test_changes_that_were_taken_back(messages: list[Message], reverted: bool) -> None:
     for at in range(0, len(messages) + 1, 2):
-        (state,) = merge(summarise(messages[:at]), summarise(messages[at:])).files.values()
+        (state,) = merge_summaries(summarize_messages(messages[:at]), summarize_messages(messages[at:])).files.values()
         assert state.is_reverted is reverted
 
 
@@ -175,9 +183,9 @@ def test_lines_read_and_changed() -> None:
         *call("read_file", "1|a\n2|b", deeds=SideEffects(read=("b.py",)), path="b.py"),
         *edited("a.py", "x", "y"),
     ]
-    summary = summarise(messages)
+    summary = summarize_messages(messages)
     assert summary.read == {"a.py": ((10, 40),), "b.py": ()}
-    assert summary.files["a.py"].lines == ((3, 5),)
+    assert summary.files["a.py"].uncommitted_lines == ((3, 5),)
 
 
 def test_failed_calls_are_no_work_and_what_worked_later_is_no_failure() -> None:
@@ -194,7 +202,7 @@ def test_failed_calls_are_no_work_and_what_worked_later_is_no_failure() -> None:
         *edited("a.py", "x", "y"),
         *ran("pytest -q", "1 failed in 0.10s", 1),
     ]
-    summary = summarise(messages)
+    summary = summarize_messages(messages)
     assert (summary.tools, summary.failed) == ({"edit_file": 1, "run_command": 1}, {"edit_file": 2})
     assert {what: why for what, why in summary.attempts.items() if why} == {
         "edit_file b.py": "old_string is not in b.py"
@@ -207,16 +215,16 @@ def test_a_patch_that_failed_is_made_good_file_by_file() -> None:
     before = call("apply_patch", "no file was changed; the hunk does not fit", ok=False, patch=failed)
     deeds = SideEffects(changed=(ChangedFile(path="a.py", kind="update"),))
     after = call("apply_patch", "patch applied", deeds=deeds, patch=worked)
-    attempts = summarise([*before, *after]).attempts
+    attempts = summarize_messages([*before, *after]).attempts
     assert {what: why for what, why in attempts.items() if why} == {
         "apply_patch b.py": "no file was changed; the hunk does not fit"
     }
-    assert attempts == merge(summarise(before), summarise(after)).attempts
+    assert attempts == merge_summaries(summarize_messages(before), summarize_messages(after)).attempts
 
 
 def test_the_last_words_of_each_turn_and_what_was_said_since() -> None:
     told = "The parser drops the last token; the fix belongs in read_token."
-    summary = summarise(
+    summary = summarize_messages(
         [
             AssistantMessage(
                 content="Let me look at the parser and all of its tests first.",
@@ -233,7 +241,7 @@ def test_the_last_words_of_each_turn_and_what_was_said_since() -> None:
 
 def test_commands_with_their_exit_codes_and_the_tests_that_fail() -> None:
     failing = "FAILED tests/test_a.py::test_b - AssertionError: no\n1 failed, 2 passed in 0.10s"
-    summary = summarise(
+    summary = summarize_messages(
         [*ran("pytest -q", failing, 1), *ran("ruff check .", "All checks passed!"), *ran("pytest -q", failing, 1)]
     )
     assert [(each.command, each.exit_code) for each in summary.commands.values()] == [

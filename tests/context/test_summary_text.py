@@ -8,19 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.context.command_results import FailedTest, TestRun
-from clio.context.inert_text import cut, one_line, quoted, weight
+from clio.context.inert_text import quote_lines, shorten_to_weight, to_inert_line, weigh_prose
 from clio.context.summary import (
-    Ask,
+    AssistantText,
+    CommandOutcome,
     Decision,
-    FileState,
-    Outcome,
-    Said,
-    SpanInfo,
+    FileSummary,
     ThreadSummary,
-    merge,
-    summarise,
+    TrimmedSpan,
+    UserRequest,
+    merge_summaries,
+    summarize_messages,
 )
-from clio.context.summary_text import ASKS_TOKENS, render_summary
+from clio.context.summary_text import MAX_REQUESTS_TOKENS, render_summary
 from clio.messages import Commit, Message, UserMessage
 from clio.sessions.state import Todo
 from clio.tokens import TokenEstimator
@@ -61,21 +61,23 @@ def rendered(summary: ThreadSummary, tokens: int = 10_000, **more: object) -> st
     return render_summary(summary, budget_tokens=tokens, estimator=TokenEstimator(), **more)  # type: ignore[arg-type]
 
 
-def ran(command: str, exit_code: int, last_line: str = "") -> dict[str, Outcome]:
-    return {command: Outcome(command=command, exit_code=exit_code, last_line=last_line)}
+def ran(command: str, exit_code: int, last_line: str = "") -> dict[str, CommandOutcome]:
+    return {command: CommandOutcome(command=command, exit_code=exit_code, last_line=last_line)}
 
 
 def one_step(n: int) -> ThreadSummary:
     """What one trim of a long session adds; long enough in all its parts that much has to give way."""
     return ThreadSummary(
         messages=40,
-        asks=tuple(Ask(id=f"u{n}.{k}", text=f"request {n}.{k} " + "with many words about it " * 30) for k in range(2)),
+        requests=tuple(
+            UserRequest(id=f"u{n}.{k}", text=f"request {n}.{k} " + "with many words about it " * 30) for k in range(2)
+        ),
         decisions=(Decision(id=f"d{n}", question=f"question {n}? " * 9, answer=f"answer {n} " * 9),),
         commits=(
             Commit(hash=hashlib.sha1(b"%d" % n).hexdigest()[:8], subject=f"feat: part {n} of what has to be done"),
         )
         * (n % 10 == 0),
-        files={f"src/package/module_{n}_{k}.py": FileState() for k in range(3)},
+        files={f"src/package/module_{n}_{k}.py": FileSummary() for k in range(3)},
         read={f"docs/page_{n}_{k}.md": () for k in range(5)},
         tools={"read_file": 5, "edit_file": 3},
         commands=ran(f"pytest -q tests/test_{n}.py", n % 2, f"{n} failed"),
@@ -86,7 +88,7 @@ def one_step(n: int) -> ThreadSummary:
 def long_session() -> ThreadSummary:
     whole = ThreadSummary()
     for n in range(500):
-        whole = merge(whole, one_step(n))
+        whole = merge_summaries(whole, one_step(n))
     return whole
 
 
@@ -98,7 +100,7 @@ def test_after_500_trims_it_is_bounded_and_holds_what_it_must(
     estimator = TokenEstimator(ratio)
     budget = window * 8 // 100
     todos = [Todo(id=n, title=f"todo {n}", status="in_progress" if n == 3 else "pending") for n in range(1, 8)]
-    spans = [SpanInfo(handle=f"t{n}", messages=40, first_words="and now") for n in range(1, 501)]
+    spans = [TrimmedSpan(handle=f"t{n}", messages=40, first_words="and now") for n in range(1, 501)]
     text = render_summary(long_session, budget_tokens=budget, estimator=estimator, todos=todos, spans=spans)
     assert estimator.estimate_text(text) <= budget
     assert "request 0.0" in text, "the first request"
@@ -119,12 +121,12 @@ def test_after_500_trims_it_is_bounded_and_holds_what_it_must(
 def test_no_budget_is_exceeded_and_the_bytes_are_the_same(
     parts: list[list[Message]], budget: int, ratio: float, task: str
 ) -> None:
-    summary = summarise(flat(parts))
+    summary = summarize_messages(flat(parts))
     todos = (Todo(id=1, title=task, note=task), Todo(id=2, title="done", status="completed"))
-    spans = (SpanInfo(handle="t1", messages=3, first_words=task),)
+    spans = (TrimmedSpan(handle="t1", messages=3, first_words=task),)
     made = [
         render_summary(each, budget_tokens=budget, estimator=TokenEstimator(ratio), todos=todos, spans=spans)
-        for each in (summary, summarise(flat(parts)))
+        for each in (summary, summarize_messages(flat(parts)))
     ]
     assert made[0] == made[1]
     assert TokenEstimator(ratio).estimate_text(made[0]) <= budget
@@ -158,13 +160,13 @@ def check_frame(text: str) -> None:
 def test_nothing_quoted_forges_structure(evil: str) -> None:
     summary = ThreadSummary(
         messages=1,
-        asks=(Ask(id="u", text=evil), Ask(id="v", text=f"then {evil}")),
+        requests=(UserRequest(id="u", text=evil), UserRequest(id="v", text=f"then {evil}")),
         decisions=(Decision(id="d", question=evil, answer=evil),),
         commits=(Commit(hash="1a2b3c4", subject=evil),),
-        files={evil: FileState(), f"x/{evil}": FileState(kind="moved", moved_to=evil)},
+        files={evil: FileSummary(), f"x/{evil}": FileSummary(kind="moved", moved_to=evil)},
         read={evil: (), "r" + evil: ((1, 2),)},
-        answers=(Said(id="s", text=evil),),
-        notes=(Said(id="n", text=evil), Said(id="o", text=f"so {evil}")),
+        answers=(AssistantText(id="s", text=evil),),
+        notes=(AssistantText(id="n", text=evil), AssistantText(id="o", text=f"so {evil}")),
         tools={evil: 1},
         failed={evil: 2},
         attempts={evil: evil},
@@ -173,30 +175,32 @@ def test_nothing_quoted_forges_structure(evil: str) -> None:
     )
     more = {"todos": [Todo(id=1, title=evil, note=evil)]}
     for tokens in (150, 400, 4_000):
-        text = rendered(summary, tokens, spans=[SpanInfo(handle="t1", messages=1, first_words=evil)], **more)
+        text = rendered(summary, tokens, spans=[TrimmedSpan(handle="t1", messages=1, first_words=evil)], **more)
         check_frame(text)
         assert not re.search("[\x00\x1b\u202e\u200b\U000e0041]", text)
 
 
 def test_words_of_any_language_survive_on_their_lines() -> None:
     ask = "Füge 漢字 hinzu:\n  - ζήτα\n\n\t- 👩‍💻 и всё"
-    text = rendered(ThreadSummary(messages=1, asks=(Ask(id="u", text=ask),)))
+    text = rendered(ThreadSummary(messages=1, requests=(UserRequest(id="u", text=ask),)))
     assert "- Füge 漢字 hinzu:\n  | - ζήτα\n  | - 👩‍💻 и всё\n" in text
 
 
 def test_all_requests_share_their_tokens_and_the_first_has_most() -> None:
-    asks = tuple(Ask(id=str(n), text=f"request number {n} " + "with many words " * 90) for n in range(40))
+    asks = tuple(UserRequest(id=str(n), text=f"request number {n} " + "with many words " * 90) for n in range(40))
     lines = [
-        line for line in rendered(ThreadSummary(messages=99, asks=asks)).splitlines() if line.startswith("- request")
+        line
+        for line in rendered(ThreadSummary(messages=99, requests=asks)).splitlines()
+        if line.startswith("- request")
     ]
     assert [line.split()[3] for line in lines] == [str(n) for n in range(40)]
     assert len(lines[0]) > 2 * len(lines[1])
-    assert 0.9 * ASKS_TOKENS < weight("\n".join(lines)) / 4 <= ASKS_TOKENS
+    assert 0.9 * MAX_REQUESTS_TOKENS < weigh_prose("\n".join(lines)) / 4 <= MAX_REQUESTS_TOKENS
 
 
 def test_short_requests_are_whole_and_the_missing_ones_are_counted() -> None:
-    asks = tuple(Ask(id=str(n), text=f"do {n}") for n in range(2_000))
-    lines = rendered(ThreadSummary(messages=99, asks=asks), 400).splitlines()
+    asks = tuple(UserRequest(id=str(n), text=f"do {n}") for n in range(2_000))
+    lines = rendered(ThreadSummary(messages=99, requests=asks), 400).splitlines()
     shown = [line for line in lines if line.startswith("- do ")]
     assert shown[0] == "- do 0"
     assert shown[-1] == "- do 1999"
@@ -207,7 +211,7 @@ def test_short_requests_are_whole_and_the_missing_ones_are_counted() -> None:
 def test_what_gives_way_first_is_what_was_only_read() -> None:
     summary = ThreadSummary(
         messages=9,
-        files={f"src/module_{n}.py": FileState() for n in range(40)},
+        files={f"src/module_{n}.py": FileSummary() for n in range(40)},
         read={f"docs/page_{n}.md": () for n in range(40)},
         tools={"read_file": 40},
     )
@@ -220,7 +224,7 @@ def test_what_gives_way_first_is_what_was_only_read() -> None:
 
 def test_what_became_of_files_and_todos() -> None:
     summary = ThreadSummary(
-        files={"a": FileState(), "b": FileState(kind="deleted"), "c": FileState(kind="moved", moved_to="d")},
+        files={"a": FileSummary(), "b": FileSummary(kind="deleted"), "c": FileSummary(kind="moved", moved_to="d")},
     )
     todos = [Todo(id=1, title="one", status="completed"), Todo(id=2, title="two", status="blocked", note="why")]
     text = rendered(summary, todos=todos)
@@ -230,31 +234,31 @@ def test_what_became_of_files_and_todos() -> None:
 
 @given(st.text(), st.floats(0, 200))
 def test_cut_keeps_its_weight(text: str, units: float) -> None:
-    short = cut(text, units)
-    assert weight(short) <= max(units, 0.0)
-    assert short == text or weight(text) > units
+    short = shorten_to_weight(text, units)
+    assert weigh_prose(short) <= max(units, 0.0)
+    assert short == text or weigh_prose(text) > units
 
 
 @given(st.text())
 def test_quoted_text_has_no_line_of_its_own(text: str) -> None:
-    assert len(one_line(text).splitlines()) <= 1
-    assert all(line.startswith("  | ") for line in quoted(text).splitlines()[1:])
+    assert len(to_inert_line(text).splitlines()) <= 1
+    assert all(line.startswith("  | ") for line in quote_lines(text).splitlines()[1:])
 
 
 def test_an_empty_session() -> None:
-    assert check_frame(rendered(summarise([UserMessage(content="yes")]))) is None
+    assert check_frame(rendered(summarize_messages([UserMessage(content="yes")]))) is None
     assert rendered(ThreadSummary(), 10) == ""
 
 
 @pytest.mark.parametrize("units", [-5.0, 0.0, 1.0, 3.0])
 def test_nothing_is_cut_to_less_than_nothing(units: float) -> None:
-    assert cut("", units) == ""
-    assert len(cut("words that do not fit", units)) <= max(units, 0)
+    assert shorten_to_weight("", units) == ""
+    assert len(shorten_to_weight("words that do not fit", units)) <= max(units, 0)
 
 
 def test_a_request_shown_below_is_not_repeated() -> None:
-    asks = (Ask(id="u1", text="port the parser"), Ask(id="u2", text="now the printer"))
-    text = rendered(ThreadSummary(messages=12, asks=asks), shown={"u2"}, archived=11)
+    asks = (UserRequest(id="u1", text="port the parser"), UserRequest(id="u2", text="now the printer"))
+    text = rendered(ThreadSummary(messages=12, requests=asks), shown={"u2"}, archived=11)
     assert "port the parser" in text
     assert "now the printer" not in text
     assert "11 messages left" in text
@@ -263,9 +267,9 @@ def test_a_request_shown_below_is_not_repeated() -> None:
 def test_files_say_what_was_read_changed_and_taken_back() -> None:
     summary = ThreadSummary(
         files={
-            "a.py": FileState(lines=((10, 20), (31, 31))),
-            "b.py": FileState(is_back=True, is_open=False),
-            "c.py": FileState(kept=((1, 2),), is_back=True, is_open=False),
+            "a.py": FileSummary(uncommitted_lines=((10, 20), (31, 31))),
+            "b.py": FileSummary(is_discarded=True, is_uncommitted=False),
+            "c.py": FileSummary(committed_lines=((1, 2),), is_discarded=True, is_uncommitted=False),
         },
         read={"a.py": ((1, 200),), "d.py": ((5, 9),), "e.py": ()},
     )
@@ -337,12 +341,12 @@ def test_no_word_is_cut(tokens: int) -> None:
     said = " ".join(words * 9)
     summary = ThreadSummary(
         messages=3,
-        asks=(Ask(id="1", text=said), Ask(id="2", text=said)),
-        notes=(Said(id="n", text=said),),
+        requests=(UserRequest(id="1", text=said), UserRequest(id="2", text=said)),
+        notes=(AssistantText(id="n", text=said),),
         commands=ran(said, 1, said),
         commits=(Commit(hash="1a2b3c4", subject=said),),
     )
-    spans = [SpanInfo(handle="t1", messages=3, first_words=said)]
+    spans = [TrimmedSpan(handle="t1", messages=3, first_words=said)]
     for line in rendered(summary, tokens, spans=spans).splitlines()[2:-1]:
         if line.startswith(("- several", "  | several", "- 1a2b3c4")):
             shown = line.removeprefix("- ").removeprefix("  | ").removeprefix("1a2b3c4").replace("…", " ").split()

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.context.compaction import Goal, make_smaller, must_weigh, plan_trim
+from clio.context.compaction import TrimGoal, plan_smaller_window, plan_trim, weigh_untrimmable
 from clio.context.message_views import Unit, split_units
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.tokens import message_units
@@ -26,7 +26,12 @@ def test_the_task_stays_before_the_tail() -> None:
     units = units_of(user("old"), user("the task"), *(AssistantMessage(content="x" * 100) for _ in range(10)))
     plan = plan_trim(units, 3 * units[-1].weight + units[1].weight)
     assert (plan.start, plan.task) == (len(units) - 3, 1)
-    assert [unit.messages[0].content for unit in plan.kept(units)] == ["the task", "x" * 100, "x" * 100, "x" * 100]
+    assert [unit.messages[0].content for unit in plan.select_kept(units)] == [
+        "the task",
+        "x" * 100,
+        "x" * 100,
+        "x" * 100,
+    ]
 
 
 def test_a_task_in_the_tail_is_not_kept_twice() -> None:
@@ -38,14 +43,14 @@ def test_a_task_in_the_tail_is_not_kept_twice() -> None:
 def test_newest_unit_and_task_stay_at_any_price() -> None:
     units = units_of(user("task " * 500), AssistantMessage(content="x"), AssistantMessage(content="y" * 900))
     plan = plan_trim(units, 0)
-    assert [unit.messages[0] for unit in plan.kept(units)] == [units[0].messages[0], units[2].messages[0]]
+    assert [unit.messages[0] for unit in plan.select_kept(units)] == [units[0].messages[0], units[2].messages[0]]
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 300)), min_size=1, max_size=30), st.integers(0, 4_000))
 def test_what_stays_is_the_task_and_a_contiguous_tail(sizes: list[tuple[bool, int]], keep: int) -> None:
     units = units_of(*(user("w" * n) if asks else AssistantMessage(content="a" * (n + 1)) for asks, n in sizes))
     plan = plan_trim(units, float(keep))
-    kept = plan.kept(units)
+    kept = plan.select_kept(units)
     assert kept[-1] is units[-1]
     assert kept[len(kept) - (len(units) - plan.start) :] == units[plan.start :]
     assert weight(kept) <= keep or len(kept) <= 2
@@ -55,8 +60,8 @@ def test_what_stays_is_the_task_and_a_contiguous_tail(sizes: list[tuple[bool, in
 
 
 def smaller(units: list[Unit], keep: float, hard: float = 1e9, **more: object) -> tuple[list[Unit], dict[str, int]]:
-    goal = Goal(keep=keep, hard=hard, head=0.0, summary=0.0, **more)  # type: ignore[arg-type]
-    found = make_smaller(units, goal, {})
+    goal = TrimGoal(keep=keep, hard=hard, current_summary=0.0, max_summary=0.0, **more)  # type: ignore[arg-type]
+    found = plan_smaller_window(units, goal, {})
     return found.kept, found.shrunk
 
 
@@ -109,12 +114,12 @@ def test_a_unit_that_cannot_be_cut_leaves_as_a_whole() -> None:
 
 def test_the_least_is_the_task_and_the_newest_unit() -> None:
     units = units_of(user("task"), AssistantMessage(content="a"), *reading("bash", "out", "1"))
-    kept, _ = smaller(units, 1e9, least=True)
+    kept, _ = smaller(units, 1e9, is_minimal=True)
     assert kept == [units[0], units[2]]
 
 
 def test_what_the_user_said_last_must_stay_even_if_it_is_a_nod() -> None:
     units = units_of(user("the task"), AssistantMessage(content="done?"), UserMessage(content="yes"))
-    assert must_weigh(units) == units[0].weight + units[2].weight
-    assert must_weigh(units[:2]) == units[0].weight
-    assert must_weigh([]) == 0
+    assert weigh_untrimmable(units) == units[0].weight + units[2].weight
+    assert weigh_untrimmable(units[:2]) == units[0].weight
+    assert weigh_untrimmable([]) == 0

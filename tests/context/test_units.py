@@ -1,6 +1,6 @@
 """Messages that stay together: the cases a server refuses, and the walk over the units."""
 
-from clio.context.message_views import Unit, is_substantive, split_units, tail_start, task_index
+from clio.context.message_views import Unit, find_tail_start, find_task_index, is_substantive, split_units
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 
 
@@ -84,10 +84,10 @@ def weighed(*weights: float) -> list[Unit]:
 
 def test_the_tail_is_contiguous_and_never_empty() -> None:
     units = weighed(1, 100, 5, 5, 5)
-    assert tail_start(units, 15) == 2
-    assert tail_start(units, 14.9) == 3
-    assert tail_start(units, 1_000) == 0
-    assert tail_start(units, 0) == 4
+    assert find_tail_start(units, 15) == 2
+    assert find_tail_start(units, 14.9) == 3
+    assert find_tail_start(units, 1_000) == 0
+    assert find_tail_start(units, 0) == 4
 
 
 def test_the_task_is_the_newest_message_that_says_something() -> None:
@@ -100,9 +100,9 @@ def test_the_task_is_the_newest_message_that_says_something() -> None:
         UserMessage(content="<thread_summary>…</thread_summary>", origin="recovery"),
     ]
     units = split_units(said, lambda message: 1.0)
-    assert task_index(units) == 2
-    assert task_index(units[3:]) == 0  # nothing else was said
-    assert task_index(units[4:]) is None
+    assert find_task_index(units) == 2
+    assert find_task_index(units[3:]) == 0  # nothing else was said
+    assert find_task_index(units[4:]) is None
 
 
 def test_a_nod_is_not_a_task() -> None:

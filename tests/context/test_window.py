@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.context.request_builder import Built
+from clio.context.request_builder import BuiltRequest
 from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, UserError
@@ -34,7 +34,7 @@ def say(session: Session, text: str) -> UserMessage:
     return session.messages[-1]  # type: ignore[return-value]
 
 
-def ids(built: Built) -> list[str]:
+def ids(built: BuiltRequest) -> list[str]:
     return [message.id for message in built.request.messages]
 
 
@@ -156,7 +156,7 @@ def test_the_least_windows_say_where_the_room_went(session: Session) -> None:
     work(session, 30)
     window = make_window(session, 8_192)
     window.build()
-    use = window.usage()
+    use = window.measure_usage()
     assert (use.window, use.reserve, use.tools, use.memory) == (8_192, 1_024, 0, 0)
     assert use.system == len(SYSTEM) / 4
     assert use.free == 8_192 - 1_024 - use.system - use.summary - use.history
@@ -173,11 +173,11 @@ def test_undo_brings_the_last_trim_back(session: Session) -> None:
     assert trimmed is not None
     assert trimmed.stage == "manual"
     assert len(window.build().request.messages) < len(before.request.messages)
-    assert window.undo().handle == "t1"
+    assert window.undo_trim().handle == "t1"
     assert window.build().request.messages == before.request.messages
     assert session.trims == []
     with pytest.raises(UserError, match="nothing was trimmed"):
-        window.undo()
+        window.undo_trim()
 
 
 def test_after_undo_the_window_may_fill_up(session: Session) -> None:
@@ -186,7 +186,7 @@ def test_after_undo_the_window_may_fill_up(session: Session) -> None:
     while not session.trims:
         work(session, 1)
         window.build()
-    window.undo()
+    window.undo_trim()
     assert window.build().trimmed is None  # above three quarters, as it was asked for
     work(session, 20)
     assert window.build().trimmed is not None
@@ -200,7 +200,7 @@ def test_what_does_not_fit_stays_in_the_archive(session: Session) -> None:
     window.build()
     stm = list(session.stm)
     with pytest.raises(UserError, match=r"t1 does not fit: it would take [\d,]+ tokens"):
-        window.undo()
+        window.undo_trim()
     assert (session.stm, len(session.trims)) == (stm, 1)
 
 
@@ -212,8 +212,8 @@ def test_expand_brings_one_span_back_until_the_next_trim(session: Session) -> No
         window.trim_now()
     first = session.trims[0]
     with pytest.raises(UserError, match=r"no trim 't9'.*t1, t2, t3"):
-        window.expand("t9")
-    assert window.expand("T1") is first
+        window.expand_trim("t9")
+    assert window.expand_trim("T1") is first
     sent = ids(window.build())
     assert set(first.dropped) <= set(sent)
     assert not set(session.trims[1].dropped) & set(sent)
@@ -232,8 +232,8 @@ def test_who_listens_hears_of_a_trim_before_it_happens(session: Session) -> None
     assert (task, trims, sum(summary.tools.values())) == ("fix the parser", 0, 60)
 
 
-def refused(window: ContextWindow, attempt: int, built: Built, **numbers: int) -> Built:
-    return window.reactive(attempt, built, ContextOverflow("too large", **numbers))  # type: ignore[arg-type]
+def refused(window: ContextWindow, attempt: int, built: BuiltRequest, **numbers: int) -> BuiltRequest:
+    return window.build_smaller(attempt, built, ContextOverflow("too large", **numbers))  # type: ignore[arg-type]
 
 
 def test_refusals_keep_half_a_quarter_and_the_least(session: Session) -> None:
@@ -286,9 +286,9 @@ def test_what_was_refused_limits_the_window_once_something_was_accepted(session:
     first = window.build()
     smaller = refused(window, 1, first)
     assert window.limits.context_window == 128_000  # the server may have failed for another reason
-    window.accepted(smaller)
+    window.learn_from_acceptance(smaller)
     assert window.limits.context_window == first.prompt_tokens
-    window.accepted(window.build())
+    window.learn_from_acceptance(window.build())
     assert window.limits.context_window == first.prompt_tokens
 
 
@@ -298,7 +298,7 @@ def test_bills_teach_the_estimate(session: Session) -> None:
     window = make_window(session, 128_000)
     for _ in range(5):
         built = window.build()
-        assert window.accepted(built, int(built.units / 2))
+        assert window.learn_from_acceptance(built, int(built.units / 2))
     built = window.build()
     assert built.prompt_tokens == pytest.approx(built.units / 2, rel=0.1)
 
@@ -315,7 +315,7 @@ def test_the_recovery_note_is_below_the_summary_until_the_next_trim(session: Ses
     window = make_window(session, 8_192)
     window._recovery = note
     window.build()
-    asyncio.run(window.recover())
+    asyncio.run(window.add_recovery_note())
     head = window.build().request.messages[0]
     assert head.content.startswith("<thread_summary>")
     assert head.content.endswith("<recovery>two files changed</recovery>")

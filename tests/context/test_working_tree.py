@@ -8,13 +8,13 @@ import pytest
 
 from clio.context import workspace_state
 from clio.context.workspace_state import (
-    AGAIN_S,
-    FRESH_S,
+    MAX_STATE_AGE_S,
+    MIN_READ_INTERVAL_S,
     TreeState,
     WorkingTree,
     describe_tree,
-    files_may_have_changed,
-    working_tree,
+    get_working_tree,
+    invalidate_working_trees,
 )
 from tests.support.clock import Clock
 from tests.support.harness import make_repository
@@ -54,7 +54,7 @@ def test_a_real_repository(tmp_path: Path) -> None:
     tree = WorkingTree(tmp_path / "r")
     assert told(tree)[-1] == "changed files: 0"
     (tmp_path / "r" / "a.txt").write_text("2\n", encoding="utf-8")
-    tree.outdated()
+    tree.invalidate()
     assert told(tree)[-2:] == ["changed files: 1", "   M a.txt"]
     branch = subprocess.run(
         ["git", "-C", str(tmp_path / "r"), "branch", "--show-current"], capture_output=True, text=True, check=True
@@ -69,8 +69,8 @@ def test_outside_of_git_there_is_only_the_date(tmp_path: Path) -> None:
 def test_a_look_begun_ahead_is_what_the_turn_is_reported(git: Git) -> None:
     clock = Clock(100.0)
     tree = WorkingTree(Path(), clock)
-    tree.look_ahead()
-    clock.now += FRESH_S
+    tree.read_ahead()
+    clock.now += MAX_STATE_AGE_S
     assert told(tree) == ["branch: main", "changed files: 0"]
     assert git.asked == 1
 
@@ -79,17 +79,17 @@ def test_an_old_look_counts_no_longer(git: Git) -> None:
     clock = Clock(100.0)
     tree = WorkingTree(Path(), clock)
     told(tree)
-    git.files, clock.now = 3, clock.now + FRESH_S + 0.1
+    git.files, clock.now = 3, clock.now + MAX_STATE_AGE_S + 0.1
     assert told(tree)[1] == "changed files: 3"
 
 
 def test_what_clio_ran_counts_at_once(git: Git) -> None:
-    tree = working_tree(Path("/a project of this test"))
-    assert tree is working_tree(Path("/a project of this test"))
+    tree = get_working_tree(Path("/a project of this test"))
+    assert tree is get_working_tree(Path("/a project of this test"))
     told(tree)
     git.files = 2
     assert told(tree)[-1] == "changed files: 0"
-    files_may_have_changed()
+    invalidate_working_trees()
     assert told(tree)[1] == "changed files: 2"
 
 
@@ -97,11 +97,11 @@ def test_keys_ask_git_now_and_then(git: Git) -> None:
     clock = Clock(100.0)
     tree = WorkingTree(Path(), clock)
     for _ in range(50):
-        tree.look_ahead()
+        tree.read_ahead()
         told(tree)  # waits until it is done
     assert git.asked == 1
-    clock.now += AGAIN_S + 0.1
-    tree.look_ahead()
+    clock.now += MIN_READ_INTERVAL_S + 0.1
+    tree.read_ahead()
     told(tree)
     assert git.asked == 2
 
@@ -117,10 +117,10 @@ def test_a_slow_repository_is_asked_more_seldom(git: Git, monkeypatch: pytest.Mo
     tree = WorkingTree(Path(), clock)
     told(tree)
     clock.now += 5
-    tree.look_ahead()
+    tree.read_ahead()
     assert git.asked == 1
     clock.now += 10
-    tree.look_ahead()
+    tree.read_ahead()
     told(tree)
     assert git.asked == 2
 
@@ -129,7 +129,7 @@ def test_who_gives_up_does_not_take_it_from_others(git: Git) -> None:
     tree = WorkingTree(Path(), Clock(100.0))
 
     async def two() -> TreeState | None:
-        tree.look_ahead()
+        tree.read_ahead()
         first = asyncio.ensure_future(tree.read())
         await run_loop_once()
         first.cancel()

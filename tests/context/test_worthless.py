@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from clio.context.message_views import (
-    MENDED,
+    FIXED_LATER,
     OLD_RECALL,
     OLD_SEARCH,
     ROUTINE,
     STALE,
     Unit,
     apply_cuts,
-    call_key,
+    make_call_key,
     split_units,
 )
-from clio.context.worthless import find_worthless
+from clio.context.worthless import find_worthless_results
 from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage
 from clio.tokens import message_units
 
@@ -45,7 +45,7 @@ def units_of(*rounds: list[Message]) -> list[Unit]:
 def found(*rounds: list[Message], before: int | None = None) -> list[tuple[int, int]]:
     """The rounds that give way, in that order, and why."""
     units = units_of(*rounds)
-    worthless = find_worthless(units, len(units) if before is None else before)
+    worthless = find_worthless_results(units, len(units) if before is None else before)
     return [(each.unit, next(iter(each.cuts.values()))) for each in worthless]
 
 
@@ -59,7 +59,7 @@ def test_the_order_in_which_they_give_way() -> None:
         did("edit_file", "edited", path="a.py", old_string="o", new_string="n"),
         did("read_file", ROWS, path="a.py"),
     ]
-    assert found(*given) == [(4, STALE), (3, MENDED), (2, ROUTINE), (1, OLD_SEARCH), (0, OLD_RECALL)]
+    assert found(*given) == [(4, STALE), (3, FIXED_LATER), (2, ROUTINE), (1, OLD_SEARCH), (0, OLD_RECALL)]
     assert found(*given, before=3) == [(2, ROUTINE), (1, OLD_SEARCH), (0, OLD_RECALL)]
 
 
@@ -101,7 +101,7 @@ def test_two_later_readings_supersede_together_and_other_lines_do_not() -> None:
 )
 def test_a_failed_edit_gives_way_once_it_was_made_or_tried_again(later: list[Message]) -> None:
     failed = did("edit_file", LONG, ok=False, path="a.py", old_string="o" * 900, new_string="n" * 900)
-    assert found(failed, later) == [(0, MENDED)]
+    assert found(failed, later) == [(0, FIXED_LATER)]
     assert found(failed) == []
     assert found(failed, did("edit_file", "edited", path="b.py", old_string="o", new_string="n")) == []
 
@@ -109,7 +109,7 @@ def test_a_failed_edit_gives_way_once_it_was_made_or_tried_again(later: list[Mes
 def test_a_test_run_that_passed_keeps_its_result_though_other_commands_followed() -> None:
     output = f"[exit 0 in 3 s]\n{TESTS}=== 60 passed in 2.00s ===\n diff --git a/x b/x\n    return parent\n"
     units = units_of(did("run_command", output, code=0, command="pytest -q; git diff"))
-    (only,) = find_worthless(units, 1)
+    (only,) = find_worthless_results(units, 1)
     line = apply_cuts(units[0].messages[1], only.cuts).content
     assert "60 passed in 2.00s" in line
     assert "return parent" not in line
@@ -118,9 +118,9 @@ def test_a_test_run_that_passed_keeps_its_result_though_other_commands_followed(
 def test_a_mended_edit_loses_its_arguments_and_stays_json() -> None:
     failed = did("edit_file", LONG, ok=False, path="a.py", old_string="o" * 900, new_string="n" * 900)
     units = units_of(failed, did("edit_file", "edited", path="a.py", old_string="o", new_string="n"))
-    (only,) = find_worthless(units, 1)
+    (only,) = find_worthless_results(units, 1)
     head, result = (apply_cuts(message, only.cuts) for message in units[0].messages)
-    assert call_key(failed[0].id, "c") in only.cuts
+    assert make_call_key(failed[0].id, "c") in only.cuts
     assert isinstance(head, AssistantMessage)
     assert json.loads(head.tool_calls[0].arguments)["path"] == "a.py"
     assert len(head.tool_calls[0].arguments) < 200

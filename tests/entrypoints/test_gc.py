@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.checkpoints.checkpoint_store import DiskObjects
+from clio.checkpoints.checkpoint_store import DiskObjectStore
 from clio.cli import main
 from clio.messages import ToolMessage, UserMessage
 from clio.sessions.state import SessionFiles
@@ -83,7 +83,7 @@ def test_unneeded_files_are_removed_and_the_rest_stays(project: Path, capsys: py
     cache = old(clio / "cache" / "recall.sqlite")
     imports = old(clio / "cache" / "imports.json")
     notes = old(clio / "memory" / "key.json")
-    orphan = DiskObjects(home / "checkpoints" / "objects")
+    orphan = DiskObjectStore(home / "checkpoints" / "objects")
     old(orphan.path(orphan.put(b"no log names it")))
     before = everything(clio, home)
     dry = gc(capsys)

@@ -41,7 +41,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 def asked(place: Place) -> list[str]:
-    found = find_instructions(place.project, home=place.home, person=place.home)
+    found = find_instructions(place.project, home=place.home, user_home=place.home)
     return [file.text for file in found.files]
 
 

@@ -10,7 +10,7 @@ import pytest
 from clio.config.loaded import Hook
 from clio.hooks.hook_process import MAX_OUTPUT_CHARS, HookResult, read_answer, run_hook
 from clio.hooks.hooks import MAX_RESULT_CHARS, Hooks
-from clio.tools.shell.processes import session_members
+from clio.tools.shell.processes import list_session_members
 from tests.support.waiting import has_text, run_loop_once, wait_until, wait_until_async
 
 
@@ -154,7 +154,7 @@ def test_a_hook_that_does_not_end_is_ended_with_all_it_started(tmp_path: Path) -
     assert harness.said == [
         ("the hook hooks.yaml:1 at stop was stopped after 0.3 s; the work goes on without it", True)
     ]
-    assert session_members(int((tmp_path / "pid").read_text())) == []
+    assert list_session_members(int((tmp_path / "pid").read_text())) == []
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["running", "starting"])
@@ -176,7 +176,7 @@ def test_escape_ends_it_at_once(tmp_path: Path, known: bool) -> None:
             await task
 
     asyncio.run(pressed())
-    assert session_members(int((tmp_path / "pid").read_text())) == []
+    assert list_session_members(int((tmp_path / "pid").read_text())) == []
 
 
 def test_a_flood_and_bytes_that_are_no_text_are_bounded(tmp_path: Path) -> None:

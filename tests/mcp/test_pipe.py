@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clio.mcp.client import EndSignal, Launch, ServerLog, open_pipe
-from clio.tools.shell.processes import session_members
+from clio.tools.shell.processes import list_session_members
 from tests.support.waiting import run_loop_once, wait_until_async
 
 
@@ -28,6 +28,6 @@ def test_stopped_while_it_starts_it_ends_with_all_it_started(tmp_path: Path) -> 
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await wait_until_async(lambda: not session_members(leader))
+        await wait_until_async(lambda: not list_session_members(leader))
 
     asyncio.run(scenario())

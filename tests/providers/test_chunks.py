@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.agent.model_request import Answer
+from clio.agent.model_request import ModelAnswer
 from clio.messages import Usage
 from clio.providers.base import Chunk, ToolCallDelta
 from clio.providers.chat import REASONING_FIELD, ChatDecoder, merge_chunks, read_cost, read_usage
@@ -402,12 +402,12 @@ chunks_of_any_kind = st.builds(
 @given(st.lists(chunks_of_any_kind))
 def test_joined_chunks_are_the_same_answer_in_the_same_order(chunks: list[Chunk]) -> None:
     fewer = list(merge_chunks(chunks))
-    whole, parts = Answer(), Answer()
+    whole, parts = ModelAnswer(), ModelAnswer()
     for chunk in chunks:
-        parts.take(chunk)
+        parts.add_chunk(chunk)
     for chunk in fewer:
-        whole.take(chunk)
-    assert (whole.text, whole.reasoning, whole.calls("s")) == (parts.text, parts.reasoning, parts.calls("s"))
+        whole.add_chunk(chunk)
+    assert (whole.text, whole.reasoning, whole.make_calls("s")) == (parts.text, parts.reasoning, parts.make_calls("s"))
     assert in_order(fewer) == in_order(chunks)
 
 

@@ -11,7 +11,7 @@ from clio.providers.offline import (
     plan_further_lookups,
     plan_lookups,
 )
-from clio.tools.memory import recall_text
+from clio.tools.memory import render_recall
 
 
 def found(operation: str, text: str, *, summary: str = "1 found", ok: bool = True) -> LookupResult:
@@ -39,7 +39,7 @@ def test_what_was_said_before_is_quoted_with_its_session() -> None:
         for role, words in said
     )
     hit = SessionHit(session_id="s", session_name="perf (old)", updated=0.0, score=1.0, passages=passages)
-    output = recall_text(Recall(sessions=(hit,)))
+    output = render_recall(Recall(sessions=(hit,)))
     text = answer(
         plan_lookups("what did we decide about caching?"), found("recall_sessions", output.text, summary=output.summary)
     )

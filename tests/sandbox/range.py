@@ -13,7 +13,7 @@ from clio.sandbox.backends import explain_unusable_level
 from clio.sandbox.fence import SandboxLevel
 from clio.sandbox.sandbox import Sandbox
 from clio.tools.shell.processes import RunningProcess
-from clio.tools.shell.sandboxed_run import run_held
+from clio.tools.shell.sandboxed_run import run_sandboxed
 
 REASONS: Mapping[SandboxLevel, str] = {
     level: explain_unusable_level(level, os.environ) for level in ("bwrap", "landlock")
@@ -51,7 +51,7 @@ class Range:
         return Sandbox(choice, home=self.clio_home, person=self.home, env=dict(os.environ), **options)  # type: ignore[arg-type]
 
     def run(self, sandbox: Sandbox, command: str, timeout_s: float = 20) -> tuple[RunningProcess, bool, str]:
-        return asyncio.run(run_held(command, self.project, sandbox, timeout_s=timeout_s))
+        return asyncio.run(run_sandboxed(command, self.project, sandbox, timeout_s=timeout_s))
 
     def intact(self) -> dict[str, bytes]:
         """What no command may change: all around the project, and what in it decides which programs run."""

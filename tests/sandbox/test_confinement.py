@@ -23,7 +23,7 @@ from clio.sandbox.fence import SandboxLevel, find_denied_action
 from clio.sandbox.sandbox import FILE_NAME, Confinement
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Answer, Deny, Policy
-from clio.tools.shell.sandboxed_run import build_unasked_environment, run_unasked, start_unasked
+from clio.tools.shell.sandboxed_run import build_confined_environment, run_confined, start_confined
 from tests.sandbox.range import Range
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.harness import Harness, make_repository
@@ -55,7 +55,7 @@ def tidy(field: Range) -> None:
 
 def run(confinement: Confinement, root: Path, command: str, *, network: bool = False) -> tuple[int | None, str, str]:
     """How a confined command ended, what it printed, and what it was refused."""
-    running = run_unasked(command, root, confinement, None, network=network, timeout_s=20)
+    running = run_confined(command, root, confinement, None, network=network, timeout_s=20)
     process, _, _, refused = asyncio.run(running)
     return process.exit_code, process.output.text().strip(), refused
 
@@ -215,7 +215,7 @@ def test_its_folder_for_temporary_files_is_removed(
     assert list(tmp_path.iterdir()) == []
 
     async def job() -> None:
-        process, end = await start_unasked("sleep 60", field.project, confinement, None, network=False)
+        process, end = await start_confined("sleep 60", field.project, confinement, None, network=False)
         assert len(list(tmp_path.iterdir())) == 1
         await process.stop()
         end()
@@ -239,7 +239,7 @@ def test_an_incognito_clio_makes_no_folder_for_them(field: Range, monkeypatch: p
 
 def test_a_command_ends_at_its_limit(confinement: Confinement, field: Range) -> None:
     began = time.monotonic()
-    running = run_unasked("setsid sleep 67 & sleep 68", field.project, confinement, None, network=False, timeout_s=0.3)
+    running = run_confined("setsid sleep 67 & sleep 68", field.project, confinement, None, network=False, timeout_s=0.3)
     _, late, _, refused = asyncio.run(running)
     assert late and refused == ""
     assert time.monotonic() - began < 10
@@ -317,7 +317,7 @@ def test_the_environment_of_unasked_commands(tmp_path: Path) -> None:
         "ENVIRONMENT": "x",
     }
     run_first = {"BASH_ENV": "/x", "ENV": "/x", "BASH_FUNC_ls%%": "() { evil; }"}
-    env = build_unasked_environment({**secrets, **sockets, **plain, **run_first, "LC_ALL": "de_DE.UTF-8"}, tmp_path)
+    env = build_confined_environment({**secrets, **sockets, **plain, **run_first, "LC_ALL": "de_DE.UTF-8"}, tmp_path)
     assert not set(env) & {*secrets, *sockets, *run_first, "LC_ALL"}
     assert {name: env[name] for name in plain} == plain
     assert (env["LC_CTYPE"], env["LC_MESSAGES"]) == ("de_DE.UTF-8", "C")
@@ -327,10 +327,10 @@ def test_the_environment_of_unasked_commands(tmp_path: Path) -> None:
         "0",
         "local",
     )
-    served = build_unasked_environment({**secrets, **sockets, **plain}, tmp_path, network=True)
+    served = build_confined_environment({**secrets, **sockets, **plain}, tmp_path, network=True)
     assert set(sockets) <= set(served) and not set(served) & set(secrets)
     assert "CARGO_NET_OFFLINE" not in served
-    off = build_unasked_environment({**secrets, **sockets}, tmp_path, confined=False)
+    off = build_confined_environment({**secrets, **sockets}, tmp_path, confined=False)
     assert {*secrets, *sockets} <= set(off)
 
 

@@ -10,7 +10,7 @@ import pytest
 from clio.checkpoints.workspace_scan import find_git_tree
 from clio.config.trust import TrustStore
 from clio.context.instructions import FolderInstructions
-from clio.context.summary_text import git_activity
+from clio.context.summary_text import read_git_activity
 from clio.context.workspace_state import WorkingTree
 from clio.errors import UserError
 from clio.git.commits import diff_between, diff_staged, diff_unstaged
@@ -88,7 +88,7 @@ def test_the_models_queries_start_no_program(trap: HostileRepository, root: Path
 
 def test_clios_own_queries_start_no_program(trap: HostileRepository, root: Path) -> None:
     assert asyncio.run(WorkingTree(root).read()) is not None
-    assert git_activity(root) is not None
+    assert read_git_activity(root) is not None
     rule_in_the_way(root)
     uncommitted(root)
     author(root)
@@ -101,7 +101,7 @@ def test_clios_own_queries_start_no_program(trap: HostileRepository, root: Path)
     below = FolderInstructions(
         root, root.parent, TokenEstimator(), start=root, clean=lambda text: text, window_tokens=100_000
     )
-    assert "be kind" in below.note(ReadFiles(paths=(root / "deep" / "a",)))
+    assert "be kind" in below.render_for(ReadFiles(paths=(root / "deep" / "a",)))
     assert trap.sprung() == set()
 
 
@@ -150,7 +150,7 @@ def test_a_repository_that_git_finds_in_a_folder_of_files_starts_nothing(trap: H
     plainly(folder, "status")
     assert "project:filter.trap.clean" in trap.sprung()
     trap.forget()
-    assert git_activity(folder) is not None
+    assert read_git_activity(folder) is not None
     assert trap.sprung() == set()
 
 
@@ -165,7 +165,7 @@ def test_a_filter_that_comes_later_is_known(
     assert list_filter_options(root) == list_filter_options(root) == []
     write(root, {"late": f'[filter "late"]\n\tclean = echo late >> {trap.log}; cat\n'})
     assert "filter.late.clean=" in list_filter_options(root)
-    assert git_activity(root) is not None
+    assert read_git_activity(root) is not None
     assert trap.sprung() == set()
 
 
@@ -183,6 +183,6 @@ def test_a_filter_that_cannot_be_switched_off_is_not_looked_past(tmp_path: Path,
     for number in range(101 if name == "many" else 1):
         with (root / ".git" / "config").open("a", encoding="utf-8") as file:
             file.write(f'[filter "{name}{number}"]\n\tclean = cat\n')
-    assert git_activity(root) is None
+    assert read_git_activity(root) is None
     with pytest.raises(UserError, match="cannot be switched off"):
         read_state(root)

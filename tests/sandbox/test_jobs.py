@@ -13,7 +13,7 @@ from clio.security.actions import Workspace
 from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.jobs import Job, JobTable
 from clio.tools.shell.run_command import JobOutputArgs, JobOutputTool, RunCommandArgs, RunCommandTool
-from clio.tools.shell.sandboxed_run import put_back_by_jobs, run_held
+from clio.tools.shell.sandboxed_run import restore_files_changed_by_jobs, run_sandboxed
 from tests.sandbox.range import Range
 from tests.support.waiting import wait_until_async
 
@@ -34,11 +34,11 @@ async def job_of(held: Sandbox, field: Range, line: str) -> AsyncGenerator[Job]:
     jobs = JobTable(held)
     try:
         job = await jobs.start(f"{line}; echo planted; until [ -e go ]; do sleep 0.02; done", field.project)
-        await wait_until_async(lambda: "planted" in job.process.output.text() or not job.running)
-        assert job.running, job.process.output.text()
+        await wait_until_async(lambda: "planted" in job.process.output.text() or not job.is_running)
+        assert job.is_running, job.process.output.text()
         yield job
     finally:
-        for one in jobs.running():
+        for one in jobs.list_running():
             await one.stop()
 
 
@@ -46,7 +46,7 @@ Step = Callable[[Sandbox, Range, Job], Coroutine[Any, Any, str]]
 
 
 async def next_command(held: Sandbox, field: Range, job: Job) -> str:
-    return (await run_held("true", field.project, held, timeout_s=20))[2]
+    return (await run_sandboxed("true", field.project, held, timeout_s=20))[2]
 
 
 async def command_outside(held: Sandbox, field: Range, job: Job) -> str:
@@ -59,13 +59,13 @@ async def command_outside(held: Sandbox, field: Range, job: Job) -> str:
 async def its_end(held: Sandbox, field: Range, job: Job) -> str:
     (field.project / "go").touch()
     await job.wait(20)
-    assert not job.running
-    return await put_back_by_jobs(held)
+    assert not job.is_running
+    return await restore_files_changed_by_jobs(held)
 
 
 async def stopping_it(held: Sandbox, field: Range, job: Job) -> str:
     await job.stop()
-    return await put_back_by_jobs(held)
+    return await restore_files_changed_by_jobs(held)
 
 
 async def next_turn(held: Sandbox, field: Range, job: Job) -> str:
@@ -123,7 +123,7 @@ def test_the_users_answers_stay_while_a_job_runs(held: Sandbox, field: Range) ->
     async def go() -> None:
         async with job_of(held, field, "true"):
             settings.write_text("approve: ask\nallow: [ls]\n", encoding="utf-8")
-            assert (await run_held("true", field.project, held, timeout_s=20))[2] == ""
+            assert (await run_sandboxed("true", field.project, held, timeout_s=20))[2] == ""
             assert "ls" in settings.read_text(encoding="utf-8")
 
     try:
@@ -137,7 +137,7 @@ def test_nothing_is_watched_when_no_job_runs(held: Sandbox, field: Range, tmp_pa
         async with job_of(held, field, "true"):
             pass
         field.git("config", "remote.there.url", str(tmp_path))
-        return await put_back_by_jobs(held)
+        return await restore_files_changed_by_jobs(held)
 
     assert asyncio.run(go()) == ""
     field.git("config", "--unset", "remote.there.url")

@@ -19,8 +19,8 @@ from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy
 from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.jobs import JobTable
-from clio.tools.shell.run_command import HeldCommandArgs, RunCommandArgs, RunCommandTool
-from clio.tools.shell.sandboxed_run import run_held
+from clio.tools.shell.run_command import RunCommandArgs, RunCommandTool, SandboxedCommandArgs
+from clio.tools.shell.sandboxed_run import run_sandboxed
 from clio.ui.footer import StatusValues
 from tests.sandbox.range import REASONS, Range
 from tests.support.waiting import wait_until, wait_until_async
@@ -134,7 +134,7 @@ def test_a_tmp_of_its_own_is_told_to_the_user_each_time_and_to_the_model_once(fi
     line = "echo x > /tmp/told && cat /tmp/told"
 
     def call(**arguments: object) -> tuple[str, list[str]]:
-        prepared = tool.prepare(HeldCommandArgs(**arguments))  # type: ignore[arg-type]
+        prepared = tool.prepare(SandboxedCommandArgs(**arguments))  # type: ignore[arg-type]
         assert isinstance(prepared.action, RunCommand)
         return prepared.action.note, asyncio.run(prepared.run(lambda line: None)).text.splitlines()[1:]
 
@@ -172,7 +172,7 @@ def test_esc_ends_everything(held: Sandbox, field: Range) -> None:
 
     async def go() -> None:
         running = asyncio.ensure_future(
-            run_held(f"trap '' TERM; sleep {mark} & sleep {mark}", field.project, held, timeout_s=20)
+            run_sandboxed(f"trap '' TERM; sleep {mark} & sleep {mark}", field.project, held, timeout_s=20)
         )
         await wait_until_async(lambda: len(alive(mark)) >= 2)
         running.cancel()
@@ -261,7 +261,7 @@ def test_a_job_lasts_as_long_as_what_left_its_session(held: Sandbox, field: Rang
         jobs = JobTable(held)
         job = await jobs.start(f"(setsid sleep {mark} > /dev/null 2>&1 &); echo begun", field.project)
         await wait_until_async(lambda: "begun" in job.process.output.text() and alive(mark))
-        assert job.running
+        assert job.is_running
         await job.stop()
         assert alive(mark) == []
 
@@ -275,7 +275,7 @@ def test_a_job_goes_on_with_what_it_started(held: Sandbox, field: Range) -> None
         jobs = JobTable(held)
         job = await jobs.start(f"sleep {mark} & echo begun", field.project)
         await wait_until_async(lambda: "begun" in job.process.output.text() and alive(mark))
-        assert job.running
+        assert job.is_running
         await job.stop()
         assert alive(mark) == []
 
@@ -284,15 +284,15 @@ def test_a_job_goes_on_with_what_it_started(held: Sandbox, field: Range) -> None
 
 def test_the_tool_says_what_the_sandbox_did_and_how_to_get_out(held: Sandbox, field: Range) -> None:
     tool = RunCommandTool(Workspace(field.project), JobTable(held), 20)
-    assert tool.args is HeldCommandArgs
+    assert tool.args is SandboxedCommandArgs
 
     async def call(**arguments: object) -> str:
-        return (await tool.prepare(HeldCommandArgs(**arguments)).run(lambda line: None)).text  # type: ignore[arg-type]
+        return (await tool.prepare(SandboxedCommandArgs(**arguments)).run(lambda line: None)).text  # type: ignore[arg-type]
 
     said = asyncio.run(call(command=f"echo x > {field.outside}/file"))
     assert f"[this may be the sandbox ({held.known})" in said
     assert "outside=true" in said
-    prepared = tool.prepare(HeldCommandArgs(command="true", outside=True))
+    prepared = tool.prepare(SandboxedCommandArgs(command="true", outside=True))
     assert prepared.title == "run true (outside the sandbox)"
     assert prepared.action == RunCommand(command="true", cwd=field.project, outside=True)
     asyncio.run(call(command=f"echo x > {field.outside}/out", outside=True))
@@ -325,7 +325,7 @@ def test_a_worktree_commits_and_its_settings_are_sealed(held: Sandbox, field: Ra
     tree = field.top / "tree"
     field.git("worktree", "add", "--quiet", "--detach", str(tree))
     try:
-        process, _, note = asyncio.run(run_held(
+        process, _, note = asyncio.run(run_sandboxed(
             "echo x > t && git add t && git commit -qm tree && git log -1 --format=%s", tree, held, timeout_s=20
         ))  # fmt: skip
         assert (process.output.text(), note) == ("tree\n", "")
@@ -335,7 +335,7 @@ def test_a_worktree_commits_and_its_settings_are_sealed(held: Sandbox, field: Ra
             f"echo x > {field.project}/.git/hooks/update",
             "echo x > .git",
         ):
-            asyncio.run(run_held(attack, tree, held, timeout_s=20))
+            asyncio.run(run_sandboxed(attack, tree, held, timeout_s=20))
         assert (field.intact(), (tree / ".git").read_bytes()) == before
         (field.project / "claimed").mkdir()
         (field.project / "claimed" / ".git").write_text(f"gitdir: {field.home}\n", encoding="utf-8")
@@ -375,7 +375,7 @@ def test_auto_takes_what_holds_and_a_liar_is_found_out(
         broken.level()
     assert broken.status_word == "no sandbox, no commands"
     process_never = RunCommandTool(Workspace(field.project), JobTable(broken), 20).prepare(
-        HeldCommandArgs(command="touch ran")
+        SandboxedCommandArgs(command="touch ran")
     )
     with pytest.raises(ToolFailed, match="does not hold here"):
         asyncio.run(_run(process_never))
@@ -498,7 +498,9 @@ def test_links_in_the_place_of_what_is_sealed_are_put_back(held: Sandbox, field:
     linked = field.top / f"linked-{held.choice}"
     (linked / "real").mkdir(parents=True)
     (linked / ".clio").symlink_to("real")
-    _, _, note = asyncio.run(run_held("rm .clio; mkdir .clio; echo x > .clio/config.yaml", linked, held, timeout_s=20))
+    _, _, note = asyncio.run(
+        run_sandboxed("rm .clio; mkdir .clio; echo x > .clio/config.yaml", linked, held, timeout_s=20)
+    )
     assert (linked / ".clio").readlink() == Path("real")
     assert ".clio (set aside as .clio.set-aside-" in note
     assert not (linked / "real" / "config.yaml").exists()

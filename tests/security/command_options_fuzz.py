@@ -31,7 +31,7 @@ from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Policy
 from clio.security.readonly import judge as judges
 from clio.security.readonly.grammar import Grammar
-from clio.tools.shell.sandboxed_run import build_unasked_environment
+from clio.tools.shell.sandboxed_run import build_confined_environment
 
 SECRET = "Xq7-marker-secret-of-the-environment"
 CANARY = "Zk9-content-of-a-file-outside"
@@ -150,7 +150,7 @@ class Stage:
 
     def environment(self) -> dict[str, str]:
         given = {**ENVIRONMENT, "PATH": os.environ["PATH"], "HOME": str(self.home), "CANARY": str(self.canary)}
-        return build_unasked_environment(given, self.project, confined=False)
+        return build_confined_environment(given, self.project, confined=False)
 
     def look(self) -> str:
         """Every file's name, mode and bytes, as one number."""

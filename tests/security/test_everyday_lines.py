@@ -9,7 +9,7 @@ from clio.config.schema import ApprovalMode
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Policy
 from clio.security.command_risk import is_harmless_variable
-from clio.tools.shell.sandboxed_run import build_unasked_environment
+from clio.tools.shell.sandboxed_run import build_confined_environment
 
 FOLDER = Path(__file__).parent
 
@@ -151,7 +151,7 @@ def test_a_capital_name_from_the_environment_is_asked_about(tmp_path: Path, monk
     """Programs are told what is set then; clio hands on some of its own, too."""
     root = make_project(tmp_path / "project")
     policy = Policy(Workspace(root), "ask")
-    handed_on = set(build_unasked_environment({}, root)) | {"HANDED_ON"}
+    handed_on = set(build_confined_environment({}, root)) | {"HANDED_ON"}
     assert isinstance(policy.judge(RunCommand(command="HANDED_ON=x; echo $HANDED_ON", cwd=root)), Allow)
     monkeypatch.setenv("HANDED_ON", "y")
     for name in sorted(handed_on):
@@ -164,7 +164,7 @@ def test_a_capital_name_from_the_environment_is_asked_about(tmp_path: Path, monk
 def test_no_line_changes_what_clio_sets_for_commands_that_run_unasked(form: str, tmp_path: Path) -> None:
     root = make_project(tmp_path / "project")
     policy = Policy(Workspace(root), "ask")
-    given = build_unasked_environment({}, root)
+    given = build_confined_environment({}, root)
     names = [name for name in given if not name.startswith("LC_") and not is_harmless_variable(name, "x")]
     assert len(names) > 20
     ran = [name for name in names if isinstance(policy.judge(RunCommand(command=form.format(name), cwd=root)), Allow)]

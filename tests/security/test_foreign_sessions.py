@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clio.config.trust import SEAL_NAME
-from clio.context.window import ThreadHead
+from clio.context.window import SummaryMessage
 from clio.memory.short_term import ShortTerm
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.state import Trim
@@ -167,7 +167,7 @@ def test_the_summary_of_a_foreign_session_says_nothing_of_what_the_user_asked(gr
     session = store.open(ID, persist=False)
     session.append(UserMessage(content="explain the harbour"))
     session.append(AssistantMessage(content="It is deep."))
-    head = ThreadHead(session, ShortTerm(session), TokenEstimator())
+    head = SummaryMessage(session, ShortTerm(session), TokenEstimator())
     assert head.task() == "explain the harbour"
     whole = head.whole(Trim(handle="t1", dropped=tuple(one.id for one in session.messages)))
-    assert [ask.text for ask in whole.asks] == ["explain the harbour"]
+    assert [ask.text for ask in whole.requests] == ["explain the harbour"]

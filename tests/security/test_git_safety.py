@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.context.summary_text import git_activity
+from clio.context.summary_text import read_git_activity
 from clio.errors import ToolFailed
 from clio.git.commits import read_template, read_text
 from clio.security.actions import RunCommand, Workspace
@@ -361,13 +361,13 @@ def test_clios_own_calls_do_not_read_outside(tricks: Tricks, tmp_path: Path, mon
     private = make(tmp_path / "private", {"a.txt": "hidden\n", "message.txt": "hidden\n"})
     led = tricks.copy("own-worktree")
     git(led, "config", "core.worktree", str(private))
-    assert git_activity(led) is None
+    assert read_git_activity(led) is None
     with pytest.raises(ToolFailed, match=r"core\.worktree"):
         asyncio.run(GitTool(Workspace(led), 20).prepare(GitArgs(operation="diff")).run(lambda _: None))
     moved = tricks.copy("own-file")
     shutil.rmtree(moved / ".git")
     write(moved, {".git": f"gitdir: {private}/.git\n"})
-    assert git_activity(moved) is None
+    assert read_git_activity(moved) is None
     root = tricks.copy("own-template")
     (root / "inside.txt").write_text("title: ", encoding="utf-8")
     git(root, "config", "commit.template", "inside.txt")

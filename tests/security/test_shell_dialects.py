@@ -9,7 +9,7 @@ from clio.security.approval import Allow, Policy
 from clio.security.shell import command_line as shell_dialects
 from clio.security.shell.command_line import explain_shell_doubt
 from clio.security.shell.parser import parse_command_line
-from clio.tools.shell.processes import command_environment, shell_argv
+from clio.tools.shell.processes import make_command_environment, make_shell_argv
 
 MAC = ("/bin/bash", "-c")
 CMD = ("cmd.exe", "/d", "/s", "/c")
@@ -17,14 +17,14 @@ CMD = ("cmd.exe", "/d", "/s", "/c")
 
 def test_without_bash_a_line_of_bash_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(shell_dialects.shutil, "which", lambda name: None)  # pyright: ignore[reportUnknownLambdaType]
-    assert shell_argv("ls") == ["/bin/sh", "-c", "ls"]
+    assert make_shell_argv("ls") == ["/bin/sh", "-c", "ls"]
     policy = Policy(Workspace(tmp_path), "ask")
     verdicts = {line: policy.judge(RunCommand(command=line, cwd=tmp_path)) for line in ("ls", "ls &> /dev/null")}
     assert [line for line, verdict in verdicts.items() if isinstance(verdict, Allow)] == ["ls"]
 
 
 def test_the_environment_leads_cd_nowhere_else() -> None:
-    assert "CDPATH" not in command_environment({"CDPATH": "/etc", "SHELLOPTS": "posix", "A": "b"})
+    assert "CDPATH" not in make_command_environment({"CDPATH": "/etc", "SHELLOPTS": "posix", "A": "b"})
 
 
 def test_scripts_inside_are_read_by_the_shell_that_runs_them() -> None:

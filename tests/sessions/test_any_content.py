@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from clio.context.message_views import longest_text, shortened
+from clio.context.message_views import measure_longest_text, shorten_message
 from clio.errors import CorruptDocument, NewerDocument, SessionNotFound
 from clio.messages import AssistantMessage, ImagePart, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest
@@ -79,8 +79,8 @@ def test_what_is_written_opens_again(said: list[Message], end: str) -> None:
         assert [message.id for message in again.messages[: len(said)]] == [message.id for message in said]
         encode_request(again.messages)
         for message in again.messages:
-            shortened(message, 50)
-            longest_text(message)
+            shorten_message(message, 50)
+            measure_longest_text(message)
             for call in message.tool_calls if isinstance(message, AssistantMessage) else ():
                 find_side_effects(call, ToolMessage(tool_call_id=call.id, content=""))
         store.list()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.agent.tool_runner import note_deeds
+from clio.agent.tool_runner import collect_side_effects
 from clio.messages import ChangedFile, Commit, SideEffects, ToolCall, ToolMessage
 from clio.security.actions import FileChange, Workspace
 from clio.sessions.side_effects import commit_lines, find_side_effects, runs_commit
@@ -113,8 +113,10 @@ def test_a_call_that_says_what_it_did_is_believed() -> None:
 def test_notes_name_files_as_they_are_shown_and_hold_no_secrets(tmp_path: Path) -> None:
     change = FileChange(path=tmp_path / "a", kind="move", moved_to=tmp_path / "b")
     said = SideEffects(command="login s3cret", exit_code=0, question="is it s3cret?", answer="s3cret", read=("c",))
-    output = ToolOutput(text="", summary="", changed=(change,), deeds=said)
-    assert note_deeds(output, Workspace(tmp_path).display, lambda text: text.replace("s3cret", "*")) == SideEffects(
+    output = ToolOutput(text="", summary="", changed=(change,), side_effects=said)
+    assert collect_side_effects(
+        output, Workspace(tmp_path).display, lambda text: text.replace("s3cret", "*")
+    ) == SideEffects(
         changed=(ChangedFile(path="a", kind="move", moved_to="b"),),
         read=("c",),
         command="login *",
@@ -143,8 +145,8 @@ def project(tmp_path: Path) -> Path:
 def run(project: Path, command: str) -> SideEffects:
     tool = RunCommandTool(Workspace(project), JobTable(), 20)
     output = asyncio.run(tool.prepare(RunCommandArgs(command=command)).run(lambda line: None))
-    assert output.deeds is not None
-    return output.deeds
+    assert output.side_effects is not None
+    return output.side_effects
 
 
 @pytest.mark.parametrize("quiet", ["", "-q "])
@@ -169,7 +171,7 @@ def test_commits_of_the_git_tool(project: Path) -> None:
         GitArgs(operation="commit", message="feat: three\n\nwhy", paths=(".",))
     )
     output = asyncio.run(prepared.run(lambda line: None))
-    assert output.deeds is not None
-    (commit,) = output.deeds.commits
+    assert output.side_effects is not None
+    (commit,) = output.side_effects.commits
     assert git(project, "rev-parse", "HEAD").startswith(commit.hash)
     assert commit.subject == "feat: three"

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from clio.security.actions import Workspace
-from clio.tools.base import Prepared, ReadLog, ToolOutput
-from clio.tools.toolbox import file_tools
+from clio.tools.base import PreparedCall, ReadLog, ToolOutput
+from clio.tools.toolbox import make_file_tools
 
 
 class Bench:
@@ -19,9 +19,9 @@ class Bench:
         self.root = root
         self.workspace = Workspace(root)
         self.log = ReadLog()
-        self.tools = {tool.name: tool for tool in file_tools(self.workspace, self.log)}
+        self.tools = {tool.name: tool for tool in make_file_tools(self.workspace, self.log)}
 
-    def prepare(self, name: str, **arguments: Any) -> Prepared:
+    def prepare(self, name: str, **arguments: Any) -> PreparedCall:
         tool = self.tools[name]
         return tool.prepare(msgspec.json.decode(json.dumps(arguments), type=tool.args))
 
@@ -35,5 +35,5 @@ class Bench:
         return path
 
 
-def run(prepared: Prepared) -> ToolOutput:
+def run(prepared: PreparedCall) -> ToolOutput:
     return asyncio.run(prepared.run(lambda line: None))

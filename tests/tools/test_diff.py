@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.security.actions import FileChange
-from clio.tools.files.diff import changed_blocks, diff_change, diff_texts
+from clio.tools.files.diff import diff_change, diff_texts, find_changed_blocks
 from tests.support.examples import examples
 
 
@@ -76,7 +76,7 @@ def test_changes_name_their_paths() -> None:
 def test_blocks_rebuild_the_new_lines(old: list[str], new: list[str]) -> None:
     rebuilt: list[str] = []
     at = 0
-    for a1, a2, b1, b2 in changed_blocks(old, new):
+    for a1, a2, b1, b2 in find_changed_blocks(old, new):
         rebuilt += old[at:a1] + new[b1:b2]
         at = a2
     assert rebuilt + old[at:] == new

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from clio.tools.files.edit_search import Landed, Refused, fit
+from clio.tools.files.edit_search import EditMatch, EditRefused, match_edit
 
 
 class Case(NamedTuple):
@@ -101,9 +101,9 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_lands_on_the_rung(name: str) -> None:
     case = CASES[name]
-    outcome = fit(case.text, case.old, case.new)
-    assert isinstance(outcome, Landed), outcome
-    assert (outcome.apply(case.text), outcome.rung) == (case.after, case.rung)
+    outcome = match_edit(case.text, case.old, case.new)
+    assert isinstance(outcome, EditMatch), outcome
+    assert (outcome.apply(case.text), outcome.match_kind) == (case.after, case.rung)
 
 
 REFUSALS = {
@@ -125,8 +125,8 @@ REFUSALS = {
 @pytest.mark.parametrize("name", REFUSALS)
 def test_refuses(name: str) -> None:
     text, old, new, reason = REFUSALS[name]
-    outcome = fit(text, old, new)
-    assert isinstance(outcome, Refused), outcome
+    outcome = match_edit(text, old, new)
+    assert isinstance(outcome, EditRefused), outcome
     assert outcome.reason == reason
 
 
@@ -141,55 +141,55 @@ def test_refuses(name: str) -> None:
     ],
 )
 def test_replace_all(text: str, old: str, new: str, after: str) -> None:
-    outcome = fit(text, old, new, replace_all=True)
-    assert isinstance(outcome, Landed)
+    outcome = match_edit(text, old, new, replace_all=True)
+    assert isinstance(outcome, EditMatch)
     assert outcome.apply(text) == after
 
 
 def test_replace_all_does_not_trust_the_last_rung() -> None:
-    outcome = fit("a  b\na   b\n", "a b", "c", replace_all=True)
-    assert isinstance(outcome, Refused)
+    outcome = match_edit("a  b\na   b\n", "a b", "c", replace_all=True)
+    assert isinstance(outcome, EditRefused)
     assert outcome.reason == "several"
 
 
 def test_a_higher_rung_hides_a_lower_one() -> None:
     """Only the exact place counts, although the other would match with its blanks made equal."""
-    outcome = fit("a  b\na b\n", "a b", "c")
-    assert isinstance(outcome, Landed)
-    assert (outcome.rung, outcome.apply("a  b\na b\n")) == ("exact", "a  b\nc\n")
+    outcome = match_edit("a  b\na b\n", "a b", "c")
+    assert isinstance(outcome, EditMatch)
+    assert (outcome.match_kind, outcome.apply("a  b\na b\n")) == ("exact", "a  b\nc\n")
 
 
 def test_several_lists_lines() -> None:
-    outcome = fit("x\n\tsame\ny\n\tsame \n", "same", "other")
-    assert isinstance(outcome, Refused)
+    outcome = match_edit("x\n\tsame\ny\n\tsame \n", "same", "other")
+    assert isinstance(outcome, EditRefused)
     assert "2 places, on lines 2, 4" in outcome.message
     assert "1|x\n2|\tsame\n" in outcome.message and "4|\tsame " in outcome.message
 
 
 def test_nothing_shows_the_closest_lines() -> None:
-    outcome = fit("x\r\ndef f():\r\n\treturn total + 1\r\n", "def f():\n    return totl + 1", "y")
-    assert isinstance(outcome, Refused)
+    outcome = match_edit("x\r\ndef f():\r\n\treturn total + 1\r\n", "def f():\n    return totl + 1", "y")
+    assert isinstance(outcome, EditRefused)
     assert "2|def f():\n3|\treturn total + 1\n" in outcome.message
     assert "first difference, line 3:\nyours | ····return totl + 1\nfile  | →return total + 1␍" in outcome.message
 
 
 def test_nothing_alike() -> None:
-    outcome = fit("alpha\n", "qqqq wwww", "y")
-    assert isinstance(outcome, Refused)
+    outcome = match_edit("alpha\n", "qqqq wwww", "y")
+    assert isinstance(outcome, EditRefused)
     assert "nor anything like it" in outcome.message
 
 
 def test_whole_lines_do_not_match_inside_lines() -> None:
-    outcome = fit("xab\nab\n", "ab\n", "c\n", whole_lines=True)
-    assert isinstance(outcome, Landed)
+    outcome = match_edit("xab\nab\n", "ab\n", "c\n", whole_lines=True)
+    assert isinstance(outcome, EditMatch)
     assert outcome.apply("xab\nab\n") == "xab\nc\n"
 
 
 def test_untouched_lines_of_a_loose_match_stay() -> None:
     """Only the line the model changed is rewritten; the others keep blanks, quotes and tabs."""
     text = "\tone = “1”   \r\n\ttwo = 2\r\n\tthree  \r\n"
-    outcome = fit(text, '  one = "1"\n  two = 2\n  three\n', '  one = "1"\n  two = 22\n  three\n')
-    assert isinstance(outcome, Landed)
+    outcome = match_edit(text, '  one = "1"\n  two = 2\n  three\n', '  one = "1"\n  two = 22\n  three\n')
+    assert isinstance(outcome, EditMatch)
     assert outcome.apply(text) == "\tone = “1”   \r\n\ttwo = 22\r\n\tthree  \r\n"
 
 
@@ -197,8 +197,8 @@ def test_large_file() -> None:
     """Ten thousand lines, most of them alike, on the most expensive way down."""
     lines = [f"    value_{number} = compute({number})" if number % 3 else "    }" for number in range(10_000)]
     text = "\n".join(lines)
-    outcome = fit(text, "value_5000  =  compute(5000)\nvalue_5002 = x", "y")
-    assert isinstance(outcome, Refused)
+    outcome = match_edit(text, "value_5000  =  compute(5000)\nvalue_5002 = x", "y")
+    assert isinstance(outcome, EditRefused)
     assert "value_5000" in outcome.message
 
 
@@ -212,8 +212,8 @@ def test_large_file() -> None:
     ],
 )
 def test_blanks_behind_the_last_newline(text: str, old: str, new: str, after: str) -> None:
-    outcome = fit(text, old, new)
-    assert isinstance(outcome, Landed)
+    outcome = match_edit(text, old, new)
+    assert isinstance(outcome, EditMatch)
     assert outcome.apply(text) == after
 
 
@@ -226,8 +226,8 @@ def test_an_emptied_numbered_line_is_empty(form: str) -> None:
         (f"{first}foo\nbar", f"{first}x\nbar", "x\nbar\n"),
         (f"{first}foo\n{second}bar", f"{first}foo\n{second}\n{form.format(3)}bar", "foo\n\nbar\n"),
     ]:
-        outcome = fit("foo\nbar\n", old, new)
-        assert isinstance(outcome, Landed)
+        outcome = match_edit("foo\nbar\n", old, new)
+        assert isinstance(outcome, EditMatch)
         assert outcome.apply("foo\nbar\n") == after
 
 
@@ -240,11 +240,11 @@ def test_further_lines_of_a_replacement_are_indented_like_the_first(pad: str, en
         ("if x:\n    a()\n\nb()", ["if x:", "    a()", "", "b()"]),
         (f"a()\n{pad}b()", ["a()", "b()"]),
     ]:
-        outcome = fit(text, "old()", new)
-        assert isinstance(outcome, Landed)
+        outcome = match_edit(text, "old()", new)
+        assert isinstance(outcome, EditMatch)
         block = "".join(f"{pad if line else ''}{line}{ending}" for line in lines)
         assert outcome.apply(text) == f"def f():{ending}{block}{pad}rest(){ending}"
 
 
 def test_quoted_line_numbers_match_whole_lines_only() -> None:
-    assert isinstance(fit("        x = 1\n", "1→    ", "1→\t", replace_all=True), Refused)
+    assert isinstance(match_edit("        x = 1\n", "1→    ", "1→\t", replace_all=True), EditRefused)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from clio.tools.files.edit_search import Landed, fit
-from clio.tools.files.text_file import decode, encode
+from clio.tools.files.edit_search import EditMatch, match_edit
+from clio.tools.files.text_file import decode_file, encode_file
 from tests.support.examples import examples
 from tests.tools.file_support import Bench
 
@@ -73,8 +73,8 @@ def test_only_the_line_meant_changes(case: Quoted, final: bool) -> None:
     changed = list(case.quote)
     changed[case.target] = changed[case.target].replace("<", "<changed ")
     text = "".join(case.lines)
-    outcome = fit(text, "\n".join(case.quote) + tail, "\n".join(changed) + tail)
-    assert isinstance(outcome, Landed), outcome
+    outcome = match_edit(text, "\n".join(case.quote) + tail, "\n".join(changed) + tail)
+    assert isinstance(outcome, EditMatch), outcome
     number = case.first + case.target
     after = outcome.apply(text)
     before_part, after_part = "".join(case.lines[:number]), "".join(case.lines[number + 1 :])
@@ -94,11 +94,11 @@ def test_exact_edits_are_slices(text: str, data: st.DataObject) -> None:
     end = data.draw(st.integers(start, len(text)))
     old, new = text[start:end], data.draw(st.text(alphabet="ab \n", max_size=10))
     assume(old and text.find(old) == text.rfind(old) and old != new)
-    outcome = fit(text, old, new)
-    if not isinstance(outcome, Landed):
+    outcome = match_edit(text, old, new)
+    if not isinstance(outcome, EditMatch):
         assert outcome.reason == "no change"
         return
-    assert outcome.rung == "exact"
+    assert outcome.match_kind == "exact"
     (span,) = outcome.spans
     assert start - 1 <= span.start <= start
     assert end <= span.end <= end + 1
@@ -109,8 +109,8 @@ def test_exact_edits_are_slices(text: str, data: st.DataObject) -> None:
 @given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30), st.booleans())
 def test_nothing_invented(text: str, old: str, new: str, everywhere: bool) -> None:
     """Whatever is asked, the outcome is a refusal or spans in order inside the text."""
-    outcome = fit(text, old, new, replace_all=everywhere)
-    if isinstance(outcome, Landed):
+    outcome = match_edit(text, old, new, replace_all=everywhere)
+    if isinstance(outcome, EditMatch):
         edges = [edge for span in outcome.spans for edge in (span.start, span.end)]
         assert edges == sorted(edges)
         assert edges[0] >= 0
@@ -152,8 +152,8 @@ def test_no_quotation_is_a_fault(text: str, data: st.DataObject, everywhere: boo
     mangled = data.draw(
         st.sampled_from([old, old.strip(), old.rstrip() + "\n\t", old.replace("\r\n", "\n"), f"1|{old}", f"{old}\n  "])
     )
-    outcome = fit(text, mangled, data.draw(ODD_TEXT), replace_all=everywhere)
-    if isinstance(outcome, Landed):
+    outcome = match_edit(text, mangled, data.draw(ODD_TEXT), replace_all=everywhere)
+    if isinstance(outcome, EditMatch):
         after = outcome.apply(text)
         if "\r\n" in text and not re.search(r"(?<!\r)\n|\r(?!\n)", text):
             assert not re.search(r"(?<!\r)\n|\r(?!\n)", after)
@@ -164,10 +164,10 @@ def test_no_quotation_is_a_fault(text: str, data: st.DataObject, everywhere: boo
 def test_every_text_round_trips(data: bytes, bom: bytes) -> None:
     """Bytes that are taken for text come out of it again, valid or not."""
     try:
-        file = decode(bom + data)
+        file = decode_file(bom + data)
     except ValueError:
         return
-    assert encode(file.text, file, "f") == bom + data
+    assert encode_file(file.text, file, "f") == bom + data
 
 
 ENCODED = st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "cp1252", "latin-1", "broken"])

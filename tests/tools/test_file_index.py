@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.tools.files.file_index import list_files, list_within, ripgrep, ripgrep_options, walk
+from clio.tools.files.file_index import find_ripgrep, list_files, list_files_within, make_ripgrep_options, walk_files
 
 ENGINES = pytest.mark.parametrize("rg", ["auto", None], ids=["ripgrep", "python"])
 GIT = pytest.mark.parametrize("git", [True, False], ids=["git", "no git"])
@@ -165,7 +165,7 @@ def test_the_walk_agrees_with_ripgrep(
 ) -> None:
     root = tmp_path_factory.mktemp("tree")
     ruled_tree(root, top, inner)
-    assert ripgrep() is not None
+    assert find_ripgrep() is not None
     assert list_files(root, hidden=True, rg=None) == list_files(root, hidden=True)
 
 
@@ -182,21 +182,21 @@ def test_the_walk_agrees_with_git(tmp_path_factory: pytest.TempPathFactory, top:
 @pytest.mark.parametrize("has_rg", [True, False])
 def test_a_bounded_listing_is_whole_or_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_rg: bool) -> None:
     if not has_rg:
-        monkeypatch.setattr("clio.tools.files.file_index.ripgrep", lambda: None)
+        monkeypatch.setattr("clio.tools.files.file_index.find_ripgrep", lambda: None)
     for name in "abc":
         (tmp_path / name).write_text("", encoding="utf-8")
-    assert list_within(tmp_path, limit_s=20, most=3) == ["a", "b", "c"]
-    assert list_within(tmp_path, limit_s=20, most=2) is None
-    assert list_within(tmp_path, limit_s=0.0, most=3) is None
+    assert list_files_within(tmp_path, limit_s=20, most=3) == ["a", "b", "c"]
+    assert list_files_within(tmp_path, limit_s=20, most=2) is None
+    assert list_files_within(tmp_path, limit_s=0.0, most=3) is None
 
 
 def test_a_whole_machine_is_searched_without_what_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = Path(tmp_path.anchor)
-    assert "--glob=!/proc" in ripgrep_options(top, top, hidden=True)
-    assert "--glob=!/proc" not in ripgrep_options(tmp_path, tmp_path, hidden=True)
+    assert "--glob=!/proc" in make_ripgrep_options(top, top, hidden=True)
+    assert "--glob=!/proc" not in make_ripgrep_options(tmp_path, tmp_path, hidden=True)
     for name in ("proc", "etc"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a").touch()
     monkeypatch.setattr("clio.tools.files.file_index._MACHINE", (str(tmp_path / "proc"),))
-    assert list(walk(tmp_path, tmp_path, hidden=True)) == ["etc/a"]
-    assert list(walk(tmp_path, tmp_path / "proc", hidden=True)) == ["a"]
+    assert list(walk_files(tmp_path, tmp_path, hidden=True)) == ["etc/a"]
+    assert list(walk_files(tmp_path, tmp_path / "proc", hidden=True)) == ["a"]

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from clio.errors import ToolFailed
 from clio.security.actions import ChangeFiles, FileChange
-from clio.tools.base import Prepared, ToolOutput
-from clio.tools.files.diff import diff_texts, keep_hunks, split_hunks
+from clio.tools.base import PreparedCall, ToolOutput
+from clio.tools.files.diff import apply_diff_hunks, diff_texts, split_hunks
 from tests.tools.file_support import Bench, run
 
 TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "dd\n"]), max_size=40).map("".join)
@@ -23,11 +23,11 @@ def test_all_hunks_give_the_new_text_none_the_old_and_some_count_as_they_say(
     before: str, after: str, which: int
 ) -> None:
     hunks = list(split_hunks(before, after))
-    assert keep_hunks(before, after, hunks) == after
-    assert keep_hunks(before, after, []) == before
+    assert apply_diff_hunks(before, after, hunks) == after
+    assert apply_diff_hunks(before, after, []) == before
     some = [hunk for number, hunk in enumerate(hunks) if number % 3 < which]
     grown = sum(hunk.added - hunk.removed for hunk in some)
-    lines = len(keep_hunks(before, after, some).split("\n")) - len(before.split("\n"))
+    lines = len(apply_diff_hunks(before, after, some).split("\n")) - len(before.split("\n"))
     assert abs(lines - grown) <= 1  # one less or more where the last line has no newline
 
 
@@ -37,12 +37,12 @@ def test_hunks_are_those_of_the_diff(before: str, after: str) -> None:
     assert shown == diff_texts(before, after, "x", "x").text.partition("+++ x\n")[2]
 
 
-def first_change(prepared: Prepared) -> FileChange:
+def first_change(prepared: PreparedCall) -> FileChange:
     assert isinstance(prepared.action, ChangeFiles)
     return prepared.action.changes[0]
 
 
-def run_as(prepared: Prepared, after: str) -> ToolOutput:
+def run_as(prepared: PreparedCall, after: str) -> ToolOutput:
     """Run the call with another text in place of its own."""
     assert prepared.revise is not None
     return run(prepared.revise((replace(first_change(prepared), after=after),)))

@@ -13,7 +13,7 @@ from clio.errors import ToolFailed
 from clio.tools.shell import launcher_child
 from clio.tools.shell.jobs import JobTable
 from clio.tools.shell.launcher import LAUNCHER
-from clio.tools.shell.processes import run, start
+from clio.tools.shell.processes import run_process, start_command_process
 from tests.support.chat_server import ChatServer, tool_calls
 from tests.support.processes import find_survivors, is_alive
 from tests.support.waiting import has_text, wait_until, wait_until_async
@@ -85,8 +85,8 @@ def end_of_clio(tmp_path: Path, ending: str) -> list[int]:
 import asyncio, os, signal
 from pathlib import Path
 from clio.tools.shell.launcher import LAUNCHER
-from clio.tools.shell.processes import run
-asyncio.run(run("setsid -f sh -c '{NOTED}'; until [ -s pids ]; do sleep 0.02; done", Path("."), timeout_s=20))
+from clio.tools.shell.processes import run_process
+asyncio.run(run_process("setsid -f sh -c '{NOTED}'; until [ -s pids ]; do sleep 0.02; done", Path("."), timeout_s=20))
 Path("launcher").write_text(str(LAUNCHER.pid))
 {ending}
 """
@@ -112,13 +112,13 @@ def test_a_daemon_ends_with_a_killed_clio_after_its_command(tmp_path: Path) -> N
 
 def test_commands_go_on_where_the_launcher_was_killed(tmp_path: Path) -> None:
     async def go() -> None:
-        first = await start("echo $$ > pids; sleep 97", tmp_path)
+        first = await start_command_process("echo $$ > pids; sleep 97", tmp_path)
         await wait_until_async(lambda: has_text(tmp_path / "pids"))
         assert LAUNCHER.pid is not None
         os.kill(LAUNCHER.pid, signal.SIGKILL)
         await asyncio.wait_for(first.wait(), 10)
         assert first.exit_code == -signal.SIGKILL
-        second, _ = await run("echo again; exit 3", tmp_path, timeout_s=20)
+        second, _ = await run_process("echo again; exit 3", tmp_path, timeout_s=20)
         assert (second.exit_code, second.output.text()) == (3, "again\n")
 
     asyncio.run(go())
@@ -134,13 +134,13 @@ def test_a_command_that_kills_the_launcher_is_reported_and_jobs_can_be_closed(tm
         jobs = JobTable()
         await jobs.start("sleep 97", tmp_path)
         try:
-            process, late = await asyncio.wait_for(run(command, tmp_path, timeout_s=60), 20)
+            process, late = await asyncio.wait_for(run_process(command, tmp_path, timeout_s=60), 20)
         except ToolFailed as error:  # it was quicker than the launcher's word that it had started
             assert "was killed; try again" in str(error)
         else:
             assert (process.exit_code, late) == (-signal.SIGKILL, False)
         await asyncio.wait_for(jobs.get("job1").wait(10), 15)
-        assert not jobs.get("job1").running
+        assert not jobs.get("job1").is_running
         await jobs.start("echo again", tmp_path)
         await asyncio.wait_for(jobs.close(), 20)
 
@@ -152,7 +152,9 @@ def test_a_command_does_not_see_clios_environment_in_its_parent(
 ) -> None:
     LAUNCHER.release()
     monkeypatch.setenv("SOME_TOKEN", "a-secret-of-clio")
-    process, _ = asyncio.run(run("cat /proc/$PPID/environ", tmp_path, timeout_s=20, env={"PATH": os.environ["PATH"]}))
+    process, _ = asyncio.run(
+        run_process("cat /proc/$PPID/environ", tmp_path, timeout_s=20, env={"PATH": os.environ["PATH"]})
+    )
     assert process.exit_code == 0
     assert "a-secret-of-clio" not in process.output.text()
 

@@ -11,9 +11,9 @@ import pytest
 from msgspec import Struct
 
 from clio.security.actions import TouchOwnState, Workspace
-from clio.tools.base import Prepared, Progress, ReadLog, Tool, ToolOutput
+from clio.tools.base import PreparedCall, Progress, ReadLog, Tool, ToolOutput
 from clio.tools.shell.jobs import JobTable
-from clio.tools.toolbox import LateTool, file_tools, use_skill_tool, work_tools
+from clio.tools.toolbox import LazyTool, make_file_tools, make_session_tools, make_use_skill_tool
 
 CALLERS = 4
 LIGHT = "base schemas session_tools shell shell.jobs toolbox"
@@ -30,11 +30,11 @@ class Idle:
     args = Nothing
     read_only = True
 
-    def prepare(self, args: Nothing) -> Prepared:
+    def prepare(self, args: Nothing) -> PreparedCall:
         async def go(progress: Progress) -> ToolOutput:
             return ToolOutput(text="", summary="")
 
-        return Prepared(title=self.name, action=TouchOwnState(), run=go)
+        return PreparedCall(title=self.name, action=TouchOwnState(), run=go)
 
 
 def test_made_once_though_several_call_at_once() -> None:
@@ -45,7 +45,7 @@ def test_made_once_though_several_call_at_once() -> None:
         made.append(Idle())
         return made[-1]
 
-    late = LateTool("idle", Nothing, make, read_only=True)
+    late = LazyTool("idle", Nothing, make, read_only=True)
     assert made == []
 
     def call(_: int) -> str:
@@ -54,7 +54,7 @@ def test_made_once_though_several_call_at_once() -> None:
 
     with ThreadPoolExecutor(CALLERS) as pool:
         assert list(pool.map(call, range(CALLERS))) == ["idle"] * CALLERS
-    assert made == [late.made()]
+    assert made == [late.load()]
 
 
 def test_an_error_in_making_is_raised_at_each_call_until_it_can_be_made() -> None:
@@ -66,7 +66,7 @@ def test_an_error_in_making_is_raised_at_each_call_until_it_can_be_made() -> Non
             raise result
         return result
 
-    late = LateTool("idle", Nothing, make)
+    late = LazyTool("idle", Nothing, make)
     for message in ("first", "second"):
         with pytest.raises(ImportError, match=message):
             late.prepare(Nothing())
@@ -76,12 +76,14 @@ def test_an_error_in_making_is_raised_at_each_call_until_it_can_be_made() -> Non
 def test_tools_are_what_they_were_offered_as(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     unused: Any = None
-    work = work_tools(workspace, unused, unused, unused, JobTable(), command_timeout_s=20, private_network=False)
-    tools = [*file_tools(workspace, ReadLog()), *work, use_skill_tool(unused, ())]
-    late = [tool for tool in tools if isinstance(tool, LateTool)]
+    work = make_session_tools(
+        workspace, unused, unused, unused, JobTable(), command_timeout_s=20, private_network=False
+    )
+    tools = [*make_file_tools(workspace, ReadLog()), *work, make_use_skill_tool(unused, ())]
+    late = [tool for tool in tools if isinstance(tool, LazyTool)]
     assert len(late) == 15
     for offered in late:
-        made = offered.made()
+        made = offered.load()
         assert (made.name, made.args, made.read_only) == (offered.name, offered.args, offered.read_only)
 
 

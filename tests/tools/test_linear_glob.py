@@ -6,7 +6,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clio.tools.files.file_index import LinearGlob, compile_glob, translate
+from clio.tools.files.file_index import LinearGlob, compile_glob, translate_glob
 
 _GLOBS = st.lists(
     st.sampled_from(["*", "a", "b", "/", "?", "**/", "**", "[ab]", "[!a]", ".", r"\*"]), min_size=1, max_size=7
@@ -16,7 +16,7 @@ _GLOBS = st.lists(
 @settings(max_examples=500)
 @given(_GLOBS.map("".join), st.text("ab/.*\n", max_size=8), st.booleans())
 def test_both_ways_to_match_agree(glob: str, path: str, as_git: bool) -> None:
-    expected = re.fullmatch(translate(glob, as_git=as_git), path) is not None
+    expected = re.fullmatch(translate_glob(glob, as_git=as_git), path) is not None
     assert LinearGlob(glob, as_git=as_git).fullmatch(path) == expected
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ToolRetry
-from clio.tools.files.file_index import matcher
+from clio.tools.files.file_index import make_path_matcher
 from tests.tools.file_support import Bench
 
 
@@ -105,10 +105,10 @@ def test_find_nothing(bench: Bench) -> None:
     ],
 )
 def test_glob(pattern: str, path: str, matches: bool) -> None:
-    assert matcher(pattern)(path) is matches
+    assert make_path_matcher(pattern)(path) is matches
 
 
 @pytest.mark.parametrize("pattern", ["a[b", "{a,b", "[z-a]"])
 def test_bad_globs(pattern: str) -> None:
     with pytest.raises(ToolRetry, match="cannot be read"):
-        matcher(pattern)
+        make_path_matcher(pattern)

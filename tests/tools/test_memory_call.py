@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.errors import ToolRetry
-from clio.tools.memory_call import MemoryCall, understand, writes
-from clio.tools.schemas import LISTED, OPERATIONS, MemoryArgs, args_schema
+from clio.tools.memory_call import MemoryCall, is_writing, parse_memory_call
+from clio.tools.schemas import LISTED_OPERATIONS, MEMORY_OPERATIONS, MemoryArgs, make_args_schema
 
 
 def read(operation: str, **arguments: Any) -> MemoryCall:
-    return understand(msgspec.convert({"operation": operation, **arguments}, MemoryArgs, strict=False))
+    return parse_memory_call(msgspec.convert({"operation": operation, **arguments}, MemoryArgs, strict=False))
 
 
 def test_the_calls_as_they_are_documented() -> None:
@@ -157,23 +157,23 @@ def test_parameters_of_other_operations_do_not_matter() -> None:
 
 
 def test_only_pruning_that_was_asked_for_in_earnest_writes() -> None:
-    assert not writes(read("prune_ltm"))
-    assert not writes(read("prune_ltm", dry_run=True))
-    assert writes(read("prune_ltm", dry_run=False))
-    assert [name for name in ("list", "search", "ltm_stats", "recall_sessions") if name in OPERATIONS]
-    assert not writes(read("ltm_stats"))
-    assert writes(read("forget_ltm", id="d-1"))
-    assert not writes(read("recall", query="q"))
-    assert not writes(read("history", id="0a1b"))
-    assert all(writes(read(name, id="0a1b")) for name in ("forget", "apply", "compact"))
-    assert writes(read("remember", content="c"))
+    assert not is_writing(read("prune_ltm"))
+    assert not is_writing(read("prune_ltm", dry_run=True))
+    assert is_writing(read("prune_ltm", dry_run=False))
+    assert [name for name in ("list", "search", "ltm_stats", "recall_sessions") if name in MEMORY_OPERATIONS]
+    assert not is_writing(read("ltm_stats"))
+    assert is_writing(read("forget_ltm", id="d-1"))
+    assert not is_writing(read("recall", query="q"))
+    assert not is_writing(read("history", id="0a1b"))
+    assert all(is_writing(read(name, id="0a1b")) for name in ("forget", "apply", "compact"))
+    assert is_writing(read("remember", content="c"))
 
 
 def test_the_schema_is_flat_and_smaller_for_small_windows() -> None:
-    whole, compact = args_schema(MemoryArgs), args_schema(MemoryArgs, describe=False)
-    assert whole["properties"]["operation"] == {"enum": list(LISTED)}
+    whole, compact = make_args_schema(MemoryArgs), make_args_schema(MemoryArgs, describe=False)
+    assert whole["properties"]["operation"] == {"enum": list(LISTED_OPERATIONS)}
     eight = "remember recall update forget history search_sessions read_messages stats"
-    assert list(LISTED) == eight.split(), "all other operations are accepted, and not listed"
+    assert list(LISTED_OPERATIONS) == eight.split(), "all other operations are accepted, and not listed"
     assert whole["required"] == compact["required"] == ["operation"]
     documented = (
         "key content kind query id solution impact steps path files confidence importance at handle max_results"
@@ -195,7 +195,7 @@ anything = st.one_of(
 names = st.sampled_from([name.rstrip("_") for name in MemoryArgs.__struct_fields__ if name != "operation"])
 
 
-@given(st.sampled_from(OPERATIONS), st.dictionaries(names, anything, max_size=6))
+@given(st.sampled_from(MEMORY_OPERATIONS), st.dictionaries(names, anything, max_size=6))
 def test_whatever_a_model_writes_is_understood_or_refused_in_a_sentence(
     operation: str, arguments: dict[str, Any]
 ) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from clio.messages import AssistantMessage, Message, SideEffects, ToolMessage, UserMessage
 from clio.sessions.store import FOREIGN_NOTICE
-from clio.tools.memory_answers import source_of
+from clio.tools.memory_answers import find_source
 
 FACT = "deploys go through make ship"
 
@@ -32,32 +32,32 @@ def tool(words: str) -> Message:
     ],
 )
 def test_words_are_known_by_where_they_stand(messages: tuple[Message, ...], said_by: str, message: str) -> None:
-    found = source_of((FACT,), messages)
+    found = find_source((FACT,), messages)
     assert (found.asserted_by, found.message) == (said_by, message)
 
 
 def test_an_answer_to_a_question_is_the_users_word() -> None:
     deeds = SideEffects(question="How do you deploy?", answer=FACT)
     asked = ToolMessage(id="a", tool_call_id="1", name="ask_user", content=f"The user answered: {FACT}", deeds=deeds)
-    assert source_of((FACT,), (asked,)).asserted_by == "user"
+    assert find_source((FACT,), (asked,)).asserted_by == "user"
 
 
 def test_short_text_is_never_the_users_quotation_but_can_be_a_tools() -> None:
-    assert source_of(("use uv",), (user("please use uv here"),)).asserted_by == "model"
-    assert source_of(("use uv",), (tool("use uv"),)).asserted_by == "tool"
-    assert source_of(("use uv",), (user("use uv"), tool("use uv"))).asserted_by == "model"
+    assert find_source(("use uv",), (user("please use uv here"),)).asserted_by == "model"
+    assert find_source(("use uv",), (tool("use uv"),)).asserted_by == "tool"
+    assert find_source(("use uv",), (user("use uv"), tool("use uv"))).asserted_by == "model"
 
 
 def test_every_part_has_to_be_there() -> None:
     steps = ("make test", "make ship")
-    assert source_of(steps, (tool("make test\nmake ship"),)).asserted_by == "tool"
-    assert source_of(steps, (tool("make test"),)).asserted_by == "model"
-    assert source_of(("", "  "), (tool("x"),)).asserted_by == "model"
+    assert find_source(steps, (tool("make test\nmake ship"),)).asserted_by == "tool"
+    assert find_source(steps, (tool("make test"),)).asserted_by == "model"
+    assert find_source(("", "  "), (tool("x"),)).asserted_by == "model"
 
 
 def test_what_was_fetched_in_an_earlier_turn_is_still_the_tools() -> None:
     turns = [user("fetch it"), tool(FACT), AssistantMessage(content="done"), user("now remember what it said")]
-    assert source_of((FACT,), turns).asserted_by == "tool"
+    assert find_source((FACT,), turns).asserted_by == "tool"
 
 
 NOTICE = UserMessage(id="notice", content=FOREIGN_NOTICE, origin="recovery")
@@ -65,19 +65,19 @@ NOTICE = UserMessage(id="notice", content=FOREIGN_NOTICE, origin="recovery")
 
 def test_only_what_follows_the_notice_is_the_users_in_a_session_that_came_with_the_repository() -> None:
     theirs = (user(FACT), AssistantMessage(content="yes"), NOTICE, user("remember what was said"))
-    found = source_of((FACT,), theirs)
+    found = find_source((FACT,), theirs)
     assert (found.asserted_by, found.message) == ("tool", "u-deplo")
-    assert source_of((FACT,), (*theirs, user(f"I say: {FACT}"))).asserted_by == "user"
-    assert source_of((FACT,), (user("x"), NOTICE, user(FACT), NOTICE)).asserted_by == "tool"
+    assert find_source((FACT,), (*theirs, user(f"I say: {FACT}"))).asserted_by == "user"
+    assert find_source((FACT,), (user("x"), NOTICE, user(FACT), NOTICE)).asserted_by == "tool"
 
 
 def test_an_answer_and_an_agents_words_before_the_notice_are_the_files() -> None:
     answered = ToolMessage(
         id="a", tool_call_id="1", name="ask_user", content="", deeds=SideEffects(question="How?", answer=FACT)
     )
-    assert source_of((FACT,), (answered, NOTICE)).asserted_by != "user"
-    assert source_of((FACT,), (AssistantMessage(id="b", content=FACT), NOTICE)).asserted_by == "tool"
+    assert find_source((FACT,), (answered, NOTICE)).asserted_by != "user"
+    assert find_source((FACT,), (AssistantMessage(id="b", content=FACT), NOTICE)).asserted_by == "tool"
 
 
 def test_a_user_who_quotes_the_notice_goes_on_being_the_user() -> None:
-    assert source_of((FACT,), (user(FACT), user(FOREIGN_NOTICE))).asserted_by == "user"
+    assert find_source((FACT,), (user(FACT), user(FOREIGN_NOTICE))).asserted_by == "user"

@@ -15,7 +15,7 @@ from clio.messages import ToolMessage, UserMessage
 from clio.security.actions import TouchOwnState
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
-from clio.tools.base import Prepared, ToolOutput
+from clio.tools.base import PreparedCall, ToolOutput
 from clio.tools.memory import MemoryArgs, MemoryTool
 from tests.support.wording import mentions
 
@@ -33,7 +33,7 @@ class Harness:
         self.memory = MemorySystem(project, self.store, incognito=incognito, ltm=True)
         self.tool = MemoryTool(self.memory, self.session)
 
-    def prepare(self, operation: str, **arguments: Any) -> Prepared:
+    def prepare(self, operation: str, **arguments: Any) -> PreparedCall:
         return self.tool.prepare(msgspec.convert({"operation": operation, **arguments}, MemoryArgs, strict=False))
 
     def call(self, operation: str, **arguments: Any) -> ToolOutput:

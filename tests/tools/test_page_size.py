@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.tools.base import LeftOut, PageSize
+from clio.tools.base import OmittedTools, PageSize
 
 
 @pytest.mark.parametrize(
@@ -17,20 +17,20 @@ from clio.tools.base import LeftOut, PageSize
 )
 def test_a_page_follows_the_free_room(free: int, room: int, calls: int, least: int, most: int) -> None:
     size = PageSize(24_000)
-    size.fit(free, room, calls)
+    size.fit_to_window(free, room, calls)
     assert least <= size.chars <= most
 
 
 def test_a_page_never_grows_beyond_its_limit() -> None:
     size = PageSize(2_000)
-    size.fit(1_000_000, 1_000_000)
+    size.fit_to_window(1_000_000, 1_000_000)
     assert size.chars == 2_000
 
 
 def test_tools_left_out_are_named_to_both() -> None:
-    left = LeftOut(own=("apply_patch",), servers=("mcp_a_draw", "mcp_a_paint"), offered=9)
+    left = OmittedTools(own=("apply_patch",), servers=("mcp_a_draw", "mcp_a_paint"), offered=9)
     (fragment,) = left.fragments()
     for name in ("apply_patch", "mcp_a_draw", "mcp_a_paint"):
-        assert name in left.sentence and name in fragment.text
-    assert "2 of 9" in left.sentence
-    assert LeftOut().fragments() == [] and LeftOut().names == ()
+        assert name in left.description and name in fragment.text
+    assert "2 of 9" in left.description
+    assert OmittedTools().fragments() == [] and OmittedTools().names == ()

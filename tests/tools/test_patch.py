@@ -6,7 +6,15 @@ import pytest
 
 from clio.errors import ToolError, ToolFailed, ToolRetry
 from clio.security.actions import ChangeFiles, FileChange
-from clio.tools.files.patch_text import AddFile, DeleteFile, Hunk, HunkFailed, UpdateFile, apply_hunks, parse_patch
+from clio.tools.files.patch_text import (
+    AddFile,
+    DeleteFile,
+    HunkFailed,
+    PatchHunk,
+    UpdateFile,
+    apply_patch_hunks,
+    parse_patch,
+)
 from tests.tools.file_support import Bench, run
 
 WHOLE = """*** Begin Patch
@@ -30,7 +38,7 @@ SECTIONS = (
     UpdateFile(
         path="a.py",
         move_to="b.py",
-        hunks=(Hunk(headers=("class A:", "def f(self):"), old=("one", "two"), new=("one", "2"), at_end=True),),
+        hunks=(PatchHunk(headers=("class A:", "def f(self):"), old=("one", "two"), new=("one", "2"), at_end=True),),
     ),
     DeleteFile(path="old.py"),
 )
@@ -55,7 +63,7 @@ def test_wrappings(text: str) -> None:
     assert parse_patch(text) == SECTIONS
 
 
-def hunks(body: str) -> tuple[Hunk, ...]:
+def hunks(body: str) -> tuple[PatchHunk, ...]:
     (section,) = parse_patch(f"*** Begin Patch\n*** Update File: a\n{body}*** End Patch\n")
     assert isinstance(section, UpdateFile)
     return section.hunks
@@ -64,18 +72,18 @@ def hunks(body: str) -> tuple[Hunk, ...]:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ("-a\n+b\n", (Hunk(old=("a",), new=("b",)),)),
-        ("@@\n-a\n+b\n@@\n-c\n", (Hunk(old=("a",), new=("b",)), Hunk(old=("c",)))),
-        ("@@ -1,3 +1,4 @@ def f():\n-a\n", (Hunk(headers=("def f():",), old=("a",)),)),
-        ("@@ def f(): @@\n-a\n", (Hunk(headers=("def f():",), old=("a",)),)),
-        ("--- a/x\n+++ b/x\n@@\n-a\n", (Hunk(old=("a",)),)),
-        (" a\n\n-b\n", (Hunk(old=("a", "", "b"), new=("a", "")),)),
-        ("-a\n\n@@\n-b\n", (Hunk(old=("a",)), Hunk(old=("b",)))),
-        ("kept its own\n-a\n", (Hunk(old=("kept its own", "a"), new=("kept its own",)),)),
-        ("-a\n\\ No newline at end of file\n+b\n", (Hunk(old=("a",), new=("b",)),)),
+        ("-a\n+b\n", (PatchHunk(old=("a",), new=("b",)),)),
+        ("@@\n-a\n+b\n@@\n-c\n", (PatchHunk(old=("a",), new=("b",)), PatchHunk(old=("c",)))),
+        ("@@ -1,3 +1,4 @@ def f():\n-a\n", (PatchHunk(headers=("def f():",), old=("a",)),)),
+        ("@@ def f(): @@\n-a\n", (PatchHunk(headers=("def f():",), old=("a",)),)),
+        ("--- a/x\n+++ b/x\n@@\n-a\n", (PatchHunk(old=("a",)),)),
+        (" a\n\n-b\n", (PatchHunk(old=("a", "", "b"), new=("a", "")),)),
+        ("-a\n\n@@\n-b\n", (PatchHunk(old=("a",)), PatchHunk(old=("b",)))),
+        ("kept its own\n-a\n", (PatchHunk(old=("kept its own", "a"), new=("kept its own",)),)),
+        ("-a\n\\ No newline at end of file\n+b\n", (PatchHunk(old=("a",), new=("b",)),)),
     ],
 )
-def test_hunks(body: str, expected: tuple[Hunk, ...]) -> None:
+def test_hunks(body: str, expected: tuple[PatchHunk, ...]) -> None:
     assert hunks(body) == expected
 
 
@@ -128,7 +136,7 @@ class B:
     ],
 )
 def test_where_a_hunk_goes(body: str, line: int) -> None:
-    after = apply_hunks(CODE, hunks(body)).text.splitlines()
+    after = apply_patch_hunks(CODE, hunks(body)).text.splitlines()
     expected = CODE.splitlines()
     expected[line - 1] = "        return 2"
     assert after == expected
@@ -146,7 +154,7 @@ def test_where_a_hunk_goes(body: str, line: int) -> None:
 )
 def test_hunks_without_a_place(body: str, words: str) -> None:
     with pytest.raises(HunkFailed, match=words):
-        apply_hunks(CODE, hunks(body))
+        apply_patch_hunks(CODE, hunks(body))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +174,7 @@ def test_hunks_without_a_place(body: str, words: str) -> None:
     ],
 )
 def test_what_hunks_leave(text: str, body: str, after: str) -> None:
-    assert apply_hunks(text, hunks(body)).text == after
+    assert apply_patch_hunks(text, hunks(body)).text == after
 
 
 # --- the tool
@@ -267,7 +275,7 @@ def test_a_write_that_fails_puts_everything_back(bench: Bench) -> None:
         run(prepared)
     assert tree(bench.root) == before
     assert (bench.root / "changed").stat().st_mode & 0o777 == 0o750
-    assert not bench.log.known(bench.root / "changed")
+    assert not bench.log.has_seen(bench.root / "changed")
 
 
 def test_a_file_that_changes_meanwhile_stops_the_batch(bench: Bench) -> None:

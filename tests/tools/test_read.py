@@ -9,8 +9,8 @@ import pytest
 
 from clio.errors import ToolError, ToolFailed, ToolRetry
 from clio.security.actions import ReadFiles
-from clio.tools.files.read_file import ReadFile, ReadFileTool
-from clio.tools.files.text_match import without_numbers
+from clio.tools.files.read_file import ReadFileArgs, ReadFileTool
+from clio.tools.files.text_match import strip_line_numbers
 from tests.tools.file_support import Bench, run
 
 
@@ -58,13 +58,13 @@ def test_walking_by_offset_reads_every_line_once(bench: Bench) -> None:
     seen: list[str] = []
     offset: int | None = 1
     while offset:
-        text = run(tool.prepare(ReadFile(path="a.txt", offset=offset))).text
+        text = run(tool.prepare(ReadFileArgs(path="a.txt", offset=offset))).text
         *rows, last = text.split("\n")
         more = "go on with offset=" in last
         seen += rows if more else [*rows, last]
         assert len(text) < 1_500
         offset = int(last.rsplit("=", 1)[1].rstrip("]")) if more else None
-    assert without_numbers("\n".join(seen)) is not None
+    assert strip_line_numbers("\n".join(seen)) is not None
     assert [row.split("|", 1)[1] for row in seen] == lines
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from clio.tools.schemas import args_schema, signature
+from clio.tools.schemas import describe_arguments, make_args_schema
 
 
 class Item(Struct, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class Args(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def test_references_are_resolved_and_nulls_left_out() -> None:
-    assert args_schema(Args) == {
+    assert make_args_schema(Args) == {
         "type": "object",
         "properties": {
             "title": {"type": "string", "description": "what it is called"},
@@ -47,10 +47,10 @@ def test_references_are_resolved_and_nulls_left_out() -> None:
 
 
 def test_compact_has_no_descriptions() -> None:
-    assert b"called" not in msgspec.json.encode(args_schema(Args, describe=False))
+    assert b"called" not in msgspec.json.encode(make_args_schema(Args, describe=False))
 
 
 def test_signature_reads_like_a_call() -> None:
-    assert signature(Args) == (
+    assert describe_arguments(Args) == (
         "title: string, items?: array of {name: string, size?: integer}, mode?: a|b, limit?: integer"
     )

@@ -13,7 +13,7 @@ from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import Workspace
 from clio.tools.base import ToolOutput
 from clio.tools.files.file_index import list_files
-from clio.tools.files.search_text import SearchText, SearchTextTool, literal
+from clio.tools.files.search_text import SearchTextArgs, SearchTextTool, escape_pattern
 from tests.support.processes import is_alive
 from tests.support.waiting import has_text, wait_until, wait_until_async
 from tests.support.wording import mentions
@@ -32,7 +32,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def search(bench: Bench, rg: str | None, pattern: str, **arguments: Any) -> ToolOutput:
-    return run(SearchTextTool(bench.workspace, rg).prepare(SearchText(pattern=pattern, **arguments)))
+    return run(SearchTextTool(bench.workspace, rg).prepare(SearchTextArgs(pattern=pattern, **arguments)))
 
 
 def paths(text: str) -> list[str]:
@@ -164,7 +164,7 @@ def test_too_many_are_counted(bench: Bench, rg: str | None) -> None:
 def test_answers_stay_in_their_bounds(bench: Bench) -> None:
     bench.write("f", "hit " + "x" * 200 + "\n" + "hit\n" * 100)
     tool = SearchTextTool(bench.workspace, max_chars=1_000)
-    text = run(tool.prepare(SearchText(pattern="hit"))).text
+    text = run(tool.prepare(SearchTextArgs(pattern="hit"))).text
     assert len(text) < 1_000
     assert "of 101 matches in 1 file shown" in text
 
@@ -194,8 +194,8 @@ def test_a_bad_pattern_offers_the_literal_one(bench: Bench, rg: str | None, patt
     bench.write("f", f"a {pattern} b\n")
     with pytest.raises(ToolRetry, match="is not a valid regular expression") as raised:
         search(bench, rg, pattern)
-    assert f"use pattern {literal(pattern)}" in str(raised.value)
-    assert search(bench, rg, literal(pattern)).text == f"f\n1:a {pattern} b"
+    assert f"use pattern {escape_pattern(pattern)}" in str(raised.value)
+    assert search(bench, rg, escape_pattern(pattern)).text == f"f\n1:a {pattern} b"
 
 
 @pytest.mark.parametrize("pattern", ["a\nb", r"a\nb"])
@@ -245,7 +245,7 @@ def test_a_search_can_be_stopped(bench: Bench, tmp_path: Path) -> None:
     program = tmp_path / "slow-rg"
     program.write_text(f"#!/bin/sh\necho $$ > {pid_file}\nexec sleep 60\n", encoding="utf-8")
     program.chmod(0o755)
-    prepared = SearchTextTool(bench.workspace, str(program)).prepare(SearchText(pattern="x", context=3))
+    prepared = SearchTextTool(bench.workspace, str(program)).prepare(SearchTextArgs(pattern="x", context=3))
 
     async def stop() -> None:
         task = asyncio.create_task(prepared.run(lambda line: None))
@@ -260,8 +260,8 @@ def test_a_search_can_be_stopped(bench: Bench, tmp_path: Path) -> None:
 
 def test_the_title_shows_the_pattern_as_it_is_but_nothing_that_steers(bench: Bench) -> None:
     tool = SearchTextTool(bench.workspace, None)
-    assert tool.prepare(SearchText(pattern=r"^\s*def 合計")).title == r"search '^\s*def 合計'"
-    assert tool.prepare(SearchText(pattern="a\x1b[2Jb")).title == r"search 'a\x1b[2Jb'"
+    assert tool.prepare(SearchTextArgs(pattern=r"^\s*def 合計")).title == r"search '^\s*def 合計'"
+    assert tool.prepare(SearchTextArgs(pattern="a\x1b[2Jb")).title == r"search 'a\x1b[2Jb'"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell script stands in for ripgrep")
@@ -271,9 +271,9 @@ def test_a_search_that_does_not_end_is_stopped(bench: Bench, tmp_path: Path) -> 
     endless.chmod(0o755)
     tool = SearchTextTool(bench.workspace, str(endless), limit_s=0.2)
     with pytest.raises(ToolFailed, match=r"more than 0 s.*stopped.*smaller folder"):
-        run(tool.prepare(SearchText(pattern="x")))
+        run(tool.prepare(SearchTextArgs(pattern="x")))
 
 
 def test_a_pattern_with_a_null_character_is_refused_as_the_models_mistake(tmp_path: Path) -> None:
     with pytest.raises(ToolRetry):
-        SearchTextTool(Workspace(tmp_path)).prepare(SearchText(pattern="a\0"))
+        SearchTextTool(Workspace(tmp_path)).prepare(SearchTextArgs(pattern="a\0"))

@@ -16,11 +16,11 @@ from clio.sessions.session import Session
 from clio.sessions.state import Todo
 from clio.sessions.store import SessionStore
 from clio.tools.base import Tool, ToolOutput
-from clio.tools.output import PAGE_CHARS, ReadOutputArgs, ReadOutputTool, page, preview, rows
-from clio.tools.schemas import tool_spec
-from clio.tools.session_tools import AskUserArgs, AskUserTool, TodoArgs, TodoItem, TodoTool, changed
+from clio.tools.output import PAGE_CHARS, ReadOutputArgs, ReadOutputTool, page_output, preview_output, split_rows
+from clio.tools.schemas import make_tool_spec
+from clio.tools.session_tools import AskUserArgs, AskUserTool, TodoArgs, TodoItem, TodoTool, apply_todo_operation
 from clio.tools.shell.jobs import JobTable
-from clio.tools.toolbox import work_tools
+from clio.tools.toolbox import make_session_tools
 
 
 class Person:
@@ -71,7 +71,7 @@ def test_the_life_of_a_todo_list(session: Session) -> None:
 
 def test_writing_again_keeps_the_ids_of_the_same_items() -> None:
     before = (Todo(id=1, title="one"), Todo(id=2, title="two", status="completed"))
-    after = changed(
+    after = apply_todo_operation(
         before, "write", items({"title": "new"}, {"title": "two", "status": "completed"}, {"id": 1, "title": "uno"})
     )
     assert after == (Todo(id=3, title="new"), Todo(id=2, title="two", status="completed"), Todo(id=1, title="uno"))
@@ -93,7 +93,7 @@ def test_writing_again_keeps_the_ids_of_the_same_items() -> None:
 def test_changes_that_cannot_be(operation: str, given_items: tuple[dict[str, object], ...], said: str) -> None:
     todos = (Todo(id=1, title="one", status="in_progress"), Todo(id=2, title="two"))
     with pytest.raises(ToolRetry, match=said):
-        changed(todos, operation, items(*given_items))  # type: ignore[arg-type]
+        apply_todo_operation(todos, operation, items(*given_items))  # type: ignore[arg-type]
 
 
 titled = st.builds(TodoItem, title=st.sampled_from("abc"), status=st.sampled_from(["pending", "completed"]))
@@ -103,7 +103,7 @@ titled = st.builds(TodoItem, title=st.sampled_from("abc"), status=st.sampled_fro
 def test_ids_are_always_unique(steps: list[tuple[str, list[TodoItem]]]) -> None:
     todos: tuple[Todo, ...] = ()
     for operation, given_items in steps:
-        todos = changed(todos, operation, tuple(given_items))  # type: ignore[arg-type]
+        todos = apply_todo_operation(todos, operation, tuple(given_items))  # type: ignore[arg-type]
         assert len({todo.id for todo in todos}) == len(todos)
 
 
@@ -123,10 +123,10 @@ def test_no_answer_is_reported_and_no_question_refused() -> None:
 def test_the_notice_of_a_preview_leads_to_the_rest(session: Session) -> None:
     whole = "".join(f"line {number}\n" for number in range(5000)) + "x" * 5000
     handle = session.write_blob(whole)
-    short = preview(whole, 3000, handle)
+    short = preview_output(whole, 3000, handle)
     offset = int(re.search(r"offset=(\d+)", short)[1])  # type: ignore[index]
     tool = ReadOutputTool(session)
-    read = rows(whole)[: offset - 1]
+    read = split_rows(whole)[: offset - 1]
     while offset:
         text = call(tool, ReadOutputArgs(handle=handle, offset=offset)).text
         assert len(text) < PAGE_CHARS + 200
@@ -134,12 +134,12 @@ def test_the_notice_of_a_preview_leads_to_the_rest(session: Session) -> None:
         read += lines
         following = re.search(r"go on with offset=(\d+)", head)
         offset = int(following[1]) if following else 0
-    assert read == rows(whole)
+    assert read == split_rows(whole)
 
 
 def test_behind_the_end_and_unknown_handles(session: Session) -> None:
     handle = session.write_blob("a\nb\n")
-    assert page("a\nb\n", 2, 10).text == "[lines 2-2 of 2, the end]\nb"
+    assert page_output("a\nb\n", 2, 10).text == "[lines 2-2 of 2, the end]\nb"
     with pytest.raises(ToolRetry, match="has 2 lines"):
         call(ReadOutputTool(session), ReadOutputArgs(handle=handle, offset=3))
     with pytest.raises(ToolRetry, match="No stored output"):
@@ -147,7 +147,7 @@ def test_behind_the_end_and_unknown_handles(session: Session) -> None:
 
 
 def test_the_family_is_complete_described_and_small(store: SessionStore, session: Session, tmp_path: Path) -> None:
-    tools = work_tools(
+    tools = make_session_tools(
         Workspace(tmp_path),
         session,
         Person(""),
@@ -158,8 +158,8 @@ def test_the_family_is_complete_described_and_small(store: SessionStore, session
     )
     names = "run_command job_output job_stop git web_fetch todo_operations ask_user read_output memory_operations"
     assert [tool.name for tool in tools] == names.split()
-    full = [tool_spec(tool) for tool in tools]
-    compact = [tool_spec(tool, compact=True) for tool in tools]
+    full = [make_tool_spec(tool) for tool in tools]
+    compact = [make_tool_spec(tool, compact=True) for tool in tools]
     assert {spec.name: len(spec.description.split()) for spec in full if len(spec.description.split()) > 90} == {}
     assert all(0 < len(small.description) < len(spec.description) for spec, small in zip(full, compact, strict=True))
     assert sum(len(msgspec.json.encode(spec)) for spec in full) / 4 < 2200

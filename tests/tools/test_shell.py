@@ -145,7 +145,7 @@ def test_cancelling_while_it_starts_leaves_no_process(tmp_path: Path, pids: Path
 
     async def scenario() -> list[int]:
         command = "sleep 60 & echo $! $$ >> pids; echo > started; wait"
-        task = asyncio.create_task(processes.run(command, tmp_path, timeout_s=20))
+        task = asyncio.create_task(processes.run_process(command, tmp_path, timeout_s=20))
         await run_loop_once(2)
         started.read_text(encoding="utf-8")  # in the loop's own thread, so that nothing goes on there meanwhile
         task.cancel()
@@ -234,7 +234,7 @@ def test_a_job_reports_what_is_new_then_ends(tmp_path: Path) -> None:
         last = await call(output, JobOutputArgs(job="job1", wait_s=10))
         assert re.match(r"\[job1 ended: exit 4 in [\d.]+ s; read to offset 8 with job_output\]\ntwo$", last.text)
         assert (await call(output, JobOutputArgs(job="job1", offset=0))).text.endswith("\none\ntwo")
-        assert jobs.running() == []
+        assert jobs.list_running() == []
 
     asyncio.run(scenario())
 
@@ -263,10 +263,10 @@ def test_a_job_lives_as_long_as_what_it_started(tmp_path: Path, pids: Path) -> N
         command = "sh -c 'echo $$ >> pids; sleep 60' & echo up"
         await call(shell(tmp_path, jobs), RunCommandArgs(command=command, background=True))
         await until_noted(pids, 1)
-        await wait_until_async(lambda: not jobs.get("job1").process.running)
-        assert jobs.running() == [jobs.get("job1")]
+        await wait_until_async(lambda: not jobs.get("job1").process.is_running)
+        assert jobs.list_running() == [jobs.get("job1")]
         await jobs.close()
-        assert jobs.running() == []
+        assert jobs.list_running() == []
 
     asyncio.run(scenario())
     assert find_survivors(noted_pids(pids)) == []
@@ -280,10 +280,10 @@ def test_the_end_of_what_a_job_left_behind_is_reported(tmp_path: Path, monkeypat
     async def scenario() -> list[Job]:
         jobs = JobTable()
         job = await jobs.start("(read line < go) &", tmp_path)
-        await wait_until_async(lambda: not job.process.running)
+        await wait_until_async(lambda: not job.process.is_running)
         await asyncio.to_thread((tmp_path / "go").write_text, "on\n", encoding="utf-8")
         await job.wait(15)
-        return jobs.running()
+        return jobs.list_running()
 
     assert asyncio.run(scenario()) == []
 

@@ -63,8 +63,8 @@ def test_bounded_text_keeps_both_ends(parts: list[str], max_chars: int, offset: 
     whole, half = "".join(parts), max_chars // 2
     assert bounded.total_chars == len(whole)
     if len(whole) <= 2 * half:
-        assert bounded.since(offset) == whole[offset:]
+        assert bounded.text_from(offset) == whole[offset:]
         return
     left = len(whole) - 2 * half
     assert bounded.text() == f"{whole[:half]}\n[… {left:,} characters are not kept …]\n{whole[-half:]}"
-    assert bounded.since(len(whole) - half + 1) == whole[len(whole) - half + 1 :]
+    assert bounded.text_from(len(whole) - half + 1) == whole[len(whole) - half + 1 :]

@@ -8,7 +8,7 @@ import pytest
 
 from clio.errors import ToolFailed, ToolRetry
 from clio.text.formatting import format_bytes
-from clio.tools.files.text_file import NotText, decode, encode, read_text_file, shown
+from clio.tools.files.text_file import NotText, decode_file, encode_file, read_text_file, to_printable
 
 
 @pytest.mark.parametrize(
@@ -26,9 +26,9 @@ from clio.tools.files.text_file import NotText, decode, encode, read_text_file, 
     ],
 )
 def test_encodings(data: bytes, encoding: str, text: str) -> None:
-    file = decode(data)
+    file = decode_file(data)
     assert (file.encoding, file.text) == (encoding, text)
-    assert encode(file.text, file, "f") == data
+    assert encode_file(file.text, file, "f") == data
 
 
 @pytest.mark.parametrize(
@@ -37,17 +37,17 @@ def test_encodings(data: bytes, encoding: str, text: str) -> None:
 )
 def test_binaries(data: bytes) -> None:
     with pytest.raises(NotText):
-        decode(data)
+        decode_file(data)
 
 
 def test_a_character_the_encoding_cannot_hold() -> None:
-    file = decode(b"caf\xe9")
+    file = decode_file(b"caf\xe9")
     with pytest.raises(ToolRetry, match=r"cp1252 and cannot hold '→' \(U\+2192\)"):
-        encode("café →", file, "menu.txt")
+        encode_file("café →", file, "menu.txt")
 
 
 def test_shown_has_no_surrogates() -> None:
-    assert shown("a\udcffb\ud83d\ude00") == "a\ufffdb😀"
+    assert to_printable("a\udcffb\ud83d\ude00") == "a\ufffdb😀"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from clio.security.actions import FetchUrl
 from clio.security.url_policy import FetchTarget, check_url, read_url
 from clio.tools import web_fetch
 from clio.tools.base import ToolOutput
-from clio.tools.web_fetch import WebFetchArgs, WebFetchTool, html_text
+from clio.tools.web_fetch import WebFetchArgs, WebFetchTool, extract_html_text
 from tests.support.waiting import wait_until_async
 from tests.support.wording import mentions
 
@@ -311,7 +311,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_markup_ends_and_is_valid_text(piece: str) -> None:
-    _, text = html_text(piece * 5000 + "<p>end", "http://a/")
+    _, text = extract_html_text(piece * 5000 + "<p>end", "http://a/")
     text.encode("utf-8")
 
 
@@ -323,10 +323,10 @@ def test_hostile_markup_ends_and_is_valid_text(piece: str) -> None:
     )
 )
 def test_words_are_never_lost(pieces: list[str]) -> None:
-    _, text = html_text("".join(pieces), "http://a/")
+    _, text = extract_html_text("".join(pieces), "http://a/")
     assert text.count("word") == pieces.count(" word ")
 
 
 def test_reading_stops_when_told() -> None:
-    _, text = html_text("word " * 100_000, "http://a/", stopped=lambda: True)
+    _, text = extract_html_text("word " * 100_000, "http://a/", stopped=lambda: True)
     assert text == ""

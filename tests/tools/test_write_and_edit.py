@@ -143,7 +143,7 @@ def test_an_edit(bench: Bench) -> None:
         "edited a.py: +2 -1 lines, matched exactly\n1|def f():\n2|    x = 1\n3|    return x\n"
     )
     assert output.changed[0].after == after
-    assert bench.log.known(path)
+    assert bench.log.has_seen(path)
 
 
 def test_an_edit_says_its_rung(bench: Bench) -> None:

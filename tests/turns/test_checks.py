@@ -16,7 +16,7 @@ from clio.config.trust import TrustStore
 from clio.messages import ToolMessage
 from clio.sandbox.sandbox import Confinement
 from clio.tools.shell.launcher import LAUNCHER
-from clio.tools.shell.processes import descendants
+from clio.tools.shell.processes import list_descendants
 from tests.support.chat_server import Script, text, tool_calls
 from tests.support.harness import Harness
 from tests.support.waiting import happens_within, wait_until_async
@@ -268,7 +268,7 @@ def left_running() -> list[int]:
     """The processes that clio has started and that have not ended."""
 
     def left() -> list[int]:
-        return descendants(LAUNCHER.pid) if LAUNCHER.pid else []
+        return list_descendants(LAUNCHER.pid) if LAUNCHER.pid else []
 
     happens_within(3, lambda: not left())
     return left()

@@ -59,8 +59,8 @@ def test_the_configured_effort_and_the_one_of_a_single_model(make_harness: MakeH
 
 def test_an_effort_given_for_this_run_counts_for_every_model() -> None:
     config = Config(effort="low", models={"thinker": ModelSettings(effort="high")})
-    assert EffortChoices(config).effort_of("thinker") == "high"
-    assert EffortChoices(config, asked=True).effort_of("thinker") == "low"
+    assert EffortChoices(config).get_effort("thinker") == "high"
+    assert EffortChoices(config, asked=True).get_effort("thinker") == "low"
 
 
 def test_a_choice_is_for_the_model_that_runs(make_harness: MakeHarness) -> None:
@@ -99,7 +99,7 @@ def test_a_level_that_is_none_is_refused(make_harness: MakeHarness, word: str) -
     harness = make_harness([])
     result = run_command(harness.app, f"/effort {word}")
     assert not result.ok and repr(word) in result.text
-    assert harness.app.efforts.effort_of("test-model") == "auto"
+    assert harness.app.efforts.get_effort("test-model") == "auto"
 
 
 def test_the_levels_are_offered_with_the_present_one_first_under_the_cursor(make_harness: MakeHarness) -> None:
@@ -129,7 +129,7 @@ def test_side_questions_ask_for_low_effort_where_the_model_takes_one(
 
     async def ask() -> str:
         loop = asyncio.get_running_loop()
-        side = SideQuestion(lambda: harness.app.provider, loop, harness.app.spending, harness.app.efforts.effort_of)
+        side = SideQuestion(lambda: harness.app.provider, loop, harness.app.spending, harness.app.efforts.get_effort)
         return await side.answer("are they the same?")
 
     assert asyncio.run(ask()) == "yes"

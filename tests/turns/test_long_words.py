@@ -2,7 +2,7 @@
 
 import asyncio
 
-from clio.context.request_builder import fit_words
+from clio.context.request_builder import fit_user_text
 from clio.messages import UserMessage
 from tests.support.chat_server import text
 from tests.turns.conftest import MakeHarness
@@ -23,4 +23,4 @@ def test_a_megabyte_is_bounded_by_the_window_and_readable_whole(make_harness: Ma
 
 
 def test_what_fits_is_left_alone() -> None:
-    assert fit_words("short", 40, 4.0, lambda text: "x").text == "short"
+    assert fit_user_text("short", 40, 4.0, lambda text: "x").text == "short"

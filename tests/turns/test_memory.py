@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clio.agent.user_interface import ToolFinished
-from clio.tools.schemas import OPERATIONS
+from clio.tools.schemas import MEMORY_OPERATIONS
 from tests.support.chat_server import text, tool_calls
 from tests.support.harness import Harness
 from tests.turns.conftest import MakeHarness
@@ -174,11 +174,11 @@ def test_incognito_answers_every_operation_with_off_but_its_own_messages(make_ha
         "read_messages": "from", "forget_ltm": "id", "prune_ltm": "dry_run",
         "remember": "content", "apply": "id", "history": "id",
     }  # fmt: skip
-    calls = [call(name, **{key: every[key] for key in wanted.get(name, "").split()}) for name in OPERATIONS]
+    calls = [call(name, **{key: every[key] for key in wanted.get(name, "").split()}) for name in MEMORY_OPERATIONS]
     elsewhere = call("recall_messages", session="0", **{"from": "1"})
     harness = make_harness([tool_calls([*calls, elsewhere]), text("ok")], incognito=True)
     asyncio.run(session_of(harness, "remember the zebra"))
-    answers = dict(zip([*OPERATIONS, "elsewhere"], results(harness), strict=True))
+    answers = dict(zip([*MEMORY_OPERATIONS, "elsewhere"], results(harness), strict=True))
     assert answers.pop("recall_messages").endswith("remember the zebra")
     assert answers.pop("read_messages").endswith("remember the zebra")
     assert [name for name, said in answers.items() if "incognito" not in said] == []

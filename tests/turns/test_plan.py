@@ -106,7 +106,7 @@ def test_a_job_is_looked_at_and_not_ended(make_harness: MakeHarness) -> None:
         await harness.turn("start it")
         harness.app.planning.set_mode("plan")
         await harness.turn("and now?")
-        assert len(harness.app.jobs.running()) == 1
+        assert len(harness.app.jobs.list_running()) == 1
         await harness.app.close()
 
     asyncio.run(story())
@@ -148,11 +148,11 @@ def test_a_plan_is_proposed_approved_and_carried_out(make_harness: MakeHarness) 
     async def story() -> None:
         harness.app.planning.set_mode("plan")
         await harness.turn("plan the fix of add")
-        assert [todo.title for todo in planning.proposed] == ITEMS
+        assert [todo.title for todo in planning.proposed_plan] == ITEMS
         assert planning.before == "edits"
         harness.app.session.set_todos((*harness.app.session.todos, Todo(id=3, title="say it in the changelog")))
-        words = planning.approve(planning.before)
-        assert planning.proposed == ()
+        words = planning.approve_plan(planning.before)
+        assert planning.proposed_plan == ()
         await harness.turn(words)
 
     asyncio.run(story())
@@ -174,7 +174,7 @@ def test_a_plan_the_user_edited_is_what_the_model_reads_next(make_harness: MakeH
 
     asyncio.run(story())
     assert "[ ] 1. only this" in last_words(harness)
-    assert harness.app.planning.proposed == ()  # the second turn changed nothing of it
+    assert harness.app.planning.proposed_plan == ()  # the second turn changed nothing of it
 
 
 def test_an_answer_in_words_proposes_nothing_nor_does_a_list_of_another_mode(make_harness: MakeHarness) -> None:
@@ -182,13 +182,13 @@ def test_an_answer_in_words_proposes_nothing_nor_does_a_list_of_another_mode(mak
 
     async def story() -> None:
         await harness.turn("what does calc do?")
-        assert harness.app.planning.proposed == ()
+        assert harness.app.planning.proposed_plan == ()
         harness.app.planning.set_mode("ask")
         await harness.turn("make a list")
 
     asyncio.run(story())
     assert harness.app.session.todos
-    assert harness.app.planning.proposed == ()
+    assert harness.app.planning.proposed_plan == ()
 
 
 def test_a_mode_changed_in_a_turn_counts_from_the_next_call_on(make_harness: MakeHarness) -> None:
@@ -197,7 +197,7 @@ def test_a_mode_changed_in_a_turn_counts_from_the_next_call_on(make_harness: Mak
     harnesses: list[Harness] = []
 
     def between(body: dict[str, Any]) -> Reply:
-        harnesses[0].app.planning.cycle()
+        harnesses[0].app.planning.cycle_mode()
         return tool_calls([second])
 
     harness = make_harness([tool_calls([first]), between, text("Well.")], approve="edits")
@@ -215,11 +215,11 @@ def test_plan_mode_and_its_plan_are_there_after_a_kill(make_harness: MakeHarness
         await harness.turn("plan it")
         session_id = harness.app.session.id
         again = reopened(harness, session_id)
-        assert [todo.title for todo in again.planning.proposed] == ITEMS
+        assert [todo.title for todo in again.planning.proposed_plan] == ITEMS
         assert (again.policy.mode, again.planning.before) == ("plan", "ask")
-        again.planning.set_aside()  # "later", which is kept as well
+        again.planning.dismiss_plan()  # "later", which is kept as well
         later = reopened(harness, session_id)
-        assert (later.policy.mode, later.planning.proposed) == ("plan", ())
+        assert (later.policy.mode, later.planning.proposed_plan) == ("plan", ())
         await harness.turn("where were we?")
         harness.app.planning.set_mode("ask")
         assert reopened(harness, session_id).policy.mode == "ask"
@@ -258,7 +258,7 @@ def test_a_session_from_before_plan_mode_was_kept_opens_in_the_mode_of_the_start
         (stored,) = (harness.project / ".clio" / "sessions").glob("*.json")
         assert b'"plan"' not in stored.read_bytes()
         again = reopened(harness, harness.app.session.id)
-        assert (again.policy.mode, again.planning.proposed) == ("edits", ())
+        assert (again.policy.mode, again.planning.proposed_plan) == ("edits", ())
 
     asyncio.run(story())
 
@@ -289,7 +289,7 @@ def test_the_plan_is_reported_after_trims_in_small_and_large_windows(make_harnes
     async def story() -> None:
         for number in range(6):
             await harness.turn(f"tell me more, part {number}")
-        await harness.turn(harness.app.planning.approve("ask"))
+        await harness.turn(harness.app.planning.approve_plan("ask"))
 
     asyncio.run(story())
     assert harness.app.session.trims

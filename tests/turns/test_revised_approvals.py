@@ -11,7 +11,7 @@ from clio.agent.user_interface import ToolFinished
 from clio.messages import ToolMessage
 from clio.security.actions import ChangeFiles, FileChange
 from clio.security.approval import Answer, ApprovalRequest, Declined
-from clio.tools.files.diff import keep_hunks, split_hunks
+from clio.tools.files.diff import apply_diff_hunks, split_hunks
 from tests.support.chat_server import text, tool_calls
 from tests.support.harness import Harness
 from tests.support.wording import mentions
@@ -38,7 +38,7 @@ def second_hunk_only(changes: tuple[FileChange, ...]) -> Answer:
     first, second = split_hunks(before, after)
     declined = Declined(path=changes[0].path, hunks=1, of=2, diff=first.text)
     return Answer(
-        "changed", changes=(rewritten(changes[0], keep_hunks(before, after, [second])),), declined=(declined,)
+        "changed", changes=(rewritten(changes[0], apply_diff_hunks(before, after, [second])),), declined=(declined,)
     )
 
 

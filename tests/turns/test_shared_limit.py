@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clio.agent.spending import Spending, TooDear
+from clio.agent.spending import Spending, SpendingLimitReached
 from clio.config.schema import Config
 from clio.messages import Usage
 from clio.providers.prices import PriceBook
@@ -61,7 +61,7 @@ def test_what_is_left_is_shared_out_and_all_work_at_once(make_harness: MakeHarne
     assert len(server.asked) == 4
     assert sum(server.asked) < 12_000  # together they can never write more than is left
     assert max(server.asked) - min(server.asked) < 0.1 * max(server.asked)
-    assert harness.app.spending.sharers == 1
+    assert harness.app.spending.sharer_count == 1
 
 
 class Desks:
@@ -81,13 +81,13 @@ def test_a_bill_takes_the_place_of_what_was_held(tmp_path: Any) -> None:
     harness = Desks(tmp_path, 2.0)
 
     async def story() -> None:
-        harness.spending.sharers = 2
+        harness.spending.sharer_count = 2
         first, second = await harness.reserve(of="a"), await harness.reserve(of="b")
         assert first.least == second.least == 100_000
         assert first.amount + second.amount == 2 * MICROS_PER_DOLLAR
-        first.bill(Usage(prompt_tokens=1_000, completion_tokens=100), None)
-        second.bill(Usage(prompt_tokens=1_000, completion_tokens=100), None)
-        harness.spending.sharers = 1
+        first.count_bill(Usage(prompt_tokens=1_000, completion_tokens=100), None)
+        second.count_bill(Usage(prompt_tokens=1_000, completion_tokens=100), None)
+        harness.spending.sharer_count = 1
         assert harness.spending.run.micro_dollars == 400_000
         last = await harness.reserve(of="c")
         assert last.amount == 2 * MICROS_PER_DOLLAR - 400_000  # all that is left, to the last micro-dollar
@@ -103,10 +103,10 @@ def test_one_waits_for_the_bills_of_others_and_goes_on_or_is_refused(tmp_path: A
         waiting = asyncio.create_task(harness.reserve(of="b"))
         await run_loop_once()
         assert not waiting.done()
-        first.bill(Usage(prompt_tokens=1_000, completion_tokens=written), None)
+        first.count_bill(Usage(prompt_tokens=1_000, completion_tokens=written), None)
         try:
             held = await asyncio.wait_for(waiting, 5)
-        except TooDear as error:
+        except SpendingLimitReached as error:
             return str(error)
         assert held.amount <= MICROS_PER_DOLLAR - harness.spending.run.micro_dollars
         with held:
@@ -121,7 +121,10 @@ def test_nothing_waits_where_it_cannot_fit(tmp_path: Any) -> None:
     harness = Desks(tmp_path, 0.4)
 
     async def story() -> None:
-        with await harness.reserve(), pytest.raises(TooDear, match=r"the next request costs \$0\.456 or more"):
+        with (
+            await harness.reserve(),
+            pytest.raises(SpendingLimitReached, match=r"the next request costs \$0\.456 or more"),
+        ):
             await harness.reserve(2_000, of="b")
 
     asyncio.run(story())
@@ -135,7 +138,7 @@ def test_one_that_is_cancelled_while_it_waits_holds_nothing(tmp_path: Any) -> No
         waiting = asyncio.create_task(harness.reserve(of="b"))
         await run_loop_once()
         waiting.cancel()
-        first.bill(Usage(prompt_tokens=1_000, completion_tokens=0), None)
+        first.count_bill(Usage(prompt_tokens=1_000, completion_tokens=0), None)
         assert (await harness.reserve(of="c")).amount == MICROS_PER_DOLLAR - 100_000
 
     asyncio.run(story())
@@ -157,8 +160,8 @@ def test_what_the_server_saw_counts_by_conversation(tmp_path: Any) -> None:
     (tmp_path / "prices.yaml").write_text(PRICES.replace("input: 100,", "input: 100, cached: 10,"), encoding="utf-8")
 
     async def story() -> list[int]:
-        (await harness.reserve(50_000, of="a")).bill(Usage(prompt_tokens=50_000, completion_tokens=0), None)
-        (await harness.reserve(10_000, of="b")).bill(Usage(prompt_tokens=10_000, completion_tokens=0), None)
+        (await harness.reserve(50_000, of="a")).count_bill(Usage(prompt_tokens=50_000, completion_tokens=0), None)
+        (await harness.reserve(10_000, of="b")).count_bill(Usage(prompt_tokens=10_000, completion_tokens=0), None)
         return [(await harness.reserve(60_000, 1, of=name)).least for name in "abc"]
 
     assert asyncio.run(story()) == [1_500_000, 5_100_000, 5_100_000]

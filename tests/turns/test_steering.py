@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from clio.agent.turn_files import turn_of
+from clio.agent.turn_files import get_running_turn
 from clio.agent.user_interface import MessageAdded, Notice, Steered, StepStarted, TurnFinished
-from clio.context.message_views import split_units, task_index
+from clio.context.message_views import find_task_index, split_units
 from clio.messages import UserMessage
 from clio.security.approval import Answer, ApprovalRequest
 from clio.sessions.store import SessionStore
@@ -206,8 +206,8 @@ def test_the_steered_turn_is_one_turn_to_undo(make_harness: MakeHarness) -> None
 
     harness.server.add(first, write("b.txt"), text("Both."))
     asyncio.run(harness.turn("write a"))
-    began = turn_of(harness.app.session)
-    (turn,) = harness.app.runtime.checkpoints.turns()
+    began = get_running_turn(harness.app.session)
+    (turn,) = harness.app.runtime.checkpoints.list_turns()
     assert began is not None and turn.message == began.message
     assert {change.path for change in turn.changes} == {"a.txt", "b.txt"}
 
@@ -220,7 +220,7 @@ def test_it_says_what_is_being_worked_on_when_the_window_is_trimmed(make_harness
     added = [event.message for event in harness.seen(MessageAdded)]
     assert [m.content for m in added if isinstance(m, UserMessage)] == ["look around", wanted]
     units = split_units(harness.app.session.messages, lambda _: 1.0)
-    task = task_index(units)
+    task = find_task_index(units)
     assert task is not None and list(units[task].messages) == [added[3]]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from clio.agent.user_interface import ToolFinished
-from clio.context.message_views import shortened, split_units
+from clio.context.message_views import shorten_message, split_units
 from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, image_size, read_picture
 from clio.messages import ToolMessage, blob_handles
 from clio.tokens import IMAGE_TOKENS, message_units
@@ -209,8 +209,8 @@ def test_pictures_weigh_and_are_left_out_when_results_are_shortened(harnesses: D
     play(harness, "look twice")
     message = result(harness)
     assert message_units(message) > IMAGE_TOKENS * 4
-    assert shortened(message, 5_000).content == message.content
-    stale = shortened(message, 0)
+    assert shorten_message(message, 5_000).content == message.content
+    stale = shorten_message(message, 0)
     assert isinstance(stale, ToolMessage)
     assert stale.images == () and "left out" in stale.content and "shot.png" in stale.content
     assert message_units(stale) < 300

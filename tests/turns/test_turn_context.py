@@ -4,7 +4,7 @@ import asyncio
 
 from clio.agent.user_interface import ComposedInterface
 from clio.app import build_app
-from clio.context.workspace_state import files_may_have_changed
+from clio.context.workspace_state import invalidate_working_trees
 from clio.security.approval import Answer, ApprovalRequest, get_next_mode
 from tests.support.chat_server import text
 from tests.support.harness import Asker, Harness, git
@@ -32,10 +32,10 @@ def test_changed_files_are_named_and_commits_are_reported_when_they_change(make_
     async def talk() -> None:
         await harness.turn("first")
         (harness.project / "calc.py").write_text("changed\n", encoding="utf-8")
-        files_may_have_changed()
+        invalidate_working_trees()
         await harness.turn("second")
         git(harness.project, "commit", "-qam", "Change the sum")
-        files_may_have_changed()
+        invalidate_working_trees()
         await harness.turn("third")
 
     asyncio.run(talk())

@@ -146,7 +146,7 @@ def test_a_refusal_in_the_words_of_any_server_is_answered_with_less(make_harness
     assert all(asked(body, "look at the big files") and paired(body) for body in bodies(harness))
     trims = [event for event in harness.seen(ContextTrimmed) if event.stage == "reactive"]
     assert len(trims) == 1
-    assert "freed" in trims[0].line
+    assert "freed" in trims[0].description
 
 
 def test_three_refusals_get_three_smaller_requests(make_harness: MakeHarness) -> None:
@@ -366,14 +366,14 @@ def test_the_window_can_be_looked_at_trimmed_and_brought_back(make_harness: Make
     async def story() -> None:
         await harness.turn("read the big files")
         window = await harness.app.window()
-        before = window.usage()
+        before = window.measure_usage()
         assert before.history > 1_000
         assert before.free + before.history + before.system + before.tools + before.reserve <= 32_768
         trimmed = window.trim_now()
         assert trimmed is not None
-        assert window.usage().history < before.history
-        window.undo()
-        after = window.usage()
+        assert window.measure_usage().history < before.history
+        window.undo_trim()
+        after = window.measure_usage()
         assert after.trim_above > before.trim_above  # what was just brought back is not trimmed at once again
         assert msgspec.structs.replace(after, trim_above=before.trim_above) == before
         await harness.turn("once more")

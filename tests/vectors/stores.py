@@ -525,7 +525,7 @@ def learns_end_to_end(given: Input) -> Output:
             estimator=TokenEstimator(),
             turn_fragments=fragments,
         )
-        context = asyncio.run(builder.turn_context(NOW, "hello"))
+        context = asyncio.run(builder.make_turn_context(NOW, "hello"))
         request = builder.assemble([UserMessage(content="hello", context=context)], 1.0).request
     [message] = request.messages
     assert isinstance(message, UserMessage)

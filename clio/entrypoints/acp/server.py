@@ -45,7 +45,7 @@ from clio.security.actions import ChangeFiles, Workspace
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import OwnSessions, SessionStore
 from clio.threads import start_daemon_thread
-from clio.tools.files.text_file import as_open, plain, same_text, shown
+from clio.tools.files.text_file import is_same_text, normalize_editor_text, read_open_file, to_printable
 from clio.ui.safe_text import clean_line
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class EditorFiles:
         shown = self._shown(path) if self._workspace.contains(path) else None
         if shown is None:
             return None
-        if same_text(shown, disk):
+        if is_same_text(shown, disk):
             self._agreed[path] = _hash_text(disk)
             return None
         if path not in self._agreed:
@@ -126,8 +126,8 @@ class EditorFiles:
         for change in action.changes:
             if change.before is None or self._write is None:
                 continue
-            now = await asyncio.to_thread(as_open, self._workspace, change.path)
-            if not now.unsaved or not same_text(shown(now.text), change.before):
+            now = await asyncio.to_thread(read_open_file, self._workspace, change.path)
+            if not now.unsaved or not is_same_text(to_printable(now.text), change.before):
                 continue
             try:
                 await self._write(self._editor_path(change.path), now.text)
@@ -143,7 +143,7 @@ class EditorFiles:
 
 
 def _hash_text(text: str) -> bytes:
-    return hashlib.sha256(plain(text).encode("utf-8", "surrogatepass")).digest()
+    return hashlib.sha256(normalize_editor_text(text).encode("utf-8", "surrogatepass")).digest()
 
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from urllib.request import url2pathname
 
 from msgspec import structs
 
-from clio.agent.user_interface import StopOnce
+from clio.agent.user_interface import StopRequests
 from clio.app import App
 from clio.commands.command import (
     Choose,
@@ -46,7 +46,7 @@ from clio.commands.plan_commands import format_todos_as_markdown
 from clio.commands.registry import COMMANDS, list_added_commands, run_command
 from clio.config.schema import ApprovalMode
 from clio.config.trust import trust_project
-from clio.context.message_parts import Shelf, write_mention
+from clio.context.message_parts import PendingInput, format_file_mention
 from clio.context.message_views import cut_text
 from clio.entrypoints.acp.updates import (
     CURRENT_CALL,
@@ -96,7 +96,7 @@ _ATTACHED_TOKENS = 24_000
 _LINES = re.compile(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
 
 
-class EditorAttachments(Shelf):
+class EditorAttachments(PendingInput):
     """A shelf that also holds texts the editor attached to a message."""
 
     def __init__(self) -> None:
@@ -116,10 +116,10 @@ class EditorAttachments(Shelf):
             )
         )
 
-    def take_offered(self) -> list[Fragment]:
+    def take_fragments(self) -> list[Fragment]:
         """Remove and return everything on the shelf, oldest first."""
         taken, self._attached = self._attached, []
-        return [*super().take_offered(), *taken]
+        return [*super().take_fragments(), *taken]
 
 
 def read_prompt_blocks(blocks: "list[Block]", shelf: EditorAttachments) -> str:
@@ -160,7 +160,7 @@ def format_mention(uri: str, title: str) -> str:
     """Return how the text names a link: a file as a mention, which clio then reads; anything else by its address."""
     path, lines = _file(uri)
     if path:
-        return write_mention(path) + lines
+        return format_file_mention(path) + lines
     return f"{title} ({uri})" if title and title != uri else uri
 
 
@@ -462,7 +462,7 @@ class EditorSession:
         self._desk = desk
         self._listener = listener
         self._task: asyncio.Task[Stop] | None = None
-        self._stop = StopOnce(time.monotonic)
+        self._stop = StopRequests(time.monotonic)
         self._sent: dict[str, object] = {"mode": app.policy.mode, "plan": ()}
         self._usage: Usage | None = None
 
@@ -516,7 +516,7 @@ class EditorSession:
 
     def cancel(self) -> None:
         """Stop the running turn; does nothing if none runs, or if it was asked to stop a moment ago."""
-        if self.running and self._task is not None and self._stop.passes():
+        if self.running and self._task is not None and self._stop.is_allowed():
             self._task.cancel()
 
     def set_mode(self, mode: ApprovalMode) -> None:
@@ -539,7 +539,7 @@ class EditorSession:
         if title:
             self._tell("title", title, lambda: self._make.make_title_change(title))
         if self._usage is not None and app.context is not None:
-            cost = app.spending.of_session(session)
+            cost = app.spending.get_session_cost(session)
             dollars = cost.micro_dollars / MICROS_PER_DOLLAR if cost is not None and cost.is_known else None
             used = self._usage.prompt_tokens + self._usage.completion_tokens
             full = (used, app.context.limits.context_window, dollars)
@@ -585,7 +585,7 @@ class EditorSession:
         """The text of the next turn: steering texts that came too late, or an approved plan; "" for none."""
         if late := self.app.mailbox.take_all():
             return "\n\n".join(late)
-        return await self._review() if self.app.planning.proposed else ""
+        return await self._review() if self.app.planning.proposed_plan else ""
 
     async def _review(self) -> str:
         """Let the user review the plan; return the text of the next turn, "" for none."""
@@ -597,10 +597,10 @@ class EditorSession:
         chosen = await self._desk.ask_choice("Carry out this plan?", options, kind="switch_mode", shown=shown)
         for mode in modes:
             if mode == chosen:
-                words = planning.approve(mode)
+                words = planning.approve_plan(mode)
                 self.report_changes()
                 return words
-        planning.set_aside()
+        planning.dismiss_plan()
         return ""
 
     def _run_read_only(self, line: str) -> None:

@@ -33,7 +33,7 @@ from clio.security.actions import Workspace
 from clio.sessions.state import Todo, TodoStatus
 from clio.text.formatting import format_code_block
 from clio.text.json_data import decode_json
-from clio.tools.files.diff import text_lines
+from clio.tools.files.diff import split_diff_lines
 from clio.ui.safe_text import StreamCleaner, clean, clean_line, escape_controls
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _drop_newline(mark: str, old: list[str], new: list[str]) -> None:
 
 def _unpatched(hunks: Sequence[Hunk], now: str) -> str | None:
     """Return the text before the hunks were applied; None if they do not match it."""
-    lines = text_lines(now)
+    lines = split_diff_lines(now)
     for hunk in reversed(hunks):
         start = hunk.first - 1 if hunk.new else hunk.first
         if tuple(lines[start : start + len(hunk.new)]) != hunk.new:
@@ -518,7 +518,7 @@ class EditorListener:
             case ToolFinished():
                 self._finish(event)
             case ContextTrimmed():
-                self.note(event.line)
+                self.note(event.description)
             case Notice(text=text, level=level):
                 self.note(f"warning: {text}" if level == "warning" else text)
             case StepFinished(usage=usage):

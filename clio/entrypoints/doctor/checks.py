@@ -36,9 +36,9 @@ from clio.context.encodings import (
     FOLDER_NAME,
     O200K,
     Encoding,
-    encoding_folders,
     find_encoding,
     is_intact,
+    list_encoding_folders,
 )
 from clio.entrypoints.disk_usage import measure_disk_usage
 from clio.entrypoints.doctor.finding import DoctorContext, Finding, make_note, make_ok, make_problem
@@ -62,7 +62,7 @@ from clio.storage.locks import error_reason, find_lock_owner, supports_locks
 from clio.text.formatting import format_bytes, format_count
 from clio.text.json_data import decode_json
 from clio.threads import start_daemon_thread
-from clio.tools.files.file_index import ripgrep
+from clio.tools.files.file_index import find_ripgrep
 
 PACKAGE = "clio-shell"
 OLDEST = (3, 11)
@@ -216,7 +216,7 @@ def check_git(ground: DoctorContext) -> Iterator[Finding]:
 
 def check_ripgrep(ground: DoctorContext) -> Iterator[Finding]:
     """Whether ripgrep is installed, for fast searches."""
-    yield _program("ripgrep", ripgrep(), "searching works without it, more slowly; install ripgrep")
+    yield _program("ripgrep", find_ripgrep(), "searching works without it, more slowly; install ripgrep")
 
 
 def check_edit_checks(ground: DoctorContext) -> Iterator[Finding]:
@@ -715,7 +715,7 @@ def check_encodings(ground: DoctorContext) -> Iterator[Finding]:
 
 def fetch_encodings(ground: DoctorContext) -> Iterator[Finding]:
     """Check the encodings after downloading the one clio needs, if it is missing."""
-    folders = encoding_folders(ground.env, ground.home)
+    folders = list_encoding_folders(ground.env, ground.home)
     path = find_encoding(O200K, folders)
     if path is not None and _is_whole(path, O200K):
         return _look(ground.home, ground.env, {})
@@ -728,7 +728,7 @@ def fetch_encodings(ground: DoctorContext) -> Iterator[Finding]:
 
 
 def _look(home: Path, env: Mapping[str, str], fetched: Mapping[str, Path]) -> Iterator[Finding]:
-    folders = encoding_folders(env, home)
+    folders = list_encoding_folders(env, home)
     there = {encoding: path for encoding in ENCODINGS if (path := find_encoding(encoding, folders))}
     whole = {encoding.name: path for encoding, path in there.items() if _is_whole(path, encoding)} | dict(fetched)
     for encoding, path in there.items():

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from clio.agent.model_choice import EffortChoices
-from clio.agent.spending import TooDear, open_spending
+from clio.agent.spending import SpendingLimitReached, open_spending
 from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
@@ -88,7 +88,7 @@ def _speech(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
         "protocol", f"{provider.protocol} ({PROTOCOL_TITLES[provider.protocol]}) at {provider.base_url}{given}"
     )
     choices = EffortChoices(loaded.config, asked=loaded.origins.get("effort", "").startswith("flag"))
-    effort = choices.effort_of(provider.model)
+    effort = choices.get_effort(provider.model)
     facts = read_request_facts(provider, effort)
     levels = usable_efforts(provider, provider.model)
     sent = f"sent as {' '.join(facts.effort)}" if facts.effort else "nothing is sent, the server decides"
@@ -119,7 +119,7 @@ def ask_live(ground: DoctorContext) -> Iterator[Finding]:
         return
     try:
         yield asyncio.run(_ask_once(loaded, provider))
-    except (ClioError, TooDear) as error:
+    except (ClioError, SpendingLimitReached) as error:
         yield make_problem("live", *_split_sentence(str(error)))
     except TimeoutError:
         yield make_problem(
@@ -134,7 +134,7 @@ async def _ask_once(loaded: LoadedConfig, provider: Provider) -> Finding:
         messages=(UserMessage(content="Say OK."),),
         tools=(PROBE_TOOL,),
         max_output_tokens=_LIVE_TOKENS,
-        effort=choices.effort_of(provider.model),
+        effort=choices.get_effort(provider.model),
     )
     begun, first, notices = time.monotonic(), 0.0, list[str]()
     usage, stated = Usage(), None
@@ -145,7 +145,7 @@ async def _ask_once(loaded: LoadedConfig, provider: Provider) -> Finding:
                     first = first or time.monotonic()
                     usage, stated = chunk.usage or usage, stated if chunk.cost is None else chunk.cost
                     notices += [chunk.notice] if chunk.notice else []
-                cost = held.bill(usage, stated)
+                cost = held.count_bill(usage, stated)
     finally:
         await provider.close()
     ms = [f"{round((moment - begun) * 1000):,} ms" for moment in (first or begun, time.monotonic())]

@@ -40,7 +40,7 @@ from clio.commands.git_commands import build_commit_prompt, describe_branch, fin
 from clio.commands.registry import run_command
 from clio.commands.undo_commands import session_turns
 from clio.config.trust import TrustStore
-from clio.context.workspace_state import files_may_have_changed
+from clio.context.workspace_state import invalidate_working_trees
 from clio.entrypoints.background_work import make_long_work, run_until_key
 from clio.entrypoints.export_file import export_to_file
 from clio.entrypoints.repl.parts import BackgroundLoader, ReplParts
@@ -250,7 +250,7 @@ class CommitRun:
             lambda: self._app.light_provider,
             asyncio.get_running_loop(),
             self._app.spending,
-            self._app.efforts.effort_of,
+            self._app.efforts.get_effort,
             tell=self._reviewer.print_sentence,
         )
         question = side.answer(prompt, system=load_prompt("git/commit"), max_tokens=_ANSWER_TOKENS)
@@ -429,7 +429,7 @@ class CommandRunner:
             parts.screen.error(error_cause(error))
             return True
         finally:
-            files_may_have_changed()
+            invalidate_working_trees()
 
     async def show_opened_session(self, parts: ReplParts) -> None:
         """Show how the opened session ended, and review a plan that waits for an answer."""

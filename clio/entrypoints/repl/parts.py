@@ -25,7 +25,7 @@ from clio.ui.theme import Terminal, detect_terminal
 
 if TYPE_CHECKING:
     from clio.app import App
-    from clio.context.message_parts import Shelf
+    from clio.context.message_parts import PendingInput
     from clio.ui.approval_dialog import PlanReviewer
     from clio.ui.footer import SessionStatus
     from clio.ui.history import LineHistory
@@ -75,7 +75,7 @@ def make_prompt_line(
     facts: "SessionStatus",
     line_hint: Callable[[str], str],
     look_up: Callable[[str], Awaitable[bool]],
-    shelf: "Shelf",
+    shelf: "PendingInput",
     held: "HeldTexts",
 ) -> "PromptLine | PlainLine":
     """Make the prompt line for this terminal. history: None keeps it in memory only.
@@ -97,9 +97,9 @@ def make_prompt_line(
         return list_files(loaded.project)
 
     def list_ahead() -> Sequence[str] | None:
-        from clio.tools.files.file_index import list_within
+        from clio.tools.files.file_index import list_files_within
 
-        return list_within(loaded.project, limit_s=_AHEAD_S, most=_MOST_AHEAD)
+        return list_files_within(loaded.project, limit_s=_AHEAD_S, most=_MOST_AHEAD)
 
     if terminal.for_screen_reader:
         from clio.ui.reader.prompt import ReaderLine
@@ -139,7 +139,7 @@ def make_parts(
     watch: "Callable[[], KeyWatch | None]",
     interrupt: Callable[[], None],
     wrap: Callable[[Emit], Emit],
-    shelf: "Shelf",
+    shelf: "PendingInput",
     facts: "SessionStatus",
 ) -> ReplParts:
     """Make everything behind the prompt line; may run in a thread. About 0.2 s of imports the first time.

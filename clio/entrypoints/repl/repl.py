@@ -13,8 +13,8 @@ from clio.commands.command import is_command
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.config.paths import user_home
-from clio.context.message_parts import Shelf
-from clio.context.workspace_state import working_tree
+from clio.context.message_parts import PendingInput
+from clio.context.workspace_state import get_working_tree
 from clio.entrypoints import first_paint
 from clio.entrypoints.background_work import consolidate_at_exit, make_idle_consolidation
 from clio.entrypoints.repl.parts import (
@@ -127,7 +127,7 @@ class Repl:
         self._history_problem: str | None = None
         self._first_start = self._history is not None and not self._history.path.exists()
         self.resuming = SessionResume(loaded, self._terminal)
-        self._shelf = Shelf()
+        self._shelf = PendingInput()
         self._behind = behind = BackgroundLoader(
             options, loaded, self._make_parts, welcome=self._welcome, failed=lambda error: self._line.stop(error)
         )
@@ -186,7 +186,7 @@ class Repl:
         """Read and carry out lines until the user leaves."""
         self._end_on_signals()
         self._line.watch_keys(self._idle.note_key)
-        self._line.watch_keys(working_tree(self._loaded.project).look_ahead)
+        self._line.watch_keys(get_working_tree(self._loaded.project).read_ahead)
         try:
             if not self.resuming.show(session_id):
                 parts = await self._behind.wait_until_loaded()

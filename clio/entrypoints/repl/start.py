@@ -95,7 +95,7 @@ def _own_folder(project: Path) -> tuple[str, ...]:
 
 
 def _instructions(project: Path) -> str:
-    found = find_instructions(project, person=project).files
+    found = find_instructions(project, user_home=project).files
     if found:
         return found[0].source
     own = f"{FOLDER_NAME}/{OWN_FILE.name}"

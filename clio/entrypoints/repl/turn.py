@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
-from clio.agent.user_interface import Emit, Event, Mailbox, Steered, StepFinished, StopOnce, TurnFinished
+from clio.agent.user_interface import Emit, Event, Mailbox, Steered, StepFinished, StopRequests, TurnFinished
 from clio.commands.command import is_command
 from clio.entrypoints.repl.parts import ReplParts, terminal_size
 from clio.errors import ClioError, UserError
@@ -208,7 +208,7 @@ class Turns:
         self._parts: ReplParts | None = None
         self._chips: MentionLabels | None = None
         self._task: asyncio.Task[TurnFinished] | None = None
-        self._stop = StopOnce(time.monotonic)
+        self._stop = StopRequests(time.monotonic)
         self._end: TurnFinished | None = None
 
     async def run(self, parts: ReplParts, text: str, make: "ExpandCommand | None" = None) -> None:
@@ -238,7 +238,7 @@ class Turns:
 
     def interrupt(self) -> None:
         """Stop the running turn; does nothing if none runs, or if it was asked to stop a moment ago."""
-        if self._task is not None and self._stop.passes():
+        if self._task is not None and self._stop.is_allowed():
             self._task.cancel()
 
     def listening(self, emit: Emit) -> Emit:
@@ -344,7 +344,7 @@ def make_mode_cycler(
         if parts is None:
             asyncio.get_running_loop().call_later(_RETRY_S, cycle)
             return
-        mode = parts.app.planning.cycle()
+        mode = parts.app.planning.cycle_mode()
         if turns.running:
             parts.screen.note(f"approval mode {mode} from the next call on")
         else:
@@ -363,20 +363,20 @@ async def review_plan(parts: ReplParts) -> str:
         answer = await parts.plans.ask_about_plan(todos, app.planning.before, terminal_size()[0] - 1)
         match answer.kind:
             case "go":
-                return app.planning.approve(answer.mode)
+                return app.planning.approve_plan(answer.mode)
             case "edit":
                 await _edit(parts)
             case "no" if answer.reason:
                 return answer.reason
             case _:
                 break
-    app.planning.set_aside()
+    app.planning.dismiss_plan()
     return ""
 
 
 async def review_proposed(parts: ReplParts, *, busy: bool) -> str:
     """Review a plan that waits for an answer; do nothing while the user is `busy` with the next line."""
-    return await review_plan(parts) if parts.app.planning.proposed and not busy else ""
+    return await review_plan(parts) if parts.app.planning.proposed_plan and not busy else ""
 
 
 async def _edit(parts: ReplParts) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from clio.commands.command import CommandResult
 from clio.commands.context_commands import list_last_calls, read_whole_output
-from clio.context.workspace_state import files_may_have_changed
+from clio.context.workspace_state import invalidate_working_trees
 from clio.entrypoints.repl.parts import ReplParts
 from clio.errors import ClioError, ToolFailed
 from clio.ui.line_rules import ShellLine
@@ -64,7 +64,7 @@ class TypedCommands:
             raise
         finally:
             self._task = None
-            files_may_have_changed()
+            invalidate_working_trees()
         _report(parts, line, task, shown)
         return watch.pop_text() if watch is not None else ""
 
@@ -88,7 +88,7 @@ class _OutputDisplay:
         """Print what has arrived since the last call."""
         if self.process is None or self.process.output.total_chars == self._offset:
             return
-        lines = self.process.output.since(self._offset).removesuffix("\n").split("\n")
+        lines = self.process.output.text_from(self._offset).removesuffix("\n").split("\n")
         self._offset = self.process.output.total_chars
         room = max(_MAX_SHOWN - self._lines, 0)
         self._lines += len(lines)
@@ -112,11 +112,11 @@ class _OutputDisplay:
 
 
 async def _run(parts: ReplParts, command: str, shown: _OutputDisplay) -> "RunningProcess":
-    from clio.tools.shell.processes import CANCEL_GRACE_S, start
+    from clio.tools.shell.processes import CANCEL_GRACE_S, start_command_process
 
     for sentence in await asyncio.to_thread(parts.app.sandbox.describe_trouble):
         parts.screen.note(sentence)  # a job may have left a hook that this command would run
-    process = shown.process = await start(command, parts.app.workspace.root)
+    process = shown.process = await start_command_process(command, parts.app.workspace.root)
     waiting = asyncio.ensure_future(process.wait())
     try:
         while not (await asyncio.wait({waiting}, timeout=_LOOK_S))[0]:
@@ -142,7 +142,7 @@ def _report(parts: ReplParts, line: ShellLine, task: "asyncio.Task[RunningProces
     process = shown.process
     state = "stopped by the user" if task.cancelled() or process is None else _ended(process)
     if line.is_output_shared:
-        parts.app.shelf.offer(line.command, state, shown.text)
+        parts.app.shelf.add_command_output(line.command, state, shown.text)
     offered = " · goes with your next message; !! would not" if line.is_output_shared else ""
     parts.screen.note(f"{state}{offered}")
 

@@ -1,4 +1,4 @@
-"""edit_file, write_file and apply_patch: changes to files, planned whole and then made all or none."""
+"""edit_file, write_file and apply_patch: changes to files, planned completely and then made all or not at all."""
 
 import asyncio
 import os
@@ -14,50 +14,58 @@ from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import ChangeFiles, FileChange, Workspace
 from clio.storage.files import write_atomic
 from clio.text.formatting import format_bytes, format_count
-from clio.tools.base import Prepared, Progress, ReadLog, ToolOutput
-from clio.tools.files.diff import diff_change, diff_texts, text_lines
-from clio.tools.files.edit_search import CLOSE, Refused, Rung, definitions, find_definition, fit, line_key
-from clio.tools.files.file_index import list_within, missing, resolve
+from clio.tools.base import PreparedCall, Progress, ReadLog, ToolOutput
+from clio.tools.files.diff import diff_change, diff_texts, split_diff_lines
+from clio.tools.files.edit_search import (
+    MIN_CLOSE_LIKENESS,
+    EditRefused,
+    MatchKind,
+    find_definition,
+    list_definitions,
+    match_edit,
+    normalize_line,
+)
+from clio.tools.files.file_index import list_files_within, make_missing_path_error, resolve_workspace_path
 from clio.tools.files.patch_text import (
     AddFile,
     DeleteFile,
-    Hunk,
     HunkFailed,
-    Section,
+    PatchHunk,
+    PatchSection,
     UpdateFile,
-    apply_hunks,
-    new_stretches,
+    apply_patch_hunks,
+    list_new_ranges,
     parse_patch,
 )
 from clio.tools.files.text_file import (
+    DECODE_ERRORS,
     MAX_EDIT_BYTES,
-    ON_ERROR,
     NotText,
     TextFile,
-    body,
-    decode,
-    encode,
-    exists,
-    explain,
-    line_number,
-    main_ending,
-    numbered,
+    decode_file,
+    encode_file,
+    find_main_ending,
+    get_line_number,
+    make_file_error,
+    normalize_newlines,
+    number_lines,
+    path_exists,
     read_bytes,
     read_for_change,
-    shown,
     split_lines,
-    unix,
+    strip_ending,
+    to_printable,
 )
-from clio.tools.schemas import ApplyPatch, EditFile, WriteFile
+from clio.tools.schemas import ApplyPatchArgs, EditFileArgs, WriteFileArgs
 
 NEW_FILE_MODE = 0o666
-"""Permissions of a new file, from which the user's umask takes its part."""
+"""Permissions of a new file, before the user's umask is applied."""
 
 
 class PlannedChange(Struct, frozen=True, kw_only=True):
     """One change in bytes. `before` is None for a new file, `after` for a deleted one.
 
-    mode: permission bits of the file as it is, or NEW_FILE_MODE.
+    mode: present permission bits, or NEW_FILE_MODE.
     """
 
     change: FileChange
@@ -67,15 +75,18 @@ class PlannedChange(Struct, frozen=True, kw_only=True):
 
     @property
     def target(self) -> Path:
-        """Where the file is afterwards, or was."""
+        """Path of the file after the change, or before its deletion."""
         return self.change.moved_to or self.change.path
 
 
-def revise(planned: Sequence[PlannedChange], wanted: Sequence[FileChange], workspace: Workspace) -> list[PlannedChange]:
-    """The plans for these changes and no others.
+def revise_changes(
+    planned: Sequence[PlannedChange], wanted: Sequence[FileChange], workspace: Workspace
+) -> list[PlannedChange]:
+    """Return the plans for exactly these changes.
 
-    Each must be one of the planned changes, at most with another `after`. What it was made for stays what it was: the
-    bytes the file must still have. Raises ToolError where a change is of something else or its text cannot be written.
+    Each must be one of the planned changes, with at most another `after`; the expected present content stays the
+    same.
+    Raises ToolError if a change is for something else, or its text cannot be encoded.
     """
     open_plans = {plan.change.path: plan for plan in planned}
     revised: list[PlannedChange] = []
@@ -90,8 +101,8 @@ def revise(planned: Sequence[PlannedChange], wanted: Sequence[FileChange], works
     return revised
 
 
-def revision_report(revised: Sequence[PlannedChange], workspace: Workspace) -> tuple[str, str]:
-    """The text for the model and the summary for the person, once the changes are made."""
+def report_revision(revised: Sequence[PlannedChange], workspace: Workspace) -> tuple[str, str]:
+    """Return the text for the model and the summary for the user, after the changes were made."""
     verbs = {"add": "added", "update": "updated", "delete": "deleted", "move": "moved"}
     lines: list[str] = []
     added = removed = 0
@@ -110,29 +121,29 @@ def _same_but_text(ours: FileChange, theirs: FileChange) -> bool:
 
 def _with_text(plan: PlannedChange, change: FileChange, name: str) -> PlannedChange:
     text = change.after or ""
-    like = decode(plan.before, plan.mode) if plan.before is not None else None
+    like = decode_file(plan.before, plan.mode) if plan.before is not None else None
     if like is None:
         like = TextFile(data=b"", text="", encoding="utf-8", bom=b"", mode=plan.mode)
-    data = encode(_exact(text, plan, like, name), like, name)
+    data = encode_file(_exact(text, plan, like, name), like, name)
     if len(data) > MAX_EDIT_BYTES:
         raise ToolFailed(f"{name!r} would have {format_bytes(len(data))}, more than clio writes; no file was changed")
     return PlannedChange(change=change, before=plan.before, after=data, mode=plan.mode)
 
 
 def _exact(text: str, plan: PlannedChange, like: TextFile, name: str) -> str:
-    """The text with its real lines in place of the shown ones: bytes that are no text are shown as U+FFFD.
+    """Return the text with undecodable bytes restored, which were shown as U+FFFD.
 
-    A line with such a mark that could have been two different ones cannot be written. Raises ToolFailed.
+    Raises ToolFailed for a line with such a mark that could stand for two different lines.
     """
-    after = (plan.after or b"").removeprefix(like.bom).decode(like.encoding, ON_ERROR.get(like.encoding, "strict"))
+    after = (plan.after or b"").removeprefix(like.bom).decode(like.encoding, DECODE_ERRORS.get(like.encoding, "strict"))
     real = like.text + "\n" + after
-    if "\ufffd" not in text or shown(real) == real:
+    if "\ufffd" not in text or to_printable(real) == real:
         return text
     known: dict[str, set[str]] = {}
-    for line in (*text_lines(like.text), *text_lines(after)):
-        known.setdefault(shown(line), set()).add(line)
+    for line in (*split_diff_lines(like.text), *split_diff_lines(after)):
+        known.setdefault(to_printable(line), set()).add(line)
     lines: list[str] = []
-    for line in text_lines(text):
+    for line in split_diff_lines(text):
         candidates = known.get(line, set()) if "\ufffd" in line else {line}
         if len(candidates) != 1:
             raise ToolFailed(
@@ -144,7 +155,7 @@ def _exact(text: str, plan: PlannedChange, like: TextFile, name: str) -> str:
 
 
 class _Undo(Struct, frozen=True, kw_only=True):
-    """What puts one path back: its bytes, or its absence; `folder` for a folder that was made."""
+    """How to restore one path: its bytes, or None if it did not exist; `folder` if a folder was created."""
 
     path: Path
     data: bytes | None = None
@@ -158,28 +169,30 @@ def prepare_changes(
     workspace: Workspace,
     read_log: ReadLog,
     report: Callable[[], tuple[str, str]],
-) -> Prepared:
-    """The prepared call that makes these changes; `report` gives the output's text and summary."""
+) -> PreparedCall:
+    """Return the prepared call that makes these changes. report: returns the text and summary of its result."""
     changes = tuple(plan.change for plan in planned)
     for plan in planned:
         _check_target(plan, workspace)
 
     async def run(progress: Progress) -> ToolOutput:
-        await asyncio.to_thread(carry_out, planned, workspace, read_log)
+        await asyncio.to_thread(write_changes, planned, workspace, read_log)
         text, summary = report()
         return ToolOutput(text=text, summary=summary, changed=changes)
 
-    def other(wanted: tuple[FileChange, ...]) -> Prepared:
-        revised = revise(planned, wanted, workspace)
-        return prepare_changes(title, revised, workspace, read_log, lambda: revision_report(revised, workspace))
+    def other(wanted: tuple[FileChange, ...]) -> PreparedCall:
+        revised = revise_changes(planned, wanted, workspace)
+        return prepare_changes(title, revised, workspace, read_log, lambda: report_revision(revised, workspace))
 
-    return Prepared(title=title, action=ChangeFiles(changes=changes), run=run, revise=other)
+    return PreparedCall(title=title, action=ChangeFiles(changes=changes), run=run, revise=other)
 
 
-def carry_out(planned: Sequence[PlannedChange], workspace: Workspace, read_log: ReadLog) -> None:
-    """Make all the changes. After an error nothing has changed, or the error names what could not be put back.
+def write_changes(planned: Sequence[PlannedChange], workspace: Workspace, read_log: ReadLog) -> None:
+    """Make all changes. After an error nothing has changed, or the error names what could not be restored.
 
-    Raises ToolRetry where a file is no longer what the plan was made for, ToolFailed where writing failed.
+    Raises:
+        ToolRetry: a file is no longer as planned for.
+        ToolFailed: writing failed.
     """
     for plan in planned:
         _check_unchanged(plan, workspace)
@@ -189,26 +202,26 @@ def carry_out(planned: Sequence[PlannedChange], workspace: Workspace, read_log: 
             _make(plan, undo)
         except OSError as error:
             left = [workspace.display(path) for path in _roll_back(undo)]
-            failure = explain(error, workspace.display(plan.target), "write")
+            failure = make_file_error(error, workspace.display(plan.target), "write")
             tail = f"; these could not be put back: {', '.join(left)}" if left else "; no file was changed"
             raise type(failure)(f"{failure}{tail}") from error
     for plan in planned:
         if plan.change.moved_to is not None or plan.after is None:
             read_log.forget(plan.change.path)
         if plan.after is not None:
-            read_log.saw(plan.target, plan.after)
+            read_log.record_seen(plan.target, plan.after)
 
 
 def _check_target(plan: PlannedChange, workspace: Workspace) -> None:
-    """Refuse early what cannot be written, so that nobody is asked to approve it."""
+    """Raise early for a file that cannot be written, so that the user is not asked to approve it."""
     target = plan.target
     for folder in target.parents:
-        if os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises where a folder above is closed
+        if os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises if a parent folder is not accessible
             break
         if os.path.lexists(folder):
             shown, blocker = workspace.display(target), workspace.display(folder)
             raise ToolRetry(f"{shown!r} cannot be written: {blocker!r} is a file, not a folder")
-    # Replacing a file asks the folder only; a file marked read-only is to stay all the same.
+    # Replacing a file needs permission for its folder only; a file marked read-only is respected all the same.
     effective = os.access in os.supports_effective_ids
     if plan.before is not None and not os.access(plan.change.path, os.W_OK, effective_ids=effective):
         raise ToolFailed(f"no permission to write {workspace.display(plan.change.path)!r}: the file is write-protected")
@@ -227,7 +240,7 @@ def _check_unchanged(plan: PlannedChange, workspace: Workspace) -> None:
 
 
 def _make(plan: PlannedChange, undo: list[_Undo]) -> None:
-    """One change; every step is noted before it is taken."""
+    """Make one change; each step is recorded in `undo` before it is taken."""
     change = plan.change
     gone = change.moved_to is not None or plan.after is None
     if plan.after is not None:
@@ -242,14 +255,14 @@ def _make(plan: PlannedChange, undo: list[_Undo]) -> None:
 
 
 def _write(path: Path, data: bytes, mode: int) -> None:
-    """Replace a file and give it its permission bits, which the umask may have taken from the new one."""
+    """Replace a file and set its permission bits, which the umask may have reduced for the new file."""
     write_atomic(path, data, mode)
     if mode != NEW_FILE_MODE and stat.S_IMODE(path.stat().st_mode) != mode:
         path.chmod(mode)
 
 
 def _roll_back(undo: list[_Undo]) -> list[Path]:
-    """Put everything back, newest first; the paths where that failed."""
+    """Undo everything, newest first; return the paths for which that failed."""
     failed: list[Path] = []
     for step in reversed(undo):
         try:
@@ -259,9 +272,9 @@ def _roll_back(undo: list[_Undo]) -> list[Path]:
                 step.path.unlink(missing_ok=True)
             elif not step.path.is_file() or step.path.read_bytes() != step.data:
                 _write(step.path, step.data, step.mode)
-        except NotADirectoryError:  # a file stands where its folder would be, so it was never made
+        except NotADirectoryError:  # a file is in place of its folder, so it was never created
             continue
-        except OSError:  # told to the model as a path that was left changed
+        except OSError:  # reported to the model as a path that stays changed
             failed.append(step.path)
     return failed
 
@@ -272,16 +285,18 @@ _MAX_BYTES = 400_000
 _MAX_NAMED = 3
 
 
-def lines_elsewhere(workspace: Workspace, path: Path, old: str, likeness: float) -> str:
-    """Where the lines looked for in `path` are instead, as the end of a sentence about that file; "" if not known.
+def describe_lines_elsewhere(workspace: Workspace, path: Path, old: str, likeness: float) -> str:
+    """Return in which other file the searched lines are, as the end of a sentence about `path`; "" if not found.
 
-    likeness: of the closest lines in the file itself; where they are close enough, no other file is looked at.
     Reads files for at most 1.5 s.
+
+    Args:
+        likeness: of the closest lines in the file itself; if they are close enough, no other file is searched.
     """
-    wanted = [key for line in split_lines(old) if (key := line_key(line))]
-    if likeness >= CLOSE or not wanted:
+    wanted = [key for line in split_lines(old) if (key := normalize_line(line))]
+    if likeness >= MIN_CLOSE_LIKENESS or not wanted:
         return ""
-    symbols = definitions(split_lines(old))
+    symbols = list_definitions(split_lines(old))
     needle = max(wanted, key=len)
     if len(needle) < 4 and not symbols:
         return ""
@@ -289,14 +304,14 @@ def lines_elsewhere(workspace: Workspace, path: Path, old: str, likeness: float)
     defined: list[str] = []
     first: list[str] = []
     ends = time.monotonic() + _LIMIT_S
-    names = list_within(workspace.root, limit_s=_LIMIT_S, most=_MAX_FILES) or []
+    names = list_files_within(workspace.root, limit_s=_LIMIT_S, most=_MAX_FILES) or []
     for name in sorted(names, key=lambda name: PurePath(name).suffix != path.suffix):
         if time.monotonic() > ends or len(whole) == _MAX_NAMED:
             break
         other = workspace.root / name
         if other == path or (lines := _read_lines(other)) is None:
             continue
-        keys = [line_key(line) for line in lines]
+        keys = [normalize_line(line) for line in lines]
         if (at := _find_block(keys, wanted)) is not None:
             whole.append(f"{name!r}, line {at + 1}")
             continue
@@ -324,13 +339,13 @@ def _read_lines(path: Path) -> list[str] | None:
     try:
         if path.stat().st_size > _MAX_BYTES:
             return None
-        return split_lines(decode(path.read_bytes()).text)
+        return split_lines(decode_file(path.read_bytes()).text)
     except (OSError, NotText):
         return None
 
 
 def _find_block(keys: Sequence[str], wanted: Sequence[str]) -> int | None:
-    """The index of the first line of a block, blank lines on both sides not counted; None where it is not there."""
+    """Return the index of the first line of a block, ignoring blank lines on both sides; None if it is not found."""
     places = [at for at, key in enumerate(keys) if key]
     solid = [keys[at] for at in places]
     size = len(wanted)
@@ -348,80 +363,84 @@ _MAX_LINE = 300
 
 
 class EditFileTool:
-    """Replaces a text the model quotes, allowing for the ways a quotation goes wrong."""
+    """Replaces a text that the model quotes, with tolerance for typical errors of quotation."""
 
     name = "edit_file"
-    args = EditFile
+    args = EditFileArgs
     read_only = False
 
     def __init__(self, workspace: Workspace, read_log: ReadLog) -> None:
         self._workspace = workspace
         self._read_log = read_log
 
-    def prepare(self, args: EditFile) -> Prepared:
-        """The edit, fitted to the file as it is now. Raises ToolRetry where it does not fit or the file went stale."""
-        path = resolve(self._workspace, args.path)
+    def prepare(self, args: EditFileArgs) -> PreparedCall:
+        """Match the edit to the present file. Raises ToolRetry if it does not match, or the model knows an older
+        version.
+        """
+        path = resolve_workspace_path(self._workspace, args.path)
         name = self._workspace.display(path)
         file = open_for_edit(path, self._workspace, self._read_log)
-        landed = fit(file.text, args.old_string, args.new_string, replace_all=args.replace_all)
-        if isinstance(landed, Refused):
-            elsewhere = lines_elsewhere(self._workspace, path, args.old_string, landed.likeness)
-            raise ToolRetry(f"{name!r} is unchanged: {shown(elsewhere or landed.message)}")
+        landed = match_edit(file.text, args.old_string, args.new_string, replace_all=args.replace_all)
+        if isinstance(landed, EditRefused):
+            elsewhere = describe_lines_elsewhere(self._workspace, path, args.old_string, landed.likeness)
+            raise ToolRetry(f"{name!r} is unchanged: {to_printable(elsewhere or landed.message)}")
         after = landed.apply(file.text)
-        planned = plan_update(path, file, after, name)
+        planned = plan_file_update(path, file, after, name)
         counts = diff_texts(file.text, after, name, name).counts
 
         def report() -> tuple[str, str]:
             places = "" if len(landed.spans) == 1 else f" in {len(landed.spans)} places"
-            rows = show_changes(after, list(new_stretches(landed.spans)))
-            text = f"edited {name}{places}: {counts} lines, {how(landed.rung)}\n{rows}"
-            return text, summary(counts, landed.rung)
+            rows = render_changed_lines(after, list(list_new_ranges(landed.spans)))
+            text = f"edited {name}{places}: {counts} lines, {describe_match_kind(landed.match_kind)}\n{rows}"
+            return text, summarize_edit(counts, landed.match_kind)
 
         return prepare_changes(f"edit {name}", [planned], self._workspace, self._read_log, report)
 
 
 def open_for_edit(path: Path, workspace: Workspace, read_log: ReadLog) -> TextFile:
-    """The file's text, refused with ToolRetry where the model knows an older one."""
+    """Return the file's text. Raises ToolRetry if the model knows an older version."""
     name = workspace.display(path)
-    if not exists(path, name):
-        raise missing(workspace, path)
+    if not path_exists(path, name):
+        raise make_missing_path_error(workspace, path)
     file = read_for_change(workspace, path)
-    if read_log.changed_since(path, file.data):
+    if read_log.has_changed(path, file.data):
         raise ToolRetry(f"{name!r} changed on disk since you read it; read it again, then edit")
     return file
 
 
-def plan_update(path: Path, file: TextFile, after: str, name: str, moved_to: Path | None = None) -> PlannedChange:
-    """The change of a file's text, in its own encoding."""
+def plan_file_update(path: Path, file: TextFile, after: str, name: str, moved_to: Path | None = None) -> PlannedChange:
+    """Return the change of a file's text, in the file's own encoding."""
     change = FileChange(
         path=path,
         kind="move" if moved_to else "update",
-        before=shown(file.text),
-        after=shown(after),
+        before=to_printable(file.text),
+        after=to_printable(after),
         moved_to=moved_to,
     )
-    return PlannedChange(change=change, before=file.data, after=encode(after, file, name), mode=file.mode)
+    return PlannedChange(change=change, before=file.data, after=encode_file(after, file, name), mode=file.mode)
 
 
-def how(rung: Rung) -> str:
-    """How an edit matched, for the model."""
+def describe_match_kind(rung: MatchKind) -> str:
+    """Return how an edit matched, for the model."""
     return "matched exactly" if rung == "exact" else f"matched after allowing for a difference in {rung}; check it:"
 
 
-def summary(counts: str, rung: Rung) -> str:
-    """How an edit went, for the person: "+12 -3 (indent shift)"."""
+def summarize_edit(counts: str, rung: MatchKind) -> str:
+    """Return the result of an edit for the user: "+12 -3 (indent shift)"."""
     return counts if rung == "exact" else f"{counts} ({rung})"
 
 
-def show_changes(after: str, changed: Sequence[tuple[int, int]], most: int = _MAX_ROWS) -> str:
-    """The changed stretches of a text, numbered as read_file would, with a few lines around them; the first places."""
-    lines = [body(line) for line in split_lines(after)]
+def render_changed_lines(after: str, changed: Sequence[tuple[int, int]], most: int = _MAX_ROWS) -> str:
+    """Return the changed places with line numbers as in read_file and a few lines around them; the first places
+    only.
+    """
+    lines = [strip_ending(line) for line in split_lines(after)]
     if not lines:
         return "(the file is empty now)"
     ranges: list[tuple[int, int]] = []
     for start, end in changed:
-        first = line_number(after, start)
-        last = line_number(after, max(start, start + len(after[start:end].rstrip("\r\n"))))
+        first = get_line_number(after, start)
+        last = get_line_number(after, max(start, start + len(after[start:end].rstrip("\r\n"))))
         top, bottom = max(1, min(first, len(lines)) - _AROUND), min(len(lines), last + _AROUND)
         if ranges and top <= ranges[-1][1] + 1:
             top = ranges.pop()[0]
@@ -432,7 +451,7 @@ def show_changes(after: str, changed: Sequence[tuple[int, int]], most: int = _MA
             left = len(ranges) - number
             rows.append(f"… and {format_count(left, 'more place')}")
             break
-        here = numbered([shown(line) for line in lines[top - 1 : bottom]], top, max_chars=_MAX_LINE)
+        here = number_lines([to_printable(line) for line in lines[top - 1 : bottom]], top, max_chars=_MAX_LINE)
         if len(here) > _MAX_SHOWN:
             half = _MAX_SHOWN // 2
             here = [*here[:half], "…", *here[-half:]]
@@ -441,23 +460,23 @@ def show_changes(after: str, changed: Sequence[tuple[int, int]], most: int = _MA
 
 
 class WriteFileTool:
-    """Writes whole files, and replaces none the model has not seen."""
+    """Writes whole files; does not replace a file the model has not seen."""
 
     name = "write_file"
-    args = WriteFile
+    args = WriteFileArgs
     read_only = False
 
     def __init__(self, workspace: Workspace, read_log: ReadLog) -> None:
         self._workspace = workspace
         self._read_log = read_log
 
-    def prepare(self, args: WriteFile) -> Prepared:
-        """The file before and after. Raises ToolRetry where a file is there that the model does not know as it is."""
-        path = resolve(self._workspace, args.path)
+    def prepare(self, args: WriteFileArgs) -> PreparedCall:
+        """Prepare the change. Raises ToolRetry if the file exists and the model does not know its present content."""
+        path = resolve_workspace_path(self._workspace, args.path)
         name = self._workspace.display(path)
         if args.path.endswith(("/", "\\")):
             raise ToolRetry(f"{args.path!r} names a folder; give the path of a file, missing folders are made")
-        old = read_for_change(self._workspace, path) if exists(path, name) else None
+        old = read_for_change(self._workspace, path) if path_exists(path, name) else None
         planned = self._plan(path, name, old, args.content)
         lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
         if old is None:
@@ -469,19 +488,19 @@ class WriteFileTool:
 
     def _plan(self, path: Path, name: str, old: TextFile | None, content: str) -> PlannedChange:
         if old is None:
-            return plan_new(path, name, content)
-        if self._read_log.changed_since(path, old.data):
+            return plan_new_file(path, name, content)
+        if self._read_log.has_changed(path, old.data):
             raise ToolRetry(f"{name!r} changed on disk since you read it; read it again before you overwrite it")
-        if old.data and not self._read_log.known(path):
+        if old.data and not self._read_log.has_seen(path):
             raise ToolRetry(f"{name!r} exists and you have not read it; read it first, or change it with edit_file")
-        after = content if main_ending(old.text) == "\n" else unix(content).replace("\n", "\r\n")
+        after = content if find_main_ending(old.text) == "\n" else normalize_newlines(content).replace("\n", "\r\n")
         if after == old.text:
             raise ToolRetry(f"{name!r} has exactly this content already; nothing to write")
-        return plan_update(path, old, after, name)
+        return plan_file_update(path, old, after, name)
 
 
-def plan_new(path: Path, name: str, content: str) -> PlannedChange:
-    """A new UTF-8 file."""
+def plan_new_file(path: Path, name: str, content: str) -> PlannedChange:
+    """Return the creation of a UTF-8 file."""
     try:
         data = content.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -495,36 +514,36 @@ def plan_new(path: Path, name: str, content: str) -> PlannedChange:
 
 
 def _kept(old: TextFile | None) -> str:
-    """What of the old file was kept, where the model might not expect it."""
+    """Return which properties of the old file were kept, such as its encoding, if the model might not expect it."""
     if old is None:
         return ""
     kept = [] if old.encoding == "utf-8" and not old.bom else [f"{old.encoding}{' with BOM' if old.bom else ''}"]
-    if main_ending(old.text) == "\r\n":
+    if find_main_ending(old.text) == "\r\n":
         kept.append("CRLF line endings")
     return f"; kept {' and '.join(kept)}" if kept else ""
 
 
 _MAX_NAMES = 3
 _MAX_PATCH_ROWS = 60
-"""Of changed lines that the answer shows, over all files."""
+"""Changed lines shown in the result, over all files."""
 
 
 class ApplyPatchTool:
     """Applies patches; everything is computed before anything is written."""
 
     name = "apply_patch"
-    args = ApplyPatch
+    args = ApplyPatchArgs
     read_only = False
 
     def __init__(self, workspace: Workspace, read_log: ReadLog) -> None:
         self._workspace = workspace
         self._read_log = read_log
 
-    def prepare(self, args: ApplyPatch) -> Prepared:
-        """All the changes of the patch. Raises ToolRetry where one of them cannot be made; then none is."""
+    def prepare(self, args: ApplyPatchArgs) -> PreparedCall:
+        """Prepare all changes of the patch. Raises ToolRetry if any of them cannot be made."""
         planned: list[PlannedChange] = []
         notes: list[str] = []
-        rungs: list[Rung] = []
+        rungs: list[MatchKind] = []
         taken: set[Path] = set()
         room = _MAX_PATCH_ROWS
         for section in _joined(parse_patch(args.patch)):
@@ -537,7 +556,7 @@ class ApplyPatchTool:
             rungs.extend(rung for rung in used if rung not in rungs)
             notes.append(self._note(plan, used))
             if changed and room > 0:
-                rows = show_changes(plan.change.after or "", changed, room)
+                rows = render_changed_lines(plan.change.after or "", changed, room)
                 room -= rows.count("\n") + 1
                 notes.append(rows)
         diffs = [diff_change(plan.change, self._workspace.display) for plan in planned]
@@ -549,18 +568,18 @@ class ApplyPatchTool:
         text = "patch applied:\n" + "\n".join(notes)
         return prepare_changes(title, planned, self._workspace, self._read_log, lambda: (text, summary))
 
-    def _plan(self, section: Section) -> tuple[PlannedChange, tuple[Rung, ...], tuple[tuple[int, int], ...]]:
-        """One section as a change of bytes, the rungs its hunks needed, and the stretches they changed."""
-        path = resolve(self._workspace, section.path)
+    def _plan(self, section: PatchSection) -> tuple[PlannedChange, tuple[MatchKind, ...], tuple[tuple[int, int], ...]]:
+        """Return one section as a change of bytes, how its hunks matched, and the ranges they changed."""
+        path = resolve_workspace_path(self._workspace, section.path)
         name = self._workspace.display(path)
         match section:
             case AddFile():
-                if exists(path, name):
+                if path_exists(path, name):
                     raise ToolRetry(f"{name!r} exists already; change it with '*** Update File: {name}'")
-                return plan_new(path, name, section.content), (), ()
+                return plan_new_file(path, name, section.content), (), ()
             case DeleteFile():
                 file = open_for_edit(path, self._workspace, self._read_log)
-                change = FileChange(path=path, kind="delete", before=shown(file.text))
+                change = FileChange(path=path, kind="delete", before=to_printable(file.text))
                 return PlannedChange(change=change, before=file.data, after=None, mode=file.mode), (), ()
             case UpdateFile():
                 return self._plan_update(section, path, name)
@@ -569,22 +588,22 @@ class ApplyPatchTool:
 
     def _plan_update(
         self, section: UpdateFile, path: Path, name: str
-    ) -> tuple[PlannedChange, tuple[Rung, ...], tuple[tuple[int, int], ...]]:
+    ) -> tuple[PlannedChange, tuple[MatchKind, ...], tuple[tuple[int, int], ...]]:
         file = open_for_edit(path, self._workspace, self._read_log)
-        moved_to = resolve(self._workspace, section.move_to) if section.move_to else None
+        moved_to = resolve_workspace_path(self._workspace, section.move_to) if section.move_to else None
         if moved_to == path:
             moved_to = None
-        if moved_to is not None and exists(moved_to, self._workspace.display(moved_to)):
+        if moved_to is not None and path_exists(moved_to, self._workspace.display(moved_to)):
             raise ToolRetry(f"{name!r} cannot move to {self._workspace.display(moved_to)!r}: that exists already")
         try:
-            patched = apply_hunks(file.text, section.hunks)
+            patched = apply_patch_hunks(file.text, section.hunks)
         except HunkFailed as error:
-            elsewhere = lines_elsewhere(self._workspace, path, error.old, error.likeness)
-            raise ToolRetry(f"no file was changed; in {name!r} {shown(elsewhere or str(error))}") from None
-        return plan_update(path, file, patched.text, name, moved_to), patched.rungs, patched.changed
+            elsewhere = describe_lines_elsewhere(self._workspace, path, error.old, error.likeness)
+            raise ToolRetry(f"no file was changed; in {name!r} {to_printable(elsewhere or str(error))}") from None
+        return plan_file_update(path, file, patched.text, name, moved_to), patched.match_kinds, patched.changed
 
-    def _note(self, plan: PlannedChange, rungs: tuple[Rung, ...]) -> str:
-        """What became of one file, for the model."""
+    def _note(self, plan: PlannedChange, rungs: tuple[MatchKind, ...]) -> str:
+        """Return what happened to one file, for the model."""
         change = plan.change
         name, target = self._workspace.display(change.path), self._workspace.display(plan.target)
         counts = diff_change(change).counts
@@ -602,15 +621,15 @@ class ApplyPatchTool:
                 assert_never(change.kind)
 
 
-def _joined(sections: tuple[Section, ...]) -> list[Section]:
-    """The sections, with those that update one and the same file put together."""
-    joined: list[Section] = []
+def _joined(sections: tuple[PatchSection, ...]) -> list[PatchSection]:
+    """Return the sections with all updates of the same file combined."""
+    joined: list[PatchSection] = []
     places: dict[str, int] = {}
     for section in sections:
         if isinstance(section, UpdateFile) and section.path in places:
             first = joined[places[section.path]]
-            assert isinstance(first, UpdateFile)  # only these have a place
-            hunks: tuple[Hunk, ...] = first.hunks + section.hunks
+            assert isinstance(first, UpdateFile)  # only updates have an index here
+            hunks: tuple[PatchHunk, ...] = first.hunks + section.hunks
             move_to = section.move_to or first.move_to
             joined[places[section.path]] = UpdateFile(path=section.path, hunks=hunks, move_to=move_to)
             continue

@@ -1,4 +1,4 @@
-"""Decides where an edit applies, and tells the model what to do when it applies nowhere or in several places."""
+"""Find where an edit applies, and tell the model what to do if it applies nowhere or in several places."""
 
 import re
 from collections import Counter, defaultdict
@@ -9,27 +9,27 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.tools.files.text_file import (
-    LEGEND,
-    body,
-    cut,
-    indent,
-    line_number,
-    numbered,
+    MARKS_LEGEND,
+    cut_line,
+    get_indent,
+    get_line_number,
+    mark_whitespace,
+    normalize_newlines,
+    number_lines,
     split_lines,
-    unix,
-    unmarked,
-    visible,
+    strip_ending,
+    unmark_whitespace,
 )
 from clio.tools.files.text_match import (
-    Match,
-    find_any_ending,
+    TextMatch,
     find_exact,
-    find_loose,
-    find_numbers,
-    find_shifted,
-    fold,
-    merged,
-    without_numbers,
+    find_ignoring_endings,
+    find_ignoring_whitespace,
+    find_line_numbers,
+    find_reindented,
+    fold_typography,
+    merge_replacement,
+    strip_line_numbers,
 )
 
 _MAX_ROWS = 60
@@ -42,13 +42,13 @@ _MARGIN = 60
 """Characters shown on both sides of a part of a long line."""
 _MAX_CHARS = 200
 _MAX_ADDED = 24
-"""Lines around a block that are tried to make it unique."""
+"""Maximum number of surrounding lines added to make a block unique."""
 _SLACK = 3
 _ELLIPSIS_SLACK = 400
 _ENOUGH = 0.5
-"""Share of three-letter sequences a line must have in common to be called close."""
-CLOSE = 0.6
-"""Share of its letters that a block must have in common with its closest lines to be taken for them."""
+"""Share of three-letter sequences two lines must have in common to be called close."""
+MIN_CLOSE_LIKENESS = 0.6
+"""Share of letters that a block must have in common with the closest lines for these to be meant."""
 _ELLIPSIS = re.compile(
     r"\s*(?://|#|--|/\*|<!--|;|\*)?\s*[\[({]?\s*(?:\.{3}|…).{0,60}|.{0,40}(?:\.{3}|…)\s*(?:\*/|-->)?\s*"
 )
@@ -59,20 +59,20 @@ _DEFINES = re.compile(
 )
 
 
-class Nearest(Struct, frozen=True, kw_only=True):
-    """Lines `start` to `end` of a text, the most like a block; `likeness` is 0.0 to 1.0."""
+class NearestLines(Struct, frozen=True, kw_only=True):
+    """Lines `start` to `end` of a text, the ones most like a block; `likeness` is 0.0 to 1.0."""
 
     start: int
     end: int
     likeness: float
 
 
-def show_places(text: str, found: Sequence[Match], how: str, first_line: int) -> str:
-    """The message for a search that several places answer: for each a block that occurs once."""
-    numbers = [line_number(text, match.start) + first_line - 1 for match in found[:_MAX_PLACES]]
+def describe_places(text: str, found: Sequence[TextMatch], how: str, first_line: int) -> str:
+    """Return the message for a search text found in several places: for each a block that is unique."""
+    numbers = [get_line_number(text, match.start) + first_line - 1 for match in found[:_MAX_PLACES]]
     listed = ", ".join(map(str, numbers)) + (", …" if len(found) > _MAX_PLACES else "")
     lines = split_lines(text)
-    bodies = [body(line) for line in lines]
+    bodies = [strip_ending(line) for line in lines]
     joined = "\n".join(bodies)
     starts = [0]
     for line in lines:
@@ -94,10 +94,11 @@ def show_places(text: str, found: Sequence[Match], how: str, first_line: int) ->
     return message + ". Each of these blocks occurs once, copy the one you mean:\n" + "\n".join(blocks)
 
 
-def show_nearest(text: str, variants: Sequence[str], new: str, first_line: int) -> tuple[str, float]:
-    """The message for a search that nothing answers, and how like it the closest lines are.
+def describe_nearest_lines(text: str, variants: Sequence[str], new: str, first_line: int) -> tuple[str, float]:
+    """Return the message for a search text that was not found, and the likeness of the closest lines.
 
-    variants: the text to find as it was given, then as it may have been meant; newlines only.
+    Args:
+        variants: the search text as given, then as it may have been meant; with newlines only.
     """
     lines = split_lines(text)
     near, old = _best_variant(lines, variants)
@@ -113,7 +114,7 @@ def show_nearest(text: str, variants: Sequence[str], new: str, first_line: int) 
             0.0,
         )
     searched = split_lines(old)
-    bodies = [body(line) for line in lines]
+    bodies = [strip_ending(line) for line in lines]
     if near.end - near.start == 1 and len(bodies[near.start]) > _MAX_LINE:
         return _show_part(bodies[near.start], old, near.start + first_line), near.likeness
     window = _unique_block(bodies, "\n".join(bodies), near.start, near.end) or (near.start, near.end)
@@ -136,7 +137,7 @@ def show_nearest(text: str, variants: Sequence[str], new: str, first_line: int) 
 
 
 def _show_part(line: str, old: str, number: int) -> str:
-    """The message where the closest line is too long to be shown: its part that is most like the text to find."""
+    """Return the message if the closest line is too long to show: the part of it most like the search text."""
     match = SequenceMatcher(None, line, old, autojunk=False).find_longest_match()
     start = max(0, match.a - match.b - _MARGIN)
     part = line[start : start + len(old) + 2 * _MARGIN]
@@ -146,22 +147,22 @@ def _show_part(line: str, old: str, number: int) -> str:
     )
 
 
-def definitions(lines: Sequence[str]) -> list[tuple[str, str]]:
-    """The kinds and names of what lines define: ("def", "area"), ("class", "Shape")."""
+def list_definitions(lines: Sequence[str]) -> list[tuple[str, str]]:
+    """Return kind and name of what the lines define: ("def", "area"), ("class", "Shape")."""
     found = [match.group(1, 2) for line in lines if (match := _DEFINES.match(line))]
     return list(dict.fromkeys((str(kind), str(name)) for kind, name in found))
 
 
 def find_definition(lines: Sequence[str], kind: str, name: str) -> list[int]:
-    """The indexes of the lines that define this."""
+    """Return the indexes of the lines that define this."""
     return [
         at for at, line in enumerate(lines) if (match := _DEFINES.match(line)) and match.group(1, 2) == (kind, name)
     ]
 
 
-def line_key(line: str) -> str:
-    """A line without what tolerant matching ignores: white space and typography."""
-    return " ".join(fold(line).split())
+def normalize_line(line: str) -> str:
+    """Return a line without what tolerant matching ignores: white space and typographic variants."""
+    return " ".join(fold_typography(line).split())
 
 
 def _line_at(starts: list[int], offset: int) -> int:
@@ -171,9 +172,9 @@ def _line_at(starts: list[int], offset: int) -> int:
 
 
 def _rows(bodies: Sequence[str], start: int, end: int, first_line: int) -> list[str]:
-    """Lines as read_file shows them, as many as fit."""
+    """Return lines as read_file shows them, as many as fit."""
     end = min(end, start + _MAX_ROWS)
-    rows = numbered(bodies[start:end], start + first_line, max_chars=_MAX_LINE)
+    rows = number_lines(bodies[start:end], start + first_line, max_chars=_MAX_LINE)
     used = 0
     for at, row in enumerate(rows):
         used += len(row) + 1
@@ -183,7 +184,7 @@ def _rows(bodies: Sequence[str], start: int, end: int, first_line: int) -> list[
 
 
 def _unique_block(bodies: list[str], joined: str, start: int, end: int) -> tuple[int, int] | None:
-    """The block, with as few lines around it as make it occur once; None where none do."""
+    """Return the block with as few surrounding lines as make it unique; None if that is impossible."""
     for added in range(_MAX_ADDED + 1):
         for above in range(added, -1, -1):
             top, bottom = start - above, end + added - above
@@ -195,8 +196,8 @@ def _unique_block(bodies: list[str], joined: str, start: int, end: int) -> tuple
     return None
 
 
-def _best_variant(lines: list[str], variants: Sequence[str]) -> tuple[Nearest | None, str]:
-    best: tuple[Nearest | None, str] = (None, variants[0])
+def _best_variant(lines: list[str], variants: Sequence[str]) -> tuple[NearestLines | None, str]:
+    best: tuple[NearestLines | None, str] = (None, variants[0])
     for old in variants:
         near = _closest(lines, split_lines(old))
         if near is not None and (best[0] is None or near.likeness > best[0].likeness + 0.01):
@@ -209,33 +210,33 @@ def _is_unescaped(given: str, used: str) -> bool:
 
 
 def _already_made(text: str, new: str, variants: Sequence[str], first_line: int) -> str:
-    """A note where the replacement is in the file already."""
-    plain = unix(new)
+    """Return a note if the replacement is already in the file."""
+    plain = normalize_newlines(new)
     if len(plain.strip()) < 8 or any(plain.strip() in old for old in variants):
         return ""
-    at = unix(text).find(plain.strip("\n"))
+    at = normalize_newlines(text).find(plain.strip("\n"))
     if at < 0:
         return ""
-    where = unix(text).count("\n", 0, at) + first_line
+    where = normalize_newlines(text).count("\n", 0, at) + first_line
     return f"; the replacement is already there, on line {where}, so this edit may have been made before"
 
 
 def _containing(lines: list[str], old: str, first_line: int) -> str:
-    """The lines that contain the first line of a text, or what it begins with."""
-    wanted = next((key for line in split_lines(old) if len(key := line_key(line)) > 2), "")
-    places = [at for at, line in enumerate(lines) if wanted and wanted in line_key(line)][:_MAX_BLOCKS]
+    """Return the lines that contain the first line of a text, or its beginning."""
+    wanted = next((key for line in split_lines(old) if len(key := normalize_line(line)) > 2), "")
+    places = [at for at, line in enumerate(lines) if wanted and wanted in normalize_line(line)][:_MAX_BLOCKS]
     if places:
-        rows = "\n".join(f"{at + first_line}|{cut(body(lines[at]), _MAX_LINE)}" for at in places)
+        rows = "\n".join(f"{at + first_line}|{cut_line(strip_ending(lines[at]), _MAX_LINE)}" for at in places)
         return f"; these lines contain its first line:\n{rows}"
     return (
         f"; no line contains its first line. The file has {len(lines):,} lines; read it, then copy the lines to change"
     )
 
 
-def _difference(lines: list[str], searched: list[str], near: Nearest, first_line: int) -> str:
-    """Both sides of the first line that differs: in its words, else in its white space."""
+def _difference(lines: list[str], searched: list[str], near: NearestLines, first_line: int) -> str:
+    """Return both versions of the first line that differs, in words or otherwise in white space."""
     theirs = lines[near.start : near.end]
-    ours, there = [line_key(line) for line in searched], [line_key(line) for line in theirs]
+    ours, there = [normalize_line(line) for line in searched], [normalize_line(line) for line in theirs]
     for tag, i1, _i2, j1, _j2 in SequenceMatcher(None, ours, there, autojunk=False).get_opcodes():
         where = near.start + j1 + first_line
         yours = searched[i1] if i1 < len(searched) else ""
@@ -259,7 +260,7 @@ def _difference(lines: list[str], searched: list[str], near: Nearest, first_line
         rows = f"\nfirst difference, line {where}:\nyours | {_short(yours)}\nfile  | {_short(file)}"
         return rows + half + _legend(yours + file)
     for at, (wanted, file) in enumerate(zip(searched, theirs, strict=False)):
-        if body(wanted).rstrip() != body(file).rstrip():
+        if strip_ending(wanted).rstrip() != strip_ending(file).rstrip():
             where = near.start + at + first_line
             rows = f"\nfirst difference, line {where}:\nyours | {_short(wanted)}\nfile  | {_short(file)}"
             return rows + _legend(wanted + file)
@@ -267,26 +268,28 @@ def _difference(lines: list[str], searched: list[str], near: Nearest, first_line
 
 
 def _moved(lines: list[str], searched: list[str], window: tuple[int, int], first_line: int) -> str:
-    """Where the file defines what the text defines, if that is not among the lines shown."""
+    """Return where the file defines what the text defines, if that is not among the shown lines."""
     notes: list[str] = []
-    for kind, name in definitions(searched)[:3]:
+    for kind, name in list_definitions(searched)[:3]:
         places = find_definition(lines, kind, name)
         if places and not any(window[0] <= at < window[1] for at in places):
             at = places[0]
-            notes.append(
-                f"\n{kind} {name} is on line {at + first_line}:\n{at + first_line}|{cut(body(lines[at]), _MAX_LINE)}"
-            )
+            number = at + first_line
+            line = cut_line(strip_ending(lines[at]), _MAX_LINE)
+            notes.append(f"\n{kind} {name} is on line {number}:\n{number}|{line}")
     return "".join(notes)
 
 
 def _is_ellipsis(line: str, lines: Sequence[str]) -> bool:
-    return bool(_ELLIPSIS.fullmatch(body(line))) and line_key(line) not in map(line_key, lines)
+    return bool(_ELLIPSIS.fullmatch(strip_ending(line))) and normalize_line(line) not in map(normalize_line, lines)
 
 
-def _closest(lines: list[str], searched: list[str]) -> Nearest | None:
-    """The lines most like a block: those with the most equal lines in its order, else around the most alike one."""
-    keys = [line_key(line) for line in lines[:_MAX_LINES_COMPARED]]
-    wanted = [line_key(line) for line in searched]
+def _closest(lines: list[str], searched: list[str]) -> NearestLines | None:
+    """Return the lines most like a block: those with most equal lines in order, otherwise around the most similar
+    line.
+    """
+    keys = [normalize_line(line) for line in lines[:_MAX_LINES_COMPARED]]
+    wanted = [normalize_line(line) for line in searched]
     places: defaultdict[str, list[int]] = defaultdict(list)
     for number, key in enumerate(keys):
         places[key].append(number)
@@ -299,37 +302,39 @@ def _closest(lines: list[str], searched: list[str]) -> Nearest | None:
         if at is None:
             return None
         start, end = max(0, at), min(len(lines), max(0, at) + len(searched))
-        return Nearest(start=start, end=max(end, start + 1), likeness=_likeness(wanted, keys[start:end]))
+        return NearestLines(start=start, end=max(end, start + 1), likeness=_likeness(wanted, keys[start:end]))
     at = max(votes.items(), key=lambda vote: (vote[1], -vote[0]))[0]
     known = set(keys)
-    gaps = [at for at, line in enumerate(searched) if wanted[at] not in known and _ELLIPSIS.fullmatch(body(line))]
+    gaps = [
+        at for at, line in enumerate(searched) if wanted[at] not in known and _ELLIPSIS.fullmatch(strip_ending(line))
+    ]
     start, end, matched = _extent(keys, wanted, at, _ELLIPSIS_SLACK if gaps else _SLACK + len(wanted) // 2)
     if gaps and matched < gaps[-1]:
         end = max(end, _block_end(lines, keys, start, wanted[-1]))
-    return Nearest(start=start, end=end, likeness=_likeness(wanted, keys[start:end]))
+    return NearestLines(start=start, end=end, likeness=_likeness(wanted, keys[start:end]))
 
 
 def _block_end(lines: list[str], keys: list[str], start: int, last: str) -> int:
-    """Where the block that a line opens ends, a closing line that reads like `last` included."""
-    depth = len(indent(lines[start]).expandtabs(4))
+    """Return where the block that a line opens ends, including a closing line equal to `last`."""
+    depth = len(get_indent(lines[start]).expandtabs(4))
     for at in range(start + 1, len(lines)):
-        if keys[at : at + 1] != [""] and len(indent(lines[at]).expandtabs(4)) <= depth:
+        if keys[at : at + 1] != [""] and len(get_indent(lines[at]).expandtabs(4)) <= depth:
             closes = at < len(keys) and keys[at] == last
             return at + closes
     return len(lines)
 
 
 def _extent(keys: list[str], wanted: list[str], at: int, slack: int) -> tuple[int, int, int]:
-    """The lines that a block goes over where most of it begins at `at`, lines missing on either side allowed for.
-
-    Also the number of its last line that is there.
+    """Return the range of lines that a block covers if most of it begins at `at`, allowing for missing lines on both
+    sides,
+    and the index of its last line that is present.
     """
     low, high = max(0, at - slack), min(len(keys), max(at, 0) + len(wanted) + slack)
     first: tuple[int, int] | None = None
     last: tuple[int, int] | None = None
     for block in SequenceMatcher(None, wanted, keys[low:high], autojunk=False).get_matching_blocks():
         for step in range(block.size):
-            if len(wanted[block.a + step]) > 1:  # a bracket or a blank line is anywhere
+            if len(wanted[block.a + step]) > 1:  # a bracket or a blank line occurs anywhere
                 last = (block.a + step, low + block.b + step)
                 first = first or last
     if first is None or last is None:
@@ -347,7 +352,7 @@ def _likeness(wanted: Sequence[str], there: Sequence[str]) -> float:
 
 
 def _most_alike(keys: list[str], wanted: list[str]) -> int | None:
-    """Where the block begins if its line most like one of the text stands there."""
+    """Return where the block begins if its line most like one of the text is at that position."""
     goals = sorted(enumerate(wanted), key=lambda item: -len(item[1]))[:4]
     theirs = [_grams(key) for key in keys]
     best, score = None, _ENOUGH
@@ -368,42 +373,44 @@ def _grams(key: str) -> set[str]:
 
 
 def _short(line: str) -> str:
-    text = visible(line)
+    text = mark_whitespace(line)
     return text if len(text) <= _MAX_CHARS else text[:_MAX_CHARS] + "…"
 
 
 def _legend(shown: str) -> str:
-    """What the marks mean, where there are any."""
+    """Return the meaning of the marks, if there are any."""
     return (
-        f"\n(marked in these lines: {LEGEND})"
-        if any(mark in visible(line) for line in split_lines(shown) for mark in "·→␍⍽")
+        f"\n(marked in these lines: {MARKS_LEGEND})"
+        if any(mark in mark_whitespace(line) for line in split_lines(shown) for mark in "·→␍⍽")
         else ""
     )
 
 
 _ESCAPES = (("\\r\\n", "\n"), ("\\n", "\n"), ("\\t", "\t"), ('\\"', '"'), ("\\'", "'"))
 _MAX_LINES_ADDED = 10_000
-"""How far a replacement may have moved its lines from the numbers before them."""
-Rung = Literal["exact", "line endings", "marked blanks", "line numbers", "indent shift", "punctuation", "whitespace"]
-Reason = Literal["empty", "same", "nothing", "several", "no change"]
+"""Maximum distance of a line from the number before it in the search text."""
+MatchKind = Literal[
+    "exact", "line endings", "marked blanks", "line numbers", "indent shift", "punctuation", "whitespace"
+]
+RefusalReason = Literal["empty", "same", "nothing", "several", "no change"]
 
 
-class Span(Struct, frozen=True, kw_only=True):
-    """Characters `start` to `end` of the text become `text`; all others stay."""
+class Replacement(Struct, frozen=True, kw_only=True):
+    """Characters `start` to `end` become `text`."""
 
     start: int
     end: int
     text: str
 
 
-class Landed(Struct, frozen=True, kw_only=True):
-    """The edit has its place. `spans` are in order and do not overlap; more than one only for `replace_all`."""
+class EditMatch(Struct, frozen=True, kw_only=True):
+    """The edit has its place. `spans` are in order and do not overlap; more than one only with `replace_all`."""
 
-    rung: Rung
-    spans: tuple[Span, ...]
+    match_kind: MatchKind
+    spans: tuple[Replacement, ...]
 
     def apply(self, text: str) -> str:
-        """The text after the edit; `text` must be the one the edit was fitted to."""
+        """Return the text after the edit; `text` must be the one that was matched."""
         pieces: list[str] = []
         at = 0
         for span in self.spans:
@@ -412,38 +419,44 @@ class Landed(Struct, frozen=True, kw_only=True):
         return "".join([*pieces, text[at:]])
 
 
-class Refused(Struct, frozen=True, kw_only=True):
-    """The edit has no place, or more than one. `message` begins in lower case, to follow the file's name.
+class EditRefused(Struct, frozen=True, kw_only=True):
+    """The edit has no place, or several. `message` begins in lower case, to follow the file's name.
 
-    likeness: of the lines most like the text to find, 0.0 to 1.0; 1.0 where it was found.
+    likeness: of the lines most like the search text, 0.0 to 1.0; 1.0 if it was found.
     """
 
-    reason: Reason
+    reason: RefusalReason
     message: str
     likeness: float = 1.0
 
 
 class _Attempt(Struct, frozen=True, kw_only=True):
-    rung: Rung
-    find: Callable[[], list[Match]]
+    match_kind: MatchKind
+    find: Callable[[], list[TextMatch]]
     old: str
     new: str
     whole_lines: bool = False
 
 
-def fit(
+def match_edit(
     text: str, old: str, new: str, *, replace_all: bool = False, whole_lines: bool = False, first_line: int = 1
-) -> Landed | Refused:
-    """Find where `old` stands in `text` and what to put there.
+) -> EditMatch | EditRefused:
+    """Find where `old` is in `text` and what to put there.
 
-    replace_all: several places are welcome, except on the last rung.
-    whole_lines: a place must begin at the start of a line, as the hunks of a patch do; `old` ends with a newline then.
-    first_line: the number of the text's first line, for messages about a part of a file.
+    Match kinds are tried from strict to tolerant; the first that finds anything decides.
+
+    Args:
+        replace_all: allow several places, except for the most tolerant kind.
+        whole_lines: a place must start at the beginning of a line, as hunks of a patch do; `old` then ends with a
+            newline.
+        first_line: number of the text's first line, for messages about a part of a file.
     """
     if not old:
-        return Refused(reason="empty", message="old_string is empty; say which text to replace")
+        return EditRefused(reason="empty", message="old_string is empty; say which text to replace")
     if old == new:
-        return Refused(reason="same", message="the text to find and its replacement are the same; nothing would change")
+        return EditRefused(
+            reason="same", message="the text to find and its replacement are the same; nothing would change"
+        )
     for attempt in _attempts(text, old, new):
         found = attempt.find()
         if whole_lines or attempt.whole_lines:
@@ -452,23 +465,23 @@ def fit(
             found = [match for match in found if _at_line_end(text, match.end)]
         if not found:
             continue
-        if len(found) > 1 and not (replace_all and attempt.rung != "whitespace"):
-            return _several(text, found, attempt.rung, first_line)
+        if len(found) > 1 and not (replace_all and attempt.match_kind != "whitespace"):
+            return _several(text, found, attempt.match_kind, first_line)
         spans = tuple(_span(text, match, attempt) for match in _apart(found))
         if all(text[span.start : span.end] == span.text for span in spans):
-            return Refused(
+            return EditRefused(
                 reason="no change", message="the file already reads as the replacement does; nothing to change"
             )
-        return Landed(rung=attempt.rung, spans=spans)
-    message, likeness = show_nearest(text, _meant(unix(old)), new, first_line)
-    return Refused(reason="nothing", message=message, likeness=likeness)
+        return EditMatch(match_kind=attempt.match_kind, spans=spans)
+    message, likeness = describe_nearest_lines(text, _meant(normalize_newlines(old)), new, first_line)
+    return EditRefused(reason="nothing", message=message, likeness=likeness)
 
 
 def _meant(old: str) -> list[str]:
-    """The text to find, and what it may have been meant as: without line numbers, marks, or escaped line breaks."""
-    numbers = find_numbers(old)
-    bare = without_numbers(old, numbers) if numbers and numbers.whole else None
-    variants = [bare or old, unmarked(old)]
+    """Return the search text and what may have been meant: without line numbers, marks, or escaped line breaks."""
+    numbers = find_line_numbers(old)
+    bare = strip_line_numbers(old, numbers) if numbers and numbers.is_complete else None
+    variants = [bare or old, unmark_whitespace(old)]
     if "\\n" in old:
         plain = old
         for escaped, meant in _ESCAPES:
@@ -478,47 +491,57 @@ def _meant(old: str) -> list[str]:
 
 
 def _attempts(text: str, raw_old: str, raw_new: str) -> Iterator[_Attempt]:
-    """The rungs, top to bottom; each is looked at only when those above had nothing."""
-    old, new = unix(raw_old), unix(raw_new)
-    yield _Attempt(rung="exact", find=lambda: find_exact(text, raw_old), old=old, new=new)
-    yield _Attempt(rung="line endings", find=lambda: find_any_ending(text, old), old=old, new=new)
+    """Yield the kinds of match from strict to tolerant; each is tried only if those before it found nothing."""
+    old, new = normalize_newlines(raw_old), normalize_newlines(raw_new)
+    yield _Attempt(match_kind="exact", find=lambda: find_exact(text, raw_old), old=old, new=new)
+    yield _Attempt(match_kind="line endings", find=lambda: find_ignoring_endings(text, old), old=old, new=new)
     if (trimmed := old.rstrip(" \t")) != old and trimmed.endswith("\n") and trimmed.strip():
-        # Blanks behind the last newline that are no indentation in the file: left over from quoting.
+        # White space after the last newline that is no indentation in the file is left over from quoting.
         cut = new.rstrip(" \t")
         rest = cut if cut.endswith("\n") else new
-        yield _Attempt(rung="line endings", find=lambda: find_any_ending(text, trimmed), old=trimmed, new=rest)
-    if (clear := unmarked(old)) != old:
         yield _Attempt(
-            rung="marked blanks",
-            find=lambda: find_exact(text, clear) or find_any_ending(text, clear) or find_shifted(text, clear),
+            match_kind="line endings", find=lambda: find_ignoring_endings(text, trimmed), old=trimmed, new=rest
+        )
+    if (clear := unmark_whitespace(old)) != old:
+        yield _Attempt(
+            match_kind="marked blanks",
+            find=lambda: find_exact(text, clear) or find_ignoring_endings(text, clear) or find_reindented(text, clear),
             old=clear,
-            new=unmarked(new),
+            new=unmark_whitespace(new),
             whole_lines=True,
         )
-    numbers = find_numbers(old)
-    if numbers and (bare := without_numbers(old, numbers)):
-        bare_new = without_numbers(new, numbers, near=_MAX_LINES_ADDED) or ""
+    numbers = find_line_numbers(old)
+    if numbers and (bare := strip_line_numbers(old, numbers)):
+        bare_new = strip_line_numbers(new, numbers, near=_MAX_LINES_ADDED) or ""
         yield _Attempt(
-            rung="line numbers",
-            find=lambda: find_exact(text, bare) or find_any_ending(text, bare),
+            match_kind="line numbers",
+            find=lambda: find_exact(text, bare) or find_ignoring_endings(text, bare),
             old=bare,
             new=bare_new,
             whole_lines=True,
         )
-        if numbers.whole:
+        if numbers.is_complete:
             old, new = bare, bare_new
-    # A number stands before a line, so what it stands before is one: never the blanks or the words inside another line.
-    whole = numbers is not None and numbers.whole
-    yield _Attempt(rung="indent shift", find=lambda: find_shifted(text, old), old=old, new=new, whole_lines=whole)
-    plain, folded = fold(text), fold(old)
+    # A number precedes a whole line, so the text after it must match a whole line, not words inside another one.
+    whole = numbers is not None and numbers.is_complete
     yield _Attempt(
-        rung="punctuation",
-        find=lambda: find_any_ending(plain, folded) or find_shifted(plain, folded),
+        match_kind="indent shift", find=lambda: find_reindented(text, old), old=old, new=new, whole_lines=whole
+    )
+    plain, folded = fold_typography(text), fold_typography(old)
+    yield _Attempt(
+        match_kind="punctuation",
+        find=lambda: find_ignoring_endings(plain, folded) or find_reindented(plain, folded),
         old=old,
         new=new,
         whole_lines=whole,
     )
-    yield _Attempt(rung="whitespace", find=lambda: find_loose(plain, folded), old=old, new=new, whole_lines=whole)
+    yield _Attempt(
+        match_kind="whitespace",
+        find=lambda: find_ignoring_whitespace(plain, folded),
+        old=old,
+        new=new,
+        whole_lines=whole,
+    )
 
 
 def _at_line_start(text: str, offset: int) -> bool:
@@ -529,8 +552,8 @@ def _at_line_end(text: str, offset: int) -> bool:
     return offset == len(text) or text[offset] in "\r\n" or _at_line_start(text, offset)
 
 
-def _apart(found: list[Match]) -> Iterator[Match]:
-    """The matches that do not overlap an earlier one."""
+def _apart(found: list[TextMatch]) -> Iterator[TextMatch]:
+    """Yield the matches that do not overlap an earlier one."""
     end = -1
     for match in found:
         if match.start >= end:
@@ -538,10 +561,10 @@ def _apart(found: list[Match]) -> Iterator[Match]:
             end = match.end
 
 
-def _span(text: str, match: Match, attempt: _Attempt) -> Span:
-    return Span(start=match.start, end=match.end, text=merged(text, match, attempt.old, attempt.new))
+def _span(text: str, match: TextMatch, attempt: _Attempt) -> Replacement:
+    return Replacement(start=match.start, end=match.end, text=merge_replacement(text, match, attempt.old, attempt.new))
 
 
-def _several(text: str, found: list[Match], rung: Rung, first_line: int) -> Refused:
+def _several(text: str, found: list[TextMatch], rung: MatchKind, first_line: int) -> EditRefused:
     how = "" if rung == "exact" else f", allowing for a difference in {rung}"
-    return Refused(reason="several", message=show_places(text, found, how, first_line))
+    return EditRefused(reason="several", message=describe_places(text, found, how, first_line))

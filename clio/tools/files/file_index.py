@@ -1,4 +1,4 @@
-"""The files of a project without those its `.gitignore` files exclude; glob patterns as `.gitignore` reads them."""
+"""The files of a project that git does not ignore, and glob patterns with the rules of `.gitignore`."""
 
 import os
 import re
@@ -22,25 +22,25 @@ from clio.security.actions import Workspace
 from clio.storage.files import read_project_file, read_regular
 from clio.threads import start_daemon_thread
 
-MOST_WILDCARDS = 3
-"""Globs with no more of them are matched by Python's own expressions, which are faster."""
+MAX_WILDCARDS = 3
+"""Globs with at most this many wildcards are matched by `re`, which is faster and still bounded for them."""
 _MOST_ALTERNATIVES = 64
 
 _Accepts = Callable[[str], bool]
 
 
 class LinearGlob:
-    """A glob without braces. as_git: see `globs.translate`. Raises re.error."""
+    """A glob without braces, matched in linear time. as_git: see `translate_glob`. Raises re.error."""
 
     def __init__(self, glob: str, *, as_git: bool) -> None:
         self._steps: list[_Accepts] = []
-        self._loops = 0  # steps that take any number of characters
-        self._folders = 0  # empty steps before `**/`, which may be left out as a whole
+        self._loops = 0  # bit mask of steps that accept any number of characters
+        self._folders = 0  # bit mask of empty steps before `**/`, which may be skipped as a whole
         self._parse(glob, as_git)
         self._known: dict[str, int] = {}
 
     def fullmatch(self, path: str) -> bool:
-        """Whether the whole path answers to it."""
+        """Whether the whole path matches."""
         states = self._rested(1)
         for char in path:
             accepting = self._known.get(char)
@@ -53,7 +53,7 @@ class LinearGlob:
         return bool(states >> len(self._steps) & 1)
 
     def _rested(self, states: int) -> int:
-        """These states and all that are reached from them without a character."""
+        """Return these states and all that are reached from them without a character."""
         while True:
             more = states | ((states & (self._loops | self._folders)) << 1) | ((states & self._folders) << 3)
             if more == states:
@@ -66,7 +66,7 @@ class LinearGlob:
             at = self._parse_one(glob, at, as_git)
 
     def _parse_one(self, glob: str, at: int, as_git: bool) -> int:
-        """Add the step that begins at this place; gives the place behind it."""
+        """Add the step that begins at this position; return the position after it."""
         char = glob[at]
         begins = at == 0 or glob[at - 1] == "/"
         if begins and glob.startswith("**/", at):
@@ -107,8 +107,10 @@ class LinearGlob:
         self._steps.append(accepts)
 
 
-def alternatives(glob: str) -> list[str]:
-    """The globs that a glob with braces stands for. Raises ToolRetry for too many, re.error for an open brace."""
+def expand_braces(glob: str) -> list[str]:
+    """Return the globs that a glob with braces stands for. Raises ToolRetry for too many, re.error for an open
+    brace.
+    """
     found = [glob]
     while (place := next((place for place, one in enumerate(found) if _brace(one)), None)) is not None:
         one = found.pop(place)
@@ -120,7 +122,7 @@ def alternatives(glob: str) -> list[str]:
 
 
 def _brace(glob: str) -> tuple[int, int, list[str]] | None:
-    """The first pair of braces with none inside of it: its place, the place behind it, and its parts."""
+    """Return the first innermost pair of braces: its start, the position after it, and its alternatives."""
     begin = -1
     at = 0
     while at < len(glob):
@@ -154,17 +156,19 @@ _SPECIAL = re.compile(r"[*?\[{]")
 
 
 def is_glob(text: str) -> bool:
-    """Whether the text has a wildcard in it."""
+    """Whether the text contains a wildcard."""
     return _SPECIAL.search(text) is not None
 
 
 @lru_cache(maxsize=64)
-def matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a relative path with forward slashes answers to the pattern.
+def make_path_matcher(pattern: str) -> Callable[[str], bool]:
+    """Return a function that tells whether a relative path with forward slashes matches the pattern.
 
-    `*` and `?` stop at slashes, `**` does not, `{a,b}` and `[a-z]` work. A pattern without a slash looks at the name
-    only; one with a slash at the whole path; one that ends in a slash at everything in that folder; `!` in front turns
-    it round. Raises ToolRetry for a pattern that cannot be read.
+    `*` and `?` do not match slashes, `**` does; `{a,b}` and `[a-z]` work. A pattern without a slash is matched
+    against the
+    file name, one with a slash against the whole path, one that ends in a slash against everything in that
+    folder; a
+    leading `!` negates it. Raises ToolRetry for an invalid pattern.
     """
     negative = pattern.startswith("!")
     text = pattern[1:] if negative else pattern
@@ -185,19 +189,19 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def compile_glob(glob: str, *, as_git: bool = False) -> Callable[[str], bool]:
-    """Whether a whole path answers to the glob, in bounded time. as_git: see `translate`.
+    """Return a function that matches whole paths in bounded time. as_git: see `translate_glob`.
 
-    Raises re.error, and ToolRetry for braces that stand for too many globs.
+    Raises re.error, and ToolRetry for braces with too many combinations.
     """
-    if glob.count("*") <= MOST_WILDCARDS and (as_git or glob.count("{") <= MOST_WILDCARDS):
-        pattern = re.compile(translate(glob, as_git=as_git))
+    if glob.count("*") <= MAX_WILDCARDS and (as_git or glob.count("{") <= MAX_WILDCARDS):
+        pattern = re.compile(translate_glob(glob, as_git=as_git))
         return lambda path: pattern.fullmatch(path) is not None
-    every = [LinearGlob(one, as_git=as_git) for one in ([glob] if as_git else alternatives(glob))]
+    every = [LinearGlob(one, as_git=as_git) for one in ([glob] if as_git else expand_braces(glob))]
     return lambda path: any(one.fullmatch(path) for one in every)
 
 
-def translate(glob: str, *, as_git: bool = False) -> str:
-    """The regular expression of a whole path. Raises re.error.
+def translate_glob(glob: str, *, as_git: bool = False) -> str:
+    """Return the regular expression for a whole path. Raises re.error.
 
     as_git: braces are ordinary characters, and `**` is special only between slashes.
     """
@@ -243,9 +247,9 @@ def translate(glob: str, *, as_git: bool = False) -> str:
 
 
 _MOST_LINES, _MOST_CHARS = 4_000, 1_000
-"""More rules in one file, and longer ones, say nothing: each rule is asked about each path."""
+"""Further rules in a file, and longer ones, are ignored: each rule is applied to each path."""
 _MOST_TOLD = 50_000
-"""A large tree is walked before every command, and most of its files are those of the last time."""
+"""Size of the cache of verdicts: a large tree is walked before every command, mostly with the same files."""
 
 
 class _Rule(Struct, frozen=True, kw_only=True):
@@ -256,28 +260,33 @@ class _Rule(Struct, frozen=True, kw_only=True):
 
 
 class IgnoreRules(Struct, frozen=True, kw_only=True):
-    """The rules of one file, for paths relative to the folder it lies in. told: what was said of files before.
+    """The rules of one ignore file, for paths relative to its folder.
 
-    any_of_them: one expression for all rules; None where one of them has none.
+    Attributes:
+        known_verdicts: cache of earlier verdicts on files.
+        combined: one expression for all rules; None if a rule has none.
     """
 
     rules: tuple[_Rule, ...]
-    any_of_them: re.Pattern[str] | None
-    told: dict[str, bool | None] = field(default_factory=dict[str, bool | None])
+    combined: re.Pattern[str] | None
+    known_verdicts: dict[str, bool | None] = field(default_factory=dict[str, bool | None])
 
-    def verdict(self, path: str, *, folder: bool) -> bool | None:
-        """True: ignored, False: expressly not ignored, None: nothing is said. Forward slashes, none at either end."""
+    def get_verdict(self, path: str, *, folder: bool) -> bool | None:
+        """Return True if ignored, False if explicitly not ignored, None if no rule applies.
+
+        Paths have forward slashes, none at either end.
+        """
         if folder:
             return self._verdict(path, folder=True)
-        if path in self.told:
-            return self.told[path]
-        if len(self.told) >= _MOST_TOLD:
-            self.told.clear()
-        said = self.told[path] = self._verdict(path, folder=False)
+        if path in self.known_verdicts:
+            return self.known_verdicts[path]
+        if len(self.known_verdicts) >= _MOST_TOLD:
+            self.known_verdicts.clear()
+        said = self.known_verdicts[path] = self._verdict(path, folder=False)
         return said
 
     def _verdict(self, path: str, *, folder: bool) -> bool | None:
-        if self.any_of_them is not None and not self.any_of_them.fullmatch(path):
+        if self.combined is not None and not self.combined.fullmatch(path):
             return None
         for rule in reversed(self.rules):
             if (folder or not rule.folders_only) and rule.matches(path):
@@ -286,14 +295,14 @@ class IgnoreRules(Struct, frozen=True, kw_only=True):
 
 
 @lru_cache(maxsize=64)
-def parse_rules(text: str) -> IgnoreRules:
-    """The rules in the text of an ignore file; lines that cannot be read say nothing, as with git."""
+def parse_ignore_rules(text: str) -> IgnoreRules:
+    """Parse the text of an ignore file; invalid lines are skipped, as git does."""
     lines = islice((line for line in text.splitlines() if len(line) <= _MOST_CHARS), _MOST_LINES)
     rules = tuple(rule for line in lines if (rule := _rule(line)) is not None)
     if any(not rule.expression for rule in rules):
-        return IgnoreRules(rules=rules, any_of_them=None)
+        return IgnoreRules(rules=rules, combined=None)
     together = "|".join(rule.expression for rule in rules)
-    return IgnoreRules(rules=rules, any_of_them=re.compile(together or "(?!)"))
+    return IgnoreRules(rules=rules, combined=re.compile(together or "(?!)"))
 
 
 def _rule(line: str) -> _Rule | None:
@@ -309,18 +318,18 @@ def _rule(line: str) -> _Rule | None:
     if "/" not in glob:
         glob = f"**/{glob}"
     if glob.endswith("/**"):
-        glob += "/*"  # everything below the folder, which itself stays
+        glob += "/*"  # everything below the folder, but not the folder itself
     try:
         matches = compile_glob(glob.removeprefix("/"), as_git=True)
-        simple = glob.count("*") <= MOST_WILDCARDS
-        expression = translate(glob.removeprefix("/"), as_git=True) if simple else ""
+        simple = glob.count("*") <= MAX_WILDCARDS
+        expression = translate_glob(glob.removeprefix("/"), as_git=True) if simple else ""
     except (re.error, RecursionError, OverflowError):
         return None
     return _Rule(matches=matches, expression=expression, ignores=ignores, folders_only=folders_only)
 
 
 def _without_blanks(line: str) -> str:
-    """The line without blanks at its end; one that is written with a backslash stays."""
+    """Return the line without trailing white space, except a space escaped with a backslash."""
     bare = line.rstrip(" \t")
     backslashes = len(bare) - len(bare.rstrip("\\"))
     return bare + line[len(bare) : len(bare) + 1] if backslashes % 2 else bare
@@ -328,31 +337,31 @@ def _without_blanks(line: str) -> str:
 
 _REPOSITORIES = (".git", ".hg", ".svn", ".jj")
 _OWN_DATA = (".clio/sessions", ".clio/cache")
-"""Transcripts and caches hold copies of the project's text; finding those again would only mislead."""
+"""Transcripts and caches contain copies of the project's text; finding those again would mislead."""
 _MACHINE = ("/proc", "/sys", "/dev")
-"""No files of a project, where the project is the whole machine; to read some of them waits for ever."""
-_IGNORE_FILES = (".gitignore", ".ignore")  # the second is ripgrep's own and wins
+"""Not files of a project, even if the project is the whole machine; reading some of them blocks forever."""
+_IGNORE_FILES = (".gitignore", ".ignore")  # the second is ripgrep's own and takes precedence
 _MAX_IGNORE_BYTES = 1_000_000
 _RIPGREP_FILES = (*_IGNORE_FILES, ".rgignore", ".git")
-"""What ripgrep opens by itself in every folder."""
+"""Files that ripgrep opens by itself in every folder."""
 _MAX_RIPGREP_BYTES = 256_000
-"""ripgrep reads such a file whole, and turns it into expressions: 230 MB of memory for 1 MB of rules."""
+"""ripgrep reads such a file whole and compiles it: 230 MB of memory for 1 MB of rules."""
 _TIMEOUT_S = 30.0
 
 _Placed = tuple[str, IgnoreRules]
-"""Rules with the folder they are stated in, which ends in a separator."""
+"""Rules, and the folder they apply to, which ends in a separator."""
 
 
 @cache
-def ripgrep() -> str | None:
-    """The ripgrep to use: the one installed beside this Python, else the one on PATH, else None."""
-    # Where sysconfig says, too, which reads all that this Python was built with for it: 0.4 MiB, 3 ms.
+def find_ripgrep() -> str | None:
+    """Return the ripgrep installed beside this Python, otherwise the one on PATH, otherwise None."""
+    # sysconfig gives the same folder, but loads all of Python's build variables for it: 0.4 MiB, 3 ms.
     scripts = Path(sys.prefix, "Scripts" if os.name == "nt" else "bin")
     return shutil.which("rg", path=str(scripts)) or shutil.which("rg")
 
 
-def ripgrep_options(root: Path, folder: Path, *, hidden: bool) -> list[str]:
-    """The options that make ripgrep see the same files, whatever the user's own configuration of it."""
+def make_ripgrep_options(root: Path, folder: Path, *, hidden: bool) -> list[str]:
+    """Return options that make ripgrep list the same files, whatever the user's own configuration of it."""
     options = ["--no-config", "--no-require-git", "--no-ignore-global", "--no-messages", "--color=never"]
     if hidden:
         options.append("--hidden")
@@ -363,52 +372,55 @@ def ripgrep_options(root: Path, folder: Path, *, hidden: bool) -> list[str]:
     if folder.parent == folder:
         options += [f"--glob=!{name}" for name in _MACHINE]
     if folder == root and _repository_of(root) is None:
-        options.append("--no-ignore-parent")  # outside git, rules above the project are nobody's
+        options.append("--no-ignore-parent")  # outside git, rules above the project do not belong to it
     return options
 
 
 def list_files(root: Path, under: Path | None = None, *, hidden: bool = False, rg: str | None = "auto") -> list[str]:
-    """The files in `root`, or in its folder `under`, as sorted relative paths with forward slashes.
+    """Return the files in `root`, or in its folder `under`, as sorted relative paths with forward slashes.
 
-    Links are neither listed nor followed; folders of version control are left out; a folder that is itself ignored is
-    listed when asked for by name.
-    hidden: with names that begin with a dot.
-    rg: the ripgrep to use; "auto" finds one; None, or one that does not start, walks the tree in Python.
+    Links are neither listed nor followed; folders of version control are left out. An ignored folder is listed if
+    it is
+    given as `under`.
+
+    Args:
+        hidden: include names that begin with a dot.
+        rg: ripgrep to use; "auto" finds one; None, or one that does not start, walks the tree in Python.
     """
     folder = under or root
-    program = ripgrep() if rg == "auto" else rg
+    program = find_ripgrep() if rg == "auto" else rg
     names = _with_ripgrep(program, root, folder, hidden) if program else None
     if names is None:
-        names = list(walk(root, folder, hidden=hidden))
+        names = list(walk_files(root, folder, hidden=hidden))
     prefix = "" if folder == root else folder.relative_to(root).as_posix() + "/"
-    return sorted((prefix + name for name in names), key=path_key)
+    return sorted((prefix + name for name in names), key=make_path_sort_key)
 
 
-def list_within(root: Path, *, limit_s: float, most: int) -> list[str] | None:
-    """The same where it takes no longer and there are no more; else None."""
+def list_files_within(root: Path, *, limit_s: float, most: int) -> list[str] | None:
+    """Return the same as `list_files`; None if it takes longer than `limit_s` or there are more than `most` files."""
     ends = time.monotonic() + limit_s
     names: list[str] | None
-    if program := ripgrep():
+    if program := find_ripgrep():
         names = _with_ripgrep(program, root, root, False, limit_s)
     else:
         names = []
-        for name in walk(root, root, hidden=False):
+        for name in walk_files(root, root, hidden=False):
             names.append(name)
             if len(names) > most or time.monotonic() > ends:
                 return None
-    return sorted(names, key=path_key) if names is not None and len(names) <= most else None
+    return sorted(names, key=make_path_sort_key) if names is not None and len(names) <= most else None
 
 
-def path_key(path: str) -> str:
-    """The order of paths: folder by folder, name by name, for no letter of a name comes before this one."""
+def make_path_sort_key(path: str) -> str:
+    """Return a sort key that orders paths folder by folder: the separator sorts before every character of a name."""
     return path.replace("/", "\0")
 
 
 def _with_ripgrep(
     program: str, root: Path, folder: Path, hidden: bool, limit_s: float = _TIMEOUT_S
 ) -> list[str] | None:
-    """None where ripgrep cannot be run, takes longer, or would wait for a file of rules."""
-    command = [program, "--files", "--null", *ripgrep_options(root, folder, hidden=hidden), "./"]
+    """Return the files; None if ripgrep cannot be run, takes too long, or would block on an ignore file."""
+    command = [program, "--files", "--null", *make_ripgrep_options(root, folder, hidden=hidden), "./"]
     try:
         process = subprocess.Popen(
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -441,10 +453,10 @@ def _with_ripgrep(
 
 
 def has_costly_rules(folder: Path, is_over: Callable[[], bool]) -> bool:
-    """Whether ripgrep would wait for a pipe or a device, or read a very large file, for the rules of what to ignore.
+    """Whether ripgrep would block on a pipe or device, or read a very large file, as an ignore file.
 
-    Looks at all folders above and below, the nearest first, until `is_over` says that ripgrep has ended: it is meant to
-    be run beside it.
+    Checks all folders above and below, the nearest first, until `is_over` returns True: it runs while ripgrep
+    does.
     """
     for above in folder.parents:
         if any(_is_costly(f"{above}{os.sep}{name}") for name in _RIPGREP_FILES):
@@ -453,7 +465,7 @@ def has_costly_rules(folder: Path, is_over: Callable[[], bool]) -> bool:
     while waiting and not is_over():
         try:
             entries = list(os.scandir(waiting.popleft()))
-        except OSError:  # not ours to read
+        except OSError:  # no permission
             continue
         for entry in entries:
             if entry.name in _RIPGREP_FILES and _is_costly(entry.path):
@@ -464,7 +476,7 @@ def has_costly_rules(folder: Path, is_over: Callable[[], bool]) -> bool:
 
 
 def _is_costly(path: str) -> bool:
-    """Of `.git`: whether the rules it holds, or that it leads to as a linked worktree's, are."""
+    """Whether a `.git` leads to costly ignore rules: its own, or those of the repository of a linked worktree."""
     if not _is_small_file(path):
         return True
     if not path.endswith(f"{os.sep}.git"):
@@ -480,7 +492,7 @@ def _is_costly(path: str) -> bool:
 
 
 def _is_small_file(path: str) -> bool:
-    """Whether opening and reading it ends at once; so it does for a folder, and for what is not there."""
+    """Whether the path can be opened and read at once; also True for a folder and a missing file."""
     try:
         status = os.stat(path)  # noqa: PTH116 - a Path for each of 20,000 files costs as much again
     except (OSError, ValueError):
@@ -497,8 +509,10 @@ def _first_line(path: str) -> str:
         return ""
 
 
-def walk(root: Path, folder: Path, *, hidden: bool, links: bool = False) -> Iterator[str]:
-    """The same files as ripgrep's, found in Python; relative to `folder`, in no order. links: symbolic links too."""
+def walk_files(root: Path, folder: Path, *, hidden: bool, links: bool = False) -> Iterator[str]:
+    """Yield the same files as ripgrep, found in Python; relative to `folder`, in no order. links: include symbolic
+    links.
+    """
     rules: list[_Placed] = []
     top = _repository_of(folder) or root
     for above in reversed([above for above in folder.parents if above == top or top in above.parents]):
@@ -512,7 +526,7 @@ def _walk(top: str, above: list[_Placed], hidden: bool, links: bool) -> Iterator
         folder, relative, rules = waiting.pop()
         try:
             entries = list(os.scandir(folder))
-        except OSError:  # not ours to read; ripgrep passes over it too
+        except OSError:  # no permission; ripgrep passes over it too
             continue
         names = {entry.name for entry in entries}
         if not names.isdisjoint(_IGNORE_FILES) or ".git" in names:
@@ -535,30 +549,30 @@ def _own_data(path: str) -> bool:
 
 
 def _ignored(path: str, rules: list[_Placed], *, folder: bool) -> bool:
-    """Whether the nearest rule that speaks of the path leaves it out."""
+    """Whether the nearest rule that applies to the path excludes it."""
     for base, stated in reversed(rules):
         below = path[len(base) :]
-        verdict = stated.verdict(below if os.sep == "/" else below.replace(os.sep, "/"), folder=folder)
+        verdict = stated.get_verdict(below if os.sep == "/" else below.replace(os.sep, "/"), folder=folder)
         if verdict is not None:
             return verdict
     return False
 
 
 def _rules_in(folder: Path) -> list[_Placed]:
-    """The rules a folder states, weakest first."""
+    """Return the rules of a folder, those with lowest precedence first."""
     found: list[_Placed] = []
     base = str(folder).rstrip(os.sep) + os.sep
     for name in (".git/info/exclude", *_IGNORE_FILES):
         try:
             data = read_project_file(folder / name, folder, _MAX_IGNORE_BYTES)
-        except OSError:  # most folders state none; git follows no link to one either
+        except OSError:  # most folders have none; git does not follow a link to one either
             continue
-        found.append((base, parse_rules(data.decode("utf-8", "replace"))))
+        found.append((base, parse_ignore_rules(data.decode("utf-8", "replace"))))
     return found
 
 
 def _repository_of(folder: Path) -> Path | None:
-    """The top folder of the git repository a folder lies in."""
+    """Return the top folder of the git repository that contains a folder."""
     for candidate in (folder, *folder.parents):
         if (candidate / ".git").exists():
             return candidate
@@ -569,25 +583,25 @@ _MAX_NAMES = 20_000
 _MAX_OFFERED = 3
 
 
-def resolve(workspace: Workspace, text: str) -> Path:
-    """The absolute path meant. Raises ToolRetry where the text cannot be a path."""
+def resolve_workspace_path(workspace: Workspace, text: str) -> Path:
+    """Return the absolute path meant. Raises ToolRetry if the text cannot be a path."""
     try:
         return workspace.resolve(text)
-    except (ValueError, RuntimeError) as error:  # RuntimeError: `~name` of a user this machine does not have
+    except (ValueError, RuntimeError) as error:  # RuntimeError: `~name` of an unknown user
         raise ToolRetry(f"{text!r} is not a usable path: {error}") from None
 
 
-def missing(workspace: Workspace, path: Path) -> ToolRetry:
-    """The error for a path that does not exist, with the nearest ones that do."""
+def make_missing_path_error(workspace: Workspace, path: Path) -> ToolRetry:
+    """Return the error for a path that does not exist, with the most similar existing ones."""
     shown = workspace.display(path)
-    offers = nearest(workspace, path)
+    offers = find_nearest_paths(workspace, path)
     if offers:
         return ToolRetry(f"{shown!r} does not exist; did you mean {' or '.join(map(repr, offers))}?")
     return ToolRetry(f"{shown!r} does not exist; see what does with list_files or find_files")
 
 
-def nearest(workspace: Workspace, path: Path) -> list[str]:
-    """Up to three existing paths like this one: the same name elsewhere first, then names spelled alike."""
+def find_nearest_paths(workspace: Workspace, path: Path) -> list[str]:
+    """Return up to three similar existing paths: the same name elsewhere first, then similarly spelled names."""
     if not workspace.contains(path):
         return []
     wanted = workspace.display(path)
@@ -604,5 +618,5 @@ def nearest(workspace: Workspace, path: Path) -> list[str]:
 
 
 def _shared(name: str, wanted: str) -> int:
-    """How many folders two paths have in common."""
+    """Return how many folders two paths have in common."""
     return len(set(name.split("/")[:-1]) & set(wanted.split("/")[:-1]))

@@ -1,4 +1,4 @@
-"""The `*** Begin Patch` format, read from text, and its hunks applied to a file's text."""
+"""Parse the `*** Begin Patch` format, and apply its hunks to a file's text."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,9 +8,9 @@ from itertools import pairwise
 from msgspec import Struct
 
 from clio.errors import ToolRetry
-from clio.tools.files.edit_search import Landed, Refused, Rung, Span, fit
-from clio.tools.files.text_file import body, indent, line_number, main_ending, split_lines
-from clio.tools.files.text_match import fold
+from clio.tools.files.edit_search import EditMatch, EditRefused, MatchKind, Replacement, match_edit
+from clio.tools.files.text_file import find_main_ending, get_indent, get_line_number, split_lines, strip_ending
+from clio.tools.files.text_match import fold_typography
 
 _SECTION = re.compile(r"\*\*\* (Add|Update|Delete) File:\s*(.*?)\s*")
 _MOVE = re.compile(r"\*\*\* Move to:\s*(.*?)\s*")
@@ -21,8 +21,8 @@ _END_OF_FILE = "*** End of File"
 _NO_NEWLINE = "\\ No newline at end of file"
 
 
-class Hunk(Struct, frozen=True, kw_only=True):
-    """One change: lines without endings. `headers` are lines that stand before it, outermost first."""
+class PatchHunk(Struct, frozen=True, kw_only=True):
+    """One change as lines without endings. headers: lines before it in the file, outermost first."""
 
     headers: tuple[str, ...] = ()
     old: tuple[str, ...] = ()
@@ -38,10 +38,10 @@ class AddFile(Struct, frozen=True, kw_only=True, tag="add"):
 
 
 class UpdateFile(Struct, frozen=True, kw_only=True, tag="update"):
-    """Changes to a file that exists, and its new path where it moves."""
+    """Changes to an existing file, and its new path if it moves."""
 
     path: str
-    hunks: tuple[Hunk, ...]
+    hunks: tuple[PatchHunk, ...]
     move_to: str | None = None
 
 
@@ -51,11 +51,11 @@ class DeleteFile(Struct, frozen=True, kw_only=True, tag="delete"):
     path: str
 
 
-Section = AddFile | UpdateFile | DeleteFile
+PatchSection = AddFile | UpdateFile | DeleteFile
 
 
-def parse_patch(text: str) -> tuple[Section, ...]:
-    """The sections of a patch, in order. Raises ToolRetry, naming the line, where it cannot be read."""
+def parse_patch(text: str) -> tuple[PatchSection, ...]:
+    """Return the sections of a patch in order. Raises ToolRetry, naming the line, if it is invalid."""
     lines = _unwrapped(text.replace("\r\n", "\n").split("\n"))
     sections = tuple(_sections(lines))
     if not sections:
@@ -67,7 +67,7 @@ def parse_patch(text: str) -> tuple[Section, ...]:
 
 
 def _unwrapped(lines: list[str]) -> list[str]:
-    """The lines between Begin and End Patch, without fences and heredocs; an end that is missing is taken as said."""
+    """Return the lines between Begin and End Patch, without code fences and heredocs; a missing end is accepted."""
     while lines and not lines[0].strip():
         lines = lines[1:]
     closers: list[str] = []
@@ -85,14 +85,14 @@ def _unwrapped(lines: list[str]) -> list[str]:
     return lines
 
 
-def _sections(lines: list[str]) -> Iterator[Section]:
-    """Each section with its lines."""
+def _sections(lines: list[str]) -> Iterator[PatchSection]:
+    """Yield each section."""
     starts = [number for number, line in enumerate(lines) if _SECTION.fullmatch(line)]
     if starts and any(line.strip() for line in lines[: starts[0]]) and not _is_prose(lines[: starts[0]]):
         raise ToolRetry(f"the patch begins with {lines[0]!r}; it must begin with '*** Begin Patch' and a file")
     for start, stop in pairwise([*starts, len(lines)]):
         match = _SECTION.fullmatch(lines[start])
-        assert match  # `starts` holds nothing else
+        assert match  # `starts` contains only matching lines
         kind, path = match[1], match[2].strip("`\"'")
         if not path:
             raise ToolRetry(f"{lines[start]!r} names no path")
@@ -106,12 +106,12 @@ def _sections(lines: list[str]) -> Iterator[Section]:
 
 
 def _is_prose(lines: list[str]) -> bool:
-    """Whether the lines before the first file hold no change that would be lost."""
+    """Whether the lines before the first file contain no change that would be lost."""
     return not any(line.startswith(("+", "-", "@@", "*** ")) for line in lines)
 
 
 def _added(path: str, lines: list[str]) -> str:
-    """The content of a new file; lines without any plus sign at all are taken as they are."""
+    """Return the content of a new file; lines without any plus sign are accepted as they are."""
     while lines and not lines[-1].strip():
         lines = lines[:-1]
     lines = [line for line in lines if line not in (_NO_NEWLINE, _END_OF_FILE)]
@@ -124,7 +124,7 @@ def _added(path: str, lines: list[str]) -> str:
 
 
 def _update(path: str, lines: list[str]) -> UpdateFile:
-    """The move and the hunks of one file."""
+    """Return the new path and the hunks of one file."""
     move_to: str | None = None
     lines = [line for line in lines if line != _NO_NEWLINE]
     while lines and not lines[0].strip():
@@ -139,7 +139,7 @@ def _update(path: str, lines: list[str]) -> UpdateFile:
     return UpdateFile(path=path, hunks=hunks, move_to=move_to)
 
 
-def _hunks(path: str, lines: list[str]) -> Iterator[Hunk]:
+def _hunks(path: str, lines: list[str]) -> Iterator[PatchHunk]:
     headers: list[str] = []
     block: list[str] = []
     for line in lines:
@@ -162,15 +162,15 @@ def _hunks(path: str, lines: list[str]) -> Iterator[Hunk]:
 
 
 def _header(line: str) -> str:
-    """The text of an `@@` line; line numbers in it are not trusted."""
+    """Return the text of an `@@` line without line numbers, which are often wrong."""
     text = _LINE_NUMBERS.sub("", line) if _LINE_NUMBERS.match(line) else line[2:]
     return text.strip().removesuffix("@@").strip()
 
 
-def _hunk(path: str, headers: list[str], block: list[str], *, at_end: bool) -> Hunk:
+def _hunk(path: str, headers: list[str], block: list[str], *, at_end: bool) -> PatchHunk:
     old: list[str] = []
     new: list[str] = []
-    while block and not block[-1]:  # an empty line before the next header sets them apart
+    while block and not block[-1]:  # an empty line before the next header separates the hunks
         block = block[:-1]
     for line in block:
         mark, text = line[:1], line[1:]
@@ -187,21 +187,23 @@ def _hunk(path: str, headers: list[str], block: list[str], *, at_end: bool) -> H
             f"a hunk of '*** Update File: {path}' changes nothing, so no file was changed: "
             "mark the lines to remove with - and the new ones with +, or leave the hunk out"
         )
-    return Hunk(headers=tuple(headers), old=tuple(old), new=tuple(new), at_end=at_end)
+    return PatchHunk(headers=tuple(headers), old=tuple(old), new=tuple(new), at_end=at_end)
 
 
-class Patched(Struct, frozen=True, kw_only=True):
-    """The text with all hunks in it, the rungs they needed other than the first, and the stretches that are new."""
+class PatchedText(Struct, frozen=True, kw_only=True):
+    """The text with all hunks applied, the match kinds other than "exact" they needed, and the changed ranges."""
 
     text: str
-    rungs: tuple[Rung, ...]
+    match_kinds: tuple[MatchKind, ...]
     changed: tuple[tuple[int, int], ...] = ()
 
 
 class HunkFailed(Exception):
-    """One hunk has no place, or several; the message says which and why.
+    """A hunk has no place, or several; the message says which hunk and why.
 
-    old: its lines as they were to be found. likeness: of the closest lines there are.
+    Attributes:
+        old: its lines as they were searched.
+        likeness: of the closest lines in the file.
     """
 
     def __init__(self, message: str, *, old: str = "", likeness: float = 1.0) -> None:
@@ -210,25 +212,27 @@ class HunkFailed(Exception):
         self.likeness = likeness
 
 
-def apply_hunks(text: str, hunks: Sequence[Hunk]) -> Patched:
+def apply_patch_hunks(text: str, hunks: Sequence[PatchHunk]) -> PatchedText:
     """Apply hunks, which must be in the order of the file.
 
-    Each is looked for behind the one before it: in the block under its `@@` line first, then in all the rest, then from
-    the last line on that the one before it changes. All of them are matched to the text as it is now, so that the
-    line numbers in messages are those of the file. Raises HunkFailed where a hunk does not fit in exactly one place.
+    Each is searched after the previous one: first in the block below its `@@` line, then in the rest, then from
+    the last
+    line that the previous hunk changes. All are matched to the present text, so that line numbers in messages are
+    those
+    of the file. Raises HunkFailed if a hunk does not match in exactly one place.
     """
     bare = bool(text) and not text.endswith(("\n", "\r"))
-    ending = main_ending(text)
-    work = text + ending if bare else text  # hunks are whole lines, and so the last line has to be one
-    spans: list[Span] = []
-    rungs: list[Rung] = []
+    ending = find_main_ending(text)
+    work = text + ending if bare else text  # hunks are whole lines, so the last line needs an ending
+    spans: list[Replacement] = []
+    rungs: list[MatchKind] = []
     end = changed_to = 0
     for number, hunk in enumerate(hunks, 1):
         landed = _place(work, hunk, end)
-        if isinstance(landed, Refused) and changed_to < end and hunk.old:
-            nearer = _place(work, hunk, changed_to)  # its first lines may be the last ones of the hunk before
-            landed = nearer if isinstance(nearer, Landed) else landed
-        if isinstance(landed, Refused):
+        if isinstance(landed, EditRefused) and changed_to < end and hunk.old:
+            nearer = _place(work, hunk, changed_to)  # its first lines may be the last lines of the previous hunk
+            landed = nearer if isinstance(nearer, EditMatch) else landed
+        if isinstance(landed, EditRefused):
             which = f"hunk {number} of {len(hunks)}" if len(hunks) > 1 else "the hunk"
             message = f"{which} does not fit: {landed.message}"
             raise HunkFailed(message, old="\n".join(hunk.old), likeness=landed.likeness)
@@ -236,16 +240,18 @@ def apply_hunks(text: str, hunks: Sequence[Hunk]) -> Patched:
         span = _changed_part(work, whole)
         end, changed_to = max(end, whole.end), max(changed_to, span.end)
         spans.append(span)
-        if landed.rung != "exact" and landed.rung not in rungs:
-            rungs.append(landed.rung)
-    patched = Landed(rung="exact", spans=tuple(spans)).apply(work)
-    return Patched(
-        text=patched.removesuffix(ending) if bare else patched, rungs=tuple(rungs), changed=tuple(new_stretches(spans))
+        if landed.match_kind != "exact" and landed.match_kind not in rungs:
+            rungs.append(landed.match_kind)
+    patched = EditMatch(match_kind="exact", spans=tuple(spans)).apply(work)
+    return PatchedText(
+        text=patched.removesuffix(ending) if bare else patched,
+        match_kinds=tuple(rungs),
+        changed=tuple(list_new_ranges(spans)),
     )
 
 
-def new_stretches(spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
-    """Where the texts of the spans are once all of them are applied: begin and end of each."""
+def list_new_ranges(spans: Sequence[Replacement]) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each replacement's text after all of them are applied."""
     moved = 0
     for span in spans:
         start = span.start + moved
@@ -253,8 +259,8 @@ def new_stretches(spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
         moved += len(span.text) - (span.end - span.start)
 
 
-def _changed_part(text: str, span: Span) -> Span:
-    """The span without the lines at its ends that stay as they are."""
+def _changed_part(text: str, span: Replacement) -> Replacement:
+    """Return the replacement without unchanged lines at its ends."""
     before, after = split_lines(text[span.start : span.end]), split_lines(span.text)
     limit = min(len(before), len(after))
     head = 0
@@ -265,11 +271,11 @@ def _changed_part(text: str, span: Span) -> Span:
         tail += 1
     start = span.start + sum(map(len, before[:head]))
     end = span.end - sum(map(len, before[len(before) - tail :]))
-    return Span(start=start, end=end, text="".join(after[head : len(after) - tail]))
+    return Replacement(start=start, end=end, text="".join(after[head : len(after) - tail]))
 
 
-def _place(text: str, hunk: Hunk, cursor: int) -> Landed | Refused:
-    """Where one hunk goes."""
+def _place(text: str, hunk: PatchHunk, cursor: int) -> EditMatch | EditRefused:
+    """Return where one hunk applies."""
     block = _block_after(text, hunk.headers, cursor)
     if not hunk.old:
         return _insertion(text, hunk, block, cursor)
@@ -277,18 +283,18 @@ def _place(text: str, hunk: Hunk, cursor: int) -> Landed | Refused:
     if hunk.at_end:
         tail = _tail(text, len(hunk.old), cursor)
         regions = [(tail, len(text)), *regions]
-    refused: Refused | None = None
+    refused: EditRefused | None = None
     for start, end in regions:
         outcome = _fit(text, hunk, start, end)
-        if isinstance(outcome, Landed) or outcome.reason != "nothing":
+        if isinstance(outcome, EditMatch) or outcome.reason != "nothing":
             return outcome
         refused = outcome
     whole = cursor or (block is not None and block[0])
     everywhere = _fit(text, hunk, 0, len(text)) if whole else refused
-    if isinstance(everywhere, Landed):
-        where = line_number(text, everywhere.spans[0].start)
+    if isinstance(everywhere, EditMatch):
+        where = get_line_number(text, everywhere.spans[0].start)
         if not cursor:
-            return Refused(
+            return EditRefused(
                 reason="nothing",
                 message=f"its lines begin on line {where}, above {hunk.headers[-1]!r}; name a line above them, or none",
             )
@@ -296,56 +302,57 @@ def _place(text: str, hunk: Hunk, cursor: int) -> Landed | Refused:
             f"its lines begin on line {where}, before the hunk above it; put hunks in the order of the file: "
             "move this one up"
         )
-        return Refused(reason="nothing", message=message)
-    return everywhere or Refused(reason="nothing", message="there is no text to search")
+        return EditRefused(reason="nothing", message=message)
+    return everywhere or EditRefused(reason="nothing", message="there is no text to search")
 
 
-def _fit(text: str, hunk: Hunk, start: int, end: int) -> Landed | Refused:
-    """The ladder on a part of the text, in offsets of the whole."""
+def _fit(text: str, hunk: PatchHunk, start: int, end: int) -> EditMatch | EditRefused:
+    """Match a hunk to a part of the text; offsets are those of the whole."""
     old = "".join(line + "\n" for line in hunk.old)
     new = "".join(line + "\n" for line in hunk.new)
     part = text[start:end]
-    outcome = fit(part, old, new, whole_lines=True, first_line=line_number(text, start))
-    if isinstance(outcome, Refused):
+    outcome = match_edit(part, old, new, whole_lines=True, first_line=get_line_number(text, start))
+    if isinstance(outcome, EditRefused):
         return outcome
-    spans = tuple(Span(start=span.start + start, end=span.end + start, text=span.text) for span in outcome.spans)
-    return Landed(rung=outcome.rung, spans=spans)
+    spans = tuple(Replacement(start=span.start + start, end=span.end + start, text=span.text) for span in outcome.spans)
+    return EditMatch(match_kind=outcome.match_kind, spans=spans)
 
 
-def _insertion(text: str, hunk: Hunk, block: tuple[int, int] | None, cursor: int) -> Landed | Refused:
-    """A hunk that only adds goes right behind its `@@` line, or to the end of the file."""
+def _insertion(text: str, hunk: PatchHunk, block: tuple[int, int] | None, cursor: int) -> EditMatch | EditRefused:
+    """Return the place of a hunk without old lines: below its `@@` line, or at the end of the file."""
     if hunk.headers and block is None:
         return _header_missing(text, hunk, cursor)
     at = len(text)
     if block is not None and not hunk.at_end:
         line = split_lines(text[block[0] : block[1]])[0]
         at = block[0] + len(line)
-    ending = main_ending(text)
+    ending = find_main_ending(text)
     added = "".join(line + ending for line in hunk.new)
-    return Landed(rung="exact", spans=(Span(start=at, end=at, text=added),))
+    return EditMatch(match_kind="exact", spans=(Replacement(start=at, end=at, text=added),))
 
 
-def _header_missing(text: str, hunk: Hunk, cursor: int) -> Refused:
-    """The refusal of a hunk that only adds below a line that is not there, with the lines most like it."""
+def _header_missing(text: str, hunk: PatchHunk, cursor: int) -> EditRefused:
+    """Return the refusal of an insertion below a line that does not exist, with the most similar lines."""
     header = hunk.headers[-1]
     if cursor and _block_after(text, hunk.headers, 0) is not None:
         message = f"{header!r} is before the hunk above it; put hunks in the order of the file: move this one up"
-        return Refused(reason="nothing", message=message)
-    bodies = [body(line) for line in split_lines(text)]
+        return EditRefused(reason="nothing", message=message)
+    bodies = [strip_ending(line) for line in split_lines(text)]
     keys = {line.strip(): at for at, line in reversed(list(enumerate(bodies))) if line.strip()}
     near = get_close_matches(header, keys, n=3, cutoff=0.6)
     message = f"no line reads {header!r}; "
     if not near:
-        return Refused(reason="nothing", message=f"{message}add lines of context instead", likeness=0.0)
+        return EditRefused(reason="nothing", message=f"{message}add lines of context instead", likeness=0.0)
     rows = "\n".join(f"{keys[line] + 1}|{bodies[keys[line]]}" for line in near)
-    return Refused(reason="nothing", message=f"{message}copy the one you mean, or add lines of context:\n{rows}")
+    return EditRefused(reason="nothing", message=f"{message}copy the one you mean, or add lines of context:\n{rows}")
 
 
 def _block_after(text: str, headers: Sequence[str], cursor: int) -> tuple[int, int] | None:
-    """From the line the last header names to the end of the block it opens; None without a header, or if none is there.
+    """Return the range from the line of the last header to the end of the block it opens; None if not found.
 
-    The block ends before the next line that is indented no deeper and begins with a letter or the like; a line of
-    closing brackets is still part of it.
+    The block ends before the next line that is not indented deeper and begins with a letter or the like; closing
+    brackets
+    still belong to it.
     """
     if not headers:
         return None
@@ -356,11 +363,11 @@ def _block_after(text: str, headers: Sequence[str], cursor: int) -> tuple[int, i
         if found is None:
             return None
         at = found
-    depth = len(indent(lines[at]).expandtabs(4))
+    depth = len(get_indent(lines[at]).expandtabs(4))
     stop = len(lines)
     for number in range(at + 1, len(lines)):
         content = lines[number].strip()
-        shallow = len(indent(lines[number]).expandtabs(4)) <= depth
+        shallow = len(get_indent(lines[number]).expandtabs(4)) <= depth
         if content and shallow and (content[0].isalnum() or content[0] in "_@#\"'"):
             stop = number
             break
@@ -369,9 +376,11 @@ def _block_after(text: str, headers: Sequence[str], cursor: int) -> tuple[int, i
 
 
 def _line_like(lines: list[str], header: str, start: int) -> int | None:
-    """The first line that is the header, else the first that begins with it; blanks and typography aside."""
-    goal = fold(header).strip()
-    keys = [fold(body(line)).strip() for line in lines[start:]]
+    """Return the first line equal to the header, otherwise the first that begins with it; white space and typography
+    ignored.
+    """
+    goal = fold_typography(header).strip()
+    keys = [fold_typography(strip_ending(line)).strip() for line in lines[start:]]
     for number, key in enumerate(keys):
         if key == goal:
             return start + number
@@ -382,7 +391,7 @@ def _line_like(lines: list[str], header: str, start: int) -> int | None:
 
 
 def _tail(text: str, count: int, cursor: int) -> int:
-    """Where the last `count` lines begin, blank ones at the end not counted, but never before the cursor."""
+    """Return where the last `count` lines begin, ignoring blank lines at the end, but not before the cursor."""
     lines = split_lines(text)
     blank = 0
     while blank < len(lines) and not lines[-1 - blank].strip():

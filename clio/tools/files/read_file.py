@@ -1,4 +1,4 @@
-"""read_file, list_files and find_files: the lines of a file a page at a time, and which files there are."""
+"""read_file, list_files and find_files: a file's lines page by page, and which files exist."""
 
 import asyncio
 import stat
@@ -14,64 +14,70 @@ from clio.messages import UNCHANGED, SideEffects
 from clio.security.actions import ReadFiles, Workspace
 from clio.sessions.session import Session
 from clio.text.formatting import format_bytes, format_count
-from clio.tools.base import PageSize, Prepared, Progress, ReadLog, ToolOutput, are_whole_in_window, page_size
-from clio.tools.files.file_index import is_glob, list_files, matcher, missing, resolve
+from clio.tools.base import PageSize, PreparedCall, Progress, ReadLog, ToolOutput, as_page_size, is_whole_in_window
+from clio.tools.files.file_index import (
+    is_glob,
+    list_files,
+    make_missing_path_error,
+    make_path_matcher,
+    resolve_workspace_path,
+)
 from clio.tools.files.text_file import (
     MAX_EDIT_BYTES,
     NotText,
     TextFile,
-    as_open,
     check_regular,
-    decode,
-    exists,
-    explain,
+    decode_file,
     looks_binary,
-    numbered,
-    shown,
+    make_file_error,
+    number_lines,
+    path_exists,
+    read_open_file,
+    to_printable,
 )
-from clio.tools.schemas import MAX_CHARS, FindFiles, ListFiles, ReadFile
+from clio.tools.schemas import MAX_ANSWER_CHARS, FindFilesArgs, ListFilesArgs, ReadFileArgs
 
 _MAX_ROWS = 200
 _DEPTHS = (3, 2, 1)
-"""Levels tried where the model asks for none, until the listing is short enough."""
+"""Depths tried, if the model gives none, until the listing is short enough."""
 
 
 class ListFilesTool:
-    """Lists a folder as a tree that fits one reading."""
+    """Lists a folder as a tree of readable size."""
 
     name = "list_files"
-    args = ListFiles
+    args = ListFilesArgs
     read_only = True
 
     def __init__(self, workspace: Workspace, rg: str | None = "auto") -> None:
         self._workspace = workspace
         self._rg = rg
 
-    def prepare(self, args: ListFiles) -> Prepared:
-        """A listing of one folder."""
-        path = resolve(self._workspace, args.path)
+    def prepare(self, args: ListFilesArgs) -> PreparedCall:
+        """Prepare a listing of one folder."""
+        path = resolve_workspace_path(self._workspace, args.path)
 
         async def run(progress: Progress) -> ToolOutput:
             return await asyncio.to_thread(list_folder, self._workspace, path, args.depth, self._rg)
 
-        return Prepared(title=f"list {self._workspace.display(path)}", action=ReadFiles(paths=(path,)), run=run)
+        return PreparedCall(title=f"list {self._workspace.display(path)}", action=ReadFiles(paths=(path,)), run=run)
 
 
 class FindFilesTool:
     """Finds files of the project by name."""
 
     name = "find_files"
-    args = FindFiles
+    args = FindFilesArgs
     read_only = True
 
     def __init__(self, workspace: Workspace, rg: str | None = "auto") -> None:
         self._workspace = workspace
         self._rg = rg
 
-    def prepare(self, args: FindFiles) -> Prepared:
-        """A search by name through the project."""
+    def prepare(self, args: FindFilesArgs) -> PreparedCall:
+        """Prepare a search by name."""
         pattern = args.pattern.strip()
-        wanted = matcher(pattern) if is_glob(pattern) else None
+        wanted = make_path_matcher(pattern) if is_glob(pattern) else None
 
         async def run(progress: Progress) -> ToolOutput:
             known = await asyncio.to_thread(list_files, self._workspace.root, hidden=True, rg=self._rg)
@@ -79,14 +85,14 @@ class FindFilesTool:
                 return _found([name for name in known if wanted(name)], pattern, known)
             return _found(_containing(pattern, known), pattern, known)
 
-        return Prepared(title=f"find {pattern}", action=ReadFiles(paths=(self._workspace.root,)), run=run)
+        return PreparedCall(title=f"find {pattern}", action=ReadFiles(paths=(self._workspace.root,)), run=run)
 
 
 def list_folder(workspace: Workspace, folder: Path, depth: int | None, rg: str | None = "auto") -> ToolOutput:
-    """The tree of a folder, cut to `depth` levels, or to as many as fit. Raises ToolRetry where there is no folder."""
+    """Return the tree of a folder to `depth` levels, or as many as fit. Raises ToolRetry if it is not a folder."""
     shown = workspace.display(folder)
-    if not exists(folder, shown):
-        raise missing(workspace, folder)
+    if not path_exists(folder, shown):
+        raise make_missing_path_error(workspace, folder)
     if not folder.is_dir():
         return ToolOutput(text=f"{shown} is a file; read it with read_file", summary="a file", ok=False)
     inside = workspace.contains(folder)
@@ -107,7 +113,7 @@ def list_folder(workspace: Workspace, folder: Path, depth: int | None, rg: str |
 
 
 def _tree(names: list[str], depth: int) -> list[str]:
-    """One row a folder and a file down to `depth` levels; folders that stay closed say how many files they hold."""
+    """Return one row per folder and file to `depth` levels; closed folders show how many files they contain."""
     rows: list[str] = []
     open_folders: list[str] = []
     closed: dict[str, int] = {}
@@ -130,7 +136,7 @@ def _tree(names: list[str], depth: int) -> list[str]:
 
 
 def _containing(part: str, known: list[str]) -> list[str]:
-    """The paths with this text in them; those whose name it is come first."""
+    """Return the paths that contain this text; those with exactly this name first."""
     lower = part.lower()
     hits = [name for name in known if lower in name.lower()]
     return sorted(hits, key=lambda name: (name.rsplit("/", 1)[-1].lower() != lower, lower not in name.rsplit("/")[-1]))
@@ -149,15 +155,15 @@ def _found(names: list[str], pattern: str, known: list[str]) -> ToolOutput:
 
 DEFAULT_LINES = 2_000
 _NOTES_CHARS = 500
-"""Kept free of MAX_CHARS for the notes below the lines, which say how to go on."""
+"""Reserved for the notes below the lines, which tell how to continue."""
 _WORTH_POINTING = 400
-"""Characters of lines that are pointed at where the window shows them already, rather than shown again."""
+"""Lines that the window already shows are not repeated but referred to, if they have at least this many characters."""
 _MAX_LINE = 2_000
 _CHUNK = 1 << 20
 
 
 class _Window(Struct, frozen=True, kw_only=True):
-    """Lines from `first`; `total` is None where the file was not read to its end."""
+    """Lines from number `first` on; `total` is None if the file was not read to its end."""
 
     first: int
     lines: list[str]
@@ -165,31 +171,31 @@ class _Window(Struct, frozen=True, kw_only=True):
 
 
 class ReadFileTool:
-    """Reads files and remembers what the model has now seen of them."""
+    """Reads files and records what the model has seen of them."""
 
     name = "read_file"
-    args = ReadFile
+    args = ReadFileArgs
     read_only = True
 
     def __init__(
         self,
         workspace: Workspace,
         read_log: ReadLog,
-        max_chars: int | PageSize = MAX_CHARS,
+        max_chars: int | PageSize = MAX_ANSWER_CHARS,
         session: Session | None = None,
     ) -> None:
         self._workspace = workspace
         self._read_log = read_log
-        self._page = page_size(max_chars)
+        self._page = as_page_size(max_chars)
         self._session = session
 
     @property
     def _max_chars(self) -> int:
         return max(1, self._page.chars - _NOTES_CHARS)
 
-    def prepare(self, args: ReadFile) -> Prepared:
-        """A read of one file; whether it is there is seen only when it runs, after policy has agreed."""
-        path = resolve(self._workspace, args.path)
+    def prepare(self, args: ReadFileArgs) -> PreparedCall:
+        """Prepare a read of one file; whether it exists is checked when it runs, after the policy has allowed it."""
+        path = resolve_workspace_path(self._workspace, args.path)
         first = args.offset or 1
         lines = "" if args.limit is None and first == 1 else f":{first}"
         if args.limit is not None:
@@ -198,7 +204,9 @@ class ReadFileTool:
         async def run(progress: Progress) -> ToolOutput:
             return await asyncio.to_thread(self._read, path, first, args.limit or DEFAULT_LINES)
 
-        return Prepared(title=f"read {self._workspace.display(path)}{lines}", action=ReadFiles(paths=(path,)), run=run)
+        return PreparedCall(
+            title=f"read {self._workspace.display(path)}{lines}", action=ReadFiles(paths=(path,)), run=run
+        )
 
     def _read(self, path: Path, first: int, limit: int) -> ToolOutput:
         name = self._workspace.display(path)
@@ -212,22 +220,22 @@ class ReadFileTool:
                     return self._window_of_large(path, file, status.st_size, first, limit)
                 data = file.read(MAX_EDIT_BYTES)
         except FileNotFoundError:
-            raise missing(self._workspace, path) from None
+            raise make_missing_path_error(self._workspace, path) from None
         except OSError as error:
-            raise explain(error, name, "read") from error
+            raise make_file_error(error, name, "read") from error
         try:
-            text = decode(data)
+            text = decode_file(data)
         except NotText:
             return self._picture(path, data, name)
-        now = as_open(self._workspace, path, data)
+        now = read_open_file(self._workspace, path, data)
         if now.unsaved:
-            data, text = now.data, decode(now.data)
-        self._read_log.saw(path, data)
+            data, text = now.data, decode_file(now.data)
+        self._read_log.record_seen(path, data)
         remarks = _remarks(text) + (["as it is in the editor, not saved yet"] if now.unsaved else [])
         return self._answer(path, _window(text.text, name, first, limit), remarks)
 
     def _picture(self, path: Path, data: bytes, name: str) -> ToolOutput:
-        """A picture, for a model that can see it. Raises ToolFailed for any other file that is no text."""
+        """Return a picture for a model that accepts pictures. Raises ToolFailed for other files that are not text."""
         if not detect_media_type(data):
             raise ToolFailed(f"{name!r} is a binary file ({format_bytes(len(data))}), not text")
         try:
@@ -235,9 +243,11 @@ class ReadFileTool:
         except NotAPicture as error:
             text = f"{name!r} is a binary file ({format_bytes(len(data))}) that cannot be sent as a picture: it {error}"
             raise ToolFailed(text) from None
-        self._read_log.saw(path, data)
+        self._read_log.record_seen(path, data)
         text = f"[picture {name}: {picture.description}]"
-        return ToolOutput(text=text, summary=picture.description, images=(picture,), deeds=SideEffects(read=(name,)))
+        return ToolOutput(
+            text=text, summary=picture.description, images=(picture,), side_effects=SideEffects(read=(name,))
+        )
 
     def _window_of_large(self, path: Path, file: BinaryIO, size: int, first: int, limit: int) -> ToolOutput:
         name = self._workspace.display(path)
@@ -260,7 +270,7 @@ class ReadFileTool:
 
     def _answer(self, path: Path, window: _Window, remarks: list[str]) -> ToolOutput:
         name = self._workspace.display(path)
-        rows = numbered([shown(line) for line in window.lines], window.first, max_chars=_MAX_LINE)
+        rows = number_lines([to_printable(line) for line in window.lines], window.first, max_chars=_MAX_LINE)
         rows = rows[: _fitting(rows, self._max_chars)]
         last = window.first + len(rows) - 1
         total = "" if window.total is None else f" of {window.total:,}"
@@ -279,16 +289,16 @@ class ReadFileTool:
         return ToolOutput(
             text=text,
             summary=summary,
-            deeds=SideEffects(read=(name,)),
-            kept_as=lambda message_id: self._read_log.showed(path, window.first, lines, message_id),
+            side_effects=SideEffects(read=(name,)),
+            on_stored=lambda message_id: self._read_log.record_shown(path, window.first, lines, message_id),
         )
 
     def _is_shown(self, path: Path, first: int, lines: list[str]) -> bool:
-        """Whether the window shows these very lines already."""
+        """Whether the window already shows exactly these lines."""
         if self._session is None:
             return False
-        messages = self._read_log.messages_showing(path, first, lines)
-        return bool(messages) and are_whole_in_window(self._session, messages)
+        messages = self._read_log.find_messages_showing(path, first, lines)
+        return bool(messages) and is_whole_in_window(self._session, messages)
 
 
 def _window(text: str, name: str, first: int, limit: int) -> _Window:
@@ -304,7 +314,7 @@ def _window(text: str, name: str, first: int, limit: int) -> _Window:
 
 
 def _fitting(rows: list[str], max_chars: int) -> int:
-    """How many rows fit, one at least."""
+    """Return how many rows fit, at least one."""
     used = 0
     for number, row in enumerate(rows):
         used += len(row) + 1
@@ -314,7 +324,7 @@ def _fitting(rows: list[str], max_chars: int) -> int:
 
 
 def _remarks(file: TextFile) -> list[str]:
-    """What a reader of the text cannot see and should know."""
+    """Return properties that are not visible in the text and matter to the reader."""
     remarks: list[str] = []
     if file.encoding != "utf-8":
         remarks.append(f"encoding {file.encoding}; edits keep it")
@@ -325,7 +335,7 @@ def _remarks(file: TextFile) -> list[str]:
 
 
 def _skip_lines(file: BinaryIO, count: int) -> int:
-    """Move past this many lines in blocks; the number there were to pass, fewer where the file ends before."""
+    """Skip this many lines in blocks; return how many were skipped, fewer at the end of the file."""
     passed = 0
     while passed < count:
         start = file.tell()
@@ -345,7 +355,7 @@ def _skip_lines(file: BinaryIO, count: int) -> int:
 
 
 def _take_lines(file: BinaryIO, limit: int, max_chars: int) -> list[str]:
-    """The next lines; of a line too long to show, its beginning and its length."""
+    """Return the next lines; of a line too long to show, its beginning and length."""
     lines: list[str] = []
     used = 0
     while len(lines) < limit and used <= max_chars:

@@ -1,4 +1,4 @@
-"""search_text: lines that match a regular expression, found by ripgrep, or by Python where there is none."""
+"""search_text: lines that match a regular expression, found with ripgrep, or in Python without it."""
 
 import asyncio
 import base64
@@ -17,34 +17,36 @@ from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import ReadFiles, Workspace
 from clio.text.formatting import format_count
 from clio.text.regex_limits import BoundedPattern, PatternRefused, PatternTooSlow
-from clio.tools.base import PageSize, Prepared, Progress, ToolOutput, page_size
+from clio.tools.base import PageSize, PreparedCall, Progress, ToolOutput, as_page_size
 from clio.tools.files.file_index import (
+    find_ripgrep,
     has_costly_rules,
     list_files,
-    matcher,
-    missing,
-    path_key,
-    resolve,
-    ripgrep,
-    ripgrep_options,
+    make_missing_path_error,
+    make_path_matcher,
+    make_path_sort_key,
+    make_ripgrep_options,
+    resolve_workspace_path,
 )
-from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode, exists, shown
-from clio.tools.schemas import MAX_CHARS, SearchText
+from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode_file, path_exists, to_printable
+from clio.tools.schemas import MAX_ANSWER_CHARS, SearchTextArgs
 
 _CHUNK = 1 << 16
 _FILE_LIMIT_S = 2.0
-"""For looking whether a pattern is anywhere in a file, which is read as one text."""
+"""Time limit for testing whether a pattern matches anywhere in a file, which is read as one text."""
 _LINE_MATTERS = re.compile(r"\(\?[!<>]|\\[AZ]|[*+?}]\+")
-"""Patterns that may match a line and yet not the text it stands in: such a text has to be looked at line by line."""
+"""Patterns that may match a line without matching the whole text; such files are searched line by line."""
 _META = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 
-class Query(Struct, frozen=True, kw_only=True):
-    """What to look for.
+class SearchQuery(Struct, frozen=True, kw_only=True):
+    """What to search for.
 
-    root, folder: the project and the part of it to search; `file` names one file in `folder` instead of all.
-    accepts: whether a path relative to `folder` is wanted; `names` a glob for file names known to hold of all that are.
-    max_lines: matching lines after which an engine stops collecting and only counts.
+    Attributes:
+        root, folder: the project, and the part of it to search; `file` names one file in `folder`.
+        accepts: whether a path relative to `folder` is wanted.
+        names: a glob that all wanted file names match; None if unknown.
+        max_lines: number of matching lines after which matches are only counted.
     """
 
     pattern: str
@@ -58,8 +60,8 @@ class Query(Struct, frozen=True, kw_only=True):
     max_lines: int
 
 
-class Line(Struct, frozen=True, kw_only=True):
-    """One line of a file. `hit` tells a matching line from its context; `start` is where the match begins in it."""
+class FoundLine(Struct, frozen=True, kw_only=True):
+    """One line of a file. hit: it matches, otherwise it is context. start: where the match begins in it."""
 
     number: int
     text: str
@@ -71,25 +73,25 @@ class FileHits(Struct, frozen=True, kw_only=True):
     """The lines to show of one file, in order; `path` is relative to the query's folder."""
 
     path: str
-    lines: list[Line]
+    lines: list[FoundLine]
 
 
-class Found(Struct, frozen=True, kw_only=True):
-    """The first files in the order of their paths, and how many lines in how many files match in all."""
+class SearchResult(Struct, frozen=True, kw_only=True):
+    """The first files in order of their paths, and the total numbers of matching lines and files."""
 
     files: list[FileHits]
     matching_lines: int
     matching_files: int
 
 
-def literal(text: str) -> str:
-    """The pattern that finds this very text, in either engine."""
+def escape_pattern(text: str) -> str:
+    """Return the pattern that matches exactly this text, in both engines."""
     return _META.sub(r"\\\g<0>", text)
 
 
-def bad_pattern(pattern: str, cause: str) -> ToolRetry:
-    """The error for a pattern no engine can read, with the way to search for it as it stands."""
-    way_out = f"to find this very text, use pattern {literal(pattern)}"
+def make_bad_pattern_error(pattern: str, cause: str) -> ToolRetry:
+    """Return the error for an invalid pattern, which tells how to search for it literally."""
+    way_out = f"to find this very text, use pattern {escape_pattern(pattern)}"
     return ToolRetry(f"{pattern!r} is not a valid regular expression: {cause}; {way_out}")
 
 
@@ -126,11 +128,11 @@ class _Record(Struct):
 _RECORD = msgspec.json.Decoder(_Record)
 
 
-async def search_with_ripgrep(program: str, query: Query) -> Found:
-    """Search with ripgrep. Raises ToolRetry for a bad pattern, OSError where the program cannot be used."""
+async def search_with_ripgrep(program: str, query: SearchQuery) -> SearchResult:
+    """Search with ripgrep. Raises ToolRetry for an invalid pattern, OSError if the program cannot be used."""
     files: list[FileHits] = []
     matched = here = 0
-    lines: list[Line] = []
+    lines: list[FoundLine] = []
     async with contextlib.aclosing(_records(_command(program, query, "--json", "--sort=path"), query)) as records:
         async for record in records:
             data = record.data
@@ -149,12 +151,12 @@ async def search_with_ripgrep(program: str, query: Query) -> Found:
                 if matched >= query.max_lines:
                     break
     if matched < query.max_lines:
-        return Found(files=files, matching_lines=matched, matching_files=len(files))
+        return SearchResult(files=files, matching_lines=matched, matching_files=len(files))
     return await _with_totals(program, query, files)
 
 
-async def _with_totals(program: str, query: Query, files: list[FileHits]) -> Found:
-    """Count what was not collected, which ripgrep does without printing it."""
+async def _with_totals(program: str, query: SearchQuery, files: list[FileHits]) -> SearchResult:
+    """Count the matches that were not collected, which ripgrep does without printing them."""
     total = total_files = 0
     async with contextlib.aclosing(_output(_command(program, query, "--count", "--null"), query)) as output:
         async for row in output:
@@ -162,14 +164,14 @@ async def _with_totals(program: str, query: Query, files: list[FileHits]) -> Fou
             if path and query.accepts(_relative(path)):
                 total += int(count)
                 total_files += 1
-    return Found(files=files, matching_lines=total, matching_files=total_files)
+    return SearchResult(files=files, matching_lines=total, matching_files=total_files)
 
 
-def _command(program: str, query: Query, *mode: str) -> list[str]:
+def _command(program: str, query: SearchQuery, *mode: str) -> list[str]:
     command = [program, *mode, "--with-filename", "--engine=auto", "--crlf"]
     if query.file is None:
         command.append(f"--max-filesize={MAX_EDIT_BYTES}")
-    command += ripgrep_options(query.root, query.folder, hidden=True)
+    command += make_ripgrep_options(query.root, query.folder, hidden=True)
     if query.ignore_case:
         command.append("--ignore-case")
     if query.context and "--json" in mode:
@@ -179,23 +181,23 @@ def _command(program: str, query: Query, *mode: str) -> list[str]:
     return [*command, "--regexp", query.pattern, "--", f"./{query.file or ''}"]
 
 
-async def _records(command: list[str], query: Query) -> AsyncGenerator[_Record, None]:
+async def _records(command: list[str], query: SearchQuery) -> AsyncGenerator[_Record, None]:
     async with contextlib.aclosing(_output(command, query)) as output:
         async for row in output:
             yield _RECORD.decode(row)
 
 
-async def _output(command: list[str], query: Query) -> AsyncGenerator[bytes, None]:
-    """The lines a command prints; it is killed when the caller stops reading.
+async def _output(command: list[str], query: SearchQuery) -> AsyncGenerator[bytes, None]:
+    """Yield the lines a command prints; it is killed when the caller stops reading.
 
-    Raises OSError where ripgrep would wait for a file of rules.
+    Raises OSError if ripgrep would block on an ignore file.
     """
     process = await asyncio.create_subprocess_exec(*command, cwd=query.folder, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
     assert process.stdout and process.stderr
     errors = asyncio.create_task(process.stderr.read())
     looking = asyncio.create_task(_kill_if_costly(process, query.folder))
     try:
-        pieces: list[bytes] = []  # of a row not yet complete; joined once, for rows can have many megabytes
+        pieces: list[bytes] = []  # of an incomplete row; joined once, because rows can have many megabytes
         while chunk := await process.stdout.read(_CHUNK):
             head, *rows = chunk.split(b"\n")
             pieces.append(head)
@@ -218,7 +220,7 @@ async def _output(command: list[str], query: Query) -> AsyncGenerator[bytes, Non
 
 
 async def _kill_if_costly(process: asyncio.subprocess.Process, folder: Path) -> bool:
-    """End ripgrep where it would wait for a file of rules; whether that was so."""
+    """Kill ripgrep if it would block on an ignore file; return whether it was killed."""
     if not await asyncio.to_thread(has_costly_rules, folder, lambda: process.returncode is not None):
         return False
     with contextlib.suppress(ProcessLookupError):
@@ -226,20 +228,20 @@ async def _kill_if_costly(process: asyncio.subprocess.Process, folder: Path) -> 
     return True
 
 
-def _raise_for(errors: str, query: Query) -> None:
-    """Raise what ripgrep complained of; a file it could not read is passed over, as without --no-messages."""
+def _raise_for(errors: str, query: SearchQuery) -> None:
+    """Raise the error ripgrep reported; files it could not read are ignored."""
     causes = [line.strip().removeprefix("error: ") for line in errors.splitlines() if line.strip()]
     if any("regex" in line.lower() or "pcre2" in line.lower() for line in causes):
         cause = next((line for line in reversed(causes) if not line.startswith(("~", "^"))), "")
-        raise bad_pattern(query.pattern, cause.removeprefix("rg: "))
+        raise make_bad_pattern_error(query.pattern, cause.removeprefix("rg: "))
     if causes:
         raise ToolFailed(f"the search failed: {causes[0]}")
 
 
-def _line(data: _Data, *, hit: bool) -> Line:
+def _line(data: _Data, *, hit: bool) -> FoundLine:
     text = data.lines.value() if data.lines else ""
     start = data.submatches[0].start if data.submatches else 0
-    return Line(number=data.line_number or 0, text=text.rstrip("\r\n"), hit=hit, start=start)
+    return FoundLine(number=data.line_number or 0, text=text.rstrip("\r\n"), hit=hit, start=start)
 
 
 def _relative(path: str) -> str:
@@ -249,8 +251,8 @@ def _relative(path: str) -> str:
 # --- Python ----------------------------------------------------------------------------------------------------------
 
 
-def search_with_python(query: Query) -> Found:
-    """The same search without ripgrep. Raises ToolRetry for a bad pattern."""
+def search_with_python(query: SearchQuery) -> SearchResult:
+    """Search without ripgrep. Raises ToolRetry for an invalid pattern."""
     flags = re.IGNORECASE if query.ignore_case else re.NOFLAG
     try:
         pattern = BoundedPattern(query.pattern, flags, refuse_nested=False)
@@ -258,13 +260,13 @@ def search_with_python(query: Query) -> Found:
         anywhere = BoundedPattern(whole, flags | re.MULTILINE, refuse_nested=False)
         return _search_files(query, pattern, anywhere)
     except PatternRefused as error:
-        raise bad_pattern(query.pattern, str(error)) from None
+        raise make_bad_pattern_error(query.pattern, str(error)) from None
     except PatternTooSlow:
-        raise bad_pattern(query.pattern, "it takes too long; write it with fewer repetitions") from None
+        raise make_bad_pattern_error(query.pattern, "it takes too long; write it with fewer repetitions") from None
 
 
-def _search_files(query: Query, pattern: BoundedPattern, anywhere: BoundedPattern) -> Found:
-    """Raises TooSlow."""
+def _search_files(query: SearchQuery, pattern: BoundedPattern, anywhere: BoundedPattern) -> SearchResult:
+    """Search all files. Raises PatternTooSlow."""
     files: list[FileHits] = []
     kept = total = total_files = 0
     for path in _candidates(query):
@@ -282,23 +284,23 @@ def _search_files(query: Query, pattern: BoundedPattern, anywhere: BoundedPatter
         if kept < query.max_lines:
             files.append(FileHits(path=path, lines=_with_context(lines, hits, query.context)))
             kept += len(hits)
-    return Found(files=files, matching_lines=total, matching_files=total_files)
+    return SearchResult(files=files, matching_lines=total, matching_files=total_files)
 
 
-def _candidates(query: Query) -> Iterator[str]:
+def _candidates(query: SearchQuery) -> Iterator[str]:
     if query.file is not None:
         yield query.file
         return
     prefix = "" if query.folder == query.root else query.folder.relative_to(query.root).as_posix() + "/"
     under = None if query.folder == query.root else query.folder
-    for name in sorted(list_files(query.root, under, hidden=True, rg=None), key=path_key):
+    for name in sorted(list_files(query.root, under, hidden=True, rg=None), key=make_path_sort_key):
         path = name[len(prefix) :]
         if query.accepts(path):
             yield path
 
 
 def _text(path: str) -> str | None:
-    """A file's text; None where it is binary, too large or not readable, as ripgrep passes over it."""
+    """Return a file's text; None if it is binary, too large or not readable, which ripgrep skips too."""
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path for each of 20,000 files costs as much again
             data = file.read(MAX_EDIT_BYTES + 1)
@@ -311,15 +313,15 @@ def _text(path: str) -> str | None:
     except UnicodeDecodeError:
         pass
     try:
-        return decode(data).text.replace("\r\n", "\n")
+        return decode_file(data).text.replace("\r\n", "\n")
     except NotText:
         return None
 
 
-def _with_context(lines: list[str], hits: list[tuple[int, int]], context: int) -> list[Line]:
+def _with_context(lines: list[str], hits: list[tuple[int, int]], context: int) -> list[FoundLine]:
     starts = dict(hits)
     wanted = sorted({near for at, _ in hits for near in range(max(0, at - context), min(len(lines), at + context + 1))})
-    return [Line(number=at + 1, text=lines[at], hit=at in starts, start=starts.get(at, 0)) for at in wanted]
+    return [FoundLine(number=at + 1, text=lines[at], hit=at in starts, start=starts.get(at, 0)) for at in wanted]
 
 
 _MAX_LINES = 200
@@ -327,43 +329,43 @@ _NOTES_CHARS = 500
 _MAX_LINE = 300
 _LIMIT_S = 60.0
 _LEAD = 80
-"""Characters shown before a match that stands far out in a long line."""
+"""Characters shown before a match far into a long line."""
 
 
 class SearchTextTool:
-    """Searches the project's text with ripgrep, or in Python where there is none."""
+    """Searches the project's text with ripgrep, or in Python without it."""
 
     name = "search_text"
-    args = SearchText
+    args = SearchTextArgs
     read_only = True
 
     def __init__(
         self,
         workspace: Workspace,
         rg: str | None = "auto",
-        max_chars: int | PageSize = MAX_CHARS,
+        max_chars: int | PageSize = MAX_ANSWER_CHARS,
         limit_s: float = _LIMIT_S,
     ) -> None:
         self._workspace = workspace
         self._rg = rg
         self._limit_s = limit_s
-        self._page = page_size(max_chars)
+        self._page = as_page_size(max_chars)
 
-    def prepare(self, args: SearchText) -> Prepared:
-        """A search. Raises ToolRetry for a pattern or a glob that cannot work."""
+    def prepare(self, args: SearchTextArgs) -> PreparedCall:
+        """Prepare a search. Raises ToolRetry for an invalid pattern or glob."""
         if not args.pattern:
             raise ToolRetry("the pattern is empty; say what to search for")
         if "\n" in args.pattern or "\\n" in args.pattern.replace("\\\\", ""):
-            raise bad_pattern(args.pattern, "a search goes line by line, and a line holds no newline")
+            raise make_bad_pattern_error(args.pattern, "a search goes line by line, and a line holds no newline")
         if "\0" in args.pattern:
-            raise bad_pattern(args.pattern, "text holds no null character")
-        path = resolve(self._workspace, args.path)
+            raise make_bad_pattern_error(args.pattern, "text holds no null character")
+        path = resolve_workspace_path(self._workspace, args.path)
         accepts, names = _file_filter(args.glob, self._prefix(path))
         place = "" if path == self._workspace.root else f" in {self._workspace.display(path)}"
 
         async def run(progress: Progress) -> ToolOutput:
-            if not exists(path, self._workspace.display(path)):
-                raise missing(self._workspace, path)
+            if not path_exists(path, self._workspace.display(path)):
+                raise make_missing_path_error(self._workspace, path)
             if not (path.is_file() or path.is_dir()):
                 raise ToolFailed(f"{self._workspace.display(path)} is a device, pipe or socket; it cannot be searched")
             try:
@@ -374,15 +376,19 @@ class SearchTextTool:
                     f"searching {self._workspace.display(path)} took more than {self._limit_s:.0f} s and was stopped; "
                     "search a smaller folder, or name the files with glob"
                 ) from None
-            return render(found, self._prefix(path), self._page.chars)
+            return render_search_result(found, self._prefix(path), self._page.chars)
 
-        shown = repr(args.pattern).replace("\\\\", "\\")  # what steers stays spelled out, a backslash is one
-        return Prepared(title=f"search {shown}{place}", action=ReadFiles(paths=(path,)), run=run)
+        shown = repr(args.pattern).replace(
+            "\\\\", "\\"
+        )  # control characters stay escaped, but backslashes are shown once
+        return PreparedCall(title=f"search {shown}{place}", action=ReadFiles(paths=(path,)), run=run)
 
-    def _query(self, args: SearchText, path: Path, accepts: Callable[[str], bool], names: str | None) -> Query:
+    def _query(
+        self, args: SearchTextArgs, path: Path, accepts: Callable[[str], bool], names: str | None
+    ) -> SearchQuery:
         whole = path.is_dir()
         folder = path if whole else path.parent
-        return Query(
+        return SearchQuery(
             pattern=args.pattern,
             root=self._workspace.root if self._workspace.contains(folder) else folder,
             folder=folder,
@@ -394,23 +400,25 @@ class SearchTextTool:
             max_lines=_MAX_LINES,
         )
 
-    async def _search(self, query: Query) -> Found:
-        program = ripgrep() if self._rg == "auto" else self._rg
+    async def _search(self, query: SearchQuery) -> SearchResult:
+        program = find_ripgrep() if self._rg == "auto" else self._rg
         if program is not None:
             try:
                 return await search_with_ripgrep(program, query)
-            except OSError:  # it does not run here, or a file of the project would make it wait
+            except OSError:  # it cannot run here, or an ignore file of the project would block it
                 pass
         return await asyncio.to_thread(search_with_python, query)
 
     def _prefix(self, path: Path) -> str:
-        """What to put before the engines' paths, so that they can be read from the project."""
+        """Return what to put before the engines' paths to make them relative to the project."""
         shown_path = self._workspace.display(path if path.is_dir() else path.parent)
         return "" if shown_path == "." else shown_path.rstrip("/") + "/"
 
 
-def render(found: Found, prefix: str, max_chars: int = MAX_CHARS) -> ToolOutput:
-    """Each path once, below it its lines as `number:text` and context as `number-text`; then what was left out."""
+def render_search_result(found: SearchResult, prefix: str, max_chars: int = MAX_ANSWER_CHARS) -> ToolOutput:
+    """Return each path followed by its lines, `number:text` for matches and `number-text` for context; then what was
+    omitted.
+    """
     limit = max_chars - _NOTES_CHARS
     if not found.files:
         return ToolOutput(text="no matches (ignored and binary files are not searched)", summary="no matches")
@@ -426,7 +434,7 @@ def render(found: Found, prefix: str, max_chars: int = MAX_CHARS) -> ToolOutput:
     return _answer(rows, found, hits)
 
 
-def _answer(rows: list[str], found: Found, hits: int) -> ToolOutput:
+def _answer(rows: list[str], found: SearchResult, hits: int) -> ToolOutput:
     lines, files = found.matching_lines, found.matching_files
     count = f"{lines:,} match{'' if lines == 1 else 'es'} in {format_count(files, 'file')}"
     if hits < lines:
@@ -435,7 +443,7 @@ def _answer(rows: list[str], found: Found, hits: int) -> ToolOutput:
 
 
 def _rows(file: FileHits, prefix: str, *, first: bool) -> list[tuple[str, bool]]:
-    """The rows of one file below its path, with a gap between stretches that do not touch where there is context."""
+    """Return the rows of one file, with a gap between ranges that do not touch if context is shown."""
     rows: list[tuple[str, bool]] = []
     heading = ("" if first else "\n") + f"{prefix}{file.path}\n"
     before: int | None = None
@@ -450,9 +458,9 @@ def _rows(file: FileHits, prefix: str, *, first: bool) -> list[tuple[str, bool]]
     return rows
 
 
-def _cut(line: Line) -> str:
-    """The text, or the part of a long one around the match."""
-    text = shown(line.text)
+def _cut(line: FoundLine) -> str:
+    """Return the text, or the part of a long one around the match."""
+    text = to_printable(line.text)
     if len(text) <= _MAX_LINE:
         return text
     start = max(0, min(line.start, len(text)) - _LEAD) if line.start > _MAX_LINE - _LEAD else 0
@@ -462,15 +470,15 @@ def _cut(line: Line) -> str:
 
 
 def _file_filter(glob: str | None, prefix: str) -> tuple[Callable[[str], bool], str | None]:
-    """Whether a path is wanted, and a glob of names that holds of every wanted one, for the engine to begin with.
+    """Return whether a path is wanted, and a glob that all wanted file names match, for the engine.
 
-    A path may answer as seen from the folder searched or, with `prefix` before it, from the project.
+    A path may match relative to the searched folder or, with `prefix`, relative to the project.
     """
     text = glob.strip() if glob else ""
     if not text:
         return (lambda name: True), None
     unwanted = text.startswith("!")
-    matches = matcher(text.removeprefix("!"))
+    matches = make_path_matcher(text.removeprefix("!"))
     name = text.rsplit("/", 1)[-1]
     plain = not unwanted and name and "**" not in name and not ("{" in text and "/" in text)
     return (lambda path: (matches(path) or matches(prefix + path)) is not unwanted), name if plain else None

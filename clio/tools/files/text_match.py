@@ -1,4 +1,4 @@
-"""Finds a remembered block in a text, exactly or nearly, and fits the new text to what was found."""
+"""Find a quoted block in a text exactly or nearly, and adapt the new text to what was found."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -6,24 +6,24 @@ from difflib import SequenceMatcher
 
 from msgspec import Struct, structs
 
-from clio.tools.files.text_file import NEWLINE, body, ending, indent, split_lines
+from clio.tools.files.text_file import NEWLINE, get_ending, get_indent, split_lines, strip_ending
 
-Pair = tuple[str, str]
-"""The indentation of one line as it was searched and as it stands in the file."""
+IndentPair = tuple[str, str]
+"""Indentation of one line in the search text, and in the file."""
 
 _TAB_WIDTHS = (4, 8, 2, 3)
 
 
-class Shift(Struct, frozen=True, kw_only=True):
-    """What was learned from lines whose indentation is known on both sides."""
+class IndentShift(Struct, frozen=True, kw_only=True):
+    """How indentation differs between search text and file, learned from the matching lines."""
 
-    pairs: tuple[Pair, ...]
+    pairs: tuple[IndentPair, ...]
     tab_width: int
 
     def apply(self, line: str) -> str:
-        """A line of the replacement, indented as the file would have it. Blank lines stay as they are."""
-        have = indent(line)
-        if not body(line)[len(have) :]:
+        """Return a line of the replacement with the file's indentation. Blank lines are unchanged."""
+        have = get_indent(line)
+        if not strip_ending(line)[len(have) :]:
             return line
         return self._indent(have) + line[len(have) :]
 
@@ -46,31 +46,31 @@ class Shift(Struct, frozen=True, kw_only=True):
         return _columns(text, self.tab_width)
 
 
-def uniform_shift(pairs: Sequence[Pair]) -> Shift | None:
-    """The shift, where every line moved by the same number of columns at some width of a tab; else None."""
+def find_uniform_shift(pairs: Sequence[IndentPair]) -> IndentShift | None:
+    """Return the shift if every line moved by the same number of columns at some tab width; otherwise None."""
     if _constant_prefix(pairs) is not None:
-        return Shift(pairs=tuple(pairs), tab_width=_TAB_WIDTHS[0])
+        return IndentShift(pairs=tuple(pairs), tab_width=_TAB_WIDTHS[0])
     for width in _TAB_WIDTHS:
         if len({_columns(found, width) - _columns(searched, width) for searched, found in pairs}) == 1:
-            return Shift(pairs=tuple(pairs), tab_width=width)
+            return IndentShift(pairs=tuple(pairs), tab_width=width)
     return None
 
 
-def any_shift(pairs: Sequence[Pair]) -> Shift:
-    """The best guess where the lines moved by different amounts: each like the known line nearest to it."""
-    return uniform_shift(pairs) or Shift(pairs=tuple(pairs), tab_width=_TAB_WIDTHS[0])
+def guess_shift(pairs: Sequence[IndentPair]) -> IndentShift:
+    """Return the best guess if lines moved by different amounts: each like the nearest known line."""
+    return find_uniform_shift(pairs) or IndentShift(pairs=tuple(pairs), tab_width=_TAB_WIDTHS[0])
 
 
-def indent_pairs(searched: Sequence[str], found: Sequence[str]) -> list[Pair]:
-    """The indentations of two blocks of equally many lines, blank lines left out."""
+def pair_indents(searched: Sequence[str], found: Sequence[str]) -> list[IndentPair]:
+    """Return the indentations of two blocks with the same number of lines, without blank lines."""
     return [
-        (indent(ours), indent(theirs))
+        (get_indent(ours), get_indent(theirs))
         for ours, theirs in zip(searched, found, strict=True)
         if ours.strip() and theirs.strip()
     ]
 
 
-def _constant_prefix(pairs: Sequence[Pair]) -> str | None:
+def _constant_prefix(pairs: Sequence[IndentPair]) -> str | None:
     searched, found = pairs[0]
     if not found.endswith(searched):
         return None
@@ -92,63 +92,63 @@ _SAME: dict[str, str] = {
     " ": "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
 }
 _INVALID = range(0xDC80, 0xDD00)
-"""Bytes invalid in UTF-8 as they stand in decoded text; the model is shown U+FFFD for each."""
+"""Bytes invalid in UTF-8 as they are in decoded text; the model is shown U+FFFD for each."""
 _FOLD = {ord(char): plain for plain, chars in _SAME.items() for char in chars} | dict.fromkeys(_INVALID, "\ufffd")
 
 
-class Match(Struct, frozen=True, kw_only=True):
+class TextMatch(Struct, frozen=True, kw_only=True):
     """One place in a text.
 
-    by_line: the place has as many lines as the search, so that each line knows its counterpart.
+    by_line: it has as many lines as the search text, so lines correspond one to one.
     """
 
     start: int
     end: int
-    shift: Shift | None = None
+    shift: IndentShift | None = None
     by_line: bool = True
 
 
-def fold(text: str) -> str:
-    """The text with typographic quotes, dashes and spaces as plain ones, character for character."""
+def fold_typography(text: str) -> str:
+    """Return the text with typographic quotes, dashes and spaces replaced by plain ones, character for character."""
     return text if text.isascii() else text.translate(_FOLD)
 
 
-class Numbers(Struct, frozen=True, kw_only=True):
-    """The line numbers found before lines: the number the first line has, and what is between number and line.
+class LineNumbers(Struct, frozen=True, kw_only=True):
+    """Line numbers found before lines: that of the first line, and the separator between number and line.
 
-    whole: every line that is not blank has one.
+    is_complete: every line that is not blank has one.
     """
 
     first: int
     separator: str
-    whole: bool = True
+    is_complete: bool = True
 
 
-def find_numbers(text: str) -> Numbers | None:
-    """The numbers of read_file before lines of a text; None where no line has one, or they do not count up.
+def find_line_numbers(text: str) -> LineNumbers | None:
+    """Return the line numbers before the lines of a text; None if there are none or they do not count up.
 
-    Lines may lack theirs, as blank ones often do in a quotation.
+    Some lines may have none, as blank lines in a quotation often do.
     """
-    found: Numbers | None = None
+    found: LineNumbers | None = None
     lacking = False
     for at, line in enumerate(split_lines(text)):
         match = _NUMBERED.fullmatch(line)
         if match is None:
             lacking = lacking or bool(line.strip())
             continue
-        here = Numbers(first=int(match[1]) - at, separator=match[2].strip(" "))
+        here = LineNumbers(first=int(match[1]) - at, separator=match[2].strip(" "))
         if found is not None and here != found:
             return None
         found = here
-    return found and structs.replace(found, whole=not lacking)
+    return found and structs.replace(found, is_complete=not lacking)
 
 
-def without_numbers(text: str, numbers: Numbers | None = None, *, near: int = 0) -> str | None:
-    """The text without its line numbers, or without these; None where it has none of its own.
+def strip_line_numbers(text: str, numbers: LineNumbers | None = None, *, near: int = 0) -> str | None:
+    """Return the text without its line numbers, or without `numbers`; None if it has none of its own.
 
-    near: how far a line may be from the place its number names.
+    near: how far a line may be from the place its number states.
     """
-    numbers = numbers or find_numbers(text)
+    numbers = numbers or find_line_numbers(text)
     if numbers is None:
         return None
     bodies: list[str] = []
@@ -159,9 +159,9 @@ def without_numbers(text: str, numbers: Numbers | None = None, *, near: int = 0)
     return "".join(bodies)
 
 
-def find_exact(text: str, old: str) -> list[Match]:
-    """Every occurrence, overlapping ones too; one that would tear a CRLF apart takes all of it."""
-    found: list[Match] = []
+def find_exact(text: str, old: str) -> list[TextMatch]:
+    """Return every occurrence, also overlapping ones; one that would split a CRLF is extended over it."""
+    found: list[TextMatch] = []
     at = text.find(old)
     while at >= 0:
         start, end = at, at + len(old)
@@ -169,39 +169,39 @@ def find_exact(text: str, old: str) -> list[Match]:
             start -= 1
         if text[end - 1] == "\r" and text[end : end + 1] == "\n":
             end += 1
-        found.append(Match(start=start, end=end))
+        found.append(TextMatch(start=start, end=end))
         at = text.find(old, at + 1)
     return found
 
 
-def find_any_ending(text: str, old: str) -> list[Match]:
-    """Places that differ in line endings and in blanks at the ends of lines only. `old` has newlines only."""
+def find_ignoring_endings(text: str, old: str) -> list[TextMatch]:
+    """Return places that differ only in line endings and trailing white space. `old` has newlines only."""
     if not old.strip():
         return []
     lines = [line.rstrip(" \t") for line in old.split("\n")]
     if not lines[-1]:
-        lines[-1] = old[old.rfind("\n") + 1 :]  # blanks that begin a line are its indentation
+        lines[-1] = old[old.rfind("\n") + 1 :]  # white space at the start of a line is its indentation
     pattern = _BREAK.join(map(re.escape, lines))
     if not lines[-1]:
         pattern = pattern.removesuffix(_BREAK) + r"[ \t]*(?:\r\n?|\n|\Z)"
     elif not old.endswith(lines[-1]):
         pattern += r"[ \t]*(?=[\r\n]|\Z)"
-    return [Match(start=start, end=end) for start, end in _all(re.compile(pattern), text)]
+    return [TextMatch(start=start, end=end) for start, end in _all(re.compile(pattern), text)]
 
 
-def find_shifted(text: str, old: str) -> list[Match]:
-    """Whole lines that are the same but for an indentation shifted by the same amount in each."""
-    return list(_windows(text, old, str.strip, uniform_shift))
+def find_reindented(text: str, old: str) -> list[TextMatch]:
+    """Return whole lines that are equal except for indentation shifted by the same amount in each."""
+    return list(_windows(text, old, str.strip, find_uniform_shift))
 
 
-def find_loose(text: str, old: str) -> list[Match]:
-    """Places with the same words, whatever the white space between them and wherever lines break."""
-    return list(_windows(text, old, _collapse, any_shift)) or _find_words(text, old)
+def find_ignoring_whitespace(text: str, old: str) -> list[TextMatch]:
+    """Return places with the same words, whatever the white space and line breaks between them."""
+    return list(_windows(text, old, _collapse, guess_shift)) or _find_words(text, old)
 
 
 def _windows(
-    text: str, old: str, key: Callable[[str], str], shift: Callable[[list[tuple[str, str]]], Shift | None]
-) -> Iterator[Match]:
+    text: str, old: str, key: Callable[[str], str], shift: Callable[[list[tuple[str, str]]], IndentShift | None]
+) -> Iterator[TextMatch]:
     searched = split_lines(old)
     keys = [key(line) for line in searched]
     anchors = [number for number, line_key in enumerate(keys) if line_key]
@@ -219,23 +219,23 @@ def _windows(
         first, last = place - anchor, place - anchor + len(keys)
         if first < 0 or file_keys[first:last] != keys:
             continue
-        moved = shift(indent_pairs(searched, lines[first:last]))
+        moved = shift(pair_indents(searched, lines[first:last]))
         if moved is not None:
             keeps_ending = not old.endswith("\n")
             end = offsets[last] - (_ending_length(lines[last - 1]) if keeps_ending else 0)
-            yield Match(start=offsets[first], end=end, shift=moved)
+            yield TextMatch(start=offsets[first], end=end, shift=moved)
 
 
-def _find_words(text: str, old: str) -> list[Match]:
+def _find_words(text: str, old: str) -> list[TextMatch]:
     words = old.split()
     if len(words) < 2:
         return []
     pattern = re.compile(r"(?<!\S)" + r"\s+".join(map(re.escape, words)) + r"(?!\S)")
-    return [Match(start=start, end=end, by_line=False) for start, end in _all(pattern, text)]
+    return [TextMatch(start=start, end=end, by_line=False) for start, end in _all(pattern, text)]
 
 
 def _all(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Every match, overlapping ones too; of those that end at one place, the first."""
+    """Yield every match, also overlapping ones; of those with the same end, the first."""
     ends: set[int] = set()
     match = pattern.search(text)
     while match:
@@ -250,7 +250,7 @@ def _collapse(line: str) -> str:
 
 
 def _offsets(lines: list[str]) -> list[int]:
-    """Where each line begins, and after them the length of the whole."""
+    """Return where each line begins, followed by the length of the text."""
     offsets = [0]
     for line in lines:
         offsets.append(offsets[-1] + len(line))
@@ -263,25 +263,25 @@ def _ending_length(line: str) -> int:
 
 _OPENS = (":", "{", "(", "[", "=", "=>", "->", "\\")
 _MAX_PAIRS = 4_000_000
-"""Lines searched × lines of the replacement; beyond it only the ends that are equal are kept."""
+"""Lines searched × lines of the replacement; above it only equal lines at the ends are kept."""
 
 
-def merged(text: str, match: Match, old: str, new: str) -> str:
-    """What to put at the match. `old` and `new` have newlines only.
+def merge_replacement(text: str, match: TextMatch, old: str, new: str) -> str:
+    """Return what to put at the match. `old` and `new` have newlines only.
 
-    Lines that `old` and `new` share are not the model's business: they stay as the file has them, byte for byte.
+    Lines common to `old` and `new` were not meant to change: they stay as in the file, byte for byte.
     """
     new = _indented_like_first(text, match, old, new)
     if not match.by_line:
         return _reflowed(text, match, old, new)
     if "\n" not in new and text[match.start : match.end] == old and "\n" not in old:
-        return new  # a word in many places must not cost a comparison of lines in each
+        return new  # fast path for a word in many places
     ours, searched, wanted = split_lines(text[match.start : match.end]), split_lines(old), split_lines(new)
     local = _local_ending(text, match)
-    bare_end = bool(ours) and old.endswith("\n") and not ending(ours[-1])
-    if bare_end:  # the file's last line, which has no ending although the search has one
+    bare_end = bool(ours) and old.endswith("\n") and not get_ending(ours[-1])
+    if bare_end:  # the file's last line has no ending although the search text has one
         ours[-1] += local
-    if len(ours) != len(searched):  # the lines have no counterparts
+    if len(ours) != len(searched):  # lines do not correspond one to one
         return NEWLINE.sub(local, new)
     pieces: list[str] = []
     for tag, i1, i2, j1, j2 in _opcodes(searched, wanted):
@@ -291,21 +291,22 @@ def merged(text: str, match: Match, old: str, new: str) -> str:
         alike = i2 - i1 == j2 - j1
         for number in range(j1, j2):
             there = i1 + number - j1
-            sample = ending(ours[there]) if there < i2 else ""
+            sample = get_ending(ours[there]) if there < i2 else ""
             line = wanted[number]
             if alike:
                 line = _keep_characters(ours[there], searched[there], line)
             line = match.shift.apply(line) if match.shift and line == wanted[number] else line
-            pieces.append(body(line) + (sample or local if line.endswith("\n") else ""))
+            pieces.append(strip_ending(line) + (sample or local if line.endswith("\n") else ""))
     result = "".join(pieces)
     return result.removesuffix(local) if bare_end else result
 
 
-def _indented_like_first(text: str, match: Match, old: str, new: str) -> str:
-    """The replacement of one line that was searched without its indentation, the further lines indented as it is.
+def _indented_like_first(text: str, match: TextMatch, old: str, new: str) -> str:
+    """Return the replacement of one line searched without indentation, with further lines indented like it.
 
-    They stay where they already are: each at least as deep as the line in the file, and the second one deeper where
-    the first opens a block.
+    Lines that are indented already stay: each at least as deep as the line in the file, the second deeper if the
+    first
+    opens a block.
     """
     if "\n" not in new.rstrip("\n") or "\n" in old.rstrip("\n") or old[:1].isspace() or new[:1].isspace():
         return new
@@ -314,16 +315,16 @@ def _indented_like_first(text: str, match: Match, old: str, new: str) -> str:
     if not before or before.strip(" \t"):
         return new
     first, *others = split_lines(new)
-    depths = [len(indent(line).expandtabs(4)) for line in others if line.strip()]
-    least = len(before.expandtabs(4)) + body(first).rstrip().endswith(_OPENS)
+    depths = [len(get_indent(line).expandtabs(4)) for line in others if line.strip()]
+    least = len(before.expandtabs(4)) + strip_ending(first).rstrip().endswith(_OPENS)
     if depths and depths[0] >= least and min(depths) >= len(before.expandtabs(4)):
         return new
-    shift = any_shift([("", before)])
+    shift = guess_shift([("", before)])
     return first + "".join(map(shift.apply, others))
 
 
 def _opcodes(searched: list[str], wanted: list[str]) -> list[tuple[str, int, int, int, int]]:
-    """As difflib's, cheap for large blocks with equal ends."""
+    """Return opcodes like difflib's, cheap for large blocks with equal ends."""
     limit = min(len(searched), len(wanted))
     head = 0
     while head < limit and searched[head] == wanted[head]:
@@ -345,19 +346,19 @@ def _opcodes(searched: list[str], wanted: list[str]) -> list[tuple[str, int, int
 
 
 def _keep_characters(ours: str, searched: str, wanted: str) -> str:
-    """The wanted line with the file's typographic characters where the searched line had their plain twins."""
-    mine, theirs = body(ours), body(searched)
-    if mine == theirs or len(mine) != len(theirs) or fold(mine) != fold(theirs):
+    """Return the wanted line with the file's typographic characters where the search text has their plain variants."""
+    mine, theirs = strip_ending(ours), strip_ending(searched)
+    if mine == theirs or len(mine) != len(theirs) or fold_typography(mine) != fold_typography(theirs):
         return wanted
-    goal = body(wanted)
+    goal = strip_ending(wanted)
     pieces: list[str] = []
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, theirs, goal, autojunk=False).get_opcodes():
         pieces.append(mine[i1:i2] if tag == "equal" else goal[j1:j2])
     return "".join(pieces) + wanted[len(goal) :]
 
 
-def _reflowed(text: str, match: Match, old: str, new: str) -> str:
-    """The replacement of a place whose lines break elsewhere than the search's: shifted like its first line."""
+def _reflowed(text: str, match: TextMatch, old: str, new: str) -> str:
+    """Return the replacement of a place with other line breaks than the search text: shifted like its first line."""
     core = new
     if old[:1].isspace():
         core = core.lstrip()
@@ -367,13 +368,13 @@ def _reflowed(text: str, match: Match, old: str, new: str) -> str:
     before = text[line_start : match.start]
     if before.strip():
         return NEWLINE.sub(_local_ending(text, match), core)
-    shift = any_shift([(indent(old.lstrip("\n")), before)])
+    shift = guess_shift([(get_indent(old.lstrip("\n")), before)])
     first, *others = split_lines(core) or [""]
     return NEWLINE.sub(_local_ending(text, match), first + "".join(shift.apply(line) for line in others))
 
 
-def _local_ending(text: str, match: Match) -> str:
-    """The line ending in use at a place: inside it, else at the end of its line, else of the line before."""
+def _local_ending(text: str, match: TextMatch) -> str:
+    """Return the line ending used at a place: inside it, at the end of its line, or of the line before."""
     near = NEWLINE.search(text, match.start, match.end) or NEWLINE.search(text, match.end)
     if near:
         return near[0]

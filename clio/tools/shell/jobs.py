@@ -1,4 +1,4 @@
-"""Commands that go on in the background, and end when clio does."""
+"""Commands that run in the background, and end when clio does."""
 
 import asyncio
 import atexit
@@ -12,15 +12,16 @@ from clio.errors import ToolRetry
 
 if TYPE_CHECKING:
     from clio.sandbox.sandbox import Confinement, Sandbox
-    from clio.tools.base import Unasked
+    from clio.tools.base import ConfinedRun
     from clio.tools.shell.processes import RunningProcess
 
 
 class Job:
-    """One background command. `read_to` is the character of its output the model has read up to.
+    """One background command. read_to: number of characters of its output that the model has read.
 
-    ended: called once, when nothing of it is alive any more. explain_failure: what it was refused, "" for
-    nothing; None where it was not confined.
+    Args:
+        ended: called once, when the command and everything it started have ended.
+        explain_failure: returns what the command was denied, or ""; None if it was not confined.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class Job:
         self._waiting = asyncio.ensure_future(self._wait(ended))
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether the command or anything it started is alive."""
         return not self._waiting.done()
 
@@ -50,15 +51,15 @@ class Job:
         await asyncio.wait({self._waiting}, timeout=timeout_s)
 
     async def take_refusal(self) -> str:
-        """What it needs and was refused, once it has ended by itself; "" for nothing, and after the first call."""
-        explain = None if self.running else self._explain_failure
+        """Return what it needed and was denied, after it has ended by itself; "" for nothing, and on later calls."""
+        explain = None if self.is_running else self._explain_failure
         if explain is None:
             return ""
         self._explain_failure = None
         return await asyncio.to_thread(explain)
 
     async def stop(self) -> None:
-        """End it and everything it started; nothing happens where it has ended already."""
+        """End it and everything it started; does nothing if it has already ended."""
         self._explain_failure = None
         await self.process.stop()
         self._waiting.cancel()
@@ -69,7 +70,7 @@ class Job:
         try:
             await self.process.wait(with_children=True)
         finally:
-            ended()  # also where this is cancelled; a handful of small files
+            ended()  # also if cancelled; blocks only for a few small files
 
     def kill(self) -> None:
         """End it without waiting."""
@@ -77,10 +78,11 @@ class Job:
 
 
 class JobTable:
-    """The jobs of one clio, by the names the model knows them by: job1, job2, …
+    """The background commands of one clio process, by the names the model uses: job1, job2, …
 
-    sandbox: what holds them, as all commands of this clio; None for nothing. confinement: what confines those that run
-    without a question; None for nothing.
+    Args:
+        sandbox: the sandbox for all commands; None for none.
+        confinement: confines commands that run without a question; None for none.
     """
 
     def __init__(self, sandbox: "Sandbox | None" = None, confinement: "Confinement | None" = None) -> None:
@@ -89,53 +91,61 @@ class JobTable:
         self._jobs: dict[str, Job] = {}
 
     @property
-    def held(self) -> bool:
-        """Whether the sandbox holds commands."""
+    def is_sandboxed(self) -> bool:
+        """Whether commands run in the sandbox."""
         return self.sandbox is not None and self.sandbox.wanted
 
-    async def start(self, command: str, cwd: Path, *, outside: bool = False, unasked: "Unasked | None" = None) -> Job:
-        """Start a job. Raises ToolFailed where the command cannot be started.
+    async def start(
+        self, command: str, cwd: Path, *, outside: bool = False, confined: "ConfinedRun | None" = None
+    ) -> Job:
+        """Start a job. Raises ToolFailed if the command cannot be started.
 
-        outside: no sandbox holds it. unasked: it runs without a question, and so is confined.
+        Args:
+            outside: run it outside the sandbox.
+            confined: it runs without a question, and therefore confined.
         """
-        from clio.tools.shell.sandboxed_run import explain_job_failure, start_held, start_unasked  # few ever start one
+        from clio.tools.shell.sandboxed_run import (  # few sessions start a job
+            explain_job_failure,
+            start_confined,
+            start_sandboxed,
+        )
 
-        sandbox = self.sandbox if self.held and not outside else None
+        sandbox = self.sandbox if self.is_sandboxed and not outside else None
         explain: Callable[[], str] | None = None
-        if unasked is not None and self.confinement is not None:
-            process, ended = await start_unasked(command, cwd, self.confinement, sandbox, network=unasked.network)
-            explain = partial(explain_job_failure, process, command, cwd, self.confinement, network=unasked.network)
+        if confined is not None and self.confinement is not None:
+            process, ended = await start_confined(command, cwd, self.confinement, sandbox, network=confined.network)
+            explain = partial(explain_job_failure, process, command, cwd, self.confinement, network=confined.network)
         else:
-            process = await start_held(command, cwd, sandbox)
+            process = await start_sandboxed(command, cwd, sandbox)
             ended = partial(sandbox.watches.end, cwd) if sandbox is not None else lambda: None
         if not self._jobs:
-            # Reached where clio dies of an error before it could close the table in order.
+            # For an exit after an error, before the table was closed.
             atexit.register(self.kill)
         job = Job(f"job{len(self._jobs) + 1}", command, cwd, process, ended, explain)
         self._jobs[job.name] = job
         return job
 
     def get(self, name: str) -> Job:
-        """The job of that name. Raises ToolRetry with the names there are."""
+        """Return the job of that name. Raises ToolRetry that lists the names."""
         try:
             return self._jobs[name]
         except KeyError:
             known = ", ".join(self._jobs) or "none has been started"
             raise ToolRetry(f"there is no job {name!r}; the jobs are: {known}") from None
 
-    def running(self) -> list[Job]:
-        """The jobs that have not ended, oldest first."""
-        return [job for job in self._jobs.values() if job.running]
+    def list_running(self) -> list[Job]:
+        """Return the jobs that have not ended, oldest first."""
+        return [job for job in self._jobs.values() if job.is_running]
 
     async def close(self) -> None:
-        """End all jobs together and wait until they are gone; the /tmp of commands goes with them."""
-        await asyncio.gather(*(job.stop() for job in self.running()))
+        """End all jobs concurrently and wait for it; the private /tmp of commands is removed."""
+        await asyncio.gather(*(job.stop() for job in self.list_running()))
         atexit.unregister(self.kill)
         if self.sandbox is not None:
             self.sandbox.close()
 
     def kill(self) -> None:
-        """End all jobs without waiting, where no event loop runs any more."""
+        """End all jobs without waiting, when no event loop is running any more."""
         for job in self._jobs.values():
             job.kill()
         if self.sandbox is not None:

@@ -1,6 +1,6 @@
-"""Starts commands through one small process that ends them when clio is gone, however clio ended (see launcher_child).
+"""Start commands through a small process that ends them when clio exits, however it exits (see launcher_child).
 
-The process is started with the first command and shared by all event loops and threads of this clio.
+The process is started with the first command and shared by all event loops and threads of the clio process.
 """
 
 import array
@@ -23,43 +23,47 @@ from clio.errors import ToolFailed
 
 _CHILD = str(Path(__file__).with_name("launcher_child.py"))
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
-"""Of clio's environment, what Python may need to start. Nothing else: every command can look at its parent."""
+"""Variables that Python may need to start. No others are passed on, because commands can read their parent's
+environment.
+"""
 _SIGKILL = 9
 _READ_BYTES = 1 << 16
 _Protocol = TypeVar("_Protocol", bound=asyncio.SubprocessProtocol)
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class LaunchRequest(Struct, frozen=True, kw_only=True):
     """A command to start.
 
-    script: a Python file of clio's own that is loaded by the launcher; `argv` are then the arguments of its `main`.
-    given: bytes the program reads from the descriptor whose number replaces `launcher_child.GIVEN` in `argv`.
+    Attributes:
+        script: a Python file of clio's own that the launcher loads; `argv` are then the arguments of its `main`.
+        input_bytes: bytes the program reads from a descriptor, whose number replaces `launcher_child.GIVEN` in
+            `argv`.
     """
 
     argv: Sequence[str]
     cwd: Path
     env: Mapping[str, str]
     script: str = ""
-    given: bytes = b""
+    input_bytes: bytes = b""
 
     def encode(self) -> bytes:
-        """The request as the launcher reads it. Raises ValueError for a NUL character."""
+        """Encode the request for the launcher. Raises ValueError for a NUL character."""
         env = [f"{name}={value}" for name, value in self.env.items()]
         texts = [str(self.cwd.absolute()), self.script, *self.argv, *env]
         if any("\0" in text for text in texts):
             raise ValueError("embedded null byte")
         cwd, script, *rest = map(os.fsencode, texts)
-        parts = [cwd, script, self.given, str(len(self.argv)).encode(), *rest]
+        parts = [cwd, script, self.input_bytes, str(len(self.argv)).encode(), *rest]
         body = b"".join(struct.pack("=I", len(part)) + part for part in parts)
         return struct.pack("=I", len(body)) + body
 
 
 class LauncherMissing(ToolFailed):
-    """The process that starts commands cannot be started itself, because Python's program is gone or not allowed."""
+    """The launcher process cannot be started, because Python's executable is missing or not allowed to run."""
 
 
 class Launcher:
-    """The connection to the process that starts commands. Safe to use from any thread."""
+    """The connection to the launcher process. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -69,27 +73,27 @@ class Launcher:
 
     @property
     def pid(self) -> int | None:
-        """The process that starts commands; None before the first."""
+        """Process id of the launcher; None before the first command."""
         return self._process.pid if self._process is not None else None
 
     def start_early(self) -> None:
-        """Start the process, which takes longer to get ready than to be started, before the first command is known."""
+        """Start the launcher before the first command is known, because its start-up takes longer than a fork."""
         with self._lock, contextlib.suppress(OSError, LauncherMissing):
             if self._control is None or self._owner != os.getpid():
                 self._start()
 
-    def send(self, request: Request, fds: Sequence[int]) -> None:
-        """Ask for a command to be started, with these four descriptors.
+    def send(self, request: LaunchRequest, fds: Sequence[int]) -> None:
+        """Ask for a command to be started with these four descriptors.
 
         Raises:
-            LauncherMissing: where the process that starts commands cannot be started.
-            ToolFailed, ValueError: where the command cannot be asked for.
+            LauncherMissing: the launcher cannot be started.
+            ToolFailed, ValueError: the command cannot be requested.
         """
         body = request.encode()
         with self._lock:
             try:
                 self._send(body, fds)
-            except OSError:  # the launcher was killed: its commands went with it, this one gets another
+            except OSError:  # the launcher was killed with its commands; a new one is started
                 self._forget()
                 try:
                     self._send(body, fds)
@@ -123,7 +127,7 @@ class Launcher:
         atexit.register(self.release)
 
     def release(self) -> None:
-        """Tell the launcher that clio ends in good order; it ends too."""
+        """Tell the launcher that clio exits normally; it exits too."""
         if self._owner != os.getpid():
             return
         with contextlib.suppress(OSError):
@@ -145,20 +149,28 @@ class Launcher:
 LAUNCHER = Launcher()
 
 
-async def launch(
-    make_protocol: Callable[[], _Protocol], request: Request, *, stdin: int | None = None, errors_apart: bool = False
+async def launch_command(
+    make_protocol: Callable[[], _Protocol],
+    request: LaunchRequest,
+    *,
+    stdin: int | None = None,
+    separate_stderr: bool = False,
 ) -> tuple[asyncio.SubprocessTransport, _Protocol]:
-    """Start a command in a session of its own; like `loop.subprocess_exec`. Raises OSError, ValueError, ToolFailed.
+    """Start a command in a session of its own, like `loop.subprocess_exec`. Not for Windows.
 
-    Not for Windows.
+    If Python was removed or replaced while clio runs, a command that is not confined is started as clio's own
+    child; such
+    a command survives if clio is killed.
 
-    stdin: what it reads; else nothing. errors_apart: its standard error has a pipe of its own.
+    Args:
+        stdin: descriptor for its standard input; None for no input.
+        separate_stderr: use a separate pipe for standard error.
 
-    Where Python was removed or replaced while clio runs, a command that is not confined starts as clio's own child; it
-    stays if clio is then killed.
+    Raises:
+        OSError, ValueError, ToolFailed: it cannot be started.
     """
     loop = asyncio.get_running_loop()
-    pipes = [os.pipe() for _ in range(3 if errors_apart else 2)]  # status, output, and perhaps errors
+    pipes = [os.pipe() for _ in range(3 if separate_stderr else 2)]  # status, output, and perhaps errors
     nothing = os.open(os.devnull, os.O_RDONLY) if stdin is None else -1
     try:
         status, *outputs = [write for _, write in pipes]
@@ -166,14 +178,14 @@ async def launch(
     except BaseException as error:
         for read, _ in pipes:
             os.close(read)
-        if not isinstance(error, LauncherMissing) or request.script or request.given:
+        if not isinstance(error, LauncherMissing) or request.script or request.input_bytes:
             raise
         return await loop.subprocess_exec(
             make_protocol,
             *request.argv,
             stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE if errors_apart else subprocess.STDOUT,
+            stderr=subprocess.PIPE if separate_stderr else subprocess.STDOUT,
             cwd=str(request.cwd),
             env=dict(request.env),
             start_new_session=True,
@@ -195,7 +207,7 @@ async def launch(
 
 
 class LaunchedTransport(asyncio.SubprocessTransport):
-    """A command as asyncio shows its own: calls the protocol with its output and its end."""
+    """The transport of a command that the launcher started: passes its output and end to the protocol."""
 
     def __init__(
         self,
@@ -220,11 +232,11 @@ class LaunchedTransport(asyncio.SubprocessTransport):
             loop.add_reader(fd, self._readable, stream)
 
     def get_pid(self) -> int:
-        """The command's process id, also after its end."""
+        """Return the command's process id, also after its end."""
         return self._pid
 
     def get_returncode(self) -> int | None:
-        """None while it runs; negative for a signal."""
+        """Return the exit code; None while it runs, negative for a signal."""
         return self._code
 
     def is_closing(self) -> bool:
@@ -232,7 +244,7 @@ class LaunchedTransport(asyncio.SubprocessTransport):
         return self._closing
 
     def close(self) -> None:
-        """Stop listening; a command that still runs is killed."""
+        """Stop reading; a command that is still running is killed."""
         if self._closing:
             return
         self._closing = True
@@ -273,7 +285,7 @@ class LaunchedTransport(asyncio.SubprocessTransport):
             self._learn(line[:1], int(line[1:]))
         if not data:
             self._drop(0)
-            if self._code is None:  # the launcher was killed, and the command with it
+            if self._code is None:  # the launcher was killed together with the command
                 self._learn(b"X", -_SIGKILL)
 
     def _learn(self, kind: bytes, number: int) -> None:

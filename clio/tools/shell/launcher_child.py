@@ -1,18 +1,21 @@
-"""Starts clio's commands and ends them when clio is gone; run as a program, by its path.
+"""Start clio's commands and end them when clio is gone. Run as a program, by path, with the standard library only.
 
-Uses nothing but the standard library. It is the parent of every command, and on Linux it adopts what loses its own
-parent (PR_SET_CHILD_SUBREAPER). So when clio dies, by SIGKILL too, all that its commands ever started is found below
-this one process, whatever session or process group it moved to. Elsewhere only the sessions and process trees of the
-commands are found.
+It is the parent of every command, and on Linux it adopts orphaned processes (PR_SET_CHILD_SUBREAPER). So when
+clio is
+killed, even by SIGKILL, everything its commands ever started is found below this process, whatever session or
+process
+group it moved to. On other systems only the sessions and process trees of the commands are found.
 
-Standard input is a Unix socket to clio. A request is a length and that many bytes (see `launcher.Request`) together
-with four file descriptors: the command's standard input, output and error, and a pipe to which this program writes
-`P<pid>` or `E<errno>`, and at the end `X<exit code>`, negative for a signal, a line each. A length of 0 means that
-clio ends in good order: commands that still run are killed, and daemons that left them go on. The end of the socket
-without it means that clio was killed: everything is.
+Standard input is a Unix socket to clio. A request is a length and that many bytes (see `launcher.LaunchRequest`)
+with
+four file descriptors: the command's standard input, output and error, and a pipe to which this program writes
+`P<pid>` or `E<errno>`, and at the end `X<exit code>` (negative for a signal), one per line. A length of 0 means
+that
+clio exits normally: commands that still run are killed, and daemons they started continue. If the socket closes
+without it, clio was killed: everything is ended.
 """
 
-import _socket  # socket.py would import as much again as this whole program
+import _socket  # importing socket.py would double what this program loads
 import ctypes
 import os
 import select
@@ -25,16 +28,16 @@ if TYPE_CHECKING:
     import signal
     from collections.abc import Callable
 else:
-    import _signal as signal  # signal.py imports enum, which takes as long as all the rest together
+    import _signal as signal  # signal.py imports enum, which takes as long as everything else together
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _LINUX = sys.platform.startswith("linux")
 _FDS = 4
 _TERM_GRACE_S = 0.3
-"""What commands have for tidying up when clio was killed."""
+"""Time for commands to clean up after clio was killed."""
 _KILL_S = 5.0
 GIVEN = b"@given"
-"""In an argument list: the number of the descriptor from which the command reads the bytes it is given."""
+"""Replaced in an argument list by the number of the descriptor from which the command reads its input bytes."""
 
 
 _C = ctypes.CDLL(None) if _LINUX else None
@@ -46,15 +49,15 @@ def _prctl(option: int, value: int) -> None:
 
 
 class Launcher:
-    """The one object of this program."""
+    """The state of this program."""
 
     def __init__(self, control: _socket.socket) -> None:
         self._control = control
-        self._running: dict[int, int] = {}  # the pipe to which a command's end is written, by its process id
+        self._running: dict[int, int] = {}  # status pipe by process id of the command
         self._scripts: dict[str, Callable[[list[str]], int]] = {}
 
     def serve(self) -> None:
-        """Take requests until clio is gone; then end what is to be ended."""
+        """Handle requests until clio is gone; then end what must be ended."""
         woken, wake = os.pipe()
         os.set_blocking(wake, False)
         signal.signal(signal.SIGCHLD, _note)
@@ -71,7 +74,7 @@ class Launcher:
             self._reap()
 
     def _take_request(self) -> bool:
-        """Whether clio is still there."""
+        """Handle one request; return whether clio is still there."""
         try:
             head, ancillary, _, _ = self._control.recvmsg(4, _socket.CMSG_SPACE(_FDS * 4))
         except OSError:
@@ -128,7 +131,7 @@ class Launcher:
             finally:
                 os._exit(127)
         os.close(report)
-        error = os.read(failed, 16)  # ends when the command's program has taken the place of this one
+        error = os.read(failed, 16)  # returns when exec closes the pipe
         os.close(failed)
         if error:
             os.waitpid(pid, 0)
@@ -139,7 +142,7 @@ class Launcher:
             _tell(status, b"P%d" % pid)
 
     def _load(self, path: str) -> None:
-        """A script of clio's own, whose `main` is called after a fork: starting Python once more would take longer."""
+        """Load a script of clio's own, whose `main` is called after a fork: starting Python again would take longer."""
         if path not in self._scripts:
             import importlib.machinery
             import importlib.util
@@ -152,7 +155,7 @@ class Launcher:
             self._scripts[path] = module.main
 
     def _reap(self) -> bool:
-        """Take leave of what has ended; whether any child is left."""
+        """Collect processes that have ended; return whether any child is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -165,7 +168,7 @@ class Launcher:
                 os.close(pipe)
 
     def _end_all(self) -> None:
-        """End everything below this process: asked first, then killed, again while any of it starts more."""
+        """End everything below this process, first with SIGTERM, then SIGKILL, repeated while more processes appear."""
         leaders = set(self._running)
         self._signal(signal.SIGTERM, leaders)
         self._wait_gone(_TERM_GRACE_S)
@@ -174,7 +177,7 @@ class Launcher:
             self._wait_gone(0.02)
 
     def _end_commands(self) -> None:
-        """Kill the commands that still run, with what is below them; what has left them goes on."""
+        """Kill the running commands and everything below them; processes that left them continue."""
         for leader in list(self._running):
             for pid in (*_below(leader), leader):
                 _kill(pid, signal.SIGKILL)
@@ -185,7 +188,9 @@ class Launcher:
             time.sleep(0.005)
 
     def _signal(self, number: int, leaders: set[int]) -> bool:
-        """Whether anything was there to take it. Whole sessions too where no one is adopted."""
+        """Send a signal to everything below; return whether there was any process. Without adoption, to whole
+        sessions too.
+        """
         own = os.getpid()
         if _LINUX:
             found = _below(own)
@@ -197,11 +202,11 @@ class Launcher:
 
 
 def _note(number: int, frame: object) -> None:
-    """Does nothing: that the signal came is what the pipe of `serve` tells."""
+    """Do nothing: the wake-up pipe in `serve` already tells that a signal came."""
 
 
 def _parts(body: bytes) -> list[bytes]:
-    """Take apart what `launcher.Request` has put together: each part with its length before it."""
+    """Split what `launcher.LaunchRequest` joined: each part is preceded by its length."""
     parts: list[bytes] = []
     place = 0
     while place < len(body):
@@ -212,7 +217,7 @@ def _parts(body: bytes) -> list[bytes]:
 
 
 def _exec(argv: list[bytes], env: dict[bytes, bytes]) -> None:
-    """As `os.execvpe`, which would import a module first. Raises OSError."""
+    """Like `os.execvpe`, which would import a module first. Raises OSError."""
     folders = [b""] if b"/" in argv[0] else env.get(b"PATH", os.defpath.encode()).split(b":")
     missing: OSError = FileNotFoundError(2, "No such file or directory")
     refused: OSError | None = None
@@ -227,7 +232,9 @@ def _exec(argv: list[bytes], env: dict[bytes, bytes]) -> None:
 
 
 def _given_as_fd(given: bytes) -> bytes:
-    """A descriptor that the command inherits, from which these bytes are read; fewer than a pipe holds."""
+    """Return the number of an inherited descriptor from which these bytes can be read; they must fit into a pipe's
+    buffer.
+    """
     read, write = os.pipe()
     os.write(write, given)
     os.close(write)
@@ -258,18 +265,18 @@ def _session(pid: int) -> int:
 
 
 def _below(top: int) -> list[int]:
-    """The processes that one has started, and those that these have, zombies left out."""
+    """Return the descendants of a process, without zombies."""
     children: dict[int, list[int]] = {}
     for pid, parent in _processes():
         children.setdefault(parent, []).append(pid)
     found = children.get(top, [])
-    for pid in found:  # which grows meanwhile
+    for pid in found:  # the list grows during the loop
         found += children.get(pid, [])
     return found
 
 
 def _processes() -> list[tuple[int, int]]:
-    """All living processes and their parents."""
+    """Return pid and parent of all living processes."""
     if not _LINUX:
         import subprocess
 

@@ -1,4 +1,6 @@
-"""Commands as processes of a session of their own: no input, bounded plain-text output, ended with all they started."""
+"""Commands as processes in their own session: no input, bounded plain-text output, ended with everything they
+started.
+"""
 
 import asyncio
 import codecs
@@ -18,7 +20,7 @@ from clio.child_processes import start_process
 from clio.errors import ToolFailed
 from clio.sandbox.fence import EnclosedCommand
 from clio.security.shell.command_line import get_line_shell
-from clio.tools.shell.launcher import Request, launch
+from clio.tools.shell.launcher import LaunchRequest, launch_command
 
 MAX_KEPT_CHARS = 2_000_000
 
@@ -35,7 +37,7 @@ class BoundedText:
         self.total_chars = 0
 
     def add(self, text: str) -> None:
-        """Append; costs as much as the text is long, averaged over many calls."""
+        """Append text; takes time proportional to its length, averaged over many calls."""
         self.total_chars += len(text)
         taken = text[: self._half - self._head_chars]
         if taken:
@@ -49,8 +51,8 @@ class BoundedText:
                 self._tail = ["".join(self._tail)[-self._half :]]
                 self._tail_chars = self._half
 
-    def since(self, offset: int) -> str:
-        """Everything from this character of the whole stream on; a notice stands for what is not kept."""
+    def text_from(self, offset: int) -> str:
+        """Return everything from this character of the whole stream on; a notice replaces what is not kept."""
         head = "".join(self._head)
         tail = "".join(self._tail)[-self._half :]
         tail_start = self.total_chars - len(tail)
@@ -60,13 +62,13 @@ class BoundedText:
 
     def text(self) -> str:
         """Everything that is kept."""
-        return self.since(0)
+        return self.text_from(0)
 
 
 _ESCAPE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
     r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # OSC, DCS, SOS, PM, APC: titles, links
-    r"|[ -/]*[0-~])"  # the two- and three-character ones
+    r"|[ -/]*[0-~])"  # two- and three-character sequences
 )
 _OPEN_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)\Z")
 _ERASED = re.compile(r"[^\x08\n]\x08")
@@ -76,10 +78,11 @@ _MAX_ESCAPE = 4096
 
 
 class TerminalText:
-    """Turns raw output into text, piece by piece; the same result however the bytes are cut.
+    """Converts raw output to text incrementally; the result does not depend on how the bytes are split.
 
-    Bytes that are not UTF-8 become U+FFFD. Of a line redrawn with carriage returns only the last drawing stays; a line
-    without an end is passed on in pieces of 64 KiB.
+    Bytes that are not UTF-8 become U+FFFD. Of a line redrawn with carriage returns only the last version is kept;
+    a line
+    without an end is returned in pieces of 64 KiB.
     """
 
     def __init__(self) -> None:
@@ -87,7 +90,7 @@ class TerminalText:
         self._open = ""
 
     def feed(self, data: bytes) -> str:
-        """The text that is certain so far: whole lines, and long pieces of a line that does not end."""
+        """Return the text that is final: whole lines, and long pieces of a line without an end."""
         text = self._open + self._decoder.decode(data)
         end = text.rfind("\n") + 1
         lines, self._open = text[:end], text[end:]
@@ -100,23 +103,23 @@ class TerminalText:
         return _clean(lines)
 
     def unfinished(self) -> str:
-        """The line that has no end yet, such as a question or a bar of progress; it stays held back."""
+        """Return the line without an end, such as a question or a progress bar; it is still held back."""
         return _clean(self._open).rstrip("\r")
 
     def finish(self) -> str:
-        """What was held back, at the end of the output."""
+        """Return what was held back, at the end of the output."""
         text, self._open = self._open + self._decoder.decode(b"", final=True), ""
         return _clean(text[: _whole_part(text)])
 
 
 def _whole_part(text: str) -> int:
-    """Where a control sequence begins whose end has not come yet; else the length."""
+    """Return where an incomplete control sequence at the end begins, otherwise the length."""
     found = _OPEN_ESCAPE.search(text, max(0, len(text) - _MAX_ESCAPE))
     return found.start() if found else len(text)
 
 
 def _last_drawing(line: str) -> str:
-    """A line without the drawings that later ones replaced; a final carriage return is kept, it may end the line."""
+    """Return a line without versions that later ones replaced; a final carriage return is kept, it may end the line."""
     drawings = [part for part in line.split("\r") if part]
     return (drawings[-1] if drawings else "") + ("\r" if line.endswith("\r") else "")
 
@@ -134,13 +137,14 @@ def _clean(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
-_LOOK_S = 0.5  # between two looks where the system does not tell of an end
+_LOOK_S = 0.5  # poll interval where the system does not report the end of processes
 
 
-def session_members(leader: int) -> list[int]:
-    """The living processes of the session that `leader` began; a process group is not enough.
+def list_session_members(leader: int) -> list[int]:
+    """Return the living processes of the session that `leader` started.
 
-    `timeout`, and a shell with job control, put their children into groups of their own.
+    A process group would not be enough: `timeout` and shells with job control put their children into groups of
+    their own.
     """
     if sys.platform == "win32":
         return []
@@ -152,8 +156,8 @@ def session_members(leader: int) -> list[int]:
     return [int(name) for name in names if name.isdigit() and _in_session(int(name), leader)]
 
 
-def descendants(top: int) -> list[int]:
-    """The processes that one started, and those that they did: on Linux; elsewhere none is told."""
+def list_descendants(top: int) -> list[int]:
+    """Return the descendants of a process, on Linux; on other systems nothing."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -175,7 +179,7 @@ def _in_session(pid: int, leader: int) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """A dead process whose parent has not asked for its end; it takes no signal and holds nothing."""
+    """Whether a process is dead but not collected by its parent; it takes no signal and holds no resources."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -183,8 +187,8 @@ def _is_zombie(pid: int) -> bool:
     return status.rpartition(")")[2].split()[:1] == ["Z"]
 
 
-async def one_ends(pids: Sequence[int]) -> None:
-    """Return when one of them may have ended: at once where the system tells, so that nothing wakes meanwhile."""
+async def wait_for_any_exit(pids: Sequence[int]) -> None:
+    """Return when one of them may have ended; event-driven where the system supports it, otherwise by polling."""
     if sys.platform != "linux":
         await asyncio.sleep(_LOOK_S)
         return
@@ -195,7 +199,7 @@ async def one_ends(pids: Sequence[int]) -> None:
             watched.append(os.pidfd_open(pid))
             loop.add_reader(watched[-1], ended.set)
         await ended.wait()
-    except OSError:  # it has ended already, or there are too many to watch
+    except OSError:  # it has already ended, or there are too many to watch
         await asyncio.sleep(_LOOK_S)
     finally:
         for one in watched:
@@ -204,7 +208,7 @@ async def one_ends(pids: Sequence[int]) -> None:
 
 
 def end_tree_on_windows(leader: int, *, gently: bool, running: bool) -> None:
-    """Ask what a process started to end with it, or end it all; elsewhere, and where it is gone, nothing is done."""
+    """Ask a process and its children to end, or kill them; does nothing on other systems, or if it is gone."""
     if sys.platform == "win32" and running:
         if gently:
             os.kill(leader, signal.CTRL_BREAK_EVENT)
@@ -213,9 +217,9 @@ def end_tree_on_windows(leader: int, *, gently: bool, running: bool) -> None:
 
 
 TERM_GRACE_S = 1.0
-"""What a timed-out command has for cleaning up between the request to end and the kill."""
+"""Time for a timed-out command to clean up between SIGTERM and SIGKILL."""
 CANCEL_GRACE_S = 0.03
-"""The same when a person has pressed Esc and is waiting: all of it is to take less than 0.1 s."""
+"""The same after the user pressed Esc and is waiting: all of it should take less than 0.1 s."""
 _KILLED_S = 1.0
 _DRAIN_S = 0.25
 _TICK_S = 1.0
@@ -229,23 +233,25 @@ _PLAIN_OUTPUT = {
 }
 
 
-# With these a shell enters other folders, or reads a line otherwise, than the line says and was judged by.
+# With these, a shell would change to other folders or parse a line differently from how it was judged.
 _READ_OTHERWISE = ("CDPATH", "BASHOPTS", "SHELLOPTS", "POSIXLY_CORRECT")
 
 
-def command_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a command: clio's own, with colours, pagers and prompts off; `cd x` leads to `x`."""
+def make_command_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a command: clio's own, with colours, pagers and prompts off; `cd x` always leads to
+    `x`.
+    """
     return {name: value for name, value in {**env, **_PLAIN_OUTPUT}.items() if name not in _READ_OTHERWISE}
 
 
 class RunningProcess(asyncio.SubprocessProtocol):
-    """A started command. Its output is collected whether anybody waits or not.
+    """A started command. Its output is collected whether anything waits for it or not.
 
-    keeper: the first process only waits for the command and what that started; asked to end, it takes all with it.
+    has_keeper: its first process only waits for the command and its children; asked to end, it ends them all.
     """
 
-    def __init__(self, *, keeper: bool = False) -> None:
-        self._keeper = keeper
+    def __init__(self, *, has_keeper: bool = False) -> None:
+        self._keeper = has_keeper
         self._text = TerminalText()
         self._exited = asyncio.Event()
         self._drained = asyncio.Event()
@@ -264,23 +270,23 @@ class RunningProcess(asyncio.SubprocessProtocol):
         return self._transport.get_returncode() if self._transport else None
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether the command itself is alive."""
         return not self._exited.is_set()
 
     @property
     def seconds(self) -> float:
-        """How long it has run, or ran."""
+        """How long it has been running, or ran."""
         return (self._ended or time.monotonic()) - self._started
 
     @property
     def silent_s(self) -> float:
-        """Seconds since it last printed anything, up to its end."""
+        """Seconds since its last output, up to its end."""
         return (self._ended or time.monotonic()) - self._last_output
 
     @property
     def unfinished_line(self) -> str:
-        """What was printed after the last newline; not yet part of `output` while it runs."""
+        """The output after the last newline; not part of `output` while it runs."""
         return self._text.unfinished()
 
     @property
@@ -293,16 +299,16 @@ class RunningProcess(asyncio.SubprocessProtocol):
         self._transport = cast(asyncio.SubprocessTransport, transport)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Called by asyncio with a piece of output."""
+        """Collect output; called by asyncio."""
         self._last_output = time.monotonic()
         self._collect(self._text.feed(data))
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """Called by asyncio when nobody holds the other end of the output any more."""
+        """Note that all output was read; called by asyncio when the pipe is closed."""
         self._drained.set()
 
     def process_exited(self) -> None:
-        """Called by asyncio when the command itself, not all of its children, has ended."""
+        """Note that the command itself has ended, not all of its children; called by asyncio."""
         self._ended = time.monotonic()
         self._exited.set()
 
@@ -313,11 +319,12 @@ class RunningProcess(asyncio.SubprocessProtocol):
     async def wait(self, *, with_children: bool = False) -> None:
         """Return when the command has ended and its output is complete.
 
-        Children it left running are waited for, or stopped (`left_behind` tells): they would hold its output for ever.
+        Children it left running would keep its output open forever: they are waited for, or stopped and noted in
+        `left_behind`.
         """
         await self._exited.wait()
         while with_children and (members := self._members()):
-            await one_ends(members)
+            await wait_for_any_exit(members)
         with contextlib.suppress(TimeoutError):
             if self._keeper:
                 await asyncio.wait_for(self._gone(), _KILLED_S)
@@ -329,9 +336,9 @@ class RunningProcess(asyncio.SubprocessProtocol):
         self._close()
 
     async def stop(self, grace_s: float = TERM_GRACE_S) -> None:
-        """Ask every process of the command to end, and kill those still there after `grace_s`.
+        """Ask every process of the command to end, and kill those still alive after `grace_s`.
 
-        Cancelling this kills them at once.
+        If cancelled, they are killed at once.
         """
         try:
             self._signal(gently=True)
@@ -340,25 +347,25 @@ class RunningProcess(asyncio.SubprocessProtocol):
             pass
         finally:
             self._signal(gently=False)
-        with contextlib.suppress(TimeoutError):  # what is killed is gone at once, but on a busy machine not yet
+        with contextlib.suppress(TimeoutError):  # killed processes disappear at once, except on a busy machine
             await asyncio.wait_for(self._gone(), _KILLED_S)
-        if self.running:
+        if self.is_running:
             self._signal(gently=False, keeper_too=True)
         await self._exited.wait()
         self._close()
 
     def kill(self) -> None:
-        """Kill every process of the command now, without waiting; for the end of clio."""
+        """Kill every process of the command without waiting; for the end of clio."""
         self._signal(gently=False)
 
     async def _gone(self) -> None:
-        pause_s = 0.0005  # what a sandbox takes down with its first process is gone at once
-        while self.running or self._members():
+        pause_s = 0.0005  # a sandbox that ends with its first process is gone at once
+        while self.is_running or self._members():
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, 0.005)
 
     def _close(self) -> None:
-        """Let go of the output, which a daemon that left the session may still hold."""
+        """Close the output, which a daemon that left the session may still hold open."""
         self._closed = True
         self._collect(self._text.finish())
         if self._transport:
@@ -368,18 +375,18 @@ class RunningProcess(asyncio.SubprocessProtocol):
         if self._transport is None:
             return []
         leader = self._transport.get_pid()
-        below = descendants(leader) if self._keeper and self.running else []
-        return list(dict.fromkeys((*session_members(leader), *below)))
+        below = list_descendants(leader) if self._keeper and self.is_running else []
+        return list(dict.fromkeys((*list_session_members(leader), *below)))
 
     def _signal(self, *, gently: bool, keeper_too: bool = False) -> None:
         if self._transport is None or self._closed:
             return
         leader = self._transport.get_pid()
         if sys.platform == "win32":
-            end_tree_on_windows(leader, gently=gently, running=self.running)
+            end_tree_on_windows(leader, gently=gently, running=self.is_running)
             return
         number = signal.SIGTERM if gently else signal.SIGKILL
-        # Asked to end, a keeper kills the others at once, also those that come meanwhile: so it is asked last.
+        # A keeper that is asked to end kills the others at once, so it is asked last.
         members = [pid for pid in self._members() if pid != leader or not self._keeper]
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if not self._keeper:
@@ -387,25 +394,28 @@ class RunningProcess(asyncio.SubprocessProtocol):
         for pid in members:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
-        if self._keeper and self.running and not gently:
+        if self._keeper and self.is_running and not gently:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(leader, signal.SIGKILL if keeper_too else signal.SIGTERM)
 
 
-async def start(
+async def start_command_process(
     command: str | Sequence[str] | EnclosedCommand, cwd: Path, env: Mapping[str, str] | None = None
 ) -> RunningProcess:
-    """Start a line of shell, an argument list without a shell, or what a sandbox has made of one of them.
+    """Start a shell command line, an argument list without a shell, or either of them wrapped by a sandbox.
 
-    env: defaults to clio's own. The command ends with clio at the latest, however clio ends; on Windows where clio can
-    still end it. Raises ToolFailed where it cannot be started.
+    The command ends with clio at the latest, however clio exits; on Windows only if clio can still end it. Raises
+    ToolFailed if it cannot be started.
+
+    Args:
+        env: defaults to clio's own.
     """
     if isinstance(command, str):
-        enclosed = EnclosedCommand(argv=tuple(shell_argv(command)))
+        enclosed = EnclosedCommand(argv=tuple(make_shell_argv(command)))
     else:
         enclosed = command if isinstance(command, EnclosedCommand) else EnclosedCommand(argv=tuple(command))
-    make = functools.partial(RunningProcess, keeper=enclosed.keeper)
-    environment = command_environment(os.environ if env is None else env) | dict(enclosed.env)
+    make = functools.partial(RunningProcess, has_keeper=enclosed.keeper)
+    environment = make_command_environment(os.environ if env is None else env) | dict(enclosed.env)
     try:
         if sys.platform == "win32":
             starting = asyncio.get_running_loop().subprocess_exec(
@@ -420,10 +430,10 @@ async def start(
             )
             _, process = await start_process(starting, stop_started)
         else:
-            request = Request(
-                argv=enclosed.argv, cwd=cwd, env=environment, script=enclosed.script, given=enclosed.given
+            request = LaunchRequest(
+                argv=enclosed.argv, cwd=cwd, env=environment, script=enclosed.script, input_bytes=enclosed.given
             )
-            _, process = await start_process(launch(make, request), stop_started)
+            _, process = await start_process(launch_command(make, request), stop_started)
     except (OSError, ValueError) as error:
         shown = command if isinstance(command, str) else enclosed.argv[0]
         raise ToolFailed(f"{shown[:200]!r} could not be started in {str(cwd)!r}: {error}") from error
@@ -431,11 +441,11 @@ async def start(
 
 
 async def stop_started(new: tuple[asyncio.BaseTransport, RunningProcess]) -> None:
-    """End a command that nobody has waited for yet, with all it has started."""
+    """End a command that nothing waits for yet, with everything it has started."""
     await new[1].stop(CANCEL_GRACE_S)
 
 
-async def run(
+async def run_process(
     command: str | Sequence[str] | EnclosedCommand,
     cwd: Path,
     *,
@@ -443,12 +453,14 @@ async def run(
     on_news: Callable[[str], None] = lambda line: None,
     env: Mapping[str, str] | None = None,
 ) -> tuple[RunningProcess, bool]:
-    """Run to the end; the second value is whether it was stopped after `timeout_s`.
+    """Run a command to its end; the second value is whether it was stopped after `timeout_s`.
 
-    Cancelling kills everything it started before the cancellation goes on. `on_news` gets the last line printed about
-    once a second, or how long it has been silent.
+    Cancelling kills everything it started before the cancellation continues.
+
+    Args:
+        on_news: called about once a second with the last line of output, or how long there was none.
     """
-    process = await start(command, cwd, env)
+    process = await start_command_process(command, cwd, env)
     try:
         async with asyncio.timeout(timeout_s):
             waiting = asyncio.ensure_future(process.wait())
@@ -473,6 +485,6 @@ def _news(process: RunningProcess) -> str:
     return f"no output for {process.silent_s:.0f} s"
 
 
-def shell_argv(line: str) -> list[str]:
-    """The program and arguments that run one line of shell."""
+def make_shell_argv(line: str) -> list[str]:
+    """Return the program and arguments that run one shell command line."""
     return [*get_line_shell(), line]

@@ -1,4 +1,4 @@
-"""Commands the model runs: in the foreground with a limit, or in the background as a job."""
+"""The tools for commands: in the foreground with a time limit, or in the background as a job."""
 
 import asyncio
 import sys
@@ -14,12 +14,12 @@ from clio.readonly_git import readonly_git_command, readonly_git_environment
 from clio.sandbox.fence import TOLD, WARNING
 from clio.security.actions import RunCommand, TouchOwnState, Workspace
 from clio.sessions.side_effects import commit_lines, runs_commit
-from clio.tools.base import Prepared, Progress, ToolOutput, Unasked
-from clio.tools.schemas import HeldCommandArgs, JobOutputArgs, JobStopArgs, RunCommandArgs, command_args
+from clio.tools.base import ConfinedRun, PreparedCall, Progress, ToolOutput
+from clio.tools.schemas import JobOutputArgs, JobStopArgs, RunCommandArgs, SandboxedCommandArgs, get_command_args
 from clio.tools.shell.jobs import Job, JobTable
 from clio.tools.shell.launcher import LAUNCHER
-from clio.tools.shell.processes import RunningProcess, run
-from clio.tools.shell.sandboxed_run import put_back_by_jobs, run_held, run_unasked
+from clio.tools.shell.processes import RunningProcess, run_process
+from clio.tools.shell.sandboxed_run import restore_files_changed_by_jobs, run_confined, run_sandboxed
 
 _FIRST_LOOK_S = 0.5
 _TITLE_CHARS = 200
@@ -28,21 +28,21 @@ _NEW_COMMITS = ("log", "--max-count=20", "--pretty=format:%h %s")
 
 
 class RunCommandTool:
-    """`run_command`: one line of shell in the workspace."""
+    """The tool `run_command`: one shell command line in the workspace."""
 
     name = "run_command"
     read_only = False
 
     def __init__(self, workspace: Workspace, jobs: JobTable, timeout_s: int) -> None:
         self._sandbox = jobs.sandbox
-        self.args = command_args(held=jobs.held)
+        self.args = get_command_args(sandboxed=jobs.is_sandboxed)
         self._workspace = workspace
         self._jobs = jobs
         self._timeout_s = timeout_s
         self._told_of_tmp = False
 
-    def prepare(self, args: Any) -> Prepared:
-        """Raises ToolRetry for an empty command or one with a NUL character."""
+    def prepare(self, args: Any) -> PreparedCall:
+        """Prepare a command. Raises ToolRetry for an empty command or one with a NUL character."""
         call: RunCommandArgs = args
         if not call.command.strip():
             raise ToolRetry("the command is empty; give one line for the shell")
@@ -51,9 +51,9 @@ class RunCommandTool:
         if sys.platform != "win32":
             LAUNCHER.start_early()
 
-        outside = isinstance(call, HeldCommandArgs) and call.outside
+        outside = isinstance(call, SandboxedCommandArgs) and call.outside
 
-        async def go(progress: Progress, unasked: Unasked | None = None) -> ToolOutput:
+        async def go(progress: Progress, unasked: ConfinedRun | None = None) -> ToolOutput:
             if call.background:
                 return await self._in_background(call.command, outside, unasked)
             limit_s = call.timeout_s or self._timeout_s
@@ -65,22 +65,24 @@ class RunCommandTool:
         title += " (outside the sandbox)" if outside else ""
         note = WARNING if not outside and self._in_own_tmp(call.command) else ""
         action = RunCommand(command=call.command, cwd=self._workspace.root, outside=outside, note=note)
-        return Prepared(title=title, action=action, run=go, run_confined=go)
+        return PreparedCall(title=title, action=action, run=go, run_confined=go)
 
     async def _in_foreground(
-        self, command: str, timeout_s: float, progress: Progress, outside: bool, unasked: Unasked | None
+        self, command: str, timeout_s: float, progress: Progress, outside: bool, unasked: ConfinedRun | None
     ) -> ToolOutput:
         began = time.time()
         sandbox = None if outside else self._sandbox
-        before = await put_back_by_jobs(self._sandbox)
+        before = await restore_files_changed_by_jobs(self._sandbox)
         root, confinement, refused = self._workspace.root, self._jobs.confinement, ""
         if unasked is not None and confinement is not None:
-            process, timed_out, note, refused = await run_unasked(
+            process, timed_out, note, refused = await run_confined(
                 command, root, confinement, sandbox,
                 network=unasked.network, timeout_s=timeout_s, on_news=progress,
             )  # fmt: skip
         else:
-            process, timed_out, note = await run_held(command, root, sandbox, timeout_s=timeout_s, on_news=progress)
+            process, timed_out, note = await run_sandboxed(
+                command, root, sandbox, timeout_s=timeout_s, on_news=progress
+            )
         state = _timed_out(process, timeout_s) if timed_out else _ended(process)
         if process.left_behind:
             state += "; processes it left running were stopped, background=true would keep them"
@@ -92,21 +94,21 @@ class RunCommandTool:
         if not outside and not note and not self._told_of_tmp and self._in_own_tmp(command):
             self._told_of_tmp, note = True, TOLD
         whole = "\n".join(filter(None, (f"[{state}]", text or "(no output)", before, note)))
-        return ToolOutput(text=whole, summary=summary, ok=ok, deeds=deeds, refused=refused)
+        return ToolOutput(text=whole, summary=summary, ok=ok, side_effects=deeds, denied_need=refused)
 
     def _in_own_tmp(self, command: str) -> bool:
-        """Whether the command would see another /tmp than the person's, and names it."""
+        """Whether the command would see a private /tmp instead of the user's, and names /tmp."""
         return self._sandbox is not None and self._sandbox.names_own_tmp(command, self._workspace.root)
 
-    async def _in_background(self, command: str, outside: bool, unasked: Unasked | None) -> ToolOutput:
-        job = await self._jobs.start(command, self._workspace.root, outside=outside, unasked=unasked)
+    async def _in_background(self, command: str, outside: bool, unasked: ConfinedRun | None) -> ToolOutput:
+        job = await self._jobs.start(command, self._workspace.root, outside=outside, confined=unasked)
         await job.wait(_FIRST_LOOK_S)
-        output = _job_report(job, job.read_to, await put_back_by_jobs(self._sandbox))
-        return structs.replace(output, refused=await job.take_refusal())
+        output = _job_report(job, job.read_to, await restore_files_changed_by_jobs(self._sandbox))
+        return structs.replace(output, denied_need=await job.take_refusal())
 
 
 class JobOutputTool:
-    """`job_output`: what a background command has printed."""
+    """The tool `job_output`: output of a background command."""
 
     name = "job_output"
     args = JobOutputArgs
@@ -115,8 +117,8 @@ class JobOutputTool:
     def __init__(self, jobs: JobTable) -> None:
         self._jobs = jobs
 
-    def prepare(self, args: Any) -> Prepared:
-        """Raises ToolRetry for an unknown job."""
+    def prepare(self, args: Any) -> PreparedCall:
+        """Prepare a call. Raises ToolRetry for an unknown job."""
         call: JobOutputArgs = args
         job = self._jobs.get(call.job)
 
@@ -124,28 +126,28 @@ class JobOutputTool:
             if call.wait_s:
                 await job.wait(call.wait_s)
             offset = job.read_to if call.offset is None else call.offset
-            output = _job_report(job, offset, await put_back_by_jobs(self._jobs.sandbox))
+            output = _job_report(job, offset, await restore_files_changed_by_jobs(self._jobs.sandbox))
             if refused := await job.take_refusal():
-                return structs.replace(output, refused=refused, again=self._prepare_again(job))
+                return structs.replace(output, denied_need=refused, unconfined_call=self._prepare_again(job))
             return output
 
-        return Prepared(title=f"output of {job.name}", action=TouchOwnState(), run=go)
+        return PreparedCall(title=f"output of {job.name}", action=TouchOwnState(), run=go)
 
-    def _prepare_again(self, job: Job) -> Prepared:
-        """The same command, to be started once more unconfined if the user agrees."""
+    def _prepare_again(self, job: Job) -> PreparedCall:
+        """Return the same command, to be started again unconfined if the user agrees."""
 
         async def go(progress: Progress) -> ToolOutput:
             again = await self._jobs.start(job.command, job.folder)
             await again.wait(_FIRST_LOOK_S)
-            return _job_report(again, again.read_to, await put_back_by_jobs(self._jobs.sandbox))
+            return _job_report(again, again.read_to, await restore_files_changed_by_jobs(self._jobs.sandbox))
 
         first, _, more = job.command.strip().partition("\n")
         title = f"run {first[:_TITLE_CHARS]}{' …' if more or len(first) > _TITLE_CHARS else ''} (background)"
-        return Prepared(title=title, action=RunCommand(command=job.command, cwd=job.folder), run=go)
+        return PreparedCall(title=title, action=RunCommand(command=job.command, cwd=job.folder), run=go)
 
 
 class JobStopTool:
-    """`job_stop`: end a background command and everything it started."""
+    """The tool `job_stop`: end a background command and everything it started."""
 
     name = "job_stop"
     args = JobStopArgs
@@ -154,54 +156,54 @@ class JobStopTool:
     def __init__(self, jobs: JobTable) -> None:
         self._jobs = jobs
 
-    def prepare(self, args: Any) -> Prepared:
-        """Raises ToolRetry for an unknown job."""
+    def prepare(self, args: Any) -> PreparedCall:
+        """Prepare a call. Raises ToolRetry for an unknown job."""
         call: JobStopArgs = args
         job = self._jobs.get(call.job)
 
         async def go(progress: Progress) -> ToolOutput:
-            if job.running:
+            if job.is_running:
                 await job.stop()
-            return _job_report(job, job.read_to, await put_back_by_jobs(self._jobs.sandbox))
+            return _job_report(job, job.read_to, await restore_files_changed_by_jobs(self._jobs.sandbox))
 
-        return Prepared(title=f"stop {job.name}", action=TouchOwnState(ends_work=True), run=go)
+        return PreparedCall(title=f"stop {job.name}", action=TouchOwnState(ends_work=True), run=go)
 
 
 def _job_report(job: Job, offset: int, note: str) -> ToolOutput:
-    """What a job printed from a character on, and how it stands; the model has then read all of it.
+    """Return a job's output from a character on, and its state; records that the model has read all of it.
 
-    note: what the sandbox has to say of jobs.
+    note: what the sandbox reports about jobs.
     """
     process = job.process
     job.read_to = process.output.total_chars
-    text = process.output.since(offset).strip("\n")
-    if job.running:
+    text = process.output.text_from(offset).strip("\n")
+    if job.is_running:
         state = f"{job.name} runs since {process.seconds:.0f} s"
         unfinished = process.unfinished_line
         text = "\n".join(part for part in (text, unfinished) if part)
     else:
         state = f"{job.name} ended: {_ended(process)}"
-    deeds = None if job.running else SideEffects(command=job.command, exit_code=_code(process))
+    deeds = None if job.is_running else SideEffects(command=job.command, exit_code=_code(process))
     head = f"[{state}; read to offset {job.read_to} with job_output]"
     whole = "\n".join(filter(None, (head, text or "(nothing new)", note)))
-    return ToolOutput(text=whole, summary=state, deeds=deeds)
+    return ToolOutput(text=whole, summary=state, side_effects=deeds)
 
 
 def _code(process: RunningProcess) -> int | None:
-    """How the command itself ended; None where a signal ended it."""
+    """Return the exit code of the command; None if a signal ended it."""
     code = process.exit_code
     return None if code is None or code < 0 else code
 
 
 async def _commits(command: str, output: str, folder: Path, began: float) -> tuple[Commit, ...]:
-    """The commits a command made: as git told, or from its log where git was told to be quiet."""
+    """Return the commits a command made: from git's output, or from its log if git was told to be quiet."""
     if not runs_commit(command):
         return ()
     told = commit_lines(output)
     if not told:
         try:
             words = await asyncio.to_thread(readonly_git_command, folder, *_NEW_COMMITS, f"--since=@{int(began)}")
-            log, late = await run(words, folder, timeout_s=_LOG_LIMIT_S, env=readonly_git_environment())
+            log, late = await run_process(words, folder, timeout_s=_LOG_LIMIT_S, env=readonly_git_environment())
         except (OSError, ToolFailed):
             return ()
         lines = log.output.text().splitlines() if log.exit_code == 0 and not late else []

@@ -1,4 +1,4 @@
-"""Runs commands in the sandbox, and those that run without a question in an environment without secrets."""
+"""Run commands in the sandbox, and commands that need no approval in a confined environment without secrets."""
 
 import asyncio
 import os
@@ -12,7 +12,13 @@ from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.security.git_safety import build_git_environment
 from clio.security.redaction.names_and_values import can_be_secret_name, is_secret_name
 from clio.security.redaction.redactor import Redactor
-from clio.tools.shell.processes import RunningProcess, command_environment, run, shell_argv, start
+from clio.tools.shell.processes import (
+    RunningProcess,
+    make_command_environment,
+    make_shell_argv,
+    run_process,
+    start_command_process,
+)
 
 _SETTINGS = {
     "PAGER": "cat",
@@ -64,9 +70,9 @@ _SOCKETS = (
     "NVIM_LISTEN_ADDRESS",
     "EMACS_SOCKET_NAME",
 )
-"""Variables that say where other programs listen."""
+"""Variables with the sockets of other programs."""
 _RUN_BY_SHELLS = ("BASH_ENV", "ENV", "PROMPT_COMMAND")
-"""Files that a shell reads first. A line is judged without them, and without functions that a shell hands down."""
+"""Files that a shell executes first. A command line is judged without them, and without exported shell functions."""
 _FUNCTION = "BASH_FUNC_"
 _SECRET_WORDS = frozenset(
     "pass password passwd passphrase passcode pwd pw secret secrets token tokens credential credentials creds key keys"
@@ -75,34 +81,35 @@ _SECRET_WORDS = frozenset(
 _OPEN_NAMES = frozenset({"PWD", "OLDPWD", *_SOCKETS})
 
 
-def build_unasked_environment(
+def build_confined_environment(
     env: Mapping[str, str], root: Path, *, network: bool = False, confined: bool = True
 ) -> dict[str, str]:
-    """The environment of a command of the workspace `root` that runs without a question.
+    """Return the environment of a command in the workspace `root` that runs without a question.
 
-    Left out: what a shell would run first, what looks like a secret by name or value, where other programs listen.
+    Left out: what a shell would execute first, what looks like a secret by name or value, and sockets of other
+    programs.
 
     Args:
         env: clio's own environment.
         root: the workspace.
-        network: the command reaches the network and the sockets of other programs, such as `docker ps`.
-        confined: False where the user does not want such commands confined; they have the secrets and sockets then.
+        network: the command may use the network and the sockets of other programs, such as `docker ps`.
+        confined: False if the user does not want such commands confined; they then get secrets and sockets.
     """
     found = {
         name: value for name, value in env.items() if name not in _RUN_BY_SHELLS and not name.startswith(_FUNCTION)
     }
-    for name in withheld_variables(found) if confined else ():
+    for name in list_withheld_variables(found) if confined else ():
         del found[name]
     if confined and not network:
         found = {name: value for name, value in found.items() if name not in _SOCKETS}
-    found = command_environment(found)
+    found = make_command_environment(found)
     found |= {name: value for name, value in _SETTINGS.items() if not network or name not in _OFFLINE}
     _speak_english(found)
     return found | build_git_environment(root, found)
 
 
-def withheld_variables(env: Mapping[str, str]) -> tuple[str, ...]:
-    """The names of the variables that look like secrets, by their name or by their value."""
+def list_withheld_variables(env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of the variables that look like secrets, by name or value."""
     return tuple(name for name, value in env.items() if _is_secret(name) or _holds_secret(name, value))
 
 
@@ -112,7 +119,9 @@ def _holds_secret(name: str, value: str) -> bool:
 
 
 def _is_secret(name: str) -> bool:
-    """Stricter than for text: a variable that is left out without need is seldom missed."""
+    """Whether a name looks secret; stricter than for text, because a variable left out without need is seldom
+    missed.
+    """
     if name in _OPEN_NAMES:
         return False
     words = set(name.lower().replace("-", "_").split("_"))
@@ -120,38 +129,41 @@ def _is_secret(name: str) -> bool:
 
 
 def _speak_english(env: dict[str, str]) -> None:
-    """Have errors in English, which is how a refusal is recognized; the encoding stays."""
+    """Set the language of messages to English, in which denials are recognized; the encoding is unchanged."""
     if everything := env.pop("LC_ALL", ""):
         env["LC_CTYPE"] = everything
     env["LC_MESSAGES"] = "C"
 
 
-async def start_held(
+async def start_sandboxed(
     command: str, root: Path, sandbox: Sandbox | None, env: Mapping[str, str] | None = None
 ) -> RunningProcess:
-    """Start a line of shell in a workspace that goes on by itself. Raises ToolFailed. sandbox: None for no fence.
+    """Start a shell command line that runs in the background. Raises ToolFailed. sandbox: None for none.
 
-    Where one holds, what cannot be sealed is watched from here on: `sandbox.watches.end` is to be called at its end.
+    With a sandbox, files it cannot protect are watched from now on: call `sandbox.watches.end` when the command
+    ends.
     """
     if sandbox is None or not sandbox.wanted:
-        return await start(command, root, env)
-    await asyncio.to_thread(sandbox.watch, root)  # first: it undoes what other jobs made, which a fence would keep
+        return await start_command_process(command, root, env)
+    await asyncio.to_thread(
+        sandbox.watch, root
+    )  # first, because it undoes changes by other jobs, which the sandbox would otherwise protect
     try:
-        enclosed = await asyncio.to_thread(sandbox.enclose, shell_argv(command), root, lingers=True)
-        return await start(enclosed, root, env)
+        enclosed = await asyncio.to_thread(sandbox.enclose, make_shell_argv(command), root, lingers=True)
+        return await start_command_process(enclosed, root, env)
     except BaseException:
         sandbox.watches.end(root)
         raise
 
 
-async def put_back_by_jobs(sandbox: Sandbox | None) -> str:
-    """Undo what commands that still run have made of what they may not change; what to say of it, "" for nothing."""
+async def restore_files_changed_by_jobs(sandbox: Sandbox | None) -> str:
+    """Undo changes by running commands to files they must not change; return a report, or ""."""
     if sandbox is None or not sandbox.wanted:
         return ""
     return "\n".join(await asyncio.to_thread(sandbox.watches.put_back))
 
 
-async def run_held(
+async def run_sandboxed(
     command: str | Sequence[str],
     root: Path,
     sandbox: Sandbox | None,
@@ -160,20 +172,25 @@ async def run_held(
     on_news: Callable[[str], None] = lambda line: None,
     env: Mapping[str, str] | None = None,
 ) -> tuple[RunningProcess, bool, str]:
-    """Run a line of shell, or an argument list, in a workspace, to its end. env: defaults to clio's own.
+    """Run a shell command line, or an argument list, to its end.
 
-    The second value is whether it was stopped after `timeout_s`, the third what is to be said of the sandbox, "" for
-    nothing. Raises ToolFailed. sandbox: None for no fence.
+    Returns the process, whether it was stopped after `timeout_s`, and what to report about the sandbox, or "".
+    Raises
+    ToolFailed.
+
+    Args:
+        sandbox: None for none.
+        env: defaults to clio's own.
     """
     if sandbox is None or not sandbox.wanted:
-        return *await run(command, root, timeout_s=timeout_s, on_news=on_news, env=env), ""
-    before = await put_back_by_jobs(sandbox)
-    argv = shell_argv(command) if isinstance(command, str) else command
+        return *await run_process(command, root, timeout_s=timeout_s, on_news=on_news, env=env), ""
+    before = await restore_files_changed_by_jobs(sandbox)
+    argv = make_shell_argv(command) if isinstance(command, str) else command
     enclosed, guard = await asyncio.to_thread(_prepare, sandbox, argv, root)
     try:
-        process, late = await run(enclosed, root, timeout_s=timeout_s, on_news=on_news, env=env)
+        process, late = await run_process(enclosed, root, timeout_s=timeout_s, on_news=on_news, env=env)
     finally:
-        undone = restore_guarded_files(guard, root)  # also where it was cancelled; a handful of small files
+        undone = restore_guarded_files(guard, root)  # also if cancelled; blocks only for a few small files
     notes = [before, undone]
     if process.exit_code != 0 and sandbox.known:
         notes.append(describe_denial(process.output.text(), sandbox.known, network=sandbox.network))
@@ -184,7 +201,7 @@ def _prepare(sandbox: Sandbox, argv: Sequence[str], root: Path) -> tuple[Enclose
     return sandbox.enclose(argv, root), sandbox.guard(root)
 
 
-async def run_unasked(
+async def run_confined(
     command: str,
     root: Path,
     confinement: Confinement,
@@ -194,20 +211,24 @@ async def run_unasked(
     timeout_s: float,
     on_news: Callable[[str], None] = lambda line: None,
 ) -> tuple[RunningProcess, bool, str, str]:
-    """Run a line of shell that the policy lets run without a question, to its end, confined where that can be done.
+    """Run a shell command line that needs no approval to its end, confined if possible.
 
-    The first three values are those of `run_held`, the fourth is what the command needs and was refused, such as
-    "needs the network"; "" for nothing. Raises ToolFailed. sandbox: holds it where nothing confines it.
+    Returns the values of `run_sandboxed`, and what the command needed and was denied, such as "needs the
+    network", or "".
+    Raises ToolFailed.
+
+    Args:
+        sandbox: used if the command cannot be confined.
     """
     for attempt in (1, 2):
         env, enclosed = await asyncio.to_thread(_confine, command, root, confinement, network=network)
         if enclosed is None:
-            held = await run_held(command, root, sandbox, timeout_s=timeout_s, on_news=on_news, env=env)
+            held = await run_sandboxed(command, root, sandbox, timeout_s=timeout_s, on_news=on_news, env=env)
             return *held, ""
         try:
-            process, late = await run(enclosed, root, timeout_s=timeout_s, on_news=on_news, env=env)
+            process, late = await run_process(enclosed, root, timeout_s=timeout_s, on_news=on_news, env=env)
         finally:
-            remove_tmp(enclosed)
+            remove_private_tmp(enclosed)
         if attempt == 2 or not _bwrap_failed(enclosed, process):
             break
         await asyncio.to_thread(confinement.try_again)
@@ -217,8 +238,10 @@ async def run_unasked(
 def explain_job_failure(
     process: RunningProcess, command: str, root: Path, confinement: Confinement, *, network: bool
 ) -> str:
-    """What a command that `start_unasked` started, and that has ended, was refused; "" for nothing. For a thread."""
-    env = build_unasked_environment(os.environ, root, network=network, confined=confinement.wanted)
+    """Return what a command started with `start_confined` was denied, after it has ended, or "". Call it in a
+    thread.
+    """
+    env = build_confined_environment(os.environ, root, network=network, confined=confinement.wanted)
     return _find_refused(process, command, root, confinement, env, network=network)
 
 
@@ -231,7 +254,9 @@ def _find_refused(
     *,
     network: bool,
 ) -> str:
-    """What a command was refused. Where several programs ran, the exit code is that of the last: `x | tail` gives 0."""
+    """Return what a command was denied. If several programs ran, the exit code is that of the last: `x | tail` gives
+    0.
+    """
     output, level, speakers = process.output.text(), confinement.level(), None
     if process.exit_code == 0:
         from clio.security.readonly.system_programs import PROGRAMS
@@ -240,29 +265,29 @@ def _find_refused(
         programs = {each.program for each in parse_command_line(command).commands}
         if len(programs) < 2:
             return ""
-        # Tools such as git call themselves "fatal" or "error". Where only filters run, that is a text they print.
+        # Tools such as git begin errors with "fatal" or "error". If only filters ran, such words are data they printed.
         speakers = programs if programs <= PROGRAMS.keys() else programs | {"fatal", "error"}
     withheld = [name for name in os.environ if name not in env]
     return find_denied_action(output, level, root=root, network=network, withheld=withheld, speakers=speakers)
 
 
-async def start_unasked(
+async def start_confined(
     command: str, root: Path, confinement: Confinement, sandbox: Sandbox | None, *, network: bool
 ) -> tuple[RunningProcess, Callable[[], None]]:
-    """Start such a line that goes on by itself. The second value is to be called at its end. Raises ToolFailed."""
+    """Start a confined command that runs in the background. Call the second value when it ends. Raises ToolFailed."""
     env, enclosed = await asyncio.to_thread(_confine, command, root, confinement, network=network, lingers=True)
     if enclosed is None:
-        process = await start_held(command, root, sandbox, env)
+        process = await start_sandboxed(command, root, sandbox, env)
         return process, partial(sandbox.watches.end, root) if sandbox is not None and sandbox.wanted else lambda: None
     try:
-        return await start(enclosed, root, env), partial(remove_tmp, enclosed)
+        return await start_command_process(enclosed, root, env), partial(remove_private_tmp, enclosed)
     except BaseException:
-        remove_tmp(enclosed)
+        remove_private_tmp(enclosed)
         raise
 
 
-def remove_tmp(enclosed: EnclosedCommand) -> None:
-    """Remove the folder for temporary files that a confined command had for itself."""
+def remove_private_tmp(enclosed: EnclosedCommand) -> None:
+    """Remove the private folder for temporary files of a confined command."""
     if enclosed.tmp is not None:
         shutil.rmtree(enclosed.tmp, ignore_errors=True)
 
@@ -270,11 +295,11 @@ def remove_tmp(enclosed: EnclosedCommand) -> None:
 def _confine(
     command: str, root: Path, confinement: Confinement, *, network: bool, lingers: bool = False
 ) -> tuple[dict[str, str], EnclosedCommand | None]:
-    env = build_unasked_environment(os.environ, root, network=network, confined=confinement.wanted)
-    return env, confinement.enclose(shell_argv(command), root, env, network=network, lingers=lingers)
+    env = build_confined_environment(os.environ, root, network=network, confined=confinement.wanted)
+    return env, confinement.enclose(make_shell_argv(command), root, env, network=network, lingers=lingers)
 
 
 def _bwrap_failed(enclosed: EnclosedCommand, process: RunningProcess) -> bool:
-    """Whether bubblewrap itself could not set up the confinement: the command has not run then."""
+    """Whether bubblewrap itself failed to set up the confinement, so that the command did not run."""
     by_bwrap = Path(enclosed.argv[0]).name == "bwrap"
     return by_bwrap and process.exit_code == 1 and process.output.text().startswith("bwrap: ")

@@ -271,7 +271,7 @@ class ReaderScreen:
                 self._say(("warning: " if level == "warning" else "") + speak_line(text))
             case ContextTrimmed():
                 self._end_stream()
-                self._say(speak_line(event.line))
+                self._say(speak_line(event.description))
             case StepFinished():
                 self._end_stream()
             case TurnFinished():
