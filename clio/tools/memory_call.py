@@ -423,10 +423,10 @@ def parse_memory_call(args: MemoryArgs) -> MemoryCall:
             used.add(name)
             values[slot] = PARAMETER_READERS[slot](name, raw[name])
             if slot == "text":
-                values["said_as"] = name
+                values["text_parameter"] = name
     _refuse_missing(asked, operation, values, raw)
     _refuse_leftovers(asked, operation, raw, used)
-    given = frozenset(slot for slot, value in values.items() if value not in ("", ()) and slot != "said_as")
+    given = frozenset(slot for slot, value in values.items() if value not in ("", ()) and slot != "text_parameter")
     everything = operation == "recall" and not ({"type", "limit", "layer", "at"} & raw.keys())
     call = MemoryCall(operation=operation, asked=asked, everything=everything, given=given, **values)
     if operation == "search" and "max_results" not in values:

@@ -22,7 +22,7 @@ def test_a_broken_stream_is_not_shown_twice(make_harness: MakeHarness) -> None:
     harness = make_harness([cut("The answer is forty", after=14), text("The answer is forty-two.")])
     finished = asyncio.run(harness.turn("?"))
     assert finished.status == "done"
-    assert "".join(e.show_text for e in harness.events if type(e).__name__ == "TextDelta") == "The answer is forty-two."
+    assert "".join(e.text for e in harness.events if type(e).__name__ == "TextDelta") == "The answer is forty-two."
     assert harness.seen(StreamRestarted) == []
     assert len(harness.seen(Retrying)) == 1
 
