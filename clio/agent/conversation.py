@@ -38,8 +38,8 @@ from clio.providers.http_provider import HttpProvider
 from clio.providers.limits import takes_images
 from clio.security.approval import describe_approvals
 from clio.security.redaction.redactor import Redactor
-from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
+from clio.sessions.session_files import BlobNotFound
 from clio.skills.skills import CAP_TOKENS as SKILL_TOKENS
 from clio.skills.skills import Skill, make_skills_fragment
 from clio.storage.locks import error_cause

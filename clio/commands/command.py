@@ -12,8 +12,8 @@ from clio.errors import ClioError, UsageError
 from clio.messages import Fragment
 from clio.prompt_files import load_prompt
 from clio.storage.locks import format_os_error
-from clio.text.default_callbacks import ProgressCallback, ignore_progress, never_stop
 from clio.text.formatting import format_code_span, format_count
+from clio.threads import ProgressCallback, ignore_progress, never_stop
 
 if TYPE_CHECKING:
     from clio.agent.model_choice import EffortChoices

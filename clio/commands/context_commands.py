@@ -22,8 +22,8 @@ from clio.commands.command import (
 from clio.errors import ClioError
 from clio.export.document import format_named_call
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
-from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
+from clio.sessions.session_files import BlobNotFound
 from clio.storage.locks import error_cause
 from clio.text.formatting import format_count, format_stored_time
 

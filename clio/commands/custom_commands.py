@@ -23,15 +23,15 @@ from clio.config.loaded import TrustRequest
 from clio.config.paths import display_path, user_home
 from clio.config.trust import TrustStore
 from clio.context.message_parts import find_mentions
-from clio.skills.definition_files import (
+from clio.skills.skills import (
     FrontMatter,
     UnreadableFile,
     list_definition_folders,
     read_text,
     split_front_matter,
     split_tool_list,
+    to_safe_line,
 )
-from clio.skills.skills import to_safe_line
 
 MAX_BYTES = 64_000
 MAX_FILES = 300

@@ -22,7 +22,6 @@ from clio.config.paths import FOLDER_NAME
 from clio.config.trust import TrustStore
 from clio.errors import ClioError, UserError
 from clio.prompt_files import fill_prompt
-from clio.skills.definition_files import UnreadableFile, split_front_matter
 from clio.skills.skills import (
     FILE_NAME,
     MAX_SUBAGENT_BYTES,
@@ -30,11 +29,13 @@ from clio.skills.skills import (
     SkillSet,
     SubagentCatalog,
     SubagentDefinition,
+    UnreadableFile,
     describe_name_problem,
     describe_subagent_trust,
     list_skill_files,
     make_skill,
     parse_subagent_definition,
+    split_front_matter,
 )
 from clio.skills.skills import MAX_SKILL_BYTES as MAX_BYTES_of_skill
 from clio.storage.files import make_folder, write_atomic

@@ -1,11 +1,14 @@
 """Commands about clio itself and the model: exit, screen, themes, approvals, trust, model, effort."""
 
+import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import get_args
 
 from msgspec import Struct, structs
 
+from clio.checks.checkers import describe_checks_trust
+from clio.checks.checkers import list_untrusted_programs_of_checks as waiting_checks
 from clio.commands.arguments import suggest_name
 from clio.commands.command import (
     Choose,
@@ -25,17 +28,38 @@ from clio.commands.command import (
     make_refusal,
     quote_code,
 )
-from clio.commands.pending_trust import list_waiting_for_trust, list_waiting_programs
+from clio.commands.custom_commands import CustomCommands
+from clio.config.loaded import LoadedConfig, TrustRequest
 from clio.config.paths import THEMES, theme_names
 from clio.config.schema import ApprovalMode, Effort
 from clio.config.trust import TrustStore
-from clio.errors import ClioError
+from clio.errors import ClioError, UserError
+from clio.git.repository import find_root, list_untrusted_programs
 from clio.providers.base import AUTO, EFFORTS, OFFLINE, ListsModels, OfferedModel
 from clio.providers.limits import read_configured_limits, takes_images
 from clio.providers.model_facts import describe_efforts, usable_efforts
 from clio.providers.profiles import find_profile
 from clio.providers.urls import url_host
+from clio.skills.skills import SkillCatalog, SubagentCatalog
 from clio.text.formatting import MICROS_PER_DOLLAR, format_money, format_tokens
+
+
+def list_waiting_for_trust(loaded: LoadedConfig, env: Mapping[str, str] = os.environ) -> tuple[TrustRequest, ...]:
+    """Return all of them in the form in which the user is asked to trust them."""
+    shelf = SkillCatalog(loaded.main_project, loaded.home, env)
+    commands = CustomCommands(loaded.main_project, loaded.home, env)
+    agents = SubagentCatalog(loaded.main_project, loaded.home, env)
+    checks = waiting_checks(loaded.config.checks, loaded.project, loaded.main_project, loaded.home)
+    asked = (describe_checks_trust(checks),) if checks else ()
+    return (*shelf.list_withheld(shelf.find()), *agents.list_withheld(), *commands.withheld(), *asked)
+
+
+def list_waiting_programs(loaded: LoadedConfig) -> tuple[TrustRequest, ...]:
+    """Return untrusted programs that git would start because of the repository's own configuration; asks git."""
+    try:
+        return list_untrusted_programs(find_root(loaded.project), TrustStore(loaded.home), loaded.main_project)
+    except UserError:
+        return ()
 
 
 def set_theme(shell: Shell, argument: str) -> CommandResult:

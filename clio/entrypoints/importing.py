@@ -27,8 +27,8 @@ from clio.memory.store.ltm_objects import normal
 from clio.memory.store.record import MemoryDraft, Provenance
 from clio.storage.locks import format_os_error
 from clio.text.formatting import format_bytes, format_count
+from clio.ui.pipe_screen import format_seconds
 from clio.ui.safe_text import clean
-from clio.ui.status_text import format_seconds
 
 _SHOWN = 5
 _FATES: tuple[tuple[Fate, str], ...] = (

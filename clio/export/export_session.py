@@ -30,8 +30,8 @@ from clio.export.document import (
 )
 from clio.export.html_page import is_link_allowed, is_renderable, markdown_cost, render_page
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, Usage, UserMessage
-from clio.sessions.blobs import BlobNotFound, BlobStore, output_readers
 from clio.sessions.loading import load_session
+from clio.sessions.session_files import BlobNotFound, BlobStore, output_readers
 from clio.sessions.state import SessionFiles, SessionState, Trim, find_first_words, is_session_id
 from clio.sessions.store import SessionStore
 from clio.text.formatting import describe_cache_use, format_code_block, format_code_span, format_count, truncate_line

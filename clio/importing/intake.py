@@ -33,8 +33,8 @@ from clio.messages import (
     message_text,
 )
 from clio.sessions import session_format
-from clio.sessions.blobs import HANDLE_CHARS, BlobStore
 from clio.sessions.listing import HEAD_BYTES, list_sessions
+from clio.sessions.session_files import HANDLE_CHARS, BlobStore
 from clio.sessions.state import (
     NAME_CHARS,
     ImportSource,

@@ -29,9 +29,9 @@ from clio.importing.reading import (
 )
 from clio.memory.store.ltm_objects import normal
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from clio.sessions.blobs import BlobNotFound, BlobStore, output_readers
 from clio.sessions.listing import list_sessions
 from clio.sessions.loading import load_session
+from clio.sessions.session_files import BlobNotFound, BlobStore, output_readers
 from clio.sessions.state import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
 from clio.storage.files import open_regular, read_regular
 from clio.text.json_data import decode_json

@@ -33,8 +33,8 @@ from clio.messages import Fragment
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.storage.files import make_ignored_folder
-from clio.text.default_callbacks import never_stop
 from clio.text.scoring import MAX_DISTANCE
+from clio.threads import never_stop
 
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Consolidation

@@ -13,8 +13,7 @@ from msgspec import Struct
 from clio.errors import CorruptDocument, SessionNotFound, UserError
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage, blob_handles
 from clio.sessions import session_format
-from clio.sessions.blobs import attach_output, find_stored_outputs, output_readers
-from clio.sessions.session_files import LoadedSession
+from clio.sessions.session_files import LoadedSession, attach_output, find_stored_outputs, output_readers
 from clio.sessions.state import (
     Bill,
     PlanMode,

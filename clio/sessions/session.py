@@ -6,8 +6,7 @@ from pathlib import Path
 
 from clio.messages import Message
 from clio.sessions import session_format
-from clio.sessions.blobs import BlobStore
-from clio.sessions.session_files import SessionDisk
+from clio.sessions.session_files import BlobStore, SessionDisk
 from clio.sessions.state import NAME_CHARS, Bill, ImportSource, PlanMode, SessionState, Todo, Trim, to_one_line
 
 

@@ -17,9 +17,8 @@ from clio.config.trust import (
 from clio.errors import AmbiguousSession, ClioError, CorruptDocument, SessionLocked, SessionNotFound
 from clio.ids import new_id
 from clio.messages import Message, UserMessage, answer_open_calls
-from clio.sessions.blobs import BlobStore, output_readers
 from clio.sessions.session import Session
-from clio.sessions.session_files import LoadedSession, SessionDisk
+from clio.sessions.session_files import BlobStore, LoadedSession, SessionDisk, output_readers
 from clio.sessions.state import (
     NAME_CHARS,
     ImportSource,

@@ -18,8 +18,8 @@ from clio.memory.threads import ThreadArchive, meant_terms
 from clio.memory.transcripts.transcript_records import Recall, Recalled, Said, SessionHit, Signals
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.security.actions import TouchOwnState
-from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
+from clio.sessions.session_files import BlobNotFound
 from clio.storage.locks import error_cause
 from clio.text.formatting import format_count, format_stored_time, truncate_line
 from clio.text.vocabulary import extract_terms

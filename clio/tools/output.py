@@ -6,8 +6,8 @@ from typing import Any
 
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import TouchOwnState
-from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
+from clio.sessions.session_files import BlobNotFound
 from clio.storage.locks import error_cause
 from clio.text.formatting import format_stored_time
 from clio.tools.base import PageSize, PreparedCall, Progress, ToolOutput, as_page_size

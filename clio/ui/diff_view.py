@@ -26,8 +26,8 @@ from clio.security.shell.parser import parse_command_line
 from clio.text.formatting import format_count
 from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.diff import diff_change
+from clio.ui.painter import truncate_line
 from clio.ui.safe_text import escape_controls, spell_out_line, spell_out_lines, spell_out_non_ascii
-from clio.ui.text_width import truncate_line
 from clio.ui.theme import Theme
 
 RowKind = Literal["file", "hunk", "context", "added", "removed", "note"]

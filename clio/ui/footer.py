@@ -22,8 +22,8 @@ from clio.agent.user_interface import (
 from clio.config.schema import Config
 from clio.providers.base import AUTO, OFFLINE
 from clio.ui.line_rules import fit_parts
+from clio.ui.pipe_screen import format_seconds, format_tokens, spinner_frame
 from clio.ui.safe_text import clean_line
-from clio.ui.status_text import format_seconds, format_tokens, spinner_frame
 from clio.ui.theme import Theme
 
 if TYPE_CHECKING:

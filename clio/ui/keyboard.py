@@ -20,9 +20,8 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from rich.text import Text
 
-from clio.ui.painter import Part
+from clio.ui.painter import Part, count_cells, truncate_to_cells
 from clio.ui.safe_text import clean, clean_line
-from clio.ui.text_width import count_cells, truncate_to_cells
 from clio.ui.theme import Theme
 
 _WORD_AFTER = re.compile(r"\s*\S+")

@@ -11,8 +11,8 @@ from prompt_toolkit.output import DummyOutput
 
 from clio.ui.keyboard import pop_saved_text, save_early_lines, save_typed_bytes
 from clio.ui.line_rules import find_unfinished_part
+from clio.ui.painter import count_cells
 from clio.ui.pipe_screen import TerminalOutput
-from clio.ui.text_width import count_cells
 
 _PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"  # bracketed paste: a paste of many lines arrives as one event
 _BACK = "\b"

@@ -28,14 +28,13 @@ from clio.ui.diff_view import DiffRows, describe_action, describe_changes
 from clio.ui.diff_view import FormatPath as Naming
 from clio.ui.keyboard import save_early_keys
 from clio.ui.markdown import render_markdown
-from clio.ui.painter import Painter, Part, TerminalSize
+from clio.ui.painter import Painter, Part, TerminalSize, count_cells, truncate_line, truncate_to_cells
 from clio.ui.palettes import Palette, TextStyle
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.plain_line import PlainLine
 from clio.ui.safe_text import clean_line
 from clio.ui.tables import render_table, render_todos
 from clio.ui.terminal_handoff import Suspender
-from clio.ui.text_width import count_cells, truncate_line, truncate_to_cells
 from clio.ui.theme import Terminal, Theme
 
 _CLASSES = {

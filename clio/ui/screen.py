@@ -35,12 +35,18 @@ from clio.ui.footer import Activity, render_status_row
 from clio.ui.keyboard import TypedLine, TypingState, render_typed_row, render_user_message, render_waiting_texts
 from clio.ui.line_rules import fit_parts_counted
 from clio.ui.markdown import StreamingMarkdown, preload_markdown, render_markdown
-from clio.ui.painter import Painter, Part, TerminalSize, row_cells
-from clio.ui.pipe_screen import ANSWER_RESTARTED, PipeScreen, TerminalOutput, format_retry
+from clio.ui.painter import Painter, Part, TerminalSize, count_cells, row_cells, truncate_to_cells
+from clio.ui.pipe_screen import (
+    ANSWER_RESTARTED,
+    PipeScreen,
+    TerminalOutput,
+    format_retry,
+    format_seconds,
+    format_turn_footer,
+    spinner_frame,
+)
 from clio.ui.safe_text import StreamCleaner, clean, clean_line
-from clio.ui.status_text import format_seconds, format_turn_footer, spinner_frame
 from clio.ui.tables import count_done, render_bar, render_table, render_todos
-from clio.ui.text_width import count_cells, truncate_to_cells
 from clio.ui.theme import Terminal, Theme
 from clio.ui.turn_display import (
     SHOW_PROGRESS_AFTER_S,

@@ -8,8 +8,8 @@ from rich.text import Text
 
 from clio.commands.command import Bar, BarPart, Table
 from clio.sessions.state import Todo, TodoStatus
+from clio.ui.painter import count_cells, truncate_to_cells
 from clio.ui.safe_text import clean, clean_line
-from clio.ui.text_width import count_cells, truncate_to_cells
 from clio.ui.theme import Theme
 
 StyledRow = list[tuple[str, str]]

@@ -12,10 +12,9 @@ from rich.text import Text
 from clio.agent.user_interface import TurnFinished
 from clio.config.schema import Notify, ShowReasoning
 from clio.ui.line_rules import fit_parts
-from clio.ui.painter import Part
+from clio.ui.painter import Part, truncate_to_cells
+from clio.ui.pipe_screen import format_seconds
 from clio.ui.safe_text import clean_line
-from clio.ui.status_text import format_seconds
-from clio.ui.text_width import truncate_to_cells
 from clio.ui.theme import Theme
 
 SHOW_PROGRESS_AFTER_S = 2.0

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from clio.cli import main
-from clio.commands.pending_trust import list_waiting_for_trust
 from clio.commands.registry import run_command
+from clio.commands.settings_commands import list_waiting_for_trust
 from tests.commands.harness import Harness, make_harness
 
 

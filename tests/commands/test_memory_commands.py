@@ -15,8 +15,8 @@ from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
 from clio.sessions.state import SessionState
+from clio.ui.painter import count_cells
 from clio.ui.tables import render_table
-from clio.ui.text_width import count_cells
 from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.support.wording import mentions
 

@@ -12,8 +12,8 @@ from clio.commands.command import CommandResult
 from clio.commands.registry import run_command
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
+from clio.ui.painter import count_cells
 from clio.ui.tables import render_table
-from clio.ui.text_width import count_cells
 from tests.commands.harness import Harness, make_harness, ok
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer, text

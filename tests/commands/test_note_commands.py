@@ -6,8 +6,8 @@ import pytest
 
 from clio.commands.command import EditText
 from clio.commands.registry import complete_command_line, run_command
+from clio.ui.painter import count_cells
 from clio.ui.tables import render_table
-from clio.ui.text_width import count_cells
 from tests.commands.harness import Harness, data, make_harness, ok
 from tests.support.wording import mentions
 

@@ -8,14 +8,14 @@ import pytest
 from clio.commands.command import Confirm
 from clio.commands.memory.memory_text import short_id
 from clio.commands.registry import complete_command_line, run_command
+from clio.config.command_line import Options
 from clio.config.loaded import LoadedConfig
-from clio.config.options import Options
 from clio.config.schema import Config
 from clio.entrypoints.subcommand import format_help, run_subcommand
 from clio.errors import UserError
 from clio.memory.store.record import Provenance
+from clio.ui.painter import count_cells
 from clio.ui.tables import render_table
-from clio.ui.text_width import count_cells
 from tests.commands.harness import Harness, data, make_harness, ok, refused
 from tests.support.wording import mentions
 

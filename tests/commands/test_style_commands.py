@@ -9,8 +9,8 @@ import pytest
 from clio.commands.command import Confirm
 from clio.commands.registry import complete_command_line
 from clio.commands.style_commands import describe_current_style
+from clio.ui.painter import count_cells
 from clio.ui.tables import render_table
-from clio.ui.text_width import count_cells
 from tests.commands.answers import answer, bucket, make_answering_desk
 from tests.commands.harness import Harness, data, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place

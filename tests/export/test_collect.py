@@ -8,7 +8,7 @@ import pytest
 from clio.export.document import ExportedMessage, ExportedTrim
 from clio.export.export_session import Limits
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from clio.sessions.blobs import BlobNotFound
+from clio.sessions.session_files import BlobNotFound
 from clio.sessions.state import Bill, SessionState, Trim
 from tests.export.conftest import collected
 from tests.export.sample import ESC, KEY, said_everywhere, shop_talk

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from clio.commands.command import RunExpandedCommand
-from clio.commands.pending_trust import list_waiting_for_trust
 from clio.commands.registry import complete_command_line, run_command
+from clio.commands.settings_commands import list_waiting_for_trust
 from clio.config.trust import TrustStore
 from tests.injection.corpus import ALL, ORDERS, SPELLED, TAGS
 from tests.injection.sent import allowed_nothing, closings, messages_of, part_of

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clio.messages import UserMessage
-from clio.sessions.blobs import BlobNotFound
+from clio.sessions.session_files import BlobNotFound
 from tests.sessions.talk import files, store_in
 
 

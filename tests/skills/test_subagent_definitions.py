@@ -7,8 +7,7 @@ import pytest
 from clio.commands.command import EditText
 from clio.commands.registry import run_command
 from clio.config.trust import TrustStore
-from clio.skills.definition_files import UnreadableFile
-from clio.skills.skills import SubagentCatalog, describe_subagent_trust, parse_subagent_definition
+from clio.skills.skills import SubagentCatalog, UnreadableFile, describe_subagent_trust, parse_subagent_definition
 from tests.commands.harness import make_harness
 
 TEXT = "---\ndescription: finds things\n---\nSearch wide.\n"

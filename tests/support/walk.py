@@ -18,7 +18,7 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "walk"
 _WRITES, _PICTURES = os.environ.get("WALK") == "write", os.environ.get("WALK_PICTURES")
 # Durations are as wide as one another, so that a slow machine drops no fact of a narrow status line.
 STEADY = (
-    "import clio.ui.status_text as s, clio.ui.footer as l;"
+    "import clio.ui.pipe_screen as s, clio.ui.footer as l;"
     "s.format_seconds = l.format_seconds = lambda seconds: '1.2 s';"
     "l._SAME_S = float('inf');"
     "from clio.cli import main; raise SystemExit(main())"

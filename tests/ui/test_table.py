@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from clio.commands.command import Table
 from clio.commands.registry import make_command_table
+from clio.ui.painter import count_cells
 from clio.ui.tables import render_table
-from clio.ui.text_width import count_cells
 
 WORDS = st.text(alphabet="abc défg漢字 -/", max_size=40)
 

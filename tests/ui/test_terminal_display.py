@@ -11,9 +11,8 @@ from rich.text import Text
 from clio.agent.user_interface import TurnFinished
 from clio.messages import Usage
 from clio.ui.markdown import CodeHighlighter, make_markdown, render_markdown
-from clio.ui.painter import Painter
-from clio.ui.status_text import format_seconds, format_tokens, format_turn_footer, format_usage
-from clio.ui.text_width import count_cells, split_by_cells, truncate_to_cells
+from clio.ui.painter import Painter, count_cells, split_by_cells, truncate_to_cells
+from clio.ui.pipe_screen import format_seconds, format_tokens, format_turn_footer, format_usage
 from clio.ui.theme import Terminal, Theme, detect_terminal
 
 

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from clio.sessions.state import Todo, TodoStatus
+from clio.ui.painter import count_cells
 from clio.ui.tables import describe_active_todo, render_plain_todos, render_todos
-from clio.ui.text_width import count_cells
 from clio.ui.theme import Theme
 from tests.support.wording import mentions
 

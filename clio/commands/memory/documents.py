@@ -33,8 +33,8 @@ from clio.commands.session_table import suggest_paths
 from clio.errors import ClioError, UserError
 from clio.memory.store.record import Note
 from clio.storage.locks import error_cause
-from clio.text.default_callbacks import ProgressCallback
 from clio.text.formatting import format_count
+from clio.threads import ProgressCallback
 from clio.tools.files.file_index import list_files
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from clio import __version__
 from clio.checkpoints.store_limits import measure_usage
 from clio.checks.checkers import describe_checks, list_untrusted_programs_of_checks
 from clio.commands.custom_commands import CustomCommands
-from clio.commands.pending_trust import list_waiting_for_trust
+from clio.commands.settings_commands import list_waiting_for_trust
 from clio.commands.subcommands import GcRequest
 from clio.config.paths import display_path, user_home
 from clio.config.project_links import has_shared_memory, is_team_trusted, team_memory_folder

@@ -17,7 +17,7 @@ from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
 from clio.storage.jsonl import pop_damage_notes
 from clio.storage.locks import format_os_error
-from clio.text.default_callbacks import ProgressCallback, ignore_progress, never_stop
+from clio.threads import ProgressCallback, ignore_progress, never_stop
 
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import By, Report

@@ -27,9 +27,9 @@ from clio.memory.consolidation.tidy import Tidied, promote, tidy
 from clio.sessions.store import SessionStore
 from clio.storage.locks import FileLock, error_cause, read_owner, suggest_fix
 from clio.text.consolidate import REPLAY_BATCH_SIZE, sample_for_replay
-from clio.text.default_callbacks import ProgressCallback, ignore_progress, never_stop
 from clio.text.formatting import format_stored_time
 from clio.text.scoring import DAY_S
+from clio.threads import ProgressCallback, ignore_progress, never_stop
 
 
 def findings_in(experience: Experience) -> list[Finding]:

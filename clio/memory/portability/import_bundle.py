@@ -33,8 +33,8 @@ from clio.memory.styles.style_state import FORMAT, StyleState
 from clio.storage.documents import load_document, update_document
 from clio.storage.files import make_folder, make_ignored_folder, write_atomic
 from clio.storage.jsonl import read_lines
-from clio.text.default_callbacks import ProgressCallback, ignore_progress, never_stop
 from clio.text.json_data import decode_json
+from clio.threads import ProgressCallback, ignore_progress, never_stop
 
 HOW_THE_WORK_STANDS = "session_progress"
 """A page about the work on another machine, which is none of this one's."""

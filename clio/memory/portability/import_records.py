@@ -26,8 +26,8 @@ from clio.memory.store.typed_index import Shelf
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.undo_log import UndoLog, new_change
 from clio.storage.jsonl import append_lines, read_lines
-from clio.text.default_callbacks import do_nothing
 from clio.text.json_data import decode_json
+from clio.threads import do_nothing
 
 
 class Taken(Struct, frozen=True, kw_only=True):

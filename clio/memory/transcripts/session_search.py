@@ -19,7 +19,7 @@ from clio.memory.transcripts.session_sync import SessionSync
 from clio.memory.transcripts.transcript_records import Having, Recall, SessionHit, TurnHit, TurnHits
 from clio.sessions.listing import find_session_ids, list_file_names
 from clio.sessions.store import SessionStore
-from clio.text.default_callbacks import never_stop
+from clio.threads import never_stop
 
 T = TypeVar("T")
 

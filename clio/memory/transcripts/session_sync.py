@@ -15,8 +15,8 @@ from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.session_text import Outputs, shown_whole, title_of, turns_of
 from clio.memory.transcripts.transcript_records import SessionDoc
 from clio.sessions import session_format
-from clio.sessions.blobs import output_readers
 from clio.sessions.loading import load_session
+from clio.sessions.session_files import output_readers
 from clio.sessions.state import JOURNAL, SessionFiles, SessionState, is_session_id
 from clio.storage.files import open_regular
 from clio.storage.jsonl import split_lines

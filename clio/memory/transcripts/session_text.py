@@ -20,7 +20,7 @@ from clio.messages import (
     ToolMessage,
     UserMessage,
 )
-from clio.sessions.blobs import HANDLE
+from clio.sessions.session_files import HANDLE
 from clio.sessions.side_effects import find_side_effects, parse_commits, runs_commit
 from clio.sessions.state import SessionState, find_first_words
 from clio.storage.files import open_regular

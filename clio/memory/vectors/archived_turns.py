@@ -14,9 +14,8 @@ from clio.messages import Message, ToolMessage
 from clio.sessions.session import Session
 from clio.sessions.state import SessionFiles
 from clio.sessions.store import SessionStore
-from clio.text.default_callbacks import never_stop
 from clio.text.scoring import MAX_DISTANCE, MAX_NEAREST
-from clio.threads import Worker
+from clio.threads import Worker, never_stop
 
 if TYPE_CHECKING:
     from clio.memory.transcripts.session_sync import SessionFolder

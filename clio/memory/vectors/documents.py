@@ -11,9 +11,9 @@ from clio.errors import UserError
 from clio.memory.vectors.vector_store import DOCUMENT_LIST, VectorItem, VectorStore
 from clio.storage.documents import DocumentFormat, load_document, update_document
 from clio.storage.files import make_ignored_folder, read_regular
-from clio.text.default_callbacks import ProgressCallback, ignore_progress, never_stop
 from clio.text.embedding import DEFAULT_TOP_K, compute_windows, filter_near_best, is_long_enough
 from clio.text.lazy_regex import LazyRegex
+from clio.threads import ProgressCallback, ignore_progress, never_stop
 
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _TOKEN = LazyRegex(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]{{1,6}}|\d{{1,3}}|[^\w\s]|_")

@@ -9,7 +9,7 @@ from clio.memory.vectors.archived_turns import EjectedTurns
 from clio.memory.vectors.embedders import Embedder, HashedEmbedder
 from clio.memory.vectors.vector_store import DOCUMENT_LIST, GRAPH_FROM, VectorStore
 from clio.sessions.store import SessionStore
-from clio.text.default_callbacks import never_stop
+from clio.threads import never_stop
 
 if TYPE_CHECKING:
     from clio.memory.vectors.documents import Documents

@@ -10,9 +10,9 @@ from clio.text.formatting import format_count
 from clio.text.lazy_regex import LazyRegex
 from clio.ui.diff_view import DiffRow, ParsedDiff, parse_diff
 from clio.ui.markdown import BlockSplitter, MarkdownPiece, markdown_tokens
+from clio.ui.painter import count_cells
+from clio.ui.pipe_screen import format_usage
 from clio.ui.safe_text import clean, clean_line
-from clio.ui.status_text import format_usage
-from clio.ui.text_width import count_cells
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
