@@ -55,7 +55,7 @@ def test_the_file_adds_and_changes(tmp_path: Path, indent: str) -> None:
         ("infra:\n  aliases: [docs]\n", "'docs' is an alias of writing and of infra; keep one of them"),
         ("x: *a\n", "aliases ('*name') are not used here"),
         ("\ttab: [a]\n", "a tab at the start"),
-        ("\x00", "a control character"),
+        ("\x00", "control characters"),
     ],
 )
 def test_a_file_that_is_wrong_is_told_in_a_sentence(tmp_path: Path, text: str, said: str) -> None:
