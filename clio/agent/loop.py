@@ -102,7 +102,7 @@ class SessionWriter:
         self.answer_open_calls("interrupted")
 
     def add_interrupted_answer(self, partial: ModelAnswer | None) -> None:
-        """Like `broken_off` for an interrupt by the user; adds a note that tells the model in the next request."""
+        """Like `add_broken_answer` after an interrupt by the user; adds a note about it for the next request."""
         running = {message.tool_call_id for message in answer_open_calls(self._session.messages, "", 0.0)}
         calls = [call for one in self._session.messages[-_RECENT:] for call in _calls_of(one)]
         names = list(dict.fromkeys(call.name for call in calls if call.id in running))
@@ -378,7 +378,7 @@ class Loop:
                 self._writer.add_broken_answer(partial)
             self._finish(turn, "interrupted", "interrupted")
             raise
-        # TooDear is raised before a request is sent, so there is no partial answer to save; ProviderError may have one.
+        # SpendingLimitReached comes before a request is sent, so without a partial answer; ProviderError may have one.
         except _Stop as stop:
             return self._finish(turn, stop.status, str(stop))
         except SpendingLimitReached as error:

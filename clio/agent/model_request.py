@@ -345,7 +345,7 @@ class ModelRequest:
         If a server does not answer, the next fallback model is asked, in its own protocol.
 
         Raises:
-            TooDear: the request would exceed the spending limit.
+            SpendingLimitReached: the request would exceed the spending limit.
             ProviderRefused: the server rejects the request.
             ProviderError: the last error when retries and fallback did not help.
             ContextOverflow: the server has also refused `MAX_OVERFLOWS` smaller requests.

@@ -69,7 +69,7 @@ class Spending:
             conversation: id of the conversation; what the server saw of it in the last request counts as cached.
 
         Raises:
-            TooDear: the request must not be sent.
+            SpendingLimitReached: the request must not be sent.
         """
         if self.cap is None:
             return Reservation(self, provider, conversation)

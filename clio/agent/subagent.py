@@ -55,7 +55,7 @@ MEMORY_TOKENS = 1_000
 
 
 class SubagentPool:
-    """Runs the tasks that the model of a runtime's conversations sends, at most `MAX_AT_ONCE` at a time."""
+    """Runs the tasks that the model of a runtime's conversations sends, at most `MAX_CONCURRENT` at a time."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime

@@ -102,13 +102,13 @@ class TrimGoal(Struct, frozen=True, kw_only=True):
     Attributes:
         keep: weight to reach.
         hard: weight not to be exceeded, except by the user's own text.
-        head: weight of the current summary.
-        summary: limit for the summary once something has left the window.
-        least_summary: minimum that must remain for the summary.
-        tail: weight the contiguous tail may have in any case, however large the task's message is.
-        steps: number of last steps that stay unchanged as long as they do not exceed `hard`.
+        current_summary: weight of the current summary.
+        max_summary: limit for the summary once something has left the window.
+        min_summary: minimum that must remain for the summary.
+        min_tail: weight the contiguous tail may have in any case, however large the task's message is.
+        recent_steps: number of last steps that stay unchanged as long as they do not exceed `hard`.
         verbatim: the newest units up to this weight stay unchanged; if 0, nothing is cut to fill free space.
-        least: keep only the task's message and the newest unit.
+        is_minimal: keep only the task's message and the newest unit.
     """
 
     keep: float

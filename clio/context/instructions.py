@@ -54,7 +54,7 @@ class InstructionReader:
     Args:
         root: files and their imports must be in this directory; None allows any place, for the user's own files.
         project: sources below it are shown relative to it.
-        person: the home directory.
+        user_home: the home directory.
         links: places outside `root` that links may lead to, because the user trusts the project with them.
 
     Attributes:
@@ -65,7 +65,7 @@ class InstructionReader:
         self._root = root.resolve() if root else None
         self._links = tuple(links)
         self._project = project
-        self._person = user_home
+        self._user_home = user_home
         self._seen: set[Path] = set()
         self.problems: list[str] = []
 
@@ -89,7 +89,7 @@ class InstructionReader:
                 path, self._root or Path(path.anchor), MAX_BYTES, trusted=self._links, truncate=True
             )
         except LeavesProject:
-            target = display_path(Path(os.path.realpath(path)), project=None, user_home=self._person)
+            target = display_path(Path(os.path.realpath(path)), project=None, user_home=self._user_home)
             self.problems.append(
                 f"{self._shown(path)} was not read: it leads out of the project, to {target}; import it in "
                 "~/.clio/instructions.md, or trust it with: clio config trust"
@@ -144,7 +144,7 @@ class InstructionReader:
     def _resolved(self, folder: Path, name: str) -> Path | None:
         try:
             if name.startswith("~/"):
-                return (self._person / name[2:]).resolve()
+                return (self._user_home / name[2:]).resolve()
             return (folder / name).resolve()
         except (OSError, ValueError, RuntimeError):  # a loop of links, or an impossible file name
             return None
@@ -155,7 +155,7 @@ class InstructionReader:
     def _shown(self, path: Path) -> str:
         if self._root is not None and path.is_relative_to(self._root):
             return Path(os.path.relpath(path, self._project)).as_posix()
-        return display_path(path, project=None, user_home=self._person)
+        return display_path(path, project=None, user_home=self._user_home)
 
 
 def list_folders_between(top: Path, bottom: Path) -> Sequence[Path]:
@@ -212,7 +212,7 @@ def find_instructions(
     The directories are those from the top of the repository down to where clio was started.
 
     Args:
-        person: the user's home directory.
+        user_home: the user's home directory.
         home: clio's own directory; None leaves out the user's file.
         start: a directory in the project; None for the project.
         links: places outside the project that its links may lead to.
@@ -309,7 +309,7 @@ class FolderInstructions:
         self._links = links
         self._project = project
         self._top = find_repository_above(project)
-        self._person = user_home
+        self._user_home = user_home
         self._estimator = estimator
         self._known = set(list_folders_between(project, start or project))
         self._clean = clean
@@ -334,7 +334,7 @@ class FolderInstructions:
         return "\n".join([fill_prompt("context/folder_instructions"), *told]) if told else ""
 
     def _new_in(self, folder: Path) -> list[InstructionFile]:
-        files = list(InstructionReader(self._top, self._project, self._person, self._links).read_folder_file(folder))
+        files = list(InstructionReader(self._top, self._project, self._user_home, self._links).read_folder_file(folder))
         if not files or self._is_in_ignored_folder(files[0].path):
             self._silent.add(folder)
             return []
@@ -391,7 +391,7 @@ class InstructionFiles(Struct, frozen=True, kw_only=True):
     Attributes:
         start: directory in the project where clio was started.
         home: clio's own directory.
-        person: the user's home directory.
+        user_home: the user's home directory.
         clean: replaces secrets.
         links: places outside the project that its links may lead to.
     """

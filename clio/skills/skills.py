@@ -375,14 +375,14 @@ class SkillCatalog:
         self._project = project
         self._root = project.resolve()
         self._home = home.resolve()
-        self._person = user_home(env)
-        self._places = list_skill_folders(project, home, self._person)
+        self._user_home = user_home(env)
+        self._places = list_skill_folders(project, home, self._user_home)
         self._trust = TrustStore(home)
         self._told = ""
 
     def find(self) -> SkillSet:
         """Return every skill, whether it may be used or not."""
-        return find_skills(self._places, project=self._project, user_home_folder=self._person)
+        return find_skills(self._places, project=self._project, user_home_folder=self._user_home)
 
     def list_usable(self, found: SkillSet) -> tuple[Skill, ...]:
         """Return the user's own skills, and those of the project that the user trusts; sorted by name."""
@@ -394,7 +394,7 @@ class SkillCatalog:
         """Return the folders outside the project that may be read for these skills, except folders that contain more
         than that.
         """
-        kept = (self._home, self._person.resolve(), self._root)
+        kept = (self._home, self._user_home.resolve(), self._root)
         folders = [skill.folder for skill in skills if skill.own]
         return [folder for folder in folders if not any(place.is_relative_to(folder) for place in kept)]
 
@@ -532,9 +532,9 @@ class SubagentCatalog:
 
     def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
         self._project = project
-        self._person = user_home(env)
+        self._user_home = user_home(env)
         self._places = list_definition_folders(
-            (".clio/agents", _OTHER), project=project, home=home, user_home_folder=self._person
+            (".clio/agents", _OTHER), project=project, home=home, user_home_folder=self._user_home
         )
         self._trust = TrustStore(home)
 
@@ -544,7 +544,7 @@ class SubagentCatalog:
         problems: list[str] = []
         for place in self._places:
             for path in _files(place.folder):
-                shown = display_path(path, project=self._project, user_home=self._person)
+                shown = display_path(path, project=self._project, user_home=self._user_home)
                 try:
                     text = read_text(path, inside=place.root, max_bytes=MAX_SUBAGENT_BYTES)
                     one = parse_subagent_definition(text, stem=path.stem, shown=shown, own=place.root is None)
