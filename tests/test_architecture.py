@@ -21,7 +21,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("agent", "export", "importing"),
     ("hooks", "checks"),
     ("tools", "context"),
-    ("subagents",),
     ("memory", "skills", "git"),
     ("sessions", "security", "providers", "mcp", "checkpoints", "sandbox"),
     ("tokens",),
