@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from clio.agent.user_interface import ComposedInterface, Event, StepFinished, ToolStarted
 from clio.app import build_app
-from clio.config.command_line import Options
 from clio.config.layers import load_config
+from clio.config.options import Options
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.harness import Asker, ScriptedUser
 

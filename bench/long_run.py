@@ -23,8 +23,8 @@ import msgspec
 
 from clio.agent.user_interface import ComposedInterface, Event, StepFinished
 from clio.app import build_app
-from clio.config.command_line import Options
 from clio.config.layers import load_config
+from clio.config.options import Options
 from clio.entrypoints.oneshot import DecliningAsker, DenyingApprover
 from tests.support.chat_server import ChatServer, Reply, error, text, tool_calls
 

@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from clio.agent.user_interface import ComposedInterface, Event, StepFinished, StepStarted
 from clio.app import App, build_app
-from clio.config.command_line import Options
 from clio.config.layers import load_config
+from clio.config.options import Options
 from clio.entrypoints.oneshot import DecliningAsker, DenyingApprover
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore

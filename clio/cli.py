@@ -15,7 +15,8 @@ TYPE_CHECKING = False  # same effect as typing's, without the import
 if TYPE_CHECKING:
     from typing import NoReturn, TextIO
 
-    from clio.config.command_line import Arguments, Options
+    from clio.config.command_line import Arguments
+    from clio.config.options import Options
 
 FAILED, WRONG_USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 MAX_PIPED_BYTES = 16_000_000
@@ -126,8 +127,8 @@ def _run_repl(arguments: "Arguments") -> int:
 
 
 def _run_one_shot(arguments: "Arguments") -> int:
-    from clio.config.command_line import with_prompt
     from clio.config.layers import load_config
+    from clio.config.options import with_prompt
     from clio.config.trust import is_trust_note_due, should_ask_for_trust
     from clio.context.workspace_state import get_working_tree
 
@@ -151,7 +152,7 @@ def _run_one_shot(arguments: "Arguments") -> int:
 
 def _options(arguments: "Arguments") -> "Options":
     """Return the options of a conversation; creates the worktree it is to start in."""
-    from clio.config.command_line import make_options
+    from clio.config.options import make_options
 
     options = make_options(arguments)
     if arguments.worktree is None:
@@ -167,8 +168,8 @@ def _run_subcommand(arguments: "Arguments") -> int:
     if arguments.help:
         print(subcommand.format_help(arguments.words[0]), end="")
         return 0
-    from clio.config.command_line import make_options
     from clio.config.layers import load_config
+    from clio.config.options import make_options
 
     options = make_options(arguments)
     loaded = load_config(options, os.environ)
@@ -190,8 +191,8 @@ def _run_subcommand(arguments: "Arguments") -> int:
 
 def _config_command(arguments: "Arguments") -> int:
     from clio.config import show
-    from clio.config.command_line import make_options
     from clio.config.layers import load_config
+    from clio.config.options import make_options
     from clio.config.trust import trust_project
     from clio.ui.safe_text import escape_controls, escape_json_controls
 
@@ -220,7 +221,7 @@ def _config_command(arguments: "Arguments") -> int:
 
 
 def _doctor(arguments: "Arguments") -> int:
-    from clio.config.command_line import make_options
+    from clio.config.options import make_options
     from clio.entrypoints.doctor import report
 
     return report.run_doctor(
@@ -240,8 +241,8 @@ def _completions(arguments: "Arguments") -> int:
 
 
 def _init(arguments: "Arguments") -> int:
-    from clio.config.command_line import make_options
     from clio.config.layers import load_config
+    from clio.config.options import make_options
     from clio.entrypoints import project_setup
 
     loaded = load_config(make_options(arguments), os.environ)
@@ -249,8 +250,8 @@ def _init(arguments: "Arguments") -> int:
 
 
 def _mcp(arguments: "Arguments") -> int:
-    from clio.config.command_line import make_options
     from clio.config.layers import load_config
+    from clio.config.options import make_options
     from clio.entrypoints import last_words, mcp_server
 
     with last_words.report_errors_redacted(sys.argv[1:]):
@@ -260,7 +261,7 @@ def _mcp(arguments: "Arguments") -> int:
 
 
 def _acp(arguments: "Arguments") -> int:
-    from clio.config.command_line import make_options
+    from clio.config.options import make_options
     from clio.entrypoints import last_words
     from clio.entrypoints.acp import server as acp_server
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from clio import __version__
-from clio.config.command_line import Options
+from clio.config.options import Options
 from clio.context.encodings import Encoding, is_intact
 from clio.entrypoints.doctor import checks
 from clio.entrypoints.doctor.checks import fetch_encoding

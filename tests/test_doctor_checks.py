@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.command_line import Options
+from clio.config.options import Options
 from clio.entrypoints.doctor import checks, finding, report
 from clio.entrypoints.doctor.finding import DoctorContext, Finding
 from clio.entrypoints.doctor.report import collect_findings

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clio.config.command_line import Options
+from clio.config.options import Options
 from clio.entrypoints.doctor.finding import Finding
 from clio.entrypoints.doctor.report import collect_findings
 from tests.entrypoints.repl_support import clio, make_place

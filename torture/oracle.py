@@ -168,8 +168,8 @@ def _kept(errors: list[str]) -> dict[str, dict[str, str]]:
     """What stands under a name: ratings by answer, what styles earned by style and context, what is switched on."""
     import os
 
-    from clio.config.command_line import Options
     from clio.config.layers import load_config
+    from clio.config.options import Options
     from clio.entrypoints.subcommand import LightShell
     from clio.errors import ClioError
 

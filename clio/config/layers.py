@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 
 from clio.config import paths
-from clio.config.command_line import Options, flag_name
+from clio.config.command_line import flag_name
 from clio.config.extension_files import find_hooks, find_servers
 from clio.config.loaded import LoadedConfig, TrustRequest
+from clio.config.options import Options
 from clio.config.project_links import (
     find_links,
     find_team_request,

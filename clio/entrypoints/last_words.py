@@ -61,8 +61,9 @@ def _say(argv: Sequence[str], where: str, told: Any) -> None:
 @cache
 def _redactor(argv: tuple[str, ...]) -> "Redactor":
     """Return the redactor of the settings; of the environment alone if the settings cannot be loaded."""
-    from clio.config.command_line import make_options, parse_arguments
+    from clio.config.command_line import parse_arguments
     from clio.config.layers import load_config
+    from clio.config.options import make_options
     from clio.security.redaction.names_and_values import list_env_secrets
     from clio.security.redaction.redactor import Redactor, build_redactor
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from clio import __version__
 from clio.agent.user_interface import EXIT_CODES, ComposedInterface, Emit, Event, TurnFinished
 from clio.app import App, build_app
-from clio.config.command_line import Options
 from clio.config.loaded import LoadedConfig
+from clio.config.options import Options
 from clio.entrypoints.report import Reporter, SessionStarted, make_result_event, print_json_line
 from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
 from clio.providers.http_provider import HttpProvider

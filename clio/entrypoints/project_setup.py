@@ -9,9 +9,9 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.config.command_line import Options
 from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
+from clio.config.options import Options
 from clio.config.paths import FOLDER_NAME, clio_home, display_path, user_home
 from clio.config.project_links import SHARED_NAME, has_shared_memory, team_memory_folder
 from clio.config.trust import TrustStore

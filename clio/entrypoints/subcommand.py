@@ -28,8 +28,9 @@ from clio.commands.command import (
 )
 from clio.commands.custom_commands import AddedCommands
 from clio.commands.session_commands import SESSIONS
-from clio.config.command_line import Options, find_subcommand
+from clio.config.command_line import find_subcommand
 from clio.config.loaded import LoadedConfig
+from clio.config.options import Options
 from clio.config.schema import Config
 from clio.errors import ClioError, UsageError, UserError
 from clio.sessions.session import Session

@@ -11,9 +11,9 @@ import pytest
 
 from clio.commands.command import Confirm
 from clio.commands.registry import complete_command_line, run_command
-from clio.config.command_line import Options
 from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
+from clio.config.options import Options
 from clio.config.project_links import trust_team
 from clio.config.show import withheld_note
 from clio.config.trust import should_ask_for_trust, trust_project

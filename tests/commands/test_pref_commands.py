@@ -8,8 +8,8 @@ import pytest
 from clio.commands.command import Confirm
 from clio.commands.memory.memory_text import short_id
 from clio.commands.registry import complete_command_line, run_command
-from clio.config.command_line import Options
 from clio.config.loaded import LoadedConfig
+from clio.config.options import Options
 from clio.config.schema import Config
 from clio.entrypoints.subcommand import format_help, run_subcommand
 from clio.errors import UserError

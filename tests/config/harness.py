@@ -3,9 +3,9 @@
 import textwrap
 from pathlib import Path
 
-from clio.config.command_line import Options
 from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
+from clio.config.options import Options
 from clio.config.trust import trust_project
 
 

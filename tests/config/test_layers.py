@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.config.command_line import FLAGS, OUTPUT_FORMATS, Options, OutputFormat
+from clio.config.command_line import FLAGS, OUTPUT_FORMATS
 from clio.config.layers import add_layer, build_config, list_origins
 from clio.config.loaded import LoadedConfig
+from clio.config.options import Options, OutputFormat
 from clio.config.schema import CONFIG_FIELDS, ENVIRONMENT_VARIABLES, Config, ModelSettings, Setting
 from clio.errors import ConfigError, UsageError
 from tests.config.harness import Harness
@@ -40,7 +41,7 @@ def test_nothing_configured(harness: Harness) -> None:
 def test_yaml_is_imported_only_for_a_file(harness: Harness) -> None:
     code = (
         "import os, pathlib, sys; from clio.config.layers import load_config;"
-        "from clio.config.command_line import Options;"
+        "from clio.config.options import Options;"
         "load_config(Options(cwd=pathlib.Path.cwd()), os.environ); print('yaml' in sys.modules)"
     )
 

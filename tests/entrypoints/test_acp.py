@@ -15,8 +15,8 @@ from acp import RequestError, image_block, resource_block, resource_link_block
 from acp.helpers import embedded_text_resource
 from acp.schema import EnvVariable, McpServerStdio
 
-from clio.config.command_line import Options
 from clio.config.layers import load_config
+from clio.config.options import Options
 from clio.config.trust import trust_project
 from clio.sessions.store import SessionStore
 from tests.entrypoints.repl_support import ROOT, Place, make_place

@@ -16,8 +16,8 @@ from clio.app import App
 from clio.commands.command import GitTask, RunExpandedCommand
 from clio.commands.git_commands import describe_branch
 from clio.commands.registry import run_added_command, run_command
-from clio.config.command_line import Options
 from clio.config.layers import load_config
+from clio.config.options import Options
 from clio.config.schema import Config
 from clio.entrypoints.oneshot import DecliningAsker, DenyingApprover
 from clio.entrypoints.repl.commands import CommitRun

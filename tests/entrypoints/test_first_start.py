@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.command_line import Options
 from clio.config.layers import load_config
+from clio.config.options import Options
 from clio.entrypoints.repl.start import describe_start
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer

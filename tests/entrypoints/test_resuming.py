@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.command_line import Options
 from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
+from clio.config.options import Options
 from clio.entrypoints.repl.parts import terminal_size
 from clio.entrypoints.repl.start import SessionResume, summarize_session
 from clio.errors import SessionLocked
@@ -29,7 +29,7 @@ PROGRAM = """
 import os, sys
 import clio.entrypoints.repl.repl
 from clio.config.layers import load_config
-from clio.config.command_line import Options
+from clio.config.options import Options
 from clio.entrypoints.repl.start import SessionResume
 from clio.ui.theme import Terminal
 from pathlib import Path

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.command_line import Options
 from clio.config.layers import load_config
+from clio.config.options import Options
 from clio.config.project_links import find_worktree_link
 from clio.config.trust import TrustStore, trust_project
 from clio.errors import UsageError, UserError

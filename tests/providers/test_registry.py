@@ -172,7 +172,7 @@ def test_one_question_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
         "import os, sys; from clio.config.command_line import parse_arguments;"
         "from clio.config.layers import load_config;"
-        "from clio.config.command_line import make_options, with_prompt; from clio.entrypoints import oneshot;"
+        "from clio.config.options import make_options, with_prompt; from clio.entrypoints import oneshot;"
         "options = with_prompt(make_options(parse_arguments(['-p', 'hi'])), 'hi');"
         "code = oneshot.run_oneshot(options, load_config(options, os.environ));"
         "names = 'openai httpx2 pydantic mcp anyio jsonschema yaml numpy git tiktoken prompt_toolkit rich acp';"

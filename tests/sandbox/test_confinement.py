@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from clio.agent.user_interface import Notice
-from clio.config.command_line import Options
 from clio.config.layers import load_config
+from clio.config.options import Options
 from clio.errors import ApprovalNeeded
 from clio.messages import ToolMessage
 from clio.sandbox import backends

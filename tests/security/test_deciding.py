@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 from clio.commands.settings_commands import list_waiting_for_trust
-from clio.config.command_line import Options
 from clio.config.layers import load_config
 from clio.config.loaded import TrustRequest
+from clio.config.options import Options
 from clio.config.trust import PERMISSION_FILES, PERMISSION_PATHS
 from clio.security.protected_files import explain_clio_file, explain_protected_file
 from clio.skills.skills import SKILL_FOLDERS as SKILLS

@@ -8,8 +8,8 @@ from typing import Any
 
 from clio.agent.user_interface import ComposedInterface, Event, StreamRestarted, TextDelta, TurnFinished
 from clio.app import App, build_app
-from clio.config.command_line import Options
 from clio.config.layers import load_config
+from clio.config.options import Options
 from clio.security.approval import Answer, ApprovalRequest
 from tests.support.chat_server import ChatServer
 

@@ -13,8 +13,8 @@ import pytest
 from clio.agent.user_interface import Notice, ToolFinished
 from clio.commands.command import RunExpandedCommand, WaitFor
 from clio.commands.registry import complete_command_line, run_command
-from clio.config.command_line import Options
 from clio.config.layers import load_config
+from clio.config.options import Options
 from clio.config.trust import trust_project
 from clio.security.actions import CallServer
 from clio.security.approval import Answer

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from clio.config.command_line import Options
 from clio.config.layers import load_config
+from clio.config.options import Options
 from clio.config.trust import trust_project
 from clio.export.export_session import export_session
 from clio.messages import UserMessage

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from clio.app import App
-from clio.config.command_line import Options
 from clio.config.layers import load_config
+from clio.config.options import Options
 from clio.messages import ToolMessage
 from clio.sessions.state import Todo
 from tests.sessions.talk import kill

@@ -9,8 +9,8 @@ import pytest
 from msgspec import structs
 
 from clio.agent.user_interface import TextDelta
-from clio.config.command_line import Options
 from clio.config.layers import load_config
+from clio.config.options import Options
 from clio.messages import AssistantMessage, Message
 from clio.security.approval import Answer
 from tests.support.chat_server import Recorded

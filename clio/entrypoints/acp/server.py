@@ -22,9 +22,9 @@ from clio import __version__
 from clio.agent.user_interface import ComposedInterface, Notice
 from clio.app import App, build_app
 from clio.commands.settings_commands import MODES
-from clio.config.command_line import Options
 from clio.config.layers import load_config
 from clio.config.loaded import FROM_EDITOR, LoadedConfig, McpServer
+from clio.config.options import Options
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.show import list_start_notes
 from clio.entrypoints import garbage

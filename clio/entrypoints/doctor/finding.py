@@ -7,8 +7,8 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct
 
-from clio.config.command_line import Options
 from clio.config.loaded import LoadedConfig
+from clio.config.options import Options
 from clio.config.paths import display_path
 from clio.errors import ClioError
 from clio.threads import BackgroundCall

@@ -11,9 +11,9 @@ import msgspec
 
 from clio.agent.model_choice import EffortChoices
 from clio.agent.spending import SpendingLimitReached, open_spending
-from clio.config.command_line import Options
 from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
+from clio.config.options import Options
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.schema import Config
 from clio.entrypoints.doctor import checks

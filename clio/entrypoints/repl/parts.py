@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from clio.agent.user_interface import Emit, Event
-from clio.config.command_line import Options
 from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
+from clio.config.options import Options
 from clio.config.schema import Config
 from clio.config.trust import trust_project
 from clio.entrypoints import first_paint, garbage

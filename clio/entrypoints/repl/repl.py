@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from clio.commands.command import is_command
-from clio.config.command_line import Options
 from clio.config.loaded import LoadedConfig
+from clio.config.options import Options
 from clio.config.paths import user_home
 from clio.context.message_parts import PendingInput
 from clio.context.workspace_state import get_working_tree

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clio import __version__
-from clio.config.command_line import Options
 from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
+from clio.config.options import Options
 from clio.config.paths import FOLDER_NAME, display_path
 from clio.config.trust import decline_project, should_ask_for_trust, trust_project
 from clio.context.instructions import OWN_FILE, find_instructions
