@@ -292,7 +292,7 @@ COST = (
             ),
             Command(name="projects", summary="each project in the last 30 days", handler=show_cost_by_project),
             Command(name="prices", argument="[SERVER]", summary="the prices it is counted with", handler=show_prices),
-            Command(name="rebuild", summary="count this project anew from its sessions", handler=rebuild_costs),
+            Command(name="rebuild", summary="count this project again from its sessions", handler=rebuild_costs),
         ),
     ),
 )

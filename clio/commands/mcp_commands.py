@@ -129,7 +129,7 @@ def show_servers(shell: Shell, argument: str) -> CommandResult:
 def reload_servers(shell: Shell, argument: str) -> CommandResult:
     """Restart every server; the next request offers the tools they have then."""
     if argument:
-        return make_refusal("/mcp reload takes nothing; it starts every server anew")
+        return make_refusal("/mcp reload takes nothing; it restarts every server")
 
     async def work() -> CommandResult:
         await shell.reload_servers()
@@ -188,7 +188,7 @@ def add_server(shell: Shell, argument: str) -> CommandResult:
     if not own:
         trust_added_server(shell.loaded.home, shell.loaded.main_project, checked.name)
     text = (
-        f"{quote_code(checked.name)} stands in {quote_code(str(path))}; clio has it from its next start. "
+        f"{quote_code(checked.name)} is in {quote_code(str(path))}; clio uses it after a restart. "
         f"`/mcp test {checked.name}` tries it."
     )
     if literal := next(
@@ -360,9 +360,7 @@ MCP = (
                 handler=test_server,
                 suggest=suggest_servers,
             ),
-            Command(
-                name="reload", summary="start all anew; the model has what they offer then", handler=reload_servers
-            ),
+            Command(name="reload", summary="restart all servers", handler=reload_servers),
         ),
     ),
 )

@@ -165,7 +165,7 @@ GENERAL = (
 MAX_SHOWN_MODELS = 100
 _CONNECT = (
     "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`; "
-    "then start clio anew, with `-c` to go on here."
+    "then restart clio, with `-c` to continue here."
 )
 _ROWS: dict[str, tuple[str, ...]] = {}
 """The values of the rows in the list shown last, by command: a number as argument selects one."""

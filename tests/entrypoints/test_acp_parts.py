@@ -158,7 +158,7 @@ def test_what_waits_is_joined_and_news_take_the_place_of_older_news(tmp_path: Pa
     assert len(taken) <= 6
     words = "".join(update.content.text for update in taken if kind(update) == "agent_message_chunk")
     assert words.startswith("\n\n> said before there is a session\n\none two three")
-    assert "> the answer broke off and begins anew:" in words
+    assert "> the answer was cut off and starts again:" in words
     assert taken[-2].content[0].content.text.endswith("998\n999\n```")
     assert (taken[-1].content[0].old_text, taken[-1].content[0].new_text) == ("a\n", "b\n")
     assert taken[-1].content[0].path == str(tmp_path / "a.py")

@@ -503,7 +503,7 @@ class EditorListener:
             case ReasoningDelta(text=text):
                 self._stream("agent_thought_chunk", text)
             case StreamRestarted():
-                self.note("the answer broke off and begins anew:")
+                self.note("the answer was cut off and starts again:")
             case Retrying():
                 self._thought(f"{event.reason}; again in {event.delay_s:.0f} s ({event.attempt} of {event.of})")
             case MessageAdded(message=AssistantMessage() as message):

@@ -462,7 +462,7 @@ def check_trust(ground: DoctorContext) -> Iterator[Finding]:
     trust = TrustStore(ground.home)
     if wrong := trust.describe_damage():
         yield make_problem("trust", f"{ground.shown(trust.path)} {wrong}, so no project is trusted with anything",
-                  "put a copy back, or trust each anew: clio config trust, clio memory share on")  # fmt: skip
+                  "put a copy back, or trust each again: clio config trust, clio memory share on")  # fmt: skip
     for sentence in list_start_notes(loaded):
         yield make_note("trust", sentence)
     waiting = list_waiting_for_trust(loaded, ground.env)
@@ -527,11 +527,11 @@ def check_index(ground: DoctorContext) -> Iterator[Finding]:
         kept = _read_stamps(path)
     except sqlite3.Error as error:
         yield make_note(
-            "index", f"{ground.shown(path)} cannot be used ({error})", "nothing, it is made anew when needed"
+            "index", f"{ground.shown(path)} cannot be used ({error})", "nothing to do, it is rebuilt when needed"
         )
         return
     if kept is None:
-        yield make_note("index", "it is of another version of clio", "nothing, it is made anew when needed")
+        yield make_note("index", "it is of another version of clio", "nothing to do, it is rebuilt when needed")
         return
     watched = SessionFolder(ground.owner / ".clio" / "sessions")
     watched.look()
