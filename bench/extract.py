@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import msgspec
 
+from clio.memory.consolidation.command_findings import Habits
 from clio.memory.consolidation.experiences import Experience, experiences_of
-from clio.memory.consolidation.habits import Habits
 from clio.memory.consolidation.runner import findings_in
 from clio.messages import (
     AssistantMessage,

@@ -21,8 +21,8 @@ from bench.year_data import Doing, Topic, World
 from clio import ids
 from clio.errors import UserError
 from clio.memory.consolidation.consolidation import Report
+from clio.memory.consolidation.learner import find_statements, save_statements
 from clio.memory.consolidation.runner import run_consolidation
-from clio.memory.preferences.auto_remember import find_statements, save_statements
 from clio.memory.retrieval.why import WhyItem
 from clio.memory.store.record import AssertedBy, MemoryDraft, Provenance
 from clio.memory.system import MemorySystem

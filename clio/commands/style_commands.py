@@ -24,7 +24,7 @@ from clio.commands.command import (
 from clio.commands.memory.memory_text import ago, remembers, short_age, suggest_options
 from clio.errors import ClioError, UsageError
 from clio.memory.styles.feedback_signals import CATEGORIES, Category, classify
-from clio.memory.styles.skill import DIMENSIONS, StyleSkill, Trigger
+from clio.memory.styles.style_state import DIMENSIONS, StyleSkill, Trigger
 from clio.storage.files import write_atomic
 from clio.text.formatting import format_bytes, format_count
 from clio.text.scoring import DAY_S

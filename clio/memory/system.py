@@ -24,8 +24,7 @@ from clio.memory.store.memories import Memories
 from clio.memory.store.project_knowledge import KnownOfProject
 from clio.memory.store.typed_store import Decide
 from clio.memory.store.undo_log import UndoLog, undo_last
-from clio.memory.styles.skill import DIMENSIONS
-from clio.memory.styles.style_state import intent_of
+from clio.memory.styles.style_state import DIMENSIONS, intent_of
 from clio.memory.styles.styles import Styles
 from clio.memory.vectors.embedders import Embedder
 from clio.memory.vectors.meaning import Meaning
@@ -38,7 +37,7 @@ from clio.threads import never_stop
 
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import Consolidation
-    from clio.memory.preferences.pending_confirmations import PendingLimits
+    from clio.memory.preferences.session_start import PendingLimits
     from clio.memory.preferences.stated_preferences import StatedPreference
     from clio.memory.retrieval.retriever import Retriever
     from clio.memory.styles.feedback import Feedback, Noted
@@ -344,7 +343,7 @@ class MemorySystem(KnownOfProject):
     def pending_limits(self) -> "PendingLimits":
         """Limits stated in runs that could not ask whether they are meant for good."""
         self._refuse_incognito()
-        from clio.memory.preferences.pending_confirmations import PendingLimits
+        from clio.memory.preferences.session_start import PendingLimits
 
         return PendingLimits(self._home, self._project, self._clock)
 
@@ -399,7 +398,7 @@ class MemorySystem(KnownOfProject):
         """How the person's tastes have moved within a month, one sentence each, each told once; for the background."""
         if self.is_silent:
             return []
-        from clio.memory.preferences.taste_shifts import Shifts
+        from clio.memory.preferences.session_start import Shifts
 
         state = self._styles.state()
         vectors = {

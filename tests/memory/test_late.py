@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 TURN = """
 import sys
 from pathlib import Path
-import clio.memory.preferences.auto_remember, clio.memory.opening
+import clio.memory.consolidation.learner, clio.memory.opening
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 
@@ -32,7 +32,7 @@ memory.close()
 print(*sys.modules)
 """
 LATE = """
-    consolidation.consolidation preferences.pending_confirmations preferences.taste_shifts retrieval.retriever
+    consolidation.consolidation preferences.session_start retrieval.retriever
     transcripts.session_sync transcripts.index_queries store.deduplication store.ltm_history store.ltm_merge
     store.ltm_store store.notes store.versions styles.feedback styles.selection styles.situation team.knowledge
     team.share threads transcripts.index transcripts.session_search transcripts.session_text vectors.documents

@@ -8,7 +8,7 @@ import pytest
 
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
-from clio.memory.preferences.pending_confirmations import FILE
+from clio.memory.preferences.session_start import PENDING_FILE
 from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.harness import Harness
@@ -183,7 +183,7 @@ def test_a_one_shot_run_keeps_the_question_for_the_next_interactive_start(
         shell.line("hello")
         shell.wait_for("Hello again.")
         assert "Remember for" not in shell.everything
-    assert "no click" not in (place.home / ".clio" / FILE).read_text(encoding="utf-8")
+    assert "no click" not in (place.home / ".clio" / PENDING_FILE).read_text(encoding="utf-8")
 
 
 def test_incognito_keeps_nothing(place: Place, server: ChatServer) -> None:
@@ -191,4 +191,4 @@ def test_incognito_keeps_nothing(place: Place, server: ChatServer) -> None:
     done = clio(place, "--incognito", "-p", "Write a tool. No click please. Never use tabs.")
     assert done.returncode == 0
     assert "Saved" not in done.stderr
-    assert not (place.home / ".clio" / FILE).exists()
+    assert not (place.home / ".clio" / PENDING_FILE).exists()

@@ -1,16 +1,491 @@
-"""The turns of a stored session as consolidation replays them, with their importance, computed by rule."""
+"""The turns of a stored session as consolidation replays them, their importance, and the commands they ran.
+
+The policy reads command lines with the grammar of bash (`clio.security.shell.parser`). Here a wrong reading costs a
+finding, not safety; ten thousand lines must take less than a second, and the words are needed as written.
+"""
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from clio.memory.consolidation.shell_runs import Doing, commands_in, doings_of, is_check, outcome_of
+from clio.memory.inert import seen
 from clio.memory.store.record import AssertedBy
-from clio.messages import AssistantMessage, Message, UserMessage, is_turn_start
+from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage, UserMessage, is_turn_start
+from clio.sessions.side_effects import find_side_effects
+from clio.text.formatting import truncate
+from clio.text.lazy_regex import LazyRegex
+
+# What stands in the place of an output where nothing ran: a person said no, a sibling call failed, Esc was pressed.
+_NOT_RUN = ("the user doesn't want to proceed", "<tool_use_error>", "interrupted", "denied", "not allowed", "[denied")
+
+
+class Doing(Struct, frozen=True, kw_only=True):
+    """One call that was answered. place: index of its result in the messages. output: the text of the result."""
+
+    place: int
+    deeds: SideEffects
+    output: str
+
+
+def doings_of(messages: Iterable[Message]) -> list[Doing]:
+    """What was done, call by call; a call that never ran did nothing and is left out.
+
+    Call ids repeat with servers that count from zero in every answer; the newest call so far is the one that is meant.
+    """
+    asked: dict[str, ToolCall] = {}
+    found: list[Doing] = []
+    for place, message in enumerate(messages):
+        if isinstance(message, AssistantMessage):
+            asked.update((call.id, call) for call in message.tool_calls)
+        elif isinstance(message, ToolMessage):
+            call = asked.pop(message.tool_call_id, None)
+            if call is None or (message.deeds is None and _never_ran(message)):
+                continue
+            deeds = find_side_effects(call, message)
+            if deeds.command or deeds.changed or deeds.commits or deeds.question:
+                found.append(Doing(place=place, deeds=deeds, output=message.content))
+    return found
+
+
+def _never_ran(message: ToolMessage) -> bool:
+    return not message.ok and message.content[:80].casefold().lstrip().startswith(_NOT_RUN)
+
+
+_TOKEN = re.compile(
+    r"(?P<space>(?:[ \t]|\\\n)+)"
+    r"|(?P<redirect>(?:\d|&)?>{1,2}&?[ \t]*(?:\d\b|-(?![\w-])|[^\s;|&<>]+)|<(?!<)[ \t]*[^\s;|&<>()]+)"
+    r"|(?P<op>&&|\|\||\|&?|[;\n]+)"
+    r"|(?P<word>(?:\"(?:[^\"\\`]|\\.)*\"|'[^']*'|\\[^\n]|\$\w+|[^\s;|&<>\"'\\`(){}$])+)"
+)
+MAX_CHARS = 1_000
+"""A longer line is a script in one line; nobody repeats it."""
+_QUIET_REDIRECT = re.compile(r"\d?>{1,2}&\d|(?:\d|&)?>{1,2}\s*/dev/null|<")
+_KEYWORDS = frozenset("for while until if case function select then do done fi [[ ! { ( time".split())
+_SETTING_UP = frozenset({"cd", "pushd", "popd", "set", "export", "source", "."})
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
+# Programs that only start another one, and how many words of theirs to pass over.
+_WRAPPERS: dict[tuple[str, ...], int] = {
+    ("uv", "run"): 2,
+    ("poetry", "run"): 2,
+    ("pipenv", "run"): 2,
+    ("pdm", "run"): 2,
+    ("hatch", "run"): 2,
+    ("bundle", "exec"): 2,
+    ("pnpm", "exec"): 2,
+    ("python", "-m"): 2,
+    ("python3", "-m"): 2,
+    ("npx",): 1,
+    ("bunx",): 1,
+    ("sudo",): 1,
+    ("env",): 1,
+    ("time",): 1,
+}
+
+
+class Command(Struct, frozen=True, kw_only=True):
+    """One command of a line. words: as written, without variables set for it; settings: those, as NAME=value.
+
+    core: the words from the program that does the work on: of `uv run pytest -q` they are `pytest -q`.
+    sure: whether the exit code of the line tells how it ended; not where something behind it hides that.
+    writes: whether its output goes to a file.
+    """
+
+    words: tuple[str, ...]
+    core: tuple[str, ...]
+    settings: tuple[str, ...] = ()
+    sure: bool = True
+    writes: bool = False
+
+    @property
+    def text(self) -> str:
+        """It as one line."""
+        return " ".join((*self.settings, *self.words))
+
+
+def commands_in(line: str) -> tuple[Command, ...]:
+    """The commands of a line in order, without `cd`, without the filters behind a pipe; none if it is more than a list.
+
+    Loops, here-documents, substitutions, background jobs and subshells are more than that.
+    """
+    return () if len(line) > MAX_CHARS or "<<" in line else _commands(line)
+
+
+@lru_cache(maxsize=8_192)
+def _commands(line: str) -> tuple[Command, ...]:
+    found: list[tuple[Command, str]] = []
+    words: list[str] = []
+    writes = False
+    place, line = 0, line.strip().rstrip(";\n ")
+    while place <= len(line):
+        token = _TOKEN.match(line, place)
+        if token is None and place < len(line):
+            return ()
+        kind = token.lastgroup if token else "op"
+        if token is not None and kind == "word":
+            words.append(token[0])
+        elif token is not None and kind == "redirect":
+            writes = writes or not _QUIET_REDIRECT.match(token[0])
+        elif kind == "op":
+            if not words or words[0] in _KEYWORDS:
+                return ()
+            found.append((_command(words, writes), token[0].strip() or ";" if token else ""))
+            words, writes = [], False
+        if token is None:
+            break
+        place = token.end()
+    return _without_filters(found)
+
+
+def _command(words: list[str], writes: bool) -> Command:
+    start = 0
+    while start < len(words) and _ASSIGNMENT.fullmatch(words[start]):
+        start += 1
+    own = tuple(words[start:])
+    return Command(words=own, core=_core(own), settings=tuple(words[:start]), writes=writes)
+
+
+def _core(words: tuple[str, ...]) -> tuple[str, ...]:
+    while words:
+        skipped = _WRAPPERS.get(words[:2]) or _WRAPPERS.get(words[:1]) or 0
+        if not skipped or len(words) <= skipped:
+            break
+        words = words[skipped:]
+    return (words[0].rsplit("/", 1)[-1], *words[1:]) if words else ()
+
+
+def _without_filters(found: list[tuple[Command, str]]) -> tuple[Command, ...]:
+    """The commands that do something, each with whether the line's exit code is its own."""
+    kept: list[Command] = []
+    before = ""
+    for number, (command, op) in enumerate(found):
+        leads = not before.startswith("|") or before == ""
+        before = op
+        if not leads or not command.words or command.words[0] in _SETTING_UP:
+            continue
+        sure = all(later in ("&&", "") for _, later in found[number:])
+        kept.append(structs.replace(command, sure=sure))
+    return tuple(kept)
+
+
+Outcome = Literal["passed", "failed", "unknown"]
+LINE_CHARS = 200
+_LOOKED_AT = 20_000
+"""Of an output, from its end, where summaries and the last error stand."""
+
+_FAILED = LazyRegex(
+    r"^Traceback \(most recent call last\)|^FAILED |^[1-9]\d* failed\b|^--- FAIL: |^FAIL\b(?!.*: 0)"
+    r"|^=+ .*\b[1-9]\d* (?:failed|errors?)\b"
+    r"|^[ \t]*(?:Tests?|Test Suites):\s+.*\b[1-9]\d* failed|\b[1-9]\d* (?:failing|failures?)\b|^npm ERR!|^panic: "
+    r"|^(?:\S+: )?(?:fatal )?error(?:\[\w+\]| TS\d+)?: |^BUILD FAILED|^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception): "
+    r"|^error: could not compile|^Found [1-9]\d* errors?\b|^[1-9]\d* issues?:|: command not found$|^FAILURE: ",
+    re.MULTILINE,
+)
+_SIGNS = ("ail", "rror", "FAIL", "ERR", "Traceback", "Exception", "panic", "issue", "not found")
+"""One of these is in whatever `_FAILED` matches; looking for them first spares most outputs the pattern."""
+_PASSED = LazyRegex(
+    r"\b\d+ pass(?:ed|ing)\b|^ok\s+\S+|^PASS\b|^0 issues\b|\bAll checks passed\b|^Success: no issues|\b0 errors\b"
+    r"|^BUILD SUCCESSFUL|^test result: ok|^OK(?: \(|$)|\b0 failures\b",
+    re.MULTILINE | re.IGNORECASE,
+)
+_ANSI = LazyRegex(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
+# How sure a line is to tell the error: the first pattern that any line matches decides, and its `pick`th line is it.
+_TELLING: tuple[tuple[LazyRegex, int], ...] = (
+    (LazyRegex(r"^\[ERROR\] (?:\S+:\[\d+,\d+\] )(.+)", re.M), 0),
+    (
+        LazyRegex(r"^E[ \t]{2,}((?!assert\b|AssertionError)[\w.]*[A-Z]\w*(?:Error|Exception|Warning|Exit)\b.*)", re.M),
+        -1,
+    ),
+    (LazyRegex(r"^(?:\S+:\d+(?::\d+)?:? ?)?[ \t]*(?:fatal )?(error(?:\[\w+\]| TS\d+)?: .*)", re.M), 0),
+    (LazyRegex(r"^\S+?[:(]\d+(?:[:,]\d+)?\)?:? (?:- )?((?:fatal )?error(?: TS\d+)?: .*)", re.M), 0),
+    (
+        LazyRegex(
+            r"^((?:\w+(?:\.|::))*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|NotFound)(?: \[\w+\])?: .*)", re.M
+        ),
+        -1,
+    ),
+    (LazyRegex(r"^> (?!Task\b|Configure\b|Run with|Get more)(\S.{10,})", re.M), 0),
+    (LazyRegex(r"^[ \t]*((?:panic|fatal|FATAL|CRITICAL|FATAL ERROR): .*)", re.M), 0),
+    (LazyRegex(r"^(?:\S+: )?(?:line \d+: )?(\S+: (?:command )?not found)$", re.M), 0),
+    (LazyRegex(r"^E[ \t]{2,}(.+)", re.M), 0),
+    (LazyRegex(r"^npm ERR! (?!code|errno|syscall|path|A complete|\s)(.+)", re.M), 0),
+    (LazyRegex(r"^(?:FAILED|ERROR) \S+ - (.+)", re.M), 0),
+    (LazyRegex(r"^[ \t]*\S+\.\w+:\d+(?::\d+)?: (.+)", re.M), 0),
+    (LazyRegex(r"^[ \t]*(?:error|ERROR|Error)\b:?[ \t]+(\S.{8,})", re.M), 0),
+    (LazyRegex(r"^(?:FAILED|FAILURE|ERROR|Failed): (\S.{8,})", re.M), 0),
+    (LazyRegex(r"^--- FAIL: (\S+)", re.M), 0),
+    (
+        LazyRegex(
+            r"^(.*\b(?:cannot|can't|could not|couldn't|unable to|not found|no such|denied|refused|undefined|unresolved"
+            r"|does not exist|doesn't exist|missing|invalid|timed out|already in use|unsupported|failed to)\b.*)",
+            re.M | re.I,
+        ),
+        -1,
+    ),
+)
+_SUFFIXES = (
+    "py|pyi|js|jsx|mjs|cjs|ts|tsx|vue|svelte|go|rs|rb|java|kt|scala|c|h|cc|cpp|hpp|cs|php|swift|m|sh|sql|ex|exs|json|"
+    "yaml|yml|toml|css|html|xml|md|lua|pl|dart|zig"
+)
+_VARYING: tuple[tuple[LazyRegex, str], ...] = (
+    (LazyRegex(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[\s:]*"), ""),
+    (
+        LazyRegex(
+            r"\s*[([]?\b(?:in |took |after )?\d+(?:\.\d+)?\s?(?:ms|s|sec|secs|seconds|µs|us)\b[)\]]?(?=$|[\s,;.])"
+        ),
+        "",
+    ),
+    (LazyRegex(r"\b0x[0-9a-fA-F]{4,}\b"), "0x…"),
+    (LazyRegex(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.I), "…"),
+    (
+        LazyRegex(
+            r"(?<![\w:/@.-])(?![\w-]+\.(?:com|org|io|dev|net|in)/)"
+            r"(?:(?:[A-Za-z]:[\\/]|~?/|\.{1,2}/)(?:[\w@.+-]+[\\/])*|(?:[\w@.+-]+/){2,})([\w@+-][\w@.+-]*)"
+        ),
+        r"\1",
+    ),
+    (LazyRegex(rf"(\.(?:{_SUFFIXES}))[:(]\d+(?:[:,]\d+)?\)?"), r"\1"),
+    (LazyRegex(r",? ?\(?\b(?:at |on )?line \d+(?:,? col(?:umn)? \d+)?\)?", re.I), ""),
+)
+_VAGUE = LazyRegex(
+    r"(?:error|failed|failure|exit(?:ed)?(?: with)?|process|command|make|build|test|tests|the|aborting|due to|previous|"
+    r"code|status|could not compile|\W|\d)*",
+    re.I,
+)
+_READERS = frozenset(
+    "ls cat head tail grep egrep fgrep rg ag find fd wc file stat which whereis type less more sed awk sort uniq cut "
+    "tr "
+    "diff cmp tree pwd echo printf env printenv date whoami ps kill pkill sleep true false test [ history jq xxd du df "
+    "touch mkdir rm cp mv ln chmod man help clear open wait jobs lsof pgrep id uname hostname basename dirname "
+    "read".split()
+)
+_GIT_CHECKS = frozenset("push pull fetch clone commit merge rebase apply am cherry-pick submodule".split())
+
+
+def is_check(core: tuple[str, ...]) -> bool:
+    """Whether how a command ends says something of the project: not where it only looks, or moves files about."""
+    if not core or core[0] in _READERS:
+        return False
+    return core[0] != "git" or (len(core) > 1 and core[1] in _GIT_CHECKS)
+
+
+def outcome_of(exit_code: int | None, output: str, *, sure: bool) -> Outcome:
+    """How a command ended. sure: whether the exit code is its own, which behind a pipe it is not.
+
+    An exit code of 0 beside the mark of a failure is no success: a script may have swallowed it, and sessions of other
+    tools do not always say how a command ended.
+    """
+    if exit_code is None:
+        return "unknown"
+    if exit_code != 0 and sure:
+        return "failed"
+    tail = plain(output)
+    if any(sign in tail for sign in _SIGNS) and _FAILED.search(tail):
+        return "failed"
+    if sure or _PASSED.search(tail):
+        return "passed" if exit_code == 0 else "unknown"
+    return "unknown"
+
+
+def plain(output: str) -> str:
+    """The end of an output, without colours, without the line clio puts before it."""
+    text = output[-_LOOKED_AT:].replace("\r\n", "\n").replace("\r", "\n")
+    if text.startswith("[exit "):
+        text = text.partition("\n")[2]
+    return _ANSI.sub("", text) if "\x1b" in text else text
+
+
+def error_line(output: str) -> str:
+    """The line that tells the error as it stands there, shortened; empty where none does."""
+    tail = plain(output)
+    for pattern, pick in _TELLING:
+        lines = [
+            found for match in pattern.finditer(tail) if (found := match[1].strip()) and not _VAGUE.fullmatch(found)
+        ]
+        if lines:
+            return " ".join(seen(lines[pick]).split())[: LINE_CHARS * 2]
+    return ""
+
+
+def without_varying(line: str) -> str:
+    """The line without what differs from one run or machine to the next: folders, places in files, times, addresses.
+
+    Ports, versions and counts stay, since they are often the point.
+    """
+    for pattern, instead in _VARYING:
+        line = pattern.sub(instead, line)
+    line = " ".join(line.split()).strip(" :-–,;")
+    return truncate(line, LINE_CHARS)
+
+
+_CHANGES = LazyRegex(
+    r"(?:pip3?|uv|uv pip|npm|pnpm|yarn|bun|poetry|pdm|cargo|go|go mod|gem|bundle|apt|apt-get|brew|composer|dotnet|mix"
+    r"|conda|mamba|rustup|nvm|pipenv|apk|dnf|yum|corepack|playwright|pre-commit|terraform|helm) "
+    r"(?:install|i|add|ci|sync|get|update|upgrade|restore|tidy|remove|uninstall|rm|rebuild|use|enable|init|download"
+    r"|vendor|lock|link|dedupe)\b"
+    r"|.*\b(?:migrate|makemigrations|upgrade head|db:\w+|db push|codegen|generate|protoc|compilemessages|collectstatic"
+    r"|createdb|bootstrap|setup|merge heads)\b"
+    r"|(?:docker|podman|docker compose|docker-compose) (?:up|start|build|pull|run|restart|network|volume)\b"
+    r"|(?:systemctl|service|brew services) .*(?:start|restart|reload)\b|redis-server\b|pg_ctl\b"
+    r"|sed .*-i|perl .*-p?i|patch\b|chmod\b|ln -s|cp\b|mv\b|mkdir\b|touch\b|git (?:submodule|apply|merge|pull|lfs)\b"
+    r"|yarn$|make (?:\w*install|setup|deps|gen\w*)\b",
+    re.IGNORECASE,
+)
+"""Commands that change what another one finds. Formatters are left out: what they mend is no lesson."""
+_WRITTEN = LazyRegex(r"(?:>{1,2}\s*|\btee (?:-a )?)(?P<path>[\w./~-]+)[^\n]*<<|<<[^\n]*>{1,2}\s*(?P<late>[\w./~-]+)")
+_MAX_CHARS = 2_000
+"""Of a command line; a file is named in its beginning."""
+_IN_PLACE = LazyRegex(r"sed .*-i|perl .*-p?i")
+_REVERTS = LazyRegex(
+    r"git (?:revert|checkout (?:--|\.$|HEAD --)|restore\b(?! --staged)|reset --hard|stash$|stash (?:push|save|-u)"
+    r"|clean -)"
+)
+_COSMETIC = LazyRegex(
+    r"-[vqxs]+|--verbose|--quiet|--no-header|--tb=\S+|--colou?r\S*|--lf|--ff|--maxfail\S*|-r[aAfEs]+|-count=1"
+    r"|--silent|-n\d*"
+    r"|--reporter=\S+|--no-cov"
+)
+_SELECTORS = frozenset({"-k", "-run", "--run", "-t", "--filter", "--testNamePattern", "-m", "-only", "--grep", "-g"})
+_RUNNERS = frozenset(
+    "pytest go cargo jest vitest mocha ruff mypy pyright golangci-lint eslint tsc rspec tox nox make flake8 pylint npm "
+    "pnpm yarn bun dotnet mvn gradle gradlew mix phpunit deno stylelint shellcheck unittest".split()
+)
+"""What runs over everything when it is given no path, so that a run without one settles a run with one."""
+_EVERYTHING = frozenset({".", "./...", "./", "..."})
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """A line that ran commands which can fail.
+
+    place: of its result in the messages. line: as it was typed. checks: the commands of it that can fail.
+    """
+
+    place: int
+    line: str
+    checks: tuple[Command, ...]
+    outcome: Outcome
+    output: str
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """One thing done that may have mended an error: files that were changed or removed, or a command that was run."""
+
+    files: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    command: str = ""
+
+
+def run_of(doing: Doing) -> Run | None:
+    """The doing as a run, if it is one that can fail and ended."""
+    deeds = doing.deeds
+    if not deeds.command or deeds.exit_code is None:
+        return None
+    checks = tuple(command for command in commands_in(deeds.command) if is_check(command.core))
+    if not checks:
+        return None
+    sure = all(check.sure for check in checks)
+    outcome = outcome_of(deeds.exit_code, doing.output, sure=sure)
+    return Run(place=doing.place, line=deeds.command, checks=checks, outcome=outcome, output=doing.output)
+
+
+def change_of(doing: Doing) -> Change | None:
+    """What a doing changed that another run may depend on; None where nothing is known to be."""
+    deeds = doing.deeds
+    if deeds.changed:
+        removed = tuple(deed.path for deed in deeds.changed if deed.kind == "delete")
+        return Change(files=tuple(deed.moved_to or deed.path for deed in deeds.changed), removed=removed)
+    if not deeds.command or deeds.exit_code != 0:
+        return None
+    written = _WRITTEN.search(deeds.command[:_MAX_CHARS])
+    if written:
+        return Change(files=(written["path"] or written["late"],))
+    for command in commands_in(deeds.command):
+        line = " ".join(command.core)
+        if command.writes or _CHANGES.match(line):
+            target = command.words[-1] if _IN_PLACE.match(line) and _is_path(command.words[-1]) else ""
+            return Change(files=(target,)) if target else Change(command=command.text)
+    return None
+
+
+def reverts(doing: Doing, files: tuple[str, ...], *, committed: bool) -> bool:
+    """Whether a doing took changes of these files back. committed: whether they were in a commit by then."""
+    if doing.deeds.exit_code != 0:
+        return False
+    for command in commands_in(doing.deeds.command):
+        line = " ".join(command.core)
+        if not _REVERTS.match(line):
+            continue
+        if line.startswith(("git revert", "git reset")):
+            return True
+        named = [word for word in command.core[2:] if _is_path(word) and word not in _EVERYTHING]
+        if not committed and (not named or any(_same_file(file, word) for file in files for word in named)):
+            return True
+    return False
+
+
+def is_settled_by(failed: Run, passed: Run) -> bool:
+    """Whether a later run that passed shows that what failed is mended.
+
+    Each command that failed must be among those that passed: the same one, or over everything, or over a part that the
+    failing output names.
+    """
+    return all(any(_settles(one, other, failed.output) for other in passed.checks) for one in failed.checks)
+
+
+def _settles(failed: Command, passed: Command, output: str) -> bool:
+    if failed.core == passed.core:
+        return True
+    if failed.core[0] != passed.core[0]:
+        return False
+    verbs, targets = _taken_apart(failed.core)
+    other_verbs, other_targets = _taken_apart(passed.core)
+    if verbs != other_verbs:
+        return False
+    if targets == other_targets:
+        return True
+    if failed.core[0] not in _RUNNERS:
+        return False
+    if not other_targets:
+        return True
+    return all(_mentions(output, target) for target in other_targets - targets)
+
+
+def _taken_apart(core: tuple[str, ...]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """What a command does, and on what: paths and names that select a part. How much it prints does not count."""
+    verbs: list[str] = []
+    targets: set[str] = set()
+    selects = False
+    for word in core:
+        if selects:
+            targets.add(word.strip("'\""))
+        elif word in _EVERYTHING or _COSMETIC.fullmatch(word):
+            continue
+        elif _is_path(word) and not word.startswith("-") and verbs:
+            targets.add(word)
+        elif word not in _SELECTORS:
+            verbs.append(word)
+        selects = word in _SELECTORS
+    return tuple(verbs), frozenset(targets)
+
+
+def _mentions(output: str, target: str) -> bool:
+    """Whether an output names a target: its file, or the last part of its name."""
+    name = target.rstrip("/.").rsplit("::", 1)[-1].rsplit("/", 1)[-1]
+    return len(name) > 2 and name in output
+
+
+def _is_path(word: str) -> bool:
+    return "/" in word or "::" in word or re.search(r"\.\w{1,5}$", word) is not None or word in _EVERYTHING
+
+
+def _same_file(one: str, other: str) -> bool:
+    one, other = one.removeprefix("./").rstrip("/"), other.removeprefix("./").rstrip("/")
+    return one == other or one.endswith("/" + other) or other.endswith("/" + one) or one.startswith(other + "/")
+
 
 FindingKind = Literal["fact", "solution", "workflow", "rule", "preference"]
 QUOTE_CHARS = 200

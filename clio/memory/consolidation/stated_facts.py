@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from clio.memory.consolidation import statement_patterns as words
-from clio.memory.consolidation.experiences import QUOTE_CHARS, Experience, Finding, FindingKind, is_nod
-from clio.memory.consolidation.shell_runs import Doing
+from clio.memory.consolidation.experiences import QUOTE_CHARS, Doing, Experience, Finding, FindingKind, is_nod
 from clio.memory.inert import one_line, quotation
 from clio.memory.preferences.language_rules import detect_language, read_statements
 from clio.memory.preferences.sentences import FILLER, Said, own_sentences

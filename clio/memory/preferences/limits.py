@@ -41,8 +41,15 @@ from clio.memory.preferences.limit_orders import (
     judge_without,
 )
 from clio.memory.preferences.limit_sentences import OwnSentence, is_told_of_others, read_sentences
-from clio.memory.preferences.limit_statements import judge_i, judge_we, judge_you
-from clio.memory.preferences.limit_things import judge_convention, judge_environment, judge_forbidden, judge_modal
+from clio.memory.preferences.limit_statements import (
+    judge_convention,
+    judge_environment,
+    judge_forbidden,
+    judge_i,
+    judge_modal,
+    judge_we,
+    judge_you,
+)
 from clio.memory.preferences.stated_preferences import is_order, small
 from clio.text.lazy_regex import LazyRegex
 

@@ -10,8 +10,7 @@ from msgspec import Struct, structs
 
 from clio.errors import UserError
 from clio.memory.styles.situation import Situation
-from clio.memory.styles.skill import StyleSkill, parse_skill
-from clio.memory.styles.style_state import StyleState
+from clio.memory.styles.style_state import StyleSkill, StyleState, parse_skill
 from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
 from clio.prompt_files import load_prompt, prompt_names
 from clio.storage.files import open_regular

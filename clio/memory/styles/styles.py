@@ -13,8 +13,7 @@ from msgspec import Struct, structs
 
 from clio.config.command_line import did_you_mean
 from clio.errors import StorageError, UserError
-from clio.memory.styles.skill import StyleSkill
-from clio.memory.styles.style_state import Earned, StyleFile, StyleState, Use, intent_of
+from clio.memory.styles.style_state import Earned, StyleFile, StyleSkill, StyleState, Use, intent_of
 from clio.memory.vectors.embedders import Embedder
 from clio.messages import Fragment
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic

@@ -9,10 +9,17 @@ import msgspec
 import pytest
 
 from clio.errors import ServerFailed
-from clio.memory.consolidation.ask_model import BUDGET_CHARS, Best, Digest, ask_about, prompt, read_answer
 from clio.memory.consolidation.consolidation import Consolidation
 from clio.memory.consolidation.experiences import Experience
-from clio.memory.consolidation.runner import run_consolidation
+from clio.memory.consolidation.runner import (
+    BUDGET_CHARS,
+    Best,
+    Digest,
+    ask_about,
+    prompt,
+    read_answer,
+    run_consolidation,
+)
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import AssistantMessage, UserMessage

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clio.memory.consolidation.command_findings import Habits
 from clio.memory.consolidation.experiences import QUOTE_CHARS, experiences_of, importance_of
-from clio.memory.consolidation.habits import Habits
 from clio.memory.consolidation.runner import Finding, findings_in
 from clio.memory.consolidation.stated_facts import decision
 from clio.memory.preferences.stated_preferences import notice

@@ -2,10 +2,16 @@
 
 import pytest
 
-from clio.memory.consolidation.experiences import Finding, experiences_of
-from clio.memory.consolidation.fixes import fixes_across
+from clio.memory.consolidation.command_findings import fixes_across
+from clio.memory.consolidation.experiences import (
+    Finding,
+    doings_of,
+    error_line,
+    experiences_of,
+    outcome_of,
+    without_varying,
+)
 from clio.memory.consolidation.runner import findings_in
-from clio.memory.consolidation.shell_runs import doings_of, error_line, outcome_of, without_varying
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from tests.memory.consolidation.turns import turn
 

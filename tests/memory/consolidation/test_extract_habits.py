@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from clio.memory.consolidation.habits import MAX_HABITS, Habits, HabitState, counted
-from clio.memory.consolidation.shell_runs import commands_in
+from clio.memory.consolidation.command_findings import MAX_HABITS, Habits, HabitState, counted
+from clio.memory.consolidation.experiences import commands_in
 from tests.memory.consolidation.turns import turn
 
 DAY = 86_400.0

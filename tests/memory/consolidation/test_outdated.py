@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clio.memory.consolidation.tidy import SITTING_S, outdated
+from clio.memory.consolidation.stores import SITTING_S, outdated
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import AssertedBy, MemoryDraft, MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore

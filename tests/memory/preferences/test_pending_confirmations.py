@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from clio.memory.preferences.pending_confirmations import MOST, PendingLimits
+from clio.memory.preferences.session_start import MOST, PendingLimits
 from clio.memory.preferences.stated_preferences import StatedPreference
 
 

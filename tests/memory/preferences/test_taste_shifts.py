@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.preferences.taste_shifts import Held, Shifts, preference_shifts, style_shifts
+from clio.memory.preferences.session_start import Held, Shifts, preference_shifts, style_shifts
 from tests.memory.store.versions_support import DAY, NOW, Time
 
 

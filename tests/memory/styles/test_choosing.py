@@ -11,8 +11,7 @@ from msgspec import structs
 from clio.errors import UserError
 from clio.memory.styles.selection import built_in, choose_style
 from clio.memory.styles.situation import Situation
-from clio.memory.styles.skill import DIMENSIONS, NEUTRAL, StyleSkill, Trigger, parse_skill
-from clio.memory.styles.style_state import Earned, StyleState
+from clio.memory.styles.style_state import DIMENSIONS, NEUTRAL, Earned, StyleSkill, StyleState, Trigger, parse_skill
 from clio.memory.styles.styles import Styles
 from clio.text.bandit import MIN_CONFIDENCE
 from clio.text.scoring import DAY_S

@@ -1,20 +1,93 @@
-"""Find preferences whose score changed by 3 of 10 points, or style dimensions by 0.3, within 30 days.
+"""What clio asks and reports when an interactive session starts: unconfirmed limits, and preferences that changed.
 
-Each change is reported once; `~/.clio/shifts.json` stores which ones were.
+`PendingLimits` stores limits that clio could not ask the user about, such as in `clio -p`. They are in
+`~/.clio/memories.pending.json`, not in the project, so that a cloned project cannot make clio ask.
 
-Source: the adaptive-memory document, whose scale goes from 0 to 1.
+`Shifts` finds preferences whose score changed by 3 of 10 points, or style dimensions by 0.3, within 30 days. Each
+change is reported once; `~/.clio/shifts.json` stores which ones were. Source: the adaptive-memory document, whose
+scale goes from 0 to 1.
 """
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from clio.memory.preferences.stated_preferences import StatedPreference
 from clio.memory.store.typed_store import TypedStore
-from clio.memory.store.versions import Version
 from clio.storage.documents import DocumentFormat, update_document
 from clio.text.scoring import DAY_S, MAX_SCORE, find_shifts
+
+if TYPE_CHECKING:
+    from clio.memory.store.versions import Version
+
+PENDING_FILE = "memories.pending.json"
+MOST = 50
+"""Maximum number of pending limits of all projects; the oldest are dropped first."""
+
+
+class PendingLimit(Struct, frozen=True, kw_only=True):
+    """One limit to ask about. project, session: directory and session it was stated in; at: when, in epoch seconds."""
+
+    project: str
+    noticed: StatedPreference
+    session: str = ""
+    at: float = 0.0
+
+
+class _Pending(Struct, frozen=True, kw_only=True):
+    limits: tuple[PendingLimit, ...] = ()
+
+
+_PENDING_FORMAT = DocumentFormat(schema="clio.pending_limits", version=1, type=_Pending)
+
+
+class PendingLimits:
+    """The limits that wait for confirmation. All methods may raise StorageError and OSError."""
+
+    def __init__(self, home: Path, project: Path, clock: Callable[[], float] = time.time) -> None:
+        self._path = home / PENDING_FILE
+        self._project = str(project)
+        self._clock = clock
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the file does not exist, and so no limit is pending. Reads nothing."""
+        return not self._path.exists()
+
+    def add(self, noticed: Sequence[StatedPreference], session: str) -> None:
+        """Add limits to ask about. A pending limit of this project with the same content is replaced."""
+        now = self._clock()
+        new = [PendingLimit(project=self._project, noticed=one, session=session, at=now) for one in noticed]
+
+        def change(pending: _Pending) -> _Pending:
+            said = {one.noticed.content for one in new}
+            kept = [one for one in pending.limits if one.project != self._project or one.noticed.content not in said]
+            return _Pending(limits=tuple([*kept, *new][-MOST:]))
+
+        self._update(change)
+
+    def take(self) -> tuple[PendingLimit, ...]:
+        """Remove and return the limits of this project, and all that are not limited to a project."""
+        if self.is_empty:
+            return ()
+        taken: list[PendingLimit] = []
+
+        def change(pending: _Pending) -> _Pending:
+            taken[:] = [one for one in pending.limits if self._concerns(one)]
+            return _Pending(limits=tuple(one for one in pending.limits if not self._concerns(one)))
+
+        self._update(change)
+        return tuple(taken)
+
+    def _concerns(self, one: PendingLimit) -> bool:
+        return one.project == self._project or not one.noticed.in_project
+
+    def _update(self, change: Callable[[_Pending], _Pending]) -> None:
+        update_document(self._path, _PENDING_FORMAT, change)
+
 
 WITHIN_DAYS = 30.0
 
@@ -72,7 +145,7 @@ def style_shifts(before: Mapping[str, float], after: Mapping[str, float]) -> lis
     return [(names[place], before[names[place]], after[names[place]]) for place, _ in moved]
 
 
-def history_of(versions: Sequence[Version]) -> list[Held]:
+def history_of(versions: "Sequence[Version]") -> list[Held]:
     """Return all versions of the preferences that are still valid, without versions that an undo removed."""
     holding = {version.record.id for version in versions if version.until is None}
     return [
@@ -83,7 +156,7 @@ def history_of(versions: Sequence[Version]) -> list[Held]:
     ]
 
 
-FILE = "shifts.json"
+SHIFTS_FILE = "shifts.json"
 _SNAPSHOT_DAYS = 7.0
 
 
@@ -101,14 +174,14 @@ class Told(Struct, frozen=True, kw_only=True):
     styles: dict[str, tuple[Snapshot, ...]] = {}
 
 
-FORMAT = DocumentFormat(schema="clio.shifts", version=1, type=Told)
+SHIFTS_FORMAT = DocumentFormat(schema="clio.shifts", version=1, type=Told)
 
 
 class Shifts:
     """Reports changes of preferences and style vectors, each once across all sessions and processes."""
 
     def __init__(self, home: Path, preferences: TypedStore, clock: Callable[[], float] = time.time) -> None:
-        self._path = home / FILE
+        self._path = home / SHIFTS_FILE
         self._preferences = preferences
         self._clock = clock
 
@@ -140,7 +213,7 @@ class Shifts:
             return told if new == told else new
 
         if history or styles:
-            update_document(self._path, FORMAT, tell)
+            update_document(self._path, SHIFTS_FORMAT, tell)
         return said
 
 
