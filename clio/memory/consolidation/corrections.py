@@ -14,45 +14,23 @@ from msgspec import Struct
 from clio.memory.consolidation.experiences import Experience
 from clio.memory.inert import one_line
 from clio.memory.preferences.language_rules import content_terms, detect_language, read_statements
+from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.sentences import FILLER, own_sentences
 from clio.memory.preferences.stated_preferences import is_order
 from clio.memory.subjects import announces_change, relate_statements
 from clio.messages import UserMessage
 
+_EN = english_rules("corrections")
+
 MAX_CHARS = 2_500
 """Of a message; a longer one is mostly pasted."""
 MAX_SENTENCE = 220
 _I = re.IGNORECASE
-_LEAD = re.compile(
-    r"(?:(?:no|nope|wait|hold on|actually|correction|sorry|oops|my mistake|my bad|i was wrong|scratch that|ah|oh|hm+|ok"
-    r"|okay|well|so|btw|by the way|fyi|for the record|update|heads[- ]up|note(?: that)?|please note(?: that)?|remember"
-    r"(?: that)?|just so you know|to be clear|i meant?|rather|and|but|that(?:'s| is) (?:wrong|not right|outdated)|not"
-    r" (?:any ?more|quite|true))\b[\s,.:;!–—-]*)+",
-    _I,
-)
-_MARKS = re.compile(
-    r"\bnot\b|\bno longer\b|n't\b|\bsorry\b|\bwrong\b|\bmistake\b|\bscratch that\b|\boutdated\b|\bany ?more\b"
-    r"|\b(?:moved|changed|switched|migrated|renamed|replaced|bumped|upgraded|raised|lowered|increased|decreased)\b",
-    _I,
-)
-_NOT_LASTING = re.compile(
-    r"\b(?:for now|for the moment|right now|at the moment|temporar\w+|for testing|just for|in this (?:test|branch|pr"
-    r"|session|case|run|example|function|file|commit|draft)|for this (?:test|run|pr|branch|task|change|session)|today"
-    r"|tonight|tomorrow|until|meanwhile|while (?:we|i|you)|if|unless|whether|when (?:i|you|we)|suppose|assum\w+|imagine"
-    r"|what if|should|shouldn't|could|might|may|maybe|perhaps|probably|possibly|would|wouldn't|wish|want|wants|plan\w*"
-    r"|going to|gonna|will|won't|'ll|needs? to|has to|have to|seems?|appears?|looks like|i think|i guess|i believe"
-    r"|not sure|apparently|says?|said|claims?|claimed|reports?|reported|according to|expected|expects?|supposed to"
-    r"|e\.g|for example|for instance|locally|on my machine|in my \w+|by mistake|by accident|accidentally"
-    r"|instead of what|broke|breaks|broken|fails?|failing|failed|error|bug|crash\w*|hangs?|returns?|returning|down|full"
-    r")\b",
-    _I,
-)
+_LEAD = _EN.pattern("lead")
+_MARKS = _EN.pattern("marks")
+_NOT_LASTING = _EN.pattern("not_lasting")
 """What is meant for a while, wished, guessed, planned, reported of others, or a fault."""
-_POINTING = re.compile(
-    r"(?:it|its|they|that|this|these|those|there|he|she)(?:'s|'re| is| are| was| has| have| now|\b)|not\b"
-    r"|the (?:new|old|right|correct|latter|former) (?:one|value|port|name)\b",
-    _I,
-)
+_POINTING = _EN.pattern("pointing")
 _VALUE = re.compile(r"(?<![\w./:-])(?:v?\d[\w.:-]*\w|\d)(?![\w/])")
 _DENIED = re.compile(
     r"(?:\bnicht(?: mehr)?|\bstatt|\bpas|\bet non|\bau lieu de|\bplus|\bno|\ben vez de|\bnão|\bem vez de|不是|不叫"
@@ -61,11 +39,7 @@ _DENIED = re.compile(
     _I,
 )
 """A name that another language's correction says no longer holds."""
-_TAIL = re.compile(
-    r"(?:[\s,;–—-]+(?:please|thanks?(?: you)?|ok(?:ay)?|by the way|btw|fyi|sorry|my (?:mistake|bad)|remember))+"
-    r"[\s.!]*$",
-    _I,
-)
+_TAIL = _EN.pattern("tail")
 
 
 class Correction(Struct, frozen=True, kw_only=True):

@@ -14,11 +14,14 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from clio.memory.inert import seen
+from clio.memory.preferences.rule_files import english_rules
 from clio.memory.store.record import AssertedBy
 from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage, UserMessage, is_turn_start
 from clio.sessions.side_effects import find_side_effects
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
+
+_EN = english_rules("facts")
 
 # What stands in the place of an output where nothing ran: a person said no, a sibling call failed, Esc was pressed.
 _NOT_RUN = ("the user doesn't want to proceed", "<tool_use_error>", "interrupted", "denied", "not allowed", "[denied")
@@ -517,15 +520,8 @@ class Finding(Struct, frozen=True, kw_only=True):
 WORDS, STATED, COMMITTED, PASSED, CHANGED, DECIDED, ANSWERED = 0.15, 0.35, 0.3, 0.25, 0.1, 0.25, 0.1
 _MANY_CHARS, _ANSWER_CHARS = 1_000, 200
 
-_ASSENT = frozenset(
-    "yes y yep yeah ok okay sure go continue proceed next more please thanks thank you do it that on ahead and now "
-    "good great fine right correct perfect sounds keep going carry again retry k no n stop".split()
-)
-_STATES = re.compile(
-    r"\b(?:remember|always|never|from now on|keep in mind|note that|fyi|decided|we agreed|in future"
-    r"|let's (?:go with|use|stick)|we (?:only |now )?(?:use|deploy|release|target|run|keep))\b",
-    re.IGNORECASE,
-)
+_ASSENT = _EN.word_set("assent")
+_STATES = _EN.pattern("states")
 
 
 class Experience(Struct, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 from clio.errors import ClioError, StorageError, UserError
 from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.preferences import Preferences
+from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import NEVER, StatedPreference, notice
 from clio.memory.store.record import Provenance
 from clio.memory.system import MemorySystem
@@ -25,13 +26,13 @@ from clio.storage.locks import error_cause, format_os_error
 from clio.text.scoring import HARD_LIMIT_SCORE, describe_score
 from clio.threads import ProgressCallback, ignore_progress, never_stop
 
+_EN = english_rules("preferences")
+
 if TYPE_CHECKING:
     from clio.memory.consolidation.consolidation import By, Report
 
 
-_AND_A_LIMIT = re.compile(
-    r"(?:,?\s+(?:but|and|just)|[,;])\s+(?:please\s+)?(?:never|no|not|don't|do not|always|only|just)\b.*$", re.I
-)
+_AND_A_LIMIT = _EN.pattern("and_a_limit")
 MAX_SHOWN = 3
 """Maximum number of limits listed in one line; the others are only counted."""
 

@@ -20,22 +20,54 @@ from clio.memory.preferences.limit_clause import (
     strength_of,
     text_before,
 )
+from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.sentences import FILLER
 from clio.memory.preferences.stated_preferences import is_order
 from clio.text.lazy_regex import LazyRegex
 
-_PROGRAM_VERBS = frozenset(
-    """return close retry cache log send show poll call render load throw raise display fetch open print emit wait
-    block refresh reload animate scroll hide play trigger fire redirect submit save store delete update polling calling
-    sending showing loading fetching rendering returning logging closing retrying refreshing""".split()
-)
-
-
-_OF_PROGRAM = LazyRegex(
-    r"\b(?:twice|on (?:mobile|desktop|every \w+|each \w+|page|load|start|startup|\d\w*)|when (?:the|a|no|it"
-    r"|there)|while (?:the|a|it)|if (?:the|a|no|it|there)|in the \w+"
-    r"|from the \w+|until the|after the|too \w+)\b"
-)
+_EN = english_rules("limits")
+_WAY_OF_WORKING = _EN.pattern("way_of_working")
+_IDLE_ALONE = _EN.word_set("idle_alone")
+_ABOUT_WORK = _EN.pattern("about_work")
+_STATED_USE = _EN.pattern("stated_use")
+_PROGRAM_STEP = _EN.pattern("program_step")
+_NO_ORDER_AFTER_NEVER = _EN.word_set("no_order_after_never")
+_PLACED_RULE = _EN.pattern("placed_rule")
+_IDLE_STOP = _EN.pattern("idle_stop")
+_CUT_OUT = _EN.pattern("cut_out")
+_STAY_AWAY = _EN.pattern("stay_away")
+_SKIP_ENTIRELY = _EN.pattern("skip_entirely")
+_LET_DO = _EN.pattern("let_do")
+_LET_BOT = _EN.pattern("let_bot")
+_KEEP_THINGS = _EN.pattern("keep_things")
+_KEEP_POINTED = _EN.pattern("keep_pointed")
+_KEEP_PLURAL = _EN.pattern("keep_plural")
+_ONLY_WORK = _EN.pattern("only_work")
+_ONLY_ROLE = _EN.pattern("only_role")
+_NOTHING_BUT = _EN.pattern("nothing_but")
+_FREE_EXCEPT = _EN.pattern("free_except")
+_STAY_WITHIN = _EN.pattern("stay_within")
+_NO_MORE_ERRORS = _EN.pattern("no_more_errors")
+_FORMAT_ORDER = _EN.pattern("format_order")
+_LANGUAGE_ORDER = _EN.pattern("language_order")
+_MUST_RUN = _EN.pattern("must_run")
+_SIZE_BOUND = _EN.pattern("size_bound")
+_ANSWER_FORM = _EN.pattern("answer_form")
+_ASK_IN_DOUBT = _EN.pattern("ask_in_doubt")
+_TRIGGER = _EN.pattern("trigger")
+_BEFORE_FINISHING = _EN.pattern("before_finishing")
+_NAME_THINGS = _EN.pattern("name_things")
+_ANSWER_LANGUAGE = _EN.pattern("answer_language")
+_USE_INSTEAD = _EN.pattern("use_instead")
+_RELY_ON = _EN.pattern("rely_on")
+_BARE_INSTEAD = _EN.pattern("bare_instead")
+_ALL_IN = _EN.pattern("all_in")
+_TREAT_AS = _EN.pattern("treat_as")
+_NO_WAY = _EN.pattern("no_way")
+_ALL_ARE = _EN.pattern("all_are")
+_SIZE_LIMIT = _EN.pattern("size_limit")
+_PROGRAM_VERBS = _EN.word_set("program_verbs")
+_OF_PROGRAM = _EN.pattern("of_program")
 
 
 _IDENTIFIER = LazyRegex(r"\b(?:in|from|of|by|to) (?:[a-z]+[A-Z]\w*|[a-z]+_\w+|\w+\(\))|\b[a-z]+[a-z0-9]*\(\)")
@@ -48,66 +80,12 @@ def _is_of_code_to_write(clause: Clause, verb: str, rest: str) -> bool:
     return bool(_OF_PROGRAM.search(rest) or _IDENTIFIER.search(raw_text(clause)))
 
 
-_ALLOWED_AFTER_NEVER = frozenset(
-    "stop build wait listen look let apply find want start hold give pass load say".split()
-)
-
-
-_ASK_FIRST = LazyRegex(
-    r"(?:always )?(?:ask|consult|warn|tell|notify|ping|inform) (?:me )?(?:before|first|instead|whenever"
-    r"|if in doubt|each time|every time|when)\b"
-    r"|(?:always )?(?:check|confirm|clear it|clear this|verify|talk|discuss|align|sync)(?: it| back"
-    r"| in)* with me\b|(?:hold off|wait) (?:on|with|from|before) \w+ing|.*\bwithout (?:checking|talking|speaking"
-    r"|discussing|clearing|confirming) (?:it )?(?:with|to) me\b|.*\bwithout my \w+|if (?:in doubt|unsure) ask"
-    r"|wait (?:for|until) (?:my|i)\b|(?:get|have|obtain|request) my (?:ok|okay|permission|approval|consent|go)\b"
-    r"|ask me\b.*\b(?:before|first)"
-    r"|show me .*\b(?:before (?:you|every|each|any)|each time|every time)\b|.*\bonly (?:after|when|if|once) (?:i"
-    r"|my)\b"
-    r"|.*\b(?:needs?|requires?|must have|must get) my (?:ok|okay|permission|approval|review|sign-off)\b"
-    r"|ask if (?:unsure|in doubt)"
-    r"|ask instead\b|ask don't guess"
-)
-
-
-_HABIT_TRIGGER = LazyRegex(
-    r"(?:(?:every|each) time|whenever)\b|(?:when|while) (?:committ|push|merg|deploy|releas|tagg|renam|refactor"
-    r"|writ|add|creat|delet|edit|review)ing\b|(?:when|if|once|after|as soon as) you(?:'ve| have)?"
-    r" (?:write|add|create|change|edit|touch|rename|modify|delete|remove|commit|push|refactor|fix|review|changed|added"
-    r"|touched|edited|modified|written)(?: (?!the\b|this\b|that\b|these\b|it\b|them\b|my\b)\S+|$)"
-    r"|(?:before|after) (?:every|each|any|you (?:commit|push|merge|deploy"
-    r"|delete|edit|touch|change|release|tag|finish)"
-    r"|committing|pushing|merging|deploying|deleting|editing|touching|changing|releasing)\b"
-)
-
-
-_HABIT_TAIL = LazyRegex(
-    r"\b(?:in|to|on|with|for|at) (?:every|each|all|any)(?: of (?:my|our|your|the))? (?:commits?|commit messages?|prs?"
-    r"|pull requests?|releases?|branch(?:es)?|branch names?|new \w+)\b"
-    r"|\bwhen(?:ever)? you (?:write|add|create|change|edit|touch|rename|modify|delete|commit|push|refactor|fix|review)"
-    r"(?: (?!the\b|this\b|that\b|these\b|it\b|them\b|my\b)\S+|$)"
-    r"|\b(?:after|before|on|with) (?:every|each|any) (?:change|edit|commit|push|merge|step|task|file|session"
-    r"|release|save|turn)\b"
-)
-
-
-_NO_IDIOMS = LazyRegex(
-    r"no (?:thanks?|thank you|problems?|worries|worry|idea|clue|luck|rush|need|wonder|doubt|matter|way|sweat"
-    r"|hurry|biggie|such|one(?= |$)|offense|offence|comment$"
-    r"|reason|difference|effect|response|reply|answer|progress|success|errors?|failures?|output|results?|change$"
-    r"|changes$|news|point|question|questions|sense"
-    r"|use|good|yes|not|it|the|this|that|i|we|you|they|he|she|but|and|pressure|hard feelings|big deal|joke"
-    r"|kidding|stress|hits?|matches"
-    r"|other|the|longer|more than|nothing|wait|sorry|please|don't|never|now|what|why|how|if|there|still|dice"
-    r"|can do|go$|\w+ly\b)\b"
-)
-
-
-_NEGATED = LazyRegex(
-    r"(?P<neg>never|don't|not|no-longer|do never|neither)(?: (?:ever|just|please|also|again|you dare(?: to)?"
-    r"|you ever|you|even"
-    r"|to|use:|under any circumstances|in any case))*"
-    r" (?P<verb>\S+)(?: (?P<rest>.*))?$"
-)
+_ALLOWED_AFTER_NEVER = _EN.word_set("allowed_after_never")
+_ASK_FIRST = _EN.pattern("ask_first")
+_HABIT_TRIGGER = _EN.pattern("habit_trigger")
+_HABIT_TAIL = _EN.pattern("habit_tail")
+_NO_IDIOMS = _EN.pattern("no_idioms")
+_NEGATED = _EN.pattern("negated")
 
 
 def judge_negated_order(clause: Clause) -> Strength | None:
@@ -137,9 +115,7 @@ def judge_negated_order(clause: Clause) -> Strength | None:
     idle = verb in IDLE and not (verb in _ALLOWED_AFTER_NEVER and rest)
     if _is_of_code_to_write(clause, verb, rest):
         return None
-    if verb in ("work", "go", "look", "do", "think") and re.match(
-        r"(?:on|in|near|into|at|outside|(?:it|this|that|them|\w+) (?:by hand|yourself|manually|on your own)"
-        r"|about \w+ing)\b",
+    if verb in ("work", "go", "look", "do", "think") and _WAY_OF_WORKING.match(
         rest,
     ):
         return strength_of(clause)
@@ -154,11 +130,7 @@ def judge_negated_order(clause: Clause) -> Strength | None:
     order = None if idle else is_order(verb)
     if order is None and not idle and not rest and neg == "don't":
         order = True if verb in ("commit", "push", "deploy") else None
-    if (
-        verb in ("find", "wait", "stop", "look", "start", "pass", "load", "give", "hold", "say")
-        and neg == "don't"
-        and not rest
-    ):
+    if verb in _IDLE_ALONE and neg == "don't" and not rest:
         return None
     if neg in ("never", "no-longer") and not (order is True or (order is None and not idle and rest)):
         return _never_this(clause, verb, rest)
@@ -185,9 +157,7 @@ def judge_negated_order(clause: Clause) -> Strength | None:
 
 def _is_of_program(condition: str) -> bool:
     """Whether a condition refers to the program ("as long as the token is valid"), not to the work on it."""
-    return not re.search(
-        r"\b(?:you|i|we|i'm|you're|test|tests|code|sql|unless i|whatever|repo|project|working|due|because|since"
-        r"|for|task)\b",
+    return not _ABOUT_WORK.search(
         condition,
     )
 
@@ -220,10 +190,7 @@ def _not_phrase(clause: Clause, verb: str, rest: str) -> Strength | None:
     first = before.split()
     if line.startswith(("not to ",)) and clause.first == 0:
         return None
-    if re.match(
-        r"(?:(?:and|but|so|also|please|then|always) )*(?:we(?:'re)? (?:use|are|run|on|write|go)|use|it's|prefer"
-        r"|write|take|(?:edit|change|modify|touch|update) \S+|new tests|tests|docs|config|ids|amounts|call|return"
-        r"|import|[\w-]+(?: [\w-]+)?$)",
+    if _STATED_USE.match(
         before,
     ):
         is_short = len(first) <= 2 and not clause.is_standing and not clause.in_project
@@ -231,9 +198,7 @@ def _not_phrase(clause: Clause, verb: str, rest: str) -> Strength | None:
             return None
         clause.start = 0 if not clause.start or len(before.split()) <= 10 else clause.start
         if (
-            re.match(
-                r"(?:return|write|sort|log|call|take|import) (?:the|a|an|by|to|in|from|\d)\b|(?:return|sort|log"
-                r"|write) \S+$",
+            _PROGRAM_STEP.match(
                 before,
             )
             and not clause.in_project
@@ -255,10 +220,7 @@ def _never_this(clause: Clause, verb: str, rest: str) -> Strength | None:
     if clause.is_standing:
         return "policy"
     before = text_before(clause)
-    said = frozenset(
-        "mind seen heard had fear surrender happened happens worked works gets got knew a an late more better "
-        "mind: been was is really too quite say".split()
-    )
+    said = _NO_ORDER_AFTER_NEVER
     if clause.sentence.words[clause.first].low == "or" or (verb == "say" and rest.startswith("never")):
         return None
     if verb.endswith("s") and is_order(verb[:-1]) is True:
@@ -267,11 +229,8 @@ def _never_this(clause: Clause, verb: str, rest: str) -> Strength | None:
         return "policy"
     if not before or verb in said or verb.endswith("ed"):
         return None
-    if verb in ("in", "on", "at", "with", "without", "for", "by", "from", "to", "anywhere", "into") and not re.match(
-        r"(?:\S+ ){0,7}(?:is|are|belong|belongs|go|goes|lives?|use|write|put|wrapped|work|commit|push"
-        r"|merge|deploy|develop|branch|rebase|test|install|keep|stay)\b",
-        before,
-    ):
+    is_place = verb in ("in", "on", "at", "with", "without", "for", "by", "from", "to", "anywhere", "into")
+    if is_place and not _PLACED_RULE.match(before):
         return None
     if re.match(r"(?:\S+ ){0,4}(?:passes|fails|works|runs|happens|crashes)\b", before):
         return None
@@ -289,16 +248,12 @@ def judge_stop(clause: Clause) -> Strength | None:
     found = re.match(r"stop (?:it with|\w+[-\w]*ing|all|with)\b ?(?P<rest>.*)", clause.line)
     if found is not None:
         is_habit = bool(found["rest"]) and LASTING_WORDS.search(clause.line)
-        if not is_habit and re.match(
-            r"stop (?:looping|running|waiting|worrying|kidding|crying|joking|trying|here|everything)\b", clause.line
-        ):
+        if not is_habit and _IDLE_STOP.match(clause.line):
             return None
         if _is_of_code_to_write(clause, clause.line.split()[1], found["rest"]):
             return None
         return "task" if re.match(r"(?:this|that|these|it)\b", found["rest"]) else "policy"
-    if re.match(
-        r"(?:cut (?:out )?|enough (?:with|of) |drop |lose |spare me |save (?:yourself|me) )the \w+", clause.line
-    ):
+    if _CUT_OUT.match(clause.line):
         is_manner = clause.line.startswith(("cut", "enough", "spare", "save"))
         return strength_of(clause) if is_manner or clause.is_standing else None
     return None
@@ -322,53 +277,34 @@ def judge_avoid(clause: Clause) -> Strength | None:
         ):
             return None
         return strength_of(clause)
-    if re.match(
-        r"(?:refrain|abstain|desist) from \w+|(?:steer|stay|keep) (?:well )?(?:clear of|away from|out of|off)\b",
+    if _STAY_AWAY.match(
         clause.line,
     ):
         return strength_of(clause, "policy")
     return None
 
 
-_KEEP = LazyRegex(
-    r"(?:let's |please |while |but |always )*(?:keep|leave|leaving|keeping|preserve|retain|maintain"
-    r"|preserving) (?:(?P<object>.+?) )?"
-    r"(?P<how>alone|untouched|unchanged|in$|there$|as is|as-is|as it is|as they are|as it was|be|intact"
-    r"|the way (?:it|they)"
-    r"|out\b|in place|on \S*\d|stable|identical|the same"
-    r"|backwards?[- ]compatible|compatible|working|read-only|frozen|for (?:now|later)|to me\b|like that|that way"
-    r"|small|short|minimal|pure|simple|(?:under|below|within|at most) (?:\d|one|two|three|four|five|ten|a )\S*"
-    r"|off\b|compatibility)(?: (?P<rest>.*))?$"
-)
+_KEEP = _EN.pattern("keep")
 
 
 def judge_keep(clause: Clause) -> Strength | None:
     """ "Leave X alone", "keep X as it is", "hands off X"."""
     line = clause.line
-    if re.match(
-        r"(?:skip|ignore|exclude) .+ (?:entirely|completely|altogether|for good)$|exclude .+ from (?:your"
-        r"|all|any) \w+",
+    if _SKIP_ENTIRELY.match(
         line,
     ):
         return strength_of(clause)
-    if re.match(
-        r"(?:let|leave) .+ (?:handle|do|manage|decide|take care of|run) .+|leave .+ to (?!it\b"
-        r"|us\b)(?:me$|the \w+|\w+$)",
+    if _LET_DO.match(
         line,
     ):
-        is_agent = re.match(
-            r"let (?:me|the ci|ci|the \w*bot|\w*bot|prettier|renovate|\w+-please) |leave (?!it"
-            r"|that|this)",
+        is_agent = _LET_BOT.match(
             line,
         )
         if is_agent and not re.match(
             r"let me (?:know|see|do (?:it|that|this))\b|leave .+ to the (?:right|left|top)", line
         ):
             return strength_of(clause)
-    if re.match(
-        r"keep (?:the )?(?:existing|original|current|all|your (?:answers|replies|changes)|tests|commits|functions"
-        r"|comments|secrets|docs) (?!.*\bif\b)"
-        r"|keep (?:it|everything|things) \S+[- ]free",
+    if _KEEP_THINGS.match(
         line,
     ):
         return strength_of(clause)
@@ -385,16 +321,12 @@ def judge_keep(clause: Clause) -> Strength | None:
             and not re.match(r"(?:step|the)\b.*$", what + (found["rest"] or "x"))
         ):
             return None
-        if found["how"] in ("small", "short", "minimal", "pure", "simple", "on", "working") and re.match(
-            r"(?:the|a|it|this|that)\b(?! (?:answers|replies|responses|explanations|summaries|diffs|commits|prs"
-            r"|commit messages|changes|messages)$)",
+        if found["how"] in ("small", "short", "minimal", "pure", "simple", "on", "working") and _KEEP_POINTED.match(
             what,
         ):
             return None
         return strength_of(clause)
-    if re.match(
-        r"keep (?!the |a |an |it |this |that |going|up|in |calm|on |me |trying|working|looking|an eye|your"
-        r"|an)\w+s \w+$|keep (?:the )?(?:backwards?|wire|public|existing)\b",
+    if _KEEP_PLURAL.match(
         line,
     ):
         return strength_of(clause)
@@ -421,16 +353,11 @@ def judge_only(clause: Clause) -> Strength | None:
             return "task"
         if verb == "the" and clause.is_contrast and has_path(raw_text(clause)):
             return "task"
-        if re.search(
-            r" (?:(?:may|can|should|must) (?:edit|touch|push|merge|commit|change|approve|deploy|write|import|call"
-            r"|use)|edits?|touch(?:es)?|push(?:es)?|merges?|commits?|changes?|approves?|deploys?) ",
+        if _ONLY_WORK.search(
             f" {rest} ",
         ) and (clause.in_project or has_artefact(rest)):
             return "policy"
-        who = re.match(
-            r"(?:i|we|ci|the (?:ci|bot|maintainers?|\w+ (?:team|bot))|maintainers?|admins?|\w+ (?:team|bot))"
-            r" (?:may |can |should )?(?:push|commit|merge|deploy|release|publish|tag|rebase|approve|bump|edit|touch)"
-            r"(?:e?s)?\b",
+        who = _ONLY_ROLE.match(
             f"{verb} {rest}",
         )
         if who is not None:
@@ -466,15 +393,11 @@ def judge_only(clause: Clause) -> Strength | None:
 def judge_no_thing(clause: Clause) -> Strength | None:
     """ "no emojis", "no more mocks", "zero tolerance", "nothing but plain CSS"."""
     line = clause.line
-    if re.match(
-        r"(?:zero (?:tolerance|dependencies|runtime)|nothing but|any(?:thing| .+)? (?:but|except|apart from) "
-        r"|everything (?:but|except) .+ (?:is|are) (?:fine|ok|okay|allowed))",
+    if _NOTHING_BUT.match(
         line,
     ):
         return strength_of(clause, "policy")
-    if re.match(
-        r"(?:do|use|change|touch|edit) (?:whatever|anything|everything)\b.*\b(?:except|but|apart from)\b", line
-    ):
+    if _FREE_EXCEPT.match(line):
         return "policy"
     found = re.match(r"(?P<verb>\w+) (?:nothing|none|no(?! longer\b|-)|zero) ?(?P<rest>.*)", line)
     if (
@@ -492,9 +415,7 @@ def judge_no_thing(clause: Clause) -> Strength | None:
         and not FINITE.search(line)
     ):
         return strength_of(clause)
-    if re.match(
-        r"(?:stay|remain|work) (?:within|inside|in) \S+|(?:limit|restrict|confine) (?:yourself|your\w* \w+"
-        r"|(?:all )?(?:changes|edits|work|the changes)) to\b|you're limited to\b|keep out$",
+    if _STAY_WITHIN.match(
         line,
     ):
         if line == "keep out":
@@ -522,9 +443,7 @@ def judge_no_thing(clause: Clause) -> Strength | None:
     what = match["what"]
     if (_NO_IDIOMS.match(line) and not re.match(r"no (?:more|other) \w+s?$", line)) or len(what.split()) > 12:
         return None
-    if re.match(
-        r"more (?:errors?|warnings?|failures?|problems?|issues?|crash\w*|complaints?|questions?)\b", what
-    ) or re.search(r"\b(?:yet|so far)$", what):
+    if _NO_MORE_ERRORS.match(what) or re.search(r"\b(?:yet|so far)$", what):
         return None
     head = re.split(
         r" (?:without|unless|until|before|after|while|because|since|if|in|on|to|from|for|of|when"
@@ -546,52 +465,28 @@ def judge_no_thing(clause: Clause) -> Strength | None:
     return strength_of(clause)
 
 
-_LANGUAGES = (
-    "english|german|french|spanish|italian|dutch|polish|russian|portuguese|japanese|chinese|korean"
-    "|swedish|danish|turkish|czech|british english|american english|simple english|plain english"
-)
-
-
 def judge_manner(clause: Clause) -> Strength | None:
     """Judge orders about the form of code and answers: "use 4 spaces", "answer in French", "one commit per fix"."""
     line = clause.line
-    if re.match(
-        r"(?:(?:please )?(?:use|indent (?:with|by|using)) (?:\d+|two|four|three|eight|hard"
-        r"|soft)[ -]?\w* ?(?:spaces?|tabs?|columns?)|use (?:\w+ )?(?:spelling|indentation|double quotes"
-        r"|single quotes|conventional commits"
-        r"|feature branches|semantic versioning|present tense|imperative mood|type hints|strict mode|\w+_case"
-        r"|camelcase|pascalcase|kebab-case))\b",
+    if _FORMAT_ORDER.match(
         line,
     ):
         return strength_of(clause)
-    if re.match(
-        rf"(?:(?:always )?(?:talk|speak|answer|reply|respond|write|comment|explain)(?: to me| back| (?:your |all "
-        rf"|the )?(?:commit messages|commits|comments|docs|answers|everything|docstrings))?|(?:all "
-        rf"|your )?(?:\w+ names|identifiers|answers|explanations|responses|replies|commit messages|comments|docs"
-        rf"|docstrings"
-        rf"|everything)(?: are)?) (?:in|on) (?:{_LANGUAGES})\b",
+    if _LANGUAGE_ORDER.match(
         line,
     ):
         return strength_of(clause)
-    if re.match(
-        r"(?:this|it|the code|everything|the app|the tool|the script|must|the thing|the result)? ?(?:must"
-        r"|should)? ?(?:work|run|compile|build|start|install) (?:offline|without (?!the)|on (?:a |an )?\w+|under"
-        r"|with \w+ \d|in (?:a )?\w+)",
+    if _MUST_RUN.match(
         line,
     ) and re.search(r"\bmust\b", line):
         return strength_of(clause)
-    if re.match(
-        r"(?:\w+ )?(?:lines|functions|files|methods|classes|commits|prs|names|messages|modules|tests"
-        r"|subjects?)(?: (?:stay|remain|are|is|must be|should be))? (?:below|under|at most|within|shorter than"
-        r"|no longer than|smaller than|up to|max) ",
+    if _SIZE_BOUND.match(
         line,
     ):
         return strength_of(clause)
     if re.match(r"(?:one|a single|1|exactly one|only one) (?:\w+ )?\w+ per \w+$", line):
         return strength_of(clause)
-    if re.match(
-        r"(?:only )?(?:short|brief|concise|terse|compact|detailed|plain) (?:\w+ )?(?:answers|replies"
-        r"|responses|explanations|summaries|messages|commits)\b",
+    if _ANSWER_FORM.match(
         line,
     ):
         return strength_of(clause)
@@ -613,18 +508,11 @@ def judge_ask_first(clause: Clause) -> Strength | None:
         r"if (?:you|in doubt|unsure|unclear|anything|something|not sure)", clause.condition or ""
     ):
         return "policy"
-    if re.match(
-        r"(?:if|when) (?:in doubt|unsure|unclear|not sure|you're (?:unsure|not sure)|you are (?:unsure"
-        r"|not sure))(?: \w+)*? (?:ask|stop|check)\b",
+    if _ASK_IN_DOUBT.match(
         line,
     ):
         return "policy"
-    trigger = re.match(
-        r"(?:before|after|when|while|whenever) (?:any|every|each|you(?!'?\w* (?:click|press|open|scroll"
-        r"|type|select|hover"
-        r"|enter|log|visit|submit|drag|resize|tap|zoom|switch|restart|start|run|call|pass|send)\b)|(?:committ|push|merg|deploy|releas|tagg"
-        r"|rebas|renam|delet|remov|chang|edit|touch|refactor|writ|add|creat|install"
-        r"|upgrad|review|test|modify|finish)ing)\b(?P<rest>.*)",
+    trigger = _TRIGGER.match(
         line,
     )
     if trigger is not None and any(
@@ -640,17 +528,11 @@ def judge_ask_first(clause: Clause) -> Strength | None:
         if re.search(r"\b(?:this time|for now)\b", line):
             return "task"
         return "policy"
-    if is_order(line.split()[0]) is True and re.search(
-        r"\bbefore (?:you (?:hand|finish|commit|push|report|submit|merge|say|tell|are done|stop)|finishing|committing"
-        r"|pushing|merging|submitting|reporting)\b",
+    if is_order(line.split()[0]) is True and _BEFORE_FINISHING.search(
         line,
     ):
         return strength_of(clause)
-    if re.match(
-        r"(?:prefix|name|sign|title|label|squash|word|tag|number|sort|group|order) (?:all )?(?:commits"
-        r"|branches|prs|tests"
-        r"|commit messages|tags|releases|imports|migrations|test files|constants|variables|files|functions)"
-        r" (?:with|after|by|in|like|as|into|alphabetically|before|when)\b",
+    if _NAME_THINGS.match(
         line,
     ):
         return strength_of(clause)
@@ -692,9 +574,7 @@ def judge_always(clause: Clause) -> Strength | None:
     if is_order(words[0]) is True and words[0] not in ("wait",):
         if clause.is_standing or re.search(r"\balways$|\balways,|\bat all times\b", line):
             return None if re.search(r"\b(?:is|are|was|fails|passes|it's) always\b", line) else "policy"
-        if re.match(
-            r"(?:answer|reply|respond|write|comment|talk|speak|commit)\b.*\bin (?:german|english|dutch|french"
-            r"|spanish|italian|british english)\b.*\beven\b",
+        if _ANSWER_LANGUAGE.match(
             line,
         ):
             return "policy"
@@ -722,16 +602,12 @@ def judge_instead(clause: Clause) -> Strength | None:
         return (
             None if re.match(r"(?:it|that|this|me|the plan|your plan|plan)\b", found["what"]) else strength_of(clause)
         )
-    found = re.match(
-        r"(?:use|take|write|prefer|favou?r|choose|pick|opt for|go for"
-        r"|go with) (?P<this>.+?) (?:instead of|rather than|over|not) (?P<that>.+)",
+    found = _USE_INSTEAD.match(
         line,
     )
     if found and (_plain_name(found["this"]) and _plain_name(found["that"])):
         return strength_of(clause)
-    if re.match(
-        r"(?:rely|depend|build) on (?:nothing|only|the \S+ only|\S+ only)\b|write (?:tests|docs|comments"
-        r"|code|messages) in ",
+    if _RELY_ON.match(
         line,
     ):
         return strength_of(clause)
@@ -740,9 +616,7 @@ def judge_instead(clause: Clause) -> Strength | None:
         return None
     if found and not re.match(r"(?:the|a|this|that|it)\b", found["what"]):
         return strength_of(clause)
-    bare = re.match(
-        r"(?P<this>[\w.+#-]+(?: [\w.+#-]+)?) (?:instead of|rather than) (?P<that>[\w.+#-]+(?: [\w.+#-]+)?)$", line
-    )
+    bare = _BARE_INSTEAD.match(line)
     if (
         bare
         and _plain_name(bare["this"])
@@ -752,18 +626,14 @@ def judge_instead(clause: Clause) -> Strength | None:
         and (clause.is_reminded or clause.is_standing or has_artefact(bare["this"]))
     ):
         return strength_of(clause, "policy" if clause.is_reminded else "plain")
-    if re.match(
-        r"(?:do|write|implement|code|keep|build) (?:everything|all (?:new )?(?:code|of it)|all) in"
-        r" (?!the\b|this\b|that\b|a\b|an\b|one\b|it\b|upper|lower)",
+    if _ALL_IN.match(
         line,
     ):
         return strength_of(clause)
     found = re.match(r"(?P<this>[\w.+#-]+(?: [\w.+#-]+)?) over (?P<that>[\w.+#-]+(?: [\w.+#-]+)?)$", line)
     if found and clause.is_standing:
         return "policy"
-    if re.match(
-        r"(?:treat|consider|regard) .+ (?:as )?(?:read-only|readonly|untouchable|frozen|off limits|off-limits"
-        r"|sacred|generated|immutable|private)\b",
+    if _TREAT_AS.match(
         line,
     ):
         return "policy"
@@ -784,12 +654,7 @@ def _plain_name(text: str) -> bool:
     )
 
 
-_WITHOUT = LazyRegex(
-    r"(?P<verb>\S+)\b.*?\bwithout (?:any |ever |the )?(?:(?:touch|chang|modify|break|add|us|edit|renam|remov"
-    r"|introduc|alter|install|mov|rewrit|creat|delet|reformat|updat|bump|refactor|mock|affect|depend)ing"
-    r"|(?:new |external |extra |third-party |third party |additional )?(?:dependencies|libraries|libs|frameworks"
-    r"|semicolons|comments|regexes|regex|classes|packages|plugins|jquery))\b(?P<rest>.*)"
-)
+_WITHOUT = _EN.pattern("without")
 
 
 def judge_without(clause: Clause) -> Strength | None:
@@ -820,9 +685,7 @@ def judge_without(clause: Clause) -> Strength | None:
 
 def judge_no_way(clause: Clause) -> Strength | None:
     """ "Under no circumstances may you …", "in no case should …"."""
-    if re.match(
-        r"(?:under no (?:circumstances?|conditions?)|in no (?:case|event)|at no (?:point|time)|on no account"
-        r"|by no means|nowhere|not under any circumstances) \S+ \S+",
+    if _NO_WAY.match(
         clause.line,
     ):
         return "policy"
@@ -839,16 +702,11 @@ def judge_verbless(clause: Clause) -> Strength | None:
         and not FINITE.search(line)
     ):
         tail = line.split()[-2:]
-        if re.search(
-            r"\b(?:uppercase|lowercase|upper|lower|english|german|sorted|typed|tested|pinned|documented|async"
-            r"|private|public|snake_case|camelcase|capitali[sz]ed|singular|plural|signed|final|readonly|immutable"
-            r"|optional|required|mandatory|prefixed|kebab-case|utc)$",
+        if _ALL_ARE.search(
             " ".join(tail),
         ):
             return strength_of(clause)
-    if re.match(
-        r"(?:the )?(?:max(?:imum)?|min(?:imum)?) (?:\w+ )?(?:line|file|function|method|class|name|commit|message"
-        r"|nesting|test|bundle|image)? ?(?:length|size|width|depth|version|runtime|coverage|lines|complexity)\b",
+    if _SIZE_LIMIT.match(
         line,
     ):
         behind = clause.sentence.words[clause.end : clause.end + 1]

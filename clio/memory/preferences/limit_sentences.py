@@ -9,8 +9,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.sentences import is_pasted_line, mask_blocks, mask_quotes
 from clio.text.lazy_regex import LazyRegex
+
+_EN = english_rules("sentences")
 
 MAX_CHARS = 200_000
 """Maximum length of a message; of a longer one only the beginning and the end are read."""
@@ -30,96 +33,16 @@ _REST_IS_PASTED = LazyRegex(
 )
 _INTRODUCTION = LazyRegex(r":\s*$")
 
-_OWN_HEADING = frozenset(
-    """task tasks goal goals todo todos constraints constraint rules rule notes note important scope non-goals limits
-    conventions dos don'ts donts plan steps restrictions boundaries guidelines wish wishes reminder reminders
-    what""".split()
-)
-_OWN_INTRODUCTION = frozenset(
-    """rule rules constraint constraints convention conventions restriction restrictions preference preferences wishes
-    requests habits todo todos steps step note notes remember reminder want need please limits boundaries plan tasks
-    remarks things important future on conditions""".split()
-)
-_HANDED_OVER = frozenset(
-    """review summarise summarize explain translate check convert rewrite fix compare parse implement write draft reply
-    says said wrote reads say told claims asked mail email text document file readme guide guidelines spec
-    specification requirements criteria ticket story issue article comment description handbook page manual letter
-    policy message post prompt changelog commit answer answered""".split()
-)
-_TEXT_TASKS = frozenset(
-    """add write put create translate reply render print show display set insert include draft post send rename
-    convert explain summarise summarize say mention document call name title answer commit state append prepend
-    describe define""".split()
-)
-_REPORTS = frozenset(
-    """says said say wrote writes claims claimed reads states stated titled told commented complains complained reported
-    reports noted notes suggests suggested asked asks answered replied mentions mentioned shows warns""".split()
-)
-_QUESTION_WORDS = frozenset(
-    """why how what which who whom whose where is are was were do does did has have had am should shall could can may
-    must would isn't aren't wasn't weren't doesn't didn't hasn't haven't can't couldn't shouldn't won't wouldn't
-    mustn't""".split()
-)
-_PAIRS = {
-    ("do", "not"): "don't",
-    ("must", "not"): "mustn't",
-    ("may", "not"): "mustn't",
-    ("shall", "not"): "mustn't",
-    ("should", "not"): "shouldn't",
-    ("can", "not"): "can't",
-    ("could", "not"): "couldn't",
-    ("would", "not"): "wouldn't",
-    ("will", "not"): "won't",
-    ("does", "not"): "doesn't",
-    ("did", "not"): "didn't",
-    ("is", "not"): "isn't",
-    ("are", "not"): "aren't",
-    ("no", "longer"): "no-longer",
-    ("no", "one"): "nobody",
-    ("has", "to"): "must",
-    ("have", "to"): "must",
-    ("needs", "to"): "must",
-    ("need", "to"): "must",
-    ("ought", "to"): "should",
-    ("shalt", "not"): "mustn't",
-    ("i", "would"): "i'd",
-    ("i", "will"): "i'll",
-    ("we", "are"): "we're",
-}
-_SPELLINGS = {
-    "dont": "don't",
-    "dnt": "don't",
-    "nvr": "never",
-    "alwys": "always",
-    "donot": "don't",
-    "don´t": "don't",
-    "cannot": "can't",
-    "cant": "can't",
-    "mustnt": "mustn't",
-    "shouldnt": "shouldn't",
-    "shan't": "mustn't",
-    "wont": "won't",
-    "doesnt": "doesn't",
-    "isnt": "isn't",
-    "arent": "aren't",
-    "didnt": "didn't",
-    "wouldnt": "wouldn't",
-    "im": "i'm",
-    "ive": "i've",
-    "id": "i'd",
-    "pls": "please",
-    "plz": "please",
-    "u": "you",
-    "thou": "you",
-    "no-one": "nobody",
-    "noone": "nobody",
-    "everybody": "everyone",
-    "gotta": "must",
-    "quit": "stop",
-    "cease": "stop",
-}
+_OWN_HEADING = _EN.word_set("own_heading")
+_OWN_INTRODUCTION = _EN.word_set("own_introduction")
+_HANDED_OVER = _EN.word_set("handed_over")
+_TEXT_TASKS = _EN.word_set("text_tasks")
+_REPORTS = _EN.word_set("reports")
+_QUESTION_WORDS = _EN.word_set("question_words")
+_PAIRS = _EN.maps["pairs"]
+_SPELLINGS = _EN.maps["spellings"]
 _MISSPELT = ("never", "always", "please", "without", "avoid", "don't", "instead", "leave")
-_ALIKE = frozenset("newer nerve lever avoids avoided leaves pleased pleasers release".split())
+_ALIKE = _EN.word_set("alike")
 
 
 class Word(Struct, frozen=True, gc=False):
@@ -250,7 +173,7 @@ def read_words(masked: str) -> list[Word]:
             continue
         low = _spelled(core.lower().replace("´", "'").replace("`", "'"))
         start = found.start() + raw.index(core[0])
-        pair = _PAIRS.get((words[-1].low, low)) if words and not words[-1].mark else None
+        pair = _PAIRS.get(f"{words[-1].low} {low}") if words and not words[-1].mark else None
         if pair is not None:
             words[-1] = Word(pair, words[-1].start, start + len(core), mark)
         else:
@@ -352,14 +275,12 @@ def _mask_pasted(masked: str) -> str:
     return "\n".join(hidden)
 
 
-_LIST_OF_OWN = frozenset("rules constraints conventions restrictions preferences wishes boundaries limits".split())
+_LIST_OF_OWN = _EN.word_set("list_of_own")
 _OWN_DOCUMENTS = frozenset(("guidelines", "policy"))
 _OF_OWN_DOCUMENT = _OWN_DOCUMENTS | frozenset(
     "some my our the a few general coding code style project team more here are please these follow".split()
 )
-_PASTED_THINGS = frozenset(
-    "output log logs error trace result results stacktrace crash warning dump snippet code".split()
-)
+_PASTED_THINGS = _EN.word_set("pasted_things")
 
 
 def _is_own_introduction(words: Sequence[str], following: Sequence[str]) -> bool:

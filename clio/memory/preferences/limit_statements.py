@@ -22,119 +22,70 @@ from clio.memory.preferences.limit_clause import (
     strength_of,
     text_before,
 )
+from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import is_order
-from clio.text.lazy_regex import LazyRegex
 
-_BUG_STATES = frozenset(
-    """work works run runs pass passes finish finishes fail fails compile compiles start starts stop stops load loads
-    match find exist exists terminate terminates return returns hang hangs happen happens seem appear render show
-    close closes get gets reach exit exits disappear disappears show""".split()
-)
-
-
-_CHANGES = LazyRegex(
-    r"(?:ever )?(?:change|break|move|grow|be (?:changed|edited|touched|modified|renamed|moved|deleted|removed"
-    r"|upgraded|written"
-    r"|committed|broken|reformatted|rebased|squashed|bumped|altered|restarted|dropped|checked in|reordered"
-    r"|public)|stay"
-    r"|remain|keep|leak|use|depend|import|call|phone home|know|talk|contain|mutate|rely|exceed|be under|be below"
-    r"|be over"
-    r"|go|come|have|need|live|hit|touch|access|write|read|log|throw|raise|swallow|block|sleep|run on|work (?:on|with)"
-    r"|compile|build|be (?:reversible|pure|typed|documented|tested|async|sorted|small|short|in|at|a|one|full"
-    r"|written|named"
-    r"|prefixed|signed|immutable|frozen|idempotent|deterministic|used|added|merged|pushed|published|skipped|mocked)"
-    r"|end|start|begin|follow|support|take|introduce|add|create|show|include|carry|cost|fit|share|drop|require"
-    r"|mix|nest)\b"
-)
-
-
-_TOOL_VERBS = LazyRegex(
-    r"(?:ci|the ci|our ci|cd|pipeline|the pipeline|our pipeline|the build|build|pre-commit|pre-commit hooks?"
-    r"|the pre-commit hook.*"
-    r"|the linter|linter|our linter|(?:our |the |my )?(?:(?:code|coding) )?(?:style ?guide|style)"
-    r"|(?:our |the )(?:guidelines?|conventions?|standards?|architecture|rules)|the licen[cs]e.*"
-    r"|security|compliance|legal|(?:our "
-    r"|company |the )*policy"
-    r"|my boss|my team|our (?:clients?|customers?|reviewers?)|the (?:reviewers?|maintainers?)|github|gitlab|sonar"
-    r"|the hook|"
-    r"the (?:ci|gate) check) (?:only |also |will )?(?:rejects?|treats?|forbids?|doesn't allow|requires?|enforces?"
-    r"|disallows?|doesn't want"
-    r"|won't accept|doesn't accept|prohibits?|insists? on|blocks|refuses?|demands?|(?:fails?|breaks?"
-    r"|complains?) (?:on|about|if|for)"
-    r" (?:any |every |all |a |an |single )?(?!main|master|windows|linux|macos|mac|friday|it|this|that|the)\w+)"
-)
-
-
-_NOT_TO_BE = LazyRegex(
-    r"(?P<subject>.+?) (?:isn't|aren't|is never|are never|is not|are not|not|never) to be \w+(?:ed|en|t|un)\b"
-)
-
-
-_FORBIDDEN = LazyRegex(
-    r"(?:(?P<subject>.+?) )?(?P<verb>is|are|it's|isn't|aren't|remains?|stays?|be|that's|was|were)(?: (?:strictly"
-    r"|absolutely|really|also|all|now|still|considered"
-    r"|declared|simply|generally|always|currently))* (?:off limits|off-limits|out of scope|none of your business"
-    r"|carved in stone|set in stone|a no-no|cheating|frowned upon|not part of this|out$|taboo|forbidden"
-    r"|prohibited|banned"
-    r"|verboten|disallowed|illegal"
-    r"|(?:a )?(?:absolute |hard |strict )?no-go|a no go|out of bounds|out of the question|untouchable|sacred"
-    r"|unacceptable|no option"
-    r"|(?:not )?(?:allowed|permitted|ok(?:ay)?|acceptable|welcome|wanted|an option|a fix|fine|desired|tolerated"
-    r"|yours to \w+|for you"
-    r"|(?:not )?your (?:job|business|call|responsibility|decision|task)|(?:not )?(?:a goal|in scope"
-    r"|up for (?:discussion|debate)|negotiable)|my (?:job|business|call|responsibility|decision|task)|on me)"
-    r"|too (?:much|deep|long) don't)\b"
-)
-
-
-_STATE = LazyRegex(
-    r"(?P<subject>.+?) (?:is|are|stays?|remains?|gets?|get|has been|have been|must (?:stay|be|remain)"
-    r"|should (?:stay|be|remain))"
-    r"(?: \w+ly| all| also| build| now| still)* (?:frozen|read-only|readonly|immutable|generated|produced|put"
-    r"|owned|mine|hers|theirs|auto-?generated|machine-generated|output|managed"
-    r"|protected|dangerous|personal|disposable|compiled|rendered|overwritten|(?:written|bumped|updated|done"
-    r"|handled|created|released|published|made|produced) by (?!me\b|us\b|him\b|her\b)\S+|maintained by|owned by"
-    r"|vendored|append-only"
-    r"|as (?:it|they) (?:is|are)|byte-identical|untouched|unchanged|the same|identical|stable"
-    r"|backwards?[- ]compatible|compatible|private"
-    r"|done by|checked in)\b"
-)
-
-
-_BELONGS = LazyRegex(
-    r"(?P<subject>.+?) (?:belongs?|don't belong|doesn't belong|goes|go|lives?) (?:to|in|into|under|on|below"
-    r"|next to|through)\b"
-)
-
-
-_QUANTITY = LazyRegex(
-    r"(?:(?:max(?:imum)?|at most|no more than|not more than|up to|under|below|less than)\.? (?:line length "
-    r"|file size |)?"
-    r"(?:\d+|one|two|three|four|five|ten)\S* ?(?:\w+ )?(?:lines?|files?|commits?|functions?|params?|parameters?"
-    r"|columns?|chars?|characters?"
-    r"|class(?:es)?|levels?|arguments?|methods?|words?|kb|mb|sentences?|indentation)|(?:\d+|two|four|eight)(?: "
-    r"|-)(?:columns?|chars?|spaces?|space)\b"
-    r"|(?:max(?:imum)?|the max(?:imum)?|minimum|min)? ?(?:line|file|function|method|class|name) (?:length|size"
-    r"|width) .*\d|one \w+ per \w+"
-    r"|line length \d+)(?P<rest>.*)"
-)
-
-
-_MODAL = LazyRegex(
-    r"(?P<subject>\S+(?: \S+){0,8}?) (?P<modal>mustn't|must never|may never|should never|shouldn't|can't"
-    r"|must always|should always"
-    r"|must only|may only|can only|should only|must|may|should|shall|never|always|don't|doesn't|won't|no-longer"
-    r"|only)(?: (?:ever|even|also|all|both"
-    r"|directly|really))* (?P<rest>\S.*)"
-)
-
-
-_CONVENTION = LazyRegex(
-    r"(?P<subject>\S+(?: \S+){0,6}?) (?:(?:always|only|usually|strictly|all|also) )?(?P<verb>is|are|start|starts"
-    r"|end|ends|follow|follows|mirror|mirrors|use|uses"
-    r"|get|gets|need|needs|return|returns|have|has|carry|carries|take|takes)(?: (?:always|only|strictly|all"
-    r"|also))* (?P<rest>\S.*)"
-)
+_EN = english_rules("limits")
+_FORBIDDEN_TOPIC = _EN.pattern("forbidden_topic")
+_NEEDS_APPROVAL = _EN.pattern("needs_approval")
+_ONLY_ONE_WHO = _EN.pattern("only_one_who")
+_PERMISSION = _EN.pattern("permission")
+_FORBIDDEN_TO = _EN.pattern("forbidden_to")
+_THERE_MUST_BE_NO = _EN.pattern("there_must_be_no")
+_MUST_STAY_SAME = _EN.pattern("must_stay_same")
+_FROZEN_THING = _EN.pattern("frozen_thing")
+_BRANCH_STATE = _EN.pattern("branch_state")
+_NOBODY_MAY = _EN.pattern("nobody_may")
+_FACTS_ABOUT_NOBODY = _EN.word_set("facts_about_nobody")
+_GETS_DONE = _EN.pattern("gets_done")
+_TEAM_SAYS = _EN.pattern("team_says")
+_VAGUE_SUBJECTS = _EN.word_set("vague_subjects")
+_THIS_PROJECT = _EN.pattern("this_project")
+_OUR_USERS = _EN.pattern("our_users")
+_COMES_BACK = _EN.pattern("comes_back")
+_STAYS_OR_CHANGES = _EN.pattern("stays_or_changes")
+_WHOLE_PRODUCT = _EN.pattern("whole_product")
+_IS_DONE = _EN.pattern("is_done")
+_CORE_THINGS = _EN.pattern("core_things")
+_LAYER = _EN.pattern("layer")
+_THINGS_OF_WORK = _EN.pattern("things_of_work")
+_THE_ONLY = _EN.pattern("the_only")
+_COMES_WITH = _EN.pattern("comes_with")
+_MEASURE = _EN.pattern("measure")
+_VAGUE_START = _EN.pattern("vague_start")
+_NEEDED_DOCUMENTS = _EN.pattern("needed_documents")
+_SINGLE_DETERMINERS = _EN.word_set("single_determiners")
+_EACH_OTHER_THING = _EN.pattern("each_other_thing")
+_YOU_ASK = _EN.pattern("you_ask")
+_ALWAYS_SHOW = _EN.pattern("always_show")
+_ALLOWED_EXCEPT = _EN.pattern("allowed_except")
+_IF_YOU_NEVER = _EN.pattern("if_you_never")
+_I_REVIEW_ALL = _EN.pattern("i_review_all")
+_TIRED_OF = _EN.pattern("tired_of")
+_TEAM_PREFERS = _EN.pattern("team_prefers")
+_I_DO_MYSELF = _EN.pattern("i_do_myself")
+_EXPECT_EVERY = _EN.pattern("expect_every")
+_WE_MUST = _EN.pattern("we_must")
+_MUST_VERBS = _EN.word_set("must_verbs")
+_NO_MUST_VERBS = _EN.word_set("no_must_verbs")
+_TASK_VERBS_AFTER_MUST = _EN.word_set("task_verbs_after_must")
+_NOT_DOING = _EN.pattern("not_doing")
+_WONT_SUPPORT = _EN.pattern("wont_support")
+_WE_DECIDED = _EN.pattern("we_decided")
+_WE_AVOID = _EN.pattern("we_avoid")
+_HAS_POLICY = _EN.pattern("has_policy")
+_TEAM_HABIT_VERBS = _EN.word_set("team_habit_verbs")
+_ONE_PLACE = _EN.pattern("one_place")
+_BUG_STATES = _EN.word_set("bug_states")
+_CHANGES = _EN.pattern("changes")
+_TOOL_VERBS = _EN.pattern("tool_verbs")
+_NOT_TO_BE = _EN.pattern("not_to_be")
+_FORBIDDEN = _EN.pattern("forbidden")
+_STATE = _EN.pattern("state")
+_BELONGS = _EN.pattern("belongs")
+_QUANTITY = _EN.pattern("quantity")
+_MODAL = _EN.pattern("modal")
+_CONVENTION = _EN.pattern("convention")
 
 
 def judge_forbidden(clause: Clause) -> Strength | None:
@@ -148,24 +99,16 @@ def judge_forbidden(clause: Clause) -> Strength | None:
         clause.start = 0 if clause.first and line.startswith(("hard", "a hard", "off")) else clause.start
         return "policy"
     topic = clause.sentence.words[clause.end - 1].mark.endswith(":")
-    if topic and re.match(
-        r"(?:strictly )?(?:forbidden|not allowed|off limits|off-limits|banned(?: \w+)?|avoid|never|must have"
-        r"|must-haves?|no-gos?|don'ts?|taboo"
-        r"|prohibited|don't|do)$",
+    if topic and _FORBIDDEN_TOPIC.match(
         line,
     ):
         clause.end = len(clause.sentence.words)
         return "policy"
-    if re.match(
-        r"(?!this|that|it)\S.* (?:requires?|needs?|must (?:be|get|have)) (?:my |an? |prior )?(?:approval"
-        r"|permission|sign-off|approved by me|discussed first"
-        r"|cleared with me|discussion|consent)\b|.* only (?:after|with) (?:asking|approval|permission|my)\b",
+    if _NEEDS_APPROVAL.match(
         line,
     ):
         return strength_of(clause)
-    if re.match(
-        r"(?:i'm|i am) the only one (?:who|that) (?:merges|pushes|commits|deploys|releases|tags|edits"
-        r"|approves|touches|rebases)",
+    if _ONLY_ONE_WHO.match(
         line,
     ):
         return "policy"
@@ -178,10 +121,7 @@ def judge_forbidden(clause: Clause) -> Strength | None:
     found = _FORBIDDEN.match(line)
     if found is not None:
         said, subject = found[0], found["subject"] or ""
-        positive = re.search(
-            r"\b(?:allowed|permitted|ok|okay|acceptable|welcome|wanted|an option|a fix|fine|desired|tolerated"
-            r"|yours|for you|your (?:job|business|call|responsibility|decision|task)|a goal|in scope|up for"
-            r"|negotiable)\b",
+        positive = _PERMISSION.search(
             said,
         )
         negative = re.search(r"\b(?:not|isn't|aren't|no|nobody|nothing|only|never)\b", said)
@@ -204,15 +144,11 @@ def judge_forbidden(clause: Clause) -> Strength | None:
         if re.search(r"\bis prod\b", line):
             return None
         return "policy"
-    if re.match(
-        r"(?:it's|it is|it isn't) (?:strictly |absolutely )?(?:not )?(?:forbidden|prohibited|banned|not ok|ok"
-        r"|okay|acceptable|allowed|permitted)\b.* to \w+",
+    if _FORBIDDEN_TO.match(
         line,
     ):
         return "policy" if "not" in line or "isn't" in line or "forbidden" in line or "prohibited" in line else None
-    if re.match(
-        r"(?:there (?:must|should|may|shall|can) (?:only )?be no|there (?:mustn't|shouldn't|may) be"
-        r"|there's no place for|there is no place for|there's no need to ever)\b",
+    if _THERE_MUST_BE_NO.match(
         line,
     ):
         if "no place for" in line or "no need to ever" in line:
@@ -242,18 +178,14 @@ def judge_forbidden(clause: Clause) -> Strength | None:
         clause.in_project or has_path(raw_text(clause))
     ):
         return "policy"
-    if re.match(
-        r"(?!it |this |that )\S.* must (?:stay|remain|be kept) (?:\w+ly )?(?:the same|identical|unchanged"
-        r"|untouched|stable|as is|at |on |byte)",
+    if _MUST_STAY_SAME.match(
         line,
     ):
         return strength_of(clause)
     if re.match(r"\S+ (?:never|no|nope|taboo)$", line) and has_path(raw_text(clause)):
         clause.start = 0
         return "policy"
-    if re.match(
-        r"the (?!file|screen|page|app\b).+ (?:is|are) (?:frozen|immutable|read-only"
-        r"|append-only)(?: until .*| for .*)?$",
+    if _FROZEN_THING.match(
         line,
     ) and has_artefact(line):
         return "policy"
@@ -263,9 +195,7 @@ def judge_forbidden(clause: Clause) -> Strength | None:
             clause.in_project
             or has_path(raw_text(clause))
             or bool(
-                re.match(
-                    r"(?:the )?(?:main|master|develop|trunk|release|staging|prod|production)(?: branch)? (?:is"
-                    r"|stays|remains)",
+                _BRANCH_STATE.match(
                     line,
                 )
             )
@@ -289,35 +219,16 @@ def judge_modal(clause: Clause) -> Strength | None:
     line = clause.line
     if starts_task(clause) or HEDGES.match(line):
         return None
-    nobody = re.match(
-        r"(?:nobody|nothing)(?: (?:but|except|in|outside|under|else|personal|here"
-        r"|of)(?: \S+){0,5}?)? (?P<verb>may|must|should|can|is allowed|is|are|gets|goes|ever|ships|gets|(?!this\b"
-        r"|is\b|has\b)\w+s)(?P<rest> .*|$)",
+    nobody = _NOBODY_MAY.match(
         line,
     )
     if nobody is not None:
         verb = nobody["verb"]
         if (
-            verb
-            in (
-                "knows",
-                "has",
-                "happens",
-                "works",
-                "uses",
-                "cares",
-                "told",
-                "reads",
-                "understands",
-                "helps",
-                "changes",
-                "gets",
-            )
+            verb in _FACTS_ABOUT_NOBODY
             and not (
                 verb == "gets"
-                and re.search(
-                    r"gets (?:merged|pushed|committed|deployed|released|deleted|changed|added|installed|shipped"
-                    r"|tagged)",
+                and _GETS_DONE.search(
                     line,
                 )
             )
@@ -334,9 +245,7 @@ def judge_modal(clause: Clause) -> Strength | None:
         ):
             return "policy"
         return None
-    if re.match(
-        r"(?:legal|security|compliance|ops|(?:our|the|my) (?:legal|security|ops|boss|lead|team|policy|contract"
-        r"|style ?guide)(?: team| lead)?) (?:says?|said|wants?) (?:no|never|only|not to)\b",
+    if _TEAM_SAYS.match(
         line,
     ):
         return "policy"
@@ -348,41 +257,19 @@ def judge_modal(clause: Clause) -> Strength | None:
     subject, modal, rest = found["subject"], found["modal"], found["rest"]
     heads = subject.split()
     if (
-        heads[0]
-        in (
-            "i",
-            "you",
-            "we",
-            "it",
-            "he",
-            "she",
-            "they",
-            "this",
-            "that",
-            "there",
-            "what",
-            "users",
-            "user",
-            "one",
-            "don't",
-            "let's",
-        )
+        heads[0] in _VAGUE_SUBJECTS
         and "this repo" not in line
         and "this project" not in line
-        and not re.match(
-            r"this (?:package|repo|project|service|module|app|codebase|crate|api|library|lib|tool|plugin|cli|gem"
-            r"|framework|application|server|client|sdk)\b",
+        and not _THIS_PROJECT.match(
             line,
         )
     ):
         return None
-    if re.match(r"our (?:users?|customers?|clients?|visitors?|competitors?|guests?|partners?|boss|manager)$", subject):
+    if _OUR_USERS.match(subject):
         return None
     if heads[0] in ("let's", "who", "which", "whenever", "when", "if"):
         return None
-    if modal in ("mustn't", "must never", "shouldn't", "should never", "may never") and re.match(
-        r"(?:(?:come|creep|sneak|slip|find its way) (?:back|in|into)|return$|return to the"
-        r"|be (?:reintroduced|re-introduced|re-added|brought back|added again|added back))\b",
+    if modal in ("mustn't", "must never", "shouldn't", "should never", "may never") and _COMES_BACK.match(
         rest,
     ):
         return strength_of(clause)
@@ -416,40 +303,29 @@ def judge_modal(clause: Clause) -> Strength | None:
     if finite and (modal in ("don't", "doesn't")) and not (artefact or path or clause.in_project):
         return None
     if heads[0] in ("the", "this", "that") and not path:
-        if re.match(
-            r"(?:stay|remain|change|break|be (?:changed|edited|touched|modified|renamed|moved|rebased))\b", rest
-        ) and (artefact or clause.in_project):
+        if _STAYS_OR_CHANGES.match(rest) and (artefact or clause.in_project):
             return strength_of(clause)
-        if re.match(
-            r"the (?:code|build|app|binary|bundle|library|project|package|api|cli|program|tool|script|whole thing"
-            r"|public \w+)$",
+        if _WHOLE_PRODUCT.match(
             subject,
         ) and (changes or re.match(r"(?:run|work|build|compile) (?:on|with|in|under|without|offline)\b", rest)):
             return strength_of(clause)
         return "policy" if IN_PROJECT.search(line) and changes and artefact else None
     is_negative = re.search(r"\b(?:not|never|only|mustn't|shouldn't|can't|don't|no-longer|doesn't|nothing|no)\b", line)
-    is_done = re.match(
-        r"be (?:skipped|used|added|deleted|removed|reset|merged|read|loaded|shown|moved|created|written to)\b", rest
-    )
+    is_done = _IS_DONE.match(rest)
     if not is_negative and (
         (path and modal == "should" and not re.match(r"(?:stay|remain|keep|be)\b", rest))
         or is_done
         or (modal == "always" and first.endswith("s") and heads[0] in ("our", "the", "this"))
     ):
         return None
-    is_core = re.match(
-        r"(?:\w+ )?(?:tests|functions|commits|files|classes|methods|modules|components|handlers|views|controllers"
-        r"|services|branches|migrations|comments"
-        r"|names|queries|endpoints|routes|imports|variables|prs|docs|docstrings)$",
+    is_core = _CORE_THINGS.match(
         subject,
     )
     if is_core and modal in ("must", "should") and heads[0] not in ("the", "these", "my", "your", "our", "some"):
         if re.match(r"(?:be \w+ing|have been|pass|cover|be (?:broken|wrong|missing)|run on|need)\b", rest):
             return None
         return strength_of(clause)
-    is_layer = re.match(
-        r"the (?:\w+ )?(?:layer|frontend|backend|core|ui|domain|model|client|server|api|library"
-        r"|view|database)s?$",
+    is_layer = _LAYER.match(
         subject,
     )
     is_kept_apart = re.match(r"(?:know|talk|touch|import|call|depend|access|contain|use|write|read)s? ", rest)
@@ -471,9 +347,7 @@ def judge_modal(clause: Clause) -> Strength | None:
     if (
         heads[0] in ("every", "each", "all")
         and modal in ("must", "should", "shall")
-        and re.search(
-            r"\b(?:commits?|prs?|functions?|tests?|files?|branch(?:es)?|modules?|class(?:es)?|methods?|packages?"
-            r"|services?|migrations?|changes?|merges?|releases?|endpoints?)\b",
+        and _THINGS_OF_WORK.search(
             subject,
         )
     ):
@@ -504,25 +378,8 @@ def judge_modal(clause: Clause) -> Strength | None:
     return None
 
 
-_DOUBT = LazyRegex(
-    r"\b(?:wrong|broken|fail(?:s|ed|ing)?|missing|slow|cut|off|lost|stale|up|flaky|red|green|full of|outdated|gone"
-    r"|empty|too|why|but|was"
-    r"|were|did|didn't|just|already|currently|weird|strange"
-    r"|there|used|what|which|seems?|looks?|not found|unused|needed|no longer|also|down|up|ready|done|fine|good|ok"
-    r"|great|nice|bad|better|dead|red|same|different"
-    r"|called|printed|shown|displayed|sent|created|loaded|parsed|executed|triggered)\b"
-)
-
-
-_VALUE = LazyRegex(
-    r"\d|\b(?:upper_case|tabs|spaces|pascalcase|newline|underscore|integer|utf8|german|english|dutch|french"
-    r"|spanish|italian"
-    r"|british|american|utc|iso|unix|ascii|utf-8|uppercase"
-    r"|lowercase|snake_case|camelcase|kebab-case|strings?|ints?|cents|seconds|sentences|c89|c99|es5|es6|always"
-    r"|never|only|conventional|wrapped|named|prefixed|sorted|written|mandatory|required|optional|imperative"
-    r"|singular|plural|lower|upper|tests?|type|annotation|ticket|set|exactly|single|minimum|maximum|floor"
-    r"|standard|capital|letter|full stop|verb|noun|plain text|english)\b"
-)
+_DOUBT = _EN.pattern("doubt")
+_VALUE = _EN.pattern("value")
 
 
 def judge_convention(clause: Clause) -> Strength | None:
@@ -538,18 +395,11 @@ def judge_convention(clause: Clause) -> Strength | None:
             r"(?:max|no|none|never|not (?!ready|done|found|working|set)|only|always|at most)\b", behind
         ):
             return strength_of(clause)
-    if re.match(
-        r"the (?:only|one and only) (?:\w+ )?(?:manager|formatter|linter|database|library|tool|framework"
-        r"|runner|language"
-        r"|compiler|browser|shell|dependency|dependencies|charset|encoding|orm|logger|runtime|editor|branch|remote"
-        r"|version|platform|format)s?(?: (?:allowed|permitted|we \w+|you may \w+|here|in this \w+))* (?:is|are) ",
+    if _THE_ONLY.match(
         line,
     ) and not re.search(r"\b(?:broken|wrong|slow|missing|problem|failing|old|outdated|installed)\b", line):
         return "policy"
-    if re.match(
-        r"(?:every|each|all) (?:new )?(?:bug ?fix|bug|fix|feature|commit|pr|change|function|method"
-        r"|module|class|endpoint"
-        r"|migration|release|package)(?:e?s)? (?:comes?|ships?|arrives?) with \S+",
+    if _COMES_WITH.match(
         line,
     ):
         return strength_of(clause)
@@ -565,22 +415,16 @@ def judge_convention(clause: Clause) -> Strength | None:
     ):
         return "policy"
     if (
-        re.match(
-            r"(?:line length|max line length|maximum line length|the minimum supported|the minimum|minimum"
-            r"|indentation|indent|encoding|target|coverage|the target|the style|python|node|java) ",
+        _MEASURE.match(
             line,
         )
         and re.search(r"\d", line)
         and not _DOUBT.search(line)
     ):
         return "policy" if scoped else "plain"
-    if (
-        HEDGES.match(line)
-        or _DOUBT.search(line)
-        or re.match(
-            r"(?:i|you|he|she|it|they|there|what|this|that|let's|nothing|none|some|we|we're|here|please)\b", line
-        )
-    ) and not re.match(r"this (?:package|repo|project|service|module|app|codebase|crate)\b", line):
+    if (HEDGES.match(line) or _DOUBT.search(line) or _VAGUE_START.match(line)) and not re.match(
+        r"this (?:package|repo|project|service|module|app|codebase|crate)\b", line
+    ):
         return None
     belongs = _BELONGS.match(line)
     is_placed = has_path(raw_text(clause)) or scoped
@@ -602,9 +446,7 @@ def judge_convention(clause: Clause) -> Strength | None:
         verb in ("need", "needs")
         and has_artefact(subject)
         and is_generic(subject.split())
-        and re.search(
-            r"\b(?:docstrings?|type hints?|annotations?|tests?|reviews?|comments?|tickets?|approvals?|changelog|checks?"
-            r"|types)$",
+        and _NEEDED_DOCUMENTS.search(
             rest,
         )
     ):
@@ -618,20 +460,7 @@ def judge_convention(clause: Clause) -> Strength | None:
         return strength_of(clause)
     if not has_artefact(subject) and not has_path(raw_text(clause)) and not IN_PROJECT.search(line):
         return None
-    if subject.split()[0] in (
-        "the",
-        "a",
-        "an",
-        "his",
-        "her",
-        "only",
-        "two",
-        "three",
-        "some",
-        "many",
-        "several",
-        "which",
-    ) and not (has_path(raw_text(clause)) or IN_PROJECT.search(line)):
+    if subject.split()[0] in _SINGLE_DETERMINERS and not (has_path(raw_text(clause)) or IN_PROJECT.search(line)):
         return None
     if (
         verb in ("has", "have")
@@ -665,9 +494,7 @@ def judge_convention(clause: Clause) -> Strength | None:
         and (_VALUE.search(rest) or re.match(r"(?:every|each|our|all)\b", subject))
         and verb not in ("take", "takes")
     ):
-        if re.match(
-            r"(?:each|every) (?!public|function|method|class|module|file|commit|pr|test|package|service|component"
-            r"|endpoint|migration|query|feature|change|bug)",
+        if _EACH_OTHER_THING.match(
             line,
         ):
             return None
@@ -675,11 +502,7 @@ def judge_convention(clause: Clause) -> Strength | None:
     return None
 
 
-_ENVIRONMENT = LazyRegex(
-    r"(?:our|my|the|this|production|prod|customers?|clients?) .*\b(?:have no|has no|don't have|doesn't have"
-    r"|lacks?|can't (?:show|reach|access|render|open)|without)"
-    r" (?:\w+ )?(?:internet|network|root|sudo|access|gpu|shell|outbound|unicode|colou?rs?|docker|admin)\b"
-)
+_ENVIRONMENT = _EN.pattern("environment")
 
 
 def judge_environment(clause: Clause) -> Strength | None:
@@ -687,37 +510,12 @@ def judge_environment(clause: Clause) -> Strength | None:
     return "policy" if _ENVIRONMENT.match(clause.line) and not starts_task(clause) else None
 
 
-_SEE = frozenset(
-    "see be find have imagine believe expect notice know get reproduce tell run_it help seem need want hear".split()
-)
-
-
-_BUG_VERBS = frozenset(
-    "call close free release check handle catch set reset clear await update return pass get see validate test cover "
-    "reach hit find reproduce verify measure figure work win agree change_that know think".split()
-)
-
-
-_WE_DO = LazyRegex(
-    r"(?:we|our team|this team|the team|this (?:project|repo|repository|codebase|app|service|package|team)"
-    r"|the (?:project|codebase))"
-    r"(?: (?:also|still|all|really|strictly|generally|deliberately|currently|in \w+|as a team|here))*"
-    r" (?P<verb>\S+)(?: (?:ever|really|also|all|even|only))*(?: (?P<rest>.*))?"
-)
-
-
-_PRAISED_OR_BLAMED = frozenset("say get forget find fix do make know help solve break miss".split())
+_SEE = _EN.word_set("see")
+_BUG_VERBS = _EN.word_set("bug_verbs")
+_WE_DO = _EN.pattern("we_do")
+_PRAISED_OR_BLAMED = _EN.word_set("praised_or_blamed")
 """Verbs after "you always" that report what the agent did, good or bad."""
-
-
-_YOU = LazyRegex(
-    r"(?:you|clio|you're|you are)(?: (?:really|please|also|ever|generally|simply))* (?P<modal>mustn't|shouldn't"
-    r"|can't|won't|don't get to|don't|never|must never|should never"
-    r"|may never|may only|must only|should only|can only|must always|should always|may|must|should"
-    r"|aren't (?:allowed )?to|aren't to|(?:are )?(?:not )(?:allowed |permitted |supposed )?to"
-    r"|are never to|are to|to|are|are never|always|only|can|have)(?: (?:ever|always|please"
-    r"|under any circumstances))*(?: (?P<rest>.*))?"
-)
+_YOU = _EN.pattern("you")
 
 
 _NEGATIVE_MODALS = ("mustn't", "shouldn't", "can't", "won't", "never", "must never", "should never", "may never")
@@ -725,8 +523,7 @@ _NEGATIVE_MODALS = ("mustn't", "shouldn't", "can't", "won't", "never", "must nev
 
 def judge_you(clause: Clause) -> Strength | None:
     """ "You must not …", "you may only …", "could you please never …"."""
-    line = re.sub(
-        r"^(?:can|could|would|will) you (?:please |kindly )?(?P<rest>not|never|stop|always|avoid|refrain|mind not)",
+    line = _YOU_ASK.sub(
         r"you ask \g<rest>",
         clause.line,
     )
@@ -737,24 +534,18 @@ def judge_you(clause: Clause) -> Strength | None:
             if verb in ("the", "a", "an", "that", "this"):
                 return None
             return "policy" if verb.endswith("ing") or verb in ("from",) or more.startswith("avoid") else None
-        if re.match(
-            r"always (?:show|send|display|return|render|load|print|store|save|open|close) (?:the|a|an)\b", more
-        ):
+        if _ALWAYS_SHOW.match(more):
             return None
         return strength_of(clause, "policy" if more.startswith(("never", "always")) else "plain")
     if re.match(r"you (?:can|may) .*\b(?:not|never|nothing)\b", line) and not re.match(
         r"you (?:can|may) (?:not|never) (?:see|be)\b", line
     ):
         return "policy" if is_order(line.split()[2]) is True or line.split()[2] in ("look", "not") else None
-    if re.search(
-        r"^(?:you (?:can|may|have)|feel free|edit freely|read)\b.*\b(?:except|but (?:not|never)|but \w+ nothing"
-        r"|apart from)\b",
+    if _ALLOWED_EXCEPT.search(
         line,
     ) or re.match(r"you have (?:my|no|only|read)\b", line):
         return "policy"
-    if re.match(
-        r"if you (?:never|didn't|don't|stopped|asked (?:me )?(?:before|first)|checked with me"
-        r"|left \S+ alone|could (?:stop|not|never)|always|would (?:stop|not|never))\b",
+    if _IF_YOU_NEVER.match(
         line,
     ):
         return "policy" if "never" in line or "stop" in line or "always" in line else "plain"
@@ -787,29 +578,8 @@ def judge_you(clause: Clause) -> Strength | None:
     return None
 
 
-_I_DO = LazyRegex(
-    r"(?:i|we)(?: (?:really|absolutely|just|definitely|explicitly|also|simply))* (?:"
-    r"(?P<unwanted>don't want|never want|no-longer want|don't ever want|don't wanna|don't allow|won't accept"
-    r"|don't accept|don't tolerate|won't tolerate|refuse|forbid"
-    r"|can't have|can't stand|don't permit|won't have|don't do|won't allow)"
-    r"|(?P<wanted>only want|always want|insist on|insist that|demand|must approve|must review|must sign off"
-    r"|want no(?! more than)|want zero|want only|want you to never|want you not to"
-    r"|want you to not|want you to always|want you to only|want you to stop|want you to leave|want you to ask"
-    r"|want you to avoid|need you to never|need you to stop"
-    r"|expect zero|expect no|expect you (?:to|not)|expect every|want every|want all)"
-    r"|do (?:the|all|my) (?P<mine>commits?|commit|pushes|releases?|deploys?|merges?|git|pushing|committing"
-    r"|tagging|deployments?)"
-    r")(?: (?P<rest>.*))?$"
-)
-
-
-_I_WOULD = LazyRegex(
-    r"(?:i'd|i would|we'd|we would|i|we)(?: (?:really|much|strongly))* (?:"
-    r"rather (?:you |that you |not have you |not have |have you not )|prefer (?:it "
-    r"|that )?(?:if )?(?:that )?you (?:not|never|didn't|don't|stopped|wouldn't|to not|left|kept|asked|always)"
-    r"|like you to (?:stop|never|not|avoid|always|leave|refrain|ask)|hate it (?:when|if) you"
-    r"|appreciate (?:it )?if you|be grateful if you|don't like (?:it )?(?:when|if) you)"
-)
+_I_DO = _EN.pattern("i_do")
+_I_WOULD = _EN.pattern("i_would")
 
 
 def judge_i(clause: Clause) -> Strength | None:
@@ -821,18 +591,13 @@ def judge_i(clause: Clause) -> Strength | None:
         return "policy"
     if re.match(r"i'll (?:handle|do|take care of|run|commit|push|deploy|merge) .*\b(?:myself|always)\b", line):
         return strength_of(clause)
-    if re.match(
-        r"i (?:review|approve|check|read|sign off) (?:everything|all|every|each)\b.*\b(?:before|first)\b", line
-    ):
+    if _I_REVIEW_ALL.match(line):
         return "policy"
     if re.match(r"i take care of (?!it|this|that)\S+", line):
         return strength_of(clause)
-    if re.match(
-        r"(?:i'm|i am) (?:\w+ )?(?:sick|tired|fed up|done) (?:of|with) (?!this|that|it|the|waiting)", line
-    ) and has_artefact(line):
+    if _TIRED_OF.match(line) and has_artefact(line):
         return strength_of(clause)
-    prefers = re.match(
-        r"(?:i'd|we'd|our team|the team|we|this team) prefers? (?!the|a|an|this|that|it|to|if|you|not)(?P<what>.+)",
+    prefers = _TEAM_PREFERS.match(
         line,
     )
     if prefers is not None and (
@@ -847,9 +612,7 @@ def judge_i(clause: Clause) -> Strength | None:
     ):
         clause.start = 0
         return "policy"
-    if re.match(
-        r"i(?:'ll)? (?:do (?:the )?)?(?:commit|push|merge|deploy|release|publish|tag|rebase)(?:ing|s)?"
-        r"(?: (?:and|or) \w+)?(?: \S+){0,3} (?:myself|by hand|on my own)$",
+    if _I_DO_MYSELF.match(
         line,
     ):
         return "policy"
@@ -857,9 +620,7 @@ def judge_i(clause: Clause) -> Strength | None:
         r" (?:to be|in|to (?:have|use|follow|come|go|start|end|pass|carry)) ", line
     ):
         return strength_of(clause) if has_artefact(line) else None
-    is_for_all = re.match(
-        r"(?:i|we) (?:must have|need|expect|want) (?!an? |the |some |this |that |to ).*\b(?:every|each|all)\b", line
-    )
+    is_for_all = _EXPECT_EVERY.match(line)
     if is_for_all and has_artefact(line) and not re.search(r"\b(?:users?|rows?|items?|list|see|know)\b", line):
         return strength_of(clause)
     found = _I_DO.match(line)
@@ -891,18 +652,8 @@ def judge_i(clause: Clause) -> Strength | None:
     return strength_of(clause)
 
 
-_MOVED = LazyRegex(
-    r"(?:we|we've|we have|the team|i|i've)(?: (?:just|recently|finally|now|all|completely|have|already))* (?:"
-    r"(?:moved|migrated|switched|gone|went|got|changed|come) (?:off|away from|over from|from \S+ (?:\S+ )?to)\b"
-    r"|(?:abandoned|ditched|dropped|retired|banned|got rid of|deprecated|removed|"
-    r"given up|stopped using|phased out|left) (?!the |a |an |it|this|that|by|support)\S+|stopped \w+ing)"
-)
-
-
-_HAVE_MOVED = LazyRegex(
-    r"(?:we've|we have)(?: \w+ly)? (?:moved|migrated|switched|standardi[sz]ed|settled) (?:to|on|over to) (?!the|a"
-    r"|an)\S+"
-)
+_MOVED = _EN.pattern("moved")
+_HAVE_MOVED = _EN.pattern("have_moved")
 
 
 def judge_we(clause: Clause) -> Strength | None:
@@ -942,32 +693,16 @@ def judge_we(clause: Clause) -> Strength | None:
         clause.in_project or HERE.search(whole) or re.search(r"\bno \w+|stuck|<", whole)
     ):
         return "policy"
-    if re.match(r"(?:we must|we promised|we still must|we can't|we mustn't|we may|we should(?:n't)? never)\b", line):
+    if _WE_MUST.match(line):
         rest = line.split(" ", 2)[2] if len(line.split()) > 2 else ""
         verb = rest.split()[0] if rest else ""
         if (
             verb in _SEE
-            or verb in ("use", "support", "keep", "vendor", "break", "stay", "rely", "depend", "change", "our")
+            or verb in _MUST_VERBS
             or line.startswith(("we mustn't", "we promised"))
             or is_order(verb) is True
         ):
-            if verb in (
-                "reproduce",
-                "see",
-                "find",
-                "figure",
-                "tell",
-                "get",
-                "just",
-                "wait",
-                "be",
-                "know",
-                "log",
-                "connect",
-                "open",
-                "start",
-                "run",
-            ):
+            if verb in _NO_MUST_VERBS:
                 return None
             if (
                 line.startswith(("we must", "we still"))
@@ -976,37 +711,19 @@ def judge_we(clause: Clause) -> Strength | None:
                 and not HERE.search(whole)
             ):
                 return None
-            if line.startswith(("we must", "we still", "we should")) and verb in (
-                "get",
-                "do",
-                "make",
-                "fix",
-                "add",
-                "write",
-                "find",
-                "check",
-                "talk",
-                "update",
-            ):
+            if line.startswith(("we must", "we still", "we should")) and verb in _TASK_VERBS_AFTER_MUST:
                 return None
             return strength_of(clause, "policy" if clause.in_project else "plain")
         return None
-    if re.match(
-        r"(?:we're (?:not|no-longer)|we aren't|we are no-longer|i'm not) (?:using|doing|supporting|adding"
-        r"|adopting|shipping|going|upgrading|touching|changing|rewriting|maintaining|taking|writing)\b",
+    if _NOT_DOING.match(
         line,
     ) and not re.search(r"\b(?:there yet|yet|correctly|right)\b", line):
         return "policy"
-    if re.match(
-        r"we won't (?:support|use|add|ship|accept|take|upgrade|maintain|adopt|merge|have)\b|we're allergic to\b"
-        r"|we (?:gave up|have given up) on \w+",
+    if _WONT_SUPPORT.match(
         line,
     ):
         return "policy"
-    if re.match(
-        r"we(?:'ve| have)? (?:agreed|decided) (?:not to|to (?:use|stay|keep|avoid|never|stick|only)|against|on)\b"
-        r"|the team (?:has )?(?:agreed|decided) (?:not to|to|against|on)\b|we're (?:sticking|staying|keeping"
-        r"|going) (?:with |on |to )?\w+",
+    if _WE_DECIDED.match(
         line,
     ) and not re.search(r"\b(?:going to|but)\b", line):
         return "policy"
@@ -1016,12 +733,7 @@ def judge_we(clause: Clause) -> Strength | None:
         and not re.match(r"we don't (?:need|have) (?:a|an|the|any|tests?)\b", line)
     ):
         return "policy"
-    if re.match(
-        r"we (?:(?:try to |always |generally )*avoid (?!the|a|an|it|this|that)|prefer (?!to|the|a|an|it)"
-        r"|require (?!the|a|an|it|to)|stay away from |stick to "
-        r"|keep (?!the|a|an|it|getting|on|having|seeing)\w+ (?:\w+ )?(?:thin|small|short|simple|pure|flat|private"
-        r"|separate|in|out of) ?"
-        r"|treat \w+ as (?:errors|failures|bugs)|follow (?!the|a)\S+ |want (?:zero|no) warnings)",
+    if _WE_AVOID.match(
         line + " ",
     ):
         return "policy"
@@ -1035,9 +747,7 @@ def judge_we(clause: Clause) -> Strength | None:
     if found is None:
         return None
     verb, rest = found["verb"], found["rest"] or ""
-    if re.match(
-        r"(?:this|our|the) \w+ has (?:a|one) (?:\S+ )*?(?:rule|policy|convention)\b(?! (?:engine|file|parser))", line
-    ):
+    if _HAS_POLICY.match(line):
         return "policy"
     if clause.is_reminded and line.startswith("we ") and is_order(verb) is True and verb not in _SEE | _BUG_VERBS:
         return "policy"
@@ -1072,39 +782,12 @@ def judge_we(clause: Clause) -> Strength | None:
         head = rest.split()[0] if rest else ""
         known = is_order(head) is True or (scoped and is_order(head) is not False)
         return "policy" if known and not re.search(r"\b(?:get|see|have|had)\b", head) else None
-    if verb in (
-        "use",
-        "uses",
-        "run",
-        "write",
-        "log",
-        "name",
-        "follow",
-        "build",
-        "target",
-        "support",
-        "ship",
-        "release",
-        "deploy",
-        "test",
-        "indent",
-        "format",
-        "store",
-        "return",
-        "pin",
-        "stick",
-        "commit",
-        "tag",
-        "branch",
-        "prefix",
-    ):
+    if verb in _TEAM_HABIT_VERBS:
         behind = " ".join(word.low for word in clause.sentence.words[clause.end : clause.end + 6])
         contrast = re.search(
             r"\b(?:not|never|instead of|rather than|over|only|no|without|nothing but|exclusively)\b", f"{rest}"
         ) or re.match(r"(?:and |so |but )?(?:not|never|no|nothing|don't|instead of|rather than)\b", behind)
-        if re.search(
-            r"\bthis (?:function|method|class|file|variable|module)\b|\bin (?:two|three|four|\d+|many"
-            r"|several) places\b|\bhere for\b|\bused to\b",
+        if _ONE_PLACE.search(
             line,
         ):
             return None

@@ -50,8 +50,14 @@ from clio.memory.preferences.limit_statements import (
     judge_we,
     judge_you,
 )
+from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.stated_preferences import is_order, small
-from clio.text.lazy_regex import LazyRegex
+
+_EN = english_rules("limits")
+_ORDER_HEADS = _EN.word_set("order_heads")
+_REPAIR_PRONOUN = _EN.pattern("repair_pronoun")
+_LASTING_REQUEST = _EN.pattern("lasting_request")
+_CONTENT_LEADS = _EN.word_set("content_leads")
 
 Term = Literal["lasting", "unclear", "task"]
 
@@ -128,33 +134,9 @@ def _english_limits(text: str) -> tuple[StatedLimit, ...]:
     return tuple(made)
 
 
-_MARKERS = frozenset(
-    """never don't no-longer always avoid stop only without leave keep hands stick refrain abstain ask off limits
-    forbidden prohibited banned taboo verboten permitted allowed must mustn't shouldn't should can't can may shall won't
-    nobody nothing no not none neither nor zero max maximum min minimum most instead rather prefer favour favor opt
-    before until unless except but apart here repo repository project codebase we we've we're our us henceforth forward
-    future from every each whenever treat consider ignore preserve stays stay remains remain belongs belong live lives
-    goes go is are isn't aren't gets get need needs requires enforces wants doesn't i'd i i'll i'm you you're
-    it's that's
-    skip forget there there's house style steer away hard cut enough save wait single follow follows let let's while
-    dare expect insist start starts end ends use indent per lines functions files commits names below under spaces tabs
-    fewer less limit limited restrict confine within inside scope approval sign short brief answers answer talk speak
-    reply respond write comment better best rely depend exclude nowhere beware mind careful care try hold respect obey
-    adhere all any anything everything whatever default rule policy rules policies english german french touch change
-    edit do make run add rather frozen generated sacred shop case when if after while both forbids disallows
-prohibits supports targets squash capital legal security compliance reminder prefers comes prefix sort sick
-tired contain contains vanilla
-    return returns has have reject rejects fails breaks treats responses replies explanations follow next today
-    niemals nie kein keine keinen nicht immer nur ohne bitte frag frage ab jamais pas sans toujours nunca siempre sin
-    solo evita nada lass verwende nutze no-go drop abandoned quit""".split()
-)
+_MARKERS = _EN.word_set("markers")
 """Words, one of which a sentence with a limit contains. For other sentences the patterns are not compiled."""
-_THANKS = LazyRegex(
-    r"\W*(?:thank|thanks|thx|great|nice|good|perfect|lgtm|looks? good|well done|wow|cool|awesome|ok|okay|hi|hello"
-    r"|hey|sorry|sure|yes|no"
-    r"|again|one |small |another |jesus|ffs|why do you)\b",
-    re.IGNORECASE,
-)
+_THANKS = _EN.pattern("thanks")
 
 
 def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]], bool]:
@@ -206,45 +188,15 @@ def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]
     return found, asks or (sentence.is_question and not found)
 
 
-_REPORT_TOPIC = LazyRegex(
-    r"(?:steps|steps to reproduce|to reproduce|repro|expected|actual|given|bug|review|ticket|acceptance criteria"
-    r"|requirements?|user story|error|warning|scenario)\b"
-)
-_REPAIR = LazyRegex(
-    r"(?:(?:and|so|please|can you|could you|then|but) )*(?:fix|add|move|rename|enforce|upgrade|implement|split"
-    r"|rebase|remove|convert|show|write|make|cherry-pick"
-    r"|profile|look|explain|describe|walk|use(?= an? )|draw|check|find|delete|set|adjust|correct|repair|handle|create"
-    r"|solve|investigate|debug|increase"
-    r"|reduce|rewrite the|update the) "
-    r"(?!.*\binstead\b)(?!it by hand)(?!.* accordingly)(?:it|them|one|that|this|the|an?|some|support|logging"
-    r"|those|into|up|out)\b"
-)
-
-
-_ASKS_WHY = LazyRegex(
-    r"(?:(?:and|but|so) )*(?:why|how|what|which|where|who|is|are|does|do|can|should)\b(?! (?:not|longer)\b)"
-)
+_REPORT_TOPIC = _EN.pattern("report_topic")
+_REPAIR = _EN.pattern("repair")
+_ASKS_WHY = _EN.pattern("asks_why")
 
 
 def _is_problem(clause: Clause, later: Sequence[tuple[int, int]]) -> bool:
     """Whether a statement describes a problem, which the rest of the sentence asks to repair or explain."""
     head = clause.line.split()[0]
-    if head in (
-        "never",
-        "don't",
-        "always",
-        "no",
-        "avoid",
-        "stop",
-        "only",
-        "leave",
-        "keep",
-        "nobody",
-        "nothing",
-        "you",
-        "i",
-        "i'd",
-    ) and (head not in ("no", "nobody", "nothing") or not later):
+    if head in _ORDER_HEADS and (head not in ("no", "nobody", "nothing") or not later):
         return False
     if is_order(head) is True and not has_artefact(head):
         return False
@@ -259,8 +211,7 @@ def _is_problem(clause: Clause, later: Sequence[tuple[int, int]]) -> bool:
 def _is_repaired(limits: Sequence[tuple[Clause, Strength]], following: OwnSentence) -> bool:
     """Whether the next sentence asks to repair what they describe: "Our deploys take an hour. Make them faster." """
     lows = [word.low for word in following.words]
-    if not re.match(
-        r"(?:(?:and|so|please|can you|could you|then) )*(?:fix|make|change|speed|get|help) (?:it|them|that|this)\b",
+    if not _REPAIR_PRONOUN.match(
         " ".join(lows),
     ):
         return False
@@ -282,49 +233,18 @@ def _joins(one: Clause, other: Clause) -> bool:
 def _is_request(lows: Sequence[str]) -> bool:
     text = " ".join(lows)
     return bool(
-        re.search(
-            r"\b(?:can|could|would|will) you(?: please| kindly)? (?:not|never|stop|always|avoid|refrain|mind not"
-            r"|in (?:the )?future|from now on|going forward)\b",
+        _LASTING_REQUEST.search(
             text,
         )
     )
 
 
-_NOW = LazyRegex(
-    r"\b(?:yet|for now|right now|today|tonight|tomorrow|at the moment|for the moment|this time|so far|meanwhile"
-    r"|in the meantime|for the time being|just yet|in this (?:function|method|class|file|pr|mr|commit|change|task"
-    r"|case"
-    r"|step|branch|test|loop|patch|refactor\w*|module|migration)|for this (?:task|one|change|pr|case|function"
-    r"|file|step)"
-    r"|while you're at it|still running|until i'm done|nothing else|one (?:file|step|thing) at a time"
-    r"|of this (?:function|file))\b"
-)
-
-
-_ONE_TASK = LazyRegex(
-    r"(?:(?:just|only|but|and|please|ok|so) )*(?:for|in|on|during) this (?:task|change|one|time|pr|fix|commit|step"
-    r"|issue|ticket)\b"
-)
-_REBUKE = LazyRegex(
-    r"(?:(?:and|but|so|hey|seriously) )*(?:why (?:do|did|are|have) you (?:keep|always|still|again"
-    r"|not listen|constantly)"
-    r"|how (?:often|many times)|i(?:'ve)? (?:told|asked) you|(?:this|that) is the \w+ time|you keep \w+ing)\b"
-)
-_JUST_TELL = LazyRegex(
-    r"(?:(?:and|but|please|only|just|for now) )*(?:tell|explain|show|describe|list|answer|look|summari[sz]e|report)\b"
-)
-
-
-_FOR_NOW = LazyRegex(
-    r"\b(?:yet$|for now|right now|at the moment|for the moment|this time|(?<!starting )today|tonight"
-    r"|for this (?:task|change|pr)"
-    r"|in this (?:function|method))\b"
-)
-_POINTS = LazyRegex(
-    r"\b(?:it|them|that file|this file|these files|those files|this function|its|their|there|the (?:rest|other"
-    r"|others|old|new"
-    r"|footer|header|tests?|code|signature|response|index|second|first|release|file|function))\b"
-)
+_NOW = _EN.pattern("now")
+_ONE_TASK = _EN.pattern("one_task")
+_REBUKE = _EN.pattern("rebuke")
+_JUST_TELL = _EN.pattern("just_tell")
+_FOR_NOW = _EN.pattern("for_now")
+_POINTS = _EN.pattern("points")
 
 
 def _judge(clause: Clause) -> Strength | None:
@@ -367,7 +287,7 @@ _RULES: tuple[_Rule, ...] = (
 )
 
 
-_TEAM = LazyRegex(r"\b(?:we|we're|we've|our|team|nobody|everyone|style guide)\b")
+_TEAM = _EN.pattern("team")
 
 
 def _make(clause: Clause, strength: Strength, content: str, has_task: bool) -> StatedLimit:
@@ -420,7 +340,7 @@ def _scope(clause: Clause, content: str) -> LimitScope:
     return "project" if _TEAM.search(clause.line) else "user"
 
 
-_PRONOUN = LazyRegex(r"\b(?:it|them|those|these|that)$|\b(?:it|them)\b(?! (?:is|are|'s))")
+_PRONOUN = _EN.pattern("pronoun")
 
 
 def _content(clause: Clause) -> str:
@@ -450,21 +370,7 @@ def _content(clause: Clause) -> str:
         and sentence.words[end - 1].end - sentence.words[0].start <= MAX_CHARS // 2
     ):
         start = 0
-    while start < end - 1 and sentence.words[start].low in (
-        "and",
-        "but",
-        "so",
-        "also",
-        "please",
-        "then",
-        "ok",
-        "okay",
-        "well",
-        "-",
-        "–",
-        "—",
-        "because",
-    ):
+    while start < end - 1 and sentence.words[start].low in _CONTENT_LEADS:
         start += 1
     text = " ".join(sentence.slice(start, end).split()).rstrip(" .,;:!-–—")
     return small(text[:MAX_CHARS])

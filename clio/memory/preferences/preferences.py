@@ -4,7 +4,6 @@ The score, 0 to 10, says how much the user likes something; the weight is the sc
 was last reinforced. A score of at most 1.5 is a hard limit: it is in every prompt, whatever its weight.
 """
 
-import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from heapq import nsmallest
@@ -16,6 +15,7 @@ from msgspec import Struct, structs
 from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.inert import one_line, quotation
+from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.task_types import ScenarioBook
 from clio.memory.store.record import Action, MemoryRecord, Provenance, Saved, check_content, cleaned_tags, short
 from clio.memory.store.typed_store import TypedStore
@@ -39,11 +39,13 @@ from clio.text.scoring import (
     smooth_score,
 )
 
+_EN = english_rules("preferences")
+
 Stance = Literal["never", "always"]
 
-_NEVER = re.compile(r"(?:please )?(?:never(?: ever)?|do not|don['’]t|stop|avoid|no more|no)\s+", re.IGNORECASE)
-_ALWAYS = re.compile(r"(?:please )?(?:always)\s+", re.IGNORECASE)
-_VERB = re.compile(r"(?:i )?(?:use|using|used|do|doing|write|writing|add|adding|prefer)\s+", re.IGNORECASE)
+_NEVER = _EN.pattern("item_never")
+_ALWAYS = _EN.pattern("item_always")
+_VERB = _EN.pattern("item_verb")
 _END = " .!,;:"
 
 
@@ -516,16 +518,8 @@ def _heading(score: float) -> str:
     return "Loves" if score >= _LOVES else "Habits" if score >= _HABITS else "Dislikes"
 
 
-_LIKING = re.compile(
-    r"(?:i )?(?:(?:really|much|generally|strongly|absolutely) )*(?:prefer|like|love|enjoy|favou?r)(?: to)? ",
-    re.I,
-)
-_DISLIKING = re.compile(
-    r"(?:i )?(?:(?:really|strongly|absolutely) )*(?:hate|dislike|detest|despise|loathe"
-    r"|(?:do not|don['’]t|can['’]t|cannot)(?: (?:really|much|even))? (?:like|love|enjoy|want|stand|bear))"
-    r"(?: to)? ",
-    re.I,
-)
+_LIKING = _EN.pattern("liking")
+_DISLIKING = _EN.pattern("disliking")
 
 
 def _without_opinion(words: str, heading: str) -> str:

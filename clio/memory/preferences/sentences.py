@@ -9,7 +9,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from clio.memory.preferences.rule_files import english_rules
 from clio.text.lazy_regex import LazyRegex
+
+_EN = english_rules("sentences")
 
 FILLER = "¤"
 MAX_CHARS = 8_000
@@ -38,13 +41,8 @@ _PASTED_REST = LazyRegex(
     needs="# diff @@ +++ -- traceback from: subject: forwarded",
 )
 _INTRODUCTION = LazyRegex(r":\s*$", needs=":")
-_OWN_LIST = LazyRegex(
-    r"\b(?:my|these|the|some|a few|house|our|your|two|three|following) (?:\w+ )?"
-    r"(?:rules?|preferences|conventions|wishes|requests|habits)\b"
-    r"|\b(?:from now on|in future|remember|please note|for the future|going forward)\b",
-    re.IGNORECASE,
-)
-_HANDED_OVER = LazyRegex(r"\b(?:review|summari[sz]e|explain|translate|check|convert|rewrite|fix|compare|parse)\b", re.I)
+_OWN_LIST = _EN.pattern("own_list")
+_HANDED_OVER = _EN.pattern("handed_over")
 _BULLET = LazyRegex(r"\s*(?:[-*•–]|\d{1,2}[.)])\s+")
 _ENDS = LazyRegex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]+(?=\s|$)|;(?=\s|$)|\n")
 

@@ -11,103 +11,29 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
+from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.sentences import FILLER, Said, own_sentences
 from clio.memory.preferences.task_types import ScenarioBook
 from clio.text.lazy_regex import LazyRegex
 
-VERBS = frozenset(
-    """
-    abbreviate add address alter annotate answer append apply approve ask assume auto-commit auto-format avoid backport
-    bother branch break bring build bump cache call catch change check cherry-pick clean clear close comment commit
-    compile compress consult copy cover create cut declare default delete deploy describe disable discard display
-    document download drop duplicate echo edit embed emit enable end ensure escape estimate execute expect explain
-    export expose extract fetch file fill find fix follow force force-push forget format generate give give guess
-    handle hard-code hardcode hide ignore import include indent inform inherit initialise initialize inline insert
-    install introduce invent join keep kill launch leave limit link lint list load lock log make mark measure mention
-    merge migrate mix mock modify move name nest note notify omit open optimise optimize output overwrite package pad
-    paraphrase parse paste pin pipe place post prefer prefix prepare present print proceed propose provide publish pull
-    push put quote raise re-run read rebase recommend record redirect refactor refer reference reformat refuse release
-    remember remind remove rename reorder repeat replace reply report request rerun reset resolve respond restart
-    restate retry return reuse revert review rewrite rotate round run save say scan see send separate set share shorten
-    show sign skip sort speak split squash start state stage stash stick store submit suggest summarise summarize
-    suppress swallow switch tag take talk tell test thank throw touch track translate treat trim truncate trust try type
-    understand unwrap update upgrade upload use validate verify wait wrap write yield apologise apologize introduce
-    commit-squash propagate reply scaffold simulate stub praise compliment greet narrate recap disclose leak expose
-    reveal hand-edit hotfix pass rely supply multiply pin hallucinate truncate obey deviate
-    trim claim pretend invoke spawn restrict favour favor shadow amend quantify paraphrase stay bypass
-    """.split()
-)
+_EN = english_rules("preferences")
+VERBS = _EN.word_set("verbs")
 """Base forms that begin an order. A verb that is not here makes an order doubtful."""
-BEHAVIOUR = frozenset("return raise throw retry yield emit fail block exit accept respond wait close load pass".split())
+BEHAVIOUR = _EN.word_set("behaviour")
 """What code does as well: an order with one of these may describe the code that is wanted."""
-MANNER = frozenset(
-    """apologise apologize add use explain summarise summarize repeat thank praise compliment ask write put include
-    comment guess assume mention narrate recap restate greet create generate print""".split()
-)
+MANNER = _EN.word_set("manner")
 """What is mostly about the way clio works: "don't …" with one of these may be meant for good."""
-NOT_VERBS = frozenset(
-    """mind again ever say said saw seen knew known been be is was were are had has have did does do done got get gets
-    heard met thought found made went came it i you he she they we the a an this that these those mine yours null none
-    true false empty better worse enough quite more less so too really actually worked going gonna give stop forget
-    fear surrender there here on in off up down out""".split()
-)
-MANNER_GERUNDS = LazyRegex(
-    r"(?:apologi[sz]|add|us|explain|summari[sz]|repeat|thank|prais|compliment|ask|writ|putt|includ|comment|guess|assum"
-    r"|mention|say|tell|narrat|recapp|restat|greet|creat|generat|print|talk|flatter|hedg|creating|reformatt|renam|ignor"
-    r"|swear|emphasi[sz]|quot|hallucinat|invent|lectur|suggest|propos|offer|recommend|interrupt"
-    r"|overexplain|overengineer|over-engineer)ing\b",
-    re.IGNORECASE,
-    needs="ing",
-)
-LEAD = LazyRegex(
-    r"(?:(?:ok(?:ay)?|right|alright|great|good|thanks?(?: you)?(?: a lot| so much)?|thx|perfect|nice|cool|yes|yeah|yep"
-    r"|no(?=[,.!])|hey|hi|hello|clio|hm+|ah|oh|well|so|and|but|also|btw|by the way|please|pls|listen|look|again"
-    r"|once (?:more|again)"
-    r"|actually|rules?|(?:very )?important(?:ly)?|nb|note|reminder|p\.?s|as a rule|(?:in )?general(?:ly)?|personally"
-    r"|honestly|one (?:more |last )?thing|first|second|third|finally|lastly|remember|my rule|to be clear"
-    r"|i(?:'ve)? (?:said|told you) (?:it |this |that )?(?:before|already)|i repeat|just)\b[\s,:!.–—-]*)+",
-    re.IGNORECASE,
-)
-STANDING = LazyRegex(
-    r"(?:from (?:now|here|this point|today) (?:on|onwards?|forward)|in (?:the )?future|going forward|moving forward"
-    r"|henceforth|as of (?:now|today))[\s,:]+",
-    re.IGNORECASE,
-    needs="from future forward henceforth of",
-)
-STANDING_END = LazyRegex(
-    r"[\s,]+(?:from (?:now|here|this point|today) (?:on|onwards?|forward)|in (?:the )?future|going forward"
-    r"|in all (?:my )?projects|for all future \w+|every single time)$",
-    re.IGNORECASE,
-    needs="from future forward projects time",
-)
-NOW = LazyRegex(
-    r"\b(?:yet|for now|right now|now|today|tonight|tomorrow|at the moment|for the moment|this time|just now|so far"
-    r"|until i|till i|before i|while i|in the meantime|for the time being|first thing)\b",
-    re.IGNORECASE,
-)
-HERE = LazyRegex(
-    r"\b(?:this|these|here|the (?:new|old|other|first|second|last|former|latter|same) ones?|line \d+|lines \d+)\b",
-    re.IGNORECASE,
-)
-POINTS = LazyRegex(
-    r"(?:this|that|it|these|those|them|him|her|one|ones|so|there|here|again|way|like|the|same|either|both|all|anything"
-    r"|something|everything|please|thing|things|ever|do|doing|done|too|as|well|you|what|i|asked|said|told)(?:\s+|$)",
-    re.IGNORECASE,
-)
-TAIL = LazyRegex(
-    r"(?<![\s,.!;:…])(?:[\s,](?:please|pls|thanks?(?: you)?|thx|ok(?:ay)?|ever again|again|any ?more|ever|in general"
-    r"|generally|for me|if possible|by the way|btw|will you|would you|right|for good)?|[.!;:…])+$",
-    re.IGNORECASE,
-)
+NOT_VERBS = _EN.word_set("not_verbs")
+MANNER_GERUNDS = _EN.pattern("manner_gerunds")
+LEAD = _EN.pattern("lead")
+STANDING = _EN.pattern("standing")
+STANDING_END = _EN.pattern("standing_end")
+NOW = _EN.pattern("now")
+HERE = _EN.pattern("here")
+POINTS = _EN.pattern("points")
+TAIL = _EN.pattern("tail")
 """There is one way through a run of blanks: with two, a sentence whose code was blanked out would take for ever."""
-FINITE = LazyRegex(
-    r"\b(?:is|are|was|were|has|have|had|do|does|must|should|can|can't|cannot|will|won't|may|use|uses|used|run|runs|need"
-    r"|needs|live|lives|lies|listen|listens|take|takes|expect|expects|require|requires|release|releases|go|goes|come"
-    r"|comes|work|works|belong|belongs|mean|means|depend|depends|want|wants|like|likes|prefer|prefers|sit|sits|store"
-    r"|stores|support|supports|start|starts|end|ends|deploy|deploys|get|gets|give|gives|keep|keeps|make|makes|break"
-    r"|breaks|fail|fails|call|calls|point|points|contain|contains|hold|holds|owns|hosts|handles|maintains|reviews|equals|returns|reads|writes|builds|isn't|aren't|doesn't|don't|stands|stays)\b",
-    re.IGNORECASE,
-)
+FINITE = _EN.pattern("finite")
 
 
 def is_pointing(words: str) -> bool:
@@ -199,46 +125,21 @@ def small(text: str) -> str:
     )
 
 
-_SUBJECT = LazyRegex(
-    r"(?:you (?:should|must|shall|have to|need to|are to|may|can|ought to) (?:please )?"
-    r"|i(?:'d| would)? (?:want|need|expect|ask|like) you to (?:please )?"
-    r"|(?:please )?(?:make|be) sure (?:to |that you |you )?|remember to |see to it that you )",
-    re.I,
-    needs="you sure remember",
-)
-_SCOPE = LazyRegex(
-    r"(?P<scope>(?P<when>when(?:ever)?|every time|each time|if|before|after|while) (?P<who>you|we|i)?\b[^,¤]{2,60},"
-    r"|(?:in|for|with|during|inside) (?!(?:general|case|that|this|it|fact|short|order|future|the future)\b)"
-    r"[\w/.¤-]+(?: (?!(?:you|we|they|i|it|one|people)\b)[\w/.¤-]+){0,4}?,?)"
-    r" (?=(?:please )?(?:you (?:should|must) )?(?:always|never|do(?:n't| not) ever|use|run|write|add|ask|check)\b)",
-    re.I,
-    needs="always never do use run write add ask check",
-)
-_NEVER = LazyRegex(r"never(?:,? ever)?,?\s+(?!again\b)", re.I, needs="never")
-_ALWAYS = LazyRegex(r"always\s+", re.I, needs="always")
-_DONT = LazyRegex(
-    r"(?:don't|do not|dont|you (?:shouldn't|mustn't|should not|must not|may not))\s+", re.I, needs="don't dont not n't"
-)
-_AGAIN = LazyRegex(r"\b(?:ever again|again|ever|any ?more)$", re.I)
-_STOP = LazyRegex(r"stop (?P<what>\w[\w-]*ing)\b", re.I, needs="stop")
-_SO_MUCH = LazyRegex(r" (?:so|too|as|up|all) (?:much|many)?\b", re.I)
-_AT_WORK = LazyRegex(
-    r"stop (?!say|repeat|explain|ask|mention|thank|apologi)\w+ing (?:to |in |from )?(?:the (?!words?\b)|my |that )"
-    r"|.*\b(?:once|when|after|until|if|before)\b",
-    re.I,
-)
+_SUBJECT = _EN.pattern("subject")
+_SCOPE = _EN.pattern("scope")
+_NEVER = _EN.pattern("never")
+_ALWAYS = _EN.pattern("always")
+_DONT = _EN.pattern("dont")
+_AGAIN = _EN.pattern("again")
+_STOP = _EN.pattern("stop")
+_SO_MUCH = _EN.pattern("so_much")
+_AT_WORK = _EN.pattern("at_work")
 """What code, or the work at hand, is to stop doing."""
-_NO = LazyRegex(r"no (?:more )?(?P<what>\w+(?: (?:in|from|to|for|without) .{1,40})?)$", re.I, needs="no")
-_WANT_NEVER = LazyRegex(
-    r"i (?:never|don't ever|do not ever) want (?:you to |to (?=(?:see|read|have) ))", re.I, needs="want"
-)
-ASKED_TO_STOP = LazyRegex(
-    rf"(?:can|could|would|will) you (?:please )?(?=stop {MANNER_GERUNDS.pattern})", re.I, needs="stop"
-)
+_NO = _EN.pattern("no")
+_WANT_NEVER = _EN.pattern("want_never")
+ASKED_TO_STOP = _EN.pattern("asked_to_stop")
 """A question that is an order."""
-MANNERS = frozenset(
-    "emojis emoji comments apologies docstrings summaries bullets tables headings abbreviations jargon praise".split()
-)
+MANNERS = _EN.word_set("manners")
 
 
 def order(part: Sentence) -> StatedPreference | None:
@@ -358,49 +259,14 @@ def _no(part: Sentence) -> StatedPreference | None:
 
 _ANSWERS = r"(?:answers?|explanations?|repl(?:y|ies)|responses?|summar(?:y|ies)|messages?|outputs?|writing|prose)"
 _MUCH = r"(?:(?:way|far|much|a bit|a little|rather|still|again|really|just) )*"
-_TALK = {
-    "verbose": "verbose",
-    "wordy": "verbose",
-    "chatty": "verbose",
-    "talkative": "verbose",
-    "long-winded": "verbose",
-    "terse": "terse",
-    "curt": "terse",
-    "vague": "vague",
-    "formal": "formal",
-    "informal": "informal",
-    "flowery": "flowery",
-    "enthusiastic": "enthusiastic",
-    "repetitive": "repetitive",
-}
+_TALK = _EN.maps["talk"]
 """What can only be said of talk, and the word it is kept under."""
-_SIZE = {"long": "long", "short": "short", "brief": "short", "detailed": "detailed", "technical": "technical"}
+_SIZE = _EN.maps["size"]
 """What can be said of code as well, so that it needs the answer named."""
-_GOOD = {
-    "short": "short",
-    "brief": "short",
-    "concise": "concise",
-    "succinct": "concise",
-    "crisp": "concise",
-    "clear": "clear",
-    "detailed": "detailed",
-    "thorough": "detailed",
-    "direct": "direct",
-    "simple": "simple",
-    "to the point": "short",
-}
+_GOOD = _EN.maps["good"]
 _TALK_WORDS, _ALL_WORDS = "|".join(_TALK), "|".join(_TALK | _SIZE)
 _GOOD_WORDS = "|".join(_GOOD)
-_THINGS = {
-    "comments": "comments in code",
-    "emojis": "emojis in answers",
-    "emoji": "emojis in answers",
-    "apologies": "apologies in answers",
-    "words": "verbose answers",
-    "bullet points": "bullet points in answers",
-    "questions": "many questions",
-    "docstrings": "docstrings everywhere",
-}
+_THINGS = _EN.maps["things"]
 _END = r"(?: for me| for my taste| again| please|, .{1,40})?[\s.!,]*"
 
 
@@ -427,7 +293,7 @@ _COMPLAINTS = (
     ),
     _complaint(rf"you (?P<deed>apologi[sz]e|talk|explain) (?:way |far )?too much{_END}"),
 )
-_DEEDS = {"apologise": "apologies in answers", "apologize": "apologies in answers"}
+_DEEDS = _EN.maps["deeds"]
 _LEAD = r"(?:(?:thanks?(?: you)?|thx|great|perfect|nice|cool|good|yes|wow|ok(?:ay)?|lovely|excellent)[\s,!.]+)*"
 _VERY = r"(?:(?:nice|nicely|very|really|so|wonderfully|pleasantly|good|great|lovely|and|a|an) )*"
 _IS = r"(?:that|this|it|your (?:last )?" + _ANSWERS + r")(?: (?:was|is|were|are))?"
@@ -473,32 +339,18 @@ def praise(masked: str) -> tuple[Literal["praise"], str] | None:
 _ADVERBS = (
     r"(?:(?:really|much|generally|usually|strongly|personally|do|still|definitely|normally|typically|absolutely) )*"
 )
-_PREFER = LazyRegex(rf"i(?P<would>'d| would)? ?{_ADVERBS}prefer\s+", re.I, needs="prefer")
-_LIKE = LazyRegex(rf"i {_ADVERBS}(?P<verb>like|love|enjoy)\s+", re.I, needs="like love enjoy")
-_DISLIKE = LazyRegex(
-    rf"i (?P<what>{_ADVERBS}(?P<verb>hate|dislike|detest|despise|don't {_ADVERBS}like|do not {_ADVERBS}like|can't stand"
-    r"|cannot stand))\s+",
-    re.I,
-    needs="hate like detest despise stand",
-)
-_NO_WISH = LazyRegex(r"i (?P<what>(?:don't|do not) want)\s+(?P<thing>\w+)\b", re.I, needs="want")
-_HABIT = LazyRegex(
-    r"i (?P<how>always|never|usually|normally|typically) (?P<verb>[\w-]+)\b", re.I, needs="always never ally"
-)
-_WE = LazyRegex(r"we (?P<how>always|never) (?P<verb>[\w-]+)\b", re.I, needs="always never")
-_RATHER = LazyRegex(r"i(?:'d| would) rather\s+", re.I, needs="rather")
-_SPECIFIC = LazyRegex(
-    r"(?:this|that|it|these|those|your|his|her|their|the (?:second|first|third|other|last|former|latter|new|old|latest"
-    r"|current|one|way|idea|result|design|approach|solution|name|look|previous|original)|option|both|neither|either|all"
-    r"|what|where|not|if|we|you)\b",
-    re.I,
-)
-_WHEN_YOU = LazyRegex(r"(?:it )?(?:when|how|that) (?:you|your answers|answers|code|tests|commits|functions)\b", re.I)
-_GENERAL = LazyRegex(r"\b(?:in general|generally|usually|always|over|to|as a rule|everywhere)\b", re.I)
-_POINTED = LazyRegex(r"^ (?:that|those)\b|,", re.I)
-_NO_HABITS = frozenset(
-    "get see have know think hear find need want forget feel hope believe remember understand".split()
-)
+_PREFER = _EN.pattern("prefer")
+_LIKE = _EN.pattern("like")
+_DISLIKE = _EN.pattern("dislike")
+_NO_WISH = _EN.pattern("no_wish")
+_HABIT = _EN.pattern("habit")
+_WE = _EN.pattern("we")
+_RATHER = _EN.pattern("rather")
+_SPECIFIC = _EN.pattern("specific")
+_WHEN_YOU = _EN.pattern("when_you")
+_GENERAL = _EN.pattern("general")
+_POINTED = _EN.pattern("pointed")
+_NO_HABITS = _EN.word_set("no_habits")
 
 
 def taste(part: Sentence) -> StatedPreference | None:
@@ -588,12 +440,8 @@ def _does(part: Sentence) -> StatedPreference | None:
     return made("preference", small(rest.text[2:].strip()), LIKED, certain=False)
 
 
-_SWAP = LazyRegex(
-    r"use (?P<this>[^,]{1,60}?)(?: instead of | rather than | over |, not )(?P<that>[^,]{1,60})$", re.I, needs="use"
-)
-_NAME = LazyRegex(
-    r"(?!(?:a|an|the|this|that|these|those|it|my|your|our|two|one|some|any|all|its|their)\b)\S+(?: \S+)?", re.I
-)
+_SWAP = _EN.pattern("swap")
+_NAME = _EN.pattern("name")
 
 
 def swap(part: Sentence) -> StatedPreference | None:
@@ -611,17 +459,10 @@ def swap(part: Sentence) -> StatedPreference | None:
 MAX_NOTICED = 8
 """Of one message; who says more is writing a document."""
 _RULES = (order, taste, swap)
-_ONE_THING = LazyRegex(r"\b(?:the|an?)\b", re.I)
+_ONE_THING = _EN.pattern("one_thing")
 """A rule about "the" something, said behind a task, may be about that task alone."""
-_TURN = LazyRegex(
-    r"(?:(?:,| -| –| —) (?:and |but )?| (?:and|but) )(?:please )?"
-    r"(?=(?:never|always|from now on|stop \w+ing|do(?:n't| not) ever)\b)",
-    re.I,
-    needs="never always from stop ever",
-)
-_THANKS = LazyRegex(
-    r"(?:thank(?:s| you)|that works|that helped|looks good|well done|works now|good work|nice work)\b.{0,30}", re.I
-)
+_TURN = _EN.pattern("turn")
+_THANKS = _EN.pattern("thanks")
 
 
 def notice(text: str) -> tuple[StatedPreference, ...]:
@@ -688,13 +529,9 @@ _OPINION_VERB = (
     rf"{_ADVERBS}(?:prefer|like|love|enjoy|hate|dislike|detest|despise|(?:don't|do not) {_ADVERBS}like|can't stand"
     r"|cannot stand)\b"
 )
-_OPINION = LazyRegex(rf"i {_OPINION_VERB}", re.I, needs="prefer like love enjoy hate detest despise stand")
-_NEXT_OPINION = LazyRegex(
-    r"(?:\s*[,;]\s*| [-–—] | (?=(?:and|but|yet)\b))(?:and |but |yet |so |just )*(?:please )?"
-    rf"(?=(?:never|always|do(?:n't| not)|avoid|stop \w+ing|not (?:in|for|on|with|inside)\b|(?:i )?{_OPINION_VERB})\b)",
-    re.I,
-)
-_EXCEPTION = LazyRegex(r"(?:never|not|don't) (?=(?:in|for|on|with|inside|within|at|when|during) )", re.I)
+_OPINION = _EN.pattern("opinion")
+_NEXT_OPINION = _EN.pattern("next_opinion")
+_EXCEPTION = _EN.pattern("exception")
 
 
 def _split_opinions(whole: Sentence) -> list[Sentence]:
@@ -734,9 +571,9 @@ def _thing(liked: Sentence) -> str:
     return "" if is_pointing(text) or len(text.split()) > 5 or _COMPARED.search(text) else text.strip(" ,")
 
 
-_PLACE = LazyRegex(r" (?:in|for|on|with|inside|within|at|when|during) ", re.I)
-_COMPARED = LazyRegex(r"\b(?:over|than|to|and|or|you|i|this|that|how)\b", re.I)
-_PRONOUN_END = LazyRegex(r"\b(?:them|it|those|these)(?=[\s.!]*$)", re.I, needs="them it those these")
+_PLACE = _EN.pattern("place")
+_COMPARED = _EN.pattern("compared")
+_PRONOUN_END = _EN.pattern("pronoun_end")
 
 
 def _with_thing(liked: Sentence, part: Sentence) -> Sentence:
@@ -766,20 +603,9 @@ def _parts(whole: Sentence) -> Iterator[Sentence]:
         yield begun.after(turn.end())
 
 
-_ASKED = LazyRegex(
-    r"(?:(?:ok(?:ay)?|and|also|so|please|pls|clio|hey|now|oh|btw|by the way)[\s,]+)*"
-    r"(?P<ask>(?:can|could|will|would) you )?(?:please )?"
-    r"(?:(?P<fyi>fyi|for your information)[\s,:]+"
-    r"|(?:remember|keep in mind|bear in mind|don't forget|do not forget|make a note|note for later|take note"
-    r"|memori[sz]e|for (?:future|later) reference(?=[:,])|for the record(?=[:,]))"
-    r"(?P<colon>\s*[:,])?\s+(?P<that>that\s+)?)",
-    re.I,
-    needs="fyi information remember mind forget note memori reference record",
-)
-_CLAUSE = LazyRegex(r"(?:the|our|my|your|his|her|their|its|a|an|we|you|they|it|there|i|every|each|all|no)\b", re.I)
-_NO_FACT = LazyRegex(
-    r"(?:when|how|what|why|where|who|me\b|us\b|him\b|her\b|the time|this\b|it\b|them\b|those\b|these\b)", re.I
-)
+_ASKED = _EN.pattern("asked")
+_CLAUSE = _EN.pattern("clause")
+_NO_FACT = _EN.pattern("no_fact")
 
 
 def _fact(whole: Sentence, said: Said) -> StatedPreference | None:
