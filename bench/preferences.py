@@ -18,8 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from clio.ids import new_id
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.stated_preferences import notice
-from clio.memory.preferences.task_type_detection import infer
-from clio.memory.preferences.task_types import ScenarioBook
+from clio.memory.preferences.task_types import ScenarioBook, infer
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_store import TypedStore
 from tests.memory.preferences.corpus import NOTICE_FILES, UNSEEN, scenario_lines, score

@@ -9,8 +9,8 @@ from msgspec import Struct, structs
 
 from clio.errors import CorruptDocument, StorageError, UserError
 from clio.memory.consolidation.command_findings import HabitState
-from clio.memory.consolidation.corrections import Correction
 from clio.memory.consolidation.experiences import Experience, experiences_of
+from clio.memory.consolidation.stated_facts import Correction
 from clio.memory.transcripts.session_text import MEMORY_TOOL
 from clio.messages import AssistantMessage, Message, is_turn_start
 from clio.sessions.listing import find_session_ids, list_file_names, list_sessions

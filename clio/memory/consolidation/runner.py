@@ -21,10 +21,9 @@ from msgspec import Struct, structs
 from clio.errors import ProviderError, StorageError, UserError
 from clio.memory.consolidation.command_findings import Habits, HabitState, fixes_across, fixes_in
 from clio.memory.consolidation.consolidation import MAX_CHANGES, Ask, By, Consolidation, Report, same_day
-from clio.memory.consolidation.corrections import Correction, corrections_in
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Experience, Finding, doings_of
 from clio.memory.consolidation.progress import Listed, Progress, Sessions, Turn, read_state, write_state
-from clio.memory.consolidation.stated_facts import statements_in
+from clio.memory.consolidation.stated_facts import Correction, corrections_in, statements_in
 from clio.memory.consolidation.stores import ConsolidationStores, FindingSaver, Tidied, copied, digest, promote, tidy
 from clio.memory.store.record import AssertedBy
 from clio.messages import AssistantMessage, ToolMessage, UserMessage

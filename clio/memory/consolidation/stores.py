@@ -14,9 +14,9 @@ from msgspec import Struct, structs
 from clio.config.project_links import SHARED_NAME
 from clio.errors import CorruptDocument, UserError
 from clio.ids import id_time
-from clio.memory.consolidation.corrections import Correction, Stated, match_corrections, replacement
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
 from clio.memory.consolidation.progress import LEAST_SESSIONS, ConsolidationState
+from clio.memory.consolidation.stated_facts import Correction, Stated, match_corrections, replacement
 from clio.memory.store.deduplication import judge
 from clio.memory.store.ltm_merge import TRUST
 from clio.memory.store.ltm_objects import scope

@@ -1,64 +1,28 @@
 """Find limits, corrections and "remember that …" in languages other than English, by rules in data files.
 
-`languages/<code>.json` contains the patterns of one language. A file is read when the first message in that language
-arrives; for an English message only the language is detected. Precision comes before recall: a limit saved by mistake
-does more harm than one that is missed. The modules `limits` and `stated_preferences` process English.
+`languages/<code>.json` contains the patterns of one language (see `rule_files`), and `languages/detection.json` the
+common words by which a language is detected. A file is read when the first message in that language arrives. Precision
+comes before recall: a limit saved by mistake does more harm than one that is missed. The modules `limits` and
+`stated_preferences` process English.
 """
 
 import re
-from functools import lru_cache
-from pathlib import Path
+from functools import cache
 from typing import Literal
 
 from msgspec import Struct
 
+from clio.memory.preferences.rule_files import load_rule_file
 from clio.memory.preferences.sentences import own_sentences
-from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 
 Kind = Literal["limit", "correction", "remember"]
 Term = Literal["lasting", "unclear", "task"]
 MAX_SENTENCE = 220
-_FOLDER = Path(__file__).with_name("languages")
 _KANA = LazyRegex(r"[\u3041-\u30ff]")
 _HAN = LazyRegex(r"[\u3400-\u9fff]")
 _WORD = re.compile(r"[^\W\d_]+(?:'(?=\w))?")
 _CJK_END = LazyRegex(r"([。！？])(?=\S)")
-_WORDS: dict[str, frozenset[str]] = {
-    "de": frozenset(
-        "der das den dem ein eine einen einem und nicht kein keine keinen nie niemals bitte ich wir du ist sind"
-        " auf für von zu dass ohne immer nur jetzt auch noch wenn über im beim zur zum nach werden wird darf"
-        " dürfen heißt läuft liegt gibt doch nein sondern statt merk denk verwende nutze schreib ändere lösche"
-        " frag mach stimmt diesem dieser diese es sich wie aber oder schon kann hier ins vom mit".split()
-    ),
-    "fr": frozenset(
-        "le les un une des du et est ne pas jamais toujours je tu il nous vous que qui dans pour avec sur sans de"
-        " au aux ce cette ça n' d' l' s' j' c' qu' à maintenant désormais plus être sont utilise pourquoi la mais"
-        " ou où ici quand comme très bien en moi tête".split()
-    ),
-    "es": frozenset(
-        "el la los las un una y es nunca jamás siempre yo tú que en con sin por del al este esta ya ahora se lo"
-        " hay está hemos puerto usa uses hagas recuerda nada su mi usamos aquí borres nuestra para como pero"
-        " porque cuando ni esto ese esa de sólo más muy todavía no a instales preguntarme toques memoriza base".split()
-    ),
-    "pt": frozenset(
-        "o a no as banco os um uma é não nunca jamais sempre eu você que em para com sem por da do dos das nos"
-        " nas ao de este neste nesta agora se isso está são foi mais mas faça lembre guarde ou seu meu à até"
-        " usamos aqui altere apague mexa como porque quando muito ainda na nada esqueça projeto ideia".split()
-    ),
-}
-"""Common words of each language, and some that occur in limits; without words common in English."""
-_ENGLISH = frozenset(
-    "the is are to and of in it that this you we i be with for not do don' never always use should can will was have"
-    " on at an or if what when please my our your from by as but so there no a me all any keep".split()
-)
-_LETTERS = {
-    "de": LazyRegex(r"[äöüß]", re.I),
-    "fr": LazyRegex(r"[èêàùœîôû]", re.I),
-    "es": LazyRegex(r"[ñ¿¡]", re.I),
-    "pt": LazyRegex(r"[ãõ]", re.I),
-}
-"""Letters that only one of these languages uses, apart from rare words."""
 _QUESTION_MARKS = ("?", "？", "か", "吗", "呢", "の？")
 
 
@@ -88,6 +52,18 @@ class LanguageRules(Struct, frozen=True, kw_only=True):
     project: str
     correction: tuple[str, ...]
     remember: tuple[str, ...]
+
+
+class _DetectionRules(Struct, frozen=True, kw_only=True):
+    """How the language of a text is detected.
+
+    Attributes:
+        words: by language, common words and some that occur in limits; each string has several.
+        letters: by language, letters that no other of these languages uses, apart from rare words.
+    """
+
+    words: dict[str, tuple[str, ...]]
+    letters: dict[str, str]
 
 
 class LanguageStatement(Struct, frozen=True, kw_only=True):
@@ -122,29 +98,42 @@ def detect_language(text: str) -> str:
     own = {code: len(words & known) for code, known in _own_words().items()}
     if text.isascii() and not any(own.values()):
         return ""
-    points = {code: own[code] + len(words & known) for code, known in _WORDS.items()}
-    telling = {code for code, count in own.items() if count}
+    common = _common_words()
+    points = {code: own[code] + len(words & common[code]) for code in own}
+    evident = {code for code, count in own.items() if count}
     if not text.isascii():
-        for code, letters in _LETTERS.items():
-            if letters.search(text):
+        letters_in_text = set(text.lower())
+        for code, letters in _detection_rules().letters.items():
+            if not letters_in_text.isdisjoint(letters):
                 points[code] += 2
-                telling.add(code)
+                evident.add(code)
     (best, code), (second, _) = sorted(((count, code) for code, count in points.items()), reverse=True)[:2]
-    return code if code in telling and best >= 2 and best > second and best > len(words & _ENGLISH) else ""
+    return code if code in evident and best >= 2 and best > second and best > len(words & common["en"]) else ""
 
 
-@lru_cache(maxsize=1)
+def _detection_rules() -> _DetectionRules:
+    return load_rule_file("detection", _DetectionRules)
+
+
+@cache
+def _common_words() -> dict[str, frozenset[str]]:
+    return {code: frozenset(" ".join(lines).split()) for code, lines in _detection_rules().words.items()}
+
+
+@cache
 def _own_words() -> dict[str, frozenset[str]]:
-    """Return, by language, the words that neither English nor another of these languages has."""
+    """Return, by language except English, the words that no other language has."""
+    common = _common_words()
     return {
-        code: known.difference(_ENGLISH, *(other for name, other in _WORDS.items() if name != code))
-        for code, known in _WORDS.items()
+        code: known.difference(*(other for name, other in common.items() if name != code))
+        for code, known in common.items()
+        if code != "en"
     }
 
 
 def read_statements(text: str, language: str) -> tuple[LanguageStatement, ...]:
     """Return the limits, corrections and texts to remember in a message, in its order and without repetitions."""
-    rules = load_rules(language)
+    rules = load_rule_file(language, LanguageRules)
     found: dict[str, LanguageStatement] = {}
     for said in own_sentences(_CJK_END.sub(r"\1\n", text), MAX_SENTENCE):
         sentence = said.text.strip(" 　¡¿。！.!")
@@ -162,13 +151,7 @@ def content_terms(text: str, language: str) -> frozenset[str]:
         plain = re.sub(r"[\W\d_A-Za-z]+", " ", text)
         return frozenset(part[at : at + 2] for part in plain.split() for at in range(len(part) - 1))
     found = (word for word in _WORD.findall(text.casefold().replace("’", "'")) if len(word) > 2)
-    return frozenset(word[:6] for word in found if word not in _WORDS.get(language, frozenset()))
-
-
-@lru_cache(maxsize=8)
-def load_rules(language: str) -> LanguageRules:
-    """Return the rules of one language. Cached."""
-    return decode_json((_FOLDER / f"{language}.json").read_bytes(), type=LanguageRules)
+    return frozenset(word[:6] for word in found if word not in _common_words().get(language, frozenset()))
 
 
 def _read_sentence(sentence: str, rules: LanguageRules) -> LanguageStatement | None:

@@ -2,7 +2,7 @@
 
 import re
 
-from clio.memory.preferences.limit_clause import (
+from clio.memory.preferences.limit_clauses import (
     DEFINITE,
     FINITE,
     HEDGES,

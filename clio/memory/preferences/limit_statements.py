@@ -5,7 +5,7 @@
 
 import re
 
-from clio.memory.preferences.limit_clause import (
+from clio.memory.preferences.limit_clauses import (
     HEDGES,
     HERE,
     IDLE,

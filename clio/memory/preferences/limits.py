@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.memory.preferences.language_rules import detect_language, read_statements
-from clio.memory.preferences.limit_clause import (
+from clio.memory.preferences.limit_clauses import (
     DASHES,
     DEFINITE,
     HEDGES,
@@ -16,12 +16,15 @@ from clio.memory.preferences.limit_clause import (
     LASTING_WORDS,
     TASK_HEADING,
     Clause,
+    OwnSentence,
     Strength,
     has_artefact,
     has_path,
     is_lead,
     is_task,
+    is_told_of_others,
     read_clause,
+    read_sentences,
     split_clauses,
     strength_of,
 )
@@ -40,7 +43,6 @@ from clio.memory.preferences.limit_orders import (
     judge_verbless,
     judge_without,
 )
-from clio.memory.preferences.limit_sentences import OwnSentence, is_told_of_others, read_sentences
 from clio.memory.preferences.limit_statements import (
     judge_convention,
     judge_environment,

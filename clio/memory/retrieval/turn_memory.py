@@ -16,7 +16,7 @@ from clio.memory.preferences.preferences import (
     stated_limits_fragment,
     tastes_fragment,
 )
-from clio.memory.preferences.task_types import ScenarioBook
+from clio.memory.preferences.task_types import ScenarioBook, infer
 from clio.memory.retrieval.candidate import Candidate
 from clio.memory.retrieval.candidates import of_document, of_memories, of_record, of_turn
 from clio.memory.retrieval.recalled_memories import Brain, RequestText
@@ -116,8 +116,6 @@ class TurnMemory:
     def scenario(self) -> str | None:
         """The kind of work of this turn, inferred from its text when it is first needed: it takes some milliseconds."""
         if not self._is_told:
-            from clio.memory.preferences.task_type_detection import infer
-
             self._scenario, self._is_told = infer(self._words, self._scenarios), True
         return self._scenario
 

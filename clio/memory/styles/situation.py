@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 
 from clio.memory.preferences.sentences import Said, own_sentences
-from clio.memory.preferences.task_type_detection import trace
+from clio.memory.preferences.task_types import trace
 from clio.memory.styles.cues import ABROAD, WORDS, WORK
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import tokenize

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from clio.memory.consolidation.corrections import Stated, corrections_in, match_corrections, replacement
 from clio.memory.consolidation.experiences import Experience
-from clio.memory.consolidation.stated_facts import stated
+from clio.memory.consolidation.stated_facts import Stated, corrections_in, match_corrections, replacement, stated
 from clio.memory.store.deduplication import judge
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import MemoryDraft, Provenance

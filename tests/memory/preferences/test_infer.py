@@ -2,8 +2,7 @@
 
 import pytest
 
-from clio.memory.preferences.task_type_detection import MAX_CHARS, infer
-from clio.memory.preferences.task_types import Scenario, ScenarioBook
+from clio.memory.preferences.task_types import MAX_CHARS, Scenario, ScenarioBook, infer
 from tests.memory.preferences.corpus import scenario_lines
 
 BOOK = ScenarioBook()

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
-from clio.memory.preferences.language_rules import detect_language, load_rules, read_statements
+from clio.memory.preferences.language_rules import LanguageRules, detect_language, read_statements
 from clio.memory.preferences.limits import find_limits
+from clio.memory.preferences.rule_files import load_rule_file
 
 DATA = Path(__file__).parent / "data" / "languages"
 LANGUAGES = ("de", "es", "fr", "ja", "pt", "zh")
@@ -101,18 +102,20 @@ def test_what_is_to_be_remembered_and_where_a_limit_belongs() -> None:
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_each_data_file_has_all_rules(code: str) -> None:
-    rules = load_rules(code)
+    rules = load_rule_file(code, LanguageRules)
     assert rules.limit and rules.correction and rules.remember and rules.passing and rules.no_limit
 
 
-def test_an_english_message_reads_no_data_file() -> None:
+def test_an_english_message_reads_only_the_english_rules() -> None:
     program = (
-        "from clio.memory.preferences.language_rules import load_rules\n"
+        "from pathlib import Path\n"
+        "read, read_bytes = [], Path.read_bytes\n"
+        "Path.read_bytes = lambda path: read.append(path.name) or read_bytes(path)\n"
         "from clio.memory.preferences.limits import find_limits\n"
         "assert find_limits('never use tabs in this project')\n"
-        "print(load_rules.cache_info().currsize)"
+        "print(*sorted(name for name in read if name.endswith('.json')))"
     )
-    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "0\n"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "detection.json en.json\n"
 
 
 def test_a_long_message_of_one_language_is_read_in_little_time() -> None:
