@@ -32,7 +32,7 @@ Run = Callable[[], Awaitable[None]]
 
 def sandboxed(level: Sandboxing, project: Path) -> tuple[Run, Sandbox]:
     """Runs the command in the sandbox of a level."""
-    sandbox = Sandbox(level, home=project / "home", person=project, env=dict(os.environ))
+    sandbox = Sandbox(level, home=project / "home", user_home=project, env=dict(os.environ))
 
     async def run() -> None:
         process, _, _ = await run_sandboxed("true", project, sandbox, timeout_s=20)
@@ -47,7 +47,7 @@ def confined(level: SandboxLevel, project: Path) -> tuple[Run, float]:
     if reason := explain_unusable_confinement(level, os.environ, Path.home()):
         raise ToolFailed(reason)
     seconds = time.perf_counter() - began
-    confinement = Confinement(wanted=True, home=project, person=project, env=dict(os.environ))
+    confinement = Confinement(wanted=True, home=project, user_home=project, env=dict(os.environ))
     confinement.use(level)
 
     async def run() -> None:

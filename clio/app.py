@@ -55,12 +55,12 @@ class App:
         env: Mapping[str, str],
         *,
         now: Callable[[], float] = time.time,
-        shelf: PendingInput | None = None,
+        pending_input: PendingInput | None = None,
         book: LessonBook | None = None,
         redactor: Redactor | None = None,
     ) -> None:
         self.runtime = runtime = Runtime(
-            loaded, provider, ui, env, now=now, pending_input=shelf, lesson_book=book, redactor=redactor
+            loaded, provider, ui, env, now=now, pending_input=pending_input, lesson_book=book, redactor=redactor
         )
         self.loaded = runtime.loaded
         self.project = runtime.project
@@ -77,7 +77,7 @@ class App:
         self.redactor = runtime.redactor
         self.learner = runtime.learner
         self.mailbox = runtime.mailbox
-        self.shelf = runtime.pending_input
+        self.pending_input = runtime.pending_input
         self.sandbox = runtime.sandbox
         self.jobs = runtime.jobs
         self.skills = runtime.skills
@@ -128,7 +128,7 @@ class App:
         if switches:
             self.set_model(meaning.model)
         try:
-            window = await self.window()
+            window = await self.open_window()
             runtime.pending_input.replace_message(
                 make_command_fragment(meaning, window.limits.context_window), meaning.mention_text
             )
@@ -166,11 +166,11 @@ class App:
         return await run_prompt_command(command, self.conversation.make_command_runner())
 
     @property
-    def context(self) -> ContextWindow | None:
-        """The context window if it is known; None before the first turn unless `window` was awaited."""
+    def window(self) -> ContextWindow | None:
+        """The context window if it is known; None before the first turn unless `open_window` was awaited."""
         return self.conversation.window
 
-    async def window(self) -> ContextWindow:
+    async def open_window(self) -> ContextWindow:
         """Return the context window, to be displayed or trimmed; may first ask the server for the model's limits."""
         return await self.conversation.open_window()
 
@@ -248,11 +248,11 @@ class App:
 
 
 def build_app(
-    loaded: LoadedConfig, ui: UserInterface, *, env: Mapping[str, str], shelf: PendingInput | None = None
+    loaded: LoadedConfig, ui: UserInterface, *, env: Mapping[str, str], pending_input: PendingInput | None = None
 ) -> App:
     """Build the app for a configuration, with an empty session. Raises ConfigError if no provider can be made."""
     home = None if loaded.config.incognito else loaded.home
     book = LessonBook(home, lambda text: ui.emit(Notice(text=text, level="warning")))
     redactor = build_redactor(loaded.config, env)
     provider = make_provider(loaded.config, env, book=book, learn_secret=redactor.learn_secret)
-    return App(loaded, provider, ui, env, shelf=shelf, book=book, redactor=redactor)
+    return App(loaded, provider, ui, env, pending_input=pending_input, book=book, redactor=redactor)

@@ -270,7 +270,7 @@ def test_what_holds_commands_in_part_is_reported(
     assert mark == "ok" and line.startswith("sandbox: landlock holds commands to the project, in part: files' modes")
     ((_, line),) = lines(look(project, env, provider="offline"), "sandbox")
     assert line.endswith("; landlock would hold them here, in part")
-    auto = Sandbox("auto", home=project, person=project, env={})
+    auto = Sandbox("auto", home=project, user_home=project, env={})
     auto.level()
     assert auto.status_word == "sandbox landlock, partly"
 

@@ -170,11 +170,11 @@ def _kept(errors: list[str]) -> dict[str, dict[str, str]]:
 
     from clio.config.layers import load_config
     from clio.config.options import Options
-    from clio.entrypoints.subcommand import LightShell
+    from clio.entrypoints.subcommand import SubcommandContext
     from clio.errors import ClioError
 
     kept: dict[str, dict[str, str]] = {"ratings": {}, "styles": {}, "switches": {}}
-    shell = LightShell(load_config(Options(cwd=Path.cwd()), os.environ))
+    shell = SubcommandContext(load_config(Options(cwd=Path.cwd()), os.environ))
     try:
         for one in shell.memory.feedback.trajectories.all():
             mine = [rating for rating in one.ratings if rating.source == "you" and not rating.withdrawn]

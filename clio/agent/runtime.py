@@ -84,7 +84,7 @@ class Runtime:
 
     Args:
         now: returns the time in seconds since the epoch.
-        shelf: what the user has prepared for the next message.
+        pending_input: what the user has prepared for the next message.
         book: what servers refused in earlier runs.
 
     Attributes:

@@ -376,7 +376,7 @@ class AdditionalCommands(Protocol):
         ...
 
 
-class Shell(Protocol):
+class CommandContext(Protocol):
     """What commands may access; implemented by the running App."""
 
     @property
@@ -395,7 +395,7 @@ class Shell(Protocol):
         ...
 
     @property
-    def context(self) -> "ContextWindow | None":
+    def window(self) -> "ContextWindow | None":
         """The context window; None until the size of the model's window is known, see `LoadWindow`."""
         ...
 
@@ -483,20 +483,20 @@ class Shell(Protocol):
         ...
 
 
-Handler = Callable[[Shell, str], CommandResult]
+Handler = Callable[[CommandContext, str], CommandResult]
 """Called with the text after the command's name, stripped. May raise UserError; any other error is a bug."""
-Suggest = Callable[[Shell], Iterable[Suggestion]]
+Suggest = Callable[[CommandContext], Iterable[Suggestion]]
 """Returns completions of the whole argument."""
-SuggestWord = Callable[[Shell, str], Iterable[Suggestion]]
+SuggestWord = Callable[[CommandContext, str], Iterable[Suggestion]]
 """Returns completions of the last word of the argument, which is passed up to the cursor."""
 
 
-def no_suggestions(shell: Shell) -> Iterable[Suggestion]:
+def no_suggestions(ctx: CommandContext) -> Iterable[Suggestion]:
     """Return no completions."""
     return ()
 
 
-def no_words(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def no_words(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Return no completions."""
     return ()
 
@@ -525,14 +525,14 @@ class Command(Struct, frozen=True, kw_only=True):
     is_overridable: bool = False
 
 
-def dispatch_command(shell: Shell, command: Command, argument: str, called: str) -> CommandResult:
+def dispatch_command(ctx: CommandContext, command: Command, argument: str, called: str) -> CommandResult:
     """Run the command, or the sub-command that `argument` names; user errors become a result with one sentence.
 
     called: the command as it was written, such as "/session", for the sentence.
     """
     try:
         command, argument = select_subcommand(command, argument, called)
-        return command.handler(shell, argument)
+        return command.handler(ctx, argument)
     except ClioError as error:
         return make_refusal(str(error))
     except OSError as error:

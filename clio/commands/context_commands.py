@@ -11,9 +11,9 @@ from clio.commands.command import (
     Bar,
     BarPart,
     Command,
+    CommandContext,
     CommandResult,
     LoadWindow,
-    Shell,
     Suggestion,
     Table,
     make_refusal,
@@ -52,12 +52,12 @@ class DoneCall(Struct, frozen=True):
         return f"{state}, {self.result.seconds:.1f} s"
 
 
-def show_last(shell: Shell, argument: str) -> CommandResult:
+def show_last(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the full output of one call, the reasoning, or the list of calls."""
-    calls = list_last_calls(shell.session.messages)
+    calls = list_last_calls(ctx.session.messages)
     word = argument.strip().lower()
     if word == _THINKING:
-        return _thinking(shell.session.messages)
+        return _thinking(ctx.session.messages)
     if not calls:
         return CommandResult(text="The last turn made no calls.", data=[])
     if word == "list":
@@ -70,7 +70,7 @@ def show_last(shell: Shell, argument: str) -> CommandResult:
             f"/last takes a number from 1 to {len(calls)}, list or {_THINKING}; {argument!r} is none of them"
         )
     call = calls[int(word) - 1] if word else calls[-1]
-    output = read_whole_output(shell.session, call)
+    output = read_whole_output(ctx.session, call)
     more = f" `/last N` shows another, 1 to {len(calls)}." if len(calls) > 1 else ""
     return CommandResult(
         text=f"Call {call.number} of {len(calls)}: {quote_code(call.title)} … {quote_code(call.line)}.{more}",
@@ -132,8 +132,8 @@ def _rows_data(calls: Iterable[DoneCall]) -> list[dict[str, object]]:
     ]
 
 
-def _suggest(shell: Shell) -> Iterable[Suggestion]:
-    for call in list_last_calls(shell.session.messages):
+def _suggest(ctx: CommandContext) -> Iterable[Suggestion]:
+    for call in list_last_calls(ctx.session.messages):
         yield Suggestion(text=str(call.number), note=f"{call.title} … {call.line}")
     yield Suggestion(text="list", note="the calls of the last turn")
     yield Suggestion(text=_THINKING, note="what the model thought aloud")
@@ -163,31 +163,31 @@ _WHO_SAYS = {
 }
 
 
-def show_context(shell: Shell, argument: str) -> CommandResult:
+def show_context(ctx: CommandContext, argument: str) -> CommandResult:
     """Show what fills the window, and how reliable the numbers are."""
     if argument:
         return make_refusal(f"/context does not know {argument!r}; see /help context")
-    window = shell.context
+    window = ctx.window
     if window is None:
         return CommandResult(follow_up=LoadWindow(then="/context"))
     use = window.measure_usage()
     share = 100 * (use.window - use.free - use.reserve) / use.window
     says = _WHO_SAYS.get(window.limits.source, window.limits.source)
-    title = f"{shell.provider.model}: window {use.window:,} tokens ({says}), {share:.0f} % used"
-    facts = _facts(shell.session, window, use)
-    facts = replace(facts, rows=(*facts.rows, *_labelled("tools of MCP", _server_tools(shell))))
+    title = f"{ctx.provider.model}: window {use.window:,} tokens ({says}), {share:.0f} % used"
+    facts = _facts(ctx.session, window, use)
+    facts = replace(facts, rows=(*facts.rows, *_labelled("tools of MCP", _server_tools(ctx))))
     return CommandResult(bar=Bar(title=title, parts=_parts(use)), table=facts)
 
 
-def expand_trim(shell: Shell, argument: str) -> CommandResult:
+def expand_trim(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the original messages of one trim, a page at a time."""
     handle, _, number = argument.partition(" ")
-    trim = _find(shell.session, handle)
+    trim = _find(ctx.session, handle)
     if trim is None:
-        return make_refusal(_no_trim(shell.session, handle, "/context expand"))
+        return make_refusal(_no_trim(ctx.session, handle, "/context expand"))
     if not trim.dropped:
         return CommandResult(text=f"{trim.handle} moved no messages; it shortened {_outputs(trim.shortened_count)}.")
-    text = "\n\n".join(_dropped(shell.session, trim))
+    text = "\n\n".join(_dropped(ctx.session, trim))
     pages = _pages(text)
     page = int(number) if number.strip().isascii() and number.strip().isdigit() else 0 if number.strip() else 1
     if not 1 <= page <= len(pages):
@@ -197,38 +197,38 @@ def expand_trim(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(verbatim=f"{head}\n\n{pages[page - 1]}{more}")
 
 
-def restore_trim(shell: Shell, argument: str) -> CommandResult:
+def restore_trim(ctx: CommandContext, argument: str) -> CommandResult:
     """Restore the messages of one trim to the window, until the next trim."""
-    if _find(shell.session, argument) is None:
-        return make_refusal(_no_trim(shell.session, argument, "/context restore"))
-    if shell.context is None:
+    if _find(ctx.session, argument) is None:
+        return make_refusal(_no_trim(ctx.session, argument, "/context restore"))
+    if ctx.window is None:
         return CommandResult(follow_up=LoadWindow(then=f"/context restore {argument}"))
-    trim = shell.context.expand_trim(argument)
+    trim = ctx.window.expand_trim(argument)
     return CommandResult(
         text=f"The model sees the {format_count(len(trim.dropped), 'message')} of {trim.handle} again, until "
         "the next trim."
     )
 
 
-def undo_trim(shell: Shell, argument: str) -> CommandResult:
+def undo_trim(ctx: CommandContext, argument: str) -> CommandResult:
     """Undo the last trim."""
     if argument:
         return make_refusal("/context undo takes nothing; it reverses the last trim, then the one before it")
-    if shell.context is None:
+    if ctx.window is None:
         return CommandResult(follow_up=LoadWindow(then="/context undo"))
-    trim = shell.context.undo_trim()
+    trim = ctx.window.undo_trim()
     done = [f"{format_count(len(trim.dropped), 'message')} are in the window again"] if trim.dropped else []
     done += [f"{_outputs(trim.shortened_count)} are shown whole"] if trim.shrunk else []
     return CommandResult(text=f"{trim.handle} is undone: {' and '.join(done) or 'nothing else changed'}.")
 
 
-def trim_now(shell: Shell, argument: str) -> CommandResult:
+def trim_now(ctx: CommandContext, argument: str) -> CommandResult:
     """Trim the window now."""
     if argument:
         return make_refusal("/session trim takes nothing; it brings the conversation down to half of its room")
-    if shell.context is None:
+    if ctx.window is None:
         return CommandResult(follow_up=LoadWindow(then="/session trim"))
-    trimmed = shell.context.trim_now()
+    trimmed = ctx.window.trim_now()
     if trimmed is None:
         return CommandResult(text="There is nothing to trim: what is being worked on always stays.")
     event = ContextTrimmed(
@@ -242,9 +242,9 @@ def trim_now(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(text=f"{line[0].upper()}{line[1:]}. `/context undo` reverses it.")
 
 
-def suggest_trims(shell: Shell) -> Iterable[Suggestion]:
+def suggest_trims(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the handles of the trims, newest first."""
-    for trim in shell.session.trims[: -_MAX_SUGGESTED - 1 : -1]:
+    for trim in ctx.session.trims[: -_MAX_SUGGESTED - 1 : -1]:
         yield Suggestion(text=trim.handle, note=_about(trim))
 
 
@@ -274,10 +274,10 @@ def _facts(session: "Session", window: "ContextWindow", use: "WindowUsage") -> T
     return Table(columns=("", ""), rows=tuple(rows), wide_column=1)
 
 
-def _server_tools(shell: Shell) -> list[str]:
+def _server_tools(ctx: CommandContext) -> list[str]:
     """Return how much of the window the tools of each MCP server take."""
     count: dict[str, list[int]] = {}
-    for named in shell.servers.offered:
+    for named in ctx.servers.offered:
         count.setdefault(named.server, []).append(named.tokens)
     return [
         f"{server}: {format_count(len(sizes), 'tool')}, about {sum(sizes):,} tokens" for server, sizes in count.items()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from clio.commands.arguments import parse_options
-from clio.commands.command import Command, CommandResult, Shell, Suggestion, Table, make_refusal, quote_code
+from clio.commands.command import Command, CommandContext, CommandResult, Suggestion, Table, make_refusal, quote_code
 from clio.errors import ClioError, ConfigError
 from clio.providers.prices import OLD_DAYS, SHOWN_PRICES_PATH, explain_unknown_price, format_day, states_cost
 from clio.sessions.ledger import BillTotals, list_turn_costs, total_bills
@@ -21,27 +21,27 @@ TURNS, DAYS = 10, 30
 UNKNOWN = "unknown"
 
 
-def show_cost(shell: Shell, argument: str) -> CommandResult:
+def show_cost(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the running session: its last turns, its total, and the days it covers."""
     if argument:
         return make_refusal(f"/cost does not know {argument!r}; see /help cost")
-    if not shell.session.id:
-        return show_cost_by_day(shell, "")
-    turns = list_turn_costs(shell.session.messages, shell.session.bills)
-    total = total_bills(shell.session.bills)
+    if not ctx.session.id:
+        return show_cost_by_day(ctx, "")
+    turns = list_turn_costs(ctx.session.messages, ctx.session.bills)
+    total = total_bills(ctx.session.bills)
     rows = [(f"{turn.number}  {turn.words}", turn.sum) for turn in turns[-TURNS:]]
     rows += [(f"session ({format_count(len(turns), 'turn')})", total)]
-    spent = _spent(shell)
-    recent = {name: _added(_since(shell, spent, ago)) for name, ago in (("today", 0), ("30 days", DAYS - 1))}
+    spent = _spent(ctx)
+    recent = {name: _added(_since(ctx, spent, ago)) for name, ago in (("today", 0), ("30 days", DAYS - 1))}
     rows += [(f"project, {name}", sum_) for name, sum_ in recent.items() if sum_.requests]
-    said = [_price_words(shell)]
+    said = [_price_words(ctx)]
     if total.requests:
-        said += [_thinking_words(total), _limit_words(shell)]
+        said += [_thinking_words(total), _limit_words(ctx)]
     return CommandResult(
         text=" ".join(filter(None, said)),
         table=_table("turn", rows),
         data={
-            "session": shell.session.id,
+            "session": ctx.session.id,
             "turns": [{"number": turn.number, "words": turn.words, **_data(turn.sum)} for turn in turns],
             "total": _data(total),
             **{name.replace(" ", "_"): _data(sum_) for name, sum_ in recent.items()},
@@ -49,29 +49,29 @@ def show_cost(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def show_cost_by_day(shell: Shell, argument: str) -> CommandResult:
+def show_cost_by_day(ctx: CommandContext, argument: str) -> CommandResult:
     """Show this project's costs per day; with --all those of every project."""
     given = parse_options(argument, switches=("--all",))
     if given.words:
         return make_refusal(f"/cost days takes --all and nothing else, not {given.words[0]!r}")
     everything = "--all" in given.options
-    spent = _spent(shell, everything=everything)
+    spent = _spent(ctx, everything=everything)
     title = "all projects" if everything else "this project"
-    return _grouped(shell, spent, "day", lambda one: one.date, f"Nothing was spent in {title} so far.", newest=DAYS)
+    return _grouped(ctx, spent, "day", lambda one: one.date, f"Nothing was spent in {title} so far.", newest=DAYS)
 
 
-def show_cost_by_project(shell: Shell, argument: str) -> CommandResult:
+def show_cost_by_project(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the costs of each project in the last thirty days, highest first."""
     if argument:
         return make_refusal("/cost projects takes nothing; /cost days --all shows the days")
-    spent = _since(shell, _spent(shell, everything=True), DAYS - 1)
-    return _grouped(shell, spent, "project, 30 days", lambda one: one.project, "Nothing was spent in the last 30 days.")
+    spent = _since(ctx, _spent(ctx, everything=True), DAYS - 1)
+    return _grouped(ctx, spent, "project, 30 days", lambda one: one.project, "Nothing was spent in the last 30 days.")
 
 
-def show_prices(shell: Shell, argument: str) -> CommandResult:
+def show_prices(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the prices of the current model's server per million tokens."""
-    book = shell.spending.book
-    server = argument.strip().lower() or (shell.provider.name if shell.session.id else "")
+    book = ctx.spending.book
+    server = argument.strip().lower() or (ctx.provider.name if ctx.session.id else "")
     listed = [price for price in book.list_prices() if not server or price.server in (server, "*")]
     rows = tuple(row for price in listed for row in _price_rows(book, price))
     if not rows:
@@ -86,13 +86,13 @@ def show_prices(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def suggest_all(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def suggest_all(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Complete the option of `days`."""
     return (Suggestion(text="--all", note="every project, not only this one"),)
 
 
 def _grouped(
-    shell: Shell,
+    ctx: CommandContext,
     spent: "Sequence[LedgerEntry]",
     heading: str,
     key: "Callable[[LedgerEntry], str]",
@@ -112,19 +112,19 @@ def _grouped(
     rows = [(name, sums[name]) for name in shown]
     rows += [("together", _added([one for name in shown for one in groups[name]]))] if len(shown) > 1 else []
     return CommandResult(
-        text=_damage_words(shell),
+        text=_damage_words(ctx),
         table=_table(heading, rows),
         data=[{heading.split(",")[0]: name, **_data(sums[name])} for name in shown],
     )
 
 
-def _spent(shell: Shell, *, everything: bool = False) -> "list[LedgerEntry]":
-    project = str(shell.loaded.main_project)
-    return [one for one in shell.spending.ledger.read().spent if everything or one.project == project]
+def _spent(ctx: CommandContext, *, everything: bool = False) -> "list[LedgerEntry]":
+    project = str(ctx.loaded.main_project)
+    return [one for one in ctx.spending.ledger.read().spent if everything or one.project == project]
 
 
-def _since(shell: Shell, spent: "Iterable[LedgerEntry]", ago: int) -> "list[LedgerEntry]":
-    first = shell.spending.book.day(ago)
+def _since(ctx: CommandContext, spent: "Iterable[LedgerEntry]", ago: int) -> "list[LedgerEntry]":
+    first = ctx.spending.book.day(ago)
     return [one for one in spent if one.date >= first]
 
 
@@ -173,9 +173,9 @@ def _data(sum_: BillTotals) -> dict[str, object]:
     }
 
 
-def _price_words(shell: Shell) -> str:
+def _price_words(ctx: CommandContext) -> str:
     """Describe the current model's price, and how reliable it is."""
-    server, model, book = shell.provider.name, shell.provider.model, shell.spending.book
+    server, model, book = ctx.provider.name, ctx.provider.model, ctx.spending.book
     try:
         price = book.find_price(server, model)
     except ConfigError as error:
@@ -212,16 +212,16 @@ def _thinking_words(total: BillTotals) -> str:
     return f"{format_tokens(thinking)} tokens of this session's output are thinking." if thinking else ""
 
 
-def _limit_words(shell: Shell) -> str:
-    spending = shell.spending
+def _limit_words(ctx: CommandContext) -> str:
+    spending = ctx.spending
     if spending.cap is None:
         return ""
     return f"This run may spend {format_money(spending.cap)}; {format_money(spending.run.micro_dollars)} is spent."
 
 
-def _damage_words(shell: Shell) -> str:
-    damaged = len(shell.spending.ledger.read().damaged)
-    return f"{damaged} lines of {shell.spending.ledger.path} cannot be read and are left out." if damaged else ""
+def _damage_words(ctx: CommandContext) -> str:
+    damaged = len(ctx.spending.ledger.read().damaged)
+    return f"{damaged} lines of {ctx.spending.ledger.path} cannot be read and are left out." if damaged else ""
 
 
 def _price_rows(book: "PriceBook", price: "Price") -> Iterator[tuple[str, ...]]:
@@ -251,23 +251,23 @@ def _price_data(price: "Price") -> dict[str, object]:
     }
 
 
-def rebuild_costs(shell: Shell, argument: str) -> CommandResult:
+def rebuild_costs(ctx: CommandContext, argument: str) -> CommandResult:
     """Rebuild this project's costs from its sessions, after the file was lost or turns were killed."""
     if argument:
         return make_refusal("/cost rebuild takes nothing; it counts this project's sessions")
-    if shell.config.incognito:
+    if ctx.config.incognito:
         return make_refusal("An incognito clio writes nothing, the ledger of costs neither.")
     found: dict[str, list[Bill]] = {}
     left_out = 0
-    for info in shell.store.list():
+    for info in ctx.store.list():
         try:
-            running = info.id == shell.session.id
-            session = shell.session if running else shell.store.open(info.id, persist=False)
+            running = info.id == ctx.session.id
+            session = ctx.session if running else ctx.store.open(info.id, persist=False)
         except (ClioError, OSError):
             left_out += 1
             continue
         found[info.id] = session.bills
-    shell.spending.ledger.recount(str(shell.loaded.main_project), found, format_day)
+    ctx.spending.ledger.recount(str(ctx.loaded.main_project), found, format_day)
     total = total_bills([bill for bills in found.values() for bill in bills])
     cost, requests = total.cost, total.requests
     unread = f" {left_out} could not be read." if left_out else ""

@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from clio.commands.command import (
     Command,
+    CommandContext,
     CommandResult,
     ExpandedCommand,
     RunExpandedCommand,
-    Shell,
     make_refusal,
     quote_code,
 )
@@ -305,12 +305,12 @@ class CustomCommands:
             name=file.name,
             argument=file.hint,
             summary=file.description,
-            handler=lambda shell, argument: self._call(shell, file, argument),
+            handler=lambda ctx, argument: self._call(ctx, file, argument),
             source=file.display_path,
             is_users_own=file.is_users_own,
         )
 
-    def _call(self, shell: Shell, file: CustomFile, argument: str) -> CommandResult:
+    def _call(self, ctx: CommandContext, file: CustomFile, argument: str) -> CommandResult:
         if not file.template:
             return make_refusal(
                 f"{file.display_path} holds no text; write what {quote_code('/' + file.name)} is to ask for"
@@ -327,7 +327,7 @@ class CustomCommands:
             )
 
         async def make() -> ExpandedCommand:
-            return await _meaning(shell, file, argument)
+            return await _meaning(ctx, file, argument)
 
         return CommandResult(follow_up=RunExpandedCommand(line=f"/{file.name} {argument}".rstrip(), expand=make))
 
@@ -348,13 +348,13 @@ def make_widening(file: CustomFile) -> TrustRequest:
     )
 
 
-async def _meaning(shell: Shell, file: CustomFile, argument: str) -> ExpandedCommand:
+async def _meaning(ctx: CommandContext, file: CustomFile, argument: str) -> ExpandedCommand:
     """Return the file's text with arguments and command outputs inserted; the commands run one after the other."""
     parts: list[str] = []
     named: list[str] = []
     for piece in split_template(file.template):
         if piece.is_command:
-            parts.append(format_output(await shell.output_of(insert_quoted_arguments(piece.text, argument))))
+            parts.append(format_output(await ctx.output_of(insert_quoted_arguments(piece.text, argument))))
         else:
             parts.append(insert_arguments(piece.text, argument))
             named.append(parts[-1])

@@ -7,11 +7,11 @@ from pathlib import Path
 from clio.commands.arguments import parse_options, suggest_name
 from clio.commands.command import (
     Command,
+    CommandContext,
     CommandResult,
     EditText,
     ExpandedCommand,
     RunExpandedCommand,
-    Shell,
     Suggestion,
     Table,
     make_refusal,
@@ -46,12 +46,12 @@ _EMPTY = (
 )
 
 
-def show_hooks(shell: Shell, argument: str) -> CommandResult:
+def show_hooks(ctx: CommandContext, argument: str) -> CommandResult:
     """List the hooks in the order in which they run."""
     if argument:
         return make_refusal(f"/hooks takes nothing, not {argument!r}; change ~/.clio/hooks.yaml or .clio/hooks.yaml")
-    loaded = shell.loaded
-    state = "runs" if shell.config.hooks else "off (--no-hooks)"
+    loaded = ctx.loaded
+    state = "runs" if ctx.config.hooks else "off (--no-hooks)"
     rows = [
         (hook.event + (f" for {'|'.join(hook.match)}" if hook.match else ""), hook.run, hook.where, state)
         for hook in loaded.hooks
@@ -75,11 +75,11 @@ _OWN = "--user"
 _SHOWN_PROBLEMS = 5
 
 
-def list_agents(shell: Shell, argument: str) -> CommandResult:
+def list_agents(ctx: CommandContext, argument: str) -> CommandResult:
     """List every sub-agent, where it is defined, and whether it may be used."""
     if argument:
         return make_refusal(f"/agents list takes nothing; /agents show {argument} shows one")
-    folders = _folders(shell)
+    folders = _folders(ctx)
     found, problems = folders.find()
     usable = folders.list_usable()
     told = "\n".join(f"- {problem}" for problem in problems[:_SHOWN_PROBLEMS])
@@ -92,12 +92,12 @@ def list_agents(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(text=told, table=table, data=data)
 
 
-def show_agent(shell: Shell, argument: str) -> CommandResult:
+def show_agent(ctx: CommandContext, argument: str) -> CommandResult:
     """Show one sub-agent: its properties and its instructions."""
     name = parse_options(argument).text.strip().lower()
     if not name:
         return make_refusal("Which agent? Write /agents show NAME; /agents list shows all")
-    folders = _folders(shell)
+    folders = _folders(ctx)
     found, _ = folders.find()
     one = next((one for one in found if one.name == name), None)
     if one is None:
@@ -118,17 +118,17 @@ def show_agent(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(table=table, verbatim=one.text, data=_agent_data(one, is_usable) | {"text": one.text})
 
 
-def new_agent(shell: Shell, argument: str) -> CommandResult:
+def new_agent(ctx: CommandContext, argument: str) -> CommandResult:
     """Create a sub-agent from a template, in the editor."""
     given = parse_options(argument, switches=(_OWN,))
     if len(given.words) != 1:
         return make_refusal(
             "Write /agents new NAME, or /agents new NAME --user for one that goes with you to every project"
         )
-    if shell.config.incognito:
+    if ctx.config.incognito:
         return make_refusal("An incognito clio stores nothing; start without --incognito.")
     name, own = given.words[0].lower(), _OWN in given.options
-    home = shell.loaded.home if own else shell.loaded.project / FOLDER_NAME
+    home = ctx.loaded.home if own else ctx.loaded.project / FOLDER_NAME
     path = home / "agents" / f"{name}.md"
     text = fill_prompt("context/new_agent", agent=name)
     try:
@@ -137,10 +137,10 @@ def new_agent(shell: Shell, argument: str) -> CommandResult:
         return make_refusal(f"No agent can be called {name[:64]!r}: {error}")
     if path.exists():
         return make_refusal(f"There is an agent {name!r} already; open {path} to change it")
-    return CommandResult(follow_up=EditText(text=text, then=lambda saved: _agent_store(shell, path, saved, own=own)))
+    return CommandResult(follow_up=EditText(text=text, then=lambda saved: _agent_store(ctx, path, saved, own=own)))
 
 
-def _agent_store(shell: Shell, path: Path, text: str, *, own: bool) -> CommandResult:
+def _agent_store(ctx: CommandContext, path: Path, text: str, *, own: bool) -> CommandResult:
     """Save the user's text if it defines a sub-agent, and trust it, because the user wrote it."""
     data = text.encode("utf-8", "replace")
     if len(data) > MAX_SUBAGENT_BYTES:
@@ -153,14 +153,14 @@ def _agent_store(shell: Shell, path: Path, text: str, *, own: bool) -> CommandRe
         return make_refusal(f"The agent was not written: {error}")
     make_folder(path.parent)
     write_atomic(path, data, 0o644)
-    written = next((one for one in _folders(shell).find()[0] if one.shown.endswith(path.name)), None)
+    written = next((one for one in _folders(ctx).find()[0] if one.shown.endswith(path.name)), None)
     if written is not None and not own:
-        TrustStore(shell.loaded.home).add(shell.loaded.project, describe_subagent_trust(written))
+        TrustStore(ctx.loaded.home).add(ctx.loaded.project, describe_subagent_trust(written))
     return CommandResult(text=f"Wrote {quote_code(str(path))}. The model may send it from the next session on.")
 
 
-def _folders(shell: Shell) -> SubagentCatalog:
-    return SubagentCatalog(shell.loaded.project, shell.loaded.home, os.environ)
+def _folders(ctx: CommandContext) -> SubagentCatalog:
+    return SubagentCatalog(ctx.loaded.project, ctx.loaded.home, os.environ)
 
 
 def _agent_data(one: SubagentDefinition, usable: bool) -> dict[str, object]:
@@ -176,9 +176,9 @@ def _agent_data(one: SubagentDefinition, usable: bool) -> dict[str, object]:
     }
 
 
-def _suggest_agents(shell: Shell) -> Iterable[Suggestion]:
+def _suggest_agents(ctx: CommandContext) -> Iterable[Suggestion]:
     try:
-        return [Suggestion(text=one.name, note=one.description[:60]) for one in _folders(shell).find()[0]]
+        return [Suggestion(text=one.name, note=one.description[:60]) for one in _folders(ctx).find()[0]]
     except (ClioError, OSError):
         return ()
 
@@ -204,12 +204,12 @@ AGENTS: tuple[Command, ...] = (
 )
 
 
-def list_skills(shell: Shell, argument: str) -> CommandResult:
+def list_skills(ctx: CommandContext, argument: str) -> CommandResult:
     """List every skill, where it is stored, and whether it may be used."""
     if argument:
         return make_refusal(f"/skills list takes nothing; /skills show {argument} shows one skill")
-    found = shell.skills.find()
-    usable = shell.skills.list_usable(found)
+    found = ctx.skills.find()
+    usable = ctx.skills.list_usable(found)
     data = [_skill_data(skill, skill in usable) for skill in found.skills]
     told = [f"- {problem}" for problem in found.problems[:_SHOWN_PROBLEMS]]
     if more := len(found.problems) - len(told):
@@ -224,18 +224,18 @@ def list_skills(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(text="\n".join(told), table=table, data=data)
 
 
-def use_skill(shell: Shell, argument: str) -> CommandResult:
+def use_skill(ctx: CommandContext, argument: str) -> CommandResult:
     """Send a skill with the message after its name to the model."""
     name, _ = split_first_word(argument)
     if not name:
         return make_refusal("Which skill? Write /skills use NAME WORDS; /skills list shows all")
-    found = shell.skills.find()
+    found = ctx.skills.find()
     skill = _named(found, name)
-    if skill not in shell.skills.list_usable(found):
+    if skill not in ctx.skills.list_usable(found):
         return make_refusal(
             f"The skill {quote_code(skill.name)} is the project's, and this folder is not trusted with it: `/trust`"
         )
-    opened = shell.skills.open(skill)
+    opened = ctx.skills.open(skill)
 
     async def make() -> ExpandedCommand:
         return ExpandedCommand(text=opened.text, source=skill.shown, lead_prompt="context/skill")
@@ -243,15 +243,15 @@ def use_skill(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(follow_up=RunExpandedCommand(line=f"/skills use {argument}", expand=make))
 
 
-def show_skill(shell: Shell, argument: str) -> CommandResult:
+def show_skill(ctx: CommandContext, argument: str) -> CommandResult:
     """Show one skill: its properties, its files, its text."""
     name = parse_options(argument).text.strip()
     if not name:
         return make_refusal("Which skill? Write /skills show NAME; /skills list shows all")
-    found = shell.skills.find()
+    found = ctx.skills.find()
     skill = _named(found, name)
-    is_usable = skill in shell.skills.list_usable(found)
-    body = shell.skills.open(skill).body
+    is_usable = skill in ctx.skills.list_usable(found)
+    body = ctx.skills.open(skill).body
     files = list_skill_files(skill)
     rows = [
         ("skill", skill.name),
@@ -269,7 +269,7 @@ def show_skill(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(table=table, verbatim=body, data=data)
 
 
-def new_skill(shell: Shell, argument: str) -> CommandResult:
+def new_skill(ctx: CommandContext, argument: str) -> CommandResult:
     """Create a skill from a template, in the editor."""
     given = parse_options(argument, switches=(_OWN,))
     if len(given.words) != 1:
@@ -280,19 +280,19 @@ def new_skill(shell: Shell, argument: str) -> CommandResult:
     if problem := describe_name_problem(name):
         return make_refusal(f"{name!r} is no name of a skill: {problem}")
     own = _OWN in given.options
-    folder = (shell.loaded.home if own else shell.loaded.main_project / FOLDER_NAME) / "skills" / name
-    if shell.config.incognito:
+    folder = (ctx.loaded.home if own else ctx.loaded.main_project / FOLDER_NAME) / "skills" / name
+    if ctx.config.incognito:
         return make_refusal("An incognito clio stores nothing; start without --incognito.")
     if (folder / FILE_NAME).exists():
         return make_refusal(f"There is a skill {name!r} already; open {folder / FILE_NAME} to change it")
 
     def store(text: str) -> CommandResult:
-        return _skill_store(shell, name, folder, text)
+        return _skill_store(ctx, name, folder, text)
 
     return CommandResult(follow_up=EditText(text=fill_prompt("context/new_skill", skill=name), then=store))
 
 
-def _skill_store(shell: Shell, name: str, folder: Path, text: str) -> CommandResult:
+def _skill_store(ctx: CommandContext, name: str, folder: Path, text: str) -> CommandResult:
     """Save the user's text if it is a skill, and trust it, because the user wrote it."""
     data = text.encode("utf-8", "replace")
     if len(data) > MAX_BYTES_of_skill:
@@ -305,12 +305,12 @@ def _skill_store(shell: Shell, name: str, folder: Path, text: str) -> CommandRes
         return make_refusal(f"The skill was not written: {error}")
     make_folder(folder)
     write_atomic(folder / FILE_NAME, data, 0o644)
-    skill = next((one for one in shell.skills.find().skills if one.folder == folder.resolve()), None)
+    skill = next((one for one in ctx.skills.find().skills if one.folder == folder.resolve()), None)
     if skill is None:
         return make_refusal(
             f"{folder / FILE_NAME} is written, and another skill of that name comes before it: /skills list"
         )
-    shell.skills.trust(skill)
+    ctx.skills.trust(skill)
     return CommandResult(
         text=(
             f"Wrote {quote_code(skill.shown)}. The model knows it from the next session on; `/skills "
@@ -340,9 +340,9 @@ def _skill_data(skill: Skill, usable: bool) -> dict[str, object]:
     }
 
 
-def _suggest_skills(shell: Shell) -> Iterable[Suggestion]:
+def _suggest_skills(ctx: CommandContext) -> Iterable[Suggestion]:
     try:
-        return [Suggestion(text=skill.name, note=skill.description[:60]) for skill in shell.skills.find().skills]
+        return [Suggestion(text=skill.name, note=skill.description[:60]) for skill in ctx.skills.find().skills]
     except (ClioError, OSError):
         return ()
 

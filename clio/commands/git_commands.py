@@ -10,11 +10,11 @@ from clio.agent.model_request import SideQuestion
 from clio.commands.arguments import parse_options
 from clio.commands.command import (
     Command,
+    CommandContext,
     CommandResult,
     ExpandedCommand,
     GitTask,
     RunExpandedCommand,
-    Shell,
     Suggestion,
     make_refusal,
     quote_code,
@@ -134,9 +134,11 @@ _MOST_TOKENS = 24_000
 _MAX_REVIEW_FILES = 200
 
 
-def expand_review(shell: Shell, words: Sequence[str], *, staged_only: bool, window_tokens: int) -> ExpandedCommand:
+def expand_review(
+    ctx: CommandContext, words: Sequence[str], *, staged_only: bool, window_tokens: int
+) -> ExpandedCommand:
     """Return the request of a review. Raises UserError if there is no change to review, or for an unknown argument."""
-    state = read_state(shell.loaded.project)
+    state = read_state(ctx.loaded.project)
     what, difference = _difference(state, words, staged_only=staged_only)
     if not difference.text.strip():
         raise UserError(f"there is nothing to review: {what} changes nothing")
@@ -146,7 +148,7 @@ def expand_review(shell: Shell, words: Sequence[str], *, staged_only: bool, wind
     files = "\n".join([*listed, *([f"and {more:,} more"] if more > 0 else [])])
     head = f"To review: {what} ({format_stat(difference.counts)})\n{files}"
     room = max(int(budget_tokens * _CHARS_PER_TOKEN) - len(head) - 600, 1_000)
-    fitted = fit_diff(shell.redactor.redact(difference.text).text, room)
+    fitted = fit_diff(ctx.redactor.redact(difference.text).text, room)
     note = (
         f"\n\nOf the diff {fitted.describe_omitted}, marked where they are. Look at what is missing with the git tool "
         "(operation diff or show, with path), as far as it matters, and say what you did not look at."
@@ -230,16 +232,16 @@ _USUAL = ("main", "master", "trunk", "develop")
 _TEMPLATES = (".github/pull_request_template.md", ".github/PULL_REQUEST_TEMPLATE.md", "docs/pull_request_template.md")
 
 
-async def describe_branch(shell: Shell, base: str, file: str) -> CommandResult:
+async def describe_branch(ctx: CommandContext, base: str, file: str) -> CommandResult:
     """Describe a branch for a pull request. base: "" selects the most likely target branch. file: "" shows the text.
 
     Raises UserError if there is nothing to describe, or the file exists already.
     """
-    project = shell.loaded.project
+    project = ctx.loaded.project
     target = _target(project, file) if file else None
     found = await asyncio.to_thread(_collect, project, base)
-    text, note, notices = await _text(shell, found)
-    text = shell.redactor.redact(text).text
+    text, note, notices = await _text(ctx, found)
+    text = ctx.redactor.redact(text).text
     number = len(found.commits)
     since = f"{format_count(number, 'commit')} since {found.base}"
     told = " ".join([f"{since}, {format_stat(found.difference.counts)}{note}.", *(f"{one}." for one in notices)])
@@ -303,24 +305,24 @@ def _merge_base(root: Path, base: str) -> str:
     return start.splitlines()[0]
 
 
-async def _text(shell: Shell, found: _Found) -> tuple[str, str, list[str]]:
+async def _text(ctx: CommandContext, found: _Found) -> tuple[str, str, list[str]]:
     """Return the text, a note on how it was made, and the changes needed for the server to accept the request."""
-    if shell.provider.name == OFFLINE:
+    if ctx.provider.name == OFFLINE:
         return _by_rule(found), ", by rule: no model is there", []
     prompt = build_pr_prompt(
         found.difference,
         found.commits,
-        task=find_task_lines(shell.session.messages[shell.session.own_from :]),
-        clean=lambda text: shell.redactor.redact(text).text,
+        task=find_task_lines(ctx.session.messages[ctx.session.own_from :]),
+        clean=lambda text: ctx.redactor.redact(text).text,
     )
     if found.template:
         prompt += f"\n\nThe repository's template for the description; keep its headings:\n{found.template[:4_000]}"
     notices: list[str] = []
     side = SideQuestion(
-        lambda: shell.light_provider,
+        lambda: ctx.light_provider,
         asyncio.get_running_loop(),
-        shell.spending,
-        shell.efforts.get_effort,
+        ctx.spending,
+        ctx.efforts.get_effort,
         tell=notices.append,
     )
     try:
@@ -367,12 +369,12 @@ def _target(project: Path, file: str) -> Path:
 _STAGED, _FILE = "--staged", "--file"
 
 
-def start_commit(shell: Shell, argument: str) -> CommandResult:
+def start_commit(ctx: CommandContext, argument: str) -> CommandResult:
     """Commit what is staged, or what the session changed, after the user has seen the message."""
     return CommandResult(follow_up=GitTask(kind="commit", instructions=argument.strip()))
 
 
-def start_pull_request(shell: Shell, argument: str) -> CommandResult:
+def start_pull_request(ctx: CommandContext, argument: str) -> CommandResult:
     """Write title and text of a pull request for this branch."""
     given = parse_options(argument, valued=(_FILE,))
     if len(given.words) > 1:
@@ -381,15 +383,15 @@ def start_pull_request(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(follow_up=GitTask(kind="pr", instructions=base, file=given.options.get(_FILE, "")))
 
 
-def start_review(shell: Shell, argument: str) -> CommandResult:
+def start_review(ctx: CommandContext, argument: str) -> CommandResult:
     """Review a diff in a read-only turn."""
     given = parse_options(argument, switches=(_STAGED,))
 
     async def make() -> ExpandedCommand:
-        limits = await shell.provider.limits()
+        limits = await ctx.provider.limits()
         work = partial(
             expand_review,
-            shell,
+            ctx,
             tuple(given.words),
             staged_only=_STAGED in given.options,
             window_tokens=limits.context_window,
@@ -399,18 +401,18 @@ def start_review(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(follow_up=RunExpandedCommand(line=f"/review {argument}".rstrip(), expand=make))
 
 
-def _branches(shell: Shell) -> Iterable[Suggestion]:
+def _branches(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the branches."""
     try:
-        names = run_git(shell.loaded.project, "for-each-ref", "--format=%(refname:short)", "--count=200", "refs/heads")
+        names = run_git(ctx.loaded.project, "for-each-ref", "--format=%(refname:short)", "--count=200", "refs/heads")
     except UserError:
         return ()
     return (Suggestion(text=name) for name in names.splitlines())
 
 
-def _review_words(shell: Shell) -> Iterable[Suggestion]:
+def _review_words(ctx: CommandContext) -> Iterable[Suggestion]:
     yield Suggestion(text=_STAGED, note="what is staged")
-    for branch in _branches(shell):
+    for branch in _branches(ctx):
         yield Suggestion(text=f"{branch.text}..HEAD", note=f"what {branch.text} does not have")
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from clio.commands.arguments import parse_options
 from clio.commands.command import (
     Command,
+    CommandContext,
     CommandResult,
     ExpandedCommand,
     RunExpandedCommand,
-    Shell,
     Suggestion,
     Table,
     WaitFor,
@@ -51,7 +51,7 @@ class PromptCommands:
     def _command(self, server: str, prompt: OfferedPrompt) -> Command:
         name = f"mcp:{_ODD.sub('_', server)}:{_ODD.sub('_', prompt.name)}"
 
-        def run(shell: Shell, argument: str) -> CommandResult:
+        def run(ctx: CommandContext, argument: str) -> CommandResult:
             given = parse_prompt_arguments(prompt, argument)
             if lacking := [one.name for one in prompt.arguments if one.required and not given.get(one.name)]:
                 return make_refusal(f"/{name} needs {', '.join(lacking)}: write /{name} {format_prompt_usage(prompt)}")
@@ -61,7 +61,7 @@ class PromptCommands:
                     reply = await self._servers.prompt(server, prompt.name, given)
                 except (CallFailed, ServerDown) as error:
                     raise ClioError(f"the MCP server {server!r} gives no prompt {prompt.name!r}: {error}") from None
-                safe = shell.redactor.redact(reply.text).text
+                safe = ctx.redactor.redact(reply.text).text
                 return ExpandedCommand(text=safe, source=f"the MCP server {server}")
 
             return CommandResult(follow_up=RunExpandedCommand(line=f"/{name} {argument}".rstrip(), expand=make))
@@ -115,38 +115,38 @@ _ADD = "/mcp add NAME -- COMMAND [ARGUMENTS], or /mcp add NAME --url URL"
 _SECRET = re.compile(r"key|token|secret|passw|auth", re.IGNORECASE)
 
 
-def show_servers(shell: Shell, argument: str) -> CommandResult:
+def show_servers(ctx: CommandContext, argument: str) -> CommandResult:
     """List the servers and their cost in tokens, or describe one."""
     given = parse_options(argument, switches=("--check",))
     if "--check" in given.options:
-        return CommandResult(follow_up=WaitFor(label="asking the servers", work=lambda: _checked_list(shell)))
-    standings = shell.servers.list_statuses()
+        return CommandResult(follow_up=WaitFor(label="asking the servers", work=lambda: _checked_list(ctx)))
+    standings = ctx.servers.list_statuses()
     if given.words:
-        return _whole(_named(standings, given.words[0]), shell.servers)
-    return _list(standings, shell.servers)
+        return _whole(_named(standings, given.words[0]), ctx.servers)
+    return _list(standings, ctx.servers)
 
 
-def reload_servers(shell: Shell, argument: str) -> CommandResult:
+def reload_servers(ctx: CommandContext, argument: str) -> CommandResult:
     """Restart every server; the next request offers the tools they have then."""
     if argument:
         return make_refusal("/mcp reload takes nothing; it restarts every server")
 
     async def work() -> CommandResult:
-        await shell.reload_servers()
-        return _list(shell.servers.list_statuses(), shell.servers)
+        await ctx.reload_servers()
+        return _list(ctx.servers.list_statuses(), ctx.servers)
 
     return CommandResult(follow_up=WaitFor(label="starting the MCP servers", work=work))
 
 
-def test_server(shell: Shell, argument: str) -> CommandResult:
+def test_server(ctx: CommandContext, argument: str) -> CommandResult:
     """Start another process of one server, and list what it offers, with timings."""
     name = argument.strip()
-    server = _named(shell.servers.list_statuses(), name).server if name else None
+    server = _named(ctx.servers.list_statuses(), name).server if name else None
     if server is None:
         return make_refusal("Which server? Write /mcp test NAME; /mcp list shows all")
 
     async def work() -> CommandResult:
-        servers = shell.servers.copy()
+        servers = ctx.servers.copy()
         begun = time.monotonic()
         try:
             standing = await servers.start(server.name)
@@ -159,7 +159,7 @@ def test_server(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(follow_up=WaitFor(label=f"starting {server.name}", work=work))
 
 
-def add_server(shell: Shell, argument: str) -> CommandResult:
+def add_server(ctx: CommandContext, argument: str) -> CommandResult:
     """Add a server to the project's file or the user's."""
     head, _, command = f" {argument} ".partition(" -- ")
     given = parse_options(head, valued=("--url", "--scope", "--type"), repeated=("--env", "--header"))
@@ -180,13 +180,13 @@ def add_server(shell: Shell, argument: str) -> CommandResult:
     }
     said = {key: value for key, value in fields.items() if value is not None}
     own = scope == "user"
-    path = user_mcp_file(shell.loaded.home) if own else project_mcp_file(shell.loaded.main_project)
+    path = user_mcp_file(ctx.loaded.home) if own else project_mcp_file(ctx.loaded.main_project)
     checked = make_server(given.words[0], said, str(path), own=own)
-    if shell.config.incognito:
+    if ctx.config.incognito:
         return make_refusal("An incognito clio stores nothing; start without --incognito.")
     write_server(path, checked)
     if not own:
-        trust_added_server(shell.loaded.home, shell.loaded.main_project, checked.name)
+        trust_added_server(ctx.loaded.home, ctx.loaded.main_project, checked.name)
     text = (
         f"{quote_code(checked.name)} is in {quote_code(str(path))}; clio uses it after a restart. "
         f"`/mcp test {checked.name}` tries it."
@@ -200,14 +200,14 @@ def add_server(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(text=text, data={"name": checked.name, "file": str(path)})
 
 
-def remove_server(shell: Shell, argument: str) -> CommandResult:
+def remove_server(ctx: CommandContext, argument: str) -> CommandResult:
     """Remove a server from its file."""
     given = parse_options(argument, valued=("--scope",))
     scope = given.options.get("--scope")
     if len(given.words) != 1 or (scope is not None and scope not in _SCOPES):
         return make_refusal("Write /mcp remove NAME, with --scope project or --scope user where both files have it")
     name = given.words[0]
-    files = {"project": project_mcp_file(shell.loaded.main_project), "user": user_mcp_file(shell.loaded.home)}
+    files = {"project": project_mcp_file(ctx.loaded.main_project), "user": user_mcp_file(ctx.loaded.home)}
     for one in (scope,) if scope else _SCOPES:
         if delete_server(files[one], name):
             text = (
@@ -215,19 +215,19 @@ def remove_server(shell: Shell, argument: str) -> CommandResult:
                 "it from its next start."
             )
             return CommandResult(text=text, data={"name": name, "file": str(files[one])})
-    standing = next((one for one in shell.servers.list_statuses() if one.server.name == name), None)
+    standing = next((one for one in ctx.servers.list_statuses() if one.server.name == name), None)
     if standing is not None:
         return make_refusal(f"{name!r} is defined in {standing.server.where}; remove it there by hand")
     return make_refusal(f"There is no MCP server {name!r}; /mcp list shows all")
 
 
-def suggest_servers(shell: Shell) -> Iterable[Suggestion]:
+def suggest_servers(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the servers' names."""
-    return [Suggestion(text=one.server.name, note=describe_server(one.server)) for one in shell.servers.list_statuses()]
+    return [Suggestion(text=one.server.name, note=describe_server(one.server)) for one in ctx.servers.list_statuses()]
 
 
-async def _checked_list(shell: Shell) -> CommandResult:
-    servers = shell.servers.copy()
+async def _checked_list(ctx: CommandContext) -> CommandResult:
+    servers = ctx.servers.copy()
     try:
         return _list(await servers.reload(), servers)
     finally:

@@ -10,11 +10,11 @@ import msgspec
 
 from clio.commands.command import (
     Command,
+    CommandContext,
     CommandResult,
     EditText,
     ReviewPlan,
     RunPrompt,
-    Shell,
     Suggestion,
     make_refusal,
     quote_code,
@@ -105,72 +105,72 @@ def _numbers(before: list[str], after: list[str], ids: list[int]) -> list[int]:
     return made
 
 
-def show_todos(shell: Shell, argument: str) -> CommandResult:
+def show_todos(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the list, or how to fill it."""
-    return make_todo_result(shell)
+    return make_todo_result(ctx)
 
 
-def show_all_todos(shell: Shell, argument: str) -> CommandResult:
+def show_all_todos(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the list with every item."""
-    return make_todo_result(shell, whole=True)
+    return make_todo_result(ctx, whole=True)
 
 
-def add_todo(shell: Shell, argument: str) -> CommandResult:
+def add_todo(ctx: CommandContext, argument: str) -> CommandResult:
     """Append an item to the list."""
     if not argument:
         return make_refusal("A todo needs words: write /todo add TEXT")
-    title = " ".join(shell.redactor.redact(argument).text.split())
-    number = max((todo.id for todo in shell.session.todos), default=0) + 1
+    title = " ".join(ctx.redactor.redact(argument).text.split())
+    number = max((todo.id for todo in ctx.session.todos), default=0) + 1
     todo = Todo(id=number, title=title, status="pending")
-    shell.session.set_todos((*shell.session.todos, todo))
+    ctx.session.set_todos((*ctx.session.todos, todo))
     return CommandResult(text=f"Todo {number}: {quote_code(title)}", data=msgspec.to_builtins(todo))
 
 
-def finish_todo(shell: Shell, argument: str) -> CommandResult:
+def finish_todo(ctx: CommandContext, argument: str) -> CommandResult:
     """Mark an item as done by its number."""
-    todo = _find(shell.session, argument)
+    todo = _find(ctx.session, argument)
     if todo is None:
-        numbers = ", ".join(str(todo.id) for todo in shell.session.todos) or "none, the list is empty"
+        numbers = ", ".join(str(todo.id) for todo in ctx.session.todos) or "none, the list is empty"
         return make_refusal(f"There is no todo {argument!r}; the numbers are {numbers}")
     ticked = msgspec.structs.replace(todo, status="completed")
-    shell.session.set_todos(tuple(ticked if other.id == todo.id else other for other in shell.session.todos))
+    ctx.session.set_todos(tuple(ticked if other.id == todo.id else other for other in ctx.session.todos))
     return CommandResult(text=f"Done: {quote_code(todo.title)}", data=msgspec.to_builtins(ticked))
 
 
-def edit_todos(shell: Shell, argument: str) -> CommandResult:
+def edit_todos(ctx: CommandContext, argument: str) -> CommandResult:
     """Edit the whole list in the user's editor."""
-    text = format_todos_as_markdown(shell.session.todos) + HELP
-    return CommandResult(follow_up=EditText(text=text, then=partial(store_edited_todos, shell)))
+    text = format_todos_as_markdown(ctx.session.todos) + HELP
+    return CommandResult(follow_up=EditText(text=text, then=partial(store_edited_todos, ctx)))
 
 
-def store_edited_todos(shell: Shell, text: str) -> CommandResult:
+def store_edited_todos(ctx: CommandContext, text: str) -> CommandResult:
     """Replace the list by an edited checklist, and show it."""
     try:
-        todos = parse_todos_from_markdown(shell.redactor.redact(text).text, shell.session.todos)
+        todos = parse_todos_from_markdown(ctx.redactor.redact(text).text, ctx.session.todos)
     except UsageError as error:
         return make_refusal(f"{error}; the list stays as it was")
-    shell.session.set_todos(todos)
-    return make_todo_result(shell, whole=True)
+    ctx.session.set_todos(todos)
+    return make_todo_result(ctx, whole=True)
 
 
-def clear_todos(shell: Shell, argument: str) -> CommandResult:
+def clear_todos(ctx: CommandContext, argument: str) -> CommandResult:
     """Clear the list."""
-    count = len(shell.session.todos)
-    shell.session.set_todos(())
+    count = len(ctx.session.todos)
+    ctx.session.set_todos(())
     return CommandResult(text=f"{count} {'todo' if count == 1 else 'todos'} removed.", data={"removed": count})
 
 
-def make_todo_result(shell: Shell, *, whole: bool = False) -> CommandResult:
+def make_todo_result(ctx: CommandContext, *, whole: bool = False) -> CommandResult:
     """Return the list as a result, drawn by the screen. whole: show every item."""
-    todos = shell.session.todos
+    todos = ctx.session.todos
     if not todos:
         return CommandResult(text="No todos. `/todo add TEXT` adds one.", data=[])
     return CommandResult(todos=todos, todos_whole=whole, data=msgspec.to_builtins(todos))
 
 
-def suggest_open_todos(shell: Shell) -> Iterable[Suggestion]:
+def suggest_open_todos(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the numbers of open items."""
-    for todo in shell.session.todos:
+    for todo in ctx.session.todos:
         if todo.status != "completed":
             yield Suggestion(text=str(todo.id), note=todo.title)
 
@@ -203,72 +203,72 @@ _WORDS = {
 }
 
 
-def change_plan_mode(shell: Shell, argument: str) -> CommandResult:
+def change_plan_mode(ctx: CommandContext, argument: str) -> CommandResult:
     """Enter plan mode, optionally with a message for the model; in plan mode, review the plan."""
     match argument.lower():
         case "":
-            return _enter_or_review(shell)
+            return _enter_or_review(ctx)
         case "off":
-            return _leave(shell)
+            return _leave(ctx)
         case "edit":
-            return _edit(shell)
+            return _edit(ctx)
         case "go":
-            return _go(shell)
+            return _go(ctx)
         case _:
-            shell.planning.set_mode("plan")
+            ctx.planning.set_mode("plan")
             return CommandResult(follow_up=RunPrompt(text=argument), data={"mode": "plan"})
 
 
-def edit_plan(shell: Shell) -> EditText:
+def edit_plan(ctx: CommandContext) -> EditText:
     """Return the follow-up that opens the plan in the editor and stores the result."""
-    return EditText(text=format_todos_as_markdown(shell.session.todos) + HELP, then=partial(store_edited_todos, shell))
+    return EditText(text=format_todos_as_markdown(ctx.session.todos) + HELP, then=partial(store_edited_todos, ctx))
 
 
-def _enter_or_review(shell: Shell) -> CommandResult:
-    if shell.planning.is_on and shell.session.todos:
+def _enter_or_review(ctx: CommandContext) -> CommandResult:
+    if ctx.planning.is_on and ctx.session.todos:
         return CommandResult(follow_up=ReviewPlan(), data={"mode": "plan"})
-    was_on = shell.planning.is_on
-    shell.planning.set_mode("plan")
+    was_on = ctx.planning.is_on
+    ctx.planning.set_mode("plan")
     text = f"{NO_PLAN}." if was_on else "Plan mode: only reads run. Say what is to be planned; `/plan off` leaves it."
     return CommandResult(text=text, data={"mode": "plan"})
 
 
-def _leave(shell: Shell) -> CommandResult:
-    if not shell.planning.is_on:
-        return make_refusal(f"Plan mode is not on; the approval mode is {quote_code(shell.policy.mode)}")
-    shell.planning.set_mode(shell.planning.before)
-    stays = " The list stays; `/todo` shows it." if shell.session.todos else ""
-    mode = shell.policy.mode
+def _leave(ctx: CommandContext) -> CommandResult:
+    if not ctx.planning.is_on:
+        return make_refusal(f"Plan mode is not on; the approval mode is {quote_code(ctx.policy.mode)}")
+    ctx.planning.set_mode(ctx.planning.before)
+    stays = " The list stays; `/todo` shows it." if ctx.session.todos else ""
+    mode = ctx.policy.mode
     return CommandResult(text=f"Plan mode is off, approval mode {quote_code(mode)}.{stays}", data={"mode": mode})
 
 
-def _edit(shell: Shell) -> CommandResult:
+def _edit(ctx: CommandContext) -> CommandResult:
     """Show the edited plan; in plan mode, review it again."""
-    if not shell.session.todos:
+    if not ctx.session.todos:
         return make_refusal(f"{NO_PLAN}, or write one with /todo edit")
-    step = edit_plan(shell)
+    step = edit_plan(ctx)
 
     def then(text: str) -> CommandResult:
         result = step.then(text)
-        if not result.ok or not result.todos or not shell.planning.is_on:
+        if not result.ok or not result.todos or not ctx.planning.is_on:
             return result
         return CommandResult(follow_up=ReviewPlan(), data=result.data)
 
     return CommandResult(follow_up=msgspec.structs.replace(step, then=then))
 
 
-def _go(shell: Shell) -> CommandResult:
-    from_mode = shell.planning.before if shell.planning.is_on else shell.policy.mode
-    if all(todo.status == "completed" for todo in shell.session.todos):
-        return make_refusal(f"{NO_PLAN}" if not shell.session.todos else "Everything in the plan is done")
+def _go(ctx: CommandContext) -> CommandResult:
+    from_mode = ctx.planning.before if ctx.planning.is_on else ctx.policy.mode
+    if all(todo.status == "completed" for todo in ctx.session.todos):
+        return make_refusal(f"{NO_PLAN}" if not ctx.session.todos else "Everything in the plan is done")
     return CommandResult(
         text=f"Carrying out the plan, approval mode {quote_code(from_mode)}.",
-        follow_up=RunPrompt(text=shell.planning.approve_plan(from_mode)),
+        follow_up=RunPrompt(text=ctx.planning.approve_plan(from_mode)),
         data={"mode": from_mode},
     )
 
 
-def _suggest(shell: Shell) -> Iterable[Suggestion]:
+def _suggest(ctx: CommandContext) -> Iterable[Suggestion]:
     return (Suggestion(text=word, note=note) for word, note in _WORDS.items())
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from clio.commands.arguments import ParsedArguments, parse_count, parse_number, parse_options, suggest_name
 from clio.commands.command import (
     Command,
+    CommandContext,
     CommandResult,
     Confirm,
-    Shell,
     Suggestion,
     SuggestWord,
     Table,
@@ -126,31 +126,31 @@ def parse_score(given: ParsedArguments, option: str) -> float | None:
     return None if raw is None else parse_number(raw.replace("%", "?"), option, low=0, high=10)
 
 
-def suggest_prefs(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def suggest_prefs(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Complete the ends of ids for the first word, described by their items, highest weight first."""
-    return () if " " in argument else suggest_several_prefs(shell, argument)
+    return () if " " in argument else suggest_several_prefs(ctx, argument)
 
 
-def suggest_several_prefs(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def suggest_several_prefs(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Complete each word as `suggest_prefs`, without ids already given."""
     named = argument.split(" ")[:-1]
-    shown = (one.record for one in _known(shell) if short_id(one.record) not in named)
+    shown = (one.record for one in _known(ctx) if short_id(one.record) not in named)
     return [Suggestion(text=short_id(record), note=record.content[:120]) for record in shown][:_MAX_SUGGESTED]
 
 
-def suggest_items(shell: Shell) -> Iterable[Suggestion]:
+def suggest_items(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the items themselves, highest weight first."""
-    return [Suggestion(text=one.record.content, note=describe_strength(one)) for one in _known(shell)][:_MAX_SUGGESTED]
+    return [Suggestion(text=one.record.content, note=describe_strength(one)) for one in _known(ctx)][:_MAX_SUGGESTED]
 
 
 def suggest_filters(*options: str) -> SuggestWord:
     """Return a function that completes filter options, and after an option its values."""
 
-    def suggest(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    def suggest(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
         before = argument.split(" ")[:-1]
         match before[-1] if before else "":
             case "--scenario":
-                return [Suggestion(text=name) for name in _scenarios(shell)]
+                return [Suggestion(text=name) for name in _scenarios(ctx)]
             case "--type":
                 return [Suggestion(text=name, note=f"{low:g} to {high:g}") for name, (low, high) in SCORE_BANDS.items()]
             case "--format":
@@ -161,9 +161,9 @@ def suggest_filters(*options: str) -> SuggestWord:
     return suggest
 
 
-def scenario_names(shell: Shell) -> Sequence[str]:
+def scenario_names(ctx: CommandContext) -> Sequence[str]:
     """Return the task types; empty if memory is off."""
-    return _scenarios(shell)
+    return _scenarios(ctx)
 
 
 _NOTES = {
@@ -183,17 +183,17 @@ _NOTES = {
 }
 
 
-def _known(shell: Shell) -> list[Weighed]:
+def _known(ctx: CommandContext) -> list[Weighed]:
     """Return all preferences; empty if the file is damaged, which the command reports, not its completion."""
     try:
-        return [] if shell.config.incognito else shell.memory.preferences.all()
+        return [] if ctx.config.incognito else ctx.memory.preferences.all()
     except (ClioError, OSError):
         return []
 
 
-def _scenarios(shell: Shell) -> Sequence[str]:
+def _scenarios(ctx: CommandContext) -> Sequence[str]:
     try:
-        return () if shell.config.incognito else shell.memory.preferences.book.names
+        return () if ctx.config.incognito else ctx.memory.preferences.book.names
     except (ClioError, OSError):
         return ()
 
@@ -205,18 +205,18 @@ _NOTHING = "No preferences yet. `/prefs add ITEM` adds one; clio also remembers 
 
 
 @remembers
-def show_top_preferences(shell: Shell, argument: str) -> CommandResult:
+def show_top_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the preferences with the highest weight; changes nothing."""
     given = parse_options(argument, valued=("--type", "--scenario"), short=_SHORT)
     if len(given.words) > 1:
         return make_refusal(f"/prefs top takes a number, not {given.text!r}; /prefs recall looks for words")
     number = parse_count(given.words[0], "/prefs top") if given.words else DEFAULT_TOP
-    found = shell.memory.preferences.recall("", types=_types(given), scenario=given.options.get("--scenario"))
-    return _listed(shell, found[:number], given, of=len(found))
+    found = ctx.memory.preferences.recall("", types=_types(given), scenario=given.options.get("--scenario"))
+    return _listed(ctx, found[:number], given, of=len(found))
 
 
 @remembers
-def recall_preferences(shell: Shell, argument: str) -> CommandResult:
+def recall_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Search item, reason and keywords for a text; highest weight first."""
     given = parse_options(
         argument,
@@ -225,7 +225,7 @@ def recall_preferences(shell: Shell, argument: str) -> CommandResult:
         short=_SHORT,
     )
     limit = given.options.get("--limit")
-    found = shell.memory.preferences.recall(
+    found = ctx.memory.preferences.recall(
         given.text,
         types=_types(given),
         scenario=given.options.get("--scenario"),
@@ -233,31 +233,31 @@ def recall_preferences(shell: Shell, argument: str) -> CommandResult:
         limit=None if limit is None else parse_count(limit, "--limit"),
         touch="--touch" in given.options,
     )
-    return _listed(shell, found, given)
+    return _listed(ctx, found, given)
 
 
 @remembers
-def show_preferences(shell: Shell, argument: str) -> CommandResult:
+def show_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Show all preferences, as a table or as text for another program, or one in full."""
     given = parse_options(argument, valued=("--format",))
     form = given.options.get("--format", "table").lower()
     if form not in _FORMATS:
         return make_refusal(f"--format takes {' or '.join(_FORMATS)}, not {form!r}; --json prints JSON")
     if given.text:
-        return _one(shell, given.text)
-    everything = shell.memory.preferences.all()
+        return _one(ctx, given.text)
+    everything = ctx.memory.preferences.all()
     if form == "context":
         block = context_block(everything)
         return CommandResult(verbatim=block, data={"context": block})
-    return _listed(shell, everything, given)
+    return _listed(ctx, everything, given)
 
 
 @remembers
-def show_keywords(shell: Shell, argument: str) -> CommandResult:
+def show_keywords(ctx: CommandContext, argument: str) -> CommandResult:
     """List every keyword with its number of preferences."""
     if argument:
         return make_refusal("/prefs keywords takes nothing; /prefs recall WORD looks for one")
-    found = shell.memory.preferences.keywords()
+    found = ctx.memory.preferences.keywords()
     if not found:
         return CommandResult(text="No preference has keywords; `/prefs update ID --keywords a,b` gives some.", data={})
     rows = tuple((word, str(number)) for word, number in found.items())
@@ -265,11 +265,11 @@ def show_keywords(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def show_scenarios(shell: Shell, argument: str) -> CommandResult:
+def show_scenarios(ctx: CommandContext, argument: str) -> CommandResult:
     """List the task types with their number of preferences."""
     if argument:
         return make_refusal("/prefs scenarios takes nothing; /scenario NAME says what the work at hand is")
-    preferences = shell.memory.preferences
+    preferences = ctx.memory.preferences
     book, used = preferences.book, preferences.scenarios()
     rows = tuple(
         (name, str(number), ", ".join(book.aliases(name)), ", ".join(book.keywords(name)))
@@ -287,11 +287,11 @@ def show_scenarios(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def show_preference_info(shell: Shell, argument: str) -> CommandResult:
+def show_preference_info(ctx: CommandContext, argument: str) -> CommandResult:
     """Show where preferences are stored, how many of each kind, and how they decay."""
     if argument:
         return make_refusal("/prefs info takes nothing")
-    preferences = shell.memory.preferences
+    preferences = ctx.memory.preferences
     everything = preferences.all()
     bands = dict.fromkeys(SCORE_BANDS, 0)
     for one in everything:
@@ -307,7 +307,7 @@ def show_preference_info(shell: Shell, argument: str) -> CommandResult:
         ),
         ("by band", ", ".join(f"{name} {number}" for name, number in bands.items())),
         ("fading", f"half-life {preferences.fading.half_life_days:g} days, floor {preferences.fading.floor:g}"),
-        ("scenario", shell.memory.scenario or "told from each request"),
+        ("scenario", ctx.memory.scenario or "told from each request"),
     )
     data = {
         "file": str(preferences.path),
@@ -325,8 +325,8 @@ def show_preference_info(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def _one(shell: Shell, wanted: str) -> CommandResult:
-    preferences = shell.memory.preferences
+def _one(ctx: CommandContext, wanted: str) -> CommandResult:
+    preferences = ctx.memory.preferences
     one = find_weighed(preferences, preferences.find(wanted).id)
     record = one.record
     said = {"user": "you", "model": "the model", "tool": "a tool"}
@@ -349,10 +349,12 @@ def _one(shell: Shell, wanted: str) -> CommandResult:
     return CommandResult(table=table, data=make_preference_data(one))
 
 
-def _listed(shell: Shell, found: Sequence[Weighed], given: ParsedArguments, of: int | None = None) -> CommandResult:
-    preferences = shell.memory.preferences
+def _listed(
+    ctx: CommandContext, found: Sequence[Weighed], given: ParsedArguments, of: int | None = None
+) -> CommandResult:
+    preferences = ctx.memory.preferences
     data = [make_preference_data(one) for one in found]
-    hint = _scenario_hint(shell, given)
+    hint = _scenario_hint(ctx, given)
     if not found:
         nothing = f"No matching preferences. {hint}".strip() if preferences.all() else _NOTHING
         return CommandResult(text=nothing, data=data)
@@ -361,11 +363,11 @@ def _listed(shell: Shell, found: Sequence[Weighed], given: ParsedArguments, of: 
     return CommandResult(text=text, table=make_preference_table(found, time.time()), data=data)
 
 
-def _scenario_hint(shell: Shell, given: ParsedArguments) -> str:
+def _scenario_hint(ctx: CommandContext, given: ParsedArguments) -> str:
     """Return a list of known task types if an unknown one was given."""
     name = given.options.get("--scenario")
-    book = shell.memory.preferences.book
-    if name is None or book.knows(name) or name.lower() in shell.memory.preferences.scenarios():
+    book = ctx.memory.preferences.book
+    if name is None or book.knows(name) or name.lower() in ctx.memory.preferences.scenarios():
         return ""
     return f"There is no scenario {quote_code(name)}; {suggest_name(name, book.names)}"
 
@@ -384,7 +386,7 @@ _TOUCHES: dict[Touch, str] = {
 
 
 @remembers
-def add_preference(shell: Shell, argument: str) -> CommandResult:
+def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
     """Add a preference, or reinforce the existing one of that name."""
     given = parse_options(
         argument,
@@ -392,47 +394,47 @@ def add_preference(shell: Shell, argument: str) -> CommandResult:
         valued=("--score", "--reason", "--keywords", "--scenarios", "--importance"),
         short=_SHORT,
     )
-    item, reason = _item_and_reason(shell, given)
+    item, reason = _item_and_reason(ctx, given)
     stance = stance_of(item)
     by_words = {"never": NEVER_SCORE, "always": ALWAYS_SCORE}.get(stance or "", DEFAULT_SCORE)
     given_score = parse_score(given, "--score")
     score = by_words if given_score is None else given_score
     explicit = "--rule" in given.options or stance is not None or score <= HARD_LIMIT_SCORE
     importance = given.options.get("--importance")
-    preferences = shell.memory.preferences
+    preferences = ctx.memory.preferences
     done = preferences.add(
         item,
         reason,
         score,
-        keywords=_list(shell, given, "--keywords") or (),
-        scenarios=_list(shell, given, "--scenarios") or (),
+        keywords=_list(ctx, given, "--keywords") or (),
+        scenarios=_list(ctx, given, "--scenarios") or (),
         explicit=explicit,
         importance=None if importance is None else parse_number(importance, "--importance", low=0, high=1),
-        provenance=by_user(shell),
+        provenance=by_user(ctx),
     )
     one = find_weighed(preferences, done.record.id)
     data = {"action": done.action, "preference": make_preference_data(one)}
     return CommandResult(
         text=f"{_added(done, score)}: {quote_code(done.record.content)}, score {one.score:g}, "
-        f"{describe_strength(one)} · `/memory undo`{_note_score(done, score)}{_note_limit(shell, done)}",
+        f"{describe_strength(one)} · `/memory undo`{_note_score(done, score)}{_note_limit(ctx, done)}",
         data=data,
     )
 
 
 @remembers
-def update_preference(shell: Shell, argument: str) -> CommandResult:
+def update_preference(ctx: CommandContext, argument: str) -> CommandResult:
     """Set the given fields of one preference."""
     given = parse_options(argument, valued=("--item", "--reason", "--score", "--keywords", "--scenarios"), short=_SHORT)
     if not given.text:
         return make_refusal("Which preference? Write /prefs update ID --score 8; /prefs shows the ids")
-    preferences = shell.memory.preferences
+    preferences = ctx.memory.preferences
     before = preferences.find(given.text)
     fields: dict[str, Any] = {
-        "item": _clean(shell, given.options.get("--item")),
-        "reason": _clean(shell, given.options.get("--reason")),
+        "item": _clean(ctx, given.options.get("--item")),
+        "reason": _clean(ctx, given.options.get("--reason")),
         "score": parse_score(given, "--score"),
-        "keywords": _list(shell, given, "--keywords"),
-        "scenarios": _list(shell, given, "--scenarios"),
+        "keywords": _list(ctx, given, "--keywords"),
+        "scenarios": _list(ctx, given, "--scenarios"),
     }
     if all(value is None for value in fields.values()):
         return make_refusal(
@@ -450,13 +452,13 @@ def update_preference(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def apply_preference(shell: Shell, argument: str) -> CommandResult:
+def apply_preference(ctx: CommandContext, argument: str) -> CommandResult:
     """Record which preferences were used; each is reinforced at most once in twelve hours."""
     words = parse_options(argument).words
     if not words:
         return make_refusal("Which were used? Write /prefs apply ID, or several ids; /prefs shows them")
-    preferences = shell.memory.preferences
-    ids = {word: _id(shell, word) for word in dict.fromkeys(words)}
+    preferences = ctx.memory.preferences
+    ids = {word: _id(ctx, word) for word in dict.fromkeys(words)}
     results = dict(preferences.apply(list(ids.values())))
     rows = tuple((word, _TOUCHES[results[id]]) for word, id in ids.items())
     data = [{"id": id, "status": status} for id, status in results.items()]
@@ -466,24 +468,24 @@ def apply_preference(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def touch_preferences(shell: Shell, argument: str) -> CommandResult:
+def touch_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Record the use of one preference, found by its text."""
     item = parse_options(argument).text
     if not item:
         return make_refusal("Which preference? Write /prefs touch ITEM; /prefs apply takes ids")
-    status = shell.memory.preferences.touch(item)
+    status = ctx.memory.preferences.touch(item)
     if status == "not_found":
         return make_refusal(f"There is no preference {item!r}; /prefs recall looks for words, /prefs apply takes ids")
     return CommandResult(text=f"{quote_code(item)}: {_TOUCHES[status]}.", data={"item": item, "status": status})
 
 
 @remembers
-def remove_preferences(shell: Shell, argument: str) -> CommandResult:
+def remove_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Move a preference to the archive."""
     wanted = parse_options(argument).text
     if not wanted:
         return make_refusal("Which preference? Write /prefs remove ID, or its words; /prefs shows them")
-    preferences = shell.memory.preferences
+    preferences = ctx.memory.preferences
     one = find_weighed(preferences, preferences.find(wanted).id)
     preferences.remove(one.record.id)
     return CommandResult(
@@ -493,12 +495,12 @@ def remove_preferences(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def clear_preferences(shell: Shell, argument: str) -> CommandResult:
+def clear_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Move all preferences to the archive; asks first."""
     given = parse_options(argument, switches=("--yes",))
     if given.words:
         return make_refusal("/prefs clear takes only --yes; /prefs remove takes one out")
-    preferences = shell.memory.preferences
+    preferences = ctx.memory.preferences
     everything = preferences.all()
     if not everything:
         return CommandResult(text="There was no preference.", data={"cleared": 0})
@@ -514,7 +516,7 @@ def clear_preferences(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def _item_and_reason(shell: Shell, given: ParsedArguments) -> tuple[str, str]:
+def _item_and_reason(ctx: CommandContext, given: ParsedArguments) -> tuple[str, str]:
     """Return item and reason: text without quotes is the item; of quoted texts, the first is the item, the second the
     reason.
     """
@@ -528,7 +530,7 @@ def _item_and_reason(shell: Shell, given: ParsedArguments) -> tuple[str, str]:
         raise UsageError("/prefs add takes an item and a reason; put quotes round each, or give --reason")
     if not item.strip():
         raise UsageError("What do you like, or not? Write /prefs add ITEM, such as /prefs add never use tabs")
-    return shell.redactor.redact(item).text, shell.redactor.redact(reason).text
+    return ctx.redactor.redact(item).text, ctx.redactor.redact(reason).text
 
 
 def _added(done: Saved, score: float) -> str:
@@ -546,48 +548,48 @@ def _note_score(done: Saved, score: float) -> str:
     return f" It had {done.other.score:g}; 0.6 of the new score and 0.4 of the old one make its score."
 
 
-def _note_limit(shell: Shell, done: Saved) -> str:
+def _note_limit(ctx: CommandContext, done: Saved) -> str:
     """Return a note if a hard limit exists on the same item, which a new preference does not lift."""
     about = thing(done.record.content)
-    limits = [limit for limit in shell.memory.preferences.hard_limits() if thing(limit.content) == about]
+    limits = [limit for limit in ctx.memory.preferences.hard_limits() if thing(limit.content) == about]
     others = [limit.content for limit in limits if limit.id != done.record.id]
     return f" The hard limit {quote_code(others[0])} stands all the same." if others else ""
 
 
-def _id(shell: Shell, word: str) -> str:
+def _id(ctx: CommandContext, word: str) -> str:
     """Return the id for the end of an id; the word itself if there is none."""
-    known = [record.record.id for record in shell.memory.preferences.all()]
+    known = [record.record.id for record in ctx.memory.preferences.all()]
     wanted = word.lower()
     fitting = [id for id in known if id == wanted or (len(wanted) >= 4 and id.endswith(wanted))]
     return fitting[0] if len(fitting) == 1 else word
 
 
-def _clean(shell: Shell, text: str | None) -> str | None:
-    return None if text is None else shell.redactor.redact(text).text
+def _clean(ctx: CommandContext, text: str | None) -> str | None:
+    return None if text is None else ctx.redactor.redact(text).text
 
 
-def _list(shell: Shell, given: ParsedArguments, option: str) -> list[str] | None:
+def _list(ctx: CommandContext, given: ParsedArguments, option: str) -> list[str] | None:
     raw = given.options.get(option)
-    return None if raw is None else [shell.redactor.redact(part).text for part in split_list(raw)]
+    return None if raw is None else [ctx.redactor.redact(part).text for part in split_list(raw)]
 
 
 _SETTINGS = {"set-half-life": "preference_half_life_days", "set-floor": "preference_floor"}
 
 
 @remembers
-def configure_preferences(shell: Shell, argument: str) -> CommandResult:
+def configure_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Show or change how preferences decay."""
     words = parse_options(argument).words
     match [words[0].lower(), *words[1:]] if words else ["show"]:
         case ["show"]:
-            return _shown(shell, "")
+            return _shown(ctx, "")
         case [("set-half-life" | "set-floor") as verb, value]:
-            return _set(shell, _SETTINGS[verb], value)
+            return _set(ctx, _SETTINGS[verb], value)
         case _:
             return make_refusal("/prefs config takes show, set-half-life DAYS or set-floor SHARE")
 
 
-def suggest_config(shell: Shell) -> list[Suggestion]:
+def suggest_config(ctx: CommandContext) -> list[Suggestion]:
     """Complete the forms of the argument."""
     return [
         Suggestion(text="show", note="how preferences fade"),
@@ -596,24 +598,24 @@ def suggest_config(shell: Shell) -> list[Suggestion]:
     ]
 
 
-def _set(shell: Shell, name: str, value: str) -> CommandResult:
-    path = home_config(shell.loaded.home)
+def _set(ctx: CommandContext, name: str, value: str) -> CommandResult:
+    path = home_config(ctx.loaded.home)
     store_setting(path, name, value)
-    origin = _origin(shell, name)
+    origin = _origin(ctx, name)
     elsewhere = origin != "default" and Path(origin.rpartition(":")[0]).expanduser() != path
-    preferences = shell.memory.preferences
+    preferences = ctx.memory.preferences
     before = preferences.fading
     days = float(value) if name == "preference_half_life_days" else before.half_life_days
     floor = float(value) if name == "preference_floor" else before.floor
     if elsewhere:
-        return _shown(shell, f"Written to {path}, but {origin} says otherwise and counts.")
+        return _shown(ctx, f"Written to {path}, but {origin} says otherwise and counts.")
     preferences.fading = Fading(half_life_days=days, floor=floor)
-    return _shown(shell, f"Written to {path}.", {name: str(path)})
+    return _shown(ctx, f"Written to {path}.", {name: str(path)})
 
 
-def _shown(shell: Shell, text: str, said_by: Mapping[str, str] | None = None) -> CommandResult:
-    fading = shell.memory.preferences.fading
-    said = {name: _origin(shell, name) for name in _SETTINGS.values()} | dict(said_by or {})
+def _shown(ctx: CommandContext, text: str, said_by: Mapping[str, str] | None = None) -> CommandResult:
+    fading = ctx.memory.preferences.fading
+    said = {name: _origin(ctx, name) for name in _SETTINGS.values()} | dict(said_by or {})
     rows = (
         ("half-life", f"{fading.half_life_days:g} days", said["preference_half_life_days"]),
         ("floor", f"{fading.floor:g}", said["preference_floor"]),
@@ -622,27 +624,27 @@ def _shown(shell: Shell, text: str, said_by: Mapping[str, str] | None = None) ->
     return CommandResult(text=text, table=Table(columns=("", "value", "said by"), rows=rows, wide_column=2), data=data)
 
 
-def _origin(shell: Shell, name: str) -> str:
-    return shell.loaded.origins.get(name, "default")
+def _origin(ctx: CommandContext, name: str) -> str:
+    return ctx.loaded.origins.get(name, "default")
 
 
 AUTO = "auto"
 
 
 @remembers
-def set_scenario(shell: Shell, argument: str) -> CommandResult:
+def set_scenario(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the task type, set one, or let it be detected in each turn."""
-    book = shell.memory.preferences.book
+    book = ctx.memory.preferences.book
     wanted = argument.strip().lower()
     if wanted and wanted != AUTO:
         if not book.knows(wanted):
             return make_refusal(
                 f"There is no scenario {argument.strip()!r}; {suggest_name(wanted, [*book.names, AUTO])}"
             )
-        shell.memory.scenario = book.resolve(wanted)
+        ctx.memory.scenario = book.resolve(wanted)
     elif wanted == AUTO:
-        shell.memory.scenario = None
-    named = shell.memory.scenario
+        ctx.memory.scenario = None
+    named = ctx.memory.scenario
     told = (
         f"The scenario is {quote_code(named)} until `/scenario auto`."
         if named
@@ -654,8 +656,8 @@ def set_scenario(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(text=f"{told}{choice}{problem}", data=data)
 
 
-def _suggest(shell: Shell) -> Iterable[Suggestion]:
-    yield from (Suggestion(text=name) for name in scenario_names(shell))
+def _suggest(ctx: CommandContext) -> Iterable[Suggestion]:
+    yield from (Suggestion(text=name) for name in scenario_names(ctx))
     yield Suggestion(text=AUTO, note="told from the words of each turn")
 
 
@@ -714,9 +716,9 @@ PREFS = (
                 argument=f"ID [--item TEXT] {_FIELDS_FORM}",
                 summary="set what is given of one",
                 handler=update_preference,
-                suggest_word=lambda shell, argument: (
-                    *suggest_prefs(shell, argument),
-                    *(suggest_filters("--item", *_FIELDS)(shell, argument) if " " in argument else ()),
+                suggest_word=lambda ctx, argument: (
+                    *suggest_prefs(ctx, argument),
+                    *(suggest_filters("--item", *_FIELDS)(ctx, argument) if " " in argument else ()),
                 ),
             ),
             Command(

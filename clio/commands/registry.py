@@ -7,10 +7,10 @@ from msgspec import Struct
 from clio.commands.arguments import OTHER_AGENTS_COMMANDS, suggest_name
 from clio.commands.command import (
     Command,
+    CommandContext,
     CommandResult,
     RunExpandedCommand,
     RunPrompt,
-    Shell,
     Suggestion,
     Table,
     dispatch_command,
@@ -162,21 +162,21 @@ def make_key_table() -> Table:
 _MAX_PROBLEMS = 3
 
 
-def show_help(shell: Shell, argument: str) -> CommandResult:
+def show_help(ctx: CommandContext, argument: str) -> CommandResult:
     """Show an overview of all input, one command with its forms, or all keys."""
     if not argument:
         names = [command.name for command in COMMANDS]
-        told = [f"- {problem}" for problem in shell.added.problems()[:_MAX_PROBLEMS]]
+        told = [f"- {problem}" for problem in ctx.added.problems()[:_MAX_PROBLEMS]]
         text = "\n".join([NEXT, "", *told]).strip()
         return CommandResult(
-            table=make_help_table(names, [command.name for command in list_added_commands(shell)]), text=text
+            table=make_help_table(names, [command.name for command in list_added_commands(ctx)]), text=text
         )
     word = argument.removeprefix("/").split()[0]
     if word.lower() in ("keys", "key"):
         return CommandResult(table=make_key_table())
-    command = find_command(word, shell)
+    command = find_command(word, ctx)
     if command is None:
-        return make_refusal(f"There is no command {'/' + word!r}; {_nearest_command(word, shell)}")
+        return make_refusal(f"There is no command {'/' + word!r}; {_nearest_command(word, ctx)}")
     rows = list_forms(command, f"/{command.name}")
     also = f" Also: {', '.join(quote_code('/' + alias) for alias in command.aliases)}." if command.aliases else ""
     also += f" From {quote_code(command.source)}." if command.source else ""
@@ -186,11 +186,9 @@ def show_help(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def suggest_names(shell: Shell) -> Iterable[Suggestion]:
+def suggest_names(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete command names and other help topics."""
-    named = (
-        Suggestion(text=command.name, note=command.summary) for command in (*COMMANDS, *list_added_commands(shell))
-    )
+    named = (Suggestion(text=command.name, note=command.summary) for command in (*COMMANDS, *list_added_commands(ctx)))
     return (*named, Suggestion(text="keys", note="every key"))
 
 
@@ -229,16 +227,16 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 
-def run_command(shell: Shell, line: str) -> CommandResult:
+def run_command(ctx: CommandContext, line: str) -> CommandResult:
     """Run a line that begins with a slash; user errors become a result with one sentence."""
     name, argument = split_first_word(line.strip()[1:])
-    command = find_command(name, shell) if name else COMMANDS[0]
+    command = find_command(name, ctx) if name else COMMANDS[0]
     if command is None:
-        return make_refusal(f"There is no command {'/' + name!r}; {_nearest_command(name, shell)}")
-    return dispatch_command(shell, command, argument, f"/{command.name}")
+        return make_refusal(f"There is no command {'/' + name!r}; {_nearest_command(name, ctx)}")
+    return dispatch_command(ctx, command, argument, f"/{command.name}")
 
 
-def run_added_command(shell: Shell, line: str) -> RunExpandedCommand | RunPrompt | None:
+def run_added_command(ctx: CommandContext, line: str) -> RunExpandedCommand | RunPrompt | None:
     """Return the turn for a line that calls a skill, a review or a command not built in; None for any other line.
 
     Raises UsageError if the command was called wrongly, or if the line can only be a misspelt command.
@@ -247,64 +245,64 @@ def run_added_command(shell: Shell, line: str) -> RunExpandedCommand | RunPrompt
         return None
     name, argument = split_first_word(line.strip()[1:])
     begins = name == "review" or (name == "skills" and split_first_word(argument)[0] == "use")
-    commands = list_added_commands(shell)
-    built_in = find_command(name) is not None and find_command(name) is find_command(name, shell)
+    commands = list_added_commands(ctx)
+    built_in = find_command(name) is not None and find_command(name) is find_command(name, ctx)
     if not begins and (not name or not commands or built_in):
         return None
-    if find_command(name, shell) is None:
+    if find_command(name, ctx) is None:
         near = suggest_name(name, [command.name for command in commands], "/", otherwise="none")
         if near == "none":
             return None
         raise UsageError(f"There is no command {'/' + name!r}; {near}")
-    result = run_command(shell, line)
+    result = run_command(ctx, line)
     if isinstance(result.follow_up, RunExpandedCommand | RunPrompt):
         return result.follow_up
     raise UsageError(result.text.replace("`", "") or f"{'/' + name!r} does nothing here")
 
 
-def complete_command_line(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]:
+def complete_command_line(ctx: CommandContext | None, text: str) -> Iterator[tuple[Suggestion, int]]:
     """Yield completions of the command line `text`, each with the number of characters it replaces.
 
-    shell is None while the app is loading: names are completed, arguments are not yet.
+    ctx is None while the app is loading: names are completed, arguments are not yet.
     """
     name, space, argument = text[1:].partition(" ")
     if not space:
-        theirs = list_added_commands(shell)
+        theirs = list_added_commands(ctx)
         hidden = {command.name.lower() for command in theirs}
         ours = (command for command in COMMANDS if command.name not in hidden)
         yield from _starting(((called, command) for command in ours for called in _offered(command, name)), name, "/")
         yield from _starting(((command.name, command) for command in theirs), name, "/")
         return
-    command = find_command(name, shell)
+    command = find_command(name, ctx)
     if command is not None and command.subcommands:
         first, space, argument = argument.partition(" ")
         if not space:
             yield from _starting(((sub.name, sub) for sub in command.subcommands), first)
             return
         command = find_by_name(command.subcommands, first)
-    if command is not None and shell is not None:
-        for suggestion in command.suggest(shell):
+    if command is not None and ctx is not None:
+        for suggestion in command.suggest(ctx):
             if suggestion.text.lower().startswith(argument.lower()):
                 yield suggestion, len(argument)
         word = argument.rpartition(" ")[2]
-        for suggestion in command.suggest_word(shell, argument):
+        for suggestion in command.suggest_word(ctx, argument):
             if suggestion.text.lower().startswith(word.lower()):
                 yield suggestion, len(word)
 
 
-def find_command(name: str, shell: Shell | None = None) -> Command | None:
-    """Return the command of that name or alias; with a shell also commands that are not built in."""
+def find_command(name: str, ctx: CommandContext | None = None) -> Command | None:
+    """Return the command of that name or alias; with a context also commands that are not built in."""
     built_in = find_by_name(COMMANDS, name)
     if built_in is not None and not built_in.is_overridable:
         return built_in
-    return next((one for one in list_added_commands(shell) if one.name.lower() == name.lower()), built_in)
+    return next((one for one in list_added_commands(ctx) if one.name.lower() == name.lower()), built_in)
 
 
-def list_added_commands(shell: Shell | None) -> tuple[Command, ...]:
-    """Return the commands that are not built in, unless a built-in one has the same name; none without a shell."""
-    if shell is None:
+def list_added_commands(ctx: CommandContext | None) -> tuple[Command, ...]:
+    """Return the commands that are not built in, unless a built-in one has the same name; none without a context."""
+    if ctx is None:
         return ()
-    return tuple(command for command in shell.added.all() if _counts(command))
+    return tuple(command for command in ctx.added.all() if _counts(command))
 
 
 def _counts(command: Command) -> bool:
@@ -334,15 +332,15 @@ def _offered(command: Command, typed: str) -> tuple[str, ...]:
     return (command.name,) if command.name.startswith(typed.lower()) else command.aliases
 
 
-def _nearest_command(name: str, shell: Shell) -> str:
+def _nearest_command(name: str, ctx: CommandContext) -> str:
     """Return the end of the error message for an unknown command."""
     if elsewhere := OTHER_AGENTS_COMMANDS.get(name.lower()):
         return f"use {elsewhere}"
-    return suggest_name(name, _names(shell), "/", otherwise="/help shows all of them")
+    return suggest_name(name, _names(ctx), "/", otherwise="/help shows all of them")
 
 
-def _names(shell: Shell) -> list[str]:
-    return [name for command in (*COMMANDS, *list_added_commands(shell)) for name in _called(command)]
+def _names(ctx: CommandContext) -> list[str]:
+    return [name for command in (*COMMANDS, *list_added_commands(ctx)) for name in _called(command)]
 
 
 def _starting(named: Iterable[tuple[str, Command]], typed: str, prefix: str = "") -> Iterator[tuple[Suggestion, int]]:

@@ -10,11 +10,11 @@ from msgspec import to_builtins
 from clio.commands.arguments import parse_options
 from clio.commands.command import (
     Command,
+    CommandContext,
     CommandResult,
     Confirm,
     NewSession,
     Prefill,
-    Shell,
     Suggestion,
     SwitchSession,
     Table,
@@ -45,143 +45,143 @@ if TYPE_CHECKING:
 _CHANGES_NOTHING = "An incognito clio changes nothing on disk; start without --incognito to {}."
 
 
-def name_running(shell: Shell, argument: str) -> CommandResult:
+def name_running(ctx: CommandContext, argument: str) -> CommandResult:
     """Name the running session."""
-    title = _title(shell, parse_options(argument).text)
+    title = _title(ctx, parse_options(argument).text)
     if not title:
         return make_refusal("A name needs words: write /session name TEXT")
-    shell.session.rename(title)
+    ctx.session.rename(title)
     return CommandResult(text=f"This session is now {quote_code(title)}.")
 
 
-def name_stored(shell: Shell, argument: str) -> CommandResult:
+def name_stored(ctx: CommandContext, argument: str) -> CommandResult:
     """Name or rename a stored session. Raises SessionLocked if a clio has it open."""
     words = parse_options(argument).words
     if len(words) < 2:
         return make_refusal("Which session, and what is it called? Write clio sessions name ID TEXT")
-    if shell.config.incognito:
+    if ctx.config.incognito:
         return make_refusal(_CHANGES_NOTHING.format("name a session"))
-    title = _title(shell, " ".join(words[1:]))
-    session_id = shell.store.find(words[0])
-    if unsaved := shell.store.rename(session_id, title):
+    title = _title(ctx, " ".join(words[1:]))
+    session_id = ctx.store.find(words[0])
+    if unsaved := ctx.store.rename(session_id, title):
         return make_refusal(f"The name is not saved: {unsaved}")
     return CommandResult(text=f"The session is now {quote_code(title)}.", data={"id": session_id, "name": title})
 
 
-def fork_running(shell: Shell, argument: str) -> CommandResult:
+def fork_running(ctx: CommandContext, argument: str) -> CommandResult:
     """Copy the running session as it is now, and continue in the copy."""
-    session = shell.session
+    session = ctx.session
     if not session.is_persistent:
         return make_refusal(_CHANGES_NOTHING.format("copy a session"))
     if not session.messages:
         return make_refusal(
             "Nothing has been said in this session yet, so there is nothing to copy; it is a new one already"
         )
-    copied = _fork(shell, session.id, parse_options(argument).text)
-    known = [info.id for info in shell.store.list()]
+    copied = _fork(ctx, session.id, parse_options(argument).text)
+    known = [info.id for info in ctx.store.list()]
     stays = f"The session before stays as it is: /session switch {session.id[: unique_id_length(known)]} goes back."
     return CommandResult(text=stays, follow_up=SwitchSession(session_id=copied), data=_copied(session.id, copied))
 
 
-def fork_stored(shell: Shell, argument: str) -> CommandResult:
+def fork_stored(ctx: CommandContext, argument: str) -> CommandResult:
     """Copy a stored session, running or not."""
     words = parse_options(argument).words
     if not words:
         return make_refusal("Which session? Write clio sessions fork ID [NAME]; clio sessions list shows them")
-    if shell.config.incognito:
+    if ctx.config.incognito:
         return make_refusal(_CHANGES_NOTHING.format("copy a session"))
-    session_id = shell.store.find(words[0])
-    copied = _fork(shell, session_id, " ".join(words[1:]))
+    session_id = ctx.store.find(words[0])
+    copied = _fork(ctx, session_id, " ".join(words[1:]))
     return CommandResult(text=f"Copied; clio -r {copied} goes on in the copy.", data=_copied(session_id, copied))
 
 
-def delete_session(shell: Shell, argument: str) -> CommandResult:
+def delete_session(ctx: CommandContext, argument: str) -> CommandResult:
     """Delete a stored session permanently; asks unless `--yes` is given."""
     given = parse_options(argument, switches=("--yes",))
     if not given.words:
         return make_refusal(
             "Which session? Write /session delete with a number, an id or a name; /session list shows them"
         )
-    if shell.config.incognito:
+    if ctx.config.incognito:
         return make_refusal(_CHANGES_NOTHING.format("delete a session"))
-    session_id = shell.store.find(given.text)
-    if session_id == shell.session.id:
+    session_id = ctx.store.find(given.text)
+    if session_id == ctx.session.id:
         return make_refusal("The running session cannot be deleted; start another one with /session new first")
-    info = _info(shell, session_id)
+    info = _info(ctx, session_id)
     called = (
         f"{format_short_title(info, 60)!r} ({format_count(info.messages, 'message')})" if info else repr(session_id)
     )
     if "--yes" not in given.options:
         question = f"Delete the session {called} for good?"
         return CommandResult(follow_up=Confirm(question=question, then=f"/session delete {session_id} --yes"))
-    shell.store.delete(session_id)
+    ctx.store.delete(session_id)
     return CommandResult(text=f"Deleted {quote_code(called)}.", data={"deleted": session_id})
 
 
-def _fork(shell: Shell, session_id: str, name: str) -> str:
-    info = _info(shell, session_id)
+def _fork(ctx: CommandContext, session_id: str, name: str) -> str:
+    info = _info(ctx, session_id)
     title = f"{format_title(info)} (copy)" if info else None
-    return shell.store.fork(session_id, upto=None, name=_title(shell, name) or title)
+    return ctx.store.fork(session_id, upto=None, name=_title(ctx, name) or title)
 
 
 def _copied(source: str, copy: str) -> dict[str, str]:
     return {"id": copy, "parent": source}
 
 
-def _info(shell: Shell, session_id: str) -> "SessionInfo | None":
+def _info(ctx: CommandContext, session_id: str) -> "SessionInfo | None":
     """Return the session's entry in the list; None if it was deleted just now."""
-    return next((info for info in shell.store.list() if info.id == session_id), None)
+    return next((info for info in ctx.store.list() if info.id == session_id), None)
 
 
-def _title(shell: Shell, text: str) -> str:
-    return " ".join(shell.redactor.redact(text).text.split())
+def _title(ctx: CommandContext, text: str) -> str:
+    return " ".join(ctx.redactor.redact(text).text.split())
 
 
 NEWEST = 30
 """Sessions a list shows unless all are requested."""
 
 
-def show_session(shell: Shell, argument: str) -> CommandResult:
+def show_session(ctx: CommandContext, argument: str) -> CommandResult:
     """Show one session, by default the running one: its name, its length, where it is stored."""
     given = parse_options(argument)
-    session_id = shell.store.find(given.text) if given.words else shell.session.id
-    if session_id == shell.session.id:
-        return _shown(shell, shell.session, None)
-    info = next((info for info in shell.store.list() if info.id == session_id), None)
-    return _shown(shell, shell.store.open(session_id, persist=False), info)
+    session_id = ctx.store.find(given.text) if given.words else ctx.session.id
+    if session_id == ctx.session.id:
+        return _shown(ctx, ctx.session, None)
+    info = next((info for info in ctx.store.list() if info.id == session_id), None)
+    return _shown(ctx, ctx.store.open(session_id, persist=False), info)
 
 
-def list_sessions(shell: Shell, argument: str) -> CommandResult:
+def list_sessions(ctx: CommandContext, argument: str) -> CommandResult:
     """List the project's sessions, newest first; the numbers can be used with `switch`, `delete` and `-r`."""
     given = parse_options(argument, switches=("--all",))
     if given.words:
         return make_refusal(
             f"A list takes no words, and {given.words[0]!r} is one; to find a session write /session search"
         )
-    infos = shell.store.list()
+    infos = ctx.store.list()
     if not infos:
         return CommandResult(text="No sessions yet in this project; one is kept from its first message.", data=[])
     newest = None if "--all" in given.options or len(infos) <= NEWEST else NEWEST
-    table = make_session_table(infos, running=shell.session.id, now=time.time(), newest=newest)
+    table = make_session_table(infos, running=ctx.session.id, now=time.time(), newest=newest)
     text = (
         f"The {newest} newest of {len(infos):,} sessions; /session list --all shows the others too." if newest else ""
     )
-    return CommandResult(text=text, table=table, data=[_info_data(info, shell) for info in infos])
+    return CommandResult(text=text, table=table, data=[_info_data(info, ctx) for info in infos])
 
 
-def show_stored(shell: Shell, argument: str) -> CommandResult:
+def show_stored(ctx: CommandContext, argument: str) -> CommandResult:
     """Show one stored session."""
     if not parse_options(argument).words:
         return make_refusal("Which session? Write clio sessions show ID; clio sessions list shows them")
-    return show_session(shell, argument)
+    return show_session(ctx, argument)
 
 
-def suggest_all(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def suggest_all(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Complete the list's option."""
     return (Suggestion(text="--all", note=f"not only the newest {NEWEST}"),)
 
 
-def _shown(shell: Shell, session: "Session", info: "SessionInfo | None") -> CommandResult:
+def _shown(ctx: CommandContext, session: "Session", info: "SessionInfo | None") -> CommandResult:
     """Describe a session. info: its entry in the list; None for the running one."""
     used = sum(bill.prompt_tokens + bill.completion_tokens for bill in session.bills)
     open_todos = sum(todo.status != "completed" for todo in session.todos)
@@ -192,8 +192,8 @@ def _shown(shell: Shell, session: "Session", info: "SessionInfo | None") -> Comm
         *([("last used", _moment(info.updated_at))] if info else []),
         ("messages", str(len(session.messages))),
         ("tokens billed", f"{used:,}"),
-        *([("model", model)] if (model := session.model if info else shell.provider.model) else []),
-        *([("effort", shell.efforts.get_effort(shell.provider.model))] if info is None else []),
+        *([("model", model)] if (model := session.model if info else ctx.provider.model) else []),
+        *([("effort", ctx.efforts.get_effort(ctx.provider.model))] if info is None else []),
         *([("open todos", str(open_todos))] if open_todos else []),
         *([("trims", str(len(session.trims)))] if session.trims else []),
         *([("copied from", session.parent)] if session.parent and not session.delegated else []),
@@ -201,7 +201,7 @@ def _shown(shell: Shell, session: "Session", info: "SessionInfo | None") -> Comm
         *_imported_rows(session),
         *([("from", "the repository: your clio did not write it")] if session.is_foreign else []),
         ("folder", str(session.working_directory)),
-        ("on disk", _on_disk(shell) if info is None else "yes, in use" if info.running else "yes"),
+        ("on disk", _on_disk(ctx) if info is None else "yes, in use" if info.running else "yes"),
     ]
     return CommandResult(
         table=Table(columns=("session", ""), rows=tuple(rows), wide_column=1),
@@ -233,7 +233,7 @@ def _imported_rows(session: "Session") -> list[tuple[str, str]]:
     return [("imported", f"{_moment(imported.at)} from {imported.agent}: {imported.source}"), *within]
 
 
-def _info_data(info: "SessionInfo", shell: Shell) -> dict[str, object]:
+def _info_data(info: "SessionInfo", ctx: CommandContext) -> dict[str, object]:
     return {
         "id": info.id,
         "name": info.name,
@@ -242,14 +242,14 @@ def _info_data(info: "SessionInfo", shell: Shell) -> dict[str, object]:
         "updated_at": info.updated_at,
         "messages": info.messages,
         "working_directory": info.working_directory,
-        "running": info.running or info.id == shell.session.id,
+        "running": info.running or info.id == ctx.session.id,
         "came_with_repository": info.came_with_project,
         "imported_from": info.imported.agent if info.imported else None,
     }
 
 
-def _on_disk(shell: Shell) -> str:
-    session = shell.session
+def _on_disk(ctx: CommandContext) -> str:
+    session = ctx.session
     if not session.is_persistent:
         return "no, incognito"
     if session.unsaved_reason:
@@ -268,7 +268,7 @@ _WORD = re.compile(r"\w+")
 _SCOPES = re.compile(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
 
 
-def search_sessions(shell: Shell, argument: str) -> CommandResult:
+def search_sessions(ctx: CommandContext, argument: str) -> CommandResult:
     """Search the sessions, best match first; the next prompt line then contains the command that resumes it."""
     given = parse_options(argument, switches=("--all",))
     query = (
@@ -278,11 +278,11 @@ def search_sessions(shell: Shell, argument: str) -> CommandResult:
         return make_refusal(
             "What was said? Write /session search with a few words of it; in:output looks at tools' output"
         )
-    if shell.config.incognito:
+    if ctx.config.incognito:
         return make_refusal("An incognito clio reads no earlier session; start without --incognito to search.")
-    recall = shell.memory.recall_sessions(
+    recall = ctx.memory.recall_sessions(
         query,
-        current=shell.session.id or None,
+        current=ctx.session.id or None,
         include_current="--all" in given.options,
         max_sessions=MAX_SESSIONS,
         max_results=MAX_SESSIONS,
@@ -291,16 +291,16 @@ def search_sessions(shell: Shell, argument: str) -> CommandResult:
     data = _data(query, recall)
     if not best:
         return CommandResult(text=f"No session says {quote_code(query)}.{_missed(recall)}", data=data)
-    infos = shell.store.list()
+    infos = ctx.store.list()
     places = {info.id: place for place, info in enumerate(infos)}
-    first = next((hit for hit in best if hit.session_id != shell.session.id), None)
+    first = next((hit for hit in best if hit.session_id != ctx.session.id), None)
     # Without a running session there is no next prompt line.
-    resume = f"Enter resumes “{quote_code(_found_title(first))}”." if first and shell.session.id else ""
+    resume = f"Enter resumes “{quote_code(_found_title(first))}”." if first and ctx.session.id else ""
     return CommandResult(
         text=f"{_points(best[0])}{_missed(recall)} {resume}".strip(),
         table=Table(
             columns=("#", "session", "last used", "said", "id"),
-            rows=tuple(_row(hit, infos, places, query, shell.session.id) for hit in best),
+            rows=tuple(_row(hit, infos, places, query, ctx.session.id) for hit in best),
             wide_column=3,
         ),
         follow_up=Prefill(text=f"/session switch {first.session_id[: unique_id_length(places)]}") if first else None,
@@ -308,7 +308,7 @@ def search_sessions(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def suggest_scope(shell: Shell, argument: str) -> "Iterable[Suggestion]":
+def suggest_scope(ctx: CommandContext, argument: str) -> "Iterable[Suggestion]":
     """Complete the options of a query."""
     yield Suggestion(text="in:output", note="look at whole outputs of tools")
     yield Suggestion(text="in:title", note="look at the sessions' titles")
@@ -409,20 +409,20 @@ def _passage_data(passage: "Recalled") -> dict[str, object]:
     }
 
 
-def switch_session(shell: Shell, argument: str) -> CommandResult:
+def switch_session(ctx: CommandContext, argument: str) -> CommandResult:
     """Continue another session."""
     given = parse_options(argument)
     if not given.words:
         return make_refusal(
             "Which session? Write /session switch with a number, an id or a name; /session list shows them"
         )
-    session_id = shell.store.find(given.text)
-    if session_id == shell.session.id:
+    session_id = ctx.store.find(given.text)
+    if session_id == ctx.session.id:
         return CommandResult(text="That is the running session.")
     return CommandResult(follow_up=SwitchSession(session_id=session_id))
 
 
-def new_session(shell: Shell, argument: str) -> CommandResult:
+def new_session(ctx: CommandContext, argument: str) -> CommandResult:
     """Start an empty session; the current one stays on disk."""
     return CommandResult(follow_up=NewSession(name=parse_options(argument).text or None))
 

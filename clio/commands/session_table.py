@@ -6,7 +6,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, get_args
 
 from clio.commands.arguments import ParsedArguments, parse_options, suggest_name
-from clio.commands.command import CommandResult, ExportForm, ExportSession, Shell, Suggestion, Table, make_refusal
+from clio.commands.command import (
+    CommandContext,
+    CommandResult,
+    ExportForm,
+    ExportSession,
+    Suggestion,
+    Table,
+    make_refusal,
+)
 from clio.errors import UsageError
 from clio.text.formatting import format_ago, format_count, truncate
 
@@ -75,12 +83,12 @@ def make_file_stem(title: str) -> str:
     return _NO_FILE_NAME.sub("-", title)[:60].strip("-. ").lower() or "session"
 
 
-def suggest_sessions(shell: Shell) -> Iterable[Suggestion]:
+def suggest_sessions(ctx: CommandContext) -> Iterable[Suggestion]:
     """The stored sessions but the running one: by name where they have one, else by the start of their id."""
-    infos = shell.store.list()
+    infos = ctx.store.list()
     length = unique_id_length(info.id for info in infos)
     for info in infos[:_MAX_SUGGESTED]:
-        if info.id != shell.session.id:
+        if info.id != ctx.session.id:
             origin = f", from {describe_origin(info)}" if info.came_with_project else ""
             note = f"{format_title(info)}, {format_count(info.messages, 'message')}{origin}"
             yield Suggestion(text=info.name or info.id[:length], note=note)
@@ -92,31 +100,31 @@ _MAX_SUGGESTED_FILES = 60
 _NOTES = {"--format": "html, md or json", "--force": "replace what is there"}
 
 
-def export_running(shell: Shell, argument: str) -> CommandResult:
+def export_running(ctx: CommandContext, argument: str) -> CommandResult:
     """Write the running session to a file, with all that was said up to now."""
     given = _read(argument)
     if not given.words:
         return make_refusal(f"Where to? Write /session export PATH {OPTIONS}; the path's ending names the form")
-    if not shell.session.is_persistent:
+    if not ctx.session.is_persistent:
         return make_refusal(
             "An incognito session is nowhere on disk, so it cannot be exported; start without --incognito."
         )
-    if not shell.session.messages:
+    if not ctx.session.messages:
         return make_refusal("Nothing has been said in this session yet, so there is nothing to export.")
-    return _to_file(shell.session.id, given.text, given)
+    return _to_file(ctx.session.id, given.text, given)
 
 
-def export_stored(shell: Shell, argument: str) -> CommandResult:
+def export_stored(ctx: CommandContext, argument: str) -> CommandResult:
     """Write a stored session to a file."""
     given = _read(argument)
     if len(given.words) != 2:
         return make_refusal(
             f"Which session, and where to? Write clio sessions export ID PATH {OPTIONS}; PATH - prints it"
         )
-    return _to_file(shell.store.find(given.words[0]), given.words[1], given)
+    return _to_file(ctx.store.find(given.words[0]), given.words[1], given)
 
 
-def suggest_export(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def suggest_export(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Folders to export to, the options, and the forms after `--format`."""
     before, _, word = argument.rpartition(" ")
     if before.endswith("--format"):

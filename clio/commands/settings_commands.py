@@ -14,6 +14,7 @@ from clio.commands.command import (
     Choose,
     ClearScreen,
     Command,
+    CommandContext,
     CommandResult,
     Confirm,
     GrantTrust,
@@ -21,7 +22,6 @@ from clio.commands.command import (
     SetApproval,
     SetModel,
     SetTheme,
-    Shell,
     Suggestion,
     Table,
     WaitFor,
@@ -46,12 +46,12 @@ from clio.text.formatting import MICROS_PER_DOLLAR, format_money, format_tokens
 
 def list_waiting_for_trust(loaded: LoadedConfig, env: Mapping[str, str] = os.environ) -> tuple[TrustRequest, ...]:
     """Return all of them in the form in which the user is asked to trust them."""
-    shelf = SkillCatalog(loaded.main_project, loaded.home, env)
+    catalog = SkillCatalog(loaded.main_project, loaded.home, env)
     commands = CustomCommands(loaded.main_project, loaded.home, env)
     agents = SubagentCatalog(loaded.main_project, loaded.home, env)
     checks = waiting_checks(loaded.config.checks, loaded.project, loaded.main_project, loaded.home)
     asked = (describe_checks_trust(checks),) if checks else ()
-    return (*shelf.list_withheld(shelf.find()), *agents.list_withheld(), *commands.withheld(), *asked)
+    return (*catalog.list_withheld(catalog.find()), *agents.list_withheld(), *commands.withheld(), *asked)
 
 
 def list_waiting_programs(loaded: LoadedConfig) -> tuple[TrustRequest, ...]:
@@ -62,17 +62,17 @@ def list_waiting_programs(loaded: LoadedConfig) -> tuple[TrustRequest, ...]:
         return ()
 
 
-def set_theme(shell: Shell, argument: str) -> CommandResult:
+def set_theme(ctx: CommandContext, argument: str) -> CommandResult:
     """List the themes, or switch to one."""
-    names = theme_names(shell.loaded.home)
+    names = theme_names(ctx.loaded.home)
     if argument and argument not in names:
         return make_refusal(f"There is no theme {argument!r}; {suggest_name(argument, names)}")
     return CommandResult(follow_up=SetTheme(name=argument))
 
 
-def suggest_themes(shell: Shell) -> Iterable[Suggestion]:
+def suggest_themes(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the theme names, each with its description."""
-    for name in theme_names(shell.loaded.home):
+    for name in theme_names(ctx.loaded.home):
         yield Suggestion(text=name, note=THEMES.get(name, "your own"))
 
 
@@ -96,20 +96,20 @@ MODES: dict[ApprovalMode, str] = {
 }
 
 
-def quit_clio(shell: Shell, argument: str) -> CommandResult:
+def quit_clio(ctx: CommandContext, argument: str) -> CommandResult:
     """Exit clio; the session is already on disk."""
     return CommandResult(follow_up=Quit())
 
 
-def clear_screen(shell: Shell, argument: str) -> CommandResult:
+def clear_screen(ctx: CommandContext, argument: str) -> CommandResult:
     """Clear the screen only."""
     return CommandResult(follow_up=ClearScreen())
 
 
-def set_approval_mode(shell: Shell, argument: str) -> CommandResult:
+def set_approval_mode(ctx: CommandContext, argument: str) -> CommandResult:
     """Show or change the approval mode."""
     if not argument:
-        rows = tuple(("→" if mode == shell.policy.mode else "", mode, what) for mode, what in MODES.items())
+        rows = tuple(("→" if mode == ctx.policy.mode else "", mode, what) for mode, what in MODES.items())
         return CommandResult(table=Table(columns=("", "mode", "what runs without asking"), rows=rows, wide_column=2))
     for mode, what in MODES.items():
         if mode == argument.lower():
@@ -117,22 +117,22 @@ def set_approval_mode(shell: Shell, argument: str) -> CommandResult:
     return make_refusal(f"There is no approval mode {argument!r}; {suggest_name(argument, MODES)}")
 
 
-def suggest_modes(shell: Shell) -> Iterable[Suggestion]:
+def suggest_modes(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the approval modes."""
     return (Suggestion(text=mode, note=what) for mode, what in MODES.items())
 
 
-def trust_project(shell: Shell, argument: str) -> CommandResult:
+def trust_project(ctx: CommandContext, argument: str) -> CommandResult:
     """Show which settings and files of this project wait for trust, and offer to trust them."""
-    brings = (*list_waiting_for_trust(shell.loaded), *list_waiting_programs(shell.loaded))
-    withheld = (*shell.loaded.withheld, *brings)
+    brings = (*list_waiting_for_trust(ctx.loaded), *list_waiting_programs(ctx.loaded))
+    withheld = (*ctx.loaded.withheld, *brings)
     if not withheld:
         return CommandResult(text="Nothing of this project is withheld.")
-    if shell.config.incognito:
+    if ctx.config.incognito:
         return make_refusal("An incognito clio stores nothing, trust neither; start without --incognito.")
     if argument == "--yes":
         if brings:
-            TrustStore(shell.loaded.home).add_all(shell.loaded.main_project, brings)
+            TrustStore(ctx.loaded.home).add_all(ctx.loaded.main_project, brings)
         return CommandResult(follow_up=GrantTrust())
     if argument:
         return make_refusal(f"/trust does not know {argument!r}; type /trust alone to see what would be granted")
@@ -173,9 +173,9 @@ SERVED: dict[str, tuple[str, ...]] = {}
 """Models listed by servers so far, by provider; cached until the process exits."""
 
 
-async def ask_server(shell: Shell) -> bool:
+async def ask_server(ctx: CommandContext) -> bool:
     """Request the list of models from the current provider's server, once; return whether there are new ones."""
-    provider = shell.provider
+    provider = ctx.provider
     if provider.name in SERVED or not isinstance(provider, ListsModels):
         return False
     SERVED[provider.name] = ()
@@ -183,19 +183,19 @@ async def ask_server(shell: Shell) -> bool:
     return bool(SERVED[provider.name])
 
 
-def set_model(shell: Shell, argument: str) -> CommandResult:
+def set_model(ctx: CommandContext, argument: str) -> CommandResult:
     """List the available models, or switch to one."""
-    provider = shell.provider
+    provider = ctx.provider
     if not argument:
         if not isinstance(provider, ListsModels):
-            return _offer(shell, {}, "")
+            return _offer(ctx, {}, "")
         server = provider
         return CommandResult(
-            follow_up=WaitFor(label=f"asking {provider.name} for its models", work=lambda: _listed(shell, server))
+            follow_up=WaitFor(label=f"asking {provider.name} for its models", work=lambda: _listed(ctx, server))
         )
     if len(argument.split()) > 1:
         return make_refusal(f"A model's name has no spaces: {argument!r}; write /model NAME")
-    if argument.isdecimal() and argument not in _known(shell):
+    if argument.isdecimal() and argument not in _known(ctx):
         chosen = _row("/model", argument)
         if not chosen:
             return make_refusal(f"There is no row {argument} to choose: `/model` lists the models")
@@ -211,36 +211,36 @@ def _row(command: str, number: str) -> str:
     return rows[int(number) - 1] if 0 < int(number) <= len(rows) else ""
 
 
-async def _listed(shell: Shell, server: ListsModels) -> CommandResult:
+async def _listed(ctx: CommandContext, server: ListsModels) -> CommandResult:
     """Return the models the server lists; if it does not list any, those known otherwise, and the reason."""
-    name = shell.provider.name
+    name = ctx.provider.name
     try:
         offered = await server.offered()
     except ClioError as error:
-        return _offer(shell, {}, f"{name} did not list its models: {error}")
+        return _offer(ctx, {}, f"{name} did not list its models: {error}")
     if not offered:
-        return _offer(shell, {}, f"{name} lists no models.")
+        return _offer(ctx, {}, f"{name} lists no models.")
     SERVED[name] = tuple(one.name for one in offered)
-    return _offer(shell, {one.name: one for one in offered}, "")
+    return _offer(ctx, {one.name: one for one in offered}, "")
 
 
-def _offer(shell: Shell, windows: Mapping[str, OfferedModel], problem: str) -> CommandResult:
+def _offer(ctx: CommandContext, windows: Mapping[str, OfferedModel], problem: str) -> CommandResult:
     """Return the models to choose from with price, window and features. windows: those the server lists, by name."""
-    provider = shell.provider
+    provider = ctx.provider
     if provider.name == OFFLINE:
         return CommandResult(text=f"No language model answers: clio is {quote_code(OFFLINE)}. {_CONNECT}")
     running = provider.model
-    own = [known for known in _known(shell) if known not in windows]
+    own = [known for known in _known(ctx) if known not in windows]
     names = sorted([*own, *sorted(windows, key=str.lower)], key=lambda one: one != running)
     _ROWS["/model"] = tuple(names)
-    text = f"{_running(shell)} `/model NAME` switches. The number of a row does too."
+    text = f"{_running(ctx)} `/model NAME` switches. The number of a row does too."
     if len(names) > MAX_SHOWN_MODELS:
         text += (
             f" {len(names) - MAX_SHOWN_MODELS:,} more are not shown; Tab behind `/model` and a few letters finds them."
         )
     if own and windows:
         text += " What you have named yourself and the server does not list is marked `not listed`."
-    described = [_describe(shell, one, windows.get(one, OfferedModel(name=one))) for one in names]
+    described = [_describe(ctx, one, windows.get(one, OfferedModel(name=one))) for one in names]
     rows = tuple(
         ("→" if one.name == running else "", *one.cells, "not listed" if windows and one.name in own else "")
         for one in described
@@ -262,9 +262,9 @@ def _offer(shell: Shell, windows: Mapping[str, OfferedModel], problem: str) -> C
     )
 
 
-def _running(shell: Shell) -> str:
-    provider = shell.provider
-    effort = shell.efforts.get_effort(provider.model)
+def _running(ctx: CommandContext) -> str:
+    provider = ctx.provider
+    effort = ctx.efforts.get_effort(provider.model)
     return f"{quote_code(provider.model)} at {quote_code(provider.name)}, effort {quote_code(effort)}."
 
 
@@ -276,21 +276,21 @@ class _Described(Struct, frozen=True, kw_only=True):
     data: dict[str, object]
 
 
-def _describe(shell: Shell, name: str, said: OfferedModel) -> _Described:
+def _describe(ctx: CommandContext, name: str, said: OfferedModel) -> _Described:
     """Describe a model by its window, its price per million tokens, and its features, as far as they are known.
 
     An alias is described by the model it stands for, on that model's server.
     """
-    real, server = _resolve_model(shell, name)
-    window = read_configured_limits(shell.config, name)[0] or said.window or _profiled(real)
+    real, server = _resolve_model(ctx, name)
+    window = read_configured_limits(ctx.config, name)[0] or said.window or _profiled(real)
     price = None
     with suppress(ClioError):  # /cost prices reports an invalid prices file
-        price = shell.spending.book.find_price(server, real)
+        price = ctx.spending.book.find_price(server, real)
     rates = (price.rate.input, price.rate.output, price.rate.cached) if price else ()
-    own = shell.config.models.get(name)
+    own = ctx.config.models.get(name)
     images = said.images if said.images is not None and (own is None or own.images is None) else None
-    images = takes_images(shell.config, real) if images is None else images
-    efforts = said.efforts if said.efforts is not None else usable_efforts(shell.provider, real)
+    images = takes_images(ctx.config, real) if images is None else images
+    efforts = said.efforts if said.efforts is not None else usable_efforts(ctx.provider, real)
     takes = ", ".join(filter(None, ("images" if images else "", describe_efforts(efforts))))
     money = tuple(map(format_money, rates)) or ("", "", "")
     cost = dict(zip(("input", "output", "cached"), (rate / MICROS_PER_DOLLAR for rate in rates), strict=False))
@@ -303,17 +303,17 @@ def _describe(shell: Shell, name: str, said: OfferedModel) -> _Described:
             "dollars_per_million": cost or None,
             "images": images,
             "efforts": list(efforts) if efforts is not None else None,
-            "effort": shell.efforts.get_effort(name),
+            "effort": ctx.efforts.get_effort(name),
         },
     )
 
 
-def _resolve_model(shell: Shell, name: str) -> tuple[str, str]:
+def _resolve_model(ctx: CommandContext, name: str) -> tuple[str, str]:
     """Return the model that a name stands for, and the name of its server."""
-    own = shell.config.models.get(name)
+    own = ctx.config.models.get(name)
     if own is None:
-        return name, shell.provider.name
-    return own.model or name, own.provider or (url_host(own.base_url) if own.base_url else shell.provider.name)
+        return name, ctx.provider.name
+    return own.model or name, own.provider or (url_host(own.base_url) if own.base_url else ctx.provider.name)
 
 
 def _profiled(name: str) -> int:
@@ -321,17 +321,17 @@ def _profiled(name: str) -> int:
     return profile.context_window if profile else 0
 
 
-def _known(shell: Shell) -> list[str]:
+def _known(ctx: CommandContext) -> list[str]:
     """Return models named in the configuration, the current one, and those its server has listed."""
-    listed = SERVED.get(shell.provider.name, ())
-    names = [shell.config.model, shell.session.model, *shell.config.models, shell.provider.model, *listed]
+    listed = SERVED.get(ctx.provider.name, ())
+    names = [ctx.config.model, ctx.session.model, *ctx.config.models, ctx.provider.model, *listed]
     return sorted({name for name in names if name})
 
 
-def suggest_models(shell: Shell) -> Iterable[Suggestion]:
+def suggest_models(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the models known so far; the caller requests the server's list in the meantime."""
-    for name in _known(shell):
-        yield Suggestion(text=name, note="in use" if name == shell.provider.model else "")
+    for name in _known(ctx):
+        yield Suggestion(text=name, note="in use" if name == ctx.provider.model else "")
 
 
 _LEVELS = {
@@ -346,20 +346,20 @@ _LEVELS = {
 }
 
 
-def set_effort(shell: Shell, argument: str) -> CommandResult:
+def set_effort(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the levels of reasoning effort, or change that of the current model."""
-    name, model = shell.provider.name, shell.provider.model
+    name, model = ctx.provider.name, ctx.provider.model
     if name == OFFLINE:
         return make_refusal(f"No language model answers, so there is no effort to set. {_CONNECT}")
-    levels = usable_efforts(shell.provider, model)
+    levels = usable_efforts(ctx.provider, model)
     word = argument.lower()
     if not word:
-        return _offer_efforts(shell, levels)
+        return _offer_efforts(ctx, levels)
     word = (_row("/effort", word) if word.isdecimal() else "") or word
     level = next((one for one in get_args(Effort) if one == word), None)
     if level is None:
         return make_refusal(f"There is no effort {argument!r}; {suggest_name(word, list(_LEVELS))}")
-    shell.efforts.choose(model, level)
+    ctx.efforts.choose(model, level)
     text = f"{quote_code(model)} is asked with effort {quote_code(level)} from the next request on."
     if level != AUTO and levels is not None and level not in levels:
         taken = ", ".join(levels) or "no effort at all"
@@ -367,13 +367,13 @@ def set_effort(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(text=text, data={"model": model, "effort": level})
 
 
-def _offer_efforts(shell: Shell, levels: tuple[str, ...] | None) -> CommandResult:
-    model = shell.provider.model
-    current = shell.efforts.get_effort(model)
+def _offer_efforts(ctx: CommandContext, levels: tuple[str, ...] | None) -> CommandResult:
+    model = ctx.provider.model
+    current = ctx.efforts.get_effort(model)
     offered = [AUTO, *(level for level in EFFORTS if levels is None or level in (*levels, current))]
     _ROWS["/effort"] = tuple(offered)
     text = (
-        f"{_running(shell)} `/effort LEVEL`, or the number of its row, sets it for this model in this session, also "
+        f"{_running(ctx)} `/effort LEVEL`, or the number of its row, sets it for this model in this session, also "
         "after a resume."
     )
     if levels is None:
@@ -396,9 +396,9 @@ def _offer_efforts(shell: Shell, levels: tuple[str, ...] | None) -> CommandResul
     )
 
 
-def suggest_efforts(shell: Shell) -> Iterable[Suggestion]:
+def suggest_efforts(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the levels the current model supports, as far as known."""
-    levels = usable_efforts(shell.provider, shell.provider.model)
+    levels = usable_efforts(ctx.provider, ctx.provider.model)
     for level in (AUTO, *(EFFORTS if levels is None else levels)):
         yield Suggestion(text=level, note=_LEVELS[level])
 

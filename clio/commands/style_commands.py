@@ -12,10 +12,10 @@ from msgspec import Struct
 from clio.commands.arguments import parse_options, suggest_name
 from clio.commands.command import (
     Command,
+    CommandContext,
     CommandResult,
     Confirm,
     Handler,
-    Shell,
     Suggestion,
     Table,
     make_refusal,
@@ -152,11 +152,11 @@ _REASON_WORDS = {
 
 
 @remembers
-def show_recent_ratings(shell: Shell, argument: str) -> CommandResult:
+def show_recent_ratings(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the last ratings, by the user and inferred."""
     if argument:
         return make_refusal("/feedback takes +, - or 0, then a reason or your own words; alone it lists what was rated")
-    found = [(one.turn, rating) for one in shell.memory.feedback.recent(_SHOWN) for rating in one.ratings]
+    found = [(one.turn, rating) for one in ctx.memory.feedback.recent(_SHOWN) for rating in one.ratings]
     found = sorted(found, key=lambda pair: -pair[1].at)[:_SHOWN]
     data = [
         make_rating_data(rating) | {"question": turn.question, "style": turn.style or None, "session": turn.session}
@@ -188,29 +188,29 @@ def make_rate_handler(reward: Literal[-1, 0, 1]) -> Handler:
     """Return the handler of one of the signs."""
 
     @remembers
-    def handler(shell: Shell, argument: str) -> CommandResult:
+    def handler(ctx: CommandContext, argument: str) -> CommandResult:
         reason, text = split_reason(argument)
-        noted = shell.memory.feedback.rate(reward, reason=reason, text=text)
+        noted = ctx.memory.feedback.rate(reward, reason=reason, text=text)
         return CommandResult(
-            text=describe_rating(noted, styles_on=shell.memory.styles.is_on), data=make_noted_data(noted)
+            text=describe_rating(noted, styles_on=ctx.memory.styles.is_on), data=make_noted_data(noted)
         )
 
     return handler
 
 
 @remembers
-def withdraw_rating(shell: Shell, argument: str) -> CommandResult:
+def withdraw_rating(ctx: CommandContext, argument: str) -> CommandResult:
     """Remove the user's rating of the last answer."""
     if argument:
         return make_refusal("/feedback undo takes nothing; it takes back what you said of the last answer")
-    noted = shell.memory.feedback.withdraw()
+    noted = ctx.memory.feedback.withdraw()
     before = noted.changed
     said = f"{SIGNS[before.reward]} {format_reason(before)}".rstrip() if before else ""
     text = f"Taken back: {said} for “{noted.turn.question}”; what it taught is taken back with it."
     return CommandResult(text=text, data=make_noted_data(noted))
 
 
-def suggest_reasons(shell: Shell) -> Iterable[Suggestion]:
+def suggest_reasons(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the reasons, each with its meaning."""
     return (Suggestion(text=name, note=_REASON_WORDS[name]) for name in CATEGORIES)
 
@@ -328,11 +328,11 @@ _TASTES = 4
 
 
 @remembers
-def show_style_state(shell: Shell, argument: str) -> CommandResult:
+def show_style_state(ctx: CommandContext, argument: str) -> CommandResult:
     """Show whether styles are on, the style of the last answer, and what was learned."""
     if argument:
         return make_refusal(f"/style does not know {argument!r}; /style use NAME gives every answer one style")
-    styles = shell.memory.styles
+    styles = ctx.memory.styles
     views = styles.views()
     data = {"on": styles.is_on, "pinned": styles.pinned, "last": _last_data(styles), "styles": _views_data(views)}
     if not styles.is_on:
@@ -344,11 +344,11 @@ def show_style_state(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def list_styles(shell: Shell, argument: str) -> CommandResult:
+def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
     """List every style with its ratings."""
     if argument:
         return make_refusal("/style list takes nothing; /style show NAME shows one whole")
-    styles = shell.memory.styles
+    styles = ctx.memory.styles
     views = styles.views()
     last = styles.current.skill.id if styles.current else None
     now = time.time()
@@ -377,11 +377,11 @@ def list_styles(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def explain_style(shell: Shell, argument: str) -> CommandResult:
+def explain_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Explain how the style of the last answer was chosen: every style, its weight, and what was learned there."""
     if argument:
         return make_refusal("/style why takes nothing; it tells of the last answer")
-    styles = shell.memory.styles
+    styles = ctx.memory.styles
     choice = styles.why()
     if choice is None:
         return CommandResult(text=OFF if not styles.is_on else "No answer had a style yet.", data=None)
@@ -403,9 +403,9 @@ def explain_style(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def show_style(shell: Shell, argument: str) -> CommandResult:
+def show_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Show one style in full: when it applies, its description, its prompt text, its ratings."""
-    styles = shell.memory.styles
+    styles = ctx.memory.styles
     if not argument:
         return make_refusal("Which style? Write /style show NAME; /style list has the names")
     wanted = styles.find(argument).id
@@ -431,32 +431,32 @@ def show_style(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(table=table, data=_view_data(view))
 
 
-def describe_current_style(shell: Shell) -> str:
+def describe_current_style(ctx: CommandContext) -> str:
     """Return the last answer's style for the status line: "concise", "concise?" if it was explored, "" if there was
     none.
     """
-    if shell.config.incognito or shell.memory.is_off:
+    if ctx.config.incognito or ctx.memory.is_off:
         return ""
-    chosen = shell.memory.styles.current
+    chosen = ctx.memory.styles.current
     return f"{chosen.skill.id}{'?' if chosen.explored else ''}" if chosen else ""
 
 
-def suggest_styles(shell: Shell) -> Iterable[Suggestion]:
+def suggest_styles(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the ids of styles."""
-    if shell.config.incognito:
+    if ctx.config.incognito:
         return ()
     try:
-        return [Suggestion(text=one.id, note=one.summary) for one in shell.memory.styles.skills().skills]
+        return [Suggestion(text=one.id, note=one.summary) for one in ctx.memory.styles.skills().skills]
     except (ClioError, OSError):
         return ()  # the command reports a damaged file; completion does not
 
 
-def suggest_own_styles(shell: Shell) -> Iterable[Suggestion]:
+def suggest_own_styles(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the ids of styles that are not built in."""
-    if shell.config.incognito:
+    if ctx.config.incognito:
         return ()
     try:
-        own = (one for one in shell.memory.styles.skills().skills if not one.built_in)
+        own = (one for one in ctx.memory.styles.skills().skills if not one.built_in)
         return [Suggestion(text=one.id, note=one.summary) for one in own]
     except (ClioError, OSError):
         return ()
@@ -611,11 +611,11 @@ def _name_with_owner(skill: StyleSkill, *, is_projects: bool) -> str:
 
 
 @remembers
-def turn_styles_on(shell: Shell, argument: str) -> CommandResult:
+def turn_styles_on(ctx: CommandContext, argument: str) -> CommandResult:
     """Use styles from the next turn on."""
     if argument:
         return make_refusal("/style on takes nothing; /style use NAME gives every answer one style")
-    styles = shell.memory.styles
+    styles = ctx.memory.styles
     styles.turn_on()
     number = len(styles.skills().skills)
     pinned = styles.pinned
@@ -632,26 +632,26 @@ def turn_styles_on(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def turn_styles_off(shell: Shell, argument: str) -> CommandResult:
+def turn_styles_off(ctx: CommandContext, argument: str) -> CommandResult:
     """Stop using styles."""
     if argument:
         return make_refusal("/style off takes nothing")
-    styles = shell.memory.styles
+    styles = ctx.memory.styles
     styles.turn_off()
     text = "Styles are off. What was learned stays until `/style reset`."
     return CommandResult(text=text, data={"on": False, "pinned": styles.pinned})
 
 
 @remembers
-def use_style(shell: Shell, argument: str) -> CommandResult:
+def use_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Use one style for every answer."""
     if not argument:
         return make_refusal(
             "Which style? Write /style use NAME; /style list has the names, /style auto lets clio choose"
         )
     if argument.lower() == "auto":
-        return choose_style_again(shell, "")
-    skill = shell.memory.styles.use(argument)
+        return choose_style_again(ctx, "")
+    skill = ctx.memory.styles.use(argument)
     assert skill is not None
     text = (
         f"Every answer is {quote_code(skill.id)} from now on: {skill.summary or skill.name}. `/style "
@@ -661,19 +661,19 @@ def use_style(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def choose_style_again(shell: Shell, argument: str) -> CommandResult:
+def choose_style_again(ctx: CommandContext, argument: str) -> CommandResult:
     """Let clio choose the style of each answer again."""
     if argument:
         return make_refusal("/style auto takes nothing; /style use NAME gives every answer one style")
-    shell.memory.styles.use(None)
+    ctx.memory.styles.use(None)
     return CommandResult(text="clio chooses the style of each answer.", data={"on": True, "pinned": None})
 
 
 @remembers
-def reset_styles(shell: Shell, argument: str) -> CommandResult:
+def reset_styles(ctx: CommandContext, argument: str) -> CommandResult:
     """Reset what was learned about one style or about all; asks before the latter."""
     given = parse_options(argument, switches=("--yes",))
-    styles = shell.memory.styles
+    styles = ctx.memory.styles
     if given.text:
         skill = styles.find(given.text)
         styles.reset(skill.id)
@@ -692,12 +692,12 @@ def reset_styles(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def delete_style(shell: Shell, argument: str) -> CommandResult:
+def delete_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Delete the file of a style that is not built in; asks first."""
     given = parse_options(argument, switches=("--yes",))
     if not given.text:
         return make_refusal("Which style? Write /style delete NAME; only styles that are not built in can be deleted")
-    styles = shell.memory.styles
+    styles = ctx.memory.styles
     skill = styles.find(given.text)
     if not skill.built_in and "--yes" not in given.options:
         question = f"Delete {skill.source}? It cannot be taken back."
@@ -709,15 +709,15 @@ def delete_style(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def export_style(shell: Shell, argument: str) -> CommandResult:
+def export_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Write what was learned, and the styles that are not built in, to a file or to the screen."""
     given = parse_options(argument, switches=("--force",))
     if len(given.words) > 1:
         return make_refusal(
             f"/style export takes one path, not {given.text!r}; put quotes around one with blanks in it"
         )
-    document = msgspec.to_builtins(shell.memory.styles.export())
-    text = shell.redactor.redact(msgspec.json.format(msgspec.json.encode(document), indent=2).decode("utf-8")).text
+    document = msgspec.to_builtins(ctx.memory.styles.export())
+    text = ctx.redactor.redact(msgspec.json.format(msgspec.json.encode(document), indent=2).decode("utf-8")).text
     if not given.words:
         return CommandResult(verbatim=text, data=msgspec.json.decode(text))
     path = Path(given.words[0]).expanduser()

@@ -8,7 +8,7 @@ from typing import Literal, cast
 from msgspec import Struct
 
 from clio.commands.arguments import parse_options, suggest_name
-from clio.commands.command import Command, CommandResult, Shell, Table, make_refusal, quote_code
+from clio.commands.command import Command, CommandContext, CommandResult, Table, make_refusal, quote_code
 from clio.errors import UsageError
 from clio.git.worktrees import Worktree, count_own_commits, count_worktree_changes, list_worktrees
 from clio.git.worktrees import remove_worktree as delete_worktree
@@ -49,7 +49,7 @@ def _seconds(age: str) -> float:
     return int(found[1]) * _UNITS[(found[2] or "d")[0]] * _DAY_S
 
 
-def _refuse_gc(shell: Shell, argument: str) -> CommandResult:
+def _refuse_gc(ctx: CommandContext, argument: str) -> CommandResult:
     return make_refusal("Disk space is freed from the command line: leave with /quit, then write clio gc")
 
 
@@ -116,7 +116,7 @@ def parse_import(text: str) -> ImportRequest:
     )
 
 
-def _refuse_import(shell: Shell, argument: str) -> CommandResult:
+def _refuse_import(ctx: CommandContext, argument: str) -> CommandResult:
     return make_refusal("Sessions are imported from the command line: leave with /quit, then write clio import")
 
 
@@ -138,11 +138,11 @@ IMPORT = Command(
 )
 
 
-def show_worktrees(shell: Shell, argument: str) -> CommandResult:
+def show_worktrees(ctx: CommandContext, argument: str) -> CommandResult:
     """List the worktrees, with uncommitted changes."""
     if argument:
         return make_refusal(f"clio worktree list takes no further word, not {argument!r}")
-    found = list_worktrees(_start(shell))
+    found = list_worktrees(_start(ctx))
     if not found:
         return CommandResult(text="There is no worktree of clio's here; `clio --worktree NAME` makes one.", data=[])
     rows = tuple((one.name, one.branch or "(detached)", _state(one), str(one.path)) for one in found)
@@ -155,12 +155,12 @@ def show_worktrees(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def remove_worktree(shell: Shell, argument: str) -> CommandResult:
+def remove_worktree(ctx: CommandContext, argument: str) -> CommandResult:
     """Delete the directory of a worktree; its branch stays."""
     words = parse_options(argument).words
     if len(words) != 1:
         return make_refusal("clio worktree remove takes the name of one worktree; clio worktree list shows them")
-    start = _start(shell)
+    start = _start(ctx)
     gone = delete_worktree(start, words[0])
     stays = ""
     if gone.branch:
@@ -173,8 +173,8 @@ def remove_worktree(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def _start(shell: Shell) -> Path:
-    return shell.loaded.start_folder or shell.loaded.project
+def _start(ctx: CommandContext) -> Path:
+    return ctx.loaded.start_folder or ctx.loaded.project
 
 
 def _state(one: Worktree) -> str:

@@ -9,11 +9,11 @@ from msgspec import Struct
 from clio.commands.arguments import ParsedArguments, join_arguments, parse_options
 from clio.commands.command import (
     Command,
+    CommandContext,
     CommandResult,
     Confirm,
     FollowUp,
     NewSession,
-    Shell,
     Suggestion,
     SwitchSession,
     Table,
@@ -64,16 +64,16 @@ class SessionTurn(Struct, frozen=True, kw_only=True):
         return truncate(" ".join(self.said.split()), _WORDS_CHARS)
 
 
-def session_turns(shell: Shell) -> list[SessionTurn]:
+def session_turns(ctx: CommandContext) -> list[SessionTurn]:
     """Return all turns of the running session, oldest first. Raises UserError if no copies are kept; ClioError,
     OSError.
     """
-    if not shell.turn_files.enabled:
+    if not ctx.turn_files.enabled:
         raise UserError(_OFF)
-    checkpoints = shell.turn_files.checkpoints
+    checkpoints = ctx.turn_files.checkpoints
     files = {turn.message: turn for turn in checkpoints.list_turns()}
     back = checkpoints.list_undone_turns()
-    said = [(one.id, one.content, one.created) for one in shell.session.messages if is_turn_start(one)]
+    said = [(one.id, one.content, one.created) for one in ctx.session.messages if is_turn_start(one)]
     return [
         SessionTurn(number=number, id=id, said=said, at=at, files=files.get(id), back=id in back)
         for number, (id, said, at) in enumerate(said, start=1)
@@ -103,9 +103,9 @@ def select_files(given: ParsedArguments, option: str, steps: Iterable["RestoreSt
     return names
 
 
-def list_shown_changes(shell: Shell, steps: Iterable["RestoreStep"]) -> list["RenderedChange"]:
+def list_shown_changes(ctx: CommandContext, steps: Iterable["RestoreStep"]) -> list["RenderedChange"]:
     """Return what would happen to each file, as a diff."""
-    return [shell.turn_files.render_step(step) for step in steps]
+    return [ctx.turn_files.render_step(step) for step in steps]
 
 
 def make_change_table(shown: Sequence["RenderedChange"]) -> Table:
@@ -147,7 +147,7 @@ def make_change_data(shown: Iterable["RenderedChange"]) -> list[dict[str, Any]]:
 
 
 def explain_conflicts(
-    shell: Shell, plan: "RestorePlan", leave: set[str], again: Callable[[set[str], bool], str]
+    ctx: CommandContext, plan: "RestorePlan", leave: set[str], again: Callable[[set[str], bool], str]
 ) -> CommandResult | None:
     """Return a refusal that shows which changes by other programs would be lost; None if none would.
 
@@ -156,7 +156,7 @@ def explain_conflicts(
     steps = [step for step in plan.refused if step.wanted.path not in leave]
     if not steps:
         return None
-    diff = limit_diff("".join(shell.turn_files.render_lost_edits(step).text for step in steps))
+    diff = limit_diff("".join(ctx.turn_files.render_lost_edits(step).text for step in steps))
     names = [step.wanted.path for step in steps]
     reasons = "; ".join(f"{step.wanted.path!r}: {WHY[step.verdict]}" for step in steps[:_NAMED])
     more = f" and {len(names) - _NAMED} more files" if len(names) > _NAMED else ""
@@ -176,34 +176,34 @@ _SHOWN = 15
 _SAID_CHARS = 400
 
 
-def rewind_turn(shell: Shell, argument: str) -> CommandResult:
+def rewind_turn(ctx: CommandContext, argument: str) -> CommandResult:
     """List the turns of this session; or, with a number, return to the state before that turn."""
     given = parse_options(argument, switches=("--force", "--yes", "--all"), valued=("--except",))
-    turns = session_turns(shell)
+    turns = session_turns(ctx)
     if not given.words:
-        return _list(shell, turns, whole="--all" in given.options)
+        return _list(ctx, turns, whole="--all" in given.options)
     turn = find_turn(turns, given.words[0])
     what = _kind(turn, given.words[1:])
     rest = ParsedArguments(words=given.words[2:], options=given.options)
-    if what != "files" and not shell.session.is_persistent:
+    if what != "files" and not ctx.session.is_persistent:
         return make_refusal(
             f"An incognito session is not stored, so it cannot be copied; /rewind {turn.number} files works"
         )
     later = {one.id for one in turns[turn.number - 1 :]}
-    plan = shell.turn_files.checkpoints.plan_undo(later, "rewind") if what != "talk" else None
+    plan = ctx.turn_files.checkpoints.plan_undo(later, "rewind") if what != "talk" else None
     leave = select_files(rest, "--except", plan.steps if plan else ())
     if plan is not None and "--force" not in given.options:
         refusal = explain_conflicts(
-            shell, plan, leave, lambda spared, force: _again(turn, what, spared, given, *(["--force"] if force else []))
+            ctx, plan, leave, lambda spared, force: _again(turn, what, spared, given, *(["--force"] if force else []))
         )
         if refusal is not None:
             return refusal
     if "--yes" not in given.options:
-        return _question(shell, plan, turn, what, leave, given)
-    return _carry_out(shell, plan, turn, what, leave, force="--force" in given.options)
+        return _question(ctx, plan, turn, what, leave, given)
+    return _carry_out(ctx, plan, turn, what, leave, force="--force" in given.options)
 
 
-def _list(shell: Shell, turns: list[SessionTurn], *, whole: bool) -> CommandResult:
+def _list(ctx: CommandContext, turns: list[SessionTurn], *, whole: bool) -> CommandResult:
     if not turns:
         return make_refusal("Nothing has been said in this session yet, so there is nothing to go back to")
     shown = list(reversed(turns))[: None if whole else _SHOWN]
@@ -211,7 +211,7 @@ def _list(shell: Shell, turns: list[SessionTurn], *, whole: bool) -> CommandResu
     rows: list[tuple[str, ...]] = []
     data: list[dict[str, object]] = []
     for turn in shown:
-        changes = [shell.turn_files.render_change(change) for change in turn.files.changes] if turn.files else []
+        changes = [ctx.turn_files.render_change(change) for change in turn.files.changes] if turn.files else []
         added, removed = sum(one.added for one in changes), sum(one.removed for one in changes)
         lines = "undone" if turn.back else format_counts(added, removed)
         files = str(len(changes)) if changes else ""
@@ -256,7 +256,7 @@ def _again(turn: SessionTurn, what: RewindKind, leave: set[str], given: ParsedAr
 
 
 def _question(
-    shell: Shell,
+    ctx: CommandContext,
     plan: "RestorePlan | None",
     turn: SessionTurn,
     what: RewindKind,
@@ -265,7 +265,7 @@ def _question(
 ) -> CommandResult:
     """Show what will change, and ask."""
     steps = [step for step in plan.steps if step.verdict != "same" and step.wanted.path not in leave] if plan else []
-    shown = list_shown_changes(shell, steps)
+    shown = list_shown_changes(ctx, steps)
     parts: list[str] = []
     if what != "talk":
         parts.append(f"change {format_count(len(shown), 'file')}" if shown else "change no file")
@@ -284,22 +284,28 @@ def _question(
 
 
 def _carry_out(
-    shell: Shell, plan: "RestorePlan | None", turn: SessionTurn, what: RewindKind, leave: set[str], *, force: bool
+    ctx: CommandContext,
+    plan: "RestorePlan | None",
+    turn: SessionTurn,
+    what: RewindKind,
+    leave: set[str],
+    *,
+    force: bool,
 ) -> CommandResult:
     sentences: list[str] = []
     left: list[tuple[str, str]] = []
     changed: list[str] = []
     if plan is not None:
-        restored = shell.turn_files.checkpoints.carry_out(plan, shell.session.id, force=force, leave=leave)
+        restored = ctx.turn_files.checkpoints.carry_out(plan, ctx.session.id, force=force, leave=leave)
         changed = [change.path for change in restored.record.changes]
         left = [*restored.left, *((step.wanted.path, WHY[step.verdict]) for step in plan.impossible)]
         back = "; /redo undoes that" if changed else ""
         sentences.append(f"{format_count(len(changed), 'file')} as before turn {turn.number}{back}.")
     follow_up: FollowUp | None = None
     if what != "files":
-        follow_up = _fork(shell, turn)
-        known = [info.id for info in shell.store.list()]
-        short = shell.session.id[: unique_id_length(known)]
+        follow_up = _fork(ctx, turn)
+        known = [info.id for info in ctx.store.list()]
+        short = ctx.session.id[: unique_id_length(known)]
         said = truncate(" ".join(turn.said.split()), _SAID_CHARS)
         sentences.append(f"You had said: {quote_code(said)}. /session switch {short} goes back to where you were.")
     return CommandResult(
@@ -309,15 +315,15 @@ def _carry_out(
     )
 
 
-def _fork(shell: Shell, turn: SessionTurn) -> FollowUp:
+def _fork(ctx: CommandContext, turn: SessionTurn) -> FollowUp:
     """Return a copy of the session that ends before the turn; an empty session if nothing precedes it."""
-    ids = [message.id for message in shell.session.messages]
+    ids = [message.id for message in ctx.session.messages]
     place = ids.index(turn.id)
-    title = shell.session.name
+    title = ctx.session.name
     name = f"{title} (before turn {turn.number})" if title else None
     if place == 0:
         return NewSession(name=name)
-    return SwitchSession(session_id=shell.store.fork(shell.session.id, upto=ids[place - 1], name=name))
+    return SwitchSession(session_id=ctx.store.fork(ctx.session.id, upto=ids[place - 1], name=name))
 
 
 _SWITCHES = ("--force", "--yes")
@@ -325,36 +331,38 @@ _EXCEPT = "--except"
 _IGNORED = " What .gitignore leaves out was not looked at."
 
 
-def undo_turn(shell: Shell, argument: str) -> CommandResult:
+def undo_turn(ctx: CommandContext, argument: str) -> CommandResult:
     """Revert what the last turn changed in files."""
     given = parse_options(argument, switches=_SWITCHES, valued=(_EXCEPT,))
-    turns = session_turns(shell)
+    turns = session_turns(ctx)
     turn = next((turn for turn in reversed(turns) if turn.files and not turn.back), None)
     if turn is None:
         return make_refusal(
             "There is nothing to undo: no turn of this session has changed files, or all of it is undone"
         )
-    plan = shell.turn_files.checkpoints.plan_undo({turn.id}, "undo")
+    plan = ctx.turn_files.checkpoints.plan_undo({turn.id}, "undo")
     title = format_turn_title(turn, time.time())
     tail = _IGNORED if turn.files and turn.files.scanned else ""
-    result = _go(shell, given, plan, "/undo", f"Undid {title}", f"{tail} /redo brings it back.")
+    result = _go(ctx, given, plan, "/undo", f"Undid {title}", f"{tail} /redo brings it back.")
     if result.ok and result.follow_up is None and turn is turns[-1]:
-        _tell_learning(shell)
+        _tell_learning(ctx)
     return result
 
 
-def redo_turn(shell: Shell, argument: str) -> CommandResult:
+def redo_turn(ctx: CommandContext, argument: str) -> CommandResult:
     """Restore what was undone last."""
     given = parse_options(argument, switches=_SWITCHES, valued=(_EXCEPT,))
-    session_turns(shell)  # refuses if no copies are kept
-    sessions = {shell.session.id, shell.session.parent or ""}
-    plan = shell.turn_files.checkpoints.plan_redo(sessions)
+    session_turns(ctx)  # refuses if no copies are kept
+    sessions = {ctx.session.id, ctx.session.parent or ""}
+    plan = ctx.turn_files.checkpoints.plan_redo(sessions)
     if plan is None:
         return make_refusal("There is nothing to redo: nothing was undone, or all of it was brought back")
-    return _go(shell, given, plan, "/redo", "Brought back what was undone", " /undo takes it back again.")
+    return _go(ctx, given, plan, "/redo", "Brought back what was undone", " /undo takes it back again.")
 
 
-def _go(shell: Shell, given: ParsedArguments, plan: "RestorePlan", called: str, done: str, tail: str) -> CommandResult:
+def _go(
+    ctx: CommandContext, given: ParsedArguments, plan: "RestorePlan", called: str, done: str, tail: str
+) -> CommandResult:
     """Carry out the plan, or explain why not."""
     leave = select_files(given, _EXCEPT, plan.steps)
     force = "--force" in given.options
@@ -363,16 +371,14 @@ def _go(shell: Shell, given: ParsedArguments, plan: "RestorePlan", called: str, 
         options = [*more, *(["--force"] if force or forced else [])]
         return join_arguments([called, *options, *([_EXCEPT, *sorted(spared)] if spared else [])])
 
-    if not force and (refusal := explain_conflicts(shell, plan, leave, again)) is not None:
+    if not force and (refusal := explain_conflicts(ctx, plan, leave, again)) is not None:
         return refusal
     outside = [path for path in plan.outside if path not in leave]
     if outside and "--yes" not in given.options:
         question = f"Outside of this project {', '.join(outside)} would change too. Go on?"
         return CommandResult(follow_up=Confirm(question=question, then=again(leave, False, "--yes")))
-    shown = {
-        one.path: one for one in list_shown_changes(shell, (step for step in plan.steps if step.verdict != "same"))
-    }
-    restored = shell.turn_files.checkpoints.carry_out(plan, shell.session.id, force=force, leave=leave)
+    shown = {one.path: one for one in list_shown_changes(ctx, (step for step in plan.steps if step.verdict != "same"))}
+    restored = ctx.turn_files.checkpoints.carry_out(plan, ctx.session.id, force=force, leave=leave)
     put = [shown[change.path] for change in restored.record.changes if change.path in shown]
     left = [*restored.left, *((step.wanted.path, WHY[step.verdict]) for step in plan.impossible)]
     left += [(path, "you said so") for path in sorted(leave)]
@@ -384,20 +390,20 @@ def _go(shell: Shell, given: ParsedArguments, plan: "RestorePlan", called: str, 
     )
 
 
-def _tell_learning(shell: Shell) -> None:
+def _tell_learning(ctx: CommandContext) -> None:
     """Record that the reverted answer was unwanted; errors are ignored, because a rating is not worth failing /undo."""
-    if shell.config.incognito:
+    if ctx.config.incognito:
         return
     try:
-        shell.memory.feedback.signal(-1, 0.5, "undo", "you took its changes back")
+        ctx.memory.feedback.signal(-1, 0.5, "undo", "you took its changes back")
     except (ClioError, OSError):
         return
 
 
-def show_turn_diff(shell: Shell, argument: str) -> CommandResult:
+def show_turn_diff(ctx: CommandContext, argument: str) -> CommandResult:
     """Show what a turn changed in files: by default the last one that changed any; all files or some."""
     given = parse_options(argument)
-    turns = session_turns(shell)
+    turns = session_turns(ctx)
     words = list(given.words)
     if words and words[0].isdecimal():
         turn = find_turn(turns, words.pop(0))
@@ -411,7 +417,7 @@ def show_turn_diff(shell: Shell, argument: str) -> CommandResult:
     unknown = [name for name in words if name not in {change.path for change in changes}]
     if unknown:
         raise UserError(f"Turn {turn.number} has not changed {unknown[0]!r}; /diff {turn.number} shows what it has")
-    shown = [shell.turn_files.render_change(change) for change in changes if not words or change.path in words]
+    shown = [ctx.turn_files.render_change(change) for change in changes if not words or change.path in words]
     lines = format_counts(sum(one.added for one in shown), sum(one.removed for one in shown))
     state = " It is taken back." if turn.back else ""
     tail = _IGNORED if turn.files.scanned else ""
@@ -426,20 +432,20 @@ def show_turn_diff(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def suggest_turns(shell: Shell) -> Iterable[Suggestion]:
+def suggest_turns(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the turns that changed files, newest first."""
     try:
-        turns = session_turns(shell)
+        turns = session_turns(ctx)
     except (ClioError, OSError):
         return ()
     return (Suggestion(text=str(turn.number), note=turn.words) for turn in reversed(turns) if turn.files)
 
 
-def suggest_rewind(shell: Shell) -> Iterable[Suggestion]:
+def suggest_rewind(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete all turns, newest first."""
     turns: list[SessionTurn] = []
     try:
-        turns = session_turns(shell)
+        turns = session_turns(ctx)
     except (ClioError, OSError):
         return ()
     return (Suggestion(text=str(turn.number), note=turn.words) for turn in reversed(turns))

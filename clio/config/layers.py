@@ -52,14 +52,14 @@ LayerValues = dict[tuple[str, ...], list[Setting]]
 
 def load_config(options: Options, env: Mapping[str, str]) -> LoadedConfig:
     """Load the configuration for one start. Writes no files. Raises ConfigError, or UsageError for a flag."""
-    home, person = paths.clio_home(env), paths.user_home(env)
-    project, main = _project(options.cwd, home, person)
+    home, user_home = paths.clio_home(env), paths.user_home(env)
+    project, main = _project(options.cwd, home, user_home)
     owner = main or project
     user_file = options.config_file or paths.home_config(home)
     project_file = paths.project_config(owner)
     values: LayerValues = {}
 
-    user = read_settings_file(user_file, paths.display_path(user_file, project=None, user_home=person))
+    user = read_settings_file(user_file, paths.display_path(user_file, project=None, user_home=user_home))
     if user is None and options.config_file:
         raise ConfigError(f"--config {str(options.config_file)!r}: there is no such file")
     add_layer(values, user or ())
@@ -73,7 +73,7 @@ def load_config(options: Options, env: Mapping[str, str]) -> LoadedConfig:
     followed = tuple(link for link in links if make_link_request(link).fingerprint in known)
     places = tuple(link.target for link in followed)
     if project_file != paths.home_config(home).resolve():  # in the home directory both are the same file
-        shown = paths.display_path(project_file, project=owner, user_home=person)
+        shown = paths.display_path(project_file, project=owner, user_home=user_home)
         try:
             own = read_settings_file(project_file, shown, root=owner, trusted=places)
         except FileIgnored as error:
@@ -132,12 +132,12 @@ def _only_users(setting: Setting) -> str:
     return f"{setting.origin}: {setting.name} has no effect in a project; set it in ~/.clio/{paths.CONFIG_NAME}"
 
 
-def _project(cwd: Path, home: Path, person: Path) -> tuple[Path, Path | None]:
+def _project(cwd: Path, home: Path, user_home: Path) -> tuple[Path, Path | None]:
     """Return the project's directory; for one of clio's worktrees also the main checkout's, whose settings apply."""
     link = find_worktree_link(cwd)
     if link is None:
-        return paths.project_folder(cwd, clio_home=home, user_home=person), None
-    main = paths.project_folder(_find_existing(link.in_main(cwd.resolve())), clio_home=home, user_home=person)
+        return paths.project_folder(cwd, clio_home=home, user_home=user_home), None
+    main = paths.project_folder(_find_existing(link.in_main(cwd.resolve())), clio_home=home, user_home=user_home)
     below = main.relative_to(link.main) if main.is_relative_to(link.main) else Path()
     return link.worktree / below, link.main / below
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from clio.commands.command import CommandResult, ConsolidateNow, LongWork, Shell, WorkControl
+from clio.commands.command import CommandContext, CommandResult, ConsolidateNow, LongWork, WorkControl
 from clio.commands.memory.commands import consolidation_result
 from clio.config.schema import Config
 from clio.entrypoints.first_paint import can_draw
@@ -122,14 +122,14 @@ def show_progress(
 LABEL = "consolidating memory"
 
 
-def make_long_work(shell: Shell, step: ConsolidateNow | LongWork) -> LongWork:
+def make_long_work(ctx: CommandContext, step: ConsolidateNow | LongWork) -> LongWork:
     """Return the work of a follow-up; a requested consolidation becomes `LongWork`."""
     if isinstance(step, LongWork):
         return step
-    return LongWork(label=LABEL, work=lambda track: consolidate_now(shell, step, track))
+    return LongWork(label=LABEL, work=lambda track: consolidate_now(ctx, step, track))
 
 
-def consolidate_now(shell: Shell, step: ConsolidateNow, track: WorkControl) -> CommandResult:
+def consolidate_now(ctx: CommandContext, step: ConsolidateNow, track: WorkControl) -> CommandResult:
     """Run one requested consolidation, or a dry run; for a thread.
 
     Raises:
@@ -138,10 +138,10 @@ def consolidate_now(shell: Shell, step: ConsolidateNow, track: WorkControl) -> C
     """
     from clio.memory.consolidation.runner import dry_run, run_consolidation
 
-    nights = shell.memory.consolidation
+    nights = ctx.memory.consolidation
     if step.dry_run:
         return consolidation_result(dry_run(nights, stop=track.is_stopped, tell=track.report_progress))
-    use_model = shell.config.sleep_use_model
+    use_model = ctx.config.sleep_use_model
     report = run_consolidation(nights, "hand", stop=track.is_stopped, use_model=use_model, tell=track.report_progress)
     if report.unkept:
         raise ClioError(f"{report.unkept} ({report.line})")

@@ -276,10 +276,10 @@ def _drop_empty_folders(heap: DiskUsage) -> None:
 
 
 def _table(heaps: Sequence[DiskUsage], loaded: LoadedConfig) -> Table:
-    person = user_home(os.environ)
+    home_folder = user_home(os.environ)
     rows = [
         (
-            display_path(heap.folder, project=loaded.main_project, user_home=person),
+            display_path(heap.folder, project=loaded.main_project, user_home=home_folder),
             heap.kind,
             f"{heap.files:,}",
             format_bytes(heap.bytes),

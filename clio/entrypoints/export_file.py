@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from clio.commands.command import CommandResult, ExportForm, ExportSession, Shell, quote_code
+from clio.commands.command import CommandContext, CommandResult, ExportForm, ExportSession, quote_code
 from clio.commands.session_table import format_title, make_file_stem
 from clio.errors import UserError
 from clio.storage.files import write_atomic
@@ -13,7 +13,7 @@ from clio.text.formatting import format_bytes, format_count
 STANDARD_OUTPUT = "-"
 
 
-def export_to_file(shell: Shell, step: ExportSession) -> CommandResult:
+def export_to_file(ctx: CommandContext, step: ExportSession) -> CommandResult:
     """Write the session to a file, or to standard output; takes seconds for many megabytes.
 
     If the path is a directory, the file is named after the session. An existing file is replaced only with
@@ -22,11 +22,11 @@ def export_to_file(shell: Shell, step: ExportSession) -> CommandResult:
     """
     from clio.export.export_session import SUFFIXES, export_session
 
-    info = next((info for info in shell.store.list() if info.id == step.session_id), None)
+    info = next((info for info in ctx.store.list() if info.id == step.session_id), None)
     title = format_title(info) if info else step.session_id
     path, form = _place(step, title, dict(SUFFIXES))
     text = export_session(
-        shell.store, step.session_id, form, redact=lambda text: shell.redactor.redact(text).text, now=time.time()
+        ctx.store, step.session_id, form, redact=lambda text: ctx.redactor.redact(text).text, now=time.time()
     )
     data = text.encode("utf-8")
     if path is None:

@@ -18,7 +18,13 @@ from clio.commands.subcommands import ImportRequest, parse_import
 from clio.config.loaded import LoadedConfig
 from clio.config.paths import display_path, user_home
 from clio.entrypoints.background_work import show_progress
-from clio.entrypoints.subcommand import LightShell, ask_on_terminal, print_json, print_result, replace_slash_commands
+from clio.entrypoints.subcommand import (
+    SubcommandContext,
+    ask_on_terminal,
+    print_json,
+    print_result,
+    replace_slash_commands,
+)
 from clio.errors import ClioError, UserError
 from clio.importing.intake import Fate, Importer, ImportLedger, ImportReport, Imports, is_already_read
 from clio.importing.places import Fact, FoundFiles, SourceFinder, find_facts
@@ -196,7 +202,7 @@ def run_import(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int
     wanted = parse_import(join_arguments(words))
     if loaded.config.incognito:
         raise UserError("an incognito clio stores nothing, so it imports nothing; leave out --incognito")
-    shell = LightShell(loaded)
+    ctx = SubcommandContext(loaded)
 
     def show(result: CommandResult) -> None:
         if json:
@@ -207,13 +213,13 @@ def run_import(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int
     try:
         looker = SourceFinder(loaded.project, os.environ)
         if wanted.agent is None:
-            show(_survey(shell, looker))
+            show(_survey(ctx, looker))
             return 0
-        outcome = _import(shell, looker, wanted, quiet=json)
+        outcome = _import(ctx, looker, wanted, quiet=json)
         if not json:
             show(make_outcome_result(outcome))
         if not outcome.report.stopped and wanted.facts != "no":
-            outcome = _with_facts(shell, looker, outcome, may_ask=not json)
+            outcome = _with_facts(ctx, looker, outcome, may_ask=not json)
         if json:
             show(make_outcome_result(outcome))
         elif outcome.facts:
@@ -223,37 +229,37 @@ def run_import(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int
     except OSError as error:
         raise ClioError(f"{format_os_error(error)} What was done until then is kept.") from error
     finally:
-        shell.close()
+        ctx.close()
     if outcome.report.stopped:
         raise KeyboardInterrupt
     return 0
 
 
-def _survey(shell: LightShell, looker: SourceFinder) -> CommandResult:
+def _survey(ctx: SubcommandContext, looker: SourceFinder) -> CommandResult:
     founds = [looker.find_files(agent, None) for agent in AGENTS]
-    here = shell.store.folder.resolve()
+    here = ctx.store.folder.resolve()
     founds = [_without(found, here) for found in founds]
-    known = _ledger(shell).read()
-    facts = {found.agent: len(_offered(shell, looker, ImportRequest(agent=found.agent), known)[0]) for found in founds}
+    known = _ledger(ctx).read()
+    facts = {found.agent: len(_offered(ctx, looker, ImportRequest(agent=found.agent), known)[0]) for found in founds}
     return make_survey_result(founds, known, facts, user_home(os.environ))
 
 
-def _import(shell: LightShell, looker: SourceFinder, wanted: ImportRequest, *, quiet: bool) -> Outcome:
+def _import(ctx: SubcommandContext, looker: SourceFinder, wanted: ImportRequest, *, quiet: bool) -> Outcome:
     agent = wanted.agent
     assert agent is not None
     found = looker.find_files(agent, wanted.path, every=wanted.every)
-    found = _without(found, shell.store.folder.resolve())
+    found = _without(found, ctx.store.folder.resolve())
     if not found.where:
         raise UserError(f"{agent} keeps nothing where it usually does; write clio import {agent} PATH")
-    ledger = _ledger(shell)
+    ledger = _ledger(ctx)
     importer = Importer(
-        shell.store.folder,
+        ctx.store.folder,
         ledger,
-        lambda text: shell.redactor.redact(text).text,
+        lambda text: ctx.redactor.redact(text).text,
         MAX_RESULT_CHARS,
-        record=shell.store.record_own,
+        record=ctx.store.record_own,
     )
-    with _watched(f"importing {agent}", shell, quiet=quiet) as track:
+    with _watched(f"importing {agent}", ctx, quiet=quiet) as track:
         report = importer.run(
             [file for file in found.files if file.ours],
             since=wanted.since,
@@ -263,22 +269,22 @@ def _import(shell: LightShell, looker: SourceFinder, wanted: ImportRequest, *, q
             progress=track.report_progress,
         )
     if report.fates["new"] + report.fates["grown"] and not wanted.dry_run and not report.stopped:
-        with _watched("indexing", shell, quiet=quiet) as track:
-            shell.memory.refresh_index(track.is_stopped, track.report_progress)
-    return Outcome(wanted=wanted, found=found, report=report, secrets=shell.redactor.total)
+        with _watched("indexing", ctx, quiet=quiet) as track:
+            ctx.memory.refresh_index(track.is_stopped, track.report_progress)
+    return Outcome(wanted=wanted, found=found, report=report, secrets=ctx.redactor.total)
 
 
-def _with_facts(shell: LightShell, looker: SourceFinder, outcome: Outcome, *, may_ask: bool) -> Outcome:
+def _with_facts(ctx: SubcommandContext, looker: SourceFinder, outcome: Outcome, *, may_ask: bool) -> Outcome:
     """Offer the agent's facts; return the outcome with those that were kept."""
-    wanted, ledger = outcome.wanted, _ledger(shell)
-    facts, known, unreadable = _offered(shell, looker, wanted, Imports() if wanted.again else ledger.read())
+    wanted, ledger = outcome.wanted, _ledger(ctx)
+    facts, known, unreadable = _offered(ctx, looker, wanted, Imports() if wanted.again else ledger.read())
     outcome.report.tally.unreadable.extend(unreadable)
-    kept, asked = _decide(shell, ledger, wanted, facts, may_ask=may_ask)
+    kept, asked = _decide(ctx, ledger, wanted, facts, may_ask=may_ask)
     return structs.replace(outcome, facts=kept if asked else facts, kept=kept, known=known)
 
 
 def _decide(
-    shell: LightShell, ledger: ImportLedger, wanted: ImportRequest, facts: Sequence[Fact], *, may_ask: bool
+    ctx: SubcommandContext, ledger: ImportLedger, wanted: ImportRequest, facts: Sequence[Fact], *, may_ask: bool
 ) -> tuple[list[Fact], bool]:
     """Return the facts to keep, and whether the user was asked about them; in a pipe, the user is not asked."""
     if wanted.dry_run:
@@ -290,13 +296,13 @@ def _decide(
         for number, fact in enumerate(facts, 1):
             answer = "y"
             if not rest:
-                if not may_ask or (answer := _answer(fact, number, len(facts), shell.loaded.project)) is None:
+                if not may_ask or (answer := _answer(fact, number, len(facts), ctx.loaded.project)) is None:
                     return kept, bool(kept)
                 rest = answer in _ALL
                 if answer in _NONE_MORE:
                     break
             if rest or answer in ("y", "yes"):
-                shell.memory.add(MemoryDraft(kind="discovery", content=fact.text), _BY_THEM)
+                ctx.memory.add(MemoryDraft(kind="discovery", content=fact.text), _BY_THEM)
                 kept.append(fact)
             elif answer in ("n", "no"):
                 declined.append(fact.fingerprint)
@@ -314,15 +320,15 @@ def _answer(fact: Fact, number: int, total: int, project: Path) -> str | None:
 
 
 def _offered(
-    shell: LightShell, looker: SourceFinder, wanted: ImportRequest, known: Imports
+    ctx: SubcommandContext, looker: SourceFinder, wanted: ImportRequest, known: Imports
 ) -> tuple[list[Fact], int, list[tuple[str, str]]]:
     """Return the facts neither known nor declined, the number of known ones, and the files that cannot be read."""
     agent = wanted.agent
     assert agent is not None
     facts, unreadable = find_facts(
-        agent, looker, shell.loaded.project, wanted.path, lambda text: shell.redactor.redact(text).text
+        agent, looker, ctx.loaded.project, wanted.path, lambda text: ctx.redactor.redact(text).text
     )
-    there = {normal(entry.content) for entry in shell.memory.knowledge().entries} if facts else set[str]()
+    there = {normal(entry.content) for entry in ctx.memory.knowledge().entries} if facts else set[str]()
     new = [fact for fact in facts if normal(fact.text) not in there]
     return [fact for fact in new if fact.fingerprint not in known.declined], len(facts) - len(new), unreadable
 
@@ -333,16 +339,16 @@ def _without(found: FoundFiles, folder: Path) -> FoundFiles:
     return FoundFiles(agent=found.agent, where=found.where, files=files, unusable=found.unusable)
 
 
-def _ledger(shell: LightShell) -> ImportLedger:
-    return ImportLedger(shell.store.folder.parent / "cache")
+def _ledger(ctx: SubcommandContext) -> ImportLedger:
+    return ImportLedger(ctx.store.folder.parent / "cache")
 
 
 @contextmanager
-def _watched(label: str, shell: LightShell, *, quiet: bool) -> Generator[WorkControl]:
+def _watched(label: str, ctx: SubcommandContext, *, quiet: bool) -> Generator[WorkControl]:
     """Show progress; Ctrl-C asks the work to stop at its next block, a second Ctrl-C ends it at once."""
     stopped = threading.Event()
     stream = None if quiet else sys.stderr
-    with show_progress(label, stream, "ctrl-c stops", aloud=shell.config.screen_reader) as drawn:
+    with show_progress(label, stream, "ctrl-c stops", aloud=ctx.config.screen_reader) as drawn:
 
         def stop(number: int, frame: object) -> None:
             if stopped.is_set():

@@ -16,7 +16,7 @@ from clio.commands.memory.memory_text import entry_data, kind_named, newest_firs
 from clio.config.loaded import LoadedConfig
 from clio.config.show import list_start_notes
 from clio.config.trust import should_ask_for_trust
-from clio.entrypoints.subcommand import LightShell, print_sentence, replace_slash_commands
+from clio.entrypoints.subcommand import SubcommandContext, print_sentence, replace_slash_commands
 from clio.errors import ClioError, ToolRetry, UsageError, UserError
 from clio.memory.store.memories import SCOPES
 from clio.memory.store.record import KINDS, TYPES, MemoryRecord, Provenance
@@ -392,24 +392,24 @@ def run_mcp_server(loaded: LoadedConfig, *, read_only: bool) -> int:
     if sys.stdin and sys.stdin.isatty():
         print_sentence(f"clio: serving the memory of {loaded.project} to a program on standard input; Ctrl-C ends it")
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own handler would wait for the thread that reads a line
-    shell = LightShell(loaded)
+    ctx = SubcommandContext(loaded)
     try:
-        asyncio.run(_serve(MemoryToolServer(shell, read_only=read_only)))
+        asyncio.run(_serve(MemoryToolServer(ctx, read_only=read_only)))
     except* (BrokenPipeError, ConnectionResetError):
         print_sentence("clio: the program that was served has gone")
     finally:
-        shell.close()
+        ctx.close()
     return 0
 
 
 class MemoryToolServer:
     """Runs tool calls one at a time: the stores are not thread-safe; locks keep other processes out."""
 
-    def __init__(self, shell: LightShell, *, read_only: bool) -> None:
-        self._shell = shell
+    def __init__(self, ctx: SubcommandContext, *, read_only: bool) -> None:
+        self._ctx = ctx
         self._read_only = read_only
         self._one_at_a_time = threading.Lock()
-        self.project = shell.loaded.project
+        self.project = ctx.loaded.project
 
     @property
     def tools(self) -> tuple[McpTool, ...]:
@@ -420,7 +420,7 @@ class MemoryToolServer:
         """Run a call and return its result without secrets; an error sentence if it failed."""
         with self._one_at_a_time:
             try:
-                found = call_tool(self._shell.memory, name, arguments, read_only=self._read_only)
+                found = call_tool(self._ctx.memory, name, arguments, read_only=self._read_only)
             except (ClioError, TimeoutError) as error:
                 return self._redact(replace_slash_commands(str(error)))
             except OSError as error:
@@ -428,7 +428,7 @@ class MemoryToolServer:
             return Answer(text=self._redact(found.text), data=cast(dict[str, Any], self._cleaned(found.data)))
 
     def _redact(self, text: str) -> str:
-        return self._shell.redactor.redact(text).text
+        return self._ctx.redactor.redact(text).text
 
     def _cleaned(self, value: object) -> object:
         """Redact stored values again: they may be older than a redaction pattern."""

@@ -126,7 +126,7 @@ def run_init(loaded: LoadedConfig, env: Mapping[str, str], *, yes: bool, dry_run
     yes: add the line to `.gitignore` without asking. dry_run: only print what would be done.
     Raises UserError if no `.clio/` may be created here, StorageError if it cannot be written.
     """
-    project, person = loaded.project, user_home(env)
+    project, home_folder = loaded.project, user_home(env)
     if loaded.config.incognito:
         raise UsageError("an incognito clio writes nothing; leave out --incognito to begin a .clio/")
     if project / FOLDER_NAME == clio_home(env).resolve():
@@ -135,7 +135,9 @@ def run_init(loaded: LoadedConfig, env: Mapping[str, str], *, yes: bool, dry_run
         pieces = plan_setup(project)
         if not dry_run:
             write_setup(project, pieces)
-        sys.stdout.write(f"{escape_controls(display_path(project / FOLDER_NAME, project=None, user_home=person))}/\n")
+        sys.stdout.write(
+            f"{escape_controls(display_path(project / FOLDER_NAME, project=None, user_home=home_folder))}/\n"
+        )
         for piece in pieces:
             verb = "would be written" if dry_run and piece.action == "new" else _VERBS[piece.action]
             sys.stdout.write(f"  {piece.name:<16} {verb:<{16 if dry_run else 9}} {piece.why}\n")

@@ -276,7 +276,7 @@ async def run_to_schema(
     Returns:
         Fields for the report: `structured` if the answer fits, else status, error and exit code.
     """
-    app.shelf.add_fragment(schema.fragment())
+    app.pending_input.add_fragment(schema.fragment())
     finished = await run_turn(text)
     fitted = schema.fit_answer(finished.text)
     for _ in range(RETRIES):

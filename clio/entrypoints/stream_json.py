@@ -280,7 +280,7 @@ class StreamRun:
         self._desk.end()
 
     async def _turn(self, prompt: Prompt) -> int:
-        numbers = [self._app.shelf.add_image(decode_image(image)) for image in prompt.images]
+        numbers = [self._app.pending_input.add_image(decode_image(image)) for image in prompt.images]
         text = " ".join([prompt.text, *(f"@clipboard:{number}" for number in numbers)])
         self._interrupted = False
         self._running = asyncio.ensure_future(self._run_turn(text))

@@ -163,15 +163,15 @@ def replace_slash_commands(text: str) -> str:
     return _SLASH.sub(lambda found: f"clio {_CALLED_OTHERWISE.get(found[1], found[1])}", text)
 
 
-class LightShell:
-    """The `Shell` for handlers without a conversation. Its session has no id, no messages and no file."""
+class SubcommandContext:
+    """The `CommandContext` for handlers without a conversation. Its session has no id, no messages and no file."""
 
     def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded = loaded
         self.config: Config = loaded.config
         self.store = open_session_store(loaded)
         self.session = Session(SessionState(id="", working_directory=str(loaded.project)), None)
-        self.context: ContextWindow | None = None
+        self.window: ContextWindow | None = None
         self.added = AddedCommands()
         self._redactor: Redactor | None = None
         self._skills: SkillCatalog | None = None
@@ -304,9 +304,9 @@ def run_subcommand(options: Options, loaded: LoadedConfig, words: Sequence[str],
     json: print the result's data as one JSON document, and never ask.
     Raises UserError (exit 2) for wrong usage, and other ClioErrors (exit 1) for a correct call that failed.
     """
-    shell = LightShell(loaded)
+    ctx = SubcommandContext(loaded)
     try:
-        step = _carry_out(shell, words, json=json)
+        step = _carry_out(ctx, words, json=json)
     except ClioError as error:
         error.args = (replace_slash_commands(str(error)),)
         raise
@@ -315,33 +315,33 @@ def run_subcommand(options: Options, loaded: LoadedConfig, words: Sequence[str],
     except OSError as error:
         raise ClioError(format_os_error(error)) from error
     finally:
-        shell.close()
+        ctx.close()
     return 0 if json or step is None else _after(step, options, loaded)
 
 
-def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> FollowUp | None:
+def _carry_out(ctx: SubcommandContext, words: Sequence[str], *, json: bool) -> FollowUp | None:
     """Run the handler and its follow-ups; return a follow-up that comes after the printed result."""
     table, called = _table(words[0])
     command, argument = select_subcommand(table, join_arguments(words[1:]), called)
-    result = command.handler(shell, argument)
+    result = command.handler(ctx, argument)
     while True:
         if not result.ok and result.follow_up is None:
             raise UsageError(result.text)
         match result.follow_up:
             case Confirm(question=question, then=then, required_word=word):
                 if not json:
-                    _show(result, aloud=shell.config.screen_reader)
+                    _show(result, aloud=ctx.config.screen_reader)
                 _agreed(question, word, may_ask=not json)
                 command, argument = select_subcommand(table, then.partition(" ")[2], called)
-                result = command.handler(shell, argument)
+                result = command.handler(ctx, argument)
             case ExportSession() as step:
                 from clio.entrypoints.export_file import export_to_file
 
-                result = export_to_file(shell, step)
+                result = export_to_file(ctx, step)
             case ConsolidateNow() | LongWork() as step:
                 from clio.entrypoints.background_work import make_long_work, run_until_interrupted
 
-                result = run_until_interrupted(make_long_work(shell, step), aloud=shell.config.screen_reader)
+                result = run_until_interrupted(make_long_work(ctx, step), aloud=ctx.config.screen_reader)
             case WaitFor(work=work):
                 import asyncio
 
@@ -351,14 +351,14 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
 
                 if json:
                     raise UsageError("an editor is no answer in JSON; give the new text on the command line instead")
-                _show(result, aloud=shell.config.screen_reader)
+                _show(result, aloud=ctx.config.screen_reader)
                 edited = edit_text(text, suffix)
                 result = CommandResult(text="Nothing was changed.") if edited is None else then(edited)
             case step:
                 if json:
                     print_json(result)
                 else:
-                    _show(result, aloud=shell.config.screen_reader)
+                    _show(result, aloud=ctx.config.screen_reader)
                 return step
 
 

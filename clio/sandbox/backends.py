@@ -412,7 +412,7 @@ def _try(level: SandboxLevel, folder: Path, env: Mapping[str, str]) -> str:
     for path in (root / ".git" / "hooks", outside, tmp):
         path.mkdir(parents=True)
     (root / ".git" / "config").write_text("kept", encoding="utf-8")
-    fence = make_fence(root, person=folder / "home", clio_home=outside, env={}, tmp=tmp, caches=False)
+    fence = make_fence(root, user_home=folder / "home", clio_home=outside, env={}, tmp=tmp, caches=False)
     done = _run(enclose_command(level, fence, ("/bin/sh", "-c", _TRY, "sh", str(outside)), root), root, env)
     if "done" not in done.stdout.splitlines() or not (root / "inside").exists():
         said = (done.stderr or done.stdout).strip().splitlines()
@@ -424,17 +424,17 @@ def _try(level: SandboxLevel, folder: Path, env: Mapping[str, str]) -> str:
     return ""
 
 
-def explain_unusable_confinement(level: SandboxLevel, env: Mapping[str, str], person: Path) -> str:
+def explain_unusable_confinement(level: SandboxLevel, env: Mapping[str, str], user_home: Path) -> str:
     """Why a level cannot confine a read-only command on this machine; "" if it can.
 
     Runs one small command that tries to create a folder in the user's home folder. Leaves no file if that is denied.
     """
     if reason := _absent(level):
         return reason
-    wrong = str(person / f".clio-probe-{os.getpid()}")
+    wrong = str(user_home / f".clio-probe-{os.getpid()}")
     try:
         argv = ("/bin/sh", "-c", _TRY_CONFINED, "sh", wrong)
-        done = _run(confine_command(level, Path("/"), argv, person=person, own_tmp=False), Path("/"), env)
+        done = _run(confine_command(level, Path("/"), argv, user_home=user_home, own_tmp=False), Path("/"), env)
     except (OSError, subprocess.TimeoutExpired) as error:
         return error_cause(error)
     if done.stdout.split() != ["done"]:
@@ -444,7 +444,7 @@ def explain_unusable_confinement(level: SandboxLevel, env: Mapping[str, str], pe
 
 
 def confine_command(
-    level: SandboxLevel, root: Path, argv: tuple[str, ...], *, person: Path, env: Mapping[str, str] | None = None,
+    level: SandboxLevel, root: Path, argv: tuple[str, ...], *, user_home: Path, env: Mapping[str, str] | None = None,
     network: bool = False, lingers: bool = False, own_tmp: bool = True,
 ) -> EnclosedCommand:  # fmt: skip
     """Confine a read-only command: it writes only to a /tmp of its own and has no network.
@@ -460,7 +460,7 @@ def confine_command(
         case "bwrap":
             program = _there(find_bubblewrap(), "bwrap")
             shown = (root, *list_tmp_program_folders(env or {}), *iter_git_folders(root))
-            hidden = list_socket_folders(person)
+            hidden = list_socket_folders(user_home)
             return confine_with_bubblewrap(program, root, argv, shown, hidden, network=network, lingers=lingers)
         case "landlock":
             return confine_with_landlock(_own_tmp() if own_tmp else None, argv, network=network, lingers=lingers)

@@ -146,7 +146,7 @@ _MAX_MODULES = 200
 def make_fence(
     root: Path,
     *,
-    person: Path,
+    user_home: Path,
     clio_home: Path,
     env: Mapping[str, str],
     tmp: Path,
@@ -157,12 +157,12 @@ def make_fence(
     """Create the fence of a workspace.
 
     Args:
-        person: the user's home folder.
+        user_home: the user's home folder.
         more: further writable folders; `~` is the home folder.
     """
     root = root.resolve()
     named = [*more, *((env.get("XDG_CACHE_HOME", ""), *CACHES) if caches else ())]
-    write = [root, *(_place(name, root, person) for name in named if name)]
+    write = [root, *(_place(name, root, user_home) for name in named if name)]
     git = list(iter_git_folders(root))
     write += [folder for folder in git if root not in folder.parents]
     sealed = [clio_home, root / FOLDER_NAME, *(path for folder in git for path in _list_sealed(folder))]
@@ -176,21 +176,21 @@ def make_fence(
         write=allowed,
         sealed=tuple(path for path in _existing(sealed) if any(_holds(folder, path) for folder in allowed)),
         watched=(*links, *(path for folder in git for path in _list_watched(folder))),
-        hidden=list_socket_folders(person),
+        hidden=list_socket_folders(user_home),
         tmp=tmp.resolve(),
         shown=list_tmp_program_folders(env),
         network=network,
     )
 
 
-def list_socket_folders(person: Path) -> tuple[Path, ...]:
-    """Return the existing folders that contain sockets of other programs. person: the user's home folder."""
-    return _existing(_place(name, person, person) for name in _SOCKET_FOLDERS)
+def list_socket_folders(user_home: Path) -> tuple[Path, ...]:
+    """Return the existing folders that contain sockets of other programs. user_home: the user's home folder."""
+    return _existing(_place(name, user_home, user_home) for name in _SOCKET_FOLDERS)
 
 
-def _place(name: str, root: Path, person: Path) -> Path:
+def _place(name: str, root: Path, user_home: Path) -> Path:
     if name == "~" or name.startswith("~/"):
-        return person / name[2:]
+        return user_home / name[2:]
     return root / name
 
 

@@ -95,14 +95,14 @@ class Confinement:
         wanted: whether commands are to be confined.
         home: clio's own folder; None if no file may be created: nothing is stored, and with Landlock commands have
             no folder for temporary files.
-        person: the user's home folder.
+        user_home: the user's home folder.
         env: clio's environment.
     """
 
-    def __init__(self, *, wanted: bool, home: Path | None, person: Path, env: Mapping[str, str]) -> None:
+    def __init__(self, *, wanted: bool, home: Path | None, user_home: Path, env: Mapping[str, str]) -> None:
         self.wanted = wanted
         self._home = home
-        self._person = person
+        self._user_home = user_home
         self._env = env
         self._level: SandboxLevel | None = None if wanted else "off"
         self._reasons: dict[SandboxLevel, str] = {}
@@ -160,7 +160,7 @@ class Confinement:
                 level,
                 root,
                 tuple(argv),
-                person=self._person,
+                user_home=self._user_home,
                 env=env,
                 network=network,
                 lingers=lingers,
@@ -185,7 +185,7 @@ class Confinement:
         from clio.sandbox.backends import explain_unusable_confinement
 
         for level in _ORDER:
-            reason = self._reasons[level] = explain_unusable_confinement(level, self._env, self._person)
+            reason = self._reasons[level] = explain_unusable_confinement(level, self._env, self._user_home)
             if not reason:
                 self._remember(level)
                 return level
@@ -240,7 +240,7 @@ def open_confinement(loaded: LoadedConfig, env: Mapping[str, str]) -> Confinemen
     """Create the confinement of a configuration. Tests nothing yet."""
     config = loaded.config
     home = None if config.incognito else loaded.home
-    return Confinement(wanted=config.confine_unasked != "off", home=home, person=user_home(env), env=env)
+    return Confinement(wanted=config.confine_unasked != "off", home=home, user_home=user_home(env), env=env)
 
 
 _LEVEL_ORDER: "tuple[SandboxLevel, ...]" = ("bwrap", "seatbelt", "landlock")  # the strictest first
@@ -251,9 +251,9 @@ class Sandbox:
 
     Args:
         choice: the configured level; "auto" takes the best that works, or none.
-        person: the user's home folder.
+        user_home: the user's home folder.
         home: clio's own folder.
-        write: writable folders besides the project; `~` is `person`.
+        write: writable folders besides the project; `~` is `user_home`.
     """
 
     def __init__(
@@ -261,7 +261,7 @@ class Sandbox:
         choice: Sandboxing,
         *,
         home: Path,
-        person: Path,
+        user_home: Path,
         env: Mapping[str, str],
         write: Sequence[str] = (),
         caches: bool = True,
@@ -270,7 +270,7 @@ class Sandbox:
         self.choice: Sandboxing = choice
         self.network = network
         self._home = home
-        self._person = person
+        self._user_home = user_home
         self._env = env
         self._write = tuple(write)
         self._caches = caches
@@ -357,7 +357,7 @@ class Sandbox:
             tmp = Path(self._tmp.name)
         return make_fence(
             root,
-            person=self._person,
+            user_home=self._user_home,
             clio_home=self._home,
             env=self._env,
             tmp=tmp,
@@ -457,7 +457,7 @@ def open_sandbox(loaded: LoadedConfig, env: Mapping[str, str]) -> Sandbox:
     return Sandbox(
         config.sandbox,
         home=loaded.home,
-        person=user_home(env),
+        user_home=user_home(env),
         env=env,
         write=config.sandbox_write,
         caches=config.sandbox_caches,

@@ -26,7 +26,7 @@ from clio.threads import start_daemon_thread
 from clio.ui.safe_text import clean_line
 
 if TYPE_CHECKING:
-    from clio.commands.command import Shell
+    from clio.commands.command import CommandContext
 
 
 _MAX_COUNTED_BYTES = 1_000_000
@@ -193,11 +193,11 @@ class MentionOffer(Struct, frozen=True, kw_only=True):
 class MentionMenu:
     """Completions for a mention that is being typed; called in a thread, one call at a time.
 
-    shell: returns the running App, None while it is being built.
+    get_context: returns the running App, None while it is being built.
     """
 
-    def __init__(self, shell: "Callable[[], Shell | None]", files: FileListing) -> None:
-        self._shell = shell
+    def __init__(self, get_context: "Callable[[], CommandContext | None]", files: FileListing) -> None:
+        self._get_context = get_context
         self._files = files
 
     def find_offers(self, typed: str) -> Iterator[MentionOffer]:
@@ -225,8 +225,8 @@ class MentionMenu:
 
     def _list_resources(self) -> dict[str, list[MentionOffer]]:
         """Return the known resources of each server that has been asked."""
-        shell, found = self._shell(), dict[str, list[MentionOffer]]()
-        for server, one in shell.servers.resources() if shell else ():
+        ctx, found = self._get_context(), dict[str, list[MentionOffer]]()
+        for server, one in ctx.servers.resources() if ctx else ():
             note = clean_line(" - ".join(filter(None, (one.name, one.description))))[:60]
             uri = clean_line(one.uri)
             found.setdefault(server, []).append(MentionOffer(text=f"@{server}:{uri}", label=uri, note=note))
@@ -234,8 +234,8 @@ class MentionMenu:
 
     def _find_paths(self, typed: str) -> Iterator[MentionOffer]:
         files, names = self._files.get_files_and_index()
-        shell = self._shell()
-        boosts = score_recent_files(shell.session.messages if shell else ())
+        ctx = self._get_context()
+        boosts = score_recent_files(ctx.session.messages if ctx else ())
         if typed and not typed.endswith("/"):
             found = names.find_best(typed.removeprefix("./"), MAX_OFFERS, boosts)
         else:
@@ -247,13 +247,13 @@ class MentionMenu:
             yield MentionOffer(text=format_file_mention(path), label=path)
 
     def _find_sessions_or_notes(self, kind: str, typed: str) -> Iterator[MentionOffer]:
-        shell = self._shell()
-        if shell is None or shell.config.incognito:
+        ctx = self._get_context()
+        if ctx is None or ctx.config.incognito:
             return
         rows: list[tuple[float, MentionOffer]] = []
         if kind == "session":
-            for info in shell.store.list():
-                if info.id == shell.session.id:
+            for info in ctx.store.list():
+                if info.id == ctx.session.id:
                     continue
                 name = info.name or info.id[:8]
                 points = score_match(typed, f"{name} {info.id} {info.first_words}")
@@ -261,7 +261,7 @@ class MentionMenu:
                     note = f"from the repository: {info.first_words}" if info.came_with_project else info.first_words
                     rows.append((points, _make_offer(kind, name, note)))
         else:
-            for note in shell.memory.list_notes():
+            for note in ctx.memory.list_notes():
                 points = score_match(typed, note.key)
                 if points is not None:
                     rows.append((points, _make_offer(kind, note.key, " ".join(note.content[:200].split())[:60])))
@@ -333,19 +333,19 @@ _MENTION = re.compile(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>
 class LineCompleter(Completer):
     """Completes commands while they are typed, mentions after "@", paths on Tab.
 
-    shell: returns the running App, None while it is being built. list_files, list_ahead: see `FileListing`. Runs in a
-    thread, so that it never blocks the line.
+    get_context: returns the running App, None while it is being built. list_files, list_ahead: see `FileListing`.
+    Runs in a thread, so that it never blocks the line.
     """
 
     def __init__(
         self,
-        shell: "Callable[[], Shell | None]",
+        get_context: "Callable[[], CommandContext | None]",
         list_files: Callable[[], Sequence[str]],
         list_ahead: Callable[[], Sequence[str] | None] | None = None,
     ) -> None:
-        self._shell = shell
+        self._get_context = get_context
         self.files = FileListing(list_files, list_ahead)
-        self._mentions = MentionMenu(shell, self.files)
+        self._mentions = MentionMenu(get_context, self.files)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Yield all completions for the text before the cursor."""
@@ -353,7 +353,7 @@ class LineCompleter(Completer):
         if is_command(text) and "\n" not in text:
             from clio.commands.registry import complete_command_line
 
-            for suggestion, typed in complete_command_line(self._shell(), text):
+            for suggestion, typed in complete_command_line(self._get_context(), text):
                 yield _make_completion(suggestion.text, typed, suggestion.text, suggestion.note)
             if find_open_mention(text) is None:
                 return

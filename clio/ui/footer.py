@@ -27,7 +27,7 @@ from clio.ui.safe_text import clean_line
 from clio.ui.theme import Theme
 
 if TYPE_CHECKING:
-    from clio.commands.command import Shell
+    from clio.commands.command import CommandContext
     from clio.sessions.session import Session
 
 
@@ -148,15 +148,15 @@ def render_context_bar(share: float) -> str:
 
 
 class SessionStatus:
-    """Collects the values of the status line. shell_of: returns None until the app is loaded; `config` is used
+    """Collects the values of the status line. get_context: returns None until the app is loaded; `config` is used
     meanwhile.
     """
 
-    def __init__(self, config: Config, project: Path, shell_of: "Callable[[], Shell | None]") -> None:
+    def __init__(self, config: Config, project: Path, get_context: "Callable[[], CommandContext | None]") -> None:
         self.background_work = ""
         """Background work, such as "indexing 40 %"."""
         self._config = config
-        self._shell_of = shell_of
+        self._get_context = get_context
         self._branch = GitBranch(project)
         self._session_id = ""
         self._asked_tokens = 0
@@ -165,8 +165,8 @@ class SessionStatus:
 
     def handle_event(self, event: Event) -> None:
         """Update the values from the loop's events, such as the fill level of the window."""
-        if (shell := self._shell_of()) is not None:
-            self._add_new_bills(shell.session)  # first: a turn may be over before the line is drawn once
+        if (ctx := self._get_context()) is not None:
+            self._add_new_bills(ctx.session)  # first: a turn may be over before the line is drawn once
         if isinstance(event, StepStarted):
             self._asked_tokens = event.prompt_tokens
         elif isinstance(event, StepFinished) and event.usage is not None and event.usage.prompt_tokens:
@@ -174,31 +174,31 @@ class SessionStatus:
 
     def collect_values(self) -> StatusValues:
         """Return the current values."""
-        shell = self._shell_of()
-        if shell is None:
+        ctx = self._get_context()
+        if ctx is None:
             silent = "incognito" if self._config.incognito else ""
             held = "sandbox" if self._config.sandbox != "off" else ""
             return StatusValues(model=self._config.model or "", mode=self._config.approve, sandbox=held, privacy=silent)
         from clio.commands.style_commands import describe_current_style
         from clio.ui.tables import describe_active_todo
 
-        self._add_new_bills(shell.session)
-        window = shell.context.limits.context_window if shell.context is not None else 0
-        silent = "incognito" if shell.config.incognito else "memory off" if shell.memory.is_off else ""
+        self._add_new_bills(ctx.session)
+        window = ctx.window.limits.context_window if ctx.window is not None else 0
+        silent = "incognito" if ctx.config.incognito else "memory off" if ctx.memory.is_off else ""
         return StatusValues(
-            model=shell.answering.model,
-            effort=_format_effort(shell),
-            mode=shell.policy.mode,
-            sandbox=shell.sandbox.status_word,
+            model=ctx.answering.model,
+            effort=_format_effort(ctx),
+            mode=ctx.policy.mode,
+            sandbox=ctx.sandbox.status_word,
             privacy=silent,
             context=self._asked_tokens / window if window and self._asked_tokens else None,
-            active_todo=describe_active_todo(shell.session.todos),
+            active_todo=describe_active_todo(ctx.session.todos),
             background_work=self.background_work,
             branch=self._branch.current_name,
-            cost=_format_session_cost(shell),
+            cost=_format_session_cost(ctx),
             tokens=self._billed_tokens,
-            style=describe_current_style(shell),
-            name=shell.session.name or "",
+            style=describe_current_style(ctx),
+            name=ctx.session.name or "",
         )
 
     def list_parts(self) -> tuple[str, ...]:
@@ -220,15 +220,15 @@ class SessionStatus:
         self._bills = len(bills)
 
 
-def _format_effort(shell: "Shell") -> str:
+def _format_effort(ctx: "CommandContext") -> str:
     """Return the reasoning effort sent to the model; "" if it is left to the server, or there is no model."""
-    effort = shell.efforts.get_effort(shell.provider.model)
-    return "" if effort == AUTO or shell.provider.name == OFFLINE else effort
+    effort = ctx.efforts.get_effort(ctx.provider.model)
+    return "" if effort == AUTO or ctx.provider.name == OFFLINE else effort
 
 
-def _format_session_cost(shell: "Shell") -> str:
+def _format_session_cost(ctx: "CommandContext") -> str:
     """Return the cost of the session; "" if it is zero or unknown."""
-    cost = shell.spending.get_session_cost(shell.session)
+    cost = ctx.spending.get_session_cost(ctx.session)
     return cost.text if cost is not None and cost.micro_dollars else ""
 
 

@@ -154,7 +154,7 @@ class ExtraLineKeys:
 
     Args:
         project: for mentions and dropped files; None for a line without them.
-        shelf: where pasted pictures are saved for the next message.
+        pending_input: where pasted pictures are saved for the next message.
         hint: shows a few words below the line until the next key.
         look_up: called at every key of a command; loads its completions and returns whether there are new ones.
     """
@@ -167,7 +167,7 @@ class ExtraLineKeys:
         pastes: PastedTexts,
         hint: Callable[[str], None],
         project: Path | None = None,
-        shelf: PendingInput | None = None,
+        pending_input: PendingInput | None = None,
         look_up: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         self._look_up = look_up
@@ -176,7 +176,7 @@ class ExtraLineKeys:
         self._pastes = pastes
         self._hint = hint
         self._project = project
-        self._shelf = shelf
+        self._pending_input = pending_input
         self._chips = MentionLabels(project) if project is not None else None
         self._before: Document | None = None  # the line when the search began
         self.mention_labels: list[str] = []
@@ -282,7 +282,7 @@ class ExtraLineKeys:
             buffer.document = Document(self._pastes.collapse(edited.rstrip("\n")))
 
     async def _paste_picture(self, buffer: Buffer) -> None:
-        if self._shelf is None:
+        if self._pending_input is None:
             return
         try:
             data = await read_clipboard_image()
@@ -290,4 +290,4 @@ class ExtraLineKeys:
             self._hint(str(error))
             return
         gap = "" if not buffer.document.text_before_cursor[-1:].strip() else " "
-        buffer.insert_text(f"{gap}@clipboard:{self._shelf.add_image(data)} ")
+        buffer.insert_text(f"{gap}@clipboard:{self._pending_input.add_image(data)} ")

@@ -93,7 +93,7 @@ class PromptLine:
         line_hint: returns the hint for what Enter will do with a text that is not a message, "" for a message; called
             at every key.
         vi: use vi keys.
-        project, shelf, look_up: see `ExtraLineKeys`.
+        project, pending_input, look_up: see `ExtraLineKeys`.
         input, output: for tests; by default those of the process.
     """
 
@@ -109,7 +109,7 @@ class PromptLine:
         theme: Theme | None = None,
         vi: bool = False,
         project: Path | None = None,
-        shelf: PendingInput | None = None,
+        pending_input: PendingInput | None = None,
         look_up: Callable[[str], Awaitable[bool]] | None = None,
         input: Input | None = None,
         output: Output | None = None,
@@ -130,7 +130,7 @@ class PromptLine:
             pastes=self._pastes,
             hint=self._show_hint,
             project=project,
-            shelf=shelf,
+            pending_input=pending_input,
             look_up=look_up,
         )
         self._files = completer.files if isinstance(completer, LineCompleter) else None

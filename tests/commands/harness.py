@@ -33,7 +33,7 @@ from clio.skills.skills import SkillCatalog
 
 @dataclass
 class Harness:
-    """A Shell for tests."""
+    """A CommandContext for tests."""
 
     loaded: LoadedConfig
     config: Config
@@ -43,7 +43,7 @@ class Harness:
     provider: Provider
     redactor: Redactor
     memory: MemorySystem
-    context: ContextWindow | None = None
+    window: ContextWindow | None = None
 
     def __post_init__(self) -> None:
         self.planning = Planning(self.policy, self.session)

@@ -7,6 +7,7 @@ import pytest
 
 from clio.commands.command import (
     ClearScreen,
+    CommandContext,
     CommandResult,
     Confirm,
     GrantTrust,
@@ -14,7 +15,6 @@ from clio.commands.command import (
     Quit,
     SetApproval,
     SetModel,
-    Shell,
     SwitchSession,
     is_command,
     list_forms,
@@ -38,7 +38,7 @@ def rows(result: CommandResult) -> tuple[tuple[str, ...], ...]:
 
 
 def test_an_app_is_a_shell(harness: Harness) -> None:
-    shell: Shell = harness  # pyright checks it
+    shell: CommandContext = harness  # pyright checks it
     assert run_command(shell, "/help").ok
 
 

@@ -23,7 +23,7 @@ LONG = "a line of a file that was read\n" * 20
 @pytest.fixture
 def harness(tmp_path: Path) -> Iterator[Harness]:
     harness = make_harness(tmp_path)
-    harness.context = make_window(harness.session, WINDOW)
+    harness.window = make_window(harness.session, WINDOW)
     yield harness
     harness.session.close()
 
@@ -72,8 +72,8 @@ def test_the_bar_adds_up_to_the_window(harness: Harness) -> None:
 def test_the_next_trim_is_reported_before_it_comes(harness: Harness) -> None:
     harness.talk("rewrite the parser")
     work(harness, 12)
-    assert harness.context is not None
-    seen = harness.context.foresee_next_trim()
+    assert harness.window is not None
+    seen = harness.window.foresee_next_trim()
     said = facts(run_command(harness, "/context"))["next trim"]
     first = f"the first {seen.messages} messages, {seen.tokens:,} tokens, leave"
     assert mentions(said, "75 %", f"{seen.left:,} tokens", first)
@@ -83,9 +83,9 @@ def test_the_next_trim_is_reported_before_it_comes(harness: Harness) -> None:
 def test_the_last_bill_is_held_against_its_estimate(harness: Harness, billed: float, how: str) -> None:
     harness.talk("rewrite the parser")
     work(harness, 4)
-    assert harness.context is not None
-    built = harness.context.build()
-    harness.context.learn_from_acceptance(built, int(built.prompt_tokens * billed))
+    assert harness.window is not None
+    built = harness.window.build()
+    harness.window.learn_from_acceptance(built, int(built.prompt_tokens * billed))
     said = facts(run_command(harness, "/context"))["last request"]
     assert said.startswith(f"estimated {built.prompt_tokens:,} tokens, billed {int(built.prompt_tokens * billed):,}: ")
     assert said.endswith(how)
@@ -124,10 +124,10 @@ def test_trim_look_and_undo(harness: Harness) -> None:
 
 def test_an_undo_that_does_not_fit_says_why(harness: Harness) -> None:
     harness.talk("rewrite the parser")
-    assert harness.context is not None
+    assert harness.window is not None
     while not harness.session.trims:
         work(harness, 1)
-        harness.context.build()
+        harness.window.build()
     work(harness, 14)
     result = run_command(harness, "/context undo")
     assert not result.ok
@@ -137,9 +137,9 @@ def test_an_undo_that_does_not_fit_says_why(harness: Harness) -> None:
 
 def test_a_trim_that_only_shortens_says_so(harness: Harness) -> None:
     harness.talk("rewrite the parser")
-    assert harness.context is not None
+    assert harness.window is not None
     work(harness, 1, LONG * 60)
-    assert harness.context.build().trimmed is not None
+    assert harness.window.build().trimmed is not None
     trim = harness.session.trims[0]
     assert (trim.dropped, len(trim.shrunk)) == ((), 1)
     assert "1 tool output shortened" in facts(run_command(harness, "/context"))["trims"]
@@ -232,8 +232,8 @@ def test_restore_puts_the_messages_back(harness: Harness) -> None:
     said = run_command(harness, "/context restore t1").text
     assert mentions(said, f"{len(dropped)} messages", "t1")
     assert set(dropped) <= set(harness.session.stm)
-    assert harness.context is not None
-    sent = {message.id for message in harness.context.build().request.messages}
+    assert harness.window is not None
+    sent = {message.id for message in harness.window.build().request.messages}
     assert set(dropped) <= sent
 
 
@@ -242,7 +242,7 @@ def test_trims_and_undos_survive_a_restart(harness: Harness) -> None:
     stm, id = list(harness.session.stm), harness.session.id
     harness.session.close()
     harness.session = harness.store.open(id)
-    harness.context = make_window(harness.session, WINDOW)
+    harness.window = make_window(harness.session, WINDOW)
     assert harness.session.stm == stm
     assert run_command(harness, "/context expand t1").ok
     assert run_command(harness, "/context undo").ok

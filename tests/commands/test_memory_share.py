@@ -167,9 +167,9 @@ def test_export_wipe_and_dry_run_know_the_shared_entries(tmp_path: Path) -> None
     assert ann.memory.read().entries == ()
 
 
-def ground(loaded: LoadedConfig, env: dict[str, str], person: Path) -> doctor.DoctorContext:
+def ground(loaded: LoadedConfig, env: dict[str, str], user_home: Path) -> doctor.DoctorContext:
     options = Options(cwd=loaded.project)
-    return doctor.DoctorContext(options=options, env=env, loaded=loaded, home=loaded.home, person=person)
+    return doctor.DoctorContext(options=options, env=env, loaded=loaded, home=loaded.home, user_home=user_home)
 
 
 def test_init_and_doctor_know_that_something_is_shared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

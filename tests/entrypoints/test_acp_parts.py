@@ -86,11 +86,11 @@ def test_links(uri: str, words: str) -> None:
 
 
 def test_attached_texts_wait_for_one_message() -> None:
-    shelf = EditorAttachments()
-    shelf.attach('a "b".md', "x" * 100_000)
-    [fragment] = shelf.take_fragments()
+    attachments = EditorAttachments()
+    attachments.attach('a "b".md', "x" * 100_000)
+    [fragment] = attachments.take_fragments()
     assert fragment.source == "a 'b'.md" and len(fragment.text) < 50_000
-    assert shelf.take_fragments() == []
+    assert attachments.take_fragments() == []
 
 
 def test_results_are_markdown() -> None:

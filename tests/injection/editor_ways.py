@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from clio.agent.user_interface import MessageAdded
-from clio.commands.command import Shell
+from clio.commands.command import CommandContext
 from clio.entrypoints.acp.session import (
     EditorApprover,
     EditorAsker,
@@ -99,7 +99,7 @@ def _replayed(text: str) -> str:
 
 def _offers(text: str) -> str:
     command = SimpleNamespace(name="x", summary=text, argument=text, subcommands=(), source=text, own=False)
-    shell = cast(Shell, SimpleNamespace(added=SimpleNamespace(all=lambda: (command,))))
+    shell = cast(CommandContext, SimpleNamespace(added=SimpleNamespace(all=lambda: (command,))))
 
     def talk(make: UpdateMaker, outbox: Outbox) -> None:
         outbox.put("s", make.make_command_list(list_editor_commands(shell)))

@@ -25,7 +25,7 @@ from clio.agent.user_interface import (
     ToolStarted,
 )
 from clio.cli import report_error
-from clio.commands.command import Bar, BarPart, CommandResult, Shell, Table
+from clio.commands.command import Bar, BarPart, CommandContext, CommandResult, Table
 from clio.entrypoints.subcommand import print_result, print_sentence
 from clio.errors import ConfigError
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
@@ -177,7 +177,7 @@ def _menu(text: str) -> str:
         memory=SimpleNamespace(list_notes=lambda: [SimpleNamespace(key=f"s{text}", content=text)]),
         servers=SimpleNamespace(resources=lambda: [("srv", resource)]),
     )
-    completer = LineCompleter(lambda: cast(Shell, shell), lambda: [f"s{text}"])
+    completer = LineCompleter(lambda: cast(CommandContext, shell), lambda: [f"s{text}"])
     asked = CompleteEvent(completion_requested=True)
     found = [one for typed in ("@s", "@session:", "@note:", "@srv:", "s") for one in _offers(completer, typed, asked)]
     return "\n".join(f"{one.display_text} {one.display_meta_text}" for one in found)

@@ -48,7 +48,7 @@ class Range:
         subprocess.run(["git", *words], cwd=self.project, check=True, capture_output=True)
 
     def sandbox(self, choice: Sandboxing, **options: object) -> Sandbox:
-        return Sandbox(choice, home=self.clio_home, person=self.home, env=dict(os.environ), **options)  # type: ignore[arg-type]
+        return Sandbox(choice, home=self.clio_home, user_home=self.home, env=dict(os.environ), **options)  # type: ignore[arg-type]
 
     def run(self, sandbox: Sandbox, command: str, timeout_s: float = 20) -> tuple[RunningProcess, bool, str]:
         return asyncio.run(run_sandboxed(command, self.project, sandbox, timeout_s=timeout_s))

@@ -78,7 +78,7 @@ def test_programs_of_the_user_in_tmp_are_found_there_and_nothing_else(field: Ran
         tool.write_text(f"#!/bin/sh\nls {venv} {name}\necho x > {venv}/written || echo held\n", encoding="utf-8")
         tool.chmod(0o755)
         env = {**os.environ, "PATH": f"{venv}/bin:{os.environ['PATH']}"}
-        sandbox = Sandbox("bwrap", home=field.clio_home, person=field.home, env=env)
+        sandbox = Sandbox("bwrap", home=field.clio_home, user_home=field.home, env=env)
         said = text(sandbox, field, f"PATH={venv}/bin:$PATH; a-tool-of-mine 2>/dev/null")
         sandbox.close()
         assert said.split() == [f"{name}:", "venv", f"{venv}:", "bin", "pyvenv.cfg", "held"]
@@ -346,7 +346,7 @@ def test_a_worktree_commits_and_its_settings_are_sealed(held: Sandbox, field: Ra
 
 
 def fence(field: Range, root: Path) -> Fence:
-    return make_fence(root, person=field.home, clio_home=field.clio_home, env={}, tmp=field.outside)
+    return make_fence(root, user_home=field.home, clio_home=field.clio_home, env={}, tmp=field.outside)
 
 
 def test_off_is_off(field: Range) -> None:
@@ -453,7 +453,7 @@ def test_the_profile_for_macos(tmp_path: Path) -> None:
     for folder in (root / ".git" / "hooks", root / ".clio", home):
         folder.mkdir(parents=True)
     (root / ".git" / "config").touch()
-    made = make_fence(root, person=home, clio_home=home / ".clio", env={}, tmp=tmp_path)
+    made = make_fence(root, user_home=home, clio_home=home / ".clio", env={}, tmp=tmp_path)
     lines = backends.render_seatbelt_profile(made).splitlines()
     shown = str(root.resolve()).replace('"', '\\"')
     assert lines[:4] == [
@@ -509,7 +509,7 @@ def test_links_in_the_place_of_what_is_sealed_are_put_back(held: Sandbox, field:
 def test_the_whole_tree_is_never_given(field: Range) -> None:
     made = make_fence(
         Path("/"),
-        person=field.home,
+        user_home=field.home,
         clio_home=field.clio_home,
         env={},
         tmp=field.outside,

@@ -197,7 +197,7 @@ def test_its_own_smaller_window_trims_what_it_is_sent(make: Make, tmp_path: Path
 
     assert asyncio.run(turns()) == "small"
     assert len(posts(second)[0].raw) < len(posts(first)[-1].raw) * 0.7
-    context = harness.app.context
+    context = harness.app.window
     assert context is not None
     assert context.limits.context_window == 60_000
 

@@ -76,7 +76,7 @@ def test_a_server_that_says_more_now_is_believed(make_harness: MakeHarness) -> N
     harness.app = harness.build()
 
     async def window() -> int:
-        limits = (await harness.app.window()).limits
+        limits = (await harness.app.open_window()).limits
         await harness.app.close()
         return limits.context_window
 

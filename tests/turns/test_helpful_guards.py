@@ -158,7 +158,7 @@ def test_lines_that_a_trim_took_are_shown_again(make_harness: MakeHarness) -> No
         await harness.turn("read it")
         await harness.turn("and so?")
         result = next(message for message in harness.app.session.messages if isinstance(message, ToolMessage))
-        context = harness.app.context
+        context = harness.app.window
         assert context is not None and context.trim_now() is not None
         trim = harness.app.session.trims[-1]
         assert result.id in trim.dropped or result.id in trim.shrunk

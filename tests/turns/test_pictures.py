@@ -125,7 +125,7 @@ def test_a_picture_whose_bytes_are_gone_is_named_in_its_place(make_harness: Make
 
 def test_a_pasted_picture_is_named_by_its_number(make_harness: MakeHarness) -> None:
     harness = make_harness([text("a cat")], model="gpt-4o")
-    number = harness.app.shelf.add_image(PNG)
+    number = harness.app.pending_input.add_image(PNG)
     assert say(harness, f"see @clipboard:{number}")[-1]["content"][1]["image_url"]["url"] == URL
 
 

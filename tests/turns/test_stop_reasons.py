@@ -60,7 +60,7 @@ def test_a_full_window_is_learned(make_harness: MakeHarness) -> None:
     harness = make_harness([call, text("ok")])
     finished = asyncio.run(harness.turn("read"))
     assert finished.status == "done"
-    window = asyncio.run(harness.app.window())
+    window = asyncio.run(harness.app.open_window())
     assert (window.limits.context_window, window.limits.source) == (30_500, "named")
     assert any("window is full" in notice.text for notice in harness.seen(Notice))
 

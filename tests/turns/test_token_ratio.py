@@ -66,8 +66,8 @@ def estimates(harness: Harness) -> list[int]:
 
 
 def ratio(app: App) -> float:
-    assert app.context is not None
-    return app.context.ratio
+    assert app.window is not None
+    return app.window.ratio
 
 
 def stored(harness: Harness) -> dict[str, float]:
@@ -113,10 +113,10 @@ def test_what_was_learned_survives_a_restart_and_is_per_model(make_harness: Make
         assert estimates(harness)[-1] == pytest.approx(billed, rel=0.10)
 
         harness.app.set_model("other-model")
-        await harness.app.window()
+        await harness.app.open_window()
         assert ratio(harness.app) == DEFAULT_RATIO
         harness.app.set_model("test-model")
-        await harness.app.window()
+        await harness.app.open_window()
         assert ratio(harness.app) == pytest.approx(learned, rel=0.1)
         await harness.app.close()
 
@@ -138,7 +138,7 @@ def test_each_model_of_one_session_keeps_its_own(make_harness: MakeHarness) -> N
         harness.app = harness.build()
         harness.app.open_session(session)
         harness.app.set_model("other-model")
-        await harness.app.window()
+        await harness.app.open_window()
         assert ratio(harness.app) == pytest.approx(stored(harness)["other-model"], rel=0.001)
         await harness.app.close()
 
@@ -158,10 +158,10 @@ def test_a_session_knows_better_than_others_of_its_model(make_harness: MakeHarne
             '{"version": 1, "models": {"test-model": 7.5}}', encoding="utf-8"
         )
         harness.app = harness.build()
-        await harness.app.window()
+        await harness.app.open_window()
         assert ratio(harness.app) == 7.5
         harness.app.open_session(session)
-        await harness.app.window()
+        await harness.app.open_window()
         assert ratio(harness.app) == learned
         await harness.app.close()
         return learned or 0.0

@@ -365,7 +365,7 @@ def test_the_window_can_be_looked_at_trimmed_and_brought_back(make_harness: Make
 
     async def story() -> None:
         await harness.turn("read the big files")
-        window = await harness.app.window()
+        window = await harness.app.open_window()
         before = window.measure_usage()
         assert before.history > 1_000
         assert before.free + before.history + before.system + before.tools + before.reserve <= 32_768

@@ -9,10 +9,10 @@ import msgspec
 from clio.commands.arguments import ParsedArguments, parse_count, parse_number, parse_options, suggest_name
 from clio.commands.command import (
     Command,
+    CommandContext,
     CommandResult,
     Confirm,
     ConsolidateNow,
-    Shell,
     Suggestion,
     Table,
     make_refusal,
@@ -197,7 +197,7 @@ _NAMED_LAYERS: dict[str, Layer] = {
 
 @remembers
 @names_repository
-def recall(shell: Shell, argument: str) -> CommandResult:
+def recall(ctx: CommandContext, argument: str) -> CommandResult:
     """Sessions, documents, memories, project knowledge, notes, preferences and styles in one list, the best first."""
     given = parse_options(argument, switches=("--why",), valued=_VALUED)
     query = (
@@ -207,15 +207,15 @@ def recall(shell: Shell, argument: str) -> CommandResult:
         return make_refusal("Recall what? Write /recall with a few words; --layer, --at and --why narrow and explain")
     now = time.time()
     at = parse_when(given.options["--at"], now) if "--at" in given.options else None
-    answer = shell.memory.retriever.search(
+    answer = ctx.memory.retriever.search(
         query,
         layers=_layers(given),
         at=at,
         limit=parse_count(given.options["--limit"], "--limit") if "--limit" in given.options else DEFAULT_LIMIT,
         fusion=_fusion(given),
-        current=shell.session.id or None,
+        current=ctx.session.id or None,
     )
-    trims = shell.session.trims
+    trims = ctx.session.trims
     data = answer_data(query, answer, trims) | {"at": at}
     then = f"As of {date(at)}. " if at is not None else ""
     if not answer.hits:
@@ -230,7 +230,7 @@ def recall(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def suggest(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def suggest(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Options, and what may stand behind one of them."""
     before = argument.split(" ")[:-1]
     match before[-1] if before else "":
@@ -287,7 +287,7 @@ RECALL: tuple[Command, ...] = (
 
 
 @remembers
-def prune(shell: Shell, argument: str) -> CommandResult:
+def prune(ctx: CommandContext, argument: str) -> CommandResult:
     """Show what is old or doubtful; move it to the archive once the person agrees."""
     given = parse_options(argument, switches=("--dry-run", "--yes"), valued=("--days", "--below"))
     if given.words:
@@ -297,7 +297,7 @@ def prune(shell: Shell, argument: str) -> CommandResult:
     days = parse_number(given.options.get("--days", f"{MAX_AGE_DAYS:g}"), "--days", low=0, high=100_000)
     below = parse_number(given.options.get("--below", f"{MIN_CONFIDENCE:g}"), "--below", low=0, high=1)
     sure = "--yes" in given.options and "--dry-run" not in given.options
-    pruned = shell.memory.prune(max_age_days=days, min_confidence=below, dry_run=not sure)
+    pruned = ctx.memory.prune(max_age_days=days, min_confidence=below, dry_run=not sure)
     now = time.time()
     why = {
         entry.id: why_pruned(entry, now=now, max_age_days=days, min_confidence=below) or "old"
@@ -349,7 +349,7 @@ _BY = {"hand": "by hand", "idle": "while you were away", "exit": "as clio was le
 
 
 @remembers
-def sleep(shell: Shell, argument: str) -> CommandResult:
+def sleep(ctx: CommandContext, argument: str) -> CommandResult:
     """Request a consolidation: it can take seconds, so the entrypoint runs it."""
     given = parse_options(argument, switches=("--dry-run",))
     if given.words:
@@ -358,12 +358,12 @@ def sleep(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def log(shell: Shell, argument: str) -> CommandResult:
+def log(ctx: CommandContext, argument: str) -> CommandResult:
     """Show what the last consolidations did, one change a line, newest first."""
     words = parse_options(argument).words
     if len(words) > 1 or (words and not words[0].isdecimal()):
         raise UsageError(f"/memory log takes how many reports to show, not {argument!r}")
-    reports = shell.memory.consolidation.last(min(int(words[0]), MAX_REPORTS) if words else 1)
+    reports = ctx.memory.consolidation.last(min(int(words[0]), MAX_REPORTS) if words else 1)
     data = [report_data(report) for report in reports]
     if not reports:
         return CommandResult(text="Nothing was consolidated here yet; `/memory consolidate` does it now.", data=data)
@@ -419,13 +419,13 @@ _OUTSIDE = "Memory is turned off inside a conversation; `clio --incognito` start
 
 
 @remembers
-def turn_off(shell: Shell, argument: str) -> CommandResult:
+def turn_off(ctx: CommandContext, argument: str) -> CommandResult:
     """Bring nothing up and store nothing until it is turned on again, or clio is left."""
     if argument:
         return make_refusal("/memory off takes nothing")
-    if not shell.session.id:
+    if not ctx.session.id:
         return make_refusal(_OUTSIDE)
-    shell.memory.is_off = True
+    ctx.memory.is_off = True
     text = (
         "Memory is off: nothing more is brought up and nothing is remembered until `/memory on`. What the model was "
         "given before stays in this session; the session itself is still stored."
@@ -434,13 +434,13 @@ def turn_off(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def turn_on(shell: Shell, argument: str) -> CommandResult:
+def turn_on(ctx: CommandContext, argument: str) -> CommandResult:
     """Bring things up and store them again."""
     if argument:
         return make_refusal("/memory on takes nothing")
-    if not shell.session.id:
+    if not ctx.session.id:
         return make_refusal(_OUTSIDE)
-    shell.memory.is_off = False
+    ctx.memory.is_off = False
     return CommandResult(text="Memory is on.", data={"on": True})
 
 

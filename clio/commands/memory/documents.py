@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from clio.commands.arguments import join_arguments, parse_options, parse_text, suggest_name
 from clio.commands.command import (
     Command,
+    CommandContext,
     CommandResult,
     EditText,
     LongWork,
-    Shell,
     Suggestion,
     Table,
     WorkControl,
@@ -48,32 +48,32 @@ _MAX_PASSAGES_FOUND = 5
 
 
 @remembers
-def add(shell: Shell, argument: str) -> CommandResult:
+def add(ctx: CommandContext, argument: str) -> CommandResult:
     """Take in files or folders."""
     paths = parse_options(argument).words
     if not paths:
         return make_refusal("Which document? Write /docs add PATH, a file or a folder; ignored files are left out")
-    found = [_path(shell, text) for text in paths]
-    return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _take_in(shell, found, track)))
+    found = [_path(ctx, text) for text in paths]
+    return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _take_in(ctx, found, track)))
 
 
-def _take_in(shell: Shell, paths: Sequence[Path], track: WorkControl) -> CommandResult:
-    add = shell.memory.documents.add
-    files = [_files(shell, path) for path in paths]
+def _take_in(ctx: CommandContext, paths: Sequence[Path], track: WorkControl) -> CommandResult:
+    add = ctx.memory.documents.add
+    files = [_files(ctx, path) for path in paths]
     done = [
         add(path, inside, stop=track.is_stopped, tell=tell)
         for path, inside, tell in zip(paths, files, _together(files, track), strict=True)
         if not track.is_stopped()
     ]
-    return CommandResult(text=_told(shell, map(_added, done)) or _STOPPED, data=[_data(one) for one in done])
+    return CommandResult(text=_told(ctx, map(_added, done)) or _STOPPED, data=[_data(one) for one in done])
 
 
 @remembers
-def list_documents(shell: Shell, argument: str) -> CommandResult:
+def list_documents(ctx: CommandContext, argument: str) -> CommandResult:
     """What was added, and whether it has changed since it was read."""
     if argument:
         return make_refusal(f"/docs list takes nothing; /docs search {argument} searches the documents")
-    documents = shell.memory.documents
+    documents = ctx.memory.documents
     sources = documents.sources()
     if not sources:
         return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
@@ -94,36 +94,36 @@ def list_documents(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def remove(shell: Shell, argument: str) -> CommandResult:
+def remove(ctx: CommandContext, argument: str) -> CommandResult:
     """Let go of what was added; the files themselves are not touched."""
     paths = parse_options(argument).words
     if not paths:
         return make_refusal("Which document? Write /docs remove PATH; /docs list shows what was added")
-    gone = [shell.memory.documents.remove(path) for path in paths]
+    gone = [ctx.memory.documents.remove(path) for path in paths]
     text = f"Let go of {', '.join(quote_code(source.path) for source in gone)}; the files stay as they are."
     return CommandResult(text=text, data={"removed": [source.path for source in gone]})
 
 
 @remembers
-def refresh(shell: Shell, argument: str) -> CommandResult:
+def refresh(ctx: CommandContext, argument: str) -> CommandResult:
     """Read again what changed, and take in what is new in folders."""
-    documents = shell.memory.documents
+    documents = ctx.memory.documents
     named = parse_options(argument).words
     sources = [documents.find(path) for path in named] if named else documents.sources()
     if not sources:
         return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
-    return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _read_again(shell, sources, track)))
+    return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _read_again(ctx, sources, track)))
 
 
-def _read_again(shell: Shell, sources: "Sequence[DocumentSource]", track: WorkControl) -> CommandResult:
-    refresh = shell.memory.documents.refresh
-    files = [_files_now(shell, source) for source in sources]
+def _read_again(ctx: CommandContext, sources: "Sequence[DocumentSource]", track: WorkControl) -> CommandResult:
+    refresh = ctx.memory.documents.refresh
+    files = [_files_now(ctx, source) for source in sources]
     done = [
         refresh(source, inside, stop=track.is_stopped, tell=tell)
         for source, inside, tell in zip(sources, files, _together(files, track), strict=True)
         if not track.is_stopped()
     ]
-    return CommandResult(text=_told(shell, map(_refreshed, done)) or _STOPPED, data=[_data(one) for one in done])
+    return CommandResult(text=_told(ctx, map(_refreshed, done)) or _STOPPED, data=[_data(one) for one in done])
 
 
 def _together(files: Sequence[Sequence[Path]], track: WorkControl) -> list[ProgressCallback]:
@@ -134,60 +134,58 @@ def _together(files: Sequence[Sequence[Path]], track: WorkControl) -> list[Progr
 
 
 @remembers
-def search_documents(shell: Shell, argument: str) -> CommandResult:
+def search_documents(ctx: CommandContext, argument: str) -> CommandResult:
     """The windows that are nearest to a question."""
     question = parse_options(argument).text.strip()
     if not question:
         return make_refusal("Search for what? Write /docs search QUESTION")
-    if not shell.memory.documents.sources():
+    if not ctx.memory.documents.sources():
         return CommandResult(text="No documents; `/docs add PATH` adds a file or a folder.", data=[])
-    return CommandResult(follow_up=LongWork(label=SEARCHING, work=lambda track: _search(shell, question, track)))
+    return CommandResult(follow_up=LongWork(label=SEARCHING, work=lambda track: _search(ctx, question, track)))
 
 
-def _search(shell: Shell, question: str, track: WorkControl) -> CommandResult:
+def _search(ctx: CommandContext, question: str, track: WorkControl) -> CommandResult:
     """Read what changed since, then look."""
-    documents = shell.memory.documents
+    documents = ctx.memory.documents
     documents.catch_up(track.is_stopped, track.report_progress)
     if track.is_stopped():
         return CommandResult(text="Stopped; what was read by then is kept, and nothing was searched.", data=[])
     hits = documents.search(question, _MAX_PASSAGES_FOUND)
     data = [{"path": hit.path, "line": hit.line, "distance": round(hit.distance, 4), "text": hit.text} for hit in hits]
     if not hits:
-        return CommandResult(
-            text=_told(shell, [f"Nothing in the documents is near {quote_code(question)}."]), data=data
-        )
+        return CommandResult(text=_told(ctx, [f"Nothing in the documents is near {quote_code(question)}."]), data=data)
     rows = tuple((f"{hit.path}:{hit.line}", f"{hit.distance:.2f}", " ".join(hit.text.split())) for hit in hits)
     table = Table(columns=("where", "distance", "text"), rows=rows, wide_column=2)
-    return CommandResult(text=_told(shell, ()), table=table, data=data)
+    return CommandResult(text=_told(ctx, ()), table=table, data=data)
 
 
-def _told(shell: Shell, sentences: Iterable[str]) -> str:
+def _told(ctx: CommandContext, sentences: Iterable[str]) -> str:
     """What was done, and what is the matter with the server of vectors, if anything."""
-    return "\n\n".join([*sentences, *shell.memory.take_notices()])
+    return "\n\n".join([*sentences, *ctx.memory.take_notices()])
 
 
-def _path(shell: Shell, text: str) -> Path:
+def _path(ctx: CommandContext, text: str) -> Path:
     path = Path(text).expanduser().resolve()
     if not path.exists():
-        path = (shell.loaded.project / text).resolve()
+        path = (ctx.loaded.project / text).resolve()
     if not path.exists():
         raise UserError(f"there is nothing at {text!r}; give the path of a file or a folder")
     return path
 
 
-def _files(shell: Shell, path: Path) -> list[Path]:
+def _files(ctx: CommandContext, path: Path) -> list[Path]:
     """The files of a folder that no ignore rule leaves out; a file is itself."""
     if not path.is_dir():
         return [path]
-    project = shell.loaded.project
+    project = ctx.loaded.project
     root = project if path == project or project in path.parents else path
     names = list_files(root, path)
     return [root / name for name in names if not name.startswith(".clio/")]
 
 
-def _files_now(shell: Shell, source: "DocumentSource") -> list[Path]:
-    path = (shell.loaded.project / source.path).resolve()
-    return _files(shell, path) if path.exists() else []
+def _files_now(ctx: CommandContext, source: "DocumentSource") -> list[Path]:
+    path = (ctx.loaded.project / source.path).resolve()
+    return _files(ctx, path) if path.exists() else []
 
 
 def _added(taken: "Taken") -> str:
@@ -235,15 +233,15 @@ def _source_data(source: "DocumentSource") -> dict[str, object]:
     return {"path": source.path, "files": list(source.files), "added": source.added}
 
 
-def _suggest_files(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def _suggest_files(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     return suggest_paths(argument.rpartition(" ")[2])
 
 
-def _suggest_added(shell: Shell, argument: str) -> Iterable[Suggestion]:
-    if shell.config.incognito:
+def _suggest_added(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
+    if ctx.config.incognito:
         return ()
     try:
-        return [Suggestion(text=source.path) for source in shell.memory.documents.sources()]
+        return [Suggestion(text=source.path) for source in ctx.memory.documents.sources()]
     except (ClioError, OSError):
         return ()
 
@@ -293,11 +291,11 @@ _MAX_NOTES_FOUND = 20
 
 @remembers
 @names_repository
-def list_notes(shell: Shell, argument: str) -> CommandResult:
+def list_notes(ctx: CommandContext, argument: str) -> CommandResult:
     """All notes, newest first."""
     if argument:
         return make_refusal(f"/note list takes nothing; /note show {argument} shows one note")
-    notes = shell.memory.list_notes()
+    notes = ctx.memory.list_notes()
     data = [note_data(note) for note in notes]
     if not notes:
         return CommandResult(text="No notes; `/note set KEY TEXT` puts one aside.", data=data)
@@ -309,35 +307,35 @@ def list_notes(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 @names_repository
-def show(shell: Shell, argument: str) -> CommandResult:
+def show(ctx: CommandContext, argument: str) -> CommandResult:
     """One note whole, as it is."""
-    note = _found(shell, argument, "show")
+    note = _found(ctx, argument, "show")
     head = f"{quote_code(note.key)}, {date(note.timestamp)}, {format_count(len(note.content), 'character')}."
     return CommandResult(text=head, verbatim=note.content, data=note_data(note))
 
 
 @remembers
-def set_(shell: Shell, argument: str) -> CommandResult:
+def set_(ctx: CommandContext, argument: str) -> CommandResult:
     """Put a text aside under a key; a note of that key is replaced."""
     given = parse_text(argument, heads=1)
     if not given.heads or not given.has_text:
         return make_refusal(
             "A note needs a key and a text: write /note set KEY TEXT, quotes around a key with blanks in it"
         )
-    return _stored(shell, given.heads[0], given.text)
+    return _stored(ctx, given.heads[0], given.text)
 
 
 @remembers
-def edit(shell: Shell, argument: str) -> CommandResult:
+def edit(ctx: CommandContext, argument: str) -> CommandResult:
     """Change a note in the editor; one that is not there yet begins empty."""
     key = _key(argument)
     if not key:
         return make_refusal("Which note? Write /note edit KEY; /note list shows the keys")
-    note = shell.memory.retrieve_note(key)
+    note = ctx.memory.retrieve_note(key)
 
     def take(text: str) -> CommandResult:
         try:
-            return _stored(shell, key, text)
+            return _stored(ctx, key, text)
         except (ClioError, OSError) as error:
             again = EditText(text=text, then=take, suffix=".md")
             return CommandResult(ok=False, text=error_cause(error), verbatim=text, follow_up=again)
@@ -347,13 +345,13 @@ def edit(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 @names_repository
-def search_notes(shell: Shell, argument: str) -> CommandResult:
+def search_notes(ctx: CommandContext, argument: str) -> CommandResult:
     """The notes that share a word with the query, the best first."""
     query = parse_text(argument).text.strip()
     if not query:
         return make_refusal("Search for what? Write /note search WORDS")
-    notes = {note.key: note for note in shell.memory.list_notes()}
-    hits = [hit for hit in shell.memory.search(query, 10_000) if hit.kind == "note" and hit.key in notes][
+    notes = {note.key: note for note in ctx.memory.list_notes()}
+    hits = [hit for hit in ctx.memory.search(query, 10_000) if hit.kind == "note" and hit.key in notes][
         :_MAX_NOTES_FOUND
     ]
     data = [note_data(notes[hit.key]) | {"score": hit.score} for hit in hits]
@@ -366,10 +364,10 @@ def search_notes(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def delete(shell: Shell, argument: str) -> CommandResult:
+def delete(ctx: CommandContext, argument: str) -> CommandResult:
     """Take a note out."""
-    note = _found(shell, argument, "delete")
-    shell.memory.delete_note(note.key)
+    note = _found(ctx, argument, "delete")
+    ctx.memory.delete_note(note.key)
     return CommandResult(
         text=f"Deleted from project memory: {quote_code(note.key)} · `/memory undo`",
         data={"deleted": note_data(note)},
@@ -382,13 +380,13 @@ def _key(argument: str) -> str:
     return " ".join(part for part in (*given.heads, given.text) if part)
 
 
-def _found(shell: Shell, argument: str, verb: str) -> Note:
+def _found(ctx: CommandContext, argument: str, verb: str) -> Note:
     key = _key(argument)
     if not key:
         raise UserError(f"Which note? Write /note {verb} KEY; /note list shows the keys")
-    note = shell.memory.retrieve_note(key)
+    note = ctx.memory.retrieve_note(key)
     if note is None:
-        known = [other.key for other in shell.memory.list_notes()]
+        known = [other.key for other in ctx.memory.list_notes()]
         hint = suggest_name(key, known) if len(known) <= 20 else _nearest_of_many(key, known)
         raise UserError(f"There is no note {key!r}; {hint}" if known else f"There is no note {key!r}, nor any other")
     return note
@@ -399,12 +397,12 @@ def _nearest_of_many(key: str, known: list[str]) -> str:
     return hint if hint.startswith("did you mean") else "/note list shows the keys"
 
 
-def _stored(shell: Shell, key: str, text: str) -> CommandResult:
+def _stored(ctx: CommandContext, key: str, text: str) -> CommandResult:
     try:
-        new = shell.memory.store_note(key, text)
+        new = ctx.memory.store_note(key, text)
     except ValueError as error:
         raise UserError(str(error)) from error
-    note = shell.memory.retrieve_note(key)
+    note = ctx.memory.retrieve_note(key)
     stored = note.content if note else text
     return CommandResult(
         text=(

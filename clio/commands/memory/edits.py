@@ -9,7 +9,16 @@ import msgspec
 from msgspec import Struct
 
 from clio.commands.arguments import ParsedText, join_arguments, parse_number, parse_options, parse_text, suggest_name
-from clio.commands.command import CommandResult, Confirm, EditText, Shell, Suggestion, Table, make_refusal, quote_code
+from clio.commands.command import (
+    CommandContext,
+    CommandResult,
+    Confirm,
+    EditText,
+    Suggestion,
+    Table,
+    make_refusal,
+    quote_code,
+)
 from clio.commands.memory.memory_text import (
     bare_line,
     by_user,
@@ -38,7 +47,7 @@ _REMEMBER = ("--type", "--importance", "--scope", "--keyword", "--example")
 
 
 @remembers
-def remember(shell: Shell, argument: str) -> CommandResult:
+def remember(ctx: CommandContext, argument: str) -> CommandResult:
     """Save a memory of the user; a preference is weighed like one of /prefs."""
     given = parse_text(argument, valued=_REMEMBER)
     if not given.text.strip():
@@ -46,9 +55,9 @@ def remember(shell: Shell, argument: str) -> CommandResult:
     kind = _type(given.get_single("--type") or "note")
     scope = parse_scope(given.get_single("--scope"))
     if kind == "preference" and scope != "project":
-        return _preference(shell, given)
+        return _preference(ctx, given)
     raw = given.get_single("--importance")
-    memories = shell.memory.memories
+    memories = ctx.memory.memories
     done = memories.remember(
         given.text,
         kind,
@@ -57,7 +66,7 @@ def remember(shell: Shell, argument: str) -> CommandResult:
         files=given.options.get("--example", ()),
         scope=scope,
         explicit=kind == "preference",
-        provenance=by_user(shell),
+        provenance=by_user(ctx),
     )
     owner = memories.scope_of((done.other or done.record).id if done.action == "dropped" else done.record.id)
     data = {"action": done.action, "memory": record_data(done.record, owner)}
@@ -68,15 +77,15 @@ def remember(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 @names_repository
-def recall(shell: Shell, argument: str) -> CommandResult:
+def recall(ctx: CommandContext, argument: str) -> CommandResult:
     """The memories that answer a query; without one, all preferences and the strongest others. They count as used."""
     given = parse_text(argument, valued=("--type", "--limit"))
     kind = given.get_single("--type") or ""
     wanted = f"!{_type(kind[1:])}" if kind.startswith("!") else _type(kind) if kind else ""
-    memories = shell.memory.memories
+    memories = ctx.memory.memories
     limit = _limit(given.get_single("--limit"))
     if given.text.strip():
-        found = shell.memory.retriever.memories(given.text, limit, wanted)
+        found = ctx.memory.retriever.memories(given.text, limit, wanted)
     else:
         found = memories.recall("", limit, wanted)
     owners: list[Scope] = [memories.scope_of(hit.record.id) for hit in found]
@@ -90,14 +99,14 @@ def recall(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def forget(shell: Shell, argument: str) -> CommandResult:
+def forget(ctx: CommandContext, argument: str) -> CommandResult:
     """Move memories to the archive; several of them only after a question."""
     given = parse_options(argument, switches=("--yes",))
     if not given.words:
         return make_refusal(
             "Which memory? Write /memory forget ID, or several ids; /memory list and /memory recall show the ids"
         )
-    entries, records = _named(shell, given.words)
+    entries, records = _named(ctx, given.words)
     ids = [entry.id for entry in entries] + [short_id(record) for record in records]
     what = format_count(len(ids), "memory")
     if len(ids) > 1 and "--yes" not in given.options:
@@ -106,10 +115,10 @@ def forget(shell: Shell, argument: str) -> CommandResult:
         listed = "; ".join(shown[:5]) + (" …" if len(shown) > 5 else "")
         then = f"/memory forget {' '.join([*ids[: len(entries)], *(record.id for record in records)])} --yes"
         return CommandResult(follow_up=Confirm(question=f"Move {what} to the archive? {listed}", then=then))
-    owners: list[Scope] = [shell.memory.memories.scope_of(record.id) for record in records]
-    gone = shell.memory.forget([entry.id for entry in entries]) if entries else ()
+    owners: list[Scope] = [ctx.memory.memories.scope_of(record.id) for record in records]
+    gone = ctx.memory.forget([entry.id for entry in entries]) if entries else ()
     for record in records:
-        shell.memory.memories.forget(record.id)
+        ctx.memory.memories.forget(record.id)
     if len(ids) == 1:
         what = quote_code(bare_line(entries[0]) if entries else short(records[0]))
     one_by_one = " (one by one)" if records and len(ids) > 1 else ""
@@ -122,13 +131,13 @@ def forget(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def move(shell: Shell, argument: str) -> CommandResult:
+def move(ctx: CommandContext, argument: str) -> CommandResult:
     """Take a memory with its history to the other scope."""
     words = parse_options(argument).words
     if len(words) != 2:
         return make_refusal("Move which memory, and where? Write /memory move ID project, or /memory move ID user")
     scope = parse_scope(words[1])
-    record = shell.memory.memories.move(words[0], cast(Scope, scope))
+    record = ctx.memory.memories.move(words[0], cast(Scope, scope))
     return CommandResult(
         text=f"Moved to {MEMORY_OF[cast(Scope, scope)]}: {quote_code(short(record))}",
         data={"memory": record_data(record, cast(Scope, scope))},
@@ -136,22 +145,22 @@ def move(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def count_all(shell: Shell, argument: str) -> CommandResult:
+def count_all(ctx: CommandContext, argument: str) -> CommandResult:
     """Count the memories of the project and of the user."""
     if argument:
         return make_refusal("/memory count takes nothing")
-    found = shell.memory.memories.count()
+    found = ctx.memory.memories.count()
     total = sum(found.values())
     text = f"{format_count(total, 'memory')}: {found['project']:,} of the project, {found['user']:,} yours."
     return CommandResult(text=text, data={"total": total, **found})
 
 
 @remembers
-def compact(shell: Shell, argument: str) -> CommandResult:
+def compact(ctx: CommandContext, argument: str) -> CommandResult:
     """Move what has faded to the archive, and join what says the same."""
     if argument:
         return make_refusal("/memory compact takes nothing")
-    done = shell.memory.memories.compact()
+    done = ctx.memory.memories.compact()
     data = msgspec.to_builtins(done)
     if not done.removed:
         return CommandResult(
@@ -176,21 +185,21 @@ def record_data(record: MemoryRecord, scope: Scope) -> dict[str, Any]:
     return fields | {"scope": scope}
 
 
-def suggest_memories(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def suggest_memories(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """The ends of memories' ids for the first word, their words beside them, the newest first."""
-    return () if " " in argument else _suggested(shell, argument)
+    return () if " " in argument else _suggested(ctx, argument)
 
 
-def suggest_forgettable(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def suggest_forgettable(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """Ids of entries and of memories for each word, without those that are named already."""
-    return [*suggest_several(shell, argument), *_suggested(shell, argument)]
+    return [*suggest_several(ctx, argument), *_suggested(ctx, argument)]
 
 
-def _suggested(shell: Shell, argument: str) -> list[Suggestion]:
+def _suggested(ctx: CommandContext, argument: str) -> list[Suggestion]:
     """A damaged file is told by the command, not while its name is typed."""
     named = argument.split(" ")[:-1]
     try:
-        records = [] if shell.config.incognito else shell.memory.memories.records()
+        records = [] if ctx.config.incognito else ctx.memory.memories.records()
     except (ClioError, OSError):
         return []
     newest = sorted(records, key=lambda record: -record.updated)[: _SUGGESTED + len(named)]
@@ -201,7 +210,7 @@ def _suggested(shell: Shell, argument: str) -> list[Suggestion]:
     ]
 
 
-def _preference(shell: Shell, given: ParsedText) -> CommandResult:
+def _preference(ctx: CommandContext, given: ParsedText) -> CommandResult:
     if "--example" in given.options:
         raise UsageError("A preference has no examples; write /prefs add TEXT --score N, from 0, never, to 10")
     words = given.options.get("--keyword", ())
@@ -210,24 +219,24 @@ def _preference(shell: Shell, given: ParsedText) -> CommandResult:
         *(("--keywords", ",".join(words)) if words else ()),
         *(("--importance", importance) if importance is not None else ()),
     ]
-    result = add_preference(shell, join_arguments([*options, "--", " ".join(given.text.split())]))
+    result = add_preference(ctx, join_arguments([*options, "--", " ".join(given.text.split())]))
     data = cast(dict[str, Any], result.data)
-    record = shell.memory.memories.find(data["preference"]["id"])
+    record = ctx.memory.memories.find(data["preference"]["id"])
     kept = CommandResult(text=result.text, data={"action": data["action"], "memory": record_data(record, "user")})
     return kept if result.ok else result
 
 
-def _named(shell: Shell, words: Sequence[str]) -> tuple[list[MemoryRecord], list[MemoryRecord]]:
+def _named(ctx: CommandContext, words: Sequence[str]) -> tuple[list[MemoryRecord], list[MemoryRecord]]:
     """The entries and memories of these ids, each once. Raises UserError where one is neither."""
     entries: dict[str, MemoryRecord] = {}
     records: dict[str, MemoryRecord] = {}
     for word in words:
         if word[1:2] == "-":
-            entry = shell.memory.find(word)
+            entry = ctx.memory.find(word)
             entries[entry.id] = entry
             continue
         try:
-            record = shell.memory.memories.find(word)
+            record = ctx.memory.memories.find(word)
         except UserError as error:
             if len(word) >= 4:
                 raise
@@ -528,17 +537,17 @@ def _value(field: _Field, number: int, lines: list[str]) -> Any:
         raise FormError(f"line {number}: {error}") from error
 
 
-def memory_named(shell: Shell, word: str) -> MemoryRecord | None:
+def memory_named(ctx: CommandContext, word: str) -> MemoryRecord | None:
     """The memory of that id, where it is none of an entry's."""
     if word[1:2] == "-":
         return None
     try:
-        return shell.memory.memories.find(word)
+        return ctx.memory.memories.find(word)
     except UserError:
         return None
 
 
-def reword(shell: Shell, record: MemoryRecord, text: str, *, options: bool) -> CommandResult:
+def reword(ctx: CommandContext, record: MemoryRecord, text: str, *, options: bool) -> CommandResult:
     """Say it in other words: those given, or those that come from the editor.
 
     options: some were given, which an entry of the project knowledge has and a memory has not.
@@ -548,24 +557,24 @@ def reword(shell: Shell, record: MemoryRecord, text: str, *, options: bool) -> C
     if options:
         return make_refusal("A memory has neither confidence nor examples to set; write /memory edit ID TEXT")
     if not text.strip():
-        return CommandResult(follow_up=EditText(text=record.content, then=lambda new: _from_editor(shell, record, new)))
-    memories = shell.memory.memories
+        return CommandResult(follow_up=EditText(text=record.content, then=lambda new: _from_editor(ctx, record, new)))
+    memories = ctx.memory.memories
     scope = memories.scope_of(record.id)
     store = memories.project if scope == "project" else memories.user
-    new = store.update(record.id, content=shell.memory.redacted(text), provenance=by_user(shell))
+    new = store.update(record.id, content=ctx.memory.redacted(text), provenance=by_user(ctx))
     return CommandResult(
         text=f"Changed in {MEMORY_OF[scope]}: {quote_code(short(new))} · `/memory undo`",
         data={"memory": record_data(new, scope), "before": record_data(record, scope)},
     )
 
 
-def _from_editor(shell: Shell, record: MemoryRecord, text: str) -> CommandResult:
+def _from_editor(ctx: CommandContext, record: MemoryRecord, text: str) -> CommandResult:
     if text.strip() == record.content:
         return CommandResult(text=f"{short_id(record)} is as it was.")
     if not text.strip():
         return CommandResult(ok=False, text=f"{short_id(record)} is as it was: a memory needs words.")
     try:
-        return reword(shell, record, text, options=False)
+        return reword(ctx, record, text, options=False)
     except (ClioError, OSError) as error:
         return CommandResult(ok=False, text=f"{short_id(record)} is not changed: {error_cause(error)}", verbatim=text)
 
@@ -574,7 +583,7 @@ _OPTIONS = ("--confidence", "--example")
 
 
 @remembers
-def add(shell: Shell, argument: str) -> CommandResult:
+def add(ctx: CommandContext, argument: str) -> CommandResult:
     """Save project knowledge; a text that does not begin with a kind is a project fact."""
     given = parse_text(argument, heads=1, valued=_OPTIONS)
     if not given.heads:
@@ -583,9 +592,9 @@ def add(shell: Shell, argument: str) -> CommandResult:
     kind = _added_kind(given.heads[0])
     if kind is None:
         kind, given = "discovery", parse_text(argument, valued=_OPTIONS)
-    draft = MemoryDraft(kind=kind, **fields_of(kind, given.text, is_path=_is_path(shell)), **_options(given))
-    added = shell.memory.add(draft, by_user(shell))
-    state = shell.memory.freshness((added.record,))[added.record.id]
+    draft = MemoryDraft(kind=kind, **fields_of(kind, given.text, is_path=_is_path(ctx)), **_options(given))
+    added = ctx.memory.add(draft, by_user(ctx))
+    state = ctx.memory.freshness((added.record,))[added.record.id]
     data = {
         "entry": entry_data(added.record, state),
         "new": added.is_new,
@@ -606,28 +615,28 @@ def _added_kind(word: str) -> Kind | None:
 
 
 @remembers
-def edit(shell: Shell, argument: str) -> CommandResult:
+def edit(ctx: CommandContext, argument: str) -> CommandResult:
     """Change a memory: to the text and the options given, or in the editor where there are none."""
     given = parse_text(argument, heads=1, valued=_OPTIONS)
     if not given.heads:
         return make_refusal("Which memory? Write /memory edit ID; /memory list shows the ids")
-    if record := memory_named(shell, given.heads[0]):
-        return reword(shell, record, given.text, options=bool(given.options))
-    entry = shell.memory.find(given.heads[0])
+    if record := memory_named(ctx, given.heads[0]):
+        return reword(ctx, record, given.text, options=bool(given.options))
+    entry = ctx.memory.find(given.heads[0])
     changes = _options(given)
     if given.text.strip():
-        changes |= changes_of(entry.kind, given.text, is_path=_is_path(shell))
+        changes |= changes_of(entry.kind, given.text, is_path=_is_path(ctx))
     if not changes:
-        return CommandResult(follow_up=EditText(text=write_form(entry), then=_edited(shell, entry), suffix=".txt"))
-    return _update(shell, entry, changes)
+        return CommandResult(follow_up=EditText(text=write_form(entry), then=_edited(ctx, entry), suffix=".txt"))
+    return _update(ctx, entry, changes)
 
 
 @remembers
-def undo(shell: Shell, argument: str) -> CommandResult:
+def undo(ctx: CommandContext, argument: str) -> CommandResult:
     """Take the last change back; asked again, the one before it."""
     if argument:
         return make_refusal("/memory undo takes nothing; it takes the last change back, asked again the one before it")
-    said = shell.memory.undo()
+    said = ctx.memory.undo()
     return CommandResult(text=said, data={"undone": said})
 
 
@@ -641,23 +650,23 @@ def _options(given: ParsedText) -> dict[str, Any]:
     return found
 
 
-def _is_path(shell: Shell) -> Callable[[str], bool]:
+def _is_path(ctx: CommandContext) -> Callable[[str], bool]:
     def check(word: str) -> bool:
         try:
-            return bool(word) and len(word.split()) == 1 and (shell.loaded.project / word).exists()
+            return bool(word) and len(word.split()) == 1 and (ctx.loaded.project / word).exists()
         except (OSError, ValueError):
             return False
 
     return check
 
 
-def _edited(shell: Shell, entry: MemoryRecord) -> Callable[[str], CommandResult]:
+def _edited(ctx: CommandContext, entry: MemoryRecord) -> Callable[[str], CommandResult]:
     """What becomes of the text that comes back from the editor; one that is wrong is opened again."""
 
     def take(text: str) -> CommandResult:
         try:
             changes = read_form(text, entry)
-            return _update(shell, entry, changes) if changes else CommandResult(text=f"{entry.id} is as it was.")
+            return _update(ctx, entry, changes) if changes else CommandResult(text=f"{entry.id} is as it was.")
         except (ClioError, OSError) as error:
             again = EditText(text=with_problem(text, error_cause(error)), then=take, suffix=".txt")
             return CommandResult(
@@ -667,9 +676,9 @@ def _edited(shell: Shell, entry: MemoryRecord) -> Callable[[str], CommandResult]
     return take
 
 
-def _update(shell: Shell, entry: MemoryRecord, changes: dict[str, Any]) -> CommandResult:
-    new = shell.memory.update(entry.id, **changes, provenance=by_user(shell))
-    state = shell.memory.freshness((new,))[new.id]
+def _update(ctx: CommandContext, entry: MemoryRecord, changes: dict[str, Any]) -> CommandResult:
+    new = ctx.memory.update(entry.id, **changes, provenance=by_user(ctx))
+    state = ctx.memory.freshness((new,))[new.id]
     return CommandResult(
         text=f"Changed in project memory: {quote_code(new.line)}, {new.confidence:.0%} sure · `/memory undo`",
         data={"entry": entry_data(new, state), "before": entry_data(entry)},

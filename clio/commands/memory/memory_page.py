@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from clio.commands.arguments import parse_options
-from clio.commands.command import Command, CommandResult, Shell, make_refusal, quote_code
+from clio.commands.command import Command, CommandContext, CommandResult, make_refusal, quote_code
 from clio.commands.memory.memory_text import (
     describe_foreign_memory,
     names_repository,
@@ -32,20 +32,20 @@ _STATES = ("live", "variant", "superseded", "archived")
 
 @remembers
 @names_repository
-def open_page(shell: Shell, argument: str) -> CommandResult:
+def open_page(ctx: CommandContext, argument: str) -> CommandResult:
     """Write the page, and open it in the browser if the output is a terminal."""
     given = parse_options(argument, switches=(_NO_BROWSER, "--force"))
     if len(given.words) > 1:
         return make_refusal(f"/memory open takes one file, not {given.text!r}")
     from clio.export.memory_page import render_memory_page
 
-    path = _choose_path(shell, given.words[0] if given.words else "", force="--force" in given.options)
-    memory = collect_memory(shell)
+    path = _choose_path(ctx, given.words[0] if given.words else "", force="--force" in given.options)
+    memory = collect_memory(ctx)
     page = render_memory_page(
         memory,
-        project=shell.loaded.main_project.name,
-        warning=describe_foreign_memory(shell).replace("`", "") if shell.loaded.has_foreign_memory else "",
-        redact=lambda text: shell.redactor.redact(text).text,
+        project=ctx.loaded.main_project.name,
+        warning=describe_foreign_memory(ctx).replace("`", "") if ctx.loaded.has_foreign_memory else "",
+        redact=lambda text: ctx.redactor.redact(text).text,
         now=time.time(),
     ).encode("utf-8")
     try:
@@ -59,10 +59,10 @@ def open_page(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(text=text, data={"path": str(path)})
 
 
-def _choose_path(shell: Shell, typed: str, *, force: bool) -> Path:
+def _choose_path(ctx: CommandContext, typed: str, *, force: bool) -> Path:
     """The file to write. Raises UserError for a path that cannot be written."""
     if not typed:
-        own = shell.loaded.main_project / ".clio"
+        own = ctx.loaded.main_project / ".clio"
         make_ignored_folder(own / "cache", own)
         return own / "cache" / "memory.html"
     try:
@@ -97,7 +97,7 @@ def _show_in_browser(path: Path) -> bool:
         return False
 
 
-def collect_memory(shell: Shell) -> dict[str, Any]:
+def collect_memory(ctx: CommandContext) -> dict[str, Any]:
     """Everything that is remembered, as plain values: {"memories": [...], "changes": [...]}.
 
     Only this function and its helpers know the classes of the stores. A memory has: id, kind, scope, state ("live",
@@ -106,8 +106,8 @@ def collect_memory(shell: Shell) -> dict[str, Any]:
     replaced_by {id, text} or None, against {id, text} or None. A change has: at, what, kind, id, text, before, by.
     Times are seconds since the epoch, 0.0 where the file does not say.
     """
-    memory = shell.memory
-    sessions = {info.id: format_title(info) for info in shell.store.list()}
+    memory = ctx.memory
+    sessions = {info.id: format_title(info) for info in ctx.store.list()}
     knowledge_versions, typed_versions = memory.knowledge_versions(), memory.memories.versions()
     found: list[dict[str, Any]] = []
     seen = set[str]()
@@ -128,7 +128,7 @@ def collect_memory(shell: Shell) -> dict[str, Any]:
         versions = history[record.id]
         last = versions[-1] if versions else None
         found.append(
-            _describe_record(shell, record, sessions)
+            _describe_record(ctx, record, sessions)
             | {
                 "scope": scope,
                 "state": state,
@@ -165,7 +165,7 @@ def collect_memory(shell: Shell) -> dict[str, Any]:
     return {"memories": found, "changes": sorted(changes, key=lambda change: -change["at"])}
 
 
-def _describe_record(shell: Shell, record: MemoryRecord, sessions: dict[str, str]) -> dict[str, Any]:
+def _describe_record(ctx: CommandContext, record: MemoryRecord, sessions: dict[str, str]) -> dict[str, Any]:
     is_limit = record.kind == "preference" and record.score is not None and record.score <= HARD_LIMIT_SCORE
     session = record.provenance.session if record.provenance else ""
     title = sessions.get(session, "")
@@ -184,7 +184,7 @@ def _describe_record(shell: Shell, record: MemoryRecord, sessions: dict[str, str
         "uses": record.access_count,
         "times": record.times,
         "files": [
-            {"path": path, "state": _compare_file(shell, record, path)}
+            {"path": path, "state": _compare_file(ctx, record, path)}
             for path in dict.fromkeys((*record.examples, *record.hashes))
         ],
     }
@@ -226,12 +226,12 @@ def _describe_other(id: str | None, records: dict[str, MemoryRecord]) -> dict[st
     return {"id": id, "text": _format_text(records[id]) if id in records else ""}
 
 
-def _compare_file(shell: Shell, record: MemoryRecord, path: str) -> str:
+def _compare_file(ctx: CommandContext, record: MemoryRecord, path: str) -> str:
     """How one bound file compares to what it was: "fresh", "drifted", "gone" or "unbound"."""
     if path not in record.hashes:
         return "unbound"
     one = structs.replace(record, hashes={path: record.hashes[path]})
-    return shell.memory.freshness((one,))[record.id]
+    return ctx.memory.freshness((one,))[record.id]
 
 
 OPEN_ROWS: tuple[Command, ...] = (

@@ -9,7 +9,16 @@ from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from clio.commands.arguments import suggest_name
-from clio.commands.command import CommandResult, Handler, Shell, Suggest, Suggestion, SuggestWord, Table, make_refusal
+from clio.commands.command import (
+    CommandContext,
+    CommandResult,
+    Handler,
+    Suggest,
+    Suggestion,
+    SuggestWord,
+    Table,
+    make_refusal,
+)
 from clio.commands.session_table import format_title
 from clio.errors import ClioError, UsageError
 from clio.memory.store.record import KINDS, TYPES, Freshness, Kind, Knowledge, MemoryRecord, Note, Provenance
@@ -205,13 +214,13 @@ def who_said(entry: MemoryRecord) -> str:
     return f"{said}, at {entry.by}'s" if entry.by else said
 
 
-def session_words(shell: Shell, session_id: str) -> str:
+def session_words(ctx: CommandContext, session_id: str) -> str:
     """The name and the day of the session an entry came from, as far as it is still there."""
     if not session_id:
         return "none: it was given on the command line or by another program"
-    if session_id == shell.session.id:
+    if session_id == ctx.session.id:
         return "this session"
-    info: SessionInfo | None = next((info for info in shell.store.list() if info.id == session_id), None)
+    info: SessionInfo | None = next((info for info in ctx.store.list() if info.id == session_id), None)
     if info is None:
         return f"{session_id}, which is no longer stored"
     return f"{format_title(info)} ({date(info.created_at)}), {info.id}"
@@ -225,8 +234,8 @@ def remembers(handler: Handler) -> Handler:
     """The handler, which refuses in an incognito clio before it looks at anything."""
 
     @wraps(handler)
-    def guarded(shell: Shell, argument: str) -> CommandResult:
-        return make_refusal(_OFF) if shell.config.incognito else handler(shell, argument)
+    def guarded(ctx: CommandContext, argument: str) -> CommandResult:
+        return make_refusal(_OFF) if ctx.config.incognito else handler(ctx, argument)
 
     return guarded
 
@@ -238,21 +247,21 @@ def names_repository(handler: Handler) -> Handler:
     """
 
     @wraps(handler)
-    def labelled(shell: Shell, argument: str) -> CommandResult:
-        result = handler(shell, argument)
-        if not result.ok or not shell.loaded.has_foreign_memory:
+    def labelled(ctx: CommandContext, argument: str) -> CommandResult:
+        result = handler(ctx, argument)
+        if not result.ok or not ctx.loaded.has_foreign_memory:
             return result
         data = result.data
         if isinstance(data, dict):
             data = {**cast(dict[str, Any], data), "came_with_repository": True}
-        return replace(result, text=f"{describe_foreign_memory(shell)} {result.text}".rstrip(), data=data)
+        return replace(result, text=f"{describe_foreign_memory(ctx)} {result.text}".rstrip(), data=data)
 
     return labelled
 
 
-def describe_foreign_memory(shell: Shell) -> str:
+def describe_foreign_memory(ctx: CommandContext) -> str:
     """The sentence before memory that came with the project, or of which that cannot be told."""
-    if shell.loaded.memory_doubt:
+    if ctx.loaded.memory_doubt:
         return (
             "clio cannot tell whether it wrote this project's memory itself: until you trust it (`/trust`), "
             "it counts as the repository's statement, not yours."
@@ -260,9 +269,9 @@ def describe_foreign_memory(shell: Shell) -> str:
     return "The repository's statement, not yours until you trust it (`/trust`): this project's memory came with it."
 
 
-def by_user(shell: Shell) -> Provenance:
+def by_user(ctx: CommandContext) -> Provenance:
     """The person at this clio said so, in the running session if it is one that is stored."""
-    session = shell.session
+    session = ctx.session
     last = session.messages[-1].id if session.messages else ""
     return Provenance(session=session.id, message=last, asserted_by="user") if session.is_persistent else _AT_THE_DOOR
 
@@ -300,26 +309,26 @@ def newest_first(knowledge: Knowledge) -> list[MemoryRecord]:
     return sorted(knowledge.entries, key=lambda entry: (places[entry.kind], -entry.updated, entry.id))
 
 
-def suggest_entry(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def suggest_entry(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """The ids of the entries, their words beside them, the last confirmed first; only for the first word."""
-    return () if " " in argument else suggest_several(shell, argument)
+    return () if " " in argument else suggest_several(ctx, argument)
 
 
-def suggest_several(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def suggest_several(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     """The same for the last of several words, without those that are named already."""
     *named, typed = argument.split(" ")
-    return _quietly(shell, lambda shell: _entries(shell, typed.lower(), named))
+    return _quietly(ctx, lambda ctx: _entries(ctx, typed.lower(), named))
 
 
-def suggest_notes(shell: Shell) -> Iterable[Suggestion]:
+def suggest_notes(ctx: CommandContext) -> Iterable[Suggestion]:
     """The keys of the notes, newest first."""
-    return _quietly(shell, _notes)
+    return _quietly(ctx, _notes)
 
 
 def suggest_options(*options: tuple[str, str]) -> SuggestWord:
     """Options with their notes, those that stand there already left out."""
 
-    def suggest(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    def suggest(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
         before = argument.split(" ")[:-1]
         return (Suggestion(text=option, note=note) for option, note in options if option not in before)
 
@@ -328,27 +337,26 @@ def suggest_options(*options: tuple[str, str]) -> SuggestWord:
 
 def suggest_words(*words: tuple[str, str]) -> Suggest:
     """Fixed words, each with its note."""
-    return lambda shell: (Suggestion(text=word, note=note) for word, note in words)
+    return lambda ctx: (Suggestion(text=word, note=note) for word, note in words)
 
 
-def _quietly(shell: Shell, find: Callable[[Shell], Iterable[Suggestion]]) -> Iterable[Suggestion]:
+def _quietly(ctx: CommandContext, find: Callable[[CommandContext], Iterable[Suggestion]]) -> Iterable[Suggestion]:
     """What there is to offer; a damaged file is told by the command, not while its name is typed."""
-    if shell.config.incognito:
+    if ctx.config.incognito:
         return ()
     try:
-        return list(find(shell))[:_MAX_SUGGESTED]
+        return list(find(ctx))[:_MAX_SUGGESTED]
     except (ClioError, OSError):
         return ()
 
 
-def _entries(shell: Shell, typed: str, named: Sequence[str]) -> Iterable[Suggestion]:
-    fitting = [entry for entry in shell.memory.knowledge().entries if entry.id.lower().startswith(typed)]
+def _entries(ctx: CommandContext, typed: str, named: Sequence[str]) -> Iterable[Suggestion]:
+    fitting = [entry for entry in ctx.memory.knowledge().entries if entry.id.lower().startswith(typed)]
     newest = sorted(fitting, key=lambda entry: -entry.updated)[: _MAX_SUGGESTED + len(named)]
     return (Suggestion(text=entry.id, note=entry.line[:_NOTE_CHARS]) for entry in newest if entry.id not in named)
 
 
-def _notes(shell: Shell) -> Iterable[Suggestion]:
+def _notes(ctx: CommandContext) -> Iterable[Suggestion]:
     return (
-        Suggestion(text=note.key, note=" ".join(note.content[:_NOTE_CHARS].split()))
-        for note in shell.memory.list_notes()
+        Suggestion(text=note.key, note=" ".join(note.content[:_NOTE_CHARS].split())) for note in ctx.memory.list_notes()
     )

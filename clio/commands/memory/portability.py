@@ -10,10 +10,10 @@ import msgspec
 from clio.commands.arguments import ParsedArguments, parse_options, suggest_name
 from clio.commands.command import (
     Command,
+    CommandContext,
     CommandResult,
     Confirm,
     LongWork,
-    Shell,
     Suggestion,
     Table,
     WorkControl,
@@ -85,7 +85,7 @@ _NAMES = {
 
 
 @remembers
-def export(shell: Shell, argument: str) -> CommandResult:
+def export(ctx: CommandContext, argument: str) -> CommandResult:
     """Everything that was learned, secrets replaced: into a file, or shown."""
     given = parse_options(argument, switches=("--force",), valued=("--what",))
     if len(given.words) > 1:
@@ -96,8 +96,8 @@ def export(shell: Shell, argument: str) -> CommandResult:
     what = _what(given.options.get("--what"), path)
     if path is not None and (reason := _unwritable(path, force="--force" in given.options)):
         return make_refusal(reason)
-    shell.memory.knowledge()  # refuses where memory is off
-    data, counts = _written(shell, what)
+    ctx.memory.knowledge()  # refuses where memory is off
+    data, counts = _written(ctx, what)
     if path is None:
         return CommandResult(verbatim=data.decode("utf-8"), data=msgspec.json.decode(data))
     try:
@@ -115,9 +115,9 @@ def export(shell: Shell, argument: str) -> CommandResult:
     )
 
 
-def places_of(shell: Shell) -> Places:
+def places_of(ctx: CommandContext) -> Places:
     """Where this shell's project and person keep what was learned."""
-    return Places(project=shell.loaded.main_project, home=shell.loaded.home)
+    return Places(project=ctx.loaded.main_project, home=ctx.loaded.home)
 
 
 def in_words(counts: dict[str, int]) -> str:
@@ -127,11 +127,11 @@ def in_words(counts: dict[str, int]) -> str:
     )
 
 
-def _written(shell: Shell, what: Collection[Section]) -> tuple[bytes, dict[str, int]]:
+def _written(ctx: CommandContext, what: Collection[Section]) -> tuple[bytes, dict[str, int]]:
     def clean(text: str) -> str:
-        return shell.redactor.redact(text).text
+        return ctx.redactor.redact(text).text
 
-    places = places_of(shell)
+    places = places_of(ctx)
     if what == ("knowledge",):
         data = knowledge_alone(places, clean)
         return data, {"knowledge": entries_in(msgspec.Raw(data))}
@@ -167,7 +167,7 @@ MAX_IMPORT_BYTES = 500_000_000
 
 
 @remembers
-def import_(shell: Shell, argument: str) -> CommandResult:
+def import_(ctx: CommandContext, argument: str) -> CommandResult:
     """Take in everything of a bundle, or the entries of another ltm.json, also one of the Perl CLIO's.
 
     Nobody at this clio has said them: where the file names no one, the model has.
@@ -176,14 +176,14 @@ def import_(shell: Shell, argument: str) -> CommandResult:
     if len(given.words) != 1:
         return make_refusal("Which file? Write /memory import PATH; quotes go around a path with blanks in it")
     path, scope, dry_run = Path(given.words[0]).expanduser(), _scope(given), "--dry-run" in given.options
-    shell.memory.knowledge()  # refuses where memory is off
+    ctx.memory.knowledge()  # refuses where memory is off
     data = _data_of(path)
     if is_bundle(data):
         bundle = decode_bundle(data, path)
-        return _long(lambda track: _bundle(shell, path, bundle, scope, dry_run=dry_run, track=track))
+        return _long(lambda track: _bundle(ctx, path, bundle, scope, dry_run=dry_run, track=track))
     if scope == "user":
         return make_refusal(f"{str(path)!r} is an ltm.json, and all of it is the project's; leave out --scope user")
-    return _long(lambda track: _knowledge(shell, path, data, dry_run=dry_run, track=track))
+    return _long(lambda track: _knowledge(ctx, path, data, dry_run=dry_run, track=track))
 
 
 def _long(work: Callable[[WorkControl], CommandResult]) -> CommandResult:
@@ -191,9 +191,9 @@ def _long(work: Callable[[WorkControl], CommandResult]) -> CommandResult:
 
 
 def _bundle(
-    shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: WorkControl
+    ctx: CommandContext, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: WorkControl
 ) -> CommandResult:
-    taken = _take(shell, path, bundle, scope, dry_run=dry_run, track=track)
+    taken = _take(ctx, path, bundle, scope, dry_run=dry_run, track=track)
     data = {
         "path": str(path),
         "dry_run": dry_run,
@@ -224,11 +224,11 @@ def _bundle(
     return CommandResult(text=text, table=_import_table(taken), data=data)
 
 
-def _knowledge(shell: Shell, path: Path, data: bytes, *, dry_run: bool, track: WorkControl) -> CommandResult:
+def _knowledge(ctx: CommandContext, path: Path, data: bytes, *, dry_run: bool, track: WorkControl) -> CommandResult:
     text = data.decode("utf-8-sig", "replace")
     read_foreign(text)
     part = KnowledgePart(ltm=msgspec.Raw(text.encode("utf-8", "replace")))
-    taken = _take(shell, path, Bundle(knowledge=part), None, dry_run=dry_run, track=track)
+    taken = _take(ctx, path, Bundle(knowledge=part), None, dry_run=dry_run, track=track)
     one = taken[0] if taken else Taken(section="knowledge", scope="project", what="")
     parts = [f"{one.new:,} new", f"{one.changed:,} confirmed", f"{one.known:,} skipped, being known already"]
     undo = " `/memory undo` takes that back." if one.changes and not dry_run else ""
@@ -241,15 +241,15 @@ def _knowledge(shell: Shell, path: Path, data: bytes, *, dry_run: bool, track: W
 
 
 def _take(
-    shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: WorkControl
+    ctx: CommandContext, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: WorkControl
 ) -> tuple[Taken, ...]:
-    places = places_of(shell)
+    places = places_of(ctx)
     return take_in(
         places,
         bundle,
-        by=Provenance(session=shell.session.id),
+        by=Provenance(session=ctx.session.id),
         now=time.time(),
-        clean=lambda text: shell.redactor.redact(text).text,
+        clean=lambda text: ctx.redactor.redact(text).text,
         undo=UndoLog(places.undo),
         name=path.name,
         scope=scope,
@@ -314,7 +314,7 @@ _STAYS = {"user": "scenarios.yaml and config.yaml", "styles": "the style files y
 
 
 @remembers
-def wipe(shell: Shell, argument: str) -> CommandResult:
+def wipe(ctx: CommandContext, argument: str) -> CommandResult:
     """Show what would go, and delete it once the person has typed whose it is."""
     given = parse_options(argument, switches=("--yes", "--dry-run", "--sessions"), valued=("--scope",))
     named = given.options.get("--scope") or (given.words[0] if given.words else None)
@@ -326,14 +326,14 @@ def wipe(shell: Shell, argument: str) -> CommandResult:
     with_sessions = "--sessions" in given.options
     if with_sessions and "project" not in scopes:
         return make_refusal("Sessions are the project's: --sessions goes with --scope project or all")
-    shell.memory.knowledge()  # refuses where memory is off
-    hoards = hoards_of(places_of(shell), scopes)
-    doomed = survey(places_of(shell), hoards)
-    sessions = shell.store.list() if with_sessions else []
+    ctx.memory.knowledge()  # refuses where memory is off
+    hoards = hoards_of(places_of(ctx), scopes)
+    doomed = survey(places_of(ctx), hoards)
+    sessions = ctx.store.list() if with_sessions else []
     data = {
         "scope": scope,
         "wiped": False,
-        "parts": [_wipe_data(shell, one) for one in doomed],
+        "parts": [_wipe_data(ctx, one) for one in doomed],
         "sessions": len(sessions),
     }
     stays = _stays(scopes, with_sessions=with_sessions)
@@ -341,22 +341,22 @@ def wipe(shell: Shell, argument: str) -> CommandResult:
         return CommandResult(text=f"There is nothing to wipe. {stays}", data=data)
     if "--dry-run" in given.options:
         return CommandResult(
-            text=f"This would go for good. {stays}", table=_wipe_table(shell, doomed, sessions), data=data
+            text=f"This would go for good. {stays}", table=_wipe_table(ctx, doomed, sessions), data=data
         )
     if "--yes" not in given.options:
         then = f"/memory wipe --scope {scope} --yes{' --sessions' if with_sessions else ''}"
         return CommandResult(
             text=f"This goes for good, without an undo. {stays} `/memory export all.json` keeps a copy.",
-            table=_wipe_table(shell, doomed, sessions),
+            table=_wipe_table(ctx, doomed, sessions),
             data=data,
             follow_up=Confirm(question="Delete all of it for good?", then=then, required_word=scope),
         )
-    table = _wipe_table(shell, doomed, sessions)
-    gone, left = _delete_sessions(shell, sessions)
-    delete(places_of(shell), hoards)
-    shell.memory.wiped()
+    table = _wipe_table(ctx, doomed, sessions)
+    gone, left = _delete_sessions(ctx, sessions)
+    delete(places_of(ctx), hoards)
+    ctx.memory.wiped()
     return CommandResult(
-        text=f"Deleted for good. {stays}{_still_running(shell, left)}",
+        text=f"Deleted for good. {stays}{_still_running(ctx, left)}",
         table=table,
         data=data | {"wiped": True, "sessions": gone},
     )
@@ -379,9 +379,9 @@ def _stays(scopes: Sequence[WipeScope], *, with_sessions: bool) -> str:
     return f"What stays: {'; '.join(kept)}." if kept else ""
 
 
-def _wipe_table(shell: Shell, doomed: Sequence[Doomed], sessions: Sequence[SessionInfo]) -> Table:
+def _wipe_table(ctx: CommandContext, doomed: Sequence[Doomed], sessions: Sequence[SessionInfo]) -> Table:
     rows = [
-        (one.hoard.what, "" if one.records is None else f"{one.records:,}", format_bytes(one.bytes), _where(shell, one))
+        (one.hoard.what, "" if one.records is None else f"{one.records:,}", format_bytes(one.bytes), _where(ctx, one))
         for one in doomed
     ]
     if sessions:
@@ -389,15 +389,15 @@ def _wipe_table(shell: Shell, doomed: Sequence[Doomed], sessions: Sequence[Sessi
     return Table(columns=("what", "how many", "size", "where"), rows=tuple(rows))
 
 
-def _where(shell: Shell, one: Doomed) -> str:
+def _where(ctx: CommandContext, one: Doomed) -> str:
     hoard = one.hoard
     files = hoard.files()
     place = files[0] if len(files) == 1 else hoard.folder / hoard.names[0]
     shown = hoard.folder if hoard.names == ("*",) else place
-    return display_path(shown, project=shell.loaded.project, user_home=shell.loaded.home.parent)
+    return display_path(shown, project=ctx.loaded.project, user_home=ctx.loaded.home.parent)
 
 
-def _wipe_data(shell: Shell, one: Doomed) -> dict[str, object]:
+def _wipe_data(ctx: CommandContext, one: Doomed) -> dict[str, object]:
     return {
         "what": one.hoard.kind,
         "records": one.records,
@@ -406,12 +406,12 @@ def _wipe_data(shell: Shell, one: Doomed) -> dict[str, object]:
     }
 
 
-def _delete_sessions(shell: Shell, sessions: Sequence[SessionInfo]) -> tuple[int, int]:
+def _delete_sessions(ctx: CommandContext, sessions: Sequence[SessionInfo]) -> tuple[int, int]:
     """How many were deleted, and how many are open somewhere and stay."""
     gone = left = 0
     for info in sessions:
         try:
-            shell.store.delete(info.id)
+            ctx.store.delete(info.id)
             gone += 1
         except SessionLocked:
             left += 1
@@ -420,11 +420,11 @@ def _delete_sessions(shell: Shell, sessions: Sequence[SessionInfo]) -> tuple[int
     return gone, left
 
 
-def _still_running(shell: Shell, left: int) -> str:
+def _still_running(ctx: CommandContext, left: int) -> str:
     """What a wipe cannot reach: conversations that go on."""
-    others = sum(info.running for info in shell.store.list() if info.id != shell.session.id)
+    others = sum(info.running for info in ctx.store.list() if info.id != ctx.session.id)
     parts = [f" {format_count(left, 'session is', 'sessions are')} open and stay."] if left else []
-    if shell.session.messages:
+    if ctx.session.messages:
         parts.append(f" This conversation keeps what it was given; {quote_code('/session new')} starts without it.")
     if others:
         parts.append(
@@ -447,25 +447,25 @@ _WIPE_OPTIONS = suggest_options(
 )
 
 
-def _suggest_export(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def _suggest_export(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     before, _, word = argument.rpartition(" ")
     if before.endswith("--what"):
         return (Suggestion(text=name, note=note) for name, note in WHAT.items())
-    return _OPTIONS(shell, argument) if word.startswith("-") else suggest_paths(word)
+    return _OPTIONS(ctx, argument) if word.startswith("-") else suggest_paths(word)
 
 
-def _suggest_import(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def _suggest_import(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     before, _, word = argument.rpartition(" ")
     if before.endswith("--scope"):
         return (Suggestion(text=name) for name in SCOPES)
-    return _IMPORT_OPTIONS(shell, argument) if word.startswith("-") else suggest_paths(word)
+    return _IMPORT_OPTIONS(ctx, argument) if word.startswith("-") else suggest_paths(word)
 
 
-def _suggest_wipe(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def _suggest_wipe(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     before, _, word = argument.rpartition(" ")
     if before.endswith("--scope"):
         return (Suggestion(text=name, note=note) for name, note in WIPE_CHOICES.items())
-    return _WIPE_OPTIONS(shell, argument) if not word or word.startswith("-") else ()
+    return _WIPE_OPTIONS(ctx, argument) if not word or word.startswith("-") else ()
 
 
 CONTROL_ROWS: tuple[Command, ...] = (
@@ -504,7 +504,7 @@ _WORDS = {
 
 
 @remembers
-def share(shell: Shell, argument: str) -> CommandResult:
+def share(ctx: CommandContext, argument: str) -> CommandResult:
     """How sharing stands, or a change of it."""
     given = parse_options(argument, switches=("--yes", "--gitignore"), valued=("--days",))
     word = given.words[0].lower() if given.words else "status"
@@ -514,18 +514,18 @@ def share(shell: Shell, argument: str) -> CommandResult:
         return make_refusal("--gitignore goes with /memory share on")
     match word:
         case "on":
-            return _on(shell, agreed="--yes" in given.options, gitignore="--gitignore" in given.options)
+            return _on(ctx, agreed="--yes" in given.options, gitignore="--gitignore" in given.options)
         case "off":
-            return _off(shell, agreed="--yes" in given.options)
+            return _off(ctx, agreed="--yes" in given.options)
         case "tidy":
-            return _tidy(shell, given.options.get("--days"))
+            return _tidy(ctx, given.options.get("--days"))
         case _:
-            return _status(shell)
+            return _status(ctx)
 
 
-def _on(shell: Shell, *, agreed: bool, gitignore: bool) -> CommandResult:
+def _on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandResult:
     """Show what others would read, and share it once the person has agreed."""
-    sharing = shell.memory.sharing
+    sharing = ctx.memory.sharing
     entries = sharing.would_be_shared()
     data = {"on": False, "entries": [entry_data(entry) for entry in entries]}
     if not agreed:
@@ -546,13 +546,13 @@ def _on(shell: Shell, *, agreed: bool, gitignore: bool) -> CommandResult:
     parts = [f"{format_count(number, 'memory')} are now in `{_FOLDER}/`, {len(status.shared):,} with those of others."]
     parts += [f"Added to {quote_code(rule.file)}: {', '.join(map(quote_code, rule.lines))}." for rule in added]
     parts += [_rule(status.rule)] if status.rule else []
-    parts.append(_commit(shell, status))
+    parts.append(_commit(ctx, status))
     data = {"on": True, "shared": number, "added": msgspec.to_builtins(added), **_share_data(status)}
     return CommandResult(text="\n".join(part for part in parts if part), data=data)
 
 
-def _off(shell: Shell, *, agreed: bool) -> CommandResult:
-    sharing = shell.memory.sharing
+def _off(ctx: CommandContext, *, agreed: bool) -> CommandResult:
+    sharing = ctx.memory.sharing
     if not agreed:
         status = sharing.status()
         if status.there and status.trusted:
@@ -570,21 +570,21 @@ def _off(shell: Shell, *, agreed: bool) -> CommandResult:
     )
 
 
-def _tidy(shell: Shell, days: str | None) -> CommandResult:
+def _tidy(ctx: CommandContext, days: str | None) -> CommandResult:
     try:
         old = TIDY_DAYS if days is None else float(days)
     except ValueError:
         raise UsageError(f"--days takes a number of days, not {days!r}") from None
     if not old >= 0:
         raise UsageError(f"--days takes a number of days that is not below 0, not {days!r}")
-    number = shell.memory.sharing.tidy(old)
+    number = ctx.memory.sharing.tidy(old)
     return CommandResult(
         text=f"{format_count(number, 'file')} that said nothing any more deleted.", data={"deleted": number}
     )
 
 
-def _status(shell: Shell) -> CommandResult:
-    status = shell.memory.sharing.status()
+def _status(ctx: CommandContext) -> CommandResult:
+    status = ctx.memory.sharing.status()
     if not status.there:
         own = format_count(len(status.private), "memory")
         text = f"Nothing is shared: {own} of project knowledge only you have. `/memory share on` begins it."
@@ -611,7 +611,7 @@ def _status(shell: Shell) -> CommandResult:
             f"{format_count(status.emptied, 'file')} said something once; `/memory share tidy` deletes the old ones."
         )
     parts += [_rule(status.rule)] if status.rule else []
-    parts.append(_commit(shell, status))
+    parts.append(_commit(ctx, status))
     return CommandResult(text="\n".join(part for part in parts if part).strip(), data=_share_data(status))
 
 
@@ -635,11 +635,11 @@ def _rule(rule: Rule) -> str:
     )
 
 
-def _commit(shell: Shell, status: Status) -> str:
+def _commit(ctx: CommandContext, status: Status) -> str:
     if not status.uncommitted:
         return ""
     files = format_count(status.uncommitted, "file is", "files are")
-    ignoring = " .gitignore" if (shell.loaded.main_project / ".gitignore").exists() else ""
+    ignoring = " .gitignore" if (ctx.loaded.main_project / ".gitignore").exists() else ""
     return f"{files} not committed: {quote_code(f'git add {FOLDER_NAME}{ignoring}')}, then commit."
 
 
@@ -659,7 +659,7 @@ def _share_data(status: Status) -> dict[str, object]:
     }
 
 
-def _suggest(shell: Shell, argument: str) -> list[Suggestion]:
+def _suggest(ctx: CommandContext, argument: str) -> list[Suggestion]:
     before, _, typed = argument.rpartition(" ")
     if not before:
         return [Suggestion(text=word, note=note) for word, note in _WORDS.items() if word.startswith(typed)]

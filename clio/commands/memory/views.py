@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from clio.commands.arguments import join_arguments, parse_options, parse_text, suggest_name
-from clio.commands.command import Command, CommandResult, Shell, Suggestion, Table, make_refusal, quote_code
+from clio.commands.command import Command, CommandContext, CommandResult, Suggestion, Table, make_refusal, quote_code
 from clio.commands.memory.edits import parse_scope, record_data, suggest_memories
 from clio.commands.memory.memory_text import (
     KEYED_NOTE,
@@ -61,14 +61,14 @@ FOUND = 20
 
 @remembers
 @names_repository
-def show_list(shell: Shell, argument: str) -> CommandResult:
+def show_list(ctx: CommandContext, argument: str) -> CommandResult:
     """All memories of the project and of the user, kind by kind; or those of one kind, of one scope."""
     given = parse_options(argument, switches=("--all",), valued=("--scope",))
     if given.words and given.words[0].lower() in _ARCHIVE and len(given.words) == 1:
-        return _archive(shell, everything="--all" in given.options)
+        return _archive(ctx, everything="--all" in given.options)
     kinds = _parse_kinds(" ".join(given.words)) if given.words else LISTED_KINDS
     scope = parse_scope(given.options.get("--scope"))
-    memory = shell.memory
+    memory = ctx.memory
     entries = [entry for entry in newest_first(memory.knowledge()) if entry.kind in kinds and scope != "user"]
     freshness = memory.freshness(tuple(entries))
     owners: list[tuple[MemoryRecord, Scope]] = [
@@ -108,12 +108,12 @@ def show_list(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 @names_repository
-def search(shell: Shell, argument: str) -> CommandResult:
+def search(ctx: CommandContext, argument: str) -> CommandResult:
     """Entries and notes that share a word with the query, the best first."""
     query = parse_text(argument).text.strip()
     if not query:
         return make_refusal("Search for what? Write /memory search WORDS; /session search looks at what was said")
-    hits = shell.memory.search(query, FOUND)
+    hits = ctx.memory.search(query, FOUND)
     data = {"query": query, "hits": [_hit_data(hit) for hit in hits]}
     said = f"`/session search {' '.join(query.replace('`', ' ').split())}` looks at what was said."
     if not hits:
@@ -125,12 +125,12 @@ def search(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 @names_repository
-def show(shell: Shell, argument: str) -> CommandResult:
+def show(ctx: CommandContext, argument: str) -> CommandResult:
     """Everything that is known about one entry."""
     wanted = parse_options(argument).words
     if len(wanted) != 1:
         return make_refusal("Which memory? Write /memory show ID; /memory list shows the ids")
-    memory = shell.memory
+    memory = ctx.memory
     entry = memory.find(wanted[0])
     memory.use((entry.id,))
     state = memory.freshness((entry,))[entry.id]
@@ -142,8 +142,8 @@ def show(shell: Shell, argument: str) -> CommandResult:
     rows += [
         ("sure", f"{entry.confidence:.0%}"),
         *([("times", str(entry.times))] if entry.times > 1 else []),
-        ("said by", f"{who_said(entry)}, says the repository" if shell.loaded.has_foreign_memory else who_said(entry)),
-        *([("session", session_words(shell, entry.provenance.session))] if entry.provenance else []),
+        ("said by", f"{who_said(entry)}, says the repository" if ctx.loaded.has_foreign_memory else who_said(entry)),
+        *([("session", session_words(ctx, entry.provenance.session))] if entry.provenance else []),
         ("first said", date(entry.created)),
         ("confirmed", f"{date(entry.updated)} ({ago(time.time(), entry.updated)})" if entry.updated else date(0)),
     ]
@@ -158,9 +158,9 @@ def show(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(table=table, data=data)
 
 
-def _archive(shell: Shell, *, everything: bool) -> CommandResult:
+def _archive(ctx: CommandContext, *, everything: bool) -> CommandResult:
     """What was forgotten or pruned, the newest to leave first."""
-    entries = shell.memory.archived()
+    entries = ctx.memory.archived()
     data = {"archived": [entry_data(entry) for entry in entries]}
     if not entries:
         return CommandResult(text="The archive is empty: nothing was forgotten or pruned.", data=data)
@@ -282,12 +282,12 @@ _STATES = {"fresh": "unchanged", "drifted": "changed", "gone": "gone", "unbound"
 
 @remembers
 @names_repository
-def stats(shell: Shell, argument: str) -> CommandResult:
+def stats(ctx: CommandContext, argument: str) -> CommandResult:
     """The project knowledge in numbers and small bars."""
     if argument:
         return make_refusal("/memory stats takes nothing")
-    found = shell.memory.ltm_stats()
-    notes = len(shell.memory.list_notes())
+    found = ctx.memory.ltm_stats()
+    notes = len(ctx.memory.list_notes())
     data = msgspec.to_builtins(found) | {"notes": notes}
     archive = f" and {found.archived:,} in the archive ({format_bytes(found.archive_bytes)})" if found.archived else ""
     entries = f"{format_count(found.total, 'memory')} ({format_bytes(found.file_bytes)})"
@@ -303,21 +303,21 @@ def stats(shell: Shell, argument: str) -> CommandResult:
 
 
 @remembers
-def why(shell: Shell, argument: str) -> CommandResult:
+def why(ctx: CommandContext, argument: str) -> CommandResult:
     """What memory gave the model in the last turn, why, and what its limits left out."""
     if argument:
         return make_refusal("/memory why takes nothing; it shows what the last turn was given")
-    report = shell.memory.last_turn()
+    report = ctx.memory.last_turn()
     if report is not None:
         return _last_turn(report)
-    given = shell.memory.why()
-    begins = "The next session would begin with:\n\n" if not shell.session.id else ""
+    given = ctx.memory.why()
+    begins = "The next session would begin with:\n\n" if not ctx.session.id else ""
     if begins and not given:  # outside of a conversation there is no turn to tell of
-        shell.memory.prefix_fragments()
-        given = shell.memory.why()
+        ctx.memory.prefix_fragments()
+        given = ctx.memory.why()
     data = [_injected_data(one) for one in given]
     if not given:
-        off = "" if shell.config.ltm else " Project knowledge is off (--no-ltm)."
+        off = "" if ctx.config.ltm else " Project knowledge is off (--no-ltm)."
         text = "Memory would give a new session nothing." if begins else "Memory has given the model nothing so far."
         return CommandResult(text=text + off, data=data)
     now = time.time()
@@ -333,7 +333,7 @@ def why(shell: Shell, argument: str) -> CommandResult:
         for item in one.items
     )
     table = Table(columns=("id", "what", "why", "age", "tokens"), rows=rows, wide_column=1, is_truncated=True)
-    return CommandResult(text=begins + "\n".join(f"- {_account(shell, one)}" for one in given), table=table, data=data)
+    return CommandResult(text=begins + "\n".join(f"- {_account(ctx, one)}" for one in given), table=table, data=data)
 
 
 def _last_turn(report: WhyReport) -> CommandResult:
@@ -403,8 +403,8 @@ def _stat_rows(found: LtmStats) -> Iterable[tuple[str, str, str, str]]:
             yield ("" if line else group, label, f"{number:,}", block_bar(number / max(most, 1), BAR_CELLS))
 
 
-def _account(shell: Shell, one: "Injected") -> str:
-    source = one.fragment.source.removeprefix(f"{shell.loaded.project}/")
+def _account(ctx: CommandContext, one: "Injected") -> str:
+    source = one.fragment.source.removeprefix(f"{ctx.loaded.project}/")
     used = sum(item.tokens for item in one.items)
     left = f"; {one.left_out:,} left out" if one.left_out else ""
     cap = f"{used:,} of at most {one.fragment.cap_tokens:,} tokens"
@@ -443,14 +443,14 @@ _ENDED = {
 
 @remembers
 @names_repository
-def history(shell: Shell, argument: str) -> CommandResult:
+def history(ctx: CommandContext, argument: str) -> CommandResult:
     """Everything a memory or an entry ever said, with what it replaced and what replaced it, the newest first."""
     words = parse_options(argument).words
     if len(words) != 1:
         return make_refusal("Which memory? Write /memory history ID; /memory recall and /memory list show the ids")
     if words[0][1:2] == "-":
-        return _entry_history(shell, words[0])
-    found = _newest_first(shell.memory.memories.versions(words[0]))
+        return _entry_history(ctx, words[0])
+    found = _newest_first(ctx.memory.memories.versions(words[0]))
     rows = tuple(
         (
             version.record.id[-_TAIL:],
@@ -466,14 +466,14 @@ def history(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 @names_repository
-def changes(shell: Shell, argument: str) -> CommandResult:
+def changes(ctx: CommandContext, argument: str) -> CommandResult:
     """What was learned, changed, superseded, archived and restored since a time, the newest first."""
     given = parse_options(argument, switches=("--all",), valued=("--since", "--kind"))
     if given.words:
         return make_refusal(f"/memory changes takes only options, not {given.text!r}; see /help memory")
     since = parse_when(given.options.get("--since", _SINCE), time.time(), starts=True)
     wanted = _wanted(given.options.get("--kind"))
-    memory = shell.memory
+    memory = ctx.memory
     told = changes_of(memory.memories.versions(), memory.knowledge_versions())
     found = [one for one in told if one.at >= since and wanted in ("", one.what, one.kind)]
     data = [_change_data(one) for one in found]
@@ -488,9 +488,9 @@ def changes(shell: Shell, argument: str) -> CommandResult:
     return CommandResult(text=text, table=Table(columns=columns, rows=rows, wide_column=3), data=data)
 
 
-def _entry_history(shell: Shell, typed: str) -> CommandResult:
+def _entry_history(ctx: CommandContext, typed: str) -> CommandResult:
     """Everything an entry of the project knowledge ever said; of an archived one too."""
-    versions = shell.memory.knowledge_versions()
+    versions = ctx.memory.knowledge_versions()
     handle = find_handle(typed, dict.fromkeys(version.entry.id for version in versions))
     found = _newest_first([version for version in versions if version.entry.id == handle])
     rows = tuple(
@@ -578,16 +578,16 @@ def _change_data(change: Changed) -> dict[str, Any]:
     return cast(dict[str, Any], msgspec.to_builtins(change))
 
 
-def _suggest(shell: Shell, argument: str) -> Iterable[Suggestion]:
-    yield from suggest_memories(shell, argument)
-    yield from suggest_entry(shell, argument)
+def _suggest(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
+    yield from suggest_memories(ctx, argument)
+    yield from suggest_entry(ctx, argument)
 
 
-def _suggest_options(shell: Shell, argument: str) -> Iterable[Suggestion]:
+def _suggest_options(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     before = argument.split(" ")[:-1]
     if before[-1:] == ["--kind"]:
         return (Suggestion(text=name) for name in (*DOINGS, *TYPES, *KINDS))
-    return _OPTIONS(shell, argument)
+    return _OPTIONS(ctx, argument)
 
 
 _OPTIONS = suggest_options(

@@ -190,7 +190,7 @@ async def open_session(
     loaded = await asyncio.to_thread(load_config, structs.replace(options, cwd=offer.folder), env)
     loaded, refused = _add_editor_servers(loaded, offer.servers)
     paths = _Paths(offer.folder)
-    shelf = EditorAttachments()
+    attachments = EditorAttachments()
     sessions: list[EditorSession] = []
     listener = EditorListener(
         make,
@@ -207,7 +207,7 @@ async def open_session(
     desk = EditorQuestions(make, outbox, ask)
     approver = EditorApprover(desk, paths.shown)
     ui = ComposedInterface(approver, EditorAsker(desk), listener.handle)
-    app = await asyncio.to_thread(build_app, loaded, ui, env=env, shelf=shelf)
+    app = await asyncio.to_thread(build_app, loaded, ui, env=env, pending_input=attachments)
     try:
         if offer.session_id is not None:
             _open_stored(app, offer.session_id)
@@ -221,7 +221,7 @@ async def open_session(
         _read_open_files(app, offer, paths, client)
     for sentence in _collect_notices(loaded, refused):
         listener.handle(Notice(text=sentence, level="warning"))
-    session = EditorSession(app, make=make, outbox=outbox, desk=desk, listener=listener, shelf=shelf)
+    session = EditorSession(app, make=make, outbox=outbox, desk=desk, listener=listener, attachments=attachments)
     sessions.append(session)
     _warm_up(app)
     return session
@@ -608,7 +608,7 @@ class AcpAgent:
     async def prompt(self, session_id: str, prompt: list[Any], **more: Any) -> "schema.PromptResponse":
         """Run a turn or a slash command."""
         session = self._find(session_id)
-        task = session.start(read_prompt_blocks(prompt, session.shelf))
+        task = session.start(read_prompt_blocks(prompt, session.attachments))
         return self._schema.PromptResponse(stop_reason=await session.wait(task))
 
     async def cancel(self, session_id: str, **more: Any) -> None:

@@ -17,6 +17,7 @@ from clio.agent.user_interface import StopRequests
 from clio.app import App
 from clio.commands.command import (
     Choose,
+    CommandContext,
     CommandResult,
     Confirm,
     ConsolidateNow,
@@ -34,7 +35,6 @@ from clio.commands.command import (
     RunPrompt,
     SetApproval,
     SetModel,
-    Shell,
     SwitchSession,
     Table,
     WaitFor,
@@ -97,7 +97,7 @@ _LINES = re.compile(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
 
 
 class EditorAttachments(PendingInput):
-    """A shelf that also holds texts the editor attached to a message."""
+    """Input for the next message that also holds texts the editor attached to a message."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,19 +117,19 @@ class EditorAttachments(PendingInput):
         )
 
     def take_fragments(self) -> list[Fragment]:
-        """Remove and return everything on the shelf, oldest first."""
+        """Remove and return all attachments, oldest first."""
         taken, self._attached = self._attached, []
         return [*super().take_fragments(), *taken]
 
 
-def read_prompt_blocks(blocks: "list[Block]", shelf: EditorAttachments) -> str:
-    """Return the text of a prompt; images and attachments go on the shelf, and the text names them.
+def read_prompt_blocks(blocks: "list[Block]", attachments: EditorAttachments) -> str:
+    """Return the text of a prompt; images and attached texts are added to `attachments`, and the text names them.
 
     Raises UsageError for an empty prompt, and for audio and other binary data.
     """
     words = ""
     for block in blocks:
-        piece = _read_block_text(block, shelf)
+        piece = _read_block_text(block, attachments)
         glued = words and not words[-1].isspace() and piece[:1] and not piece[0].isspace()
         words += (" " if glued and block.type != "text" else "") + piece
     if not words.strip():
@@ -137,11 +137,11 @@ def read_prompt_blocks(blocks: "list[Block]", shelf: EditorAttachments) -> str:
     return words.strip()
 
 
-def _read_block_text(block: "Block", shelf: EditorAttachments) -> str:
+def _read_block_text(block: "Block", attachments: EditorAttachments) -> str:
     if block.type == "text":
         return block.text
     if block.type == "image":
-        return _picture(block.data, shelf)
+        return _picture(block.data, attachments)
     if block.type == "audio":
         raise UsageError("clio takes no sound; send text, files or pictures")
     if block.type == "resource_link":
@@ -149,10 +149,10 @@ def _read_block_text(block: "Block", shelf: EditorAttachments) -> str:
     resource = block.resource
     text = getattr(resource, "text", None)
     if isinstance(text, str):
-        shelf.attach(_name_from_uri(resource.uri), text)
+        attachments.attach(_name_from_uri(resource.uri), text)
         return _name_from_uri(resource.uri)
     if (resource.mime_type or "").startswith("image/"):
-        return _picture(str(getattr(resource, "blob", "")), shelf)
+        return _picture(str(getattr(resource, "blob", "")), attachments)
     raise UsageError(f"{_name_from_uri(resource.uri)!r} is neither text nor a picture; name the file instead")
 
 
@@ -181,11 +181,11 @@ def _file(uri: str) -> tuple[str, str]:
     return url2pathname(parts.path), lines
 
 
-def _picture(data: str, shelf: EditorAttachments) -> str:
+def _picture(data: str, attachments: EditorAttachments) -> str:
     if len(data) > MAX_IMAGE_BYTES * 4 // 3 + 4:
         raise UsageError(f"the picture is larger than {MAX_IMAGE_BYTES // 1_000_000} MB; send a smaller one")
     try:
-        return f"@clipboard:{shelf.add_image(base64.b64decode(data, validate=True))}"
+        return f"@clipboard:{attachments.add_image(base64.b64decode(data, validate=True))}"
     except ValueError:  # binascii.Error is one
         raise UsageError("the picture is no base64 text; send it again") from None
 
@@ -340,9 +340,9 @@ _TERMINAL_ONLY = frozenset("clear commit exit theme".split())
 _BAR_WIDTH = 60
 
 
-def list_editor_commands(shell: Shell) -> Iterator[tuple[str, str, str]]:
+def list_editor_commands(ctx: CommandContext) -> Iterator[tuple[str, str, str]]:
     """The commands that work in an editor: name, summary, and a hint on the argument."""
-    for command in (*COMMANDS, *list_added_commands(shell)):
+    for command in (*COMMANDS, *list_added_commands(ctx)):
         if command.name not in _TERMINAL_ONLY:
             yield command.name, command.summary, command.argument or " | ".join(sub.name for sub in command.subcommands)
 
@@ -441,7 +441,7 @@ _IN_TERMINAL = "This needs a terminal; start `clio -c` in the project and give t
 class EditorSession:
     """A running session. `id` is that of clio's stored session, so it can be opened in a terminal too.
 
-    One prompt runs at a time; prompts that arrive meanwhile steer it. shelf: images and attachments of the prompt.
+    One prompt runs at a time; prompts that arrive meanwhile steer it. attachments: images and texts of the prompt.
     """
 
     def __init__(
@@ -452,10 +452,10 @@ class EditorSession:
         outbox: Outbox,
         desk: EditorQuestions,
         listener: EditorListener,
-        shelf: EditorAttachments,
+        attachments: EditorAttachments,
     ) -> None:
         self.app = app
-        self.shelf = shelf
+        self.attachments = attachments
         self.id = app.session.id
         self._make = make
         self._outbox = outbox
@@ -538,11 +538,11 @@ class EditorSession:
         title = session.name or find_first_words(session.messages)
         if title:
             self._tell("title", title, lambda: self._make.make_title_change(title))
-        if self._usage is not None and app.context is not None:
+        if self._usage is not None and app.window is not None:
             cost = app.spending.get_session_cost(session)
             dollars = cost.micro_dollars / MICROS_PER_DOLLAR if cost is not None and cost.is_known else None
             used = self._usage.prompt_tokens + self._usage.completion_tokens
-            full = (used, app.context.limits.context_window, dollars)
+            full = (used, app.window.limits.context_window, dollars)
             self._tell("usage", full, lambda: self._make.make_usage(*full))
 
     async def close(self) -> None:
@@ -630,7 +630,7 @@ class EditorSession:
                 words = await self._review()
                 return await self._turn(words) if words else "end_turn"
             case LoadWindow(then=then):
-                await app.window()
+                await app.open_window()
                 return await self._command(then)
             case SetModel(name=name):
                 app.set_model(name)

@@ -35,8 +35,8 @@ def list_completions(words: Sequence[str], env: Mapping[str, str]) -> int:
     if listed is None:
         return 0
     try:
-        home, person = clio_home(env), user_home(env)
-        project = project_folder(_decisive(Path.cwd()), clio_home=home, user_home=person)
+        home, home_folder = clio_home(env), user_home(env)
+        project = project_folder(_decisive(Path.cwd()), clio_home=home, user_home=home_folder)
         lines = [_line(word, note) for word, note in listed(project, home) if _PLAIN.fullmatch(word)][:MAX_LISTED]
     except (ClioError, OSError, ValueError, RecursionError):  # the last two: a damaged file
         return 0

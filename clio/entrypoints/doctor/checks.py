@@ -390,7 +390,7 @@ def check_sandbox(ground: DoctorContext) -> Iterator[Finding]:
     config = ground.loaded.config
     # "off" is checked as "auto", which tells a user without a sandbox which one would work.
     choice = "auto" if config.sandbox == "off" else config.sandbox
-    sandbox = Sandbox(choice, home=ground.home, person=ground.person, env=ground.env)
+    sandbox = Sandbox(choice, home=ground.home, user_home=ground.user_home, env=ground.env)
     try:
         level = sandbox.level()
     except ToolFailed as error:
@@ -416,7 +416,7 @@ def check_sandbox(ground: DoctorContext) -> Iterator[Finding]:
 def check_confinement(ground: DoctorContext) -> Iterator[Finding]:
     """Report what confines commands that run without approval, by running a small command."""
     confinement = Confinement(
-        wanted=ground.loaded.config.confine_unasked != "off", home=None, person=ground.person, env=ground.env
+        wanted=ground.loaded.config.confine_unasked != "off", home=None, user_home=ground.user_home, env=ground.env
     )
     about, sentence = "confinement", confinement.describe()
     text = sentence[:1].lower() + sentence[1:]

@@ -36,13 +36,13 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class DoctorContext(Struct, frozen=True, kw_only=True):
-    """The input of every check. home: clio's own directory. person: the user's home directory."""
+    """The input of every check. home: clio's own directory. user_home: the user's home directory."""
 
     options: Options
     env: Mapping[str, str]
     loaded: LoadedConfig
     home: Path
-    person: Path
+    user_home: Path
 
     @property
     def project(self) -> Path:
@@ -56,7 +56,7 @@ class DoctorContext(Struct, frozen=True, kw_only=True):
 
     def shown(self, path: Path) -> str:
         """The path relative to the project, or with `~`, where possible."""
-        return display_path(path, project=self.owner, user_home=self.person)
+        return display_path(path, project=self.owner, user_home=self.user_home)
 
 
 Check = Callable[[DoctorContext], Iterable[Finding]]

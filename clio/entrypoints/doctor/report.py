@@ -333,7 +333,7 @@ def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, l
         loaded, checks = _as_it_comes(options, env), (*FIRST, *REST)
     if fetch and loaded.config.incognito:
         raise UsageError("an incognito clio writes nothing; leave out --incognito to fetch encodings")
-    ground = DoctorContext(options=options, env=env, loaded=loaded, home=loaded.home, person=user_home(env))
+    ground = DoctorContext(options=options, env=env, loaded=loaded, home=loaded.home, user_home=user_home(env))
     if fetch:
         checks = tuple(check for check in checks if check.about != "encodings")
     yield from wrong

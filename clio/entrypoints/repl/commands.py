@@ -478,7 +478,7 @@ class CommandRunner:
             case GrantTrust():
                 await self._behind.trust(parts)
             case LoadWindow(then=then):
-                await app.window()
+                await app.open_window()
                 return await self.run(parts, then)
             case Prefill(text=text):
                 self._prefill(text)

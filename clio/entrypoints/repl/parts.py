@@ -75,7 +75,7 @@ def make_prompt_line(
     facts: "SessionStatus",
     line_hint: Callable[[str], str],
     look_up: Callable[[str], Awaitable[bool]],
-    shelf: "PendingInput",
+    pending_input: "PendingInput",
     held: "HeldTexts",
 ) -> "PromptLine | PlainLine":
     """Make the prompt line for this terminal. history: None keeps it in memory only.
@@ -114,7 +114,7 @@ def make_prompt_line(
             held=held,
             vi=loaded.config.editing == "vi",
             project=loaded.project,
-            shelf=shelf,
+            pending_input=pending_input,
             look_up=look_up,
         )
     return PromptLine(
@@ -127,7 +127,7 @@ def make_prompt_line(
         theme=terminal.theme,
         vi=loaded.config.editing == "vi",
         project=loaded.project,
-        shelf=shelf,
+        pending_input=pending_input,
         look_up=look_up,
     )
 
@@ -139,7 +139,7 @@ def make_parts(
     watch: "Callable[[], KeyWatch | None]",
     interrupt: Callable[[], None],
     wrap: Callable[[Emit], Emit],
-    shelf: "PendingInput",
+    pending_input: "PendingInput",
     facts: "SessionStatus",
 ) -> ReplParts:
     """Make everything behind the prompt line; may run in a thread. About 0.2 s of imports the first time.
@@ -148,7 +148,7 @@ def make_parts(
         watch: returns the keyboard watch of the running turn.
         interrupt: stops the running turn.
         wrap: adds a listener for the loop's events to the given one.
-        shelf: output and pictures saved for the next message.
+        pending_input: output and pictures saved for the next message.
         facts: values of the status line; updated by events.
 
     Raises:
@@ -177,7 +177,7 @@ def make_parts(
         loaded,
         ComposedInterface(TerminalApprover(desk, Workspace(loaded.project).display), TerminalAsker(desk), wrap(show)),
         env=os.environ,
-        shelf=shelf,
+        pending_input=pending_input,
     )
     return ReplParts(app, screen, suspended, PlanReviewer(desk), desk)
 

@@ -127,7 +127,7 @@ class Repl:
         self._history_problem: str | None = None
         self._first_start = self._history is not None and not self._history.path.exists()
         self.resuming = SessionResume(loaded, self._terminal)
-        self._shelf = PendingInput()
+        self._pending_input = PendingInput()
         self._behind = behind = BackgroundLoader(
             options, loaded, self._make_parts, welcome=self._welcome, failed=lambda error: self._line.stop(error)
         )
@@ -142,7 +142,7 @@ class Repl:
             facts=self._facts,
             line_hint=self._signs.hint,
             look_up=self._signs.look_up,
-            shelf=self._shelf,
+            pending_input=self._pending_input,
             held=self._turns.ahead,
         )
         self._news: asyncio.Task[None] | None = None
@@ -302,7 +302,7 @@ class Repl:
             watch=lambda: self._turns.watch,
             interrupt=self._turns.interrupt,
             wrap=self._turns.listening,
-            shelf=self._shelf,
+            pending_input=self._pending_input,
             facts=self._facts,
         )
 

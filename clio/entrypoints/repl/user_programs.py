@@ -142,7 +142,7 @@ def _report(parts: ReplParts, line: ShellLine, task: "asyncio.Task[RunningProces
     process = shown.process
     state = "stopped by the user" if task.cancelled() or process is None else _ended(process)
     if line.is_output_shared:
-        parts.app.shelf.add_command_output(line.command, state, shown.text)
+        parts.app.pending_input.add_command_output(line.command, state, shown.text)
     offered = " · goes with your next message; !! would not" if line.is_output_shared else ""
     parts.screen.note(f"{state}{offered}")
 
