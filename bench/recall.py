@@ -63,12 +63,16 @@ def report_queries(recall: SessionRecall, words: Words) -> None:
     queries = varied_queries(words, QUERIES)
     for query in queries[:12]:
         recall.search(query)
-    cpu = time.process_time()
-    took = [timed(lambda query=query: recall.search(query)) for query in queries]
-    cpu = (time.process_time() - cpu) * 1e3 / QUERIES
+    took: list[float] = []
+    cpu: list[float] = []
+    for query in queries:
+        begin = time.process_time()
+        took.append(timed(lambda query=query: recall.search(query)))
+        cpu.append((time.process_time() - begin) * 1e3)
     spread = statistics.quantiles(took, n=20)
     slowest = max(zip(took, queries, strict=True))
-    print(f"warm query: median {statistics.median(took):.1f} ms, p95 {spread[-1]:.1f} ms, CPU {cpu:.1f} ms on average")
+    print(f"warm query: median {statistics.median(took):.1f} ms, p95 {spread[-1]:.1f} ms")
+    print(f"  CPU: median {statistics.median(cpu):.1f} ms, mean {statistics.mean(cpu):.1f} ms")
     print(f"  slowest {slowest[0]:.1f} ms: {slowest[1][:60]!r}")
     kinds = [statistics.median(took[kind::12]) for kind in range(12)]
     print("  medians by kind: " + " ".join(f"{took:.1f}" for took in kinds))

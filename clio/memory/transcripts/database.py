@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -72,12 +73,12 @@ class Database:
             self._connection.close()
             raise
 
-    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[object, ...]]:
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """All rows of a question."""
         with self._lock, self._named_errors():
             return self._connection.execute(sql, values).fetchall()
 
-    def batches(self, sql: str, values: Sequence[object], size: int) -> Iterator[list[tuple[object, ...]]]:
+    def batches(self, sql: str, values: Sequence[object], size: int) -> Iterator[list[tuple[Any, ...]]]:
         """The rows of a question, so many at a time; stop when there are enough."""
         with self._lock, self._named_errors():
             cursor = self._connection.execute(sql, values)
@@ -192,7 +193,7 @@ class TextBlocks:
         last = self._database.rows(
             "SELECT id FROM blocks WHERE session = ? AND kind = ? ORDER BY id DESC LIMIT 1", (session, kind)
         )
-        block = int(str(last[0][0])) if last else self._next()
+        block = last[0][0] if last else self._next()
         data = bytearray(self._block(block)) if last else bytearray()
         written, refs = len(data), list[Ref]()
         for text in texts:
@@ -223,7 +224,7 @@ class TextBlocks:
 
     def _next(self) -> int:
         ((last,),) = self._database.rows("SELECT max(id) FROM blocks")
-        return int(str(last or 0)) + 1
+        return (last or 0) + 1
 
     def _save(self, block: int, session: int, kind: str, data: bytearray, written: int) -> None:
         if len(data) > written:

@@ -46,7 +46,7 @@ class RecallIndex:
 
     def stamps(self) -> dict[str, str]:
         """The stamp of each session in the index, by its id."""
-        return {str(name): str(stamp) for name, stamp in self._database.rows("SELECT name, stamp FROM sessions")}
+        return dict(self._database.rows("SELECT name, stamp FROM sessions"))
 
     def put(self, docs: Iterable[SessionDoc]) -> None:
         """Put sessions in, in the place of what was there of them; all of them or none."""
@@ -68,11 +68,10 @@ class RecallIndex:
         """
         with self._database.transaction():
             known = self._database.rows("SELECT id FROM sessions WHERE name = ? AND stamp = ?", (id, after))
-            for (row,) in known:
-                session = int(str(row))
+            for (session,) in known:
                 new = [turn for turn in turns if not self._change_turn(session, turn)]
                 ((last,),) = self._database.rows("SELECT max(place) FROM turns WHERE session = ?", (session,))
-                self._put_turns(session, int(str(last or 0)), new)
+                self._put_turns(session, last or 0, new)
                 self._database.run("UPDATE sessions SET stamp = ?, updated = ? WHERE id = ?", (stamp, updated, session))
             return bool(known)
 
@@ -153,7 +152,7 @@ class RecallIndex:
     def with_commits(self, hit: SessionHit) -> SessionHit:
         """The session with the commits made in it, of many those made nearest to its passages."""
         ((key,),) = self._database.rows("SELECT coalesce(max(id), -1) FROM sessions WHERE name = ?", (hit.session_id,))
-        made = Candidates(self._database).commits(int(str(key)))
+        made = Candidates(self._database).commits(key)
         times = [passage.created for passage in hit.passages] or [hit.updated]
         nearest = sorted(range(len(made)), key=lambda place: min(abs(made[place][0] - time) for time in times))
         shown = [made[place] for place in sorted(nearest[:COMMITS_SHOWN])]
@@ -212,12 +211,12 @@ class RecallIndex:
             text_at, output_at = ref_at(refs[:3]), ref_at(refs[3:])
             text, output = _clean(turn.text), _clean(turn.output)
             if text != (old := blocks.text(text_at)):
-                self._forget_text(int(str(key)), old)
-                self._put_text(int(str(key)), text)
+                self._forget_text(key, old)
+                self._put_text(key, text)
                 (text_at,) = blocks.append(session, "text", [text])
             if output != (old := blocks.text(output_at)):
-                self._forget_output(int(str(key)), old)
-                self._put_output(int(str(key)), output)
+                self._forget_output(key, old)
+                self._put_output(key, output)
                 (output_at,) = blocks.append(session, "output", [output])
             self._database.run(
                 "UPDATE turns SET role = ?, asks = ?, created = ?, text_block = ?, text_start = ?, text_size = ?,"
@@ -225,7 +224,7 @@ class RecallIndex:
                 (ROLES.index(turn.role), asking_kind(text), turn.created, *_row(text_at), *_row(output_at), key),
             )
             self._database.run("DELETE FROM commits WHERE session = ? AND turn = ?", (session, key))
-            self._put_commits(session, int(str(key)), turn)
+            self._put_commits(session, key, turn)
         return bool(rows)
 
     def _put_text(self, key: int, text: str) -> None:
@@ -244,12 +243,12 @@ class RecallIndex:
                 " WHERE session = ?",
                 (session,),
             ):
-                self._forget_text(int(str(key)), blocks.text(ref_at(refs[:3])))
-                self._forget_output(int(str(key)), blocks.text(ref_at(refs[3:])))
-            blocks.remove(int(str(session)))
+                self._forget_text(key, blocks.text(ref_at(refs[:3])))
+                self._forget_output(key, blocks.text(ref_at(refs[3:])))
+            blocks.remove(session)
             self._database.run("DELETE FROM turns WHERE session = ?", (session,))
             self._database.run("DELETE FROM commits WHERE session = ?", (session,))
-            self._forget("titles", [(int(str(session)), indexable(str(title)))])
+            self._forget("titles", [(session, indexable(title))])
             self._database.run("DELETE FROM sessions WHERE id = ?", (session,))
 
     def _forget_text(self, key: int, text: str) -> None:

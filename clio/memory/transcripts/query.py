@@ -346,7 +346,12 @@ def _humps(text: str) -> list[str]:
     """The parts of the CamelCase words."""
     if not _HUMP.search(text):
         return []
-    compounds = dict.fromkeys(word for word in _ASCII_WORD.findall(text) if _HUMP.search(word))
+    compounds = dict.fromkeys(
+        # "lower" and "Upper" words, which most are, have no hump; telling them apart so is cheaper than a search.
+        word
+        for word in _ASCII_WORD.findall(text)
+        if not word[1:].islower() and _HUMP.search(word)
+    )
     return [part for word in compounds for part in _PART.findall(word)]
 
 

@@ -56,9 +56,15 @@ def snippet(text: str, passage: str, query: Query) -> str:
 
 
 def _centre(text: str, query: Query) -> int:
-    places = [(match.start(), [porter_stem(word) for word in folded_words(match[0])]) for match in _WORD.finditer(text)]
+    places = [(match.start(), _stems_of_word(match[0])) for match in _WORD.finditer(text)]
     phrase = _phrase_at(places, query.words)
     return _densest(places, {stem for term in query.terms for stem in term.stems}) if phrase is None else phrase
+
+
+def _stems_of_word(word: str) -> list[str]:
+    if word.isascii() and word.isalnum():  # most words: no folding, no parts
+        return [porter_stem(word.lower())]
+    return [porter_stem(part) for part in folded_words(word)]
 
 
 def _phrase_at(places: list[tuple[int, list[str]]], phrase: tuple[str, ...]) -> int | None:

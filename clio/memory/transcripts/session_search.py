@@ -17,7 +17,6 @@ from clio.memory.transcripts.index import CacheFile, RecallIndex
 from clio.memory.transcripts.query import parse
 from clio.memory.transcripts.session_sync import SessionSync
 from clio.memory.transcripts.transcript_records import Having, Recall, SessionHit, TurnHit, TurnHits
-from clio.sessions.listing import find_session_ids, list_file_names
 from clio.sessions.store import SessionStore
 from clio.threads import never_stop
 
@@ -77,7 +76,6 @@ class SessionRecall:
         Raises RecallIndexBusy where another process keeps the index to itself; OSError where the sessions' folder
         cannot be read; StorageError where this Python cannot search.
         """
-        ids = find_session_ids(list_file_names(self._store.folder))
 
         def act(index: RecallIndex, out: frozenset[str]) -> tuple[SessionHit, ...]:
             found = index.search(
@@ -90,10 +88,10 @@ class SessionRecall:
                 for_reading=for_reading,
             )
             found = _shared_out(found, current, max_results)
-            return _with_handles(map(index.with_commits, found), ids) if for_reading else found
+            return _with_handles(map(index.with_commits, found), self._sync.ids) if for_reading else found
 
         left_out = current if not include_current else None
-        hits, unreadable, unsearched = self._up_to_date(query, ids, left_out, deadline_s, act, ())
+        hits, unreadable, unsearched = self._up_to_date(query, left_out, deadline_s, act, ())
         return Recall(sessions=hits, unreadable=unreadable, unsearched=unsearched)
 
     def turns(
@@ -106,18 +104,16 @@ class SessionRecall:
         until: float = math.inf,
     ) -> TurnHits:
         """Single turns of all sessions but the current one, the best first. See `search`; raises what it raises."""
-        ids = find_session_ids(list_file_names(self._store.folder))
 
         def act(index: RecallIndex, out: frozenset[str]) -> tuple[TurnHit, ...]:
             return index.turn_hits(query, exclude=out, limit=limit, until=until)
 
-        hits, unreadable, unsearched = self._up_to_date(query, ids, current, deadline_s, act, ())
+        hits, unreadable, unsearched = self._up_to_date(query, current, deadline_s, act, ())
         return TurnHits(turns=hits, unreadable=unreadable, unsearched=unsearched)
 
     def _up_to_date(
         self,
         query: str,
-        ids: set[str],
         left_out: str | None,
         deadline_s: float,
         act: Callable[[RecallIndex, frozenset[str]], T],
@@ -127,13 +123,14 @@ class SessionRecall:
 
         act: called with the index and the ids of the sessions to leave out. nothing: the answer where no session is.
         """
-        skip = frozenset({left_out}) if left_out else frozenset[str]()
-        skip |= frozenset(self._store.find_foreign(ids))  # what came with the project is not the user's
         outputs = parse(query).scope == "output"
         end = time.monotonic() + deadline_s
         with self._lock:
+            self._sync.look()
             if self._nothing_there():
                 return nothing, (), 0
+            skip = frozenset({left_out}) if left_out else frozenset[str]()
+            skip |= self._store.find_foreign(set(self._sync.ids))  # what came with the project is not the user's
 
             def caught_up(index: RecallIndex) -> T:
                 self._catch_up(index, end, skip, outputs=outputs)
@@ -146,6 +143,7 @@ class SessionRecall:
     def having(self, query: str) -> Having:
         """How common the words of a query are in what is indexed by now. Raises what `search` raises."""
         with self._lock:
+            self._sync.look()
             return Having() if self._nothing_there() else self._healed(lambda index: index.having(query))
 
     def refresh(self, stop: Callable[[], bool] = never_stop, progress: Callable[[int, int], None] | None = None) -> int:
@@ -158,9 +156,10 @@ class SessionRecall:
         """
         read = busy = 0
         with self._lock:
+            self._sync.look()
             if self._nothing_there():
                 return 0
-            self._healed(partial(self._sync.look, outputs=True))
+            self._healed(partial(self._sync.compare, outputs=True))
         outputs = False
         while not stop():
             try:
@@ -190,12 +189,12 @@ class SessionRecall:
 
     def _nothing_there(self) -> bool:
         """Whether there is no session and no index: then none is made."""
-        return self._index is None and not self._file.exists and self._sync.is_empty()
+        return self._index is None and not self._file.exists and not self._sync.ids
 
     def _catch_up(self, index: RecallIndex, end: float, skip: frozenset[str], *, outputs: bool) -> None:
         """Index what changed, until it is done or the time is over."""
         try:
-            self._sync.look(index, skip, outputs=outputs)
+            self._sync.compare(index, skip, outputs=outputs)
             while time.monotonic() < end:
                 step = self._sync.step(index, skip, outputs=outputs)
                 if step.idle:

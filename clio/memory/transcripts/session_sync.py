@@ -91,11 +91,6 @@ def lacks_outputs(kept: str) -> bool:
     return kept.startswith(_WORDS_ONLY)
 
 
-def is_unread(kept: str) -> bool:
-    """Whether a kept stamp says that the session could not be read."""
-    return kept.startswith(_UNREAD)
-
-
 class SessionFolder:
     """The stamps of all sessions in a folder, kept up to date by looking at names and times only.
 
@@ -309,14 +304,12 @@ class SessionSync:
         self._watched.look()
         self._judge(self._watched.stamps.keys() | self._kept.keys())
 
-    def is_empty(self) -> bool:
-        """Whether there is no session at all."""
+    def look(self) -> None:
+        """Find out which session files changed. Raises OSError if the folder can't be read."""
         self._judge(self._watched.look())
-        return not self._watched.stamps
 
-    def look(self, index: RecallIndex, skip: Collection[str] = (), *, outputs: bool = False) -> None:
-        """Find out what changed in the files, and what another clio has put into the index meanwhile."""
-        self._judge(self._watched.look())
+    def compare(self, index: RecallIndex, skip: Collection[str] = (), *, outputs: bool = False) -> None:
+        """Find out what another process has put into the index meanwhile, where sessions wait to be indexed."""
         if self.waiting(skip, outputs=outputs) or self._gone:
             self._kept = index.stamps()
             self._judge(self._stale | self._bare | self._gone)
@@ -332,6 +325,11 @@ class SessionSync:
         return len(ids) - len(ids.intersection(skip))
 
     @property
+    def ids(self) -> frozenset[str]:
+        """The ids of the sessions in the folder at the last `look`."""
+        return frozenset(self._watched.stamps)
+
+    @property
     def gone(self) -> frozenset[str]:
         """The ids of deleted sessions that are still in the index."""
         return frozenset(self._gone)
@@ -339,7 +337,7 @@ class SessionSync:
     @property
     def unreadable(self) -> tuple[str, ...]:
         """The ids of the sessions that could not be read; they are tried again when they change."""
-        return tuple(sorted(id for id, kept in self._kept.items() if is_unread(kept)))
+        return tuple(sorted([id for id, kept in self._kept.items() if kept.startswith(_UNREAD)]))
 
     def step(
         self, index: RecallIndex, skip: Collection[str] = (), *, chars: int = STEP_CHARS, outputs: bool = False

@@ -50,7 +50,8 @@ def sync(store: SessionStore, index: RecallIndex) -> SessionSync:
 
 def caught_up(sync: SessionSync, index: RecallIndex, *, outputs: bool = False) -> int:
     """How many sessions had to be read."""
-    sync.look(index, outputs=outputs)
+    sync.look()
+    sync.compare(index, outputs=outputs)
     read = 0
     while (step := sync.step(index, outputs=outputs)).left:
         read += step.read
@@ -107,7 +108,8 @@ def test_the_newest_sessions_are_read_first(store: SessionStore, index: RecallIn
     ids = [saved(store, said(f"talk number {number}")) for number in range(6)]
     for age, id in enumerate(ids):
         os.utime(store.folder / f"{id}.json", (1e9 - age, 1e9 - age))
-    sync.look(index)
+    sync.look()
+    sync.compare(index)
     sync.step(index, chars=40)
     assert set(index.stamps()) == set(ids[: len(index.stamps())])
     assert 0 < len(index.stamps()) < 6
@@ -200,7 +202,8 @@ def test_a_long_session_goes_in_by_parts_and_is_whole_in_the_end(
 ) -> None:
     words = [f"word{number} " + "filler " * 20 for number in range(60)]
     id = saved(store, said(*words))
-    sync.look(index)
+    sync.look()
+    sync.compare(index)
     assert sync.step(index, chars=500).left == 1
     assert found(index, "word0") == [id]
     assert found(index, "word59") == []
@@ -218,7 +221,8 @@ def test_two_clios_that_put_one_long_session_leave_it_whole(
     id = saved(store, said(*words))
     other = SessionSync(store.folder)
     other.begin(index)
-    sync.look(index)
+    sync.look()
+    sync.compare(index)
     for _ in range(3):
         sync.step(index, chars=2_000)
     other.step(index, chars=500)  # in the place of what is there, and then its process ends
