@@ -84,7 +84,8 @@ class RuleSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     def text(self, node: Node) -> str:
         """Return the text of a regular expression with its parts."""
-        return _PART.sub(lambda found: self.text(self.parts[found[1]]), _join(node))
+        text = _join(node)
+        return _PART.sub(lambda found: self.text(self.parts[found[1]]), text) if self.parts else text
 
 
 def _join(node: Node, *, nested: bool = False) -> str:
