@@ -8,23 +8,12 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Literal, Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.security import command_risk as tables
+from clio.security import command_risk
 from clio.security.actions import Rule, is_command_rule
-from clio.security.program_options import (
-    ABBREVIATING_PROGRAMS,
-    ALIASING_PROGRAMS,
-    EQUIVALENT_CALLS,
-    GLOBAL_OPTIONS,
-    IMPLIED_SUBCOMMANDS,
-    KNOWN_SUBCOMMANDS,
-    OPTION_SPELLINGS,
-    PROGRAM_ALIASES,
-    SCRIPT_RUNNERS,
-    SINGLE_DASH_PROGRAMS,
-    SUBCOMMAND_SYNONYMS,
-)
+from clio.security.data_tables import ByName, WordSet, load_tables
 from clio.security.readonly.git_grammar import is_harmless_setting
 from clio.security.readonly.judge import judge_read_only
 from clio.security.readonly.system_programs import PROGRAMS
@@ -48,10 +37,49 @@ from clio.security.shell.wrappers import (
     make_options,
 )
 
+
+class _ProgramOptions(Struct, frozen=True):
+    """Options, sub-commands and other names of programs, as far as rules need them to recognize a call.
+
+    Attributes:
+        global_options: options allowed before a sub-command: those without a value, and those with one.
+        program_aliases: alternative names of programs.
+        equivalent_calls: programs that equal a sub-command of another program.
+        subcommand_synonyms: by program and name of a sub-command, its other names.
+        implied_subcommands: by program and name, the sub-commands that include its effect; words of a longer path are
+            separated by blanks.
+        script_runners: programs whose `run NAME` may be written without `run` (npm only for its own four scripts).
+        abbreviating_programs: programs that accept abbreviated sub-commands.
+        aliasing_programs: programs whose configuration may define sub-commands.
+        known_subcommands: sub-commands of those that no configuration can redefine.
+        option_spellings: by program, the spellings of each option, separated by blanks.
+        single_dash_programs: programs with long options after a single dash, so that `-rf` is not `-r -f`.
+    """
+
+    global_options: ByName[tuple[WordSet, WordSet]]
+    program_aliases: dict[str, str]
+    equivalent_calls: ByName[tuple[str, ...]]
+    subcommand_synonyms: ByName[ByName[WordSet]]
+    implied_subcommands: ByName[ByName[tuple[str, ...]]]
+    script_runners: WordSet
+    abbreviating_programs: WordSet
+    aliasing_programs: WordSet
+    known_subcommands: ByName[WordSet]
+    option_spellings: ByName[tuple[str, ...]]
+    single_dash_programs: WordSet
+
+
+_TABLES = load_tables("program_options", _ProgramOptions)
+GLOBAL_OPTIONS = {program: Options(*found) for program, found in _TABLES.global_options.items()}
+KNOWN_SUBCOMMANDS = _TABLES.known_subcommands
+_SUBCOMMAND_SYNONYMS = {
+    program: {other: name for name, others in names.items() for other in others}
+    for program, names in _TABLES.subcommand_synonyms.items()
+}
 _RUNNING_FILE_PROGRAMS = word_set("tar rsync sed awk gawk mawk nawk perl ed ex vim vi nano emacs zip split")
 """File programs that can also run code or commands given as an argument."""
 _COPYING_PROGRAMS = word_set("cp mv ln install")
-PURE_FILE_PROGRAMS = (tables.FILE_PROGRAMS - _RUNNING_FILE_PROGRAMS) | PROGRAMS.keys()
+PURE_FILE_PROGRAMS = (command_risk.FILE_PROGRAMS - _RUNNING_FILE_PROGRAMS) | PROGRAMS.keys()
 """Programs that run nothing, except what one of their options names."""
 _PRINTING_PROGRAMS = word_set("echo printf : true false test [")
 _QUOTING_PROGRAMS = _PRINTING_PROGRAMS | {"gh", "man", "cd"}
@@ -151,14 +179,16 @@ def _iter_option_values(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
 
 def _iter_arguments(program: str, words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
     """Yield the arguments of a program. Names of sub-commands, scripts and targets are marked as not being programs."""
-    has_subcommands = program in GLOBAL_OPTIONS or program in tables.BUILD_TOOLS or program in tables.INTERPRETERS
+    has_subcommands = (
+        program in GLOBAL_OPTIONS or program in command_risk.BUILD_TOOLS or program in command_risk.INTERPRETERS
+    )
     starts = script = False
     for at, word in enumerate(words[1:], 1):
         single = (starts and not script) if has_subcommands else program not in _DOCUMENTATION_PROGRAMS
         yield word.text, single
-        if word.text in _CALL_WORDS or SUBCOMMAND_SYNONYMS.get(program, {}).get(word.text) in ("run", "exec"):
-            runs = SUBCOMMAND_SYNONYMS.get(program, {}).get(word.text, word.text) == "run"
-            script = runs and program in SCRIPT_RUNNERS and at < 4
+        if word.text in _CALL_WORDS or _SUBCOMMAND_SYNONYMS.get(program, {}).get(word.text) in ("run", "exec"):
+            runs = _SUBCOMMAND_SYNONYMS.get(program, {}).get(word.text, word.text) == "run"
+            script = runs and program in _TABLES.script_runners and at < 4
             starts = True
         elif script and not word.text.startswith("-"):
             script = starts = False
@@ -184,7 +214,7 @@ _MAX_OPTION_WORDS = 150
 _CALL_INTRODUCERS = frozenset({"--", "exec", "run", "x", "-c", "-e", "--command", "-x"})
 _NEVER_STARTING = PURE_FILE_PROGRAMS | {"git", "gh"}
 """Programs that do not run what their arguments name."""
-_INTERPRETERS = tables.INTERPRETERS | {"awk", "gawk", "mawk", "nawk", "ipython", "ts-node", "tsx", "jshell"}
+_INTERPRETERS = command_risk.INTERPRETERS | {"awk", "gawk", "mawk", "nawk", "ipython", "ts-node", "tsx", "jshell"}
 _VERSION_SUFFIX = re.compile(r"[\d.]+t?$")
 _CODE_ARGUMENT = re.compile(r"-[A-Za-z]*[ceErp]\S*|--eval(?:=.*)?|--print|--command|--execute|eval|.*\bsystem\s*\(.*")
 """Arguments that give an interpreter its program as text. awk takes it as an operand."""
@@ -315,8 +345,8 @@ class _RuleMatcher:
         """Yield the words that must follow the program, in each equivalent form."""
         yield self.lead
         program = _get_listed_name(self.program)
-        if self.lead and program in SCRIPT_RUNNERS:
-            names = SUBCOMMAND_SYNONYMS.get(program, {})
+        if self.lead and program in _TABLES.script_runners:
+            names = _SUBCOMMAND_SYNONYMS.get(program, {})
             if names.get(self.lead[0], self.lead[0]) == "run" and len(self.lead) > 1 and program != "npm":
                 yield self.lead[1:]
             elif program != "npm":
@@ -324,7 +354,8 @@ class _RuleMatcher:
         if self.lead and program == "git":
             yield ("for-each-repo", *self.lead)
         text = " ".join(self.lead)
-        for word, others in IMPLIED_SUBCOMMANDS.get(program, {}).items():
+        implied = _TABLES.implied_subcommands.get(program)
+        for word, others in implied.items() if implied is not None else ():
             for other in others:
                 if text == other or text.startswith(f"{other} "):
                     yield (word, *text[len(other) :].split())
@@ -397,22 +428,24 @@ class _RuleMatcher:
     def _is_same_word(self, word: Word, pattern: str) -> bool:
         """Whether an operand matches a word of the rule."""
         program = _get_listed_name(self.program)
-        other = SUBCOMMAND_SYNONYMS.get(program, {})
+        other = _SUBCOMMAND_SYNONYMS.get(program, {})
         names = {word.text, other.get(word.text, word.text), _convert_to_kebab_case(word.text)}
         names.add(word.text.casefold())  # on a file system that ignores case, `git-PUSH` is found as `git-push`
         if any(fnmatchcase(name, pattern) or fnmatchcase(name, other.get(pattern, pattern)) for name in names):
             return True
         if word.glob and fnmatchcase(pattern, word.text):
             return True
-        if program == "npm" and pattern in IMPLIED_SUBCOMMANDS["npm"].get(other.get(word.text, word.text), ()):
+        if program == "npm" and pattern in _TABLES.implied_subcommands["npm"].get(other.get(word.text, word.text), ()):
             return True
         exact = word.text in other or word.text in other.values()
-        return program in ABBREVIATING_PROGRAMS and not exact and bool(word.text) and pattern.startswith(word.text)
+        return (
+            program in _TABLES.abbreviating_programs and not exact and bool(word.text) and pattern.startswith(word.text)
+        )
 
     def _match_alias(self, word: Word, rest: Words, call: Words, command: SimpleCommand) -> Certainty:
         """Whether an unknown sub-command is an alias for something the rule forbids."""
         program = _get_listed_name(self.program)
-        if program not in ALIASING_PROGRAMS or word.text in KNOWN_SUBCOMMANDS[program]:
+        if program not in _TABLES.aliasing_programs or word.text in KNOWN_SUBCOMMANDS[program]:
             return "no"
         given = _find_given_alias(program, call, word.text)
         if given is None and self.aliases is None:
@@ -449,7 +482,7 @@ class _RuleMatcher:
             return "yes"
         letters = wanted[1:]
         bundle = wanted[:1] == "-" and wanted[:2] != "--" and len(letters) > 1 and letters.isalpha()
-        if bundle and program not in SINGLE_DASH_PROGRAMS:
+        if bundle and program not in _TABLES.single_dash_programs:
             return _pick_least_certain([self._match_tail_word(f"-{letter}", args) for letter in letters])
         name, sign, value = wanted.partition("=")
         if sign and self._match_tail_word(name, args) == "yes" and any(each.text == value for each in args):
@@ -460,13 +493,13 @@ class _RuleMatcher:
         """Whether a program other than the rule's may start what the rule forbids."""
         name, args = _normalize_program(call[0].text), call[1:]
         found: list[Certainty] = []
-        if name in EQUIVALENT_CALLS:
-            found.append(self._match_inner((*map(Word, EQUIVALENT_CALLS[name]), *args), command))
+        if name in _TABLES.equivalent_calls:
+            found.append(self._match_inner((*map(Word, _TABLES.equivalent_calls[name]), *args), command))
         if name.startswith("git-") and len(name) > 4:
             found.append(self._match_inner((Word("git"), Word(name[4:]), *args), command))
         if name.startswith(("python", "pypy", "py")) and (module := _unwrap_module(args)):
             found.append(self._match_inner(module, command))
-        if name in SHELLS | tables.INTERPRETERS | {"source", "."}:
+        if name in SHELLS | command_risk.INTERPRETERS | {"source", "."}:
             scripts = [at for at, word in enumerate(args) if not word.dynamic and word.text[:1] != "-"]
             behind_option = bool(scripts) and scripts[0] > 0 and args[scripts[0] - 1].text.startswith("-")
             found.extend(self._match_inner(args[at:], command) for at in scripts[: 2 if behind_option else 1])
@@ -541,7 +574,7 @@ def _list_word_texts(program: str, text: str) -> list[str]:
 
 def _is_before_script_name(program: str, word: Word) -> bool:
     """Whether the next word is the name of a project script, as after `npm run`."""
-    return program in SCRIPT_RUNNERS and SUBCOMMAND_SYNONYMS[program].get(word.text, word.text) == "run"
+    return program in _TABLES.script_runners and _SUBCOMMAND_SYNONYMS[program].get(word.text, word.text) == "run"
 
 
 def _can_be_autocorrected(name: str, wanted: str) -> bool:
@@ -562,7 +595,7 @@ def _iter_calls(command: SimpleCommand) -> Iterator[Words]:
 
 def _respell_rule(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words of a rule, with a program that equals another's sub-command replaced by that sub-command."""
-    stands = EQUIVALENT_CALLS.get(words[0])
+    stands = _TABLES.equivalent_calls.get(words[0])
     return (*stands, *words[1:]) if stands else words
 
 
@@ -575,7 +608,7 @@ def _normalize_program(text: str) -> str:
 def _get_listed_name(program: str) -> str:
     """Return the name under which the option tables list a program."""
     name = _normalize_program(program)
-    name = PROGRAM_ALIASES.get(name, name)
+    name = _TABLES.program_aliases.get(name, name)
     return "pip" if name.startswith("pip") and name[3:].replace(".", "").isdecimal() else name
 
 
@@ -599,7 +632,7 @@ def _is_same_option(text: str, wanted: str, program: str) -> bool:
         return False
     if fnmatchcase(text, wanted):
         return True
-    rows = [row.split() for row in OPTION_SPELLINGS.get(program, ())]
+    rows = [row.split() for row in _TABLES.option_spellings.get(program, ())]
     for each in {wanted, *(same for row in rows if wanted in row for same in row)}:
         if "=" in each:
             (name, _, value), (given, _, given_value) = each.partition("="), text.partition("=")
@@ -612,7 +645,7 @@ def _is_same_option(text: str, wanted: str, program: str) -> bool:
         if each.startswith("--") and len(shortened) > 3 and each.startswith(shortened):
             return True
         letter = len(each) == 2 and each[1].isalpha() and not text.startswith("--")
-        if letter and program not in SINGLE_DASH_PROGRAMS and each[1] in text.split("=", 1)[0][1:]:
+        if letter and program not in _TABLES.single_dash_programs and each[1] in text.split("=", 1)[0][1:]:
             return True
     return False
 

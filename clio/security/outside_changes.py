@@ -9,39 +9,77 @@ from glob import iglob
 from itertools import islice
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.security import command_risk as tables
+from clio.security import command_risk
 from clio.security.command_risk import assess_command, has_option, judge_reading
-from clio.security.outside_change_tables import (
-    BUILD_TOOLS,
-    CHANGING_PROGRAMS,
-    COMPRESSORS,
-    COPYING_PROGRAMS,
-    FOLDER_OPTIONS,
-    GIT_FOLDER_OPTIONS,
-    IN_PLACE_EDITORS,
-    INFO_WORDS,
-    INPUT_OPTIONS,
-    MODE_FIRST_PROGRAMS,
-    OUTPUT_OPTIONS,
-    OVERWRITING_PROGRAMS,
-    PACKAGE_RUNNERS,
-    PATH_READERS,
-    PROGRAM_FOLDER_OPTIONS,
-    REMOVAL_PROGRAMS,
-    SCRIPT_FIRST_PROGRAMS,
-    SYSTEM_FOLDERS,
-    TEXT_STARTERS,
-    UNPACKING_PROGRAMS,
-    VALUE_OPTIONS,
-)
+from clio.security.data_tables import ByName, WordSet, load_tables
 from clio.security.readonly.judge import NAME_PASSING_PROGRAMS
 from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, word_set
 from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS
 from clio.security.targets import PROCESS_LINK, Expansion, is_device, list_mounts, list_operands, map_to_machine
 from clio.text.lazy_regex import LazyRegex
+
+
+class _OutsideChangeTables(Struct, frozen=True):
+    """Which arguments of a program name files that it changes, and which programs only read what they name.
+
+    Attributes:
+        compressors, changing_programs: change or replace each file they name.
+        copying_programs: read all operands but the last, and write that one.
+        output_options: options whose value is a file or folder that is written.
+        unpacking_programs: write names below a folder that the line does not contain.
+        mode_first_programs, script_first_programs: the first operand is no file.
+        data_tools: build tools of `command_risk` that change no files of their own.
+        folder_options, program_folder_options: options by which build tools and package managers select the folder to
+            work in or write to; those of all of them, and those of one.
+        system_folders: folders with the system's programs and settings, which other programs read.
+        path_readers: programs whose paths are only read, or judged by what is known about the program.
+        package_runners: programs that start the program named by the next word.
+        text_starters: programs that start another one, which clio's shell parser does not analyze.
+    """
+
+    removal_programs: WordSet
+    compressors: WordSet
+    changing_programs: WordSet
+    overwriting_programs: WordSet
+    copying_programs: WordSet
+    in_place_editors: WordSet
+    output_options: ByName[tuple[str, ...]]
+    unpacking_programs: WordSet
+    value_options: ByName[WordSet]
+    mode_first_programs: WordSet
+    script_first_programs: WordSet
+    data_tools: WordSet
+    folder_options: tuple[str, ...]
+    program_folder_options: ByName[tuple[str, ...]]
+    system_folders: tuple[str, ...]
+    input_options: WordSet
+    formatters: WordSet
+    path_readers: WordSet
+    info_words: WordSet
+    package_runners: tuple[tuple[str, ...], ...]
+    text_starters: WordSet
+    git_folder_options: WordSet
+
+
+_TABLES = load_tables("outside_changes", _OutsideChangeTables)
+_CHANGING_PROGRAMS = _TABLES.compressors | _TABLES.changing_programs
+_FILE_CHANGERS = _TABLES.removal_programs | _CHANGING_PROGRAMS | _TABLES.copying_programs | _TABLES.in_place_editors
+_BUILD_TOOLS = command_risk.BUILD_TOOLS - command_risk.INTERPRETERS - _TABLES.data_tools
+_PATH_READERS = (
+    (_BUILD_TOOLS - _TABLES.formatters)
+    | command_risk.INTERPRETERS
+    | command_risk.FILE_PROGRAMS
+    | SHELLS
+    | _TABLES.path_readers
+    | _TABLES.removal_programs
+    | _CHANGING_PROGRAMS
+    | _TABLES.overwriting_programs
+    | _TABLES.copying_programs
+)
 
 _CODE_FLAGS = LazyRegex(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p|eval|-[Cc]ommand")
 _AWKS = word_set("awk gawk mawk nawk")
@@ -155,19 +193,19 @@ class _OutsideChangeFinder:
         if program in SHELLS | {"at", "batch", "parallel"}:
             feeding = [each for each in self._line.commands if each.program in command.upstream]
             texts += [" ".join(each.argv[1:]) for each in feeding if each.program in ("echo", "printf")]
-        if program in TEXT_STARTERS:
+        if program in _TABLES.text_starters:
             texts += [argv[at + 1] for at, text in enumerate(argv[:-1]) if text in ("-c", "--command")]
             texts += [
                 " ".join(argv[at:])
                 for at, text in enumerate(argv)
-                if at and text in REMOVAL_PROGRAMS | CHANGING_PROGRAMS
+                if at and text in _TABLES.removal_programs | _CHANGING_PROGRAMS
             ]
-            texts += [" ".join(argv)] if argv[:1] and argv[0] in REMOVAL_PROGRAMS | CHANGING_PROGRAMS else []
+            texts += [" ".join(argv)] if argv[:1] and argv[0] in _TABLES.removal_programs | _CHANGING_PROGRAMS else []
         if "parallel" in command.wrappers:
             texts.append(" ".join(command.argv).replace("{}", ""))
         if program == "env":
             texts += [value.text for value in _iter_option_values(command.words[1:], ("-S", "--split-string"))]
-        if program in _AWKS | tables.INTERPRETERS:
+        if program in _AWKS | command_risk.INTERPRETERS:
             for code in argv:
                 if _SHELL_CALL_IN_CODE.search(code):
                     texts += [next(filter(None, match.groups())) for match in _QUOTED_SHELL_TEXT.finditer(code)]
@@ -196,7 +234,7 @@ class _OutsideChangeFinder:
             return self._explain_git(command)
         if program in ("docker", "podman", "nerdctl", "docker-compose", "podman-compose"):
             return self._explain_container(command)
-        runs_code = program in tables.INTERPRETERS | {"awk", "gawk", "vim", "vi", "ex", "nvim", "emacs"}
+        runs_code = program in command_risk.INTERPRETERS | {"awk", "gawk", "vim", "vi", "ex", "nvim", "emacs"}
         if runs_code and (found := self._find_path_in_code(argv)):
             return f"its code names {found!r}, outside the project, and may change it"
         if program in ("find", "fd", "fdfind") and self._is_changing_search(command):
@@ -230,11 +268,13 @@ class _OutsideChangeFinder:
     def _explain_build_tool(self, command: SimpleCommand) -> str:
         """Why a build tool or package manager may change another project, by its folder or an option."""
         program, rest = command.program, command.words[1:]
-        if program not in BUILD_TOOLS or (len(rest) == 1 and rest[0].text in INFO_WORDS):
+        if program not in _BUILD_TOOLS or (len(rest) == 1 and rest[0].text in _TABLES.info_words):
             return ""
-        aimed = list(_iter_option_values(rest, (*FOLDER_OPTIONS, *PROGRAM_FOLDER_OPTIONS.get(program, ()))))
+        aimed = list(
+            _iter_option_values(rest, (*_TABLES.folder_options, *_TABLES.program_folder_options.get(program, ())))
+        )
         for word, path in self._iter_paths([*aimed, Word(".")], command.folders):
-            free = f"{path}/".startswith(SYSTEM_FOLDERS) or self._free_paths.is_free(path, removes=False)
+            free = f"{path}/".startswith(_TABLES.system_folders) or self._free_paths.is_free(path, removes=False)
             if free or not os.path.lexists(path) or not isinstance(judge_reading(command, self._line), str):
                 continue
             named = path if word.text == "." else word.text
@@ -244,17 +284,17 @@ class _OutsideChangeFinder:
     def _explain_unknown(self, command: SimpleCommand) -> str:
         """Why a program not known to be read-only may change its operands outside the project."""
         program, rest = command.program, command.words[1:]
-        if program in PATH_READERS or command.words[0].dynamic:
+        if program in _PATH_READERS or command.words[0].dynamic:
             return ""
-        named = [word for at, word in enumerate(rest) if not at or rest[at - 1].text not in INPUT_OPTIONS]
+        named = [word for at, word in enumerate(rest) if not at or rest[at - 1].text not in _TABLES.input_options]
         given = [word for word in named if not word.text.startswith("-") and not word.dynamic]
         for word in named:
             name, sign, value = word.text.partition("=")
-            if sign and name.startswith("-") and name not in INPUT_OPTIONS:
+            if sign and name.startswith("-") and name not in _TABLES.input_options:
                 given.append(Word(value, word.dynamic, word.glob))
         for word, path in self._iter_paths(given, command.folders):
             if (
-                not f"{path}/".startswith(SYSTEM_FOLDERS)
+                not f"{path}/".startswith(_TABLES.system_folders)
                 and os.path.lexists(path)
                 and not self._free_paths.is_free(path, removes=False)
             ):
@@ -266,14 +306,14 @@ class _OutsideChangeFinder:
         self, program: str, rest: tuple[Word, ...], argv: tuple[str, ...], options: tuple[str, ...]
     ) -> tuple[list[Word], list[Word]]:
         """Return the words that a call removes or changes, and the words it overwrites."""
-        operands = list(list_operands(rest, VALUE_OPTIONS.get(program, frozenset())))
-        written = list(_iter_option_values(rest, OUTPUT_OPTIONS.get(program, ())))
+        operands = list(list_operands(rest, _TABLES.value_options.get(program, frozenset())))
+        written = list(_iter_option_values(rest, _TABLES.output_options.get(program, ())))
         if program == "mv":
             aimed = bool(written)
             return (operands, written) if aimed else (operands[:-1], operands[-1:])
         if program in ("gio", "gvfs-trash"):
             return (operands[1:] if argv[:1] in (("trash",), ("remove",), ("move",)) else []), []
-        if program in REMOVAL_PROGRAMS:
+        if program in _TABLES.removal_programs:
             return operands, []
         if program == "rsync" and any(text.startswith("--remove-s") for text in options):
             return operands, []
@@ -304,18 +344,20 @@ class _OutsideChangeFinder:
             return [], [Word(match[1]) for text in argv for match in _AWK_WRITE.finditer(text)]
         if program in ("dd", "dcfldd", "dc3dd"):
             return [], [Word(word.text[3:], word.dynamic) for word in rest if word.text.startswith("of=")]
-        if program in COPYING_PROGRAMS:
+        if program in _TABLES.copying_programs:
             links = program == "ln" and not has_option(options, "f", ("force",))
             return [], written or ([] if links else operands[-1:] if len(operands) > 1 else [])
-        if program in OVERWRITING_PROGRAMS:
+        if program in _TABLES.overwriting_programs:
             return [], operands
-        if program in CHANGING_PROGRAMS:
-            unchanged = program in COMPRESSORS and has_option(options, "cktl", ("stdout", "keep", "test", "list"))
-            skipped = 1 if program in MODE_FIRST_PROGRAMS and len(operands) > 1 else 0
+        if program in _CHANGING_PROGRAMS:
+            unchanged = program in _TABLES.compressors and has_option(
+                options, "cktl", ("stdout", "keep", "test", "list")
+            )
+            skipped = 1 if program in _TABLES.mode_first_programs and len(operands) > 1 else 0
             return ([] if unchanged else operands[skipped:]), written
         in_place = has_option(options, "i", ("in-place", "write", "inplace")) or (program != "sed" and "-w" in options)
-        if program in IN_PLACE_EDITORS and in_place:
-            given = has_option(options, "e", ("expression", "file")) or program not in SCRIPT_FIRST_PROGRAMS
+        if program in _TABLES.in_place_editors and in_place:
+            given = has_option(options, "e", ("expression", "file")) or program not in _TABLES.script_first_programs
             return (operands if given else operands[1:]), []
         if program == "sqlite3" and isinstance(judge_reading(SimpleCommand(words=(Word(program), *rest))), str):
             return [], operands[:1]
@@ -323,7 +365,7 @@ class _OutsideChangeFinder:
 
     def _explain_piped_names(self, command: SimpleCommand) -> str:
         """Why names outside the project, passed on by find or a pipe, may be removed."""
-        changes = command.program in REMOVAL_PROGRAMS | CHANGING_PROGRAMS | COPYING_PROGRAMS | IN_PLACE_EDITORS | {"dd"}
+        changes = command.program in _FILE_CHANGERS | {"dd"}
         if not changes or command.program in ("tee", "touch", "patch", "sponge"):
             return ""
         if not (NAME_PASSING_PROGRAMS | {"parallel"} | SHELLS | SCRIPT_BUILTINS) & set(command.wrappers) and not any(
@@ -345,7 +387,7 @@ class _OutsideChangeFinder:
 
     def _explain_git(self, command: SimpleCommand) -> str:
         """Why a git call may change a repository other than the project's."""
-        places = list(_iter_option_values(command.words[1:], tuple(GIT_FOLDER_OPTIONS)))
+        places = list(_iter_option_values(command.words[1:], tuple(_TABLES.git_folder_options)))
         places += [Word(value) for name, value in command.env if name in ("GIT_DIR", "GIT_WORK_TREE")]
         argv = command.argv[1:]
         shared = {"--global", "--system"} & set(argv) and "config" in argv
@@ -397,7 +439,7 @@ class _OutsideChangeFinder:
             if name in SHELLS:
                 texts = [each.text for each in rest[place + 1 :] if " " in each.text]
                 calls = [each.words for text in texts for each in parse_command_line(text).commands]
-            elif name in REMOVAL_PROGRAMS | CHANGING_PROGRAMS | COPYING_PROGRAMS | IN_PLACE_EDITORS | {"find"}:
+            elif name in _FILE_CHANGERS | {"find"}:
                 calls = [rest[place:]]
             else:
                 continue
@@ -442,24 +484,14 @@ class _OutsideChangeFinder:
         acts = word_set("-exec -execdir -ok -okdir -x -X --exec --exec-batch")
         started = {each.rsplit("/", 1)[-1] for at, each in enumerate(argv) if at and argv[at - 1] in acts}
         starts_shell = bool(started & SHELLS) and any(
-            set(_CHANGE_IN_CODE.findall(text)) or each.program in REMOVAL_PROGRAMS | CHANGING_PROGRAMS
+            set(_CHANGE_IN_CODE.findall(text)) or each.program in _TABLES.removal_programs | _CHANGING_PROGRAMS
             for text in argv
             if " " in text
             for each in parse_command_line(text).commands
         )
         return (
-            bool(
-                started
-                & (
-                    REMOVAL_PROGRAMS
-                    | CHANGING_PROGRAMS
-                    | COPYING_PROGRAMS
-                    | OVERWRITING_PROGRAMS
-                    | IN_PLACE_EDITORS
-                    | {"dd"}
-                )
-            )
-            and (bool(started - IN_PLACE_EDITORS) or "-i" in argv)
+            bool(started & (_FILE_CHANGERS | _TABLES.overwriting_programs | {"dd"}))
+            and (bool(started - _TABLES.in_place_editors) or "-i" in argv)
         ) or starts_shell
 
     def _list_search_folders(self, command: SimpleCommand) -> list[Word]:
@@ -541,10 +573,10 @@ class _OutsideChangeFinder:
 
 def _list_written_paths(path: str, sources: tuple[Word, ...], program: str) -> Iterator[str]:
     """Yield the paths that a copy writes: one per source below an existing folder, otherwise the path itself."""
-    if not os.path.isdir(path) or program not in COPYING_PROGRAMS | {"mv", "wget"}:  # noqa: PTH112
+    if not os.path.isdir(path) or program not in _TABLES.copying_programs | {"mv", "wget"}:  # noqa: PTH112
         yield path
         return
-    if program in UNPACKING_PROGRAMS:
+    if program in _TABLES.unpacking_programs:
         yield path
     for word in sources:
         name = posixpath.basename(word.text.rstrip("/"))
@@ -581,7 +613,7 @@ def _iter_option_values(words: tuple[Word, ...], options: tuple[str, ...]) -> It
 def _unwrap_package_runner(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return the call that `npx`, `pnpm dlx`, `uvx` and similar programs start; nothing for other programs."""
     texts = tuple(word.text for word in words)
-    taken = next((len(each) for each in PACKAGE_RUNNERS if texts[: len(each)] == each), 0)
+    taken = next((len(each) for each in _TABLES.package_runners if texts[: len(each)] == each), 0)
     while taken and taken < len(words) and words[taken].text in ("-y", "--yes", "-q", "--quiet", "--"):
         taken += 1
     return words[taken:] if taken else ()
@@ -617,7 +649,7 @@ def explain_written_settings(line: CommandLine, start: str, why_not: Callable[[P
         if redirect.writes and (why := _explain_written_words([redirect.target], redirect.folders, start, why_not)):
             return why
     for command in line.commands:
-        changes = command.program in tables.FILE_PROGRAMS and assess_command(command).level != "low"
+        changes = command.program in command_risk.FILE_PROGRAMS and assess_command(command).level != "low"
         if changes and (why := _explain_written_words(_list_written_words(command), command.folders, start, why_not)):
             return why
     return ""

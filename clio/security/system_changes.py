@@ -3,22 +3,15 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from clio.security import command_risk as tables
+from msgspec import Struct
+
+from clio.security import command_risk
 from clio.security.command_risk import has_option, judge_reading
+from clio.security.data_tables import ByName, WordSet, load_tables
 from clio.security.never_list import has_endless_starts
 from clio.security.shell.command_line import STDIN_FROM_FILE, CommandLine, SimpleCommand, Word, word_set
 from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS
-from clio.security.system_change_tables import (
-    ALWAYS_ASKED,
-    ESSENTIAL_PACKAGES,
-    HARMLESS_SYSTEM_CALLS,
-    IRREPLACEABLE_FOLDERS,
-    KERNEL_FOLDERS,
-    NEEDED_UNITS,
-    PACKAGE_REMOVALS,
-    PROGRAM_FOLDERS,
-)
 from clio.security.targets import (
     KILL_VALUE_OPTIONS,
     Expansion,
@@ -29,6 +22,31 @@ from clio.security.targets import (
     list_variable_names,
 )
 from clio.text.lazy_regex import LazyRegex
+
+
+class _SystemChangeTables(Struct, frozen=True):
+    """Calls of system programs that cannot make a machine unusable, and what a system cannot do without.
+
+    Attributes:
+        harmless_system_calls: programs that change the machine, with the first operands or options of harmless or
+            everyday calls.
+        always_asked: programs of which no call is harmless.
+        needed_units: services without which a machine, or the session on it, does not work.
+        package_removals: package managers, with the words that make them remove packages.
+        irreplaceable_folders: folders in a home folder whose files cannot be restored from elsewhere.
+    """
+
+    harmless_system_calls: ByName[tuple[str, ...]]
+    always_asked: WordSet
+    needed_units: LazyRegex
+    essential_packages: LazyRegex
+    package_removals: ByName[WordSet]
+    irreplaceable_folders: WordSet
+    kernel_folders: tuple[str, ...]
+    program_folders: tuple[str, ...]
+
+
+_TABLES = load_tables("system_changes", _SystemChangeTables)
 
 _LAST_OPERAND_WRITERS = word_set("cp install ln scp mv rsync mkdir touch")
 """Programs that write only to their last operand. What they can destroy is covered by the never-list."""
@@ -63,7 +81,7 @@ def find_system_change(line: CommandLine, text: str, start: str, home: str) -> s
         return "may start processes without end"
     expansion = Expansion(line, text, start, home)
     written = (value.text for each in line.redirects if each.writes for value in expansion.expand_word(each.target))
-    if found := next((target for target in written if target.startswith(KERNEL_FOLDERS)), ""):
+    if found := next((target for target in written if target.startswith(_TABLES.kernel_folders)), ""):
         return f"writes {found!r}, a setting of the kernel"
     for command in line.commands:
         if command.words and (why := _explain_command(command, line, expansion, start, home)):
@@ -85,7 +103,7 @@ def _explain_command(command: SimpleCommand, line: CommandLine, expansion: Expan
         return f"{program} may remove or overwrite {found!r}, which can't be restored"
     if found := _find_whole_path_in_code(program, argv, whole):
         return f"its code names {found!r} and may change it"
-    if program in HARMLESS_SYSTEM_CALLS or (program == "find" and is_narrowed_find(argv, whole)):
+    if program in _TABLES.harmless_system_calls or (program == "find" and is_narrowed_find(argv, whole)):
         return ""
     found = next((text for text in _iter_whole_operands(program, values, argv, whole)), "")
     if found and program not in _HARMLESS_PROGRAMS and isinstance(judge_reading(command, line), str):
@@ -97,16 +115,16 @@ def _explain_administration(program: str, argv: tuple[str, ...], values: tuple[W
     """Why a system administration program may make the machine unusable."""
     name = "mkfs" if program.startswith("mkfs") else program
     operands = [word.text for word in list_operands(values)]
-    if name in ALWAYS_ASKED and argv not in (("--help",), ("--version",)):
+    if name in _TABLES.always_asked and argv not in (("--help",), ("--version",)):
         return f"{program} changes accounts, volumes or the start of the machine"
-    if name in HARMLESS_SYSTEM_CALLS:
-        harmless = HARMLESS_SYSTEM_CALLS[name]
+    if name in _TABLES.harmless_system_calls:
+        harmless = _TABLES.harmless_system_calls[name]
         first = argv[0] if argv else ""
         call_words = {first, " ".join(operands[:2]), operands[0] if operands else ""}
         if call_words.isdisjoint(harmless) or (name == "systemctl" and any("*" in text for text in operands)):
             return f"{program} {first} changes the system".replace("  ", " ")
         ends = name == "systemctl" and operands[0] in ("stop", "disable") if operands else False
-        if ends and (unit := next(filter(NEEDED_UNITS.fullmatch, operands[1:]), "")):
+        if ends and (unit := next(filter(_TABLES.needed_units.fullmatch, operands[1:]), "")):
             return f"systemctl {operands[0]} removes {unit}, which the system needs"
         if name == "ip" and any(text in ("del", "delete", "flush", "set", "down") for text in operands):
             return "ip changes the network"
@@ -116,8 +134,8 @@ def _explain_administration(program: str, argv: tuple[str, ...], values: tuple[W
         return "ifconfig changes the network"
     if name == "kill" and any(text in ("0", "1", "-1", "-0") for text in list_operands(values)[-1:] and operands[-1:]):
         return "kill may end the whole session or machine"
-    removal = PACKAGE_REMOVALS.get(name)
-    if removal and removal & set(argv) and any(ESSENTIAL_PACKAGES.fullmatch(text) for text in operands):
+    removal = _TABLES.package_removals.get(name)
+    if removal and removal & set(argv) and any(_TABLES.essential_packages.fullmatch(text) for text in operands):
         return f"{program} removes packages that the system needs"
     return ""
 
@@ -157,13 +175,15 @@ def _find_installed_target(program: str, values: tuple[Word, ...], whole: WholeP
             return operands[-1].text
         operands = operands[:-1]
     for word in operands:
-        if program in _OVERWRITERS and word.text.startswith(KERNEL_FOLDERS):
+        if program in _OVERWRITERS and word.text.startswith(_TABLES.kernel_folders):
             return word.text
         kept = word.text.removeprefix("~").removeprefix("$HOME").removeprefix(whole.home)
-        if program in _REMOVERS and kept != word.text and kept.strip("/*") in IRREPLACEABLE_FOLDERS:
+        if program in _REMOVERS and kept != word.text and kept.strip("/*") in _TABLES.irreplaceable_folders:
             return word.text
         needed = (
-            word.text.startswith(PROGRAM_FOLDERS) and "node_modules" not in word.text and "/python" not in word.text
+            word.text.startswith(_TABLES.program_folders)
+            and "node_modules" not in word.text
+            and "/python" not in word.text
         )
         if whole.is_essential_file(word) or (program in _REMOVERS and needed and whole.is_system_file(word)):
             return word.text
@@ -172,7 +192,7 @@ def _find_installed_target(program: str, values: tuple[Word, ...], whole: WholeP
 
 def _find_whole_path_in_code(program: str, argv: tuple[str, ...], whole: WholePaths) -> str:
     """Return a whole folder or essential file that inline code names next to something that deletes."""
-    if program not in tables.INTERPRETERS | _EDITORS:
+    if program not in command_risk.INTERPRETERS | _EDITORS:
         return ""
     given = any(_CODE_FLAGS.fullmatch(text) for text in argv)
     for code in argv if given or program in _EDITORS else ():

@@ -10,7 +10,7 @@ import pytest
 from clio.config.schema import ApprovalMode
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy
-from clio.security.program_options import GLOBAL_OPTIONS
+from clio.security.deny_rules import GLOBAL_OPTIONS, KNOWN_SUBCOMMANDS
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's")
 MODES: tuple[ApprovalMode, ...] = ("ask", "edits", "all", "plan")
@@ -430,8 +430,6 @@ def test_a_text_that_names_other_programs_is_asked_about(line: str, project: Pat
 def test_every_sub_command_of_this_git_is_known() -> None:
     """One that is missing from the table would be taken for an alias, and refused."""
     import subprocess
-
-    from clio.security.program_options import KNOWN_SUBCOMMANDS
 
     listed = subprocess.run(["git", "--list-cmds=main"], capture_output=True, text=True, check=True, timeout=20).stdout
     assert not {name for name in listed.split() if name.islower()} - KNOWN_SUBCOMMANDS["git"] - {"scalar"}
