@@ -64,8 +64,8 @@ def _redactor(argv: tuple[str, ...]) -> "Redactor":
     from clio.config.command_line import parse_arguments
     from clio.config.layers import load_config
     from clio.config.options import make_options
-    from clio.security.redaction.names_and_values import list_env_secrets
     from clio.security.redaction.redactor import Redactor, build_redactor
+    from clio.security.redaction.secret_patterns import list_env_secrets
 
     try:
         redactor = build_redactor(load_config(make_options(parse_arguments(list(argv))), os.environ).config, os.environ)

@@ -27,8 +27,7 @@ from clio.security.command_risk import (
     medium_risk,
     pick_worst_risk,
 )
-from clio.security.configured_aliases import ConfiguredAliases
-from clio.security.deny_rules import Certainty, match_deny
+from clio.security.deny_rules import Certainty, ConfiguredAliases, match_deny
 from clio.security.never_list import explain_forbidden_command, has_endless_starts
 from clio.security.protected_files import explain_protected_file
 from clio.security.readonly.developer_tools import explain_project_influence

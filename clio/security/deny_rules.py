@@ -3,10 +3,12 @@
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
-from typing import Literal, Protocol
+from pathlib import Path
+from typing import Literal, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +16,12 @@ from msgspec.structs import replace
 from clio.security import command_risk
 from clio.security.actions import Rule, is_command_rule
 from clio.security.data_tables import ByName, WordSet, load_tables
+from clio.security.readonly.developer_tools import (
+    MAX_GIT_INCLUDES,
+    iter_config_lines,
+    iter_git_config_files,
+    unquote_git_value,
+)
 from clio.security.readonly.git_grammar import is_harmless_setting
 from clio.security.readonly.judge import judge_read_only
 from clio.security.readonly.system_programs import PROGRAMS
@@ -222,20 +230,115 @@ _DEFAULT_EXPANSION = re.compile(r"\$\{([A-Za-z_]\w*):?-([\w./+-]+)\}")
 _PROGRAM_LOOKUP = re.compile(r"\$\(\s*(?:which|command -v|type -[pP])\s+([\w.+/-]+)\s*\)")
 
 
-class AliasSource(Protocol):
-    """Resolves the sub-commands that configuration files add to a program."""
+_ALIAS_SOURCE_PREFIXES = ("GIT_", "HOME", "XDG_CONFIG_HOME", "CARGO_", "GH_", "PATH")
+_MAX_CARGO_CONFIG_BYTES = 1_000_000
+"""A larger file, which may be written by a repository, is not parsed."""
 
-    @property
-    def line(self) -> CommandLine:
-        """The whole command line that contains the command."""
-        ...
+
+class ConfiguredAliases:
+    """The aliases in effect where a line starts.
+
+    Args:
+        start: the folder.
+        line: the whole line. If it changes what aliases exist, none of them can be determined.
+    """
+
+    def __init__(self, start: str, line: CommandLine) -> None:
+        self.start = start
+        self.line = line
+        self.changed = _can_change_aliases(line)
+        self._git: dict[Path, Mapping[str, str]] = {}
 
     def resolve_alias(self, program: str, name: str, call: Sequence[Word], command: SimpleCommand) -> str | None:
-        """Return the configured expansion of a name.
+        """Return what a name stands for; "" if there is no such alias; None if it cannot be determined."""
+        if self.changed or any(key.startswith(_ALIAS_SOURCE_PREFIXES) for key, _ in command.env):
+            return None
+        folders = self._list_folders(call, command)
+        if folders is None:
+            return None
+        if program == "gh":
+            return None
+        found = [
+            self._find_git_alias(folder, name) if program == "git" else _find_cargo_alias(folder, name)
+            for folder in folders
+        ]
+        if any(found):
+            return next(alias for alias in found if alias) if len(set(found)) == 1 else None
+        return ""
 
-        Returns "" if the name is a separate program, None if its meaning cannot be determined.
-        """
-        ...
+    def _list_folders(self, call: Sequence[Word], command: SimpleCommand) -> list[Path] | None:
+        """Return the folders in which the program would search its settings; None if they are not known."""
+        if command.folders is None:
+            return None
+        found = [Path(self.start, os.path.expanduser(folder)) for folder in command.folders]  # noqa: PTH111
+        for place, word in enumerate(call):
+            if word.text.startswith(("--git-dir", "--work-tree", "--config-env")) or "include" in word.text:
+                return None
+            if word.text == "-C" and place + 1 < len(call):
+                if call[place + 1].dynamic:
+                    return None
+                found = [folder / os.path.expanduser(call[place + 1].text) for folder in found]  # noqa: PTH111
+        return found
+
+    def _find_git_alias(self, folder: Path, name: str) -> str:
+        if folder not in self._git:
+            self._git[folder] = {
+                key: value for path in iter_git_config_files(folder) for key, value in _iter_git_aliases(path)
+            }
+        return self._git[folder].get(name.casefold(), "")
+
+
+def _can_change_aliases(line: CommandLine) -> bool:
+    """Whether a line sets variables or writes files that define aliases."""
+    for command in line.commands:
+        if any(key.startswith(_ALIAS_SOURCE_PREFIXES) for key, _ in command.env if not command.words or key != "PATH"):
+            return True
+        texts = command.argv
+        if "config" in texts and any("alias" in text or "include" in text for text in texts):
+            return True
+        if command.program in ("cp", "mv", "ln", "tee", "sed", "install") and any("config" in text for text in texts):
+            return True
+    return any(each.writes and "config" in each.target.text for each in line.redirects)
+
+
+def _iter_git_aliases(path: Path, included: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield (name in lower case, text) of each alias in a git configuration file and the files it includes."""
+    section = ""
+    for line in iter_config_lines(path):
+        text = line.strip()
+        if text.startswith("["):
+            head, _, rest = text[1:].partition("]")
+            section, text = head.strip().casefold(), rest.strip()
+        if not text or text[0] in "#;":
+            continue
+        key, sign, value = text.partition("=")
+        key, value = key.strip().casefold(), unquote_git_value(value) if sign else ""
+        if section == "alias":
+            yield key, value
+        elif section.startswith("alias ") and key == "command":
+            yield section[6:].strip().strip('"'), value
+        elif section.startswith("include") and key == "path" and included < MAX_GIT_INCLUDES:
+            other = Path(os.path.expanduser(value))  # noqa: PTH111
+            yield from _iter_git_aliases(other if other.is_absolute() else path.parent / other, included + 1)
+
+
+def _find_cargo_alias(folder: Path, name: str) -> str:
+    """Return the definition of a cargo alias; "" if there is none."""
+    home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+    for place in (*(parent / ".cargo" for parent in (folder, *folder.parents)), home):
+        for file in (place / "config", place / "config.toml"):
+            try:
+                if not file.is_file() or file.stat().st_size > _MAX_CARGO_CONFIG_BYTES:
+                    continue
+                aliases: object = tomllib.loads(file.read_text(encoding="utf-8")).get("alias")
+            except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+                continue
+            found = cast("dict[str, object]", aliases).get(name) if isinstance(aliases, dict) else None
+            if isinstance(found, str):
+                return found
+            if isinstance(found, list):
+                return shlex.join(map(str, cast("list[object]", found)))
+    return ""
 
 
 def _has_inline_code(command: SimpleCommand) -> bool:
@@ -244,7 +347,7 @@ def _has_inline_code(command: SimpleCommand) -> bool:
     return name in _INTERPRETERS and any(_CODE_ARGUMENT.fullmatch(text) for text in command.argv[1:])
 
 
-def match_deny(rule: Rule, command: SimpleCommand, aliases: AliasSource | None = None) -> Certainty:
+def match_deny(rule: Rule, command: SimpleCommand, aliases: ConfiguredAliases | None = None) -> Certainty:
     """Whether a rule forbids a command, whatever name or spelling the command uses."""
     if not is_command_rule(rule):
         return "no"
@@ -254,7 +357,7 @@ def match_deny(rule: Rule, command: SimpleCommand, aliases: AliasSource | None =
 class _RuleMatcher:
     """One parsed rule: its program, the words that must follow in order, and the options that may occur anywhere."""
 
-    def __init__(self, rule: Rule, aliases: AliasSource | None, depth: int = 0) -> None:
+    def __init__(self, rule: Rule, aliases: ConfiguredAliases | None, depth: int = 0) -> None:
         self.rule = rule
         self.aliases = aliases
         self.depth = depth

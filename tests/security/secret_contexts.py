@@ -808,7 +808,7 @@ def in_contexts(seeds: range, each: int = 4, makers: dict[str, Maker] = CONTEXTS
 
 def leaks(said: str, case: Placed) -> bool:
     """Whether six letters on end of a secret are left, or all of a shorter one; marks do not count."""
-    from clio.security.redaction.token_patterns import MARKER
+    from clio.security.redaction.secret_patterns import MARKER
 
     said = MARKER.sub("\0", said)
     size = min(6, len(case.secret))

@@ -9,7 +9,7 @@ import string
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from clio.security.redaction.token_patterns import MARKER
+from clio.security.redaction.secret_patterns import MARKER
 from tests.security.secrets_table import ALNUM, BASE64, HEX, URLSAFE
 
 CAPITALS = string.ascii_uppercase + "234567"

@@ -8,14 +8,16 @@ from msgspec import Struct
 from clio.errors import UserError
 from clio.security import data_tables, deny_rules, outside_changes, shared_data, system_changes
 from clio.security.data_tables import ByName, WordSet, load_tables
+from clio.security.redaction.secret_patterns import TOKENS
 from clio.text.lazy_regex import LazyRegex
 
-TABLES: dict[str, Struct] = {
+TABLES: dict[str, Struct | tuple[Struct, ...]] = {
     "everyday_calls": shared_data._CALLS,
     "outside_changes": outside_changes._TABLES,
     "program_options": deny_rules._TABLES,
     "shared_data": shared_data._TABLES,
     "system_changes": system_changes._TABLES,
+    "token_patterns": TOKENS,
 }
 
 
@@ -43,8 +45,9 @@ def test_every_file_is_loaded_by_a_module() -> None:
 
 @pytest.mark.parametrize("name", sorted(TABLES))
 def test_every_value_has_the_declared_type(name: str) -> None:
-    tables = TABLES[name]
-    assert all(visit(getattr(tables, field)) for field in tables.__struct_fields__)
+    found = TABLES[name]
+    for tables in found if isinstance(found, tuple) else (found,):
+        assert all(visit(getattr(tables, field)) for field in tables.__struct_fields__)
 
 
 def write(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str) -> None:

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ConfigError
-from clio.security.redaction.names_and_values import list_env_secrets
 from clio.security.redaction.redactor import Redactor
-from clio.security.redaction.token_patterns import MARKER
+from clio.security.redaction.secret_patterns import MARKER, list_env_secrets
 from tests.security.secrets_table import HARMLESS, HEX, drawn, in_context, keys
 
 FRAMES = (

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from clio.security.redaction.assignments import find_name
 from clio.security.redaction.finder import SecretFinder, SignTest
-from clio.security.redaction.names_and_values import ANY_WORD, NAME_END, WORDS, can_be_secret_name, is_secret_name
 from clio.security.redaction.redactor import SLICE_CHARS, Redactor
+from clio.security.redaction.secret_patterns import ANY_WORD, NAME_END, WORDS, can_be_secret_name, is_secret_name
 from tests.security.secret_corpus import placed
 from tests.security.secrets_table import HARMLESS, drawn, in_context, keys
 from tests.support.examples import examples

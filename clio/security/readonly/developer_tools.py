@@ -1,5 +1,6 @@
-"""Grammars of developer tools that only print, and tests whether project files make such a tool run code."""
+"""Grammars of developer tools that only print, and what the files of a project make such a tool run or show."""
 
+import os
 import re
 import sys
 import tomllib
@@ -397,9 +398,7 @@ def explain_project_influence(condition: str, directory: Path, root: Path) -> st
         case "npm":
             return _find_first_reason(_explain_npm_settings, directory, root)
         case "git urls":
-            from clio.security.configured_aliases import has_secret_url
-
-            return "shows a URL with a password in it" if has_secret_url(directory) else ""
+            return "shows a URL with a password in it" if _has_secret_url(directory) else ""
         case "toolchain":
             named = any((place / name).exists() for place in _list_upward(directory, root) for name in _TOOLCHAIN_FILES)
             return "may install the toolchain that the project names" if named else ""
@@ -505,3 +504,85 @@ def _explain_database(path: Path) -> str:
     except OSError:
         return ""
     return f"writes a log beside {path.name!r}" if head[18:20] not in (b"", b"\1\1") else ""
+
+
+MAX_GIT_INCLUDES = 20
+"""Files that one git configuration may include, directly or not, before it counts as unknown."""
+_MAX_CONFIG_BYTES = 1_000_000
+_SECRET_URL = re.compile(r"://(?:[^\s/@\"]*:[^\s/\"]*|(?!git@|hg@)[^\s/@\"]{16,})@")
+
+
+def _has_secret_url(folder: Path) -> bool:
+    """Whether the git configuration that applies in a folder contains a URL with a password or token."""
+    waiting, seen = list(iter_git_config_files(folder)), set[Path]()
+    while waiting and len(seen) < MAX_GIT_INCLUDES:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for line in iter_config_lines(path):
+            if _SECRET_URL.search(line):
+                return True
+            key, sign, value = line.partition("=")
+            if sign and key.strip().casefold() == "path":
+                other = Path(os.path.expanduser(unquote_git_value(value)))  # noqa: PTH111
+                waiting.append(other if other.is_absolute() else path.parent / other)
+    return bool(waiting)
+
+
+def iter_git_config_files(folder: Path) -> Iterator[Path]:
+    """Yield the configuration files git reads in a folder, lowest precedence first."""
+    home = Path.home()
+    yield from (Path("/etc/gitconfig"), Path("/usr/local/etc/gitconfig"), Path("/opt/homebrew/etc/gitconfig"))
+    yield Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
+    yield Path(os.environ.get("GIT_CONFIG_GLOBAL") or home / ".gitconfig")
+    for place in (folder, *folder.parents):
+        for base in (place / ".git", place):
+            git_dir = _read_git_link(base) if base.is_file() else base
+            if git_dir is None or not (git_dir / "HEAD").is_file():
+                continue
+            try:
+                common = git_dir / (git_dir / "commondir").read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError):
+                common = git_dir
+            yield from (common / "config", git_dir / "config.worktree")
+            return
+
+
+def _read_git_link(path: Path) -> Path | None:
+    """Return the folder that a `.git` file names."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return path.parent / text.removeprefix("gitdir:").strip() if text.startswith("gitdir:") else None
+
+
+def iter_config_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a configuration file, continued lines joined. Yields nothing for a file that is too large."""
+    try:
+        if not path.is_file() or path.stat().st_size > _MAX_CONFIG_BYTES:
+            return
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    yield from text.replace("\\\r\n", "").replace("\\\n", "").splitlines()
+
+
+def unquote_git_value(text: str) -> str:
+    """Return a value of git's configuration without its quotes and comment."""
+    shown, quoted, place = "", False, 0
+    text = text.strip()
+    while place < len(text):
+        letter = text[place]
+        if letter == "\\" and place + 1 < len(text):
+            place += 1
+            shown += {"n": "\n", "t": "\t", "b": "\b"}.get(text[place], text[place])
+        elif letter == '"':
+            quoted = not quoted
+        elif letter in "#;" and not quoted:
+            break
+        else:
+            shown += letter
+        place += 1
+    return shown.strip()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Literal
 
-from clio.security.redaction.names_and_values import (
+from clio.security.redaction.secret_patterns import (
     ANY_WORD,
     HALF_A_NAME,
     MEASURE,
@@ -13,6 +13,7 @@ from clio.security.redaction.names_and_values import (
     NAME_END,
     QUOTE,
     WORDS,
+    Span,
     can_be_secret_name,
     compute_entropy,
     count_character_kinds,
@@ -29,7 +30,6 @@ from clio.security.redaction.names_and_values import (
     is_secret_name,
     is_wordlike,
 )
-from clio.security.redaction.token_patterns import Span
 from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - a table of expressions and frames reads better with one a line

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from clio.security.redaction.names_and_values import (
+from clio.security.redaction.secret_patterns import (
     FILE_NAME,
     MEASURE,
+    Span,
     can_be_secret,
     has_digit,
     is_passphrase,
@@ -16,7 +17,6 @@ from clio.security.redaction.names_and_values import (
     is_reference,
     is_wordlike,
 )
-from clio.security.redaction.token_patterns import Span
 from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - a table of programs reads better with one a line

@@ -18,11 +18,12 @@ from clio.security.redaction.commands_and_calls import (
     find_open_manifest,
     find_program,
 )
-from clio.security.redaction.names_and_values import (
+from clio.security.redaction.secret_patterns import (
     CHAIN_STOP,
     FILE_NAME,
     MEASURE,
     REPETITION,
+    Span,
     can_be_secret,
     has_digit,
     is_passphrase,
@@ -30,7 +31,6 @@ from clio.security.redaction.names_and_values import (
     is_secret_name,
     is_wordlike,
 )
-from clio.security.redaction.token_patterns import Span
 from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - a table of expressions and frames reads better with one a line

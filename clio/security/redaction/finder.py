@@ -30,21 +30,14 @@ from clio.security.redaction.contexts import (
     is_secret_taking_program,
 )
 from clio.security.redaction.form_signs import find_signs, select_forms, select_needles
-from clio.security.redaction.names_and_values import (
-    NAME_CHARS,
-    NAME_SUFFIX,
-    can_be_secret_name,
-    is_name_start,
-    is_passphrase,
-    is_secret_name,
-    is_wordlike,
-)
-from clio.security.redaction.syntaxes import find_encoded_spans, find_open_encoded, find_syntax_spans
-from clio.security.redaction.token_patterns import (
+from clio.security.redaction.secret_patterns import (
     MARKER,
     MAX_BLOCK_CHARS,
+    NAME_CHARS,
+    NAME_SUFFIX,
     SHORTEST_KEY,
     Span,
+    can_be_secret_name,
     find_bearer_spans,
     find_block_spans,
     find_open_block,
@@ -52,7 +45,12 @@ from clio.security.redaction.token_patterns import (
     find_url_spans,
     has_key_length_run,
     is_key_block_start,
+    is_name_start,
+    is_passphrase,
+    is_secret_name,
+    is_wordlike,
 )
+from clio.security.redaction.syntaxes import find_encoded_spans, find_open_encoded, find_syntax_spans
 from clio.text.lazy_regex import LazyRegex
 from clio.text.regex_limits import BoundedPattern, PatternRefused, PatternTooSlow
 

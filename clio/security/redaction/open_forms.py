@@ -10,8 +10,7 @@ from clio.security.redaction import syntaxes
 from clio.security.redaction.assignments import MAPPING, PLIST, find_name, find_name_places, lower_keeping_positions
 from clio.security.redaction.contexts import MAX_LINE_CHARS, Form, split_words
 from clio.security.redaction.form_signs import list_forms
-from clio.security.redaction.names_and_values import is_name_start, is_secret_name
-from clio.security.redaction.token_patterns import MAX_BLOCK_CHARS
+from clio.security.redaction.secret_patterns import MAX_BLOCK_CHARS, is_name_start, is_secret_name
 from clio.text.lazy_regex import LazyRegex
 from clio.text.regex_limits import compile_partial, list_first_letters
 

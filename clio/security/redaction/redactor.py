@@ -25,19 +25,17 @@ from clio.security.redaction.finder import (
     merge_spans,
     replace_spans,
 )
-from clio.security.redaction.names_and_values import (
-    is_random_stretch,
-    is_unpronounceable,
-    is_wordlike,
-    list_env_secrets,
-)
-from clio.security.redaction.token_patterns import (
+from clio.security.redaction.secret_patterns import (
     MARGIN,
     MARKER,
     MAX_BLOCK_CHARS,
     Span,
     find_open_block,
     is_key_block_start,
+    is_random_stretch,
+    is_unpronounceable,
+    is_wordlike,
+    list_env_secrets,
 )
 from clio.text.lazy_regex import LazyRegex
 

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from clio.security.redaction.assignments import find_name, find_named_spans, is_secret_value
-from clio.security.redaction.names_and_values import (
+from clio.security.redaction.secret_patterns import (
     FILE_NAME,
+    MAX_BLOCK_CHARS,
     MEASURE,
+    Span,
     get_secret_kind,
     has_digit,
     is_generic_name,
@@ -19,7 +21,6 @@ from clio.security.redaction.names_and_values import (
     is_secret_name,
     is_wordlike,
 )
-from clio.security.redaction.token_patterns import MAX_BLOCK_CHARS, Span
 from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - a table of expressions reads better with one a line

@@ -10,8 +10,8 @@ from pathlib import Path
 from clio.sandbox.fence import EnclosedCommand, FileGuard, describe_denial, find_denied_action, restore_guarded_files
 from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.security.git_safety import build_git_environment
-from clio.security.redaction.names_and_values import can_be_secret_name, is_secret_name
 from clio.security.redaction.redactor import Redactor
+from clio.security.redaction.secret_patterns import can_be_secret_name, is_secret_name
 from clio.tools.shell.processes import (
     RunningProcess,
     make_command_environment,

@@ -1,13 +1,15 @@
-"""Decide which names denote a secret, and which values look random, word-like, or like placeholders or references.
-Pure.
-"""
+"""Recognize secrets by themselves: keys by their form, names that denote a secret, values that look random. Pure."""
 
 import math
 import re
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
 from itertools import pairwise
+from typing import Literal
 
+from msgspec import Struct
+
+from clio.security.data_tables import WordSet, load_tables
 from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - an expression reads better on one line
@@ -426,3 +428,205 @@ def _normalize_name(name: str) -> str:
     """Return the last part of a dotted name in lower case, without separators."""
     last = name.rstrip(".-").rsplit(".", 1)[-1]
     return last.replace("_", "").replace("-", "").replace(" ", "").lower()
+
+
+class TokenPattern(Struct, frozen=True):
+    """One kind of key: the literals it contains, the pattern of the whole key, and a check of the matched text.
+
+    Attributes:
+        literals: each begins with two letters or digits, and the key begins with one of them, unless `inside`.
+        inside: the literal is further in, or begins with a punctuation mark.
+        check: what must be true of the match besides.
+        middle: pattern of what else must be near the literal, if the literal alone is too common.
+    """
+
+    kind: str
+    literals: WordSet
+    pattern: str
+    inside: bool = False
+    check: Literal["random key", "random value", "random after colon", "digit", "varied"] = "random key"
+    middle: str = ""
+
+    def can_be_in(self, stretch: str) -> bool:
+        """Whether a piece of text with a literal may contain a key, so that the whole pattern must be matched."""
+        return not self.middle or _compile(self.middle).search(stretch) is not None
+
+    def find_keys(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield the matches in a text that pass the check. Twenty times as fast if every key begins with one literal."""
+        # A key may follow a slash, dash or underscore, as in a path or file name, but not begin inside a word.
+        left = "" if self.pattern.startswith("(?:(?<=") else r"(?<![A-Za-z0-9])"
+        regex = _compile(left + self.pattern)
+        (literal, *others) = self.literals
+        if self.inside or others or not self.pattern.replace("\\", "").startswith(literal):
+            yield from (match for match in regex.finditer(text) if self._passes(match[0]))
+            return
+        place = text.find(literal)
+        while place >= 0:
+            match = regex.match(text, place)
+            if match and self._passes(match[0]):
+                yield match
+            place = text.find(literal, match.end() if match else place + 1)
+
+    def _passes(self, key: str) -> bool:
+        match self.check:
+            case "random key":
+                return is_random_key(key)
+            case "random value":
+                return is_random_value(key)
+            case "random after colon":
+                return is_random_key(key[key.index(":") :])
+            case "digit":
+                return has_digit(key)
+            case "varied":
+                return compute_entropy(key) >= 5  # base64 of an executable is full of the letter A
+
+
+@cache
+def _compile(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern on first use: compiling all takes 5 ms, which every start would pay."""
+    return re.compile(pattern)
+
+
+TOKENS = load_tables("token_patterns", tuple[TokenPattern, ...])
+"""Keys recognized by their own form. If two match, the longer span wins, with the kind of the earlier entry."""
+
+
+MAX_BLOCK_CHARS = 8192
+"""Longest private key block, or run of text without white space, that is scanned as a whole. In characters."""
+
+# Example: [REDACTED:password]
+MARKER = LazyRegex(r"\[REDACTED:[a-z0-9-]{1,40}\]")
+
+
+class Span(Struct, frozen=True):
+    """The position of a secret in a text, its kind, and its rank if several overlap (the lowest wins)."""
+
+    start: int
+    end: int
+    kind: str
+    rank: int = 0
+
+
+# The literals of the patterns and their ranks. Those at the beginning of a key are listed by its first two characters,
+# so that most words need no other test; those further in by the first of `_SIGNS` they contain, of which base64 has
+# hardly any.
+_BY_HEAD: dict[str, list[tuple[str, int]]] = {}
+_BY_SIGN: dict[str, list[tuple[str, int]]] = {}
+_SIGNS = ("hook", "//", *"-_.:=$~", "")
+for _rank, _pattern in enumerate(TOKENS):
+    for _literal in _pattern.literals:
+        if _pattern.inside:
+            _BY_SIGN.setdefault(next(sign for sign in _SIGNS if sign in _literal), []).append((_literal, _rank))
+        else:
+            _BY_HEAD.setdefault(_literal[:2], []).append((_literal, _rank))
+_HEADS = frozenset(_BY_HEAD)
+
+_HEADER = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+# Lines of a block may follow line numbers, bars and file names of a listing. No backtick: it ends a quoted mention.
+_BODY = r"(?:[A-Za-z0-9+/=,:.\s\"'\\>#()@;<_|│→]|-(?!----BEGIN))"
+MARGIN = r"[ \t]{0,40}(?:[A-Za-z0-9_./-]{1,120}[:-])?(?:[0-9]{1,7}[|│→:>\t -])?[ \t|│>+-]{0,8}"
+_SHOWN_LINE = rf"[ \t|│]{{0,8}}\n{MARGIN}[A-Za-z0-9+/=]"
+PRIVATE_KEY = LazyRegex(
+    rf"{_HEADER}(?:{_BODY}{{24,{MAX_BLOCK_CHARS}}}?-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----"
+    rf"|(?:\\[nr]|[A-Za-z0-9+/=\s]){{40,{MAX_BLOCK_CHARS}}}"
+    rf"|{_SHOWN_LINE}{{40,160}}(?:{_SHOWN_LINE}{{1,160}}){{0,40}})"
+)
+# Example: -----BEGIN RSA PRIVATE KEY-----
+_BEGUN = LazyRegex(_HEADER)
+_OPEN_PRIVATE_KEY = LazyRegex(
+    rf"-----BEGIN(?: [A-Z0-9 ]{{0,60}})?-{{0,5}}\Z|{_HEADER}{_BODY}{{0,{MAX_BLOCK_CHARS + 80}}}\Z"
+)
+
+# Example: postgres://admin:…@host
+URL_PASSWORD = LazyRegex(r"://[^\s/:@\"'<>`]{0,256}:([^\s/\"'<>`]{1,512})@")
+# Example: Authorization: Bearer …
+BEARER = LazyRegex(r"(?<![A-Za-z0-9])(?:[Bb]earer|BEARER|[Bb]asic|BASIC)[ \t]{1,4}([A-Za-z0-9._~+/-]{12,}={0,2})")
+
+
+_STRETCH_MAP = bytes(
+    120 if chr(code).isascii() and (chr(code).isalnum() or chr(code) in "_-+/=%.") else 32 for code in range(256)
+)
+SHORTEST_KEY = 16
+"""Length of the shortest run of key characters, in characters, that a token pattern can match."""
+_SIXTEEN = b"x" * SHORTEST_KEY
+_STRETCH_END = re.compile(rb"x*")
+_DIGIT = LazyRegex("[0-9]")
+_BEGINNINGS = LazyRegex("([A-Za-z0-9]{2})[A-Za-z0-9]*")
+_REACH = 24
+
+
+def has_key_length_run(text: str, chars: int = SHORTEST_KEY) -> bool:
+    """Whether a run of key characters has at least this length. If none has, `find_token_spans` finds nothing."""
+    return has_encoded_key_length_run(text.encode("latin-1", "replace"), chars)
+
+
+def has_encoded_key_length_run(encoded: bytes, chars: int = SHORTEST_KEY) -> bool:
+    """Return `has_key_length_run` for encoded text. The encoding must leave ASCII characters unchanged."""
+    return (_SIXTEEN if chars == SHORTEST_KEY else b"x" * chars) in encoded.translate(_STRETCH_MAP)
+
+
+def list_possible_tokens(text: str) -> set[int]:
+    """Return the indexes of the token patterns whose literal is in or just before a run that may be a key."""
+    found: set[int] = set()
+    shape = text.encode("latin-1", "replace").translate(_STRETCH_MAP)
+    place = shape.find(_SIXTEEN)
+    while place >= 0:
+        match = _STRETCH_END.match(shape, place)
+        end = match.end() if match else place
+        if _DIGIT.search(text, place, end):
+            window = text[max(0, place - _REACH) : end]
+            for head in _HEADS.intersection(_BEGINNINGS.findall(window)):
+                found.update(rank for literal, rank in _BY_HEAD[head] if literal in window)
+            for sign, literals in _BY_SIGN.items():
+                if sign in window:
+                    found.update(n for literal, n in literals if literal in window and TOKENS[n].can_be_in(window))
+        place = shape.find(_SIXTEEN, end)
+    return found
+
+
+def find_token_spans(text: str) -> Iterator[Span]:
+    """Yield keys and tokens recognized by their own form."""
+    for rank in sorted(list_possible_tokens(text)):
+        pattern = TOKENS[rank]
+        for match in pattern.find_keys(text):
+            yield Span(match.start(), match.end(), pattern.kind, 1 + rank)
+
+
+def find_block_spans(text: str) -> Iterator[Span]:
+    """Yield private key blocks, complete or truncated."""
+    if "PRIVATE KEY" in text:
+        for match in PRIVATE_KEY.finditer(text):
+            yield Span(match.start(), match.end(), "private-key", 0)
+
+
+def find_open_block(text: str) -> int | None:
+    """Return where a private key block begins whose end may still follow; None for nowhere."""
+    if "-----BEGIN" not in text:
+        return None
+    closed = [match.end() for match in PRIVATE_KEY.finditer(text) if match[0].endswith("-----")]
+    found = _OPEN_PRIVATE_KEY.search(text, closed[-1] if closed else 0)
+    return found.start() if found else None
+
+
+def is_key_block_start(text: str) -> bool:
+    """Whether a text begins with the first line of a private key block."""
+    return _BEGUN.match(text) is not None
+
+
+def find_url_spans(text: str) -> Iterator[Span]:
+    """Yield the password part of URLs: `…` in `https://user:…@host`."""
+    if "://" in text and "@" in text:
+        for match in URL_PASSWORD.finditer(text):
+            if not is_placeholder(match[1]) and not MARKER.fullmatch(match[1]):
+                yield Span(match.start(1), match.end(1), "url-password", 200)
+
+
+def find_bearer_spans(text: str) -> Iterator[Span]:
+    """Yield the random-looking text after `Bearer` or `Basic`, as in an `Authorization` header."""
+    for word in ("earer", "asic", "EARER", "ASIC"):
+        place = text.find(word)
+        while place >= 0:
+            match = BEARER.match(text, place - 1) if place else None
+            if match and (is_random_key(match[1]) or (match[1].endswith("=") and compute_entropy(match[1]) >= 2.5)):
+                yield Span(match.start(1), match.end(1), "authorization", 201)
+            place = text.find(word, place + 1)
