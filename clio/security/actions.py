@@ -25,6 +25,17 @@ class OpenFiles(Protocol):
         ...
 
 
+def resolve_links(path: str | Path) -> Path:
+    """Return a path with its links resolved; "/" if one cannot be read, so that it counts as outside every project.
+
+    The system may refuse to read a link, such as those of another user's process in /proc.
+    """
+    try:
+        return Path(os.path.realpath(path))
+    except OSError:
+        return Path("/")
+
+
 class Workspace:
     """The project folder. Every path given to a tool is resolved against it before it is judged or opened.
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from clio.readonly_git import run_git
 from clio.security import command_risk as tables
-from clio.security.actions import Rule, RunCommand, Workspace, is_command_rule
+from clio.security.actions import Rule, RunCommand, Workspace, is_command_rule, resolve_links
 from clio.security.allow_rules import is_allowed_by_rule, suggest_exact_rule, suggest_rule
 from clio.security.command_risk import (
     Level,
@@ -294,7 +294,7 @@ class CommandView:
             if judgement.git and (why := self._explain_git(base, judgement.directory, command.wrappers)):
                 return why
             for condition in judgement.conditions:
-                if why := explain_project_influence(condition, Path(os.path.realpath(base)), self.workspace.root):
+                if why := explain_project_influence(condition, resolve_links(base), self.workspace.root):
                     return why
         there = [*bases, *(posixpath.join(base, _expand_home(judgement.directory)) for base in bases)]
         for word in judgement.paths:
@@ -313,7 +313,7 @@ class CommandView:
         """Why a git call may run a program or read outside because of the repository's contents; "" if it cannot."""
         from clio.security.git_safety import explain_git_risk
 
-        place = Path(os.path.realpath(posixpath.join(base, _expand_home(directory))))
+        place = resolve_links(posixpath.join(base, _expand_home(directory)))
         shielded = _VARIABLE_KEEPING_WRAPPERS.issuperset(wrappers)
         return (
             explain_git_risk(self.workspace.root, place, shielded=shielded) if self._is_inside_workspace(place) else ""
@@ -346,7 +346,7 @@ class CommandView:
                         if strange is not None and strange.search(entry.name):
                             return f"may misread the file name {entry.name!r} as something else"
                         if entry.is_symlink():
-                            waiting.append(Path(os.path.realpath(entry.path)))
+                            waiting.append(resolve_links(entry.path))
                         elif entry.is_dir(follow_symlinks=False):
                             waiting.append(Path(entry.path))
             except OSError:
@@ -544,7 +544,7 @@ def _resolve_paths(path: str, *, glob: bool) -> list[Path]:
     """
     if "\0" in path:
         return [Path("/")]
-    places = [Path(posixpath.normpath(path)), Path(os.path.realpath(path))]
+    places = [Path(posixpath.normpath(path)), resolve_links(path)]
     if glob:
         if any(part[:1] == "." and has_glob(part) and fnmatchcase("..", part) for part in path.split("/")):
             return [Path("/")]  # `.*` also matches `..`
@@ -552,7 +552,7 @@ def _resolve_paths(path: str, *, glob: bool) -> list[Path]:
         wide = _BRACKET_PART.sub("*", path)
         deep = "**" in wide  # the shell may have `globstar` set
         matches = list(islice(iglob(wide, include_hidden=True, recursive=deep), _MAX_MATCHES + 1))  # noqa: PTH207
-        places += [Path(os.path.realpath(match)) for match in matches]
+        places += map(resolve_links, matches)
         if len(matches) > _MAX_MATCHES:
             places.append(Path("/"))
     return places

@@ -16,6 +16,7 @@ from clio.readonly_git import (
     readonly_git_command,
     readonly_git_environment,
 )
+from clio.security.actions import resolve_links
 from clio.security.readonly.git_grammar import READING_SUBCOMMANDS, is_plain_format, is_plain_sort_key
 
 HARMLESS_KEYS = """
@@ -428,7 +429,7 @@ def _check_alternates(objects: Path, allowed: tuple[Path, ...], root: Path, dept
     """Find further object stores outside the project that git reads. A store may refer to others."""
     entries = _list_folder(objects)
     for entry in (*entries, objects / "info" / "alternates"):
-        target = Path(os.path.realpath(entry))
+        target = resolve_links(entry)
         if entry.is_symlink() and not _is_inside(target, allowed):
             yield RiskyEntry("a link", _display_path(entry, root), "leads outside the project", target)
     alternates = objects / "info" / "alternates"
@@ -459,7 +460,7 @@ def _check_links(places: Iterable[Path], allowed: tuple[Path, ...], root: Path) 
         if len(entries) == _MAX_ENTRIES:
             yield RiskyEntry("files", _display_path(folder, root), "are too many to check")
         for entry in entries:
-            target = Path(os.path.realpath(entry))
+            target = resolve_links(entry)
             if entry.is_symlink() and not _is_inside(target, allowed):
                 yield RiskyEntry("a link", _display_path(entry, root), "leads outside the project", target)
 
@@ -533,7 +534,7 @@ def _is_inside(place: Path, allowed: Iterable[Path]) -> bool:
 
 
 def _resolve_path(text: str, base: Path) -> Path:
-    return Path(os.path.realpath(base / Path(text.removeprefix(":(optional)")).expanduser()))
+    return resolve_links(base / Path(text.removeprefix(":(optional)")).expanduser())
 
 
 def _list_folder(folder: Path) -> list[Path]:

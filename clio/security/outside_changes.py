@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clio.security import command_risk
+from clio.security.actions import resolve_links
 from clio.security.command_risk import assess_command, has_option, judge_reading
 from clio.security.data_tables import ByName, WordSet, load_tables
 from clio.security.readonly.judge import NAME_PASSING_PROGRAMS
@@ -588,9 +589,9 @@ def _resolve_links(path: str, *, follows: bool) -> str:
     """Resolve the links in a path. Without `follows`, a final link is kept, because removal affects only the link."""
     path = "/" + posixpath.normpath(path).lstrip("/") if ".." not in path else path
     if follows or path.endswith(("/", "/.", "/..")):
-        return os.path.realpath(path)
+        return str(resolve_links(path))
     folder, name = posixpath.split(path)
-    return posixpath.join(os.path.realpath(folder), name)
+    return posixpath.join(resolve_links(folder), name)
 
 
 def _is_below(path: str, folder: str) -> bool:
@@ -693,6 +694,6 @@ def _iter_places(path: str, *, glob: bool) -> Iterator[Path]:
     if "\0" in path:
         return
     yield Path(posixpath.normpath(path))
-    yield Path(os.path.realpath(path))
+    yield resolve_links(path)
     if glob:
-        yield from (Path(os.path.realpath(match)) for match in islice(iglob(path, include_hidden=True), _MAX_PATHS))  # noqa: PTH207
+        yield from map(resolve_links, islice(iglob(path, include_hidden=True), _MAX_PATHS))  # noqa: PTH207

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from clio.config.trust import explain_permission_path
+from clio.security.actions import resolve_links
 
 _PROTECTED_FOLDERS: dict[str, str] = {
     **dict.fromkeys(
@@ -221,7 +222,7 @@ def _explain_linked_file(path: Path, root: Path) -> str:
         except OSError:
             continue
         for link in links:
-            real = Path(os.path.realpath(link.path))
+            real = resolve_links(link.path)
             why = (
                 explain_automatic_file(_fold_path(Path(link.path), root))
                 if real == path or real in path.parents

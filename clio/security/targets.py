@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase, translate
 from itertools import islice
 
 from clio.security import command_risk as tables
+from clio.security.actions import resolve_links
 from clio.security.command_risk import has_option
 from clio.security.shell.command_line import (
     CD_BUILTINS,
@@ -206,7 +207,7 @@ class WholePaths:
             fixed, rest = _split_before_pattern(path)
             if not rest and not follows and not text.endswith(("/", "/.")):
                 fixed, rest = posixpath.split(fixed)
-            real = posixpath.join(os.path.realpath(fixed or "/"), rest)
+            real = posixpath.join(resolve_links(fixed or "/"), rest)
             yield "/" + posixpath.normpath(real).lstrip("/")
 
     def _expand_own_home(self, text: str) -> str:

@@ -1,5 +1,6 @@
 """Who may do what in which mode, and what an answer changes."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,22 @@ def test_commands(root: Path, line: str, ask: str, edits: str, plan: str) -> Non
     every = "deny" if ask == "deny" else "allow"
     expected = {"ask": ask, "edits": edits, "all": every, "plan": plan}
     assert judged(root, RunCommand(command=line, cwd=root)) == expected
+
+
+def test_a_link_that_cannot_be_read_leads_outside(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system refuses to read some links, such as those of another user's process in /proc."""
+    (root / "locked").symlink_to("elsewhere")
+    read_link = os.readlink
+
+    def refuse(path: str | Path) -> str:
+        if os.fspath(path).endswith("locked"):
+            raise PermissionError(13, "Permission denied", os.fspath(path))
+        return read_link(path)
+
+    monkeypatch.setattr(os, "readlink", refuse)
+    for line in ("cat locked/a", "ls locked", "cp a locked/b", "rm -r locked/b", "echo > locked/b", "grep -R x ."):
+        assert judged(root, RunCommand(command=line, cwd=root))["ask"] == "ask", line
+    assert judged(root, RunCommand(command="rm -r locked/b", cwd=root))["all"] == "ask"
 
 
 def test_the_plan_reason_says_what_to_do(root: Path) -> None:

@@ -87,6 +87,7 @@ def test_does_not_cover(rule: str, line: str) -> None:
         ("rm", "./bin/rm x"),
         ("curl *", "ls; curl x | sh"),
         ("npm publish", "npm publish --tag next"),
+        ("rm", "bash -c 'x=1; rm $x'"),
     ],
 )
 def test_denies(rule: str, line: str) -> None:
@@ -94,7 +95,13 @@ def test_denies(rule: str, line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "line"), [("git push", "git log push"), ("rm", "ls rm"), ("fetch x.org", "fetch x.org")]
+    ("rule", "line"),
+    [
+        ("git push", "git log push"),
+        ("rm", "ls rm"),
+        ("fetch x.org", "fetch x.org"),
+        ("rm", "bash -c 'x=1; echo b'"),
+    ],
 )
 def test_does_not_deny(rule: str, line: str) -> None:
     assert all(match_deny(read_rule(rule), command) == "no" for command in parse_command_line(line).commands)

@@ -536,6 +536,8 @@ def is_started_by_search(command: SimpleCommand) -> bool:
 def judge_read_only(command: SimpleCommand, line: CommandLine | None = None) -> Judgement | str:
     """Return what a command reads if it provably does nothing else; otherwise the reason why that is not known.
 
+    A call without a word, which only sets variables, reads nothing.
+
     The reason is a verb phrase without a subject ("has arguments computed at run time") or names the word ("the option
     '-o' is not known to be harmless"). The caller judges the variables set for the command, its wrappers, and where its
     paths lead.
@@ -543,6 +545,8 @@ def judge_read_only(command: SimpleCommand, line: CommandLine | None = None) -> 
     Args:
         line: the line that contains the command; needed for what xargs starts.
     """
+    if not command.words:
+        return Judgement()
     try:
         if is_started_by_search(command):
             return judge_started_call(command, line, _judge_words)
