@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from clio.security.actions import RunCommand, Workspace
-from clio.security.allow_rules import SAFE_WORD
 from clio.security.approval import Allow, Ask, Policy
+from clio.security.command_policy import SAFE_WORD
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's")
 

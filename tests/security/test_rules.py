@@ -3,7 +3,7 @@
 import pytest
 
 from clio.security.actions import read_rule
-from clio.security.allow_rules import is_allowed_by_rule, suggest_rule
+from clio.security.command_policy import is_allowed_by_rule, suggest_rule
 from clio.security.command_risk import assess_command
 from clio.security.deny_rules import match_deny
 from clio.security.shell.parser import parse_command_line
