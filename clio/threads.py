@@ -1,4 +1,4 @@
-"""Threads that never hold up the end of clio.
+"""Threads that never hold up the end of clio, and child processes that never outlive a cancelled caller.
 
 This is the only module that starts a thread by itself. A daemon thread is for work that nothing can interrupt and that
 clio must not wait for when it exits: resolving a host name, a blocking read of standard input, the import of a large
@@ -10,8 +10,9 @@ not used here: a job that hangs would hang the exit, too. Its import takes 8 ms 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
 
 ProgressCallback = Callable[[int, int], None]
 """Called with the number of items done and the total."""
@@ -129,3 +130,20 @@ class BackgroundCall(Generic[T]):
             self._error = error
         finally:
             self._done.set()
+
+
+async def start_process(start: Coroutine[Any, Any, T], end: Callable[[T], Awaitable[None]]) -> T:
+    """Await `start` and return its process. If cancelled meanwhile, wait for the process and pass it to `end`.
+
+    asyncio alone would kill only the process itself, at once: it could not release its locks, and its children would
+    keep running.
+    """
+    import asyncio  # in this function, because `clio sessions` and others need threads only
+
+    starting = asyncio.ensure_future(start)
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with suppress(OSError, ValueError):
+            await end(await starting)
+        raise

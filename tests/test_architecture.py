@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("config", "images", "messages", "prompt_files"),
     ("readonly_git",),
     ("storage",),
-    ("text", "threads", "child_processes", "errors", "ids"),
+    ("text", "threads", "errors", "ids"),
 )
 LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 

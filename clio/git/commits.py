@@ -13,13 +13,13 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from clio.child_processes import start_process
 from clio.errors import ConfigError, UserError
 from clio.git.repository import ChangedFile, RepositoryState, decode_output, get_git_path, make_git_environment, run_git
 from clio.readonly_git import read_git_settings
 from clio.security.redaction.secret_patterns import Span
 from clio.storage.files import open_regular, write_atomic
 from clio.text.formatting import format_count, truncate
+from clio.threads import start_process
 
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
 

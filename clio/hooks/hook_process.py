@@ -12,9 +12,9 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.child_processes import start_process
 from clio.errors import ToolFailed
 from clio.text.json_data import decode_json
+from clio.threads import start_process
 from clio.tools.shell.launcher import LaunchRequest, launch_command
 from clio.tools.shell.processes import (
     CANCEL_GRACE_S,

@@ -19,7 +19,6 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clio import __version__
-from clio.child_processes import start_process
 from clio.config.loaded import McpServer
 from clio.errors import ConfigError
 from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, Picture, detect_media_type, read_picture
@@ -37,6 +36,7 @@ from clio.mcp.values import (
 )
 from clio.storage.files import make_folder
 from clio.text.formatting import format_bytes
+from clio.threads import start_process
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -16,10 +16,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from clio.child_processes import start_process
 from clio.errors import ToolFailed
 from clio.sandbox.fence import EnclosedCommand
 from clio.security.shell.command_line import get_line_shell
+from clio.threads import start_process
 from clio.tools.shell.launcher import LaunchRequest, launch_command
 
 MAX_KEPT_CHARS = 2_000_000
