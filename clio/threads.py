@@ -1,4 +1,5 @@
-"""Threads that never hold up the end of clio, and child processes that never outlive a cancelled caller.
+"""Threads that never delay clio's exit, child processes that end with a cancelled caller, and the memory settings of
+a long-running process.
 
 This is the only module that starts a thread by itself. A daemon thread is for work that nothing can interrupt and that
 clio must not wait for when it exits: resolving a host name, a blocking read of standard input, the import of a large
@@ -7,6 +8,8 @@ the store it belongs to; the interpreter waits for both at exit. That is why `co
 not used here: a job that hangs would hang the exit, too. Its import takes 8 ms besides.
 """
 
+import gc
+import sys
 import threading
 import time
 from collections import deque
@@ -147,3 +150,36 @@ async def start_process(start: Coroutine[Any, Any, T], end: Callable[[T], Awaita
         with suppress(OSError, ValueError):
             await end(await starting)
         raise
+
+
+LONG_RUN_THRESHOLDS = (2_000, 10, 10)
+"""With the thresholds of the start, 500 turns leave 13 MiB of uncollected cycles; a collection takes less than 1 ms."""
+_MALLOC_OPTIONS = ((-8, 1), (-3, 256 * 1024), (-1, 256 * 1024))
+"""M_ARENA_MAX, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of <malloc.h>."""
+
+
+def freeze_startup_objects() -> None:
+    """Exclude all objects that exist now from collection, and collect often from now on.
+
+    Call it once everything is imported. It may be called again, and from any thread.
+    """
+    # Only the first threshold is compared: Python 3.13 begins with all three, and 3.14 forgets the last one.
+    if gc.get_freeze_count() and gc.get_threshold()[0] == LONG_RUN_THRESHOLDS[0]:
+        return
+    gc.freeze()
+    gc.set_threshold(*LONG_RUN_THRESHOLDS)
+    _return_free_memory()
+
+
+def _return_free_memory() -> None:
+    """Make glibc return free memory sooner: after 1,000 turns the process holds 99 MiB, not 118. Linux only.
+
+    By default glibc keeps a heap per thread; and once a large block was freed, it raises the size from which blocks
+    are mapped separately, so later large blocks fragment the heap.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(OSError, AttributeError):  # a C library without it, such as musl
+            for option, value in _MALLOC_OPTIONS:
+                ctypes.CDLL(None).mallopt(option, value)

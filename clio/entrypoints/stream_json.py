@@ -12,13 +12,12 @@ from msgspec import Meta, Struct
 
 from clio.agent.user_interface import EXIT_CODES, TurnFinished
 from clio.app import App
-from clio.entrypoints import garbage
 from clio.entrypoints.report import ApprovalRequested, InputRefused, QuestionAsked, StreamEvent
 from clio.errors import ApprovalNeeded, ToolFailed
 from clio.ids import new_id
 from clio.security.actions import ChangeFiles, RunCommand
 from clio.security.approval import Answer, ApprovalRequest
-from clio.threads import start_daemon_thread
+from clio.threads import freeze_startup_objects, start_daemon_thread
 from clio.tools.files.diff import diff_change
 
 MAX_LINE_BYTES = 32_000_000
@@ -251,7 +250,7 @@ class StreamRun:
             code = 0
             while prompt := await self._waiting.get():
                 code = await self._turn(prompt)
-                garbage.freeze_startup_objects()
+                freeze_startup_objects()
         finally:
             listening.cancel()
         return code or (WRONG_INPUT if self._refused else 0)

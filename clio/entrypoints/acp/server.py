@@ -27,7 +27,6 @@ from clio.config.loaded import FROM_EDITOR, LoadedConfig, McpServer
 from clio.config.options import Options
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.show import list_start_notes
-from clio.entrypoints import garbage
 from clio.entrypoints.acp.session import (
     EditorApprover,
     EditorAsker,
@@ -44,7 +43,7 @@ from clio.ids import is_own_id
 from clio.security.actions import ChangeFiles, Workspace
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import OwnSessions, SessionStore
-from clio.threads import start_daemon_thread
+from clio.threads import freeze_startup_objects, start_daemon_thread
 from clio.tools.files.text_file import is_same_text, normalize_editor_text, read_open_file, to_printable
 from clio.ui.safe_text import clean_line
 
@@ -313,7 +312,7 @@ def _warm_up(app: App) -> None:
 
         if isinstance(app.provider, HttpProvider):
             app.provider.warm_up()
-        garbage.freeze_startup_objects()
+        freeze_startup_objects()
         app.refresh_index()
 
     asyncio.get_running_loop().run_in_executor(None, warm)

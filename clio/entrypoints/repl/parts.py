@@ -19,8 +19,9 @@ from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.config.schema import Config
 from clio.config.trust import trust_project
-from clio.entrypoints import first_paint, garbage
+from clio.entrypoints import first_paint
 from clio.errors import ClioError
+from clio.threads import freeze_startup_objects
 from clio.ui.theme import Terminal, detect_terminal
 
 if TYPE_CHECKING:
@@ -247,7 +248,7 @@ def warm_up(app: "App", facts: "SessionStatus", line: "PromptLine | PlainLine") 
             app.sandbox.level()
         line.redraw()
     line.warm_up()
-    garbage.freeze_startup_objects()
+    freeze_startup_objects()
     begun = time.monotonic()
 
     def tell(done: int, total: int) -> None:
