@@ -10,9 +10,9 @@ from types import ModuleType
 import pytest
 from msgspec import to_builtins
 
+from clio.commands.mcp_commands import add_server_entry
 from clio.config.command_line import parse_arguments
 from clio.config.extension_files import ServerEntry, make_server, parse_server_entries
-from clio.config.mcp_write import add_server
 from clio.config.schema import Config, read_settings_file
 from docs.make_decision_index import make_file_name, read_record, read_records, render_index
 
@@ -99,7 +99,7 @@ def test_the_example_of_servers_is_valid_with_and_without_its_comments(tmp_path:
     assert b"disabled: true" in data
     path = tmp_path / "mcp.yaml"
     path.write_bytes(data)
-    add_server(path, make_server("new", {"command": "x"}, "here", own=False))
+    add_server_entry(path, make_server("new", {"command": "x"}, "here", own=False))
     assert path.read_bytes().startswith(data)
     assert list(parse_server_entries(path.read_bytes(), "mcp.yaml")[0]) == ["new"]
 

@@ -1,8 +1,13 @@
-"""/mcp and `clio mcp`: the configured MCP servers; `/mcp:server:prompt`: their prompts as commands."""
+"""/mcp and `clio mcp`: the configured MCP servers; `/mcp:server:prompt`: their prompts as commands.
 
+`mcp.yaml` is edited in place: no other character of the file changes.
+"""
+
+import json
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clio.commands.arguments import parse_options
@@ -19,16 +24,21 @@ from clio.commands.command import (
     quote_code,
 )
 from clio.config.extension_files import (
+    SERVERS_KEY,
     describe_server,
     make_server,
+    parse_server_entries,
     project_mcp_file,
     trust_added_server,
     user_mcp_file,
 )
-from clio.config.mcp_write import add_server as write_server
-from clio.config.mcp_write import remove_server as delete_server
-from clio.errors import ClioError, UsageError
+from clio.config.loaded import McpServer
+from clio.config.yaml_edit import rewrite_file, split_bom, split_lines_keeping_ends
+from clio.config.yaml_file import Entry, Items, Node, parse_yaml
+from clio.config.yaml_file import Table as YamlMapping
+from clio.errors import ClioError, ConfigError, UsageError
 from clio.mcp.values import CallFailed, OfferedPrompt, ServerDown
+from clio.storage.locks import error_reason, suggest_fix
 
 if TYPE_CHECKING:
     from clio.mcp.servers import McpServers, ServerStatus
@@ -184,7 +194,7 @@ def add_server(ctx: CommandContext, argument: str) -> CommandResult:
     checked = make_server(given.words[0], said, str(path), own=own)
     if ctx.config.incognito:
         return make_refusal("An incognito clio stores nothing; start without --incognito.")
-    write_server(path, checked)
+    add_server_entry(path, checked)
     if not own:
         trust_added_server(ctx.loaded.home, ctx.loaded.main_project, checked.name)
     text = (
@@ -209,7 +219,7 @@ def remove_server(ctx: CommandContext, argument: str) -> CommandResult:
     name = given.words[0]
     files = {"project": project_mcp_file(ctx.loaded.main_project), "user": user_mcp_file(ctx.loaded.home)}
     for one in (scope,) if scope else _SCOPES:
-        if delete_server(files[one], name):
+        if remove_server_entry(files[one], name):
             text = (
                 f"{quote_code(name)} is no longer in {quote_code(str(files[one]))}; clio is without "
                 "it from its next start."
@@ -364,3 +374,127 @@ MCP = (
         ),
     ),
 )
+
+
+_PLAIN_SCALAR = re.compile(r"[A-Za-z./][\w./@~-]*")
+_YAML_KEYWORDS = frozenset("y n yes no on off true false null".split())
+
+
+def add_server_entry(path: Path, server: McpServer) -> None:
+    """Add an entry; a missing file is created.
+
+    Raises ConfigError if the name exists already, or the file cannot be changed without touching other lines.
+    """
+    _rewrite_mcp_file(
+        path, lambda data: _add_entry(data, server, str(path)), f"the MCP server {server.name!r} cannot be stored"
+    )
+
+
+def remove_server_entry(path: Path, name: str) -> bool:
+    """Remove an entry; return whether it existed. Raises ConfigError as `add_server_entry`."""
+    removed = False
+
+    def change(data: bytes) -> bytes:
+        nonlocal removed
+        changed = _remove_entry(data, name, str(path))
+        removed = changed != data
+        return changed
+
+    _rewrite_mcp_file(path, change, f"the MCP server {name!r} cannot be removed")
+    return removed
+
+
+def _rewrite_mcp_file(path: Path, change: Callable[[bytes], bytes], what: str) -> None:
+    try:
+        rewrite_file(path, change)
+    except OSError as error:
+        raise ConfigError(f"{what}: {path}: {error_reason(error)}; {suggest_fix(error)}") from None
+
+
+def _add_entry(data: bytes, server: McpServer, shown: str) -> bytes:
+    before, _ = parse_server_entries(data, shown)
+    table = _find_servers_mapping(data, shown)
+    if table is not None and server.name in table.entries:
+        raise ConfigError(f"the MCP server {server.name!r} already exists in {shown}; remove it first")
+    bom, text = split_bom(data)
+    lines, newline = split_lines_keeping_ends(text)
+    if table is None or not table.entries:
+        kept = "".join(line for line in lines if not re.match(rf"{SERVERS_KEY}\s*:", line))
+        text = kept + newline.join([f"{SERVERS_KEY}:", *_format_entry_lines(server, "  "), ""])
+    else:
+        row = _last_row(table)
+        indent = " " * table.start[1]
+        rows = [line + newline for line in _format_entry_lines(server, indent)]
+        text = "".join([*lines[: row + 1], *rows, *lines[row + 1 :]])
+    changed = bom + text.encode("utf-8")
+    return _check_names(changed, {*before, server.name}, shown, f"add {server.name!r} to {shown} by hand")
+
+
+def _remove_entry(data: bytes, name: str, shown: str) -> bytes:
+    before, _ = parse_server_entries(data, shown)
+    table = _find_servers_mapping(data, shown)
+    if table is None or name not in table.entries:
+        return data
+    bom, text = split_bom(data)
+    lines, newline = split_lines_keeping_ends(text)
+    entry = table.entries[name]
+    rest = lines[: entry.line - 1] + lines[_last_row(entry.node, entry) + 1 :]
+    if len(table.entries) == 1:
+        rest = [f"{SERVERS_KEY}: {{}}{newline}" if re.match(rf"{SERVERS_KEY}\s*:", line) else line for line in rest]
+    changed = bom + "".join(rest).encode("utf-8")
+    return _check_names(changed, {*before} - {name}, shown, f"remove {name!r} from {shown} by hand")
+
+
+def _check_names(changed: bytes, expected: set[str], shown: str, otherwise: str) -> bytes:
+    """Check that the changed file, whatever its layout, differs only in the expected names."""
+    try:
+        found, _ = parse_server_entries(changed, shown)
+    except ConfigError:
+        found = {}
+    if set(found) != expected:
+        raise ConfigError(f"this file cannot be changed without touching more of it; {otherwise}")
+    return changed
+
+
+def _find_servers_mapping(data: bytes, shown: str) -> YamlMapping | None:
+    """Return the mapping of servers; None if there is none yet."""
+    entry = parse_yaml(data, shown).entries.get(SERVERS_KEY)
+    return entry.node if entry is not None and isinstance(entry.node, YamlMapping) else None
+
+
+def _last_row(node: Node, entry: Entry | None = None) -> int:
+    """Return the last row of a value, from 0; the parser itself includes comments and blank lines after it."""
+    if isinstance(node, YamlMapping) and not node.flow and node.entries:
+        return max(_last_row(one.node, one) for one in node.entries.values())
+    if isinstance(node, Items) and not node.flow and node.items:
+        return max(_last_row(one) for one in node.items)
+    row, column = node.end
+    least = entry.line - 1 if entry else node.start[0]
+    return max(row if column else row - 1, least)
+
+
+def _format_entry_lines(server: McpServer, indent: str) -> list[str]:
+    """Return the entry in YAML, below `mcpServers:`."""
+    rows = [f"{indent}{_format_scalar(server.name)}:"]
+    inner = indent + "  "
+    if server.kind == "sse":
+        rows.append(f"{inner}type: sse")
+    if server.command:
+        rows.append(f"{inner}command: {_format_scalar(server.command)}")
+    if server.args:
+        rows.append(f"{inner}args: [{', '.join(map(_format_scalar, server.args))}]")
+    if server.url:
+        rows.append(f"{inner}url: {_format_scalar(server.url)}")
+    for name, pairs in (("env", server.env), ("headers", server.headers)):
+        if pairs:
+            rows.append(f"{inner}{name}:")
+            rows += [f"{inner}  {_format_scalar(key)}: {_format_scalar(value)}" for key, value in pairs.items()]
+    return rows
+
+
+def _format_scalar(text: str) -> str:
+    return (
+        text
+        if _PLAIN_SCALAR.fullmatch(text) and text.lower() not in _YAML_KEYWORDS
+        else json.dumps(text, ensure_ascii=False)
+    )

@@ -335,7 +335,7 @@ def _carry_out(ctx: SubcommandContext, words: Sequence[str], *, json: bool) -> F
                 command, argument = select_subcommand(table, then.partition(" ")[2], called)
                 result = command.handler(ctx, argument)
             case ExportSession() as step:
-                from clio.entrypoints.export_file import export_to_file
+                from clio.entrypoints.background_work import export_to_file
 
                 result = export_to_file(ctx, step)
             case ConsolidateNow() | LongWork() as step:

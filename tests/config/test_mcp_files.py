@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from clio.commands.mcp_commands import add_server_entry, remove_server_entry
 from clio.config.extension_files import FoundServers, find_servers, make_server, read_servers, trust_added_server
 from clio.config.loaded import McpServer
-from clio.config.mcp_write import add_server, remove_server
 from clio.errors import ConfigError
 
 
@@ -131,15 +131,15 @@ def test_adding_and_removing_leaves_the_rest_as_it_was(tmp_path: Path, before: s
     path.write_bytes(before.encode())
     fields = {"command": "npx", "args": ["-y", "a b", "#", "yes", "ü"], "env": {"A": "${B}", "C: d": '"'}}
     server = make_server("new", fields, "here", own=True)
-    add_server(path, server)
+    add_server_entry(path, server)
     text = path.read_text(encoding="utf-8")
     assert all(line in text for line in before.splitlines() if line.strip() and "{}" not in line)
     added = {one.name: one for one in read_servers(tmp_path, tmp_path / "p", lambda value: True).servers}["new"]
     assert (added.command, added.args, added.env) == (server.command, server.args, server.env)
     with pytest.raises(ConfigError, match="MCP server 'new' already exists"):
-        add_server(path, server)
-    assert remove_server(path, "new")
-    assert not remove_server(path, "new")
+        add_server_entry(path, server)
+    assert remove_server_entry(path, "new")
+    assert not remove_server_entry(path, "new")
     after = path.read_bytes().decode()
     assert [line for line in after.split() if line not in ("mcpServers:", "{}")] == [
         word for word in before.split() if word not in ("mcpServers:", "{}")
@@ -150,7 +150,7 @@ def test_a_file_that_cannot_be_changed_without_more_stays(tmp_path: Path) -> Non
     path = tmp_path / "mcp.yaml"
     path.write_text("mcpServers: {old: {command: x}}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="by hand"):
-        add_server(path, make_server("new", {"command": "y"}, "here", own=True))
+        add_server_entry(path, make_server("new", {"command": "y"}, "here", own=True))
     assert path.read_text(encoding="utf-8") == "mcpServers: {old: {command: x}}\n"
 
 
@@ -158,7 +158,7 @@ def test_what_the_user_adds_is_trusted(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "p").mkdir()
     for name in ("mine", "other"):
-        add_server(tmp_path / "p" / ".clio" / "mcp.yaml", make_server(name, {"command": "x"}, "here", own=False))
+        add_server_entry(tmp_path / "p" / ".clio" / "mcp.yaml", make_server(name, {"command": "x"}, "here", own=False))
     trust_added_server(tmp_path / "home", tmp_path / "p", "mine")
     found = find_servers(tmp_path / "home", tmp_path / "p")
     assert [server.name for server in found.servers] == ["mine"]
@@ -175,6 +175,6 @@ def test_whatever_a_word_is_it_comes_back(tmp_path: Path, word: str) -> None:
     entry = {"command": "npx", "args": ["-y", word, "."], "env": {"KEY": word}}
     path = tmp_path / "home" / "mcp.yaml"
     path.parent.mkdir()
-    add_server(path, make_server("files", entry, "here", own=True))
+    add_server_entry(path, make_server("files", entry, "here", own=True))
     (found,) = read_servers(path.parent, tmp_path / "shop", lambda value: True).servers
     assert (found.args, found.env) == (("-y", word, "."), {"KEY": word})

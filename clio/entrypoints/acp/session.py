@@ -61,8 +61,7 @@ from clio.entrypoints.acp.updates import (
     decode_arguments,
     fence_text,
 )
-from clio.entrypoints.background_work import make_long_work
-from clio.entrypoints.export_file import export_to_file
+from clio.entrypoints.background_work import export_to_file, make_long_work
 from clio.errors import ClioError, ToolFailed, UsageError
 from clio.export.document import ExportedCall, format_call_title
 from clio.ids import new_id

@@ -41,8 +41,7 @@ from clio.commands.registry import run_command
 from clio.commands.undo_commands import session_turns
 from clio.config.trust import TrustStore
 from clio.context.workspace_state import invalidate_working_trees
-from clio.entrypoints.background_work import make_long_work, run_until_key
-from clio.entrypoints.export_file import export_to_file
+from clio.entrypoints.background_work import export_to_file, make_long_work, run_until_key
 from clio.entrypoints.repl.parts import BackgroundLoader, ReplParts
 from clio.entrypoints.repl.start import summarize_session
 from clio.entrypoints.repl.theme import ThemeController
