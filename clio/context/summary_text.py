@@ -55,6 +55,7 @@ _OPEN, _CLOSE = "<thread_summary>", "</thread_summary>"
 _LEAST_ASK, _MOST_ASK = 48, 2_000
 _FIRST_ASK_SHARES = 3  # the first request may be this many times as long as others: it states the purpose
 _LEAST_ASKS, _LEAST_FILES, _LEAST_TODOS, _LEAST_COMMANDS = 200.0, 160.0, 140.0, 120.0
+_FIRST = 120.0  # of requests and todos, before any other section gets its minimum
 _LEAST_WORDS, _LEAST_TESTS, _LEAST_ATTEMPTS = 160.0, 160.0, 80.0
 _LAST_WORDS_SHARES = (
     4  # the newest text of the assistant may be this many times as long as others: it tells the state of the work
@@ -73,11 +74,13 @@ class _Section(Struct, frozen=True, kw_only=True):
         fit: returns the best text within a weight; "" if nothing fits.
         share: its share of the space that remains after all minimums.
         least: its minimum weight.
+        first: part of the minimum that it gets before all others if there is not enough for all minimums.
     """
 
     fit: Callable[[float], str]
     share: float
     least: float = 0.0
+    first: float = 0.0
 
 
 def render_summary(
@@ -139,7 +142,7 @@ def _render(
     hashes = _HASH_NOTE + _NOTE + sum(len(commit.hash[:8]) + 1 for commit in summary.commits)
     failing = _still_failing(summary.runs)
     must = (
-        _Section(fit=lambda units: _asks(asks, min(units, most_asks)), share=9, least=_LEAST_ASKS),
+        _Section(fit=lambda units: _asks(asks, min(units, most_asks)), share=9, least=_LEAST_ASKS, first=_FIRST),
         _Section(fit=lambda units: _decisions(summary.decisions, units), share=3),
         _Section(fit=lambda units: _words("Answers of the assistant:", summary.answers, units), share=3),
         _Section(
@@ -152,11 +155,12 @@ def _render(
         _Section(fit=lambda units: _failing(failing, units), share=3, least=_LEAST_TESTS),
         _Section(fit=lambda units: _attempts(summary.attempts, units), share=2, least=_LEAST_ATTEMPTS),
         _Section(fit=lambda units: _commands(summary, units), share=3, least=_LEAST_COMMANDS),
-        _Section(fit=lambda units: _todos(todos, units), share=3, least=_LEAST_TODOS),
+        _Section(fit=lambda units: _todos(todos, units), share=3, least=_LEAST_TODOS, first=_FIRST),
     )
-    # The handles give access to everything else, so space for their shortest form is reserved first.
+    # The handles give access to everything else, so space for their shortest form is reserved after requests and todos.
     handles = weigh_prose(_spans(spans, 0.0)) + 1 if spans else 0.0
-    if handles > left:
+    first = (weigh_prose(section.fit(section.first)) + 1 for section in must if section.first)
+    if handles > left - sum(first):
         spans, handles = (), 0.0
     rest = (
         _Section(fit=lambda units: _spans(spans, units), share=3, least=handles),
@@ -172,10 +176,17 @@ def _share_out(sections: Sequence[_Section], total: float) -> list[str]:
     """Return the sections' texts within a total weight, by share; what one section does not need goes to the others."""
     texts = [section.fit(total - 1) for section in sections]
     needs = [weigh_prose(text) + 1 if text else 0.0 for text in texts]
-    reserved = sum(section.least for section in sections)
-    scale = min(1.0, max(total, 0.0) / reserved) if reserved else 0.0
-    least = [min(section.least * scale, need) for section, need in zip(sections, needs, strict=True)]
-    free = total - sum(least)
+    least = [min(section.least, need) for section, need in zip(sections, needs, strict=True)]
+    free = max(total, 0.0)
+    first = [min(section.first, need) for section, need in zip(sections, needs, strict=True)]
+    # The shortest first: half of each would say less than one of them whole.
+    for index in sorted(range(len(first)), key=first.__getitem__):
+        first[index] = min(first[index], free)
+        free -= first[index]
+    reserved = sum(least) - sum(first)
+    scale = min(1.0, free / reserved) if reserved > 0 else 0.0
+    least = [begun + scale * (section - begun) for begun, section in zip(first, least, strict=True)]
+    free -= scale * reserved
     hungry: list[int] = [index for index, need in enumerate(needs) if need > 0]
     while hungry:
         part = free / sum(sections[index].share for index in hungry)
@@ -196,10 +207,12 @@ def _asks(asks: Sequence[UserRequest], units: float) -> str:
     title = "Requests of the user:"
     if not asks:
         return ""
-    room = units - len(title) - 1 - _NOTE
-    first = quote_lines(asks[0].text)
-    later = (quote_lines(ask.text) for ask in reversed(asks[1:]))
-    texts = [first, *_that_fit(later, room - _ITEM - min(weigh_prose(first), _FIRST_ASK_SHARES * _LEAST_ASK))]
+    room = units - len(title) - 1
+    first, later = quote_lines(asks[0].text), [quote_lines(ask.text) for ask in reversed(asks[1:])]
+    left = room - _ITEM - min(weigh_prose(first), _FIRST_ASK_SHARES * _LEAST_ASK)
+    texts = [first, *_that_fit(later, left)]
+    if len(texts) < len(asks):
+        texts, room = [first, *_that_fit(later, left - _NOTE)], room - _NOTE
     missing = len(asks) - len(texts)
     lines = _evenly(texts, room, first=_FIRST_ASK_SHARES)
     if missing and lines:
@@ -230,7 +243,7 @@ def _decisions(decisions: Sequence[Decision], units: float) -> str:
     return "\n".join([title, *([f"- ({missing:,} earlier in the archive)"] if missing else []), *pairs])
 
 
-def _that_fit(newest_first: Iterator[str], units: float) -> list[str]:
+def _that_fit(newest_first: Iterable[str], units: float) -> list[str]:
     """Return as many of the newest texts as fit as list items at minimum length; oldest first."""
     texts: list[str] = []
     for text in newest_first:
@@ -427,8 +440,12 @@ def _todos(todos: Sequence[Todo], units: float) -> str:
         return ""
     title = f"Open todos ({len(todos) - len(still_open)} of {len(todos)} done):"
     texts = [f"{todo.id}. {_todo(todo)}" for todo in sorted(still_open, key=lambda todo: todo.status != "in_progress")]
-    room = units - len(title) - 1 - _NOTE
-    lines = _evenly(_that_fit(iter(texts), room)[::-1], room)
+    room = units - len(title) - 1
+    fitting = _that_fit(texts, room)[::-1]
+    if len(fitting) < len(texts):
+        room -= _NOTE
+        fitting = _that_fit(texts, room)[::-1]
+    lines = _evenly(fitting, room)
     if not lines:
         return ""
     missing = len(texts) - len(lines)

@@ -1,6 +1,7 @@
 """The context window of a session: what the next request contains, and how it is trimmed without losing messages."""
 
 import math
+import re
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -87,8 +88,10 @@ class SentMessages:
         self._views = {id: view for id, view in self._views.items() if id in window and id not in cut}
 
 
-_HEAD_NOTE_SHARE = 0.5  # of the tokens for both
-_SMALLER = 0.7  # factor by which the budget is reduced if the text is too long
+_HEAD_NOTE_SHARE = 0.3  # of the tokens for both
+_NOTE_HEADING_LINES = 3  # two blank lines and the heading: without a further line they say nothing
+_HEADING = re.compile(r":$|\| ##|^  \| *$")
+_SMALLER = 0.85  # factor by which the budget is reduced if the text is too long
 _GROWTH, _GROWN_UNITS, _FEW_MESSAGES = 1.1, 300.0, 300
 _LEAST_TOKENS = 60
 """A shorter summary would consist of little more than its frame."""
@@ -192,14 +195,26 @@ class SummaryMessage:
 
     def _written(self, budget_tokens: int) -> str:
         note = f"\n\n{self._note}" if self._note else ""
-        if note and self._tokens(self._as_message(note)) > budget_tokens * _HEAD_NOTE_SHARE and self._covered:
-            note = ""
+        if note and self._covered:
+            note = self._shorten_note(note, budget_tokens * _HEAD_NOTE_SHARE)
         left = budget_tokens - self._tokens(self._as_message(note))
         if not self._covered or left < _LEAST_TOKENS:
             return note.strip()
         kept = [place for place in self._short_term.places() if place < self._covered]
         later = self._summarise_until(len(self._session.messages))
         return (self._render(self._summary, left, kept, later) + note).strip()
+
+    def _shorten_note(self, note: str, most_tokens: float) -> str:
+        """Return as many of the note's first lines as fit, without a heading at the end; "" if only its own heading
+        would be left.
+        """
+        if self._tokens(self._as_message(note)) <= most_tokens:
+            return note
+        lines, is_long = note.split("\n"), True
+        while len(lines) > _NOTE_HEADING_LINES and is_long:
+            lines.pop()
+            is_long = self._tokens(self._as_message("\n".join(lines))) > most_tokens or bool(_HEADING.search(lines[-1]))
+        return "\n".join(lines) if len(lines) > _NOTE_HEADING_LINES else ""
 
     def _render(
         self, summary: ThreadSummary, budget_tokens: int, kept: Sequence[int], later: ThreadSummary | None = None
@@ -288,12 +303,16 @@ class SummaryMessage:
         )
 
 
-_NOTE_SHARE = 0.4  # of the summary's tokens
+_NOTE_SHARE = 0.3  # of the summary's tokens
 _LARGE = 0.2  # of the window; local servers often allow a quarter of what the model supports
 _LEAST_TAIL = 0.125  # of the room, if one user message takes most of it
 _VERBATIM = 0.4  # of the room: the newest units up to this weight stay unchanged
 _FORESEEN_TAIL = 0.85  # of what stays: units before that leave the window
 _LEAST_GAP = 0.125  # of the room, left free so that the next step does not cause the next trim
+_LEAST_HEAD_TOKENS = 220  # for summary, todos and recovery note in the smallest request
+_LEAST_HEAD_SHARE = 0.6  # of the smallest request: the most that summary, todos and note take from the result
+_LEAST_RESULT = 300.0  # weight of the newest call with its result cut to the minimum
+_LEAST_STEP = 0.9  # of the refused conversation: the most that the smallest request may have
 _LEAST_SUMMARY_TOKENS = 120  # minimum for the summary beside the results of the last steps
 
 
@@ -434,7 +453,7 @@ class ContextWindow:
             self._first_refused = refused.conversation
         share = REACTIVE_SHARES[attempt - 1]
         keep = min(self._first_refused * share, self._room.target)
-        hard = keep if share else min(refused.conversation / 2, self._room.size)
+        hard = keep if share else self._weigh_smallest(refused.conversation)
         trimmed, _ = self._trim("reactive", self._units(), keep, hard, least=not share)
         built = self._assemble(self._units(), trimmed, hard)
         while built.units >= refused.units:
@@ -444,6 +463,18 @@ class ContextWindow:
                 )
             built = self._assemble(self._units(), trimmed, hard)
         return built
+
+    def _weigh_smallest(self, refused: float) -> float:
+        """Return the maximum weight of the last retry: half of the refused conversation, or a bit more if the user's
+        text, a short summary and a short result need it.
+        """
+        needed = weigh_untrimmable(self._units()) + self._least_head + _LEAST_RESULT
+        return min(max(refused / 2, min(needed, refused * _LEAST_STEP)), self._room.size)
+
+    @property
+    def _least_head(self) -> float:
+        """Weight for summary, todos and recovery note in the smallest request."""
+        return min(self._room.max_summary, _LEAST_HEAD_TOKENS * self._estimator.ratio)
 
     def learn_full_window(self, tokens: int) -> None:
         """Record that an answer ended because request and answer filled the whole window with this many tokens."""
@@ -573,7 +604,12 @@ class ContextWindow:
         if stage == "manual":
             goal = structs.replace(goal, recent_steps=0, verbatim=0.0)
         elif stage == "reactive":
-            goal = structs.replace(goal, is_minimal=least, min_summary=min(goal.max_summary, hard / 4), verbatim=0.0)
+            summary = (
+                max(hard / 4, min(self._least_head, hard * _LEAST_HEAD_SHARE))
+                if least
+                else min(goal.max_summary, hard / 4)
+            )
+            goal = structs.replace(goal, is_minimal=least, min_summary=summary, verbatim=0.0)
         smaller = plan_smaller_window(units, goal, self._sent.shrunk, self._sent.whole)
         dropped = self._leaving(units, smaller.plan)
         if not dropped and not smaller.shrunk:

@@ -380,3 +380,42 @@ def test_the_window_can_be_looked_at_trimmed_and_brought_back(make_harness: Make
 
     asyncio.run(story())
     assert [message["role"] for message in bodies(harness)[-1]["messages"]].count("tool") == 4
+
+
+@pytest.mark.parametrize("calls", [1, 4])
+@pytest.mark.parametrize("window", [8_192, 32_768, 128_000])
+def test_the_smallest_request_has_summary_todos_and_git_beside_a_result_that_fills_the_window(
+    make_harness: MakeHarness, window: int, calls: int
+) -> None:
+    todos = [{"title": "mend the parser", "status": "in_progress"}, {"title": "write the tests"}]
+    refusal = openai("too many tokens")
+    harness = make_harness(
+        [
+            tool_calls([("todo_operations", {"operation": "write", "todos": todos})]),
+            text("Noted."),
+            tool_calls([("write_file", {"path": "extra.py", "content": "x = 1\n"})]),
+            text("Written."),
+            tool_calls([("run_command", {"command": f"seq 1 30000 # {number}"}) for number in range(calls)]),
+            refusal,
+            refusal,
+            refusal,
+            text("Done."),
+        ],
+        approve="all",
+        context_window=window,
+    )
+
+    async def work() -> TurnFinished:
+        await harness.turn("Please mend the parser and write the tests, in small commits.")
+        await harness.turn("Now write extra.py with x = 1.")
+        return await harness.turn("List all numbers and say which ones are prime.")
+
+    assert asyncio.run(work()).text == "Done."
+    *_, quarter, least = (request.body["messages"] for request in harness.server.requests)
+    assert sum(len(str(message)) for message in least) < sum(len(str(message)) for message in quarter)
+    head = least[1]["content"]
+    assert "<thread_summary>" in head
+    for fact in ("[in progress] mend the parser", "write the tests", "branch main", "?? extra.py"):
+        assert fact in head
+    assert "say which ones are prime" in head
+    assert [message["role"] for message in least[2:]] == ["assistant", *["tool"] * calls]
