@@ -537,14 +537,14 @@ class SideQuestion:
         Args:
             system: system prompt that describes the kind of answer.
         """
-        from clio.providers.model_facts import choose_side_effort, usable_efforts
+        from clio.providers.model_facts import choose_side_effort, find_usable_efforts
 
         provider = self._provider_of()
         request = ChatRequest(
             system=system,
             messages=(UserMessage(content=prompt),),
             max_output_tokens=max_tokens,
-            effort=choose_side_effort(self._effort_of(provider.model), usable_efforts(provider, provider.model)),
+            effort=choose_side_effort(self._effort_of(provider.model), find_usable_efforts(provider, provider.model)),
         )
         try:
             return await self._ask(provider, request, len(prompt + system) // 4, max_tokens)

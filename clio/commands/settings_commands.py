@@ -37,7 +37,7 @@ from clio.errors import ClioError, UserError
 from clio.git.repository import find_root, list_untrusted_programs
 from clio.providers.base import AUTO, EFFORTS, OFFLINE, ListsModels, OfferedModel
 from clio.providers.limits import read_configured_limits, takes_images
-from clio.providers.model_facts import describe_efforts, usable_efforts
+from clio.providers.model_facts import describe_efforts, find_usable_efforts
 from clio.providers.profiles import find_profile
 from clio.providers.urls import url_host
 from clio.skills.skills import SkillCatalog, SubagentCatalog
@@ -290,7 +290,7 @@ def _describe(ctx: CommandContext, name: str, said: OfferedModel) -> _Described:
     own = ctx.config.models.get(name)
     images = said.images if said.images is not None and (own is None or own.images is None) else None
     images = takes_images(ctx.config, real) if images is None else images
-    efforts = said.efforts if said.efforts is not None else usable_efforts(ctx.provider, real)
+    efforts = said.efforts if said.efforts is not None else find_usable_efforts(ctx.provider, real)
     takes = ", ".join(filter(None, ("images" if images else "", describe_efforts(efforts))))
     money = tuple(map(format_money, rates)) or ("", "", "")
     cost = dict(zip(("input", "output", "cached"), (rate / MICROS_PER_DOLLAR for rate in rates), strict=False))
@@ -351,7 +351,7 @@ def set_effort(ctx: CommandContext, argument: str) -> CommandResult:
     name, model = ctx.provider.name, ctx.provider.model
     if name == OFFLINE:
         return make_refusal(f"No language model answers, so there is no effort to set. {_CONNECT}")
-    levels = usable_efforts(ctx.provider, model)
+    levels = find_usable_efforts(ctx.provider, model)
     word = argument.lower()
     if not word:
         return _offer_efforts(ctx, levels)
@@ -398,7 +398,7 @@ def _offer_efforts(ctx: CommandContext, levels: tuple[str, ...] | None) -> Comma
 
 def suggest_efforts(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the levels the current model supports, as far as known."""
-    levels = usable_efforts(ctx.provider, ctx.provider.model)
+    levels = find_usable_efforts(ctx.provider, ctx.provider.model)
     for level in (AUTO, *(EFFORTS if levels is None else levels)):
         yield Suggestion(text=level, note=_LEVELS[level])
 

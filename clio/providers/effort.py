@@ -1,4 +1,4 @@
-"""How hard a model is asked to think: which of the common levels it takes, learned from what it refuses."""
+"""Reasoning effort: which of the common levels a model accepts, learned from rejected requests."""
 
 import re
 
@@ -7,7 +7,7 @@ from clio.providers.failure import extract_complaint, says_unsupported
 from clio.text.json_data import as_list
 from clio.text.lazy_regex import LazyRegex
 
-_KEY = "efforts"
+_LESSON = "efforts"
 _ABOUT_EFFORT = LazyRegex(
     # "does not support parameter reasoningEffort", "output_config.effort: …", "effort level 'xhigh'"
     r"effort"
@@ -39,16 +39,20 @@ _LISTS_VALUES = LazyRegex(
 )
 _LEVEL = LazyRegex(r"(?<![\w-])(?:none|minimal|low|medium|high|xhigh|max)(?![\w-])", re.IGNORECASE)
 _WORD = LazyRegex(r"[\w-]+")
-_BETWEEN = frozenset(("and", "or", "default", "auto", "null", "off", "on", "true", "false", "the", "string", "ultra"))
-"""What may stand within a list of levels besides levels."""
+_BETWEEN_LEVELS = frozenset(
+    ("and", "or", "default", "auto", "null", "off", "on", "true", "false", "the", "string", "ultra")
+)
+"""Words that may occur between the levels of a list."""
 _LEAD_WORDS = 4
-"""So many words may stand between "supported values" and the first of them: "for this model are"."""
+"""Maximum number of words between "supported values" and the first level, as in "for this model are"."""
 
 
 class EffortLevels:
-    """The levels one model takes. lessons: where what it refused is kept; see `Lessons`.
+    """The levels that one model accepts.
 
-    known: the levels its maker documents, () where there is nothing to choose.
+    Args:
+        lessons: stores what was learned from rejections; see `Lessons`.
+        known: the levels that its maker documents, () if there is no choice.
     """
 
     def __init__(self, model: str, lessons: Lessons, known: tuple[str, ...] = EFFORTS) -> None:
@@ -56,87 +60,87 @@ class EffortLevels:
         self._lessons = lessons
         self._known = known
         self._sent = ""
-        self._wanted = ""
+        self._requested = ""
         self._refused: set[str] = set()
 
     @property
     def accepted(self) -> tuple[str, ...]:
-        """The levels worth sending, from the least to the most."""
-        if _KEY not in self._lessons:
+        """The levels that may be sent, from least to most."""
+        if _LESSON not in self._lessons:
             return self._known
-        kept = as_list(self._lessons[_KEY])
-        return tuple(level for level in EFFORTS if level in kept)
+        accepted = as_list(self._lessons[_LESSON])
+        return tuple(level for level in EFFORTS if level in accepted)
 
     @property
     def sent(self) -> str:
-        """The level that was chosen last, "" for none."""
+        """The level that was chosen last; "" for none."""
         return self._sent
 
-    def choose(self, wanted: str) -> str:
-        """The level to send for the one that is wanted, "" to send none: the same, else the nearest that is taken.
+    def choose(self, level: str) -> str:
+        """Return the level to send for a requested one: the same or the nearest accepted level; "" to send none.
 
-        "none" turns into the least there is; no other level ever turns into "none".
+        "none" becomes the lowest accepted level; no other level becomes "none".
         """
-        self._wanted = wanted
-        self._sent = self.nearest(wanted)
+        self._requested = level
+        self._sent = self.find_nearest(level)
         return self._sent
 
-    def nearest(self, wanted: str) -> str:
-        """As `choose`, without sending it."""
-        if wanted == AUTO or wanted not in EFFORTS:
+    def find_nearest(self, level: str) -> str:
+        """Return the level as `choose` does, without recording it as sent."""
+        if level == AUTO or level not in EFFORTS:
             return ""
-        offered = [level for level in self.accepted if wanted == "none" or level != "none"]
-        place = EFFORTS.index(wanted)
-        return min(offered, key=lambda level: abs(EFFORTS.index(level) - place), default="")
+        offered = [other for other in self.accepted if level == "none" or other != "none"]
+        index = EFFORTS.index(level)
+        return min(offered, key=lambda other: abs(EFFORTS.index(other) - index), default="")
 
     def adapt(self, refusal: str) -> str | None:
-        """Learn from a refusal of the level that was sent last; see `WireProtocol.adapt`."""
+        """Learn from the rejection of the level that was sent last; see `WireProtocol.adapt`."""
         if not self._sent:
             return None
         name = rf"(?<![\w.-]){re.escape(self._model)}(?![\w-])"
-        words = re.sub(name, "", extract_complaint(refusal))  # there are models whose names end in "-thinking"
-        listed = _listed(words)
-        if not (_is_about_effort(words) or (len(listed) > 1 and _names_level(words, self._sent))):
+        complaint = re.sub(name, "", extract_complaint(refusal))  # the names of some models end in "-thinking"
+        listed = _find_listed_levels(complaint)
+        if not (_is_about_effort(complaint) or (len(listed) > 1 and _names_level(complaint, self._sent))):
             return None
         if listed:
-            return self._keep(listed)
-        if _FIELD_REFUSED.search(words):
+            return self._accept_only(listed)
+        if _FIELD_REFUSED.search(complaint):
             return self.give_up()
-        if _names_level(words, self._sent) or self._sent == "none":  # such as "reasoning cannot be disabled"
-            return self._keep(self.accepted)
-        return self.give_up() if says_unsupported(words) else None
+        if _names_level(complaint, self._sent) or self._sent == "none":  # such as "reasoning cannot be disabled"
+            return self._accept_only(self.accepted)
+        return self.give_up() if says_unsupported(complaint) else None
 
     def give_up(self) -> str:
-        """The model takes no level at all: go on without one. Returns the sentence for the user."""
-        return self._keep(())
+        """Stop sending an effort to this model. Returns the sentence for the user."""
+        return self._accept_only(())
 
-    def _keep(self, levels: tuple[str, ...] | list[str]) -> str:
-        """Go on with the nearest of these levels; what was refused before is never sent again."""
+    def _accept_only(self, levels: tuple[str, ...] | list[str]) -> str:
+        """Use the nearest of these levels from now on. The rejected level is never sent again."""
         self._refused.add(self._sent)
-        self._lessons[_KEY] = [level for level in EFFORTS if level in levels and level not in self._refused]
-        chosen = self._sent = self.nearest(self._wanted)
-        instead = f"{chosen!r} is used" if chosen else "its own default is used"
-        return f"{self._model} does not take the effort {self._wanted!r}: {instead}"
+        self._lessons[_LESSON] = [level for level in EFFORTS if level in levels and level not in self._refused]
+        chosen = self._sent = self.find_nearest(self._requested)
+        instead = f"using {chosen!r}" if chosen else "using its default"
+        return f"{self._model} does not support effort {self._requested!r}: {instead}"
 
 
-def _is_about_effort(words: str) -> bool:
-    return bool(_ABOUT_EFFORT.search(words)) and not _NOT_ABOUT_EFFORT.search(words)
+def _is_about_effort(complaint: str) -> bool:
+    return bool(_ABOUT_EFFORT.search(complaint)) and not _NOT_ABOUT_EFFORT.search(complaint)
 
 
-def _names_level(words: str, level: str) -> bool:
-    """Whether this level is what is complained about."""
-    return any(found.lower() == level for found in _LEVEL.findall(words))
+def _names_level(complaint: str, level: str) -> bool:
+    """Whether the complaint contains this level as a word."""
+    return any(found.lower() == level for found in _LEVEL.findall(complaint))
 
 
-def _listed(words: str) -> list[str]:
-    """The levels a refusal names as the ones it takes."""
-    for intro in _LISTS_VALUES.finditer(words):
+def _find_listed_levels(complaint: str) -> list[str]:
+    """Return the levels that a rejection lists as accepted."""
+    for intro in _LISTS_VALUES.finditer(complaint):
         found: list[str] = []
-        for number, word in enumerate(_WORD.findall(words[intro.end() : intro.end() + 300])):
+        for number, word in enumerate(_WORD.findall(complaint[intro.end() : intro.end() + 300])):
             level = word.lower()
             if level in EFFORTS:
                 found.append(level)
-            elif level not in _BETWEEN and (found or number >= _LEAD_WORDS):
+            elif level not in _BETWEEN_LEVELS and (found or number >= _LEAD_WORDS):
                 break
         if found:
             return found

@@ -43,7 +43,7 @@ class Overflow(Struct, frozen=True):
 
 
 @cache
-def _patterns() -> tuple[re.Pattern[str], ...]:
+def _compile_patterns() -> tuple[re.Pattern[str], ...]:
     """Return the compiled overflow patterns.
 
     Compiled at the first failure and not at import: about forty patterns take 4 ms, and most runs need none.
@@ -127,14 +127,14 @@ def find_overflow(text: str) -> Overflow | None:
     """
     if not _PLAIN_CODE.search(text) and (_NOT_WINDOW.search(text) or _ANSWER_TOO_LONG.search(text)):
         return None
-    for pattern in _patterns():
+    for pattern in _compile_patterns():
         if found := pattern.search(text):
-            named = found.groupdict()
-            return Overflow(_count(named.get("limit")), _count(named.get("sent")))
+            numbers = found.groupdict()
+            return Overflow(_parse_count(numbers.get("limit")), _parse_count(numbers.get("sent")))
     return None
 
 
-def _count(text: str | None) -> int | None:
+def _parse_count(text: str | None) -> int | None:
     if not text:
         return None
     digits = re.sub(r"\D", "", text)
@@ -174,7 +174,7 @@ _NO_IMAGES = LazyRegex(
     r"|not a (?:multimodal|vision) model|image_url is only supported",
     re.I,
 )
-_NOT_HERE = LazyRegex(r"(?:location|country|region|territory).{0,60}not (?:supported|available)", re.I)
+_NOT_IN_REGION = LazyRegex(r"(?:location|country|region|territory).{0,60}not (?:supported|available)", re.I)
 _NO_MEMORY = LazyRegex(r"requires more system memory|out of memory|failed to allocate", re.I)
 _AFFORDS = LazyRegex(r"fewer max_tokens.{0,120}can only afford (\d+)", re.I | re.S)
 _TOKEN_BUDGET = LazyRegex(r"limit[: ]+(\d+).{0,40}?requested[: ]+(\d+)", re.IGNORECASE | re.DOTALL)
@@ -195,24 +195,24 @@ def explain_failure(failure: Failure, at: Endpoint, *, models: Sequence[str] = (
         case "key":
             return ProviderRefused(failure.detail)
         case "broken":
-            return StreamBroken(f"the connection to {at.name} closed before the answer ended{_quoted(failure.detail)}")
+            return StreamBroken(f"the connection to {at.name} closed before the answer ended{_quote(failure.detail)}")
         case "endless":
             text = f"{at.name} sent {failure.detail}; connection closed. Check {at.model!r} and its server"
             return ServerFailed(text, retryable=False)
         case "malformed":
             return ServerFailed(
-                f"{at.name} sent an answer that is not a chat completion{_quoted(failure.detail)}: check --base-url"
+                f"{at.name} sent an answer that is not a chat completion{_quote(failure.detail)}: check --base-url"
             )
         case _:
             return _explain_connection(failure, at)
 
 
 def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed | ProviderRefused:
-    place = _place(at.base_url)
+    shown_url = _strip_path(at.base_url)
     host = url_host(at.base_url)
     match failure.kind:
         case "refused":
-            text = f"can't connect to {place} (connection refused). Is the server running? Is --base-url correct?"
+            text = f"can't connect to {shown_url} (connection refused). Is the server running? Is --base-url correct?"
         case "dns" if at.doubtful_address:
             return ProviderRefused(
                 f"{at.name} is not available in this region: can't resolve {host!r}; correct {at.address_setting}"
@@ -225,13 +225,15 @@ def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed | Provid
                 if "WRONG_VERSION_NUMBER" in failure.detail or "wrong version number" in failure.detail
                 else "check --base-url, or point SSL_CERT_FILE to the certificate authority that signed it"
             )
-            text = f"can't open a secure connection to {place}{_quoted(failure.detail)}: {hint}"
+            text = f"can't open a secure connection to {shown_url}{_quote(failure.detail)}: {hint}"
         case "proxy":
-            text = f"the proxy rejected the request to {place}{_quoted(failure.detail)}: check HTTPS_PROXY and NO_PROXY"
+            text = (
+                f"the proxy rejected the request to {shown_url}{_quote(failure.detail)}: check HTTPS_PROXY and NO_PROXY"
+            )
         case "connect_timeout":
-            return ServerFailed(f"can't connect to {place} (timed out): check --base-url and the network")
+            return ServerFailed(f"can't connect to {shown_url} (timed out): check --base-url and the network")
         case _:
-            return ServerFailed(f"the request to {at.name} timed out{_quoted(failure.detail)}")
+            return ServerFailed(f"the request to {at.name} timed out{_quote(failure.detail)}")
     return ServerFailed(text, retryable=False, unreachable=failure.kind in ("refused", "dns"))
 
 
@@ -243,58 +245,60 @@ def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: 
         overflow = find_overflow(f"{error.message} {failure.body}")
         if overflow or (status == 413 and not _is_budget(failure.body)):
             return ContextOverflow(
-                f"the request is larger than the context window of {at.model!r} at {at.name}{_quoted(error.message)}",
+                f"the request is larger than the context window of {at.model!r} at {at.name}{_quote(error.message)}",
                 limit_tokens=overflow.limit_tokens if overflow else None,
                 sent_tokens=overflow.sent_tokens if overflow else None,
             )
     if 300 <= status < 400:
         target = failure.headers.get("location", "")
-        where = f" to {_place(target)}" if url_host(target) else ""
+        where = f" to {_strip_path(target)}" if url_host(target) else ""
         return ProviderRefused(
             f"{strip_login(at.base_url)} redirects{where}; clio does not send the API key there: correct --base-url"
         )
-    if (found := _explain_words(status, error, at, wait_s)) is not None:
+    if (found := _explain_text(status, error, at, wait_s)) is not None:
         return found
     match status:
         case 401 | 403 | 407:
-            return _refused_access(status, error, at)
+            return _explain_access(status, error, at)
         case 402:
-            return _no_money(error, at)
+            return _explain_no_credit(error, at)
         case 404 | 410:
-            return _not_found(failure, error, at, models)
+            return _explain_not_found(failure, error, at, models)
         case 429 | 413:
-            return _rate_limited(error, at, wait_s)
+            return _explain_rate_limit(error, at, wait_s)
         case 408 | 409 | 425:
             return ServerFailed(
-                f"{at.name} is not ready{_quoted(error.message, f'status {status}')}", retry_after_s=wait_s
+                f"{at.name} is not ready{_quote(error.message, f'status {status}')}", retry_after_s=wait_s
             )
         case _ if 400 <= status < 500:
-            return _bad_request(status, error, at, models)
+            return _explain_bad_request(status, error, at, models)
         case _:
-            said = f"status {status}" if status else "an error"
+            cause = f"status {status}" if status else "an error"
             if _NO_MEMORY.search(error.message):
-                memory = f"{at.name} has not enough memory for {at.model!r}{_quoted(error.message)}"
+                memory = f"{at.name} has not enough memory for {at.model!r}{_quote(error.message)}"
                 return ServerFailed(f"{memory}: choose a smaller model with --model", retryable=False)
-            return ServerFailed(f"{at.name} failed{_quoted(error.message, said)}", retry_after_s=wait_s)
+            return ServerFailed(f"{at.name} failed{_quote(error.message, cause)}", retry_after_s=wait_s)
 
 
-def _explain_words(status: int, error: ErrorBody, at: Endpoint, wait_s: float | None) -> ClioError | None:
-    """Return the exception that the error's code and words call for, whatever the status; None if they are unclear."""
-    said = f"{error.type} {error.code} {error.message}"
-    if status in (0, 400, 422) and _BROKEN_CALL.search(said):
-        return ServerFailed(f"{at.model!r} wrote a tool call that {at.name} could not read{_quoted(error.message)}")
-    if status in (0, 400, 403, 422, 451) and (_FILTERED.search(said) or "ResponsibleAIPolicy" in error.raw):
+def _explain_text(status: int, error: ErrorBody, at: Endpoint, wait_s: float | None) -> ClioError | None:
+    """Return the exception that the error's code and message call for, whatever the status; None if unclear."""
+    text = f"{error.type} {error.code} {error.message}"
+    if status in (0, 400, 422) and _BROKEN_CALL.search(text):
+        return ServerFailed(f"{at.model!r} wrote a tool call that {at.name} could not read{_quote(error.message)}")
+    if status in (0, 400, 403, 422, 451) and (_FILTERED.search(text) or "ResponsibleAIPolicy" in error.raw):
         return ProviderRefused(
-            f"the content filter of {at.name} rejected the request{_quoted(error.message)}:"
+            f"the content filter of {at.name} rejected the request{_quote(error.message)}:"
             " rephrase it, or return to an earlier turn with /rewind"
         )
-    if status in (0, 400, 402, 403, 429) and _NO_MONEY.search(said):
+    if status in (0, 400, 402, 403, 429) and _NO_MONEY.search(text):
         wait_s = wait_s if wait_s is not None else find_wait_s(error.message)
-        hopeless = wait_s is None or "insufficient" in said.lower() or re.search(r"\blimit: 0\b", said)
-        return _no_money(error, at) if hopeless else None  # Gemini uses these words for a budget per minute too
-    if status == 400 and _NOT_HERE.search(said):
+        hopeless = wait_s is None or "insufficient" in text.lower() or re.search(r"\blimit: 0\b", text)
+        return (
+            _explain_no_credit(error, at) if hopeless else None
+        )  # Gemini uses these words for a budget per minute too
+    if status == 400 and _NOT_IN_REGION.search(text):
         return ProviderRefused(
-            f"{at.name} is not available in your region{_quoted(error.message)}: choose another provider"
+            f"{at.name} is not available in your region{_quote(error.message)}: choose another provider"
         )
     if status in (400, 404, 422, 500, 501) and _NO_TOOLS.search(error.message):
         return ProviderRefused(
@@ -313,22 +317,22 @@ def _explain_words(status: int, error: ErrorBody, at: Endpoint, wait_s: float | 
     return None
 
 
-def _no_money(error: ErrorBody, at: Endpoint) -> ProviderRefused:
+def _explain_no_credit(error: ErrorBody, at: Endpoint) -> ProviderRefused:
     if affords := _AFFORDS.search(error.message):
         return ProviderRefused(
             f"the credit at {at.name} pays for only {affords[1]} output tokens:"
             f" add credit, or set max_output_tokens to {affords[1]} or less",
             exhausted=True,
         )
-    return ProviderRefused(f"no credit left at {at.name}{_quoted(error.message)}: add credit", exhausted=True)
+    return ProviderRefused(f"no credit left at {at.name}{_quote(error.message)}: add credit", exhausted=True)
 
 
-def _refused_access(status: int, error: ErrorBody, at: Endpoint) -> ProviderRefused:
+def _explain_access(status: int, error: ErrorBody, at: Endpoint) -> ProviderRefused:
     if not at.has_key:
         return ProviderRefused(f"{status}: {at.name} needs an API key. Set {at.key_variable}")
     if status == 403:
         return ProviderRefused(
-            f"403: {at.name} denied access{_quoted(error.message)}. Check the permissions of the key in"
+            f"403: {at.name} denied access{_quote(error.message)}. Check the permissions of the key in"
             f" {at.key_variable}"
         )
     if at.key_variable == KEY_COMMAND:
@@ -338,15 +342,15 @@ def _refused_access(status: int, error: ErrorBody, at: Endpoint) -> ProviderRefu
     return ProviderRefused(f"{status}: API key rejected by {at.name}. Set {at.key_variable} to a valid key")
 
 
-def _not_found(failure: Failure, error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ProviderRefused:
+def _explain_not_found(failure: Failure, error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ProviderRefused:
     if error.is_about_model(at.model):
-        return _unknown_model(at, models)
+        return _explain_unknown_model(at, models)
     if failure.kind == "in_stream" or (error.message and error.code):
-        return ProviderRefused(f"404: not found at {at.name}{_quoted(error.message)}. Check --model")
+        return ProviderRefused(f"404: not found at {at.name}{_quote(error.message)}. Check --model")
     return ProviderRefused(f"404: no chat server at {strip_login(at.base_url)}. Check --base-url; it often ends in /v1")
 
 
-def _unknown_model(at: Endpoint, models: Sequence[str]) -> ProviderRefused:
+def _explain_unknown_model(at: Endpoint, models: Sequence[str]) -> ProviderRefused:
     near = find_similar_models(at.model, models)
     rest = f", such as {', '.join(map(repr, near))}" if near else ""
     return ProviderRefused(f"{at.name} has no model {at.model!r}: choose another with --model{rest}")
@@ -359,7 +363,7 @@ def find_similar_models(model: str, models: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*within, *difflib.get_close_matches(model, names, n=3, cutoff=0.5)]))[:3] or names[:3]
 
 
-def _rate_limited(error: ErrorBody, at: Endpoint, wait_s: float | None) -> ClioError:
+def _explain_rate_limit(error: ErrorBody, at: Endpoint, wait_s: float | None) -> ClioError:
     budget = _TOKEN_BUDGET.search(error.message)
     if budget and int(budget[2]) > int(budget[1]):
         limited = RateLimited(
@@ -371,39 +375,40 @@ def _rate_limited(error: ErrorBody, at: Endpoint, wait_s: float | None) -> ClioE
     wait_s = wait_s if wait_s is not None else find_wait_s(error.message)
     if wait_s is not None and wait_s > LONGEST_WAIT_S:
         limited = RateLimited(
-            f"rate limited by {at.name} for {_minutes(wait_s)}: try again then, or choose another --model", wait_s
+            f"rate limited by {at.name} for {_format_wait(wait_s)}: try again then, or choose another --model",
+            wait_s,
         )
         limited.retryable = False
         return limited
     if wait_s is None and _ALLOWANCE.search(error.message):
         limited = RateLimited(
-            f"usage limit of {at.name} reached{_quoted(error.message)}: try again later, or choose another --model"
+            f"usage limit of {at.name} reached{_quote(error.message)}: try again later, or choose another --model"
         )
         limited.retryable = False
         return limited
-    return RateLimited(f"rate limited by {at.name}{_quoted(error.message)}", wait_s)
+    return RateLimited(f"rate limited by {at.name}{_quote(error.message)}", wait_s)
 
 
-def _bad_request(status: int, error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ClioError:
+def _explain_bad_request(status: int, error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ClioError:
     if pinned := re.search(r"server is pinned to '([^']+)'", error.message, re.I):  # transformers serve
-        return _unknown_model(at, [pinned[1]])
+        return _explain_unknown_model(at, [pinned[1]])
     if re.search(r"credit balance is too low|insufficient (?:credit|balance)", error.message, re.I):  # Anthropic
-        return ProviderRefused(f"no credit left at {at.name}{_quoted(error.message)}: add credit", exhausted=True)
+        return ProviderRefused(f"no credit left at {at.name}{_quote(error.message)}: add credit", exhausted=True)
     if error.is_about_model(at.model):
-        return _unknown_model(at, models)
+        return _explain_unknown_model(at, models)
     if re.search(
         r"(?:invalid|incorrect|missing|expired)\W+(?:\w+\W+)?api.?key|api.?key (?:not valid|expired)|api_key_invalid",
         error.raw,
         re.I,
     ):
-        return _refused_access(status, error, at)
+        return _explain_access(status, error, at)
     if _ALLOWANCE.search(error.message):
-        return _rate_limited(error, at, None)
+        return _explain_rate_limit(error, at, None)
     if re.search(r"capacity", f"{error.type} {error.message}", re.I):
-        return ServerFailed(f"{at.name} is over capacity{_quoted(error.message)}")
+        return ServerFailed(f"{at.name} is over capacity{_quote(error.message)}")
     # No setting is known to be wrong, so this fails the turn (ServerFailed) and is no configuration error.
     return ServerFailed(
-        f"{at.name} rejected the request{_quoted(error.message)}: try again, or choose another model with --model",
+        f"{at.name} rejected the request{_quote(error.message)}: try again, or choose another model with --model",
         retryable=False,
     )
 
@@ -412,20 +417,20 @@ def _is_budget(body: str) -> bool:
     return bool(re.search(r"rate_limit|per minute|\bTPM\b", body))
 
 
-def _quoted(message: str, status: str = "") -> str:
+def _quote(message: str, status: str = "") -> str:
     """Return " (status: message)" on one line with keys masked, at most `_MAX_QUOTE` characters of the message.
 
     "" if both are empty.
     """
     text = _KEY.sub("[key]", " ".join(message.split()))
-    told = ": ".join(filter(None, (status, truncate(text, _MAX_QUOTE).rstrip("."))))
-    return f" ({told})" if told else ""
+    quote = ": ".join(filter(None, (status, truncate(text, _MAX_QUOTE).rstrip("."))))
+    return f" ({quote})" if quote else ""
 
 
-def _place(url: str) -> str:
+def _strip_path(url: str) -> str:
     parts = urlsplit(strip_login(url))
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _minutes(seconds: float) -> str:
+def _format_wait(seconds: float) -> str:
     return f"{round(seconds / 60)} minutes" if seconds >= 90 else f"{round(seconds)} seconds"

@@ -83,7 +83,7 @@ MAX_CHARS = 8_000_000
 MAX_CALLS = 500
 MAX_EMPTY = 100_000
 """Maximum of consecutive events without content."""
-WITHOUT_WORDS_S = 1_800.0
+MAX_SILENCE_S = 1_800.0
 """Maximum time without an event. Keep-alive comments do not count: a server could send them without end."""
 
 
@@ -98,7 +98,7 @@ class AnswerBounds:
         if chunk is None:
             self._empty += 1
             if self._empty > MAX_EMPTY:
-                raise make_endless_error(f"{MAX_EMPTY:,} events in a row that hold nothing")
+                raise make_endless_error(f"{MAX_EMPTY:,} events in a row without content")
             return
         self._empty = 0
         self._chars += len(chunk.text) + len(chunk.reasoning)
@@ -110,9 +110,9 @@ class AnswerBounds:
             raise make_endless_error(f"more than {MAX_CHARS:,} characters in one answer")
 
 
-def make_endless_error(what: str) -> TransportFailed:
-    """Return the exception for an answer that exceeds a maximum. what: the object of "<server> sent …"."""
-    return TransportFailed(Failure(kind="endless", detail=what))
+def make_endless_error(problem: str) -> TransportFailed:
+    """Return the exception for an answer that exceeds a maximum. problem: the object of "<server> sent …"."""
+    return TransportFailed(Failure(kind="endless", detail=problem))
 
 
 MAX_RETRIES = 4
@@ -120,7 +120,7 @@ BASE_S = 0.5
 CAP_S = 30.0
 LONGEST_WAIT_S = 120.0
 """Longest wait before a retry; if a server asks for more, the turn fails with that time in its message."""
-_WAIT_WORDS = LazyRegex(
+_WAIT_PHRASE = LazyRegex(
     r"(?:(?:try again|retry|reset)s? (?:in|after)|\bwait)\s+(?:(\d+)m)?\s*([\d.]+)\s*(ms|s\b|sec|m\b|min|$)", re.I
 )
 
@@ -150,11 +150,11 @@ def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
     now: seconds since the epoch.
     """
-    milliseconds = _number(headers.get("retry-after-ms", ""))
+    milliseconds = _parse_number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
     value = headers.get("retry-after", "").strip()
-    seconds = _number(value)
+    seconds = _parse_number(value)
     if seconds is not None or not value:
         return seconds
     from email.utils import parsedate_to_datetime  # takes 2 ms, and hardly any server sends a date
@@ -165,7 +165,7 @@ def read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
         return None
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:
@@ -175,15 +175,15 @@ def _number(text: str) -> float | None:
 
 def find_wait_s(message: str) -> float | None:
     """Return the seconds to wait in an error message such as "Please try again in 1m6.5s"; None if it has none."""
-    found = _WAIT_WORDS.search(message)
+    found = _WAIT_PHRASE.search(message)
     if found is None:
         return None
     scale = {"ms": 0.001, "m": 60.0, "min": 60.0}.get(found[3].lower(), 1.0)
-    amount = _number(found[2].rstrip("."))
+    amount = _parse_number(found[2].rstrip("."))
     return None if amount is None else amount * scale + 60.0 * int(found[1] or 0)
 
 
-_TORN = LazyRegex(r'\s*\{\s*"error"\s*:\s*"(.+?)"?\s*\}?\s*', re.DOTALL)
+_UNESCAPED_ERROR = LazyRegex(r'\s*\{\s*"error"\s*:\s*"(.+?)"?\s*\}?\s*', re.DOTALL)
 
 
 def repair_error_body(text: str) -> str:
@@ -191,7 +191,7 @@ def repair_error_body(text: str) -> str:
 
     `transformers serve` puts the text of any exception between quotes, without escaping quotes and line breaks in it.
     """
-    found = _TORN.fullmatch(text)
+    found = _UNESCAPED_ERROR.fullmatch(text)
     return msgspec.json.encode({"error": found[1]}).decode("utf-8") if found else ""
 
 
@@ -219,7 +219,7 @@ _STATUS_BY_CODE = (
     ("policy", 400),
     ("content_filter", 400),
 )
-_STATUS_BY_WORDS = (
+_STATUS_BY_PHRASE = (
     ("rate limit", 429),
     ("rate-limit", 429),
     ("too many requests", 429),
@@ -250,7 +250,7 @@ class ErrorBody:
             or as_text(inner.get("msg"))
             or as_text(inner.get("status_msg"))  # MiniMax
             or as_text(outer.get("Message"))  # Amazon
-            or _details(nested.get("detail"))
+            or _join_details(nested.get("detail"))
             or ("" if data is not None or body.lstrip().startswith("<") else body.strip())
         )
         if self.message == "Provider returned error":  # OpenRouter: the actual error is in `metadata`
@@ -262,10 +262,10 @@ class ErrorBody:
         """The HTTP status that an error inside a stream corresponds to; 0 if it is unknown."""
         if self.code.isdecimal() and 400 <= int(self.code) < 600:
             return int(self.code)
-        words = f"{self.type} {self.code}".lower()
-        said = self.message.lower()
-        by_code = (status for word, status in _STATUS_BY_CODE if word in words)
-        return next(by_code, next((status for word, status in _STATUS_BY_WORDS if word in said), 0))
+        codes = f"{self.type} {self.code}".lower()
+        message = self.message.lower()
+        by_code = (status for part, status in _STATUS_BY_CODE if part in codes)
+        return next(by_code, next((status for phrase, status in _STATUS_BY_PHRASE if phrase in message), 0))
 
     def is_about_model(self, model: str) -> bool:
         """Whether the error says that the server does not offer the model, as opposed to the endpoint."""
@@ -288,14 +288,14 @@ class ErrorBody:
         )
 
 
-def _details(value: object) -> str:
+def _join_details(value: object) -> str:
     if isinstance(value, str):
         return value
     return "; ".join(as_text(as_dict(item).get("msg")) for item in as_list(value))
 
 
 _MAX_CHARS = 4_000
-_ECHOES = frozenset(("input", "ctx", "url", "doc_url", "request", "request_id", "body", "received", "value"))
+_QUOTING_FIELDS = frozenset(("input", "ctx", "url", "doc_url", "request", "request_id", "body", "received", "value"))
 """Fields of an error body that quote the request or link to documentation, and are not part of the complaint."""
 _UNWANTED = LazyRegex(
     r"unsupported|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|cannot find field|additional propert"
@@ -323,16 +323,16 @@ def extract_complaint(body: str) -> str:
     except (msgspec.DecodeError, RecursionError):
         return body[:_MAX_CHARS]
     found: list[str] = []
-    _collect(data, found, 0)
+    _collect_texts(data, found, 0)
     return "\n".join(found)[:_MAX_CHARS]
 
 
-def _collect(value: object, found: list[str], depth: int) -> None:
+def _collect_texts(value: object, found: list[str], depth: int) -> None:
     if isinstance(value, str):
         text = value.strip()
         if text[:1] in ("{", "[") and depth < 6:  # a gateway quotes the error of the server behind it as a JSON string
             try:
-                _collect(decode_json(text), found, depth + 1)
+                _collect_texts(decode_json(text), found, depth + 1)
             except (msgspec.DecodeError, RecursionError):
                 found.append(text)
         elif text:
@@ -345,11 +345,11 @@ def _collect(value: object, found: list[str], depth: int) -> None:
             found.append("." + ".".join(path))
             return
         for item in items[:50]:
-            _collect(item, found, depth + 1)
+            _collect_texts(item, found, depth + 1)
         return
     for name, item in as_dict(value).items():
-        if name not in _ECHOES and depth < 8:
-            _collect(item, found, depth + 1)
+        if name not in _QUOTING_FIELDS and depth < 8:
+            _collect_texts(item, found, depth + 1)
 
 
 def says_unsupported(text: str) -> bool:

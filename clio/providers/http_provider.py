@@ -46,9 +46,13 @@ from clio.text.lazy_regex import LazyRegex
 if TYPE_CHECKING:  # few requests have pictures
     from clio.providers.sent_pictures import SentPictures
 
-_MOST_LESSONS = 12
+_MAX_ADAPTATIONS = 12
 """Maximum number of consecutive rejections of one request that change it; then the error is raised."""
-_NAMES: dict[ProtocolName, str] = {"chat": "Chat Completions", "responses": "Responses", "messages": "Messages"}
+_PROTOCOL_NAMES: dict[ProtocolName, str] = {
+    "chat": "Chat Completions",
+    "responses": "Responses",
+    "messages": "Messages",
+}
 _ASKS_FOR_RESPONSES = LazyRegex(
     r"use\W+(?:\w+\W+){0,3}?/?(?:v1/)?responses\b"
     r"|only (?:\w+ ){0,2}(?:in|on|with|via|through) (?:the )?/?(?:v1/)?responses\b"
@@ -64,8 +68,8 @@ _REFUSES_ROUTE = LazyRegex(
     re.IGNORECASE,
 )
 _NO_ENDPOINT = LazyRegex(r"unexpected endpoint|unknown endpoint|no such endpoint", re.IGNORECASE)
-_NAMES_A_THING = LazyRegex(r"\bmodels?\b|model_not|deployment|\bitems?\b|organi[sz]ation|project", re.IGNORECASE)
-_ABOUT_PICTURES = frozenset((0, 400, 404, 413, 415, 422, 500))
+_NAMES_MODEL_OR_ITEM = LazyRegex(r"\bmodels?\b|model_not|deployment|\bitems?\b|organi[sz]ation|project", re.IGNORECASE)
+_IMAGE_STATUSES = frozenset((0, 400, 404, 413, 415, 422, 500))
 """Statuses of rejections that may be about an image; 0 is an error inside a stream without a status."""
 MODELS_TIMEOUT_S = 3.0
 _NATIVE_TIMEOUT_S = 1.0
@@ -88,18 +92,18 @@ class HttpProvider:
         endpoint: Endpoint,
         transport: Transport,
         auth: Auth,
-        speak: Callable[[ProtocolName], WireProtocol],
+        make_protocol: Callable[[ProtocolName], WireProtocol],
         protocol: ProtocolName,
         config: Config,
         *,
         may_switch: bool = False,
         learned: ModelLessons | None = None,
     ) -> None:
-        self._at = endpoint
+        self._endpoint = endpoint
         self._transport = transport
         self._auth = auth
-        self._speak = speak
-        self._wire = speak(protocol)
+        self._make_protocol = make_protocol
+        self._wire = make_protocol(protocol)
         self._may_switch = may_switch
         self._switched = False
         self._learned = learned
@@ -109,23 +113,23 @@ class HttpProvider:
         self._local = is_local_host(url_host(endpoint.base_url))
         self._limits: ModelLimits | None = None
         self._limits_lock = asyncio.Lock()
-        self._longest = read_configured_limits(config, endpoint.model)[1]
+        self._output_limit = read_configured_limits(config, endpoint.model)[1]
         self._known_models: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """See `Provider`."""
-        return self._at.name
+        return self._endpoint.name
 
     @property
     def model(self) -> str:
         """See `Provider`."""
-        return self._at.model
+        return self._endpoint.model
 
     @property
     def base_url(self) -> str:
         """The server's address."""
-        return self._at.base_url
+        return self._endpoint.base_url
 
     @property
     def protocol(self) -> ProtocolName:
@@ -161,17 +165,19 @@ class HttpProvider:
         except TransportFailed:
             return ReportedLimits()  # many servers list no models; any other failure appears with the first request
         self._known_models = list_model_names(answer)
-        said = read_reported_limits(answer, self.model)
-        path = find_native_path(self.name, answer) if self._local and not said.window else ""
+        reported = read_reported_limits(answer, self.model)
+        path = find_native_path(self.name, answer) if self._local and not reported.window else ""
         if not path:
-            return said
+            return reported
         parts = urlsplit(self.base_url)
         try:
             native = await self._transport.get(f"{parts.scheme}://{parts.netloc}{path}", _NATIVE_TIMEOUT_S)
         except TransportFailed:
-            return said
-        more = read_native_limits(native, self.model)
-        return ReportedLimits(window=more.window, trained=more.trained or said.trained, output=said.output)
+            return reported
+        native_limits = read_native_limits(native, self.model)
+        return ReportedLimits(
+            window=native_limits.window, trained=native_limits.trained or reported.trained, output=reported.output
+        )
 
     async def _list_models(self) -> object:
         """Return the decoded answer to GET /models. Raises TransportFailed."""
@@ -198,7 +204,7 @@ class HttpProvider:
         except TransportFailed as error:
             raise self._explain(error.failure) from error
         found = list_offered_models(answer)
-        self._known_models = tuple(one.name for one in found)
+        self._known_models = tuple(model.name for model in found)
         return found
 
     async def stream(self, request: ChatRequest) -> AsyncGenerator[Chunk]:
@@ -207,7 +213,7 @@ class HttpProvider:
         while True:
             answer = self._wire.decoder()
             try:
-                async with aclosing(self._receive(self._with_pictures(request), answer)) as chunks:
+                async with aclosing(self._receive(self._fit_images(request), answer)) as chunks:
                     async for chunk in chunks:
                         yield chunk
             except TransportFailed as error:
@@ -216,14 +222,15 @@ class HttpProvider:
                 if error.failure.status == 401 and not renewed and await self._auth.renew_key():
                     renewed = True
                     continue
-                said = None if answer.has_content or adapted == _MOST_LESSONS else self._adapt(error.failure)
-                if said is None:
+                can_adapt = not answer.has_content and adapted < _MAX_ADAPTATIONS
+                notice = self._adapt(error.failure) if can_adapt else None
+                if notice is None:
                     raise self._explain(error.failure) from error
                 adapted += 1
-                self._notice = said or self._notice
+                self._notice = notice or self._notice
             else:
                 break
-        ending = await self._end(answer)
+        ending = await self._finish_answer(answer)
         if self._pictures is not None:
             self._pictures.mark_accepted()
         if adapted and self._learned is not None:
@@ -231,7 +238,7 @@ class HttpProvider:
         notice, self._notice = self._notice, ""
         yield structs.replace(ending, notice=notice)
 
-    def _with_pictures(self, request: ChatRequest) -> ChatRequest:
+    def _fit_images(self, request: ChatRequest) -> ChatRequest:
         """Return the request without the images that its server does not accept."""
         if not request.images or not takes_images(self._config, self.model):
             return request
@@ -243,20 +250,22 @@ class HttpProvider:
         return self._pictures.fit_request(request)
 
     async def _receive(self, request: ChatRequest, answer: AnswerDecoder) -> AsyncGenerator[Chunk]:
-        if request.max_output_tokens is None and self._longest is not None:  # otherwise the server's default applies
-            request = structs.replace(request, max_output_tokens=self._longest)
+        if (
+            request.max_output_tokens is None and self._output_limit is not None
+        ):  # otherwise the server's default applies
+            request = structs.replace(request, max_output_tokens=self._output_limit)
         if request.max_output_tokens is None and self._wire.needs_output_limit:
             request = structs.replace(request, max_output_tokens=(await self.limits()).max_output_tokens)
         body = self._wire.encode(request)
-        held = failure.AnswerBounds()
+        bounds = failure.AnswerBounds()
         events = self._transport.events(self._wire.path, body, lambda: answer.is_finished)
         async with aclosing(events) as batches:
-            while batch := await _next(batches):
+            while batch := await _next_batch(batches):
                 chunks: list[Chunk] = []
                 try:
                     for event in batch:
                         chunk = answer.take(event)
-                        held.count_chunk(chunk)
+                        bounds.count_chunk(chunk)
                         if chunk is not None:
                             chunks.append(chunk)
                 except TransportFailed:
@@ -266,7 +275,7 @@ class HttpProvider:
                 for chunk in merge_chunks(chunks):
                     yield chunk
 
-    async def _end(self, answer: AnswerDecoder) -> Chunk:
+    async def _finish_answer(self, answer: AnswerDecoder) -> Chunk:
         if not answer.has_content and not answer.finish_reason:
             # llama.cpp answers an overflow this way, and the next request on that connection fails too.
             await self._transport.close()
@@ -279,13 +288,13 @@ class HttpProvider:
         """Change later requests after a rejection; see `WireProtocol.adapt` for the result."""
         if failure.kind not in ("status", "in_stream"):
             return None
-        if (other := self._other_protocol(failure)) is not None:
-            return self._switch(other, for_server=other == "chat" and failure.status != 400)
+        if (other := self._find_other_protocol(failure)) is not None:
+            return self._switch_protocol(other, for_server=other == "chat" and failure.status != 400)
         if self._wire.name == "messages" and failure.status == 400 and self._drops_beta_header(failure.body):
             return ""
-        pictures = self._pictures if failure.status in _ABOUT_PICTURES else None
-        if pictures is not None and (said := pictures.adapt(failure)) is not None:
-            return said
+        pictures = self._pictures if failure.status in _IMAGE_STATUSES else None
+        if pictures is not None and (notice := pictures.adapt(failure)) is not None:
+            return notice
         # 404: an item that is not stored; 500: llama.cpp's Python server; 0: an error in a stream without a status
         return self._wire.adapt(failure.body) if failure.status in (0, 400, 404, 422, 500) else None
 
@@ -299,37 +308,37 @@ class HttpProvider:
             self._learned.lessons[TAKES_BETA] = False
         return True
 
-    def _other_protocol(self, failure: Failure) -> ProtocolName | None:
+    def _find_other_protocol(self, failure: Failure) -> ProtocolName | None:
         """Return the protocol to switch to if the server does not support the current one; else None."""
         if self._switched:
             return None
-        if self._wire.name == "responses" and _has_no_page(failure, self.model):
+        if self._wire.name == "responses" and _lacks_endpoint(failure, self.model):
             return "chat"
         if self._wire.name == "chat" and failure.status in (400, 404) and self._may_switch:
             return "responses" if _ASKS_FOR_RESPONSES.search(failure.body) else None
         return None
 
-    def _switch(self, other: ProtocolName, *, for_server: bool) -> str:
+    def _switch_protocol(self, other: ProtocolName, *, for_server: bool) -> str:
         self._switched = True
-        told = (
-            "" if self._may_switch else f"{self.name} does not support {_NAMES[self._wire.name]}; using {_NAMES[other]}"
-        )
+        notice = ""
+        if not self._may_switch:
+            notice = f"{self.name} does not support {_PROTOCOL_NAMES[self._wire.name]}; using {_PROTOCOL_NAMES[other]}"
         if self._learned is not None:
             self._learned.switch_protocol(other, for_server=for_server)
-        self._wire = self._speak(other)
-        return told
+        self._wire = self._make_protocol(other)
+        return notice
 
     def _explain(self, failure: Failure) -> ClioError:
         from clio.providers.error_meaning import explain_failure
 
-        return explain_failure(failure, self._at, models=self._known_models, now=time.time())
+        return explain_failure(failure, self._endpoint, models=self._known_models, now=time.time())
 
     async def close(self) -> None:
         """See `Provider`."""
         await self._transport.close()
 
 
-def _has_no_page(failure: Failure, model: str) -> bool:
+def _lacks_endpoint(failure: Failure, model: str) -> bool:
     """Whether the error is about the endpoint, as opposed to a model or an item that the request names."""
     if failure.kind == "in_stream":
         return bool(_NO_ENDPOINT.search(failure.body))  # LM Studio answers with status 200
@@ -340,17 +349,15 @@ def _has_no_page(failure: Failure, model: str) -> bool:
     if failure.body.lstrip().startswith("<"):  # a web server's own page
         return True
     named = re.search(rf"(?<![\w.-]){re.escape(model)}(?![\w.-])", failure.body, re.IGNORECASE)
-    return not named and not _NAMES_A_THING.search(failure.body)
+    return not named and not _NAMES_MODEL_OR_ITEM.search(failure.body)
 
 
-async def _next(batches: AsyncGenerator[list[object]]) -> list[object]:
+async def _next_batch(batches: AsyncGenerator[list[object]]) -> list[object]:
     """Return the next batch of events; [] at the end. Raises TransportFailed."""
     try:
-        async with asyncio.timeout(failure.WITHOUT_WORDS_S):
+        async with asyncio.timeout(failure.MAX_SILENCE_S):
             async for batch in batches:
                 return batch
     except TimeoutError:
-        raise failure.make_endless_error(
-            f"nothing that is part of an answer for {failure.WITHOUT_WORDS_S:,.0f} s"
-        ) from None
+        raise failure.make_endless_error(f"nothing for {failure.MAX_SILENCE_S:,.0f} s") from None
     return []

@@ -24,10 +24,10 @@ TIME_LIMIT_S = 30.0
 DEFAULT_TTL_S = 3_300
 """55 minutes, because access tokens of Google, Azure and AWS are valid for an hour."""
 _MAX_KEY_BYTES = 64_000
-_HELD: dict[tuple[str, ...], "_Held"] = {}
+_KEYS: dict[tuple[str, ...], "_CachedKey"] = {}
 
 
-class _Held(Struct):
+class _CachedKey(Struct):
     """The key that one command printed last. since: time of that, as returned by `KeyCommand`'s `now`."""
 
     lock: threading.Lock
@@ -64,29 +64,29 @@ class KeyCommand:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         try:
-            self._words = tuple(shlex.split(text))
+            self._argv = tuple(shlex.split(text))
         except ValueError as error:
             raise ConfigError(f"api_key_command is not a command line ({error}): correct its quotes") from None
-        if not self._words:
+        if not self._argv:
             raise ConfigError("api_key_command is empty: name the command that prints the key, or remove it")
         self._env = dict(env)
         self._ttl_s = ttl_s
         self._learn_secret = learn_secret
         self._now = now
-        self._held = _HELD.setdefault(self._words, _Held(lock=threading.Lock()))
+        self._cached = _KEYS.setdefault(self._argv, _CachedKey(lock=threading.Lock()))
         self._running: subprocess.Popen[bytes] | None = None
 
     @property
     def program(self) -> str:
         """The program's name, for messages. Its arguments are never shown, since they may contain secrets."""
-        return Path(self._words[0]).name
+        return Path(self._argv[0]).name
 
     def cached(self) -> str:
         """Return the key printed less than `ttl_s` ago; "" if there is none."""
-        held = self._held
-        if held.key and 0 <= self._now() - held.since < self._ttl_s:
-            self._learn_secret(held.key)
-            return held.key
+        cached = self._cached
+        if cached.key and 0 <= self._now() - cached.since < self._ttl_s:
+            self._learn_secret(cached.key)
+            return cached.key
         return ""
 
     def read_key(self, refused: str = "") -> str:
@@ -94,29 +94,29 @@ class KeyCommand:
 
         refused: a key that a server has rejected; the command runs unless memory contains a different key by now.
         """
-        with self._held.lock:
-            held = self.cached()
-            if held and held != refused:
-                return held
-            self._held.key = ""
+        with self._cached.lock:
+            cached_key = self.cached()
+            if cached_key and cached_key != refused:
+                return cached_key
+            self._cached.key = ""
             key = self._run()
             self._learn_secret(key)
-            self._held.key, self._held.since = key, self._now()
+            self._cached.key, self._cached.since = key, self._now()
             return key
 
     def stop(self) -> None:
         """Kill the command if it is running."""
         if (running := self._running) is not None:
-            _end(running)
+            _kill_process(running)
 
     def _run(self) -> str:
-        program = shutil.which(Path(self._words[0]).expanduser(), path=self._env.get("PATH"))
+        program = shutil.which(Path(self._argv[0]).expanduser(), path=self._env.get("PATH"))
         if program is None:
             raise KeyCommandFailed(f"api_key_command: program {self.program!r} not found: install it, or correct it")
         home = self._env.get("HOME") or self._env.get("USERPROFILE") or ""
         try:
             process = subprocess.Popen(
-                [program, *self._words[1:]],
+                [program, *self._argv[1:]],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -137,15 +137,15 @@ class KeyCommand:
             ) from None
         finally:
             self._running = None
-            _end(process)
+            _kill_process(process)
         if process.returncode != 0:
             raise KeyCommandFailed(
                 f"api_key_command: {self.program!r} ended with exit code {process.returncode}: "
                 "run it yourself to see why"
             )
-        return self._checked(printed)
+        return self._parse_key(printed)
 
-    def _checked(self, printed: bytes) -> str:
+    def _parse_key(self, printed: bytes) -> str:
         key = printed[:_MAX_KEY_BYTES].decode("utf-8", "replace").strip()
         if not key:
             raise KeyCommandFailed(f"api_key_command: {self.program!r} printed nothing: run it yourself to see why")
@@ -156,7 +156,7 @@ class KeyCommand:
         return key
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def _kill_process(process: "subprocess.Popen[bytes]") -> None:
     """Kill the process with its process group, and wait for it."""
     with suppress(OSError):
         if hasattr(os, "killpg") and process.poll() is None:

@@ -1,4 +1,4 @@
-"""What refusals taught about servers and models, kept in clio's home: the next run pays no refusals again."""
+"""What was learned from rejected requests, stored in clio's home so that the next run does not repeat them."""
 
 import time
 from collections.abc import Callable
@@ -12,14 +12,17 @@ from clio.storage.documents import DocumentFormat, LearnedFile
 LESSONS_FILE_NAME = "servers.json"
 MAX_ENTRIES = 100
 LIFE_DAYS = 30
-"""For how long a refusal is believed: models learn to think, and servers to speak."""
+"""Days for which a lesson is valid: servers gain features over time."""
 _DAY_S = 86_400.0
 
 
 class StoredLessons(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """lessons: see `wire.Lessons`. protocol: the one to speak, "" where nothing was learned of it.
+    """Lessons about one server or model.
 
-    learned: when, in seconds since 1970.
+    Attributes:
+        learned: when, in seconds since the epoch.
+        lessons: see `base.Lessons`.
+        protocol: the protocol to use; "" if nothing was learned about it.
     """
 
     learned: float
@@ -28,7 +31,7 @@ class StoredLessons(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LearnedServers(Struct, frozen=True, kw_only=True):
-    """`servers` by host and port, `models` by the same, a blank and the model's name; the newest last."""
+    """Lessons by key, newest last. servers: by "host:port". models: by "host:port model"."""
 
     servers: dict[str, StoredLessons] = {}
     models: dict[str, StoredLessons] = {}
@@ -38,9 +41,9 @@ SERVERS = DocumentFormat(schema="clio.servers", version=1, type=LearnedServers)
 
 
 class LessonBook:
-    """The lessons of all servers. See `LearnedFile`.
+    """The lessons about all servers and models. See `LearnedFile`.
 
-    home: clio's own folder; None reads and writes nothing, but what was learned in this run counts.
+    home: clio's own folder; None for no file, so that lessons apply only to this run.
     """
 
     def __init__(
@@ -50,64 +53,74 @@ class LessonBook:
         now: Callable[[], float] = time.time,
     ) -> None:
         path = home / LESSONS_FILE_NAME if home else None
-        self._file = LearnedFile(path, SERVERS, "what servers were found to refuse", notice)
+        self._file = LearnedFile(path, SERVERS, "the settings learned for servers", notice)
         self._now = now
-        self._own: dict[str, ModelLessons] = {}  # of this run
+        self._own: dict[str, ModelLessons] = {}  # those used in this run
 
-    def lessons_for(self, place: str, model: str) -> "ModelLessons":
-        """What is known of a model. place: the server's host and port, without any login."""
-        key = f"{place} {model}"
+    def lessons_for(self, server: str, model: str) -> "ModelLessons":
+        """Return the lessons about a model. server: host and port, without a login."""
+        key = f"{server} {model}"
         if key not in self._own:
-            self._own[key] = self._read(place, model)
+            self._own[key] = self._read(server, model)
         return self._own[key]
 
-    def _read(self, place: str, model: str) -> "ModelLessons":
+    def _read(self, server: str, model: str) -> "ModelLessons":
         stored = self._file.read() or LearnedServers()
-        known = stored.models.get(f"{place} {model}")
-        lessons = dict(known.lessons) if known and self._holds(known) else {}
-        found = ModelLessons(self, place, model, lessons)
-        for each in (known, stored.servers.get(place)):
-            if each and self._holds(each) and (protocol := _protocol(each.protocol)):
-                found.protocol, found.is_fresh = protocol, self._now() - each.learned < _DAY_S
-        for each in self._own.values():
-            if each.place == place and each.for_server:
-                found.protocol, found.is_fresh = each.protocol, True
+        known = stored.models.get(f"{server} {model}")
+        lessons = dict(known.lessons) if known and self._is_valid(known) else {}
+        found = ModelLessons(self, server, model, lessons)
+        for entry in (known, stored.servers.get(server)):
+            if entry and self._is_valid(entry) and (protocol := _parse_protocol(entry.protocol)):
+                found.protocol, found.is_fresh = protocol, self._now() - entry.learned < _DAY_S
+        for entry in self._own.values():
+            if entry.server == server and entry.for_server:
+                found.protocol, found.is_fresh = entry.protocol, True
         return found
 
-    def store_lessons(self, known: "ModelLessons") -> None:
-        """Store what is known of one model, beside what other clios have learned."""
+    def store_lessons(self, model_lessons: "ModelLessons") -> None:
+        """Store the lessons about one model; lessons stored by other processes meanwhile are preserved."""
         learned = StoredLessons(
             learned=self._now(),
-            lessons=dict(known.lessons),
-            protocol="" if known.for_server else known.protocol or "",
+            lessons=dict(model_lessons.lessons),
+            protocol="" if model_lessons.for_server else model_lessons.protocol or "",
         )
-        server = StoredLessons(learned=self._now(), protocol=known.protocol or "") if known.for_server else None
+        server_lessons = (
+            StoredLessons(learned=self._now(), protocol=model_lessons.protocol or "")
+            if model_lessons.for_server
+            else None
+        )
 
         def change(stored: LearnedServers) -> LearnedServers:
-            models = self._with(stored.models, f"{known.place} {known.model}", learned)
-            servers = self._with(stored.servers, known.place, server) if server else stored.servers
+            models = self._add_entry(stored.models, f"{model_lessons.server} {model_lessons.model}", learned)
+            servers = (
+                self._add_entry(stored.servers, model_lessons.server, server_lessons)
+                if server_lessons
+                else stored.servers
+            )
             return structs.replace(stored, models=models, servers=servers)
 
         self._file.change(change)
 
-    def _with(self, entries: dict[str, StoredLessons], key: str, entry: StoredLessons) -> dict[str, StoredLessons]:
-        others = [(name, each) for name, each in entries.items() if name != key and self._holds(each)]
+    def _add_entry(self, entries: dict[str, StoredLessons], key: str, entry: StoredLessons) -> dict[str, StoredLessons]:
+        others = [(name, entry) for name, entry in entries.items() if name != key and self._is_valid(entry)]
         return dict([*others, (key, entry)][-MAX_ENTRIES:])
 
-    def _holds(self, known: StoredLessons) -> bool:
+    def _is_valid(self, known: StoredLessons) -> bool:
         return 0 <= self._now() - known.learned < LIFE_DAYS * _DAY_S
 
 
 class ModelLessons:
-    """What is known of one model at one server. `lessons` is changed in place by who learns.
+    """The lessons about one model on one server. `lessons` is changed in place by the protocol.
 
-    protocol: the one to speak, None where nothing was learned of it. is_fresh: whether that was within a day.
-    for_server: whether it was learned in this run, and for all models of the server.
+    Attributes:
+        protocol: the protocol to use; None if nothing was learned about it.
+        is_fresh: whether the protocol was learned within a day.
+        for_server: whether the protocol was learned in this run, for all models of the server.
     """
 
-    def __init__(self, book: LessonBook, place: str, model: str, lessons: Lessons) -> None:
+    def __init__(self, book: LessonBook, server: str, model: str, lessons: Lessons) -> None:
         self._book = book
-        self.place = place
+        self.server = server
         self.model = model
         self.lessons = lessons
         self.protocol: ProtocolName | None = None
@@ -115,15 +128,15 @@ class ModelLessons:
         self.for_server = False
 
     def switch_protocol(self, protocol: ProtocolName, *, for_server: bool) -> None:
-        """The server speaks another protocol; for_server: with all its models."""
+        """Use another protocol from now on. for_server: for all models of the server."""
         self.protocol, self.for_server, self.is_fresh = protocol, for_server, True
 
     def store(self) -> None:
-        """Store it. Call it once what was learned has led to an answer."""
+        """Write the lessons to the file. Call it once they have led to an answer."""
         self._book.store_lessons(self)
 
 
-def _protocol(name: str) -> ProtocolName | None:
+def _parse_protocol(name: str) -> ProtocolName | None:
     match name:
         case "chat" | "responses" | "messages":
             return name

@@ -1,4 +1,4 @@
-"""What is shown of models: the efforts makers document, and what requests say about effort and caching."""
+"""Facts about models for the interface: documented levels of effort, and the fields with which effort is requested."""
 
 import re
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from clio.providers.base import AUTO, EFFORTS, ChatRequest, Provider, ToolSpec
 from clio.providers.http_provider import HttpProvider
 
 _LOW_TO_HIGH = ("low", "medium", "high")
-# First match wins; names are matched in lower case, after a maker's prefix is cut off. () takes no effort at all.
-_DOCUMENTED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
+# First match wins. Names are matched in lower case, without the maker's prefix. () means no choice of effort.
+_DOCUMENTED_EFFORTS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
     (re.compile(pattern), levels)
     for pattern, levels in (
         (r"gpt-oss", _LOW_TO_HIGH),
@@ -53,28 +53,28 @@ _DOCUMENTED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
 )
 
 
-def documented_efforts(model: str) -> tuple[str, ...] | None:
-    """The levels the maker documents, from the least to the most; () for none, None where nothing is known."""
+def find_documented_efforts(model: str) -> tuple[str, ...] | None:
+    """Return the levels that the maker documents, from least to most; () for none, None if unknown."""
     name = model.lower().rsplit("/", 1)[-1]
-    return next((levels for pattern, levels in _DOCUMENTED if pattern.match(name)), None)
+    return next((levels for pattern, levels in _DOCUMENTED_EFFORTS if pattern.match(name)), None)
 
 
-def usable_efforts(provider: Provider, model: str) -> tuple[str, ...] | None:
-    """The levels worth offering for a model: what is documented, without what its server refused; None: not known."""
-    documented = documented_efforts(model)
+def find_usable_efforts(provider: Provider, model: str) -> tuple[str, ...] | None:
+    """Return the documented levels for a model without those its server rejected; None if unknown."""
+    documented = find_documented_efforts(model)
     if not isinstance(provider, HttpProvider) or model != provider.model:
         return documented
-    taken = provider.efforts
+    accepted = provider.efforts
     if documented is None:
-        return None if len(taken) >= len(EFFORTS) - 1 else taken
-    return tuple(level for level in documented if level in taken)
+        return None if len(accepted) >= len(EFFORTS) - 1 else accepted
+    return tuple(level for level in documented if level in accepted)
 
 
 def choose_side_effort(effort: str, levels: tuple[str, ...] | None) -> str:
-    """The effort of a short question beside the conversation: low, or less where the user wants less.
+    """Return the effort of a short question beside the conversation: low, or less if the user chose less.
 
-    levels: what the model takes, see `usable_efforts`. Where that is not known nothing is asked for, as a request
-    with an unknown field may be refused.
+    levels: from `find_usable_efforts`. If they are unknown, the result is "auto", because a server may reject a request
+    with an unknown field.
     """
     if effort in ("none", "minimal"):
         return effort
@@ -82,7 +82,7 @@ def choose_side_effort(effort: str, levels: tuple[str, ...] | None) -> str:
 
 
 def describe_efforts(levels: tuple[str, ...] | None) -> str:
-    """The levels in a table's cell: "effort low–high"; "" for none, and where nothing is known."""
+    """Return the levels for a table cell, such as "effort low–high"; "" if there are none or they are unknown."""
     if not levels:
         return ""
     return f"effort {levels[0]}" if len(levels) == 1 else f"effort {levels[0]}–{levels[-1]}"
@@ -90,12 +90,17 @@ def describe_efforts(levels: tuple[str, ...] | None) -> str:
 
 PROTOCOL_TITLES = {"chat": "Chat Completions", "responses": "OpenAI Responses", "messages": "Anthropic Messages"}
 PROBE_TOOL = ToolSpec(name="wait", description="Waits.", parameters=Raw(b'{"type":"object","properties":{}}'))
-_MOST_TOKENS = 64_000  # thinking with a budget needs room for it
-_CONVERSATION = ("tools", "messages", "input", "instructions", "system")
+_MAX_OUTPUT_TOKENS = 64_000  # leaves space for a thinking budget
+_CONVERSATION_FIELDS = ("tools", "messages", "input", "instructions", "system")
 
 
 class RequestFacts(Struct, frozen=True, kw_only=True):
-    """effort: the fields that ask for it, such as "reasoning.effort=high"; cache: those that let a server cache."""
+    """How a provider writes requests.
+
+    Attributes:
+        effort: the fields that request the effort, such as "reasoning.effort=high".
+        cache: the fields that let the server use its prompt cache.
+    """
 
     effort: tuple[str, ...]
     cache: tuple[str, ...]
@@ -103,34 +108,36 @@ class RequestFacts(Struct, frozen=True, kw_only=True):
 
 def read_request_facts(provider: HttpProvider, effort: str) -> RequestFacts:
     """Encode requests with and without effort and cache key, and compare them. Nothing is sent."""
-    plain = _fields(provider, AUTO, "")
-    asked = {f"{name}={value}" for name, value in _fields(provider, effort, "").items() if plain.get(name) != value}
-    keyed = sorted(name for name in _fields(provider, AUTO, "probe") if name not in plain)
-    points = sorted({name.partition(".")[0] for name in plain if ".cache_control." in f"{name}."})
-    places = [name for name in _CONVERSATION if name in points]
-    marked = [f"cache_control on {', '.join(places)}"] if places else []
-    return RequestFacts(effort=tuple(sorted(asked)), cache=(*keyed, *marked))
+    default = _list_fields(provider, AUTO, "")
+    with_effort = {
+        f"{name}={value}" for name, value in _list_fields(provider, effort, "").items() if default.get(name) != value
+    }
+    with_key = sorted(name for name in _list_fields(provider, AUTO, "probe") if name not in default)
+    points = {name.partition(".")[0] for name in default if ".cache_control." in f"{name}."}
+    parts = [name for name in _CONVERSATION_FIELDS if name in points]
+    marked = [f"cache_control on {', '.join(parts)}"] if parts else []
+    return RequestFacts(effort=tuple(sorted(with_effort)), cache=(*with_key, *marked))
 
 
-def _fields(provider: HttpProvider, effort: str, cache_key: str) -> dict[str, str]:
+def _list_fields(provider: HttpProvider, effort: str, cache_key: str) -> dict[str, str]:
     request = ChatRequest(
         system="Answer.",
         messages=(UserMessage(content="Hello.", id="probe"),),
         tools=(PROBE_TOOL,),
-        max_output_tokens=_MOST_TOKENS,
+        max_output_tokens=_MAX_OUTPUT_TOKENS,
         effort=effort,
         cache_key=cache_key,
     )
-    return dict(_flat(msgspec.json.decode(provider.encode(request)), ""))
+    return dict(_flatten(msgspec.json.decode(provider.encode(request)), ""))
 
 
-def _flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
-    """The leaves of a JSON value by the names that lead to them; places in lists are not told apart."""
+def _flatten(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the leaves of a JSON value with dotted names; items of a list share one name."""
     if isinstance(value, dict):
-        for key, one in cast("dict[str, Any]", value).items():
-            yield from _flat(one, f"{name}.{key}" if name else key)
+        for key, item in cast("dict[str, Any]", value).items():
+            yield from _flatten(item, f"{name}.{key}" if name else key)
     elif isinstance(value, list):
-        for one in cast("list[Any]", value):
-            yield from _flat(one, name)
+        for item in cast("list[Any]", value):
+            yield from _flatten(item, name)
     else:
         yield name, value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,4 +1,4 @@
-"""What is known about servers and models beforehand, and how each is told its effort."""
+"""Built-in data about servers and models: presets, limits, dialects, and how each is told its reasoning effort."""
 
 import re
 from collections.abc import Mapping
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from clio.providers.auth import Scheme
 
 
-EffortField = Literal[
-    "reasoning_effort",  # the level as it is
-    "none_or_default",  # reasoning_effort, of which there are only "none" and "default"
+EffortField = Literal[  # the form in which a request states its effort
+    "reasoning_effort",  # the level
+    "none_or_default",  # reasoning_effort, with only "none" and "default"
     "reasoning",  # {"effort": level}
     "thinking",  # {"type": "enabled" or "disabled"}
     "thinking_adaptive",  # {"type": "adaptive" or "disabled"}
-    "thinking_and_effort",  # {"type": …}, and the level as reasoning_effort where it thinks
+    "thinking_and_effort",  # {"type": …}, and reasoning_effort unless thinking is disabled
     "enable_thinking",  # true or false
     "template_enable_thinking",  # the same, as an argument of the chat template
-    "template_thinking",  # true or false under another name
-    "template_effort",  # reasoning_effort, and the same as an argument of the chat template
+    "template_thinking",  # the same under another name
+    "template_effort",  # reasoning_effort, also as an argument of the chat template
 ]
-_SWITCH = ("none", "high")  # thinks or does not
-_THREE = ("low", "medium", "high")
-_FOUR = ("none", *_THREE)
+_ON_OFF = ("none", "high")  # for models that either think or do not
+_THREE_LEVELS = ("low", "medium", "high")
+_FOUR_LEVELS = ("none", *_THREE_LEVELS)
 
 
 class EffortStyle(Struct, frozen=True, kw_only=True):
-    """The field of one model at one server, and the levels it takes; none where there is nothing to choose.
+    """How a model on a server is told its effort: the field, and the supported levels; () if there is no choice.
 
-    always: fields for every request that does not switch thinking off.
+    always: fields for every request that does not disable thinking.
     """
 
     field: EffortField = "reasoning_effort"
@@ -42,57 +42,57 @@ class EffortStyle(Struct, frozen=True, kw_only=True):
     always: Mapping[str, object] = {}
 
     def options(self, level: str) -> dict[str, object]:
-        """The fields of a request at this level; "" for the server's own."""
+        """Return the fields of a request at this level; "" is the server's default."""
         thinks = level != "none"
-        kept = dict(self.always) if thinks else {}
+        fields = dict(self.always) if thinks else {}
         if not level:
-            return kept
+            return fields
         match self.field:
             case "reasoning_effort":
-                return {**kept, "reasoning_effort": level}
+                return {**fields, "reasoning_effort": level}
             case "none_or_default":
-                return {**kept, "reasoning_effort": "default" if thinks else "none"}
+                return {**fields, "reasoning_effort": "default" if thinks else "none"}
             case "reasoning":
-                return {**kept, "reasoning": {"effort": level}}
+                return {**fields, "reasoning": {"effort": level}}
             case "thinking":
-                return {**kept, "thinking": self._thinking("enabled" if thinks else "disabled")}
+                return {**fields, "thinking": self._build_thinking("enabled" if thinks else "disabled")}
             case "thinking_adaptive":
-                return {**kept, "thinking": self._thinking("adaptive" if thinks else "disabled")}
+                return {**fields, "thinking": self._build_thinking("adaptive" if thinks else "disabled")}
             case "thinking_and_effort":
-                fields = {**kept, "thinking": self._thinking("enabled" if thinks else "disabled")}
+                fields = {**fields, "thinking": self._build_thinking("enabled" if thinks else "disabled")}
                 return {**fields, "reasoning_effort": level} if thinks else fields
             case "enable_thinking":
-                return {**kept, "enable_thinking": thinks}
+                return {**fields, "enable_thinking": thinks}
             case "template_enable_thinking":
-                return {**kept, "chat_template_kwargs": {"enable_thinking": thinks}}
+                return {**fields, "chat_template_kwargs": {"enable_thinking": thinks}}
             case "template_thinking":
-                return {**kept, "chat_template_kwargs": {"thinking": thinks}}
+                return {**fields, "chat_template_kwargs": {"thinking": thinks}}
             case "template_effort":
-                return {**kept, "reasoning_effort": level, "chat_template_kwargs": {"reasoning_effort": level}}
+                return {**fields, "reasoning_effort": level, "chat_template_kwargs": {"reasoning_effort": level}}
 
-    def _thinking(self, kind: str) -> dict[str, object]:
-        more: Mapping[str, object] = {}
+    def _build_thinking(self, kind: str) -> dict[str, object]:
+        always: Mapping[str, object] = {}
         if kind != "disabled":
-            more = cast("Mapping[str, object]", self.always.get("thinking", more))
-        return {**more, "type": kind}
+            always = cast("Mapping[str, object]", self.always.get("thinking", always))
+        return {**always, "type": kind}
 
 
-_KEEP_GLM = {"thinking": {"type": "enabled", "clear_thinking": False}}  # else earlier reasoning is not read
+_KEEP_GLM = {"thinking": {"type": "enabled", "clear_thinking": False}}  # otherwise earlier reasoning is ignored
 _KEEP_KIMI = {"thinking": {"type": "enabled", "keep": "all"}}
-_SPLIT = {"reasoning_split": True}  # without it, the reasoning comes inside the text, between tags
+_SPLIT = {"reasoning_split": True}  # otherwise the reasoning is sent inside the text, between tags
 
-# Servers by the name of their preset, or by what their host ends in; models by pattern, in lower case and without their
-# maker. First match wins; a server that is named and has no row for a model takes no effort for it.
-_TABLE: tuple[tuple[tuple[str, ...], str, EffortStyle], ...] = (
+# Servers by preset name or by the end of their host name; models by pattern, in lower case and without the maker's
+# prefix. The first match wins. A model without a row, on a server with rows, has no effort setting.
+_EFFORT_STYLES: tuple[tuple[tuple[str, ...], str, EffortStyle], ...] = (
     (("openrouter.ai", "ai-gateway.vercel.sh"), r".", EffortStyle(field="reasoning")),
     (
         ("generativelanguage.googleapis.com",),
         r"gemini-2\.5-flash",
-        EffortStyle(levels=("none", "minimal", *_THREE)),
+        EffortStyle(levels=("none", "minimal", *_THREE_LEVELS)),
     ),
-    (("generativelanguage.googleapis.com",), r"gemini-3(\.\d)?-flash", EffortStyle(levels=("minimal", *_THREE))),
-    (("generativelanguage.googleapis.com",), r"gemini-(2\.5|[3-9])", EffortStyle(levels=_THREE)),
-    (("aiplatform.googleapis.com",), r"gemini-(2\.5|[3-9])", EffortStyle(levels=_THREE)),
+    (("generativelanguage.googleapis.com",), r"gemini-3(\.\d)?-flash", EffortStyle(levels=("minimal", *_THREE_LEVELS))),
+    (("generativelanguage.googleapis.com",), r"gemini-(2\.5|[3-9])", EffortStyle(levels=_THREE_LEVELS)),
+    (("aiplatform.googleapis.com",), r"gemini-(2\.5|[3-9])", EffortStyle(levels=_THREE_LEVELS)),
     (
         ("api.deepseek.com",),
         r"deepseek",
@@ -107,109 +107,113 @@ _TABLE: tuple[tuple[tuple[str, ...], str, EffortStyle], ...] = (
     (
         ("api.z.ai", "open.bigmodel.cn"),
         r"glm-(4\.7|5)",
-        EffortStyle(field="thinking", levels=_SWITCH, always=_KEEP_GLM),
+        EffortStyle(field="thinking", levels=_ON_OFF, always=_KEEP_GLM),
     ),
-    (("api.z.ai", "open.bigmodel.cn"), r"glm-4\.[56]", EffortStyle(field="thinking", levels=_SWITCH)),
+    (("api.z.ai", "open.bigmodel.cn"), r"glm-4\.[56]", EffortStyle(field="thinking", levels=_ON_OFF)),
     (("api.moonshot.ai", "api.moonshot.cn"), r"kimi-k[3-9]", EffortStyle(levels=("low", "high", "max"))),
     (
         ("api.moonshot.ai", "api.moonshot.cn"),
         r"kimi-k2\.6",
-        EffortStyle(field="thinking", levels=_SWITCH, always=_KEEP_KIMI),
+        EffortStyle(field="thinking", levels=_ON_OFF, always=_KEEP_KIMI),
     ),
-    (("api.moonshot.ai", "api.moonshot.cn"), r"kimi-k2\.5", EffortStyle(field="thinking", levels=_SWITCH)),
+    (("api.moonshot.ai", "api.moonshot.cn"), r"kimi-k2\.5", EffortStyle(field="thinking", levels=_ON_OFF)),
     (
         ("api.minimax.io", "api.minimaxi.com"),
         r"minimax-m[3-9]",
-        EffortStyle(field="thinking_adaptive", levels=_SWITCH, always=_SPLIT),
+        EffortStyle(field="thinking_adaptive", levels=_ON_OFF, always=_SPLIT),
     ),
     (("api.minimax.io", "api.minimaxi.com"), r"minimax-m", EffortStyle(levels=(), always=_SPLIT)),
-    (("api.x.ai",), r"grok-(3-mini|4\.5)", EffortStyle(levels=_THREE)),
-    (("api.x.ai",), r"grok-4\.3", EffortStyle(levels=_FOUR)),
-    (("api.x.ai",), r"grok-(4\.20-multi-agent|4\.[6-9]|[5-9])", EffortStyle(levels=(*_THREE, "xhigh"))),
-    (("api.groq.com",), r"gpt-oss", EffortStyle(levels=_THREE)),
-    (("api.groq.com",), r"qwen", EffortStyle(field="none_or_default", levels=_SWITCH)),
+    (("api.x.ai",), r"grok-(3-mini|4\.5)", EffortStyle(levels=_THREE_LEVELS)),
+    (("api.x.ai",), r"grok-4\.3", EffortStyle(levels=_FOUR_LEVELS)),
+    (("api.x.ai",), r"grok-(4\.20-multi-agent|4\.[6-9]|[5-9])", EffortStyle(levels=(*_THREE_LEVELS, "xhigh"))),
+    (("api.groq.com",), r"gpt-oss", EffortStyle(levels=_THREE_LEVELS)),
+    (("api.groq.com",), r"qwen", EffortStyle(field="none_or_default", levels=_ON_OFF)),
     (
         ("api.mistral.ai",),
         r"mistral-(small|medium)-(latest|2[6-9]|3[.-]5|[4-9])|magistral",
-        EffortStyle(levels=_SWITCH),
+        EffortStyle(levels=_ON_OFF),
     ),
-    (("aliyuncs.com",), r"qwen|glm|deepseek|kimi", EffortStyle(field="enable_thinking", levels=_SWITCH)),
-    (("api.cerebras.ai",), r"gpt-oss", EffortStyle(levels=_THREE)),
-    (("amazonaws.com",), r".*gpt-oss", EffortStyle(levels=_THREE)),
-    (("ollama",), r"gpt-oss", EffortStyle(levels=_THREE)),
-    (("ollama",), r".", EffortStyle(levels=_FOUR)),
-    (("lmstudio",), r".", EffortStyle(levels=_FOUR)),
-    (("local",), r"gpt-oss", EffortStyle(field="template_effort", levels=_THREE)),
-    (("local",), r"qwen-?3|qwq|glm", EffortStyle(field="template_enable_thinking", levels=_SWITCH)),
-    (("local",), r"deepseek-(v3\.[1-9]|v[4-9])|kimi-k2\.[5-9]", EffortStyle(field="template_thinking", levels=_SWITCH)),
+    (("aliyuncs.com",), r"qwen|glm|deepseek|kimi", EffortStyle(field="enable_thinking", levels=_ON_OFF)),
+    (("api.cerebras.ai",), r"gpt-oss", EffortStyle(levels=_THREE_LEVELS)),
+    (("amazonaws.com",), r".*gpt-oss", EffortStyle(levels=_THREE_LEVELS)),
+    (("ollama",), r"gpt-oss", EffortStyle(levels=_THREE_LEVELS)),
+    (("ollama",), r".", EffortStyle(levels=_FOUR_LEVELS)),
+    (("lmstudio",), r".", EffortStyle(levels=_FOUR_LEVELS)),
+    (("local",), r"gpt-oss", EffortStyle(field="template_effort", levels=_THREE_LEVELS)),
+    (("local",), r"qwen-?3|qwq|glm", EffortStyle(field="template_enable_thinking", levels=_ON_OFF)),
+    (("local",), r"deepseek-(v3\.[1-9]|v[4-9])|kimi-k2\.[5-9]", EffortStyle(field="template_thinking", levels=_ON_OFF)),
 )
-_NOTHING = EffortStyle(levels=())
-# Models without reasoning, on every server.
-_WITHOUT = LazyRegex(
+_NO_EFFORT = EffortStyle(levels=())
+# Models without reasoning on every server.
+_MODELS_WITHOUT_REASONING = LazyRegex(
     r"gpt-(3|4)|chatgpt-4o|llama|codestral|devstral|pixtral|gemma-?[123]\b|claude-(2|instant|3-)|phi-?[1-4]$"
 )
 
 
 def find_effort_style(server: str, host: str, model: str, *, local: bool) -> EffortStyle:
-    """How a model is told how hard to think.
+    """Return how a model is told its effort.
 
     Args:
-        server: the name of the preset, "" for none. model: its name as the server knows it.
-        local: whether the server is the user's own, so that it is one of those that run open models.
+        server: the preset's name, "" for none.
+        model: its name as the server knows it.
+        local: whether the server is the user's own, so that it probably runs open models.
     """
     name = model.lower().rsplit("/", 1)[-1]
-    if _WITHOUT.match(name):
-        return _NOTHING
-    kinds = {server, "local"} if local or server in ("vllm", "llamacpp", "sglang") else {server}
-    named = False
-    for servers, pattern, style in _TABLE:
-        if kinds.isdisjoint(servers) and not host.endswith(servers):
+    if _MODELS_WITHOUT_REASONING.match(name):
+        return _NO_EFFORT
+    names = {server, "local"} if local or server in ("vllm", "llamacpp", "sglang") else {server}
+    has_row = False
+    for servers, pattern, style in _EFFORT_STYLES:
+        if names.isdisjoint(servers) and not host.endswith(servers):
             continue
-        named = named or servers != ("local",)
+        has_row = has_row or servers != ("local",)
         if re.match(pattern, name):
             return style
-    return _NOTHING if named else EffortStyle()
+    return _NO_EFFORT if has_row else EffortStyle()
 
 
 class ServerQuirks(Struct, frozen=True, kw_only=True):
-    """How a server's dialect differs from the common one."""
+    """How a server's dialect of Chat Completions differs from the common one."""
 
     max_tokens_field: str = "max_tokens"
     stream_usage: bool = True
-    """Whether `stream_options` may be sent; where not, usage comes unasked."""
+    """Whether `stream_options` may be sent; servers without it send usage anyway."""
     effort_none_with_tools: bool = False
-    """Whether requests with tools say `reasoning_effort: "none"`: only where a server asked; others refuse."""
+    """Whether requests with tools contain `reasoning_effort: "none"`: a few servers require it, others reject it."""
     effort_none_refused: bool = False
-    """Whether the server refused it once it was sent; it is then never sent again."""
+    """Whether the server rejected that; it is then never sent again."""
     effort: EffortStyle = EffortStyle()
-    """How the server is told how hard to think."""
+    """How the model is told its effort."""
     echo_reasoning: bool = False
-    """Whether the server wants `reasoning_content` back with every tool call, and refuses calls without it."""
+    """Whether the server requires `reasoning_content` to be sent back with every tool call."""
     echo_field: bool = False
-    """Whether the model's template reads earlier reasoning, to be sent back in the field it came in."""
+    """Whether the model's chat template reads earlier reasoning, which is sent back in the field it was received in."""
     echo_details: bool = False
-    """Whether the server wants `reasoning_details` back as they came."""
+    """Whether the server expects `reasoning_details` to be sent back unchanged."""
     cache_key: bool = False
-    """Whether the server takes `prompt_cache_key`; many refuse fields they do not know."""
+    """Whether the server accepts `prompt_cache_key`; many servers reject unknown fields."""
     cache_points: bool = False
-    """Whether the server passes `cache_control` on to a model that reads it."""
+    """Whether the server passes `cache_control` to a model that supports it."""
     refused: tuple[str, ...] = ()
-    """Fields beyond the common ones that the server refused; they are not sent again."""
+    """Fields beyond the common ones that the server rejected; they are not sent again."""
     thought_signatures: bool = False
-    """Gemini wants the signature of each first tool call back; one that it cannot read is among the refused."""
+    """Whether signatures of tool calls are sent back, as Gemini requires."""
     null_content: bool = True
-    """Whether an answer of calls alone says `content: null`, as most want it; else "": llama.cpp's Python server."""
+    """Whether an answer with only tool calls has `content: null`, or "" as llama.cpp's Python server requires."""
 
 
 class ServerPreset(Struct, frozen=True, kw_only=True):
-    """A named server. `default_model` is None where the user must choose, or the server has its own one.
+    """A named server.
 
-    base_url: "" where it depends on a resource, a region or a project; see `clouds`.
-    key_variable: where its maker's own tools look for the key. other_key_variables: further ones, in their order.
-    found_by_key: whether that variable alone chooses this server where nothing is configured; not where it is set for
-        other purposes as well. A server whose address depends on more is chosen only where that is known too.
-    url_variable: where its maker's own tools look for another address.
-    host_suffixes: what host names of this server end in, besides the one of base_url.
+    Attributes:
+        base_url: "" if it depends on a resource, region or project; see `find_cloud_address` in `registry`.
+        default_model: None if the user must choose, or the server has a default.
+        key_variable: the environment variable for the key, as in the maker's own tools.
+        other_key_variables: further ones, in order.
+        found_by_key: whether the key alone selects this server if nothing is configured; False if the variable is
+            usually set for other purposes. A server that needs more than a key is selected only if that is set too.
+        url_variable: the environment variable for another address, as in the maker's own tools.
+        host_suffixes: ends of this server's host names, besides the host of base_url.
     """
 
     name: str
@@ -227,24 +231,24 @@ class ServerPreset(Struct, frozen=True, kw_only=True):
 
     @property
     def key_variables(self) -> tuple[str, ...]:
-        """All variables that may hold the key, in the order in which they are looked at."""
+        """All variables that may contain the key, in the order in which they are read."""
         return (self.key_variable, *self.other_key_variables) if self.key_variable else ()
 
     def find_key(self, env: Mapping[str, str]) -> tuple[str, str]:
-        """The variable that holds the key, and the key; the first variable and "" where none does."""
+        """Return the variable with the key, and the key; the first variable and "" if none is set."""
         found = ((name, env.get(name, "").strip()) for name in self.key_variables)
         return next((pair for pair in found if pair[1]), (self.key_variable, ""))
 
 
 class ModelProfile(Struct, frozen=True, kw_only=True):
-    """A model's size in tokens."""
+    """A model's limits in tokens."""
 
     context_window: int
     max_output_tokens: int
 
 
 PRESETS: tuple[ServerPreset, ...] = (
-    # The order is that in which keys are looked for in the environment.
+    # Keys are looked for in the environment in this order.
     ServerPreset(
         name="openai",
         base_url="https://api.openai.com/v1",
@@ -376,11 +380,11 @@ PRESETS: tuple[ServerPreset, ...] = (
     ServerPreset(name="vllm", base_url="http://localhost:8000/v1", key_variable="VLLM_API_KEY", key_required=False),
 )
 
-# First match wins; names are matched in lower case, after a maker's prefix ("openai/", "models/") is cut off.
+# First match wins. Names are compared in lower case, without a maker's prefix ("openai/", "models/").
 _PROFILES: tuple[tuple[str, ModelProfile], ...] = tuple(
     (pattern, ModelProfile(context_window=window, max_output_tokens=output))
     for pattern, window, output in (
-        # 1,050,000 are possible, but above 272,000 the whole request costs double.
+        # 1,050,000 are possible, but above 272,000 the whole request costs twice as much.
         (r"gpt-(6|5\.[4-9])(?!.*nano)", 272_000, 128_000),
         (r"gpt-5.*chat", 128_000, 16_384),
         (r"gpt-5", 272_000, 128_000),
@@ -428,12 +432,12 @@ _COMPLETION_TOKENS = LazyRegex(r"(gpt-[5-9]|o[134](-|$))")
 
 
 def find_preset(name: str) -> ServerPreset | None:
-    """The preset of that name, in any case."""
+    """Return the preset with that name, in any case."""
     return next((preset for preset in PRESETS if preset.name == name.lower()), None)
 
 
 def find_preset_by_url(base_url: str) -> ServerPreset | None:
-    """The hosted preset whose host the address names; local ones share theirs and are never recognised by it."""
+    """Return the hosted preset of a URL. Local servers share one host, so they are never recognised by it."""
     host = url_host(base_url)
     return next(
         (
@@ -447,22 +451,22 @@ def find_preset_by_url(base_url: str) -> ServerPreset | None:
 
 
 def is_own_host(preset: ServerPreset, host: str) -> bool:
-    """Whether a host name ends as those of this server do."""
+    """Whether a host name belongs to this server by its suffix."""
     if preset.name == "bedrock":
         return bool(_BEDROCK_HOST.fullmatch(host))
     return any(host == suffix.lstrip(".") or host.endswith(suffix) for suffix in preset.host_suffixes)
 
 
 def find_profile(model: str) -> ModelProfile | None:
-    """What is known about a model of that name, whoever serves it."""
-    name = _bare(model)
-    # All begin with their first letter or with "(": the others are not even compiled.
+    """Return the limits of a model with that name, independent of the server."""
+    name = _strip_maker(model)
+    # Every pattern begins with its first letter or "(", so that the others need not be compiled.
     near = (each for each in _PROFILES if each[0][0] in ("(", name[:1]))
     return next((profile for pattern, profile in near if re.match(pattern, name)), None)
 
 
-# Hosts by what they end in. Sources: the makers' pages on prompt caching, read in November 2026.
-_CACHE_KEY = (
+# Ends of host names. Sources: the makers' pages on prompt caching, read in November 2026.
+_CACHE_KEY_HOSTS = (
     "api.openai.com",
     ".openai.azure.com",
     ".cognitiveservices.azure.com",
@@ -475,9 +479,9 @@ _CACHE_KEY = (
     "api.deepinfra.com",
     "api.fireworks.ai",
 )
-_ROUTERS = ("openrouter.ai", "ai-gateway.vercel.sh")
-_DETAILS = (*_ROUTERS, "api.minimax.io", "api.minimaxi.com")
-_WANT_REASONING = (
+_ROUTER_HOSTS = ("openrouter.ai", "ai-gateway.vercel.sh")
+_REASONING_DETAIL_HOSTS = (*_ROUTER_HOSTS, "api.minimax.io", "api.minimaxi.com")
+_REASONING_CONTENT_HOSTS = (
     "api.deepseek.com",
     "api.moonshot.ai",
     "api.moonshot.cn",
@@ -485,39 +489,41 @@ _WANT_REASONING = (
     "api.z.ai",
     "open.bigmodel.cn",
 )
-_CACHED_BY_POINTS = LazyRegex(r"claude|gemini")
-# Chat templates that put the reasoning of earlier steps before the calls it led to.
-_READS_REASONING = LazyRegex(r"deepseek|kimi|glm|minimax|qwen-?3|qwq|gpt-oss|mimo|step-")
+_MODELS_WITH_CACHE_POINTS = LazyRegex(r"claude|gemini")
+# Models whose chat templates put the reasoning of earlier steps before the calls that followed it.
+_MODELS_READING_REASONING = LazyRegex(r"deepseek|kimi|glm|minimax|qwen-?3|qwq|gpt-oss|mimo|step-")
 
 
 def find_quirks(preset: ServerPreset | None, base_url: str, model: str) -> ServerQuirks:
-    """The dialect to begin with; a server that refuses a field teaches the rest."""
+    """Return the dialect to begin with; rejected fields teach the rest."""
     quirks = preset.quirks if preset else ServerQuirks()
-    name, host = _bare(model), url_host(base_url)
+    name, host = _strip_maker(model), url_host(base_url)
     if host.endswith(("openai.com", ".openai.azure.com", ".cognitiveservices.azure.com")):
         limit = "max_completion_tokens" if _COMPLETION_TOKENS.match(name) else "max_tokens"
         quirks = ServerQuirks(max_tokens_field=limit)
     return structs.replace(
         quirks,
         effort=find_effort_style(preset.name if preset else "", host, model, local=is_local_host(host)),
-        echo_reasoning=quirks.echo_reasoning or (host.endswith(_WANT_REASONING) and not name.startswith("moonshot-v1")),
-        echo_field=quirks.echo_field or bool(_READS_REASONING.match(name)),
-        echo_details=quirks.echo_details or host.endswith(_DETAILS),
+        echo_reasoning=quirks.echo_reasoning
+        or (host.endswith(_REASONING_CONTENT_HOSTS) and not name.startswith("moonshot-v1")),
+        echo_field=quirks.echo_field or bool(_MODELS_READING_REASONING.match(name)),
+        echo_details=quirks.echo_details or host.endswith(_REASONING_DETAIL_HOSTS),
         thought_signatures=quirks.thought_signatures or (host.endswith("googleapis.com") and name.startswith("gemini")),
-        cache_key=quirks.cache_key or host.endswith(_CACHE_KEY),
-        cache_points=quirks.cache_points or (host.endswith(_ROUTERS) and bool(_CACHED_BY_POINTS.match(name))),
+        cache_key=quirks.cache_key or host.endswith(_CACHE_KEY_HOSTS),
+        cache_points=quirks.cache_points
+        or (host.endswith(_ROUTER_HOSTS) and bool(_MODELS_WITH_CACHE_POINTS.match(name))),
     )
 
 
-_UNWANTED = LazyRegex(
+_UNSUPPORTED = LazyRegex(
     r"unsupported|not supported|extra_forbidden|extra inputs|not permitted|unrecognized|unknown|unexpected|not allowed",
     re.IGNORECASE,
 )
 
 _EFFORT = LazyRegex(r"reasoning[_. ]effort", re.IGNORECASE)
-_NONE = LazyRegex(r"\bnone\b", re.IGNORECASE)
+_NONE_LEVEL = LazyRegex(r"\bnone\b", re.IGNORECASE)
 _ASKS_FOR_NONE = LazyRegex(r"(?:\bor|\.|please|,)\s+set\W+reasoning[_. ]effort\W+to\W+none", re.IGNORECASE)
-_NO_NULL = LazyRegex(r"AssistantMessage\W+content\b.{0,80}valid string", re.DOTALL)
+_REFUSES_NULL = LazyRegex(r"AssistantMessage\W+content\b.{0,80}valid string", re.DOTALL)
 
 
 EXTRA_FIELDS = (
@@ -529,10 +535,10 @@ EXTRA_FIELDS = (
     "clear_thinking",
     "keep",
 )
-"""Fields that only some servers know, and that are left out once a server has refused them."""
+"""Fields that only some servers support; they are left out once a server has rejected them."""
 
 
-_BAD_REASONING = LazyRegex(
+_REFUSES_REASONING = LazyRegex(
     r"invalid.{0,20}signature|signature.{0,60}(?:invalid|not valid|corrupt|expired|mismatch)"
     r"|thinking.{0,40}blocks?.{0,80}(?:cannot be modified|must remain)"
     r"|encrypted.?content.{0,120}could not be (?:verified|decrypted|parsed)",
@@ -541,30 +547,30 @@ _BAD_REASONING = LazyRegex(
 
 
 def find_refused_field(quirks: ServerQuirks, refusal: str) -> str | None:
-    """The field that a refusal does not know or cannot read, None where it is not one of EXTRA_FIELDS."""
-    if _BAD_REASONING.search(refusal):
+    """Return the field that a server rejects as unknown or invalid; None if it is not one of EXTRA_FIELDS."""
+    if _REFUSES_REASONING.search(refusal):
         field = "thought_signature" if quirks.thought_signatures else "reasoning_details"
         return None if field in quirks.refused else field
-    if not _UNWANTED.search(refusal):
+    if not _UNSUPPORTED.search(refusal):
         return None
     named = (field for field in EXTRA_FIELDS if re.search(rf"\b{field}\b", refusal))
     return next((field for field in named if field not in quirks.refused), None)
 
 
 def learn_quirks(quirks: ServerQuirks, refusal: str) -> ServerQuirks | None:
-    """The dialect after a refusal that names what it did not like, or None where nothing can be learned from it."""
+    """Return the dialect after a rejection that names its reason; None if nothing can be learned from it."""
     if _EFFORT.search(refusal):
         if quirks.effort_none_with_tools and not _ASKS_FOR_NONE.search(refusal):
             return structs.replace(quirks, effort_none_with_tools=False, effort_none_refused=True)
-        if _NONE.search(refusal) and not (quirks.effort_none_with_tools or quirks.effort_none_refused):
+        if _NONE_LEVEL.search(refusal) and not (quirks.effort_none_with_tools or quirks.effort_none_refused):
             return structs.replace(quirks, effort_none_with_tools=True)
     if "thought_signature" in refusal and not quirks.thought_signatures:
         return structs.replace(quirks, thought_signatures=True)
     if "reasoning_content" in refusal and not (quirks.echo_reasoning or "reasoning_content" in quirks.refused):
         return structs.replace(quirks, echo_reasoning=True)
-    if _NO_NULL.search(refusal) and quirks.null_content:
+    if _REFUSES_NULL.search(refusal) and quirks.null_content:
         return structs.replace(quirks, null_content=False)
-    if not _UNWANTED.search(refusal):
+    if not _UNSUPPORTED.search(refusal):
         return None
     if "stream_options" in refusal and quirks.stream_usage:
         return structs.replace(quirks, stream_usage=False)
@@ -580,8 +586,8 @@ _BEDROCK_PREFIX = LazyRegex(
 )
 
 
-def _bare(model: str) -> str:
-    """The name without a maker's prefix, as OpenRouter ("openai/") and Bedrock ("us.anthropic.") put before it."""
+def _strip_maker(model: str) -> str:
+    """Return the name without a maker's prefix: "openai/" on OpenRouter, "us.anthropic." on Bedrock."""
     name = model.lower().rsplit("/", 1)[-1]
     found = _BEDROCK_PREFIX.match(name) if "." in name else None
     return name[found.end() :] if found else name

@@ -1,4 +1,7 @@
-"""OpenAI Responses: requests and events. Source: https://developers.openai.com/api/reference/resources/responses"""
+"""OpenAI Responses: encodes requests and decodes events.
+
+Source: https://developers.openai.com/api/reference/resources/responses
+"""
 
 import base64
 import re
@@ -41,14 +44,14 @@ from clio.text.json_data import (
 )
 
 MESSAGE_START = "message_start"
-"""Marks in the stored reasoning items where a message with a phase began; never sent as it is."""
-_INCOMPLETE = {"max_output_tokens": "length"}
-_PASSING = ("server_error", "internal", "rate_limit", "timeout", "overload", "unavailable", "capacity", "try_again")
-"""What is in the codes of failures that another try may not meet; all others are about the request."""
+"""Type of a stored reasoning item that marks where a message with a phase began; never sent to a server."""
+_INCOMPLETE_REASONS = {"max_output_tokens": "length"}
+_TEMPORARY = ("server_error", "internal", "rate_limit", "timeout", "overload", "unavailable", "capacity", "try_again")
+"""Parts of the codes of failures that a retry may avoid; all others are about the request."""
 
 
 class ResponsesDecoder:
-    """See `AnswerDecoder`. An item is known by its place in the output: some servers change its id on the way."""
+    """See `AnswerDecoder`. An item is identified by its position in the output: some servers change its id midway."""
 
     def __init__(self, origin: str = "") -> None:
         self._origin = origin
@@ -58,12 +61,12 @@ class ResponsesDecoder:
         self._usage: Usage | None = None
         self._items: list[ReasoningItem] = []
         self._text = 0  # characters of text so far
-        self._open: set[object] = set()  # places of items whose end has not come
-        self._calls: dict[object, int] = {}  # place -> number of the call
+        self._open: set[object] = set()  # positions of items that have not ended
+        self._calls: dict[object, int] = {}  # position -> number of the call
         self._call_ids: list[str] = []  # by number
         self._with_arguments: set[int] = set()
-        self._spoken: set[object] = set()  # places of messages whose text has come
-        self._thought: set[object] = set()  # places of reasoning items that were shown, and of their parts
+        self._with_text: set[object] = set()  # positions of messages whose text was received
+        self._with_reasoning: set[object] = set()  # positions of reasoning items that were emitted, and of their parts
 
     def take(self, event: object) -> Chunk | None:
         """See `AnswerDecoder`."""
@@ -71,37 +74,37 @@ class ResponsesDecoder:
         kind = data.get("type")
         match kind:
             case "response.output_text.delta" | "response.refusal.delta":
-                self._spoken.add(_place(data))
-                return self._say(as_text(data.get("delta")))
+                self._with_text.add(_find_position(data))
+                return self._emit_text(as_text(data.get("delta")))
             case (
                 "response.reasoning_summary_text.delta"
                 | "response.reasoning_text.delta"
                 | "response.reasoning_summary.delta"
                 | "response.reasoning.delta"
             ):
-                return self._think(data)
+                return self._emit_reasoning(data)
             case "response.function_call_arguments.delta":
-                return self._argue(_place(data), as_text(data.get("delta")))
+                return self._emit_arguments(_find_position(data), as_text(data.get("delta")))
             case "response.function_call_arguments.done":
-                return self._argue(_place(data), as_text(data.get("arguments")), whole=True)
+                return self._emit_arguments(_find_position(data), as_text(data.get("arguments")), whole=True)
             case "response.output_item.added":
-                return self._begin(_place(data), as_dict(data.get("item")))
+                return self._begin_item(_find_position(data), as_dict(data.get("item")))
             case "response.output_item.done":
-                return self._finish(_place(data), as_dict(data.get("item")))
+                return self._finish_item(_find_position(data), as_dict(data.get("item")))
             case "response.completed" | "response.incomplete" | "response.failed" | "response.done":
-                return self._conclude(as_dict(data.get("response")))
+                return self._finish_answer(as_dict(data.get("response")))
             case "error":
-                raise _failure(_error_in(data))
+                raise _failure(_read_error(data))
             case _:
                 pass
         if data.get("error") and not kind:
-            raise _failure(_error_in(data))
-        return self._conclude(data) if data.get("object") == "response" else None
+            raise _failure(_read_error(data))
+        return self._finish_answer(data) if data.get("object") == "response" else None
 
     @property
     def is_whole(self) -> bool:
-        """See `AnswerDecoder`: the last event names the status; without it, every item must have ended."""
-        return self.is_finished or (self.has_content and not self._open and bool(self._spoken or self._calls))
+        """See `AnswerDecoder`. The last event has the status; without it, every item must have ended."""
+        return self.is_finished or (self.has_content and not self._open and bool(self._with_text or self._calls))
 
     def ending(self) -> Chunk:
         """See `AnswerDecoder`."""
@@ -109,53 +112,53 @@ class ResponsesDecoder:
         origin = self._origin if items else ""
         return Chunk(finish_reason=self.finish_reason, usage=self._usage, reasoning_items=items, origin=origin)
 
-    def _say(self, text: str) -> Chunk | None:
+    def _emit_text(self, text: str) -> Chunk | None:
         if not text:
             return None
         self.has_content = True
         self._text += len(text)
         return Chunk(text=text)
 
-    def _think(self, data: dict[str, object]) -> Chunk | None:
+    def _emit_reasoning(self, data: dict[str, object]) -> Chunk | None:
         text = as_text(data.get("delta"))
         if not text:
             return None
         self.has_content = True
-        item = _place(data)
+        item = _find_position(data)
         part = (
             item,
             data.get("type"),
             as_token_count(data.get("summary_index")),
             as_token_count(data.get("content_index")),
         )
-        gap = "\n\n" if self._thought and part not in self._thought else ""
-        self._thought.update((item, part))
+        gap = "\n\n" if self._with_reasoning and part not in self._with_reasoning else ""
+        self._with_reasoning.update((item, part))
         return Chunk(reasoning=gap + text)
 
-    def _argue(self, place: object, piece: str, *, whole: bool = False) -> Chunk | None:
-        number = self._calls.get(place)
+    def _emit_arguments(self, position: object, piece: str, *, whole: bool = False) -> Chunk | None:
+        number = self._calls.get(position)
         if number is None or not piece or (whole and number in self._with_arguments):
             return None
         self._with_arguments.add(number)
         return Chunk(tool_calls=(ToolCallDelta(index=number, arguments=piece),))
 
-    def _begin(self, place: object, item: dict[str, object]) -> Chunk | None:
-        self._open.add(place)
+    def _begin_item(self, position: object, item: dict[str, object]) -> Chunk | None:
+        self._open.add(position)
         match item.get("type"):
             case "function_call":
-                return self._call(place, item)
+                return self._begin_call(position, item)
             case "message":
-                self._spoken.discard(place)  # servers that number no item give all the same place
+                self._with_text.discard(position)  # servers that do not number the items use one position for all
                 if phase := as_text(item.get("phase")):
-                    self._keep({"type": MESSAGE_START, "phase": phase})
+                    self._store_item({"type": MESSAGE_START, "phase": phase})
             case "reasoning":
-                self._thought.discard(place)
+                self._with_reasoning.discard(position)
             case _:
                 pass
         return None
 
-    def _call(self, place: object, item: dict[str, object]) -> Chunk:
-        number = self._calls[place] = len(self._call_ids)
+    def _begin_call(self, position: object, item: dict[str, object]) -> Chunk:
+        number = self._calls[position] = len(self._call_ids)
         call_id = as_text(item.get("call_id")) or as_text(item.get("id"))
         self._call_ids.append(call_id)
         self.has_content = True
@@ -166,108 +169,108 @@ class ResponsesDecoder:
             tool_calls=(ToolCallDelta(index=number, id=call_id, name=as_text(item.get("name")), arguments=arguments),)
         )
 
-    def _finish(self, place: object, item: dict[str, object]) -> Chunk | None:
-        """A whole item: what had not come in pieces is taken from it."""
-        begun = place in self._open
-        self._open.discard(place)
+    def _finish_item(self, position: object, item: dict[str, object]) -> Chunk | None:
+        """Emit the parts of a finished item that were not streamed."""
+        begun = position in self._open
+        self._open.discard(position)
         match item.get("type"):
             case "reasoning":
                 if item.get("encrypted_content") or item.get("content"):
-                    self._keep({name: value for name, value in item.items() if name != "status"})
-                return None if place in self._thought else self._think_whole(place, item)
+                    self._store_item({name: value for name, value in item.items() if name != "status"})
+                return None if position in self._with_reasoning else self._emit_whole_reasoning(position, item)
             case "function_call":
                 if not begun:
-                    return self._call(place, item)
-                return self._argue(place, as_text(item.get("arguments")), whole=True)
+                    return self._begin_call(position, item)
+                return self._emit_arguments(position, as_text(item.get("arguments")), whole=True)
             case "message":
                 if not begun:
-                    self._begin(place, item)
-                    self._open.discard(place)
-                if place not in self._spoken:
-                    self._spoken.add(place)
-                    return self._say(_text_of(item))
+                    self._begin_item(position, item)
+                    self._open.discard(position)
+                if position not in self._with_text:
+                    self._with_text.add(position)
+                    return self._emit_text(_read_message_text(item))
             case _:
                 pass
         return None
 
-    def _think_whole(self, place: object, item: dict[str, object]) -> Chunk | None:
+    def _emit_whole_reasoning(self, position: object, item: dict[str, object]) -> Chunk | None:
         parts = as_list(item.get("summary")) or as_list(item.get("content"))
-        text = "\n\n".join(said for part in parts if (said := as_text(as_dict(part).get("text"))))
-        return self._think({"output_index": place, "delta": text})
+        texts = (as_text(as_dict(part).get("text")) for part in parts)
+        return self._emit_reasoning({"output_index": position, "delta": "\n\n".join(filter(None, texts))})
 
-    def _keep(self, item: dict[str, object]) -> None:
+    def _store_item(self, item: dict[str, object]) -> None:
         data = encode_json(item).decode("utf-8")
         self._items.append(ReasoningItem(data=data, text=self._text, calls=len(self._call_ids)))
 
-    def _conclude(self, response: dict[str, object]) -> Chunk | None:
-        """The end of a stream, or a whole answer that was not streamed: what has not come by now is taken from it."""
+    def _finish_answer(self, response: dict[str, object]) -> Chunk | None:
+        """Decode the end of a stream, or a whole answer that was not streamed. Emits what was not received before."""
         self._usage = read_usage(response.get("usage")) or self._usage
         status = as_text(response.get("status"))
         if status in ("failed", "cancelled") or response.get("error"):
             self.is_finished = True
-            raise _failure(_error_in(response) if response.get("error") else {}, status)
-        chunk = self._missing(response)
+            raise _failure(_read_error(response) if response.get("error") else {}, status)
+        chunk = self._emit_missing(response)
         self.is_finished = True
         if status == "incomplete":
             reason = as_text(as_dict(response.get("incomplete_details")).get("reason"))
-            self.finish_reason = _INCOMPLETE.get(reason, reason or "length")
+            self.finish_reason = _INCOMPLETE_REASONS.get(reason, reason or "length")
         else:
             self.finish_reason = "tool_calls" if self._calls else "stop"
         return chunk
 
-    def _missing(self, response: dict[str, object]) -> Chunk | None:
-        """What the last event holds of a kind that none before it held: some servers send calls nowhere else."""
-        had = {
-            "message": bool(self._spoken),
+    def _emit_missing(self, response: dict[str, object]) -> Chunk | None:
+        """Emit the kinds of items that were received only in the last event: some servers send calls only there."""
+        received = {
+            "message": bool(self._with_text),
             "function_call": bool(self._call_ids),
-            "reasoning": bool(self._thought) or any(MESSAGE_START not in item.data for item in self._items),
+            "reasoning": bool(self._with_reasoning) or any(MESSAGE_START not in item.data for item in self._items),
         }
         text: list[str] = []
-        thoughts: list[str] = []
+        reasoning: list[str] = []
         calls: list[ToolCallDelta] = []
         for number, item in enumerate(map(as_dict, as_list(response.get("output")))):
-            if had.get(as_text(item.get("type")), True):
+            if received.get(as_text(item.get("type")), True):
                 continue
-            chunk = self._finish(("last", number), item)
+            chunk = self._finish_item(("last", number), item)
             if chunk is not None:
                 text.append(chunk.text)
-                thoughts.append(chunk.reasoning)
+                reasoning.append(chunk.reasoning)
                 calls += chunk.tool_calls
-        if not (any(text) or any(thoughts) or calls):
+        if not (any(text) or any(reasoning) or calls):
             return None
-        return Chunk(text="".join(text), reasoning="".join(thoughts), tool_calls=tuple(calls))
+        return Chunk(text="".join(text), reasoning="".join(reasoning), tool_calls=tuple(calls))
 
 
-def _place(data: dict[str, object]) -> object:
-    """Where in the output an event belongs; by the item's id where the server does not number them."""
+def _find_position(data: dict[str, object]) -> object:
+    """Return an event's position in the output, or the item's id if the server does not number the items."""
     index = data.get("output_index")
     if index is None:
         return as_text(data.get("item_id")) or as_text(as_dict(data.get("item")).get("id"))
     return index if isinstance(index, int) else as_text(index)
 
 
-def _text_of(item: dict[str, object]) -> str:
+def _read_message_text(item: dict[str, object]) -> str:
     parts = map(as_dict, as_list(item.get("content")))
     return "".join(as_text(part.get("text")) or as_text(part.get("refusal")) for part in parts)
 
 
-def _error_in(data: dict[str, object]) -> dict[str, object]:
-    """The error object of an event, which may be the event itself."""
+def _read_error(data: dict[str, object]) -> dict[str, object]:
+    """Return the error object of an event, which may be the event itself."""
     error = data.get("error")
     return {"message": error} if isinstance(error, str) else as_dict(error) or data
 
 
 def _failure(error: dict[str, object], status: str = "") -> TransportFailed:
-    """An error within an answer. The rest of the response is left out: it quotes the whole request."""
+    """Return an error within an answer. It leaves out the rest of the response, which quotes the whole request."""
     code = as_text(error.get("code")) or as_text(error.get("type"))
-    told = error or {"message": f"the response {status or 'failed'} without a reason"}
-    passing = code in ("", "error") or any(word in code for word in _PASSING)
-    body = encode_json({"error": told}).decode("utf-8")
-    return TransportFailed(Failure(kind="in_stream", status=0 if passing else 400, body=body))
+    shown = error or {"message": f"the response {status or 'failed'} without a reason"}
+    is_temporary = code in ("", "error") or any(part in code for part in _TEMPORARY)
+    body = encode_json({"error": shown}).decode("utf-8")
+    return TransportFailed(Failure(kind="in_stream", status=0 if is_temporary else 400, body=body))
 
 
 def read_usage(value: object) -> Usage | None:
-    """The tokens billed; None where they are missing, all zero, or more than any model can take."""
+    """Return the tokens of an answer; None if missing, all zero, or more than any model supports."""
     data = as_dict(value)
     if not data or any(map(is_absurd_token_count, data.values())):
         return None
@@ -286,24 +289,24 @@ def read_usage(value: object) -> Usage | None:
 
 
 _SPARE_ENTRIES = 200
-_NOWHERE = "-"
-"""The origin of no reasoning item."""
-_LEAST_OUTPUT = 16
-"""Fewer tokens than these are refused as an answer's limit."""
-_LONGEST_KEY = 64
-_LEFT_OUT = "responses_without"
-"""The lesson about fields that the server does not take: their names."""
-_FIELDS = (
+_NO_ORIGIN = "-"
+"""An origin that no reasoning item has."""
+_MIN_OUTPUT = 16
+"""The server rejects a smaller output limit."""
+_MAX_KEY_CHARS = 64
+_FIELDS_LESSON = "responses_without"
+"""Name of the lesson that lists the fields which the server does not accept."""
+_OPTIONAL_FIELDS = (
     "reasoning.summary", "include", "prompt_cache_key", "store", "strict", "phase", "instructions",
     "max_output_tokens", "reasoning",
 )  # fmt: skip
-"""What a request can do without, as a refusal names it."""
+"""Fields that a request can do without, as named in a rejection."""
 _OTHER_NAMES = {
     "reasoning.summary": re.compile(r"reasoning summar", re.IGNORECASE),
     "include": re.compile(r"encrypted[_ ]content\W+is not|reasoning\.encrypted_content", re.IGNORECASE),
 }
 """Wordings that mean a field without naming it."""
-_DEVELOPER = "developer"
+_DEVELOPER_LESSON = "developer"
 _ROLE_REFUSED = re.compile(r"developer\b", re.IGNORECASE)
 _ITEM_REFUSED = re.compile(
     r"\bitem(?: with id)?\W+\w+\W+(?:was |is )?not found|items are not persisted|invalid_encrypted_content"
@@ -314,11 +317,11 @@ _ITEM_REFUSED = re.compile(
     r"|ResponseReasoningItem",
     re.IGNORECASE | re.DOTALL,
 )
-"""The reasoning items of earlier answers are refused: they have expired, or belong to another key."""
+"""The server rejects the reasoning items of earlier answers: they have expired, or belong to another key."""
 
 
 class ResponsesProtocol:
-    """See `WireProtocol`. Each message is encoded once, and later requests of a session begin with the same bytes.
+    """See `WireProtocol`. Each message is encoded once, so that later requests of a session begin with the same bytes.
 
     origin: names protocol, host and model; reasoning items of another origin are not sent.
     """
@@ -342,165 +345,171 @@ class ResponsesProtocol:
         self._origin = origin
         self._lessons: Lessons = {} if lessons is None else lessons
         self._efforts = EffortLevels(model, self._lessons)
-        self._known: dict[str, tuple[Message, bytes]] = {}
-        self._known_tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
-        self._with_items: set[str] = set()  # messages whose reasoning items are sent
+        self._encoded_messages: dict[str, tuple[Message, bytes]] = {}
+        self._encoded_tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
+        self._messages_with_items: set[str] = set()  # messages whose reasoning items are sent
         self._returns_items = True
-        self._dropped: set[str] = set()  # messages whose reasoning items were refused
+        self._without_items: set[str] = set()  # messages whose reasoning items were refused
 
     @property
     def efforts(self) -> tuple[str, ...]:
         """See `WireProtocol`."""
-        return self._efforts.accepted if self._sends("reasoning") else ()
+        return self._efforts.accepted if self._accepts_field("reasoning") else ()
 
     def decoder(self) -> ResponsesDecoder:
         """See `WireProtocol`."""
         return ResponsesDecoder(self._origin)
 
     def adapt(self, refusal: str) -> str | None:
-        """See `WireProtocol`. Each field is left out once and for all; reasoning items only those that were sent."""
-        words = extract_complaint(refusal)
-        if _ITEM_REFUSED.search(words) and self._with_items:
-            self._returns_items = not self._dropped  # where those that followed are refused too, none is sent again
-            self._dropped |= self._with_items
-            self._forget()
+        """See `WireProtocol`. A rejected field is left out from now on; reasoning items only those that were sent."""
+        complaint = extract_complaint(refusal)
+        if _ITEM_REFUSED.search(complaint) and self._messages_with_items:
+            self._returns_items = not self._without_items  # at a second rejection, stop sending reasoning items at all
+            self._without_items |= self._messages_with_items
+            self._discard_encodings()
             return ""
-        if says_unsupported(words) and (field := self._refused_field(words)):
+        if says_unsupported(complaint) and (field := self._find_refused_field(complaint)):
             return self._leave_out(field)
-        if (said := self._efforts.adapt(refusal)) is not None:
-            return said
-        if self._lessons.get(_DEVELOPER, True) and _ROLE_REFUSED.search(words) and "role" in words.lower():
-            self._lessons[_DEVELOPER] = False
-            self._forget()
+        if (notice := self._efforts.adapt(refusal)) is not None:
+            return notice
+        if (
+            self._lessons.get(_DEVELOPER_LESSON, True)
+            and _ROLE_REFUSED.search(complaint)
+            and "role" in complaint.lower()
+        ):
+            self._lessons[_DEVELOPER_LESSON] = False
+            self._discard_encodings()
             return ""
         return None
 
-    def _refused_field(self, words: str) -> str:
-        """The field of the last request that the server does not take, "" where it is none that can be left out."""
-        for field in _FIELDS:
+    def _find_refused_field(self, complaint: str) -> str:
+        """Return the sent field that the server does not accept, "" if there is none that can be left out."""
+        for field in _OPTIONAL_FIELDS:
             other = _OTHER_NAMES.get(field)
-            if self._sends(field) and (names_field(words, field) or (other and other.search(words))):
+            if self._accepts_field(field) and (names_field(complaint, field) or (other and other.search(complaint))):
                 return field
         return ""
 
     def _leave_out(self, field: str) -> str:
-        self._lessons[_LEFT_OUT] = [*as_list(self._lessons.get(_LEFT_OUT)), field]
-        self._forget()
+        self._lessons[_FIELDS_LESSON] = [*as_list(self._lessons.get(_FIELDS_LESSON)), field]
+        self._discard_encodings()
         if field != "reasoning":
             return ""
-        wanted = self._efforts.sent
-        said = self._efforts.give_up()
-        return said if wanted else ""
+        had_effort = self._efforts.sent
+        notice = self._efforts.give_up()
+        return notice if had_effort else ""
 
-    def _sends(self, field: str) -> bool:
-        return field not in as_list(self._lessons.get(_LEFT_OUT))
+    def _accepts_field(self, field: str) -> bool:
+        return field not in as_list(self._lessons.get(_FIELDS_LESSON))
 
-    def _forget(self) -> None:
-        """Encode all messages and tools again."""
-        self._known.clear()
-        self._with_items.clear()
-        self._known_tools = ((), b"")
+    def _discard_encodings(self) -> None:
+        """Discard all encoded messages and tools."""
+        self._encoded_messages.clear()
+        self._messages_with_items.clear()
+        self._encoded_tools = ((), b"")
 
     def encode(self, request: ChatRequest) -> bytes:
         """See `WireProtocol`."""
         options: dict[str, object] = {"model": self._model, "stream": True}
-        if self._sends("store"):
+        if self._accepts_field("store"):
             options["store"] = False
-        if request.max_output_tokens is not None and self._sends("max_output_tokens"):
-            options["max_output_tokens"] = max(request.max_output_tokens, _LEAST_OUTPUT)
-        if self._sends("include"):
+        if request.max_output_tokens is not None and self._accepts_field("max_output_tokens"):
+            options["max_output_tokens"] = max(request.max_output_tokens, _MIN_OUTPUT)
+        if self._accepts_field("include"):
             options["include"] = ["reasoning.encrypted_content"]
-        if reasoning := self._reasoning(request.effort):
+        if reasoning := self._build_reasoning_options(request.effort):
             options["reasoning"] = reasoning
-        if request.cache_key and self._sends("prompt_cache_key"):
-            options["prompt_cache_key"] = request.cache_key[:_LONGEST_KEY]
+        if request.cache_key and self._accepts_field("prompt_cache_key"):
+            options["prompt_cache_key"] = request.cache_key[:_MAX_KEY_CHARS]
         items: list[bytes] = []
-        if request.system and self._sends("instructions"):
+        if request.system and self._accepts_field("instructions"):
             options["instructions"] = request.system
         elif request.system:
-            items.append(encode_json(self._system(request.system)))
+            items.append(encode_json(self._build_system_item(request.system)))
         parts = [encode_json(options)[:-1]]
         if self._tools and request.tools:
-            parts.append(b',"tools":' + self._encoded_tools(request.tools))
-        items += [row for message in request.messages if (row := self._message(message, request.images))]
-        self._sweep(request.messages)
+            parts.append(b',"tools":' + self._encode_tools(request.tools))
+        items += [row for message in request.messages if (row := self._encode_message(message, request.images))]
+        self._drop_old_encodings(request.messages)
         return b"".join((*parts, b',"input":[', b",".join(items), b"]}"))
 
-    def _reasoning(self, effort: str) -> dict[str, object]:
+    def _build_reasoning_options(self, effort: str) -> dict[str, object]:
         chosen = self._efforts.choose(effort)
-        if not self._sends("reasoning"):
+        if not self._accepts_field("reasoning"):
             return {}
         options: dict[str, object] = {"effort": chosen} if chosen else {}
-        if self._sends("reasoning.summary"):
+        if self._accepts_field("reasoning.summary"):
             options["summary"] = "auto"
         return options
 
-    def _system(self, text: str) -> dict[str, object]:
-        return {"role": "developer" if self._lessons.get(_DEVELOPER, True) else "system", "content": text}
+    def _build_system_item(self, text: str) -> dict[str, object]:
+        return {"role": "developer" if self._lessons.get(_DEVELOPER_LESSON, True) else "system", "content": text}
 
-    def _encoded_tools(self, tools: tuple[ToolSpec, ...]) -> bytes:
-        if self._known_tools[0] is not tools:
+    def _encode_tools(self, tools: tuple[ToolSpec, ...]) -> bytes:
+        if self._encoded_tools[0] is not tools:
             rows = [
                 {
                     "type": "function",
                     "name": tool.name,
                     "description": tool.description,
                     "parameters": tool.parameters,
-                    **({"strict": False} if self._sends("strict") else {}),
+                    **({"strict": False} if self._accepts_field("strict") else {}),
                 }
                 for tool in tools
             ]
-            self._known_tools = (tools, encode_json(rows))
-        return self._known_tools[1]
+            self._encoded_tools = (tools, encode_json(rows))
+        return self._encoded_tools[1]
 
-    def _message(self, message: Message, images: Mapping[str, bytes]) -> bytes:
-        known = self._known.get(message.id)
+    def _encode_message(self, message: Message, images: Mapping[str, bytes]) -> bytes:
+        known = self._encoded_messages.get(message.id)
         if known is not None and known[0] is message:
             return known[1]
-        encoded = b",".join(map(encode_json, self._items(message, images)))
-        self._known[message.id] = (message, encoded)
+        encoded = b",".join(map(encode_json, self._build_items(message, images)))
+        self._encoded_messages[message.id] = (message, encoded)
         return encoded
 
-    def _items(self, message: Message, images: Mapping[str, bytes]) -> list[object]:
+    def _build_items(self, message: Message, images: Mapping[str, bytes]) -> list[object]:
         match message:
             case SystemMessage():
-                return [self._system(message.content)]
+                return [self._build_system_item(message.content)]
             case UserMessage():
                 text = f"{message.context}\n\n{message.content}" if message.context else message.content
-                return [{"role": "user", "content": self._parts(text, message.images, images)}]
+                return [{"role": "user", "content": self._build_content(text, message.images, images)}]
             case ToolMessage():
-                output = self._parts(message.content, message.images, images)
+                output = self._build_content(message.content, message.images, images)
                 return [{"type": "function_call_output", "call_id": message.tool_call_id, "output": output}]
             case AssistantMessage():
-                return self._answer(message)
+                return self._build_answer(message)
 
-    def _parts(self, text: str, parts: Sequence[ImagePart], images: Mapping[str, bytes]) -> object:
+    def _build_content(self, text: str, parts: Sequence[ImagePart], images: Mapping[str, bytes]) -> object:
         if not parts or not self._images:
             return append_image_names(text, parts)
         rows: list[dict[str, object]] = [{"type": "input_text", "text": text}]
         for part in parts:
             data = images.get(part.blob)
             if data is None:
-                rows.append({"type": "input_text", "text": f"[the picture {part.name} is not stored any more]"})
+                rows.append({"type": "input_text", "text": f"[the image {part.name} is no longer stored]"})
             else:
                 url = f"data:{part.media_type};base64,{base64.b64encode(data).decode('ascii')}"
                 rows.append({"type": "input_image", "image_url": url, "detail": "auto"})
         return rows
 
-    def _answer(self, message: AssistantMessage) -> list[object]:
-        """Text, reasoning items and calls in the order they came in. An item that led to nothing is left out: it is
-        refused without what follows it."""
+    def _build_answer(self, message: AssistantMessage) -> list[object]:
+        """Return the text, reasoning items and calls in the order in which they were received.
+
+        A reasoning item without a following item is left out, because the server rejects it.
+        """
         rows: list[object] = []
-        waiting: list[object] = []  # reasoning items, until what they led to
+        waiting: list[object] = []  # reasoning items whose following item is not known yet
         phase = ""
         has_items = False
-        returned = self._returns_items and message.id not in self._dropped
-        for part in iter_answer_parts(message, self._origin if returned else _NOWHERE):
+        returned = self._returns_items and message.id not in self._without_items
+        for part in iter_answer_parts(message, self._origin if returned else _NO_ORIGIN):
             match part:
                 case ReasoningItem():
                     item = _read_item(part)
                     if item.get("type") == MESSAGE_START:
-                        phase = as_text(item.get("phase")) if self._sends("phase") else ""
+                        phase = as_text(item.get("phase")) if self._accepts_field("phase") else ""
                     elif item:
                         waiting.append(item)
                     continue
@@ -517,20 +526,20 @@ class ResponsesProtocol:
             rows += [*waiting, row]
             waiting = []
         if has_items:
-            self._with_items.add(message.id)
+            self._messages_with_items.add(message.id)
         return rows
 
-    def _sweep(self, messages: tuple[Message, ...]) -> None:
-        if len(self._known) > len(messages) + _SPARE_ENTRIES:
-            kept = {message.id for message in messages}
-            self._known = {key: entry for key, entry in self._known.items() if key in kept}
+    def _drop_old_encodings(self, messages: tuple[Message, ...]) -> None:
+        if len(self._encoded_messages) > len(messages) + _SPARE_ENTRIES:
+            current = {message.id for message in messages}
+            self._encoded_messages = {key: entry for key, entry in self._encoded_messages.items() if key in current}
 
 
 def _read_item(stored: ReasoningItem) -> dict[str, object]:
-    """A reasoning item as it is sent, or the mark of a message; {} where a session file was damaged."""
+    """Return a reasoning item as it is sent, or the mark of a message; {} if the stored data is damaged."""
     try:
         item = as_dict(decode_json(stored.data))
     except msgspec.DecodeError:
         return {}
-    given = {name: value for name, value in item.items() if value is not None}
-    return {"summary": [], **given} if item.get("type") == "reasoning" else given
+    known = {name: value for name, value in item.items() if value is not None}
+    return {"summary": [], **known} if item.get("type") == "reasoning" else known

@@ -1,4 +1,4 @@
-"""The address of a server, however it was pasted."""
+"""Addresses of servers in any form in which users paste them."""
 
 import ipaddress
 import re
@@ -13,17 +13,17 @@ _SCHEME = LazyRegex(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HOST_NAME = LazyRegex(
     r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?", re.IGNORECASE | re.ASCII
 )
-# Paths that stop one segment short of the version, as people copy them from dashboards.
-_WANTS_VERSION = ("", "api", "openai", "anthropic")
-_WITHOUT_VERSION = frozenset({"api.perplexity.ai"})
+# The last segments of paths that lack only the version, as users copy them from dashboards.
+_SEGMENTS_BEFORE_VERSION = ("", "api", "openai", "anthropic")
+_HOSTS_WITHOUT_VERSION = frozenset({"api.perplexity.ai"})
 
 
 def normalise_base_url(text: str) -> str:
-    """The base URL the endpoints hang on, without a trailing slash: `localhost:8080` gives `http://localhost:8080/v1`.
+    """Return the base URL of the endpoints, without a trailing slash: `localhost:8080` → `http://localhost:8080/v1`.
 
-    A scheme is added (http for hosts on this machine or network, else https), a pasted endpoint is cut off, `/v1` is
-    added where no version stands in the path and doubled versions become one; other paths are left as they are.
-    Raises ConfigError where there is no host in it, or the scheme is not http or https.
+    A scheme is added (http for hosts on this machine or network, else https), a pasted endpoint is removed, `/v1` is
+    added if the path has no version, and doubled versions become one. Other paths are unchanged. Raises ConfigError if
+    there is no host, or the scheme is neither http nor https.
     """
     url = text.strip().strip("'\"").strip()
     try:
@@ -32,11 +32,11 @@ def normalise_base_url(text: str) -> str:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
     except ValueError as error:
-        raise _no_address(text) from error
+        raise _make_address_error(text) from error
     bracketed = "[" in parts.netloc and not _is_address(host)
     if parts.scheme not in ("http", "https") or not _is_host(host) or bracketed or re.search(r"[\s\x00-\x1f\x7f]", url):
-        raise _no_address(text)
-    path = _with_version(re.sub(r"/+", "/", parts.path), host)
+        raise _make_address_error(text)
+    path = _add_version(re.sub(r"/+", "/", parts.path), host)
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
@@ -53,26 +53,28 @@ def _is_address(host: str) -> bool:
 
 
 def strip_login(url: str) -> str:
-    """The address without a user name and password before the host, for the screen."""
+    """Return the address without a user name and password, for display."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def _no_address(text: str) -> ConfigError:
-    return ConfigError(f"{text!r} is not the address of a server: give --base-url one such as http://host:8000/v1")
+def _make_address_error(text: str) -> ConfigError:
+    return ConfigError(
+        f"{text!r} is not the address of a server: set --base-url to an address such as http://host:8000/v1"
+    )
 
 
-def _with_version(path: str, host: str) -> str:
+def _add_version(path: str, host: str) -> str:
     bare, cut = _ENDPOINT.subn("", path.rstrip("/"))
     segments = [segment for segment in bare.split("/") if segment]
     while len(segments) > 1 and segments[-1] == segments[-2] and _VERSION.fullmatch(segments[-1]):
         segments.pop()
     last = segments[-1] if segments else ""
-    # A gateway's own version before "anthropic" is not the one of the Messages below it.
+    # The version before "anthropic" is the gateway's own; Messages below it have another one.
     versioned = any(_VERSION.fullmatch(segment) for segment in segments) and last != "anthropic"
-    # Who pastes a whole endpoint below a path of its own has said exactly where it is.
+    # A pasted endpoint below a path is exact: the user's server may have no version in its paths.
     exact = bool(cut) and bool(segments)
-    if not versioned and not exact and last in _WANTS_VERSION and host not in _WITHOUT_VERSION:
+    if not versioned and not exact and last in _SEGMENTS_BEFORE_VERSION and host not in _HOSTS_WITHOUT_VERSION:
         segments.append("v1")
     return "".join(f"/{segment}" for segment in segments)
 
@@ -83,7 +85,7 @@ def is_version(segment: str) -> bool:
 
 
 def url_host(url: str) -> str:
-    """The host's name in lower case, "" where there is none."""
+    """Return the host's name in lower case; "" if there is none."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:
@@ -101,12 +103,12 @@ def is_loopback(host: str) -> bool:
 
 
 def is_local_host(host: str) -> bool:
-    """Whether the host is this machine or on its own network, judged by the name alone; nothing is looked up."""
+    """Whether the host is this machine or on its network, judged by the name alone, without a DNS query."""
     if is_loopback(host):
         return True
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        # A name without a dot is a container or a machine next door.
+        # A name without a dot belongs to a container or a machine on the local network.
         return bool(host) and ("." not in host or host.endswith((".local", ".lan", ".internal", ".home.arpa")))
     return address.is_private or address.is_unspecified

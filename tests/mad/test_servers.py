@@ -68,9 +68,9 @@ def test_a_line_without_end_costs_no_more_memory_than_its_bound(tmp_path: Path, 
         (mad.endless_thoughts, ("MAX_CHARS", 100_000), "more than 100,000 characters"),
         (mad.long_arguments, ("MAX_CHARS", 100_000), "more than 100,000 characters"),
         (lambda: mad.packed(10), ("MAX_CHARS", 100_000), "more than 100,000 characters"),
-        (mad.endless_nothing, ("MAX_EMPTY", 1_000), "1,000 events in a row that hold nothing"),
+        (mad.endless_nothing, ("MAX_EMPTY", 1_000), "1,000 events in a row without content"),
         (mad.many_calls, ("MAX_CALLS", 50), "more than 50 tool calls"),
-        (mad.endless_comments, ("WITHOUT_WORDS_S", 0.3), "nothing that is part of an answer"),
+        (mad.endless_comments, ("MAX_SILENCE_S", 0.3), "sent nothing for"),
     ],
 )
 def test_what_never_ends_is_ended(

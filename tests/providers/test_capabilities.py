@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from clio.providers.limits import list_offered_models
-from clio.providers.model_facts import documented_efforts
+from clio.providers.model_facts import find_documented_efforts
 from clio.providers.prices import PriceBook
 from clio.providers.profiles import PRESETS
 
@@ -75,12 +75,12 @@ def test_what_a_server_lists_of_effort_and_pictures_is_read(row: dict[str, Any],
     ],
 )
 def test_the_levels_a_maker_documents(model: str, least: str, most: str) -> None:
-    levels = documented_efforts(model)
+    levels = find_documented_efforts(model)
     assert levels is not None and (levels[0], levels[-1]) == (least, most)
 
 
 def test_claude_4_6_takes_max_and_no_xhigh() -> None:
-    assert documented_efforts("claude-sonnet-4-6") == ("none", "low", "medium", "high", "max")
+    assert find_documented_efforts("claude-sonnet-4-6") == ("none", "low", "medium", "high", "max")
 
 
 @pytest.mark.parametrize("name", ["xai", "bedrock", "vertex", "github-models"])

@@ -213,7 +213,7 @@ def test_the_levels_a_refusal_lists_are_taken_from_it(case: str) -> None:
     said = levels.adapt(refusal)
     assert said is not None
     assert repr(sent) in said
-    assert (repr(used) in said) if used else "its own default" in said
+    assert (repr(used) in said) if used else "its default" in said
     assert levels.accepted == left
     assert EffortLevels("m", lessons).choose(sent) == used
 
@@ -269,7 +269,7 @@ def test_a_model_that_takes_no_effort_is_asked_without_one_after_one_refusal(cas
     levels = EffortLevels("m", {})
     levels.choose("high")
     said = levels.adapt(FIELD_REFUSED[case])
-    assert said is not None and "its own default" in said
+    assert said is not None and "its default" in said
     assert [levels.choose(level) for level in EFFORTS] == [""] * len(EFFORTS)
 
 
@@ -345,7 +345,9 @@ def test_a_server_that_refuses_all_it_lists_is_not_asked_for_ever(wanted: str, r
 def test_no_level_but_none_ever_turns_into_none() -> None:
     lessons: dict[str, object] = {"efforts": ["none"]}
     levels = EffortLevels("m", lessons)
-    assert {wanted: levels.nearest(wanted) for wanted in EFFORTS} == {"none": "none"} | dict.fromkeys(EFFORTS[1:], "")
+    assert {wanted: levels.find_nearest(wanted) for wanted in EFFORTS} == {"none": "none"} | dict.fromkeys(
+        EFFORTS[1:], ""
+    )
 
 
 def test_a_damaged_lesson_counts_as_one_that_leaves_nothing_to_choose() -> None:

@@ -155,7 +155,7 @@ def test_messages_no_longer_sent_are_forgotten() -> None:
     encoder = ChatProtocol("m", PLAIN)
     for number in range(1_000):
         encoder.encode(ChatRequest(system="", messages=(UserMessage(content=str(number)),)))
-    assert len(encoder._known) < 300
+    assert len(encoder._encoded_messages) < 300
 
 
 def test_users_words_in_a_row_are_one_message() -> None:

@@ -513,7 +513,7 @@ def _learn(folder: Path, *, days: float, home: bool = True) -> tuple[int, list[s
     with ChatServer(decide, responses=True) as server:
         first = Talk(server, LessonBook(folder if home else None, notices.append, lambda: 1e9))
         first.ask(request, request)
-        assert first.notices == ["test-model does not take the effort 'max': 'high' is used"]
+        assert first.notices == ["test-model does not support effort 'max': using 'high'"]
         assert len(server.requests) == 3
         second = Talk(server, LessonBook(folder if home else None, notices.append, lambda: 1e9 + days * 86_400))
         second.ask(request)

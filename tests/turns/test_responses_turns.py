@@ -75,7 +75,7 @@ def test_a_refused_effort_is_reported_once_and_not_sent_again(make_harness: Make
     words = "Unsupported value: 'max' is not supported with this model. Supported values are: 'low' and 'high'."
     notices = _turns_after(make_harness, error(400, {"error": {"message": words, "param": "reasoning.effort"}}))
     assert [notice for notice in notices if "effort" in notice] == [
-        "test-model does not take the effort 'max': 'high' is used"
+        "test-model does not support effort 'max': using 'high'"
     ]
     assert (tmp_path / "home" / LESSONS_FILE_NAME).exists()
 

@@ -33,7 +33,7 @@ from clio.messages import Usage, UserMessage
 from clio.providers.base import AUTO, ChatRequest, ListsModels, ModelLimits, Provider
 from clio.providers.http_provider import HttpProvider
 from clio.providers.lesson_book import LessonBook
-from clio.providers.model_facts import PROBE_TOOL, PROTOCOL_TITLES, read_request_facts, usable_efforts
+from clio.providers.model_facts import PROBE_TOOL, PROTOCOL_TITLES, find_usable_efforts, read_request_facts
 from clio.providers.prices import OLD_DAYS, SHOWN_PRICES_PATH, PriceBook, states_cost
 from clio.providers.profiles import find_preset
 from clio.providers.registry import DEFAULT_KEY_VARIABLE, OFFLINE, make_provider
@@ -90,7 +90,7 @@ def _speech(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
     choices = EffortChoices(loaded.config, asked=loaded.origins.get("effort", "").startswith("flag"))
     effort = choices.get_effort(provider.model)
     facts = read_request_facts(provider, effort)
-    levels = usable_efforts(provider, provider.model)
+    levels = find_usable_efforts(provider, provider.model)
     sent = f"sent as {' '.join(facts.effort)}" if facts.effort else "nothing is sent, the server decides"
     known = "" if levels is None else f"; {provider.model} takes {', '.join(levels) or 'no effort'}"
     if effort != AUTO and levels is not None and effort not in levels:
