@@ -16,8 +16,8 @@ import pytest
 from clio import __version__
 from clio.config.options import Options
 from clio.context.encodings import Encoding, is_intact
-from clio.entrypoints.doctor import checks
-from clio.entrypoints.doctor.checks import fetch_encoding
+from clio.entrypoints.doctor import checks, report
+from clio.entrypoints.doctor.report import fetch_encoding
 from clio.entrypoints.doctor.report import collect_findings, run_doctor
 from clio.errors import ServerFailed, UsageError
 from tests.support.chat_server import ChatServer
@@ -195,8 +195,8 @@ def test_fetching(
     server: EncodingServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(checks, "O200K", server.encoding)
-    monkeypatch.setattr(checks, "ENCODINGS", (server.encoding,))
+    monkeypatch.setattr(report, "O200K", server.encoding)
+    monkeypatch.setattr(report, "ENCODINGS", (server.encoding,))
     fetched = ("ok", "encodings: o200k_base in ~/.clio/encodings")
     assert look(env, project, fetch=True, provider="offline")["encodings"] == fetched
     path = tmp_path / ".clio" / "encodings" / server.encoding.file_name
@@ -247,7 +247,7 @@ def test_offline_is_one_sentence_and_exit_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     gone = Encoding(name="o200k_base", url="http://127.0.0.1:9/o200k_base.tiktoken", sha256="0")
-    monkeypatch.setattr(checks, "O200K", gone)
+    monkeypatch.setattr(report, "O200K", gone)
     assert run_doctor(Options(cwd=project, overrides={"provider": "offline"}), env, fetch=True) == 1
     wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("fix")]
     assert wrong == [

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from clio.config.options import Options
-from clio.entrypoints.doctor import checks, finding, report
-from clio.entrypoints.doctor.finding import DoctorContext, Finding
+from clio.entrypoints.doctor import checks, report
+from clio.entrypoints.doctor.checks import DoctorContext, Finding
 from clio.entrypoints.doctor.report import collect_findings
 from clio.entrypoints.project_setup import read_example
 from clio.memory.transcripts.index import FILE, RecallIndex
@@ -307,7 +307,7 @@ def test_a_server_that_is_not_there_or_silent(
 
     gone = lines(look(project, env, base_url="http://127.0.0.1:9/v1", model="tiny"), "server")[0]
     assert gone[0] == "fix" and "connection refused" in gone[1]
-    monkeypatch.setattr(report, "LIMIT_S", 0.3)
+    monkeypatch.setattr(report, "SERVER_LIMIT_S", 0.3)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -330,7 +330,7 @@ def test_a_pipe_instead_of_a_file_is_one_line(project: Path, env: dict[str, str]
 
 def test_a_check_that_hangs_is_one_line(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     gone = threading.Event()
-    monkeypatch.setattr(finding, "LIMIT_S", 0.5)
+    monkeypatch.setattr(report, "ALL_CHECKS_LIMIT_S", 0.5)
     monkeypatch.setattr(checks, "read_regular", lambda *_, **__: gone.wait(60))
     (project / ".clio" / "ltm.json").write_text("{}", encoding="utf-8")
     found = look(project, env)
@@ -355,7 +355,7 @@ def test_a_configuration_that_hangs_is_the_only_line(
 ) -> None:
     gone = threading.Event()
     monkeypatch.setattr(report, "load_config", lambda *_: gone.wait(60))
-    monkeypatch.setattr(finding, "LIMIT_S", 0.1)
+    monkeypatch.setattr(report, "ALL_CHECKS_LIMIT_S", 0.1)
     found = look(project, env)
     gone.set()
     assert [(finding.mark, finding.about) for finding in found] == [("fix", "configuration")]
@@ -366,7 +366,7 @@ def test_a_bug_in_a_check_is_no_finding(project: Path, env: dict[str, str], monk
     def wrong(_: DoctorContext) -> list[Finding]:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(report, "FIRST", (finding.NamedCheck(about="wrong", check=wrong),))
+    monkeypatch.setattr(report, "FIRST", (report.NamedCheck(about="wrong", check=wrong),))
     with pytest.raises(ZeroDivisionError):
         look(project, env)
 

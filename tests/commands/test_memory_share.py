@@ -18,8 +18,7 @@ from clio.config.project_links import trust_team
 from clio.config.show import withheld_note
 from clio.config.trust import should_ask_for_trust, trust_project
 from clio.entrypoints import project_setup
-from clio.entrypoints.doctor import finding as doctor
-from clio.entrypoints.doctor.checks import check_team
+from clio.entrypoints.doctor.checks import DoctorContext, check_team
 from clio.memory.consolidation.stores import ConsolidationStores, copied
 from clio.memory.portability.export import make_bundle
 from clio.memory.portability.inventory import Places, hoards_of, survey
@@ -167,9 +166,9 @@ def test_export_wipe_and_dry_run_know_the_shared_entries(tmp_path: Path) -> None
     assert ann.memory.read().entries == ()
 
 
-def ground(loaded: LoadedConfig, env: dict[str, str], user_home: Path) -> doctor.DoctorContext:
+def ground(loaded: LoadedConfig, env: dict[str, str], user_home: Path) -> DoctorContext:
     options = Options(cwd=loaded.project)
-    return doctor.DoctorContext(options=options, env=env, loaded=loaded, home=loaded.home, user_home=user_home)
+    return DoctorContext(options=options, env=env, loaded=loaded, home=loaded.home, user_home=user_home)
 
 
 def test_init_and_doctor_know_that_something_is_shared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

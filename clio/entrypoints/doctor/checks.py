@@ -1,23 +1,20 @@
 """Checks of the machine (Python, packages, programs, sandbox) and of clio's data (settings, sessions, memory)."""
 
-import hashlib
-import http.client
 import os
 import platform
-import queue
 import re
 import shutil
 import stat
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
+from typing import Literal
 
 import msgspec
+from msgspec import Struct
 
 from clio import __file__ as clio_file
 from clio import __version__
@@ -26,23 +23,15 @@ from clio.checks.checkers import describe_checks, list_untrusted_programs_of_che
 from clio.commands.custom_commands import CustomCommands
 from clio.commands.settings_commands import list_waiting_for_trust
 from clio.commands.subcommands import GcRequest
-from clio.config.paths import display_path, user_home
+from clio.config.loaded import LoadedConfig
+from clio.config.options import Options
+from clio.config.paths import display_path
 from clio.config.project_links import has_shared_memory, is_team_trusted, team_memory_folder
 from clio.config.schema import CHECKS_AUTO, CHECKS_OFF
 from clio.config.show import list_start_notes
 from clio.config.trust import TrustStore, describe_key_damage
-from clio.context.encodings import (
-    ENCODINGS,
-    FOLDER_NAME,
-    O200K,
-    Encoding,
-    find_encoding,
-    is_intact,
-    list_encoding_folders,
-)
 from clio.entrypoints.disk_usage import measure_disk_usage
-from clio.entrypoints.doctor.finding import DoctorContext, Finding, make_note, make_ok, make_problem
-from clio.errors import NewerDocument, ServerFailed, StorageError, ToolFailed
+from clio.errors import NewerDocument, StorageError, ToolFailed
 from clio.memory.portability.inventory import Places, hoards_of
 from clio.memory.store.ltm_codec import decode_ltm, refuse_newer
 from clio.memory.store.typed_codec import FORMAT as MEMORIES
@@ -56,13 +45,77 @@ from clio.security.shell.parser import has_grammar
 from clio.sessions.listing import list_file_names, list_sessions
 from clio.skills.skills import SkillCatalog, SubagentCatalog
 from clio.storage.documents import decode_document, describe_damage
-from clio.storage.files import make_folder, read_regular, write_atomic
+from clio.storage.files import read_regular
 from clio.storage.jsonl import is_torn_line, split_lines
 from clio.storage.locks import error_reason, find_lock_owner, supports_locks
 from clio.text.formatting import format_bytes, format_count
 from clio.text.json_data import decode_json
-from clio.threads import start_daemon_thread
 from clio.tools.files.file_index import find_ripgrep
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One line of the report.
+
+    Attributes:
+        mark: "ok", "note" for a possible improvement, "fix" for what must be repaired.
+        about: the subject in a word or two, such as "git".
+        text: what was found.
+        todo: what to do; "" for nothing.
+    """
+
+    mark: Literal["ok", "note", "fix"]
+    about: str
+    text: str
+    todo: str = ""
+
+    @property
+    def line(self) -> str:
+        """The finding as it is printed, without its mark."""
+        return f"{self.about}: {self.text}" + (f"; {self.todo}" if self.todo else "")
+
+
+class DoctorContext(Struct, frozen=True, kw_only=True):
+    """The input of every check. home: clio's own directory. user_home: the user's home directory."""
+
+    options: Options
+    env: Mapping[str, str]
+    loaded: LoadedConfig
+    home: Path
+    user_home: Path
+
+    @property
+    def project(self) -> Path:
+        """The project's folder."""
+        return self.loaded.project
+
+    @property
+    def owner(self) -> Path:
+        """The folder whose `.clio` is used: in a worktree made by clio, the main checkout."""
+        return self.loaded.main_project
+
+    def shown(self, path: Path) -> str:
+        """The path relative to the project, or with `~`, where possible."""
+        return display_path(path, project=self.owner, user_home=self.user_home)
+
+
+Check = Callable[[DoctorContext], Iterable[Finding]]
+"""Checks one thing and changes nothing; it is abandoned at the time limit."""
+
+
+def make_ok(about: str, text: str) -> Finding:
+    """Return a finding that requires no action."""
+    return Finding(mark="ok", about=about, text=text)
+
+
+def make_note(about: str, text: str, todo: str = "") -> Finding:
+    """Return a finding about something that works but could be improved."""
+    return Finding(mark="note", about=about, text=text, todo=todo)
+
+
+def make_problem(about: str, text: str, todo: str) -> Finding:
+    """Return a finding about something that does not work until the user acts."""
+    return Finding(mark="fix", about=about, text=text, todo=todo)
+
 
 PACKAGE = "clio-shell"
 OLDEST = (3, 11)
@@ -703,112 +756,3 @@ def _todo(wrong: str) -> str:
     if wrong.startswith("is from"):
         return "update clio"
     return "put a copy back, or let clio set it aside when it next needs it"
-
-
-_FETCH = "clio doctor --fetch-encodings"
-
-
-def check_encodings(ground: DoctorContext) -> Iterator[Finding]:
-    """Which token encodings are on disk. Changes nothing."""
-    return _look(ground.home, ground.env, {})
-
-
-def fetch_encodings(ground: DoctorContext) -> Iterator[Finding]:
-    """Check the encodings after downloading the one clio needs, if it is missing."""
-    folders = list_encoding_folders(ground.env, ground.home)
-    path = find_encoding(O200K, folders)
-    if path is not None and _is_whole(path, O200K):
-        return _look(ground.home, ground.env, {})
-    try:
-        fetched = fetch_encoding(O200K, ground.home)
-    except (ServerFailed, OSError) as error:
-        wrong, _, todo = str(error).partition("; ")
-        return iter([make_problem("encodings", wrong, todo or f"try again: {_FETCH}")])
-    return _look(ground.home, ground.env, {O200K.name: fetched})
-
-
-def _look(home: Path, env: Mapping[str, str], fetched: Mapping[str, Path]) -> Iterator[Finding]:
-    folders = list_encoding_folders(env, home)
-    there = {encoding: path for encoding in ENCODINGS if (path := find_encoding(encoding, folders))}
-    whole = {encoding.name: path for encoding, path in there.items() if _is_whole(path, encoding)} | dict(fetched)
-    for encoding, path in there.items():
-        if encoding.name not in whole:
-            yield make_note(
-                "encodings", f"{str(path)!r} is damaged or not readable, and not used", f"remove it, or: {_FETCH}"
-            )
-    if whole:
-        shown = (f"{name} in {display_path(path.parent, project=None, user_home=user_home(env))}"
-                 for name, path in whole.items())  # fmt: skip
-        yield make_ok("encodings", ", ".join(shown))
-    elif not there:
-        yield make_note(
-            "encodings",
-            "none on disk, so tokens are guessed at first and learned from what is billed",
-            f"to count them exactly: {_FETCH}",
-        )
-
-
-def _is_whole(path: Path, encoding: Encoding) -> bool:
-    try:
-        return is_intact(path, encoding)
-    except OSError:
-        return False
-
-
-DOWNLOAD_SILENCE_S = 10.0
-DOWNLOAD_LIMIT_S = 60.0
-MAX_DOWNLOAD_BYTES = 20_000_000
-
-
-def fetch_encoding(
-    encoding: Encoding, home: Path, *, silence_s: float = DOWNLOAD_SILENCE_S, limit_s: float = DOWNLOAD_LIMIT_S
-) -> Path:
-    """Download an encoding into clio's own directory and return its path.
-
-    Args:
-        silence_s: time limit for connecting and between two chunks.
-        limit_s: time limit for everything, including the name lookup.
-
-    Raises:
-        ServerFailed: the file cannot be downloaded completely, or its hash is wrong.
-        OSError: it cannot be written.
-    """
-    answers: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
-    # A daemon thread: a name lookup cannot be interrupted and must not keep the process from exiting.
-    start_daemon_thread(lambda: _download(encoding.url, silence_s, answers), "download-encoding")
-    try:
-        answer = answers.get(timeout=limit_s)
-    except queue.Empty:
-        answer = TimeoutError(f"it took more than {limit_s:.0f} s")
-    if isinstance(answer, Exception):
-        raise ServerFailed(
-            f"{encoding.name} could not be fetched from {encoding.url}: {_describe_download_error(answer)}; "
-            "try again when that address can be reached, or set HTTPS_PROXY",
-            retryable=False,
-        ) from answer
-    if hashlib.sha256(answer).hexdigest() != encoding.sha256:
-        raise ServerFailed(
-            f"what {encoding.url} sent is not {encoding.name}: its hash is another one; nothing was kept, try again "
-            "from another network",
-            retryable=False,
-        )
-    path = home / FOLDER_NAME / encoding.file_name
-    make_folder(path.parent)
-    write_atomic(path, answer)
-    return path
-
-
-def _download(url: str, silence_s: float, answers: "queue.SimpleQueue[bytes | Exception]") -> None:
-    request = urllib.request.Request(url, headers={"User-Agent": f"clio/{__version__}"})
-    try:
-        with urllib.request.urlopen(request, timeout=silence_s) as response:
-            answers.put(response.read(MAX_DOWNLOAD_BYTES))
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        answers.put(error)
-
-
-def _describe_download_error(error: Exception) -> str:
-    if isinstance(error, urllib.error.HTTPError):
-        return f"the server answered {error.code}"
-    reason = error.reason if isinstance(error, urllib.error.URLError) else error
-    return (reason.strerror if isinstance(reason, OSError) else "") or str(reason) or type(reason).__name__

@@ -1,34 +1,48 @@
 """`clio doctor`: run the checks of the installation and of the model's server, and print what they found."""
 
 import asyncio
+import hashlib
+import http.client
+import queue
 import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Mapping
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
+from clio import __version__
 from clio.agent.model_choice import EffortChoices
 from clio.agent.spending import SpendingLimitReached, open_spending
 from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
-from clio.config.paths import clio_home, project_folder, user_home
+from clio.config.paths import clio_home, display_path, project_folder, user_home
 from clio.config.schema import Config
+from clio.context.encodings import (
+    ENCODINGS,
+    FOLDER_NAME,
+    O200K,
+    Encoding,
+    find_encoding,
+    is_intact,
+    list_encoding_folders,
+)
 from clio.entrypoints.doctor import checks
-from clio.entrypoints.doctor import checks as data_checks
-from clio.entrypoints.doctor import finding as check_limits
-from clio.entrypoints.doctor.finding import (
+from clio.entrypoints.doctor.checks import (
+    Check,
     DoctorContext,
     Finding,
-    NamedCheck,
     make_note,
     make_ok,
     make_problem,
-    run_checks,
 )
-from clio.errors import ClioError, ConfigError, UsageError
+from clio.errors import ClioError, ConfigError, ServerFailed, UsageError
 from clio.messages import Usage, UserMessage
 from clio.providers.base import AUTO, ChatRequest, ListsModels, ModelLimits, Provider
 from clio.providers.http_provider import HttpProvider
@@ -37,14 +51,15 @@ from clio.providers.model_facts import PROBE_TOOL, PROTOCOL_TITLES, find_usable_
 from clio.providers.prices import OLD_DAYS, SHOWN_PRICES_PATH, PriceBook, states_cost
 from clio.providers.profiles import find_preset
 from clio.providers.registry import DEFAULT_KEY_VARIABLE, OFFLINE, make_provider
+from clio.storage.files import make_folder, write_atomic
 from clio.text.formatting import format_count, format_money
-from clio.threads import BackgroundCall
+from clio.threads import BackgroundCall, start_daemon_thread
 from clio.ui.safe_text import clean_line, escape_json_controls
 
 LIVE_LIMIT_S = 60.0
 _LIVE_TOKENS = 2_000
 """Output limit in tokens: a reasoning model needs more than the one word of the answer."""
-LIMIT_S = 4.0
+SERVER_LIMIT_S = 4.0
 """Seconds. Below the limit of the check, so that an unresponsive server is named."""
 
 
@@ -176,7 +191,7 @@ def _key(ground: DoctorContext, server: str) -> Finding:
 async def _ask(provider: Provider) -> tuple[Finding, ModelLimits | None]:
     """Request the server's models and the window's size, None if it did not answer in time."""
     try:
-        async with asyncio.timeout(LIMIT_S):
+        async with asyncio.timeout(SERVER_LIMIT_S):
             server = await _server(provider)
             return server, await provider.limits()
     except TimeoutError:
@@ -205,7 +220,7 @@ async def _server(provider: Provider) -> Finding:
 
 
 def _silent(provider: Provider) -> Finding:
-    return make_problem("server", f"{provider.name} did not answer within {LIMIT_S:g} seconds",
+    return make_problem("server", f"{provider.name} did not answer within {SERVER_LIMIT_S:g} seconds",
                "check the address, the network and HTTPS_PROXY, or start it")  # fmt: skip
 
 
@@ -247,6 +262,141 @@ def _split_sentence(sentence: str) -> tuple[str, str]:
     return sentence, "see docs/configuration.md"
 
 
+_FETCH = "clio doctor --fetch-encodings"
+
+
+def check_encodings(ground: DoctorContext) -> Iterator[Finding]:
+    """Which token encodings are on disk. Changes nothing."""
+    return _look(ground.home, ground.env, {})
+
+
+def fetch_encodings(ground: DoctorContext) -> Iterator[Finding]:
+    """Check the encodings after downloading the one clio needs, if it is missing."""
+    folders = list_encoding_folders(ground.env, ground.home)
+    path = find_encoding(O200K, folders)
+    if path is not None and _is_whole(path, O200K):
+        return _look(ground.home, ground.env, {})
+    try:
+        fetched = fetch_encoding(O200K, ground.home)
+    except (ServerFailed, OSError) as error:
+        wrong, _, todo = str(error).partition("; ")
+        return iter([make_problem("encodings", wrong, todo or f"try again: {_FETCH}")])
+    return _look(ground.home, ground.env, {O200K.name: fetched})
+
+
+def _look(home: Path, env: Mapping[str, str], fetched: Mapping[str, Path]) -> Iterator[Finding]:
+    folders = list_encoding_folders(env, home)
+    there = {encoding: path for encoding in ENCODINGS if (path := find_encoding(encoding, folders))}
+    whole = {encoding.name: path for encoding, path in there.items() if _is_whole(path, encoding)} | dict(fetched)
+    for encoding, path in there.items():
+        if encoding.name not in whole:
+            yield make_note(
+                "encodings", f"{str(path)!r} is damaged or not readable, and not used", f"remove it, or: {_FETCH}"
+            )
+    if whole:
+        shown = (f"{name} in {display_path(path.parent, project=None, user_home=user_home(env))}"
+                 for name, path in whole.items())  # fmt: skip
+        yield make_ok("encodings", ", ".join(shown))
+    elif not there:
+        yield make_note(
+            "encodings",
+            "none on disk, so tokens are guessed at first and learned from what is billed",
+            f"to count them exactly: {_FETCH}",
+        )
+
+
+def _is_whole(path: Path, encoding: Encoding) -> bool:
+    try:
+        return is_intact(path, encoding)
+    except OSError:
+        return False
+
+
+DOWNLOAD_SILENCE_S = 10.0
+DOWNLOAD_LIMIT_S = 60.0
+MAX_DOWNLOAD_BYTES = 20_000_000
+
+
+def fetch_encoding(
+    encoding: Encoding, home: Path, *, silence_s: float = DOWNLOAD_SILENCE_S, limit_s: float = DOWNLOAD_LIMIT_S
+) -> Path:
+    """Download an encoding into clio's own directory and return its path.
+
+    Args:
+        silence_s: time limit for connecting and between two chunks.
+        limit_s: time limit for everything, including the name lookup.
+
+    Raises:
+        ServerFailed: the file cannot be downloaded completely, or its hash is wrong.
+        OSError: it cannot be written.
+    """
+    answers: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
+    # A daemon thread: a name lookup cannot be interrupted and must not keep the process from exiting.
+    start_daemon_thread(lambda: _download(encoding.url, silence_s, answers), "download-encoding")
+    try:
+        answer = answers.get(timeout=limit_s)
+    except queue.Empty:
+        answer = TimeoutError(f"it took more than {limit_s:.0f} s")
+    if isinstance(answer, Exception):
+        raise ServerFailed(
+            f"{encoding.name} could not be fetched from {encoding.url}: {_describe_download_error(answer)}; "
+            "try again when that address can be reached, or set HTTPS_PROXY",
+            retryable=False,
+        ) from answer
+    if hashlib.sha256(answer).hexdigest() != encoding.sha256:
+        raise ServerFailed(
+            f"what {encoding.url} sent is not {encoding.name}: its hash is another one; nothing was kept, try again "
+            "from another network",
+            retryable=False,
+        )
+    path = home / FOLDER_NAME / encoding.file_name
+    make_folder(path.parent)
+    write_atomic(path, answer)
+    return path
+
+
+def _download(url: str, silence_s: float, answers: "queue.SimpleQueue[bytes | Exception]") -> None:
+    request = urllib.request.Request(url, headers={"User-Agent": f"clio/{__version__}"})
+    try:
+        with urllib.request.urlopen(request, timeout=silence_s) as response:
+            answers.put(response.read(MAX_DOWNLOAD_BYTES))
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        answers.put(error)
+
+
+def _describe_download_error(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"the server answered {error.code}"
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    return (reason.strerror if isinstance(reason, OSError) else "") or str(reason) or type(reason).__name__
+
+
+ALL_CHECKS_LIMIT_S = 5.0
+"""Time limit for all checks together; they start at the same time."""
+HANGS = "a disk or network folder may hang"
+
+
+class NamedCheck(Struct, frozen=True, kw_only=True):
+    """A check and its subject. hint: the likely reason if it does not end."""
+
+    about: str
+    check: Check
+    hint: str = HANGS
+
+
+def run_checks(checks: Sequence[NamedCheck], ground: DoctorContext, limit_s: float) -> Iterator[Finding]:
+    """Run all checks at once; yield their findings in order as they arrive. limit_s: for all of them together."""
+    begun = time.monotonic()
+    looks = [(named, BackgroundCall(lambda check=named.check: list(check(ground)), named.about)) for named in checks]
+    for named, look in looks:
+        try:
+            yield from look.wait(max(begun + limit_s - time.monotonic(), 0.0))
+        except TimeoutError:
+            yield make_problem(named.about, f"no answer within {limit_s:g} seconds", named.hint)
+        except (ClioError, OSError) as error:
+            yield make_problem(named.about, str(error), "look there; the other lines do not depend on it")
+
+
 _NARROWEST = 20
 FIRST = (
     NamedCheck(about="clio", check=checks.check_python),
@@ -256,9 +406,9 @@ FIRST = (
     NamedCheck(about="terminal", check=checks.check_terminal),
 )
 CONFIGURED = (
-    NamedCheck(about="configuration", check=data_checks.check_files),
-    NamedCheck(about="trust", check=data_checks.check_trust),
-    NamedCheck(about="extensions", check=data_checks.check_added),
+    NamedCheck(about="configuration", check=checks.check_files),
+    NamedCheck(about="trust", check=checks.check_trust),
+    NamedCheck(about="extensions", check=checks.check_added),
     NamedCheck(about="model", check=check_model, hint="look at the network, and at proxies in the environment"),
 )
 """Checks that require a readable configuration."""
@@ -268,18 +418,18 @@ REST = (
     NamedCheck(about="checks", check=checks.check_edit_checks),
     NamedCheck(about="sandbox", check=checks.check_sandbox),
     NamedCheck(about="confinement", check=checks.check_confinement),
-    NamedCheck(about="encodings", check=data_checks.check_encodings),
+    NamedCheck(about="encodings", check=check_encodings),
     NamedCheck(about="home", check=checks.check_home),
     NamedCheck(about="project", check=checks.check_project),
     NamedCheck(about="keys", check=checks.check_secrets),
     NamedCheck(about="disk", check=checks.check_disk),
     NamedCheck(about="space", check=checks.check_space),
-    NamedCheck(about="memory", check=data_checks.check_memory),
-    NamedCheck(about="team memory", check=data_checks.check_team),
-    NamedCheck(about="sessions", check=data_checks.check_sessions),
-    NamedCheck(about="index", check=data_checks.check_index),
-    NamedCheck(about="locks", check=data_checks.check_locks),
-    NamedCheck(about="undo", check=data_checks.check_undo),
+    NamedCheck(about="memory", check=checks.check_memory),
+    NamedCheck(about="team memory", check=checks.check_team),
+    NamedCheck(about="sessions", check=checks.check_sessions),
+    NamedCheck(about="index", check=checks.check_index),
+    NamedCheck(about="locks", check=checks.check_locks),
+    NamedCheck(about="undo", check=checks.check_undo),
 )
 
 
@@ -319,13 +469,11 @@ def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, l
     wrong: list[Finding] = []
     try:
         loaded, checks = (
-            BackgroundCall(lambda: load_config(options, env), "load-settings").wait(check_limits.LIMIT_S),
+            BackgroundCall(lambda: load_config(options, env), "load-settings").wait(ALL_CHECKS_LIMIT_S),
             (*FIRST, *CONFIGURED, *REST),
         )
     except TimeoutError as error:
-        yield make_problem(
-            "configuration", str(error), f"{check_limits.HANGS}; nothing else can be looked at before it is read"
-        )
+        yield make_problem("configuration", str(error), f"{HANGS}; nothing else can be looked at before it is read")
         return
     except ConfigError as error:
         sentence, _, todo = str(error).partition("; ")
@@ -337,9 +485,9 @@ def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, l
     if fetch:
         checks = tuple(check for check in checks if check.about != "encodings")
     yield from wrong
-    yield from run_checks(checks, ground, check_limits.LIMIT_S)
+    yield from run_checks(checks, ground, ALL_CHECKS_LIMIT_S)
     if fetch:
-        yield from data_checks.fetch_encodings(ground)
+        yield from fetch_encodings(ground)
     if live:
         yield from ask_live(ground)
 
