@@ -17,8 +17,7 @@ from clio import __version__
 from clio.config.options import Options
 from clio.context.encodings import Encoding, is_intact
 from clio.entrypoints.doctor import checks, report
-from clio.entrypoints.doctor.report import fetch_encoding
-from clio.entrypoints.doctor.report import collect_findings, run_doctor
+from clio.entrypoints.doctor.report import collect_findings, fetch_encoding, run_doctor
 from clio.errors import ServerFailed, UsageError
 from tests.support.chat_server import ChatServer
 
@@ -100,7 +99,7 @@ def test_a_line_for_each_thing(tmp_path: Path, project: Path, env: dict[str, str
     assert seen["git"][0] == "ok"
     assert seen["encodings"][0] == "note"
     assert "clio doctor --fetch-encodings" in seen["encodings"][1]
-    assert seen["home"] == ("ok", "home: ~/.clio can be written; it is made when it is needed")
+    assert seen["home"] == ("ok", "home: ~/.clio can be written; it is created when needed")
     assert not (tmp_path / ".clio").exists()
     assert list(project.iterdir()) == []
 
@@ -126,9 +125,9 @@ def test_who_says_how_large_the_window_is(tmp_path: Path, project: Path, env: di
         }
         given = look(env, project, base_url=chat.url, model="tiny", context_window="5000")["model"]
     host = f"127.0.0.1:{chat.port}"
-    assert seen["tiny"] == ("ok", f"model: tiny at {host}, window 8,192 tokens (the server says so)")
+    assert seen["tiny"] == ("ok", f"model: tiny at {host}, window 8,192 tokens (from server)")
     assert seen["nobody-knows"][0] == "note"
-    assert "a guess: the server does not say" in seen["nobody-knows"][1]
+    assert "assumed; the server does not say" in seen["nobody-knows"][1]
     assert given == ("ok", f"model: tiny at {host}, window 5,000 tokens (set in flag --context-window)")
     assert chat.requests == []  # no prompt is sent
 
@@ -171,7 +170,7 @@ def test_programs_that_are_missing_or_broken(
     monkeypatch.setattr(checks, "find_ripgrep", lambda: str(broken))
     seen = look(env, project, provider="offline")
     assert seen["ripgrep"][0] == "fix"
-    assert "exit code 3" in seen["ripgrep"][1]
+    assert "code 3" in seen["ripgrep"][1]
 
 
 def test_a_home_that_is_no_folder(tmp_path: Path, project: Path, env: dict[str, str]) -> None:

@@ -91,7 +91,7 @@ def test_damaged_memory_is_named_and_left_as_it_is(project: Path, env: dict[str,
         "ltm.json is damaged",
         "trajectories.jsonl is damaged",
         "memories.json is from a newer clio; update clio",
-        "corrupt-20260101-000000 was set aside",
+        "corrupt-20260101-000000 was renamed as damaged",
     ):
         assert part in named
     assert "good.json" not in named
@@ -116,30 +116,31 @@ def test_sessions_and_the_index_that_is_behind(project: Path, env: dict[str, str
     found = look(project, env)
     assert tree(project) == before
     assert "1 session, " in lines(found, "index")[0][1] and "2 sessions behind" in lines(found, "index")[0][1]
-    assert lines(found, "sessions")[0] == (
-        "fix",
-        "sessions: 1 cannot be read: 0199aaaa-0000-7000-8000-000000000000; "
-        "put a copy back, or: clio sessions delete ID",
-    )
+    mark, line = lines(found, "sessions")[0]
+    assert mark == "fix" and mentions(line, "1 cannot be read: 0199aaaa-", "clio sessions delete ID")
     path.write_bytes(b"no database at all, but longer than the head of one" * 40)
     assert lines(look(project, env), "index")[0][0] == "note"
 
 
 def test_what_gc_could_free(project: Path, home: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert lines(look(project, env), "space") == [("ok", "space: nothing kept yet")]
+    assert lines(look(project, env), "space") == [("ok", "space: nothing stored yet")]
     for number in range(3):
         left = home / f"ltm.json.00000000000{number}.tmp"
         left.write_bytes(b"x" * 1000)
         os.utime(left, (1.0, 1.0))
     before = tree(project.parent)
     [(mark, line)] = lines(look(project, env), "space")
-    assert mark == "ok" and line.endswith("3.0 kB may go with 3 unfinished writes that kills left")
-    todo = ("note", "space: 3.0 kB may go with 3 unfinished writes that kills left; free it with: clio gc")
+    freed = "3.0 kB can be freed, with 3 unfinished writes"
+    assert mark == "ok" and freed in line
+
+    def is_note(found: list[tuple[str, str]]) -> bool:
+        return found[0][0] == "note" and mentions(found[0][1], freed, "clio gc")
+
     monkeypatch.setattr(checks, "MANY_UNFINISHED", 2)
-    assert lines(look(project, env), "space") == [todo]
+    assert is_note(lines(look(project, env), "space"))
     monkeypatch.setattr(checks, "MANY_UNFINISHED", 3)
     monkeypatch.setattr(checks, "MUCH_BYTES", 2_999)
-    assert lines(look(project, env), "space") == [todo]
+    assert is_note(lines(look(project, env), "space"))
     assert tree(project.parent) == before
 
 
@@ -147,7 +148,7 @@ def test_locks_that_are_held_and_those_left_behind(project: Path, env: dict[str,
     (project / ".clio" / "ltm.json.lock").write_text('{"pid": 1}', encoding="utf-8")
     with FileLock(project / ".clio" / "memories.json.lock"):
         found = lines(look(project, env), "locks")
-    assert found == [("ok", "locks: 1 held, 1 left behind by processes that ended, which lock nothing")]
+    assert found == [("ok", "locks: 1 held, 1 of processes that have exited, which lock nothing")]
     held = FileLock(project / ".clio" / "memories.json.lock")
     assert held.acquire()
     owner = {"pid": 4711, "hostname": "here", "timestamp": time.time() - 3 * 3600, "session_id": ""}
@@ -172,12 +173,11 @@ def test_who_may_read_keys_and_write_into_the_home(project: Path, env: dict[str,
     servers.write_text(f"mcpServers:\n  a:\n    command: x\n    env: {{MY_TOKEN: '{KEY}'}}\n", encoding="utf-8")
     home.chmod(0o777)
     found = look(project, env)
-    assert [line for _, line in lines(found, "keys")] == [
-        "keys: ~/home/config.yaml holds one and others can read it; chmod 600 ~/home/config.yaml",
-        "keys: .clio/mcp.yaml holds one and others can read it; chmod 600 .clio/mcp.yaml",
-    ]
-    assert ("fix", "home: others can write into ~/home, and so decide what clio runs; chmod go-w ~/home") in lines(
-        found, "home"
+    for (_, line), path in zip(lines(found, "keys"), ("~/home/config.yaml", ".clio/mcp.yaml"), strict=True):
+        assert mentions(line, f"keys: {path} ", "other users can read it", f"chmod 600 {path}")
+    assert any(
+        mark == "fix" and mentions(line, "other users can write to ~/home", "chmod go-w ~/home")
+        for mark, line in lines(found, "home")
     )
     assert KEY not in " ".join(finding.line for finding in found)
 
@@ -194,7 +194,7 @@ def test_packages_that_are_missing_or_old(project: Path, env: dict[str, str], mo
     monkeypatch.setattr(checks.metadata, "requires", lambda _: wanted)
     rich = metadata.version("rich")
     assert lines(look(project, env), "packages") == [
-        ("fix", f"packages: rich is {rich}, and clio needs 999; pip install 'rich>=999'"),
+        ("fix", f"packages: rich {rich} is installed, and clio needs 999 or later; pip install 'rich>=999'"),
         ("fix", "packages: no-such-package is missing; pip install 'no-such-package'"),
     ]
 
@@ -246,7 +246,7 @@ def test_a_file_system_without_locks(project: Path, env: dict[str, str], monkeyp
     monkeypatch.setattr("clio.storage.locks._lock", refuse)
     found = lines(look(project, env), "locks")
     assert [mark for mark, _ in found] == ["note", "note", "ok"]
-    assert "the file system of .clio has none" in found[0][1]
+    assert "the file system of .clio has no locks" in found[0][1]
 
 
 def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,9 +255,9 @@ def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: py
     monkeypatch.setattr(checks, "_CONTAINER", ())
     ((mark, line),) = lines(look(project, env, provider="offline", approve="all"), "sandbox")
     assert mark == "note" and line.startswith("sandbox: off, commands run with your rights")
-    assert line.endswith("; clio --sandbox auto, or --approve edits")
+    assert "clio --sandbox auto" in line
     ((mark, line),) = lines(look(project, env), "sandbox")
-    assert mark == "ok" and ", approve is ask; " in line
+    assert mark == "ok" and "approval mode: ask; " in line
 
 
 def test_what_holds_commands_in_part_is_reported(
@@ -267,9 +267,9 @@ def test_what_holds_commands_in_part_is_reported(
         "clio.sandbox.backends.explain_unusable_level", lambda level, env: "" if level == "landlock" else "not here"
     )
     ((mark, line),) = lines(look(project, env, provider="offline", sandbox="auto"), "sandbox")
-    assert mark == "ok" and line.startswith("sandbox: landlock holds commands to the project, in part: files' modes")
+    assert mark == "ok" and mentions(line, "landlock confines commands to the project, partially", "modes")
     ((_, line),) = lines(look(project, env, provider="offline"), "sandbox")
-    assert line.endswith("; landlock would hold them here, in part")
+    assert line.endswith("; landlock available (partial)")
     auto = Sandbox("auto", home=project, user_home=project, env={})
     auto.level()
     assert auto.status_word == "sandbox landlock, partly"
@@ -279,7 +279,7 @@ def test_what_holds_commands_in_part_is_reported(
 def test_no_example_is_taken_for_a_file_with_a_key(project: Path, env: dict[str, str]) -> None:
     for name in ("config.yaml", "mcp.yaml"):
         (project / ".clio" / name).write_bytes(read_example(name))
-    assert lines(look(project, env), "keys") == [("ok", "keys: no file of clio's holds one")]
+    assert lines(look(project, env), "keys") == [("ok", "keys: no API keys in clio's files")]
 
 
 @pytest.fixture
@@ -385,4 +385,4 @@ def test_control_characters_of_files_do_not_reach_the_screen(project: Path, env:
     )
     assert done.returncode == 1
     assert "\x1b" not in done.stdout and "red.json is damaged" in done.stdout
-    assert "note  terminal: its encoding is ascii" in done.stdout
+    assert "note  terminal: encoding ascii" in done.stdout

@@ -63,7 +63,7 @@ def test_without_the_flag_no_prompt_is_sent(tmp_path: Path) -> None:
         found = look(tmp_path, "", server, live=False, model="m")
         assert server.requests == []
     assert [one.about for one in found] == ["protocol", "effort", "cache"]
-    assert "auto: nothing is sent" in line(found, "effort")
+    assert "auto: not sent" in line(found, "effort")
 
 
 def test_an_effort_the_model_is_not_known_to_take_is_a_note(tmp_path: Path) -> None:

@@ -183,12 +183,12 @@ def test_init_and_doctor_know_that_something_is_shared(tmp_path: Path, capsys: p
     def found() -> list[str]:
         return [finding.line for finding in check_team(ground(loaded, env, tmp_path))]
 
-    assert found() == ["team memory: git does not see what it should; look with: clio memory share status"]
+    assert found() == ["team memory: git ignores files that should be shared; see clio memory share status"]
     person.sharing.let_git_see()
     person.gets(*said("a"))
     assert found() == ["team memory: 1 shared in .clio/ltm/"]
     (person.folder.path / "odd").write_text("", encoding="utf-8")
     (person.folder.path / "rule").write_text("", encoding="utf-8")
-    assert found() == ["team memory: 1 file left out ('rule'); look with: clio memory share status"]
+    assert found() == ["team memory: 1 file left out ('rule'); see clio memory share status"]
     elsewhere = env | {"CLIO_HOME": str(tmp_path / "else")}
     assert list(check_team(ground(load_config(Options(cwd=person.project), elsewhere), elsewhere, tmp_path))) == []

@@ -1,4 +1,7 @@
-"""`clio doctor`: run the checks of the installation and of the model's server, and print what they found."""
+"""`clio doctor`: run all checks, print the findings, and download a missing token encoding.
+
+The checks of the model, its server, its price and its encoding are here; the others are in `checks`.
+"""
 
 import asyncio
 import hashlib
@@ -63,11 +66,11 @@ SERVER_LIMIT_S = 4.0
 """Seconds. Below the limit of the check, so that an unresponsive server is named."""
 
 
-def check_model(ground: DoctorContext) -> Iterator[Finding]:
+def check_model(context: DoctorContext) -> Iterator[Finding]:
     """Report which model would answer, and whether it can. Requests only the server's list of models."""
-    loaded = ground.loaded
+    loaded = context.loaded
     try:
-        provider = make_provider(loaded.config, ground.env, book=LessonBook(loaded.home))
+        provider = make_provider(loaded.config, context.env, book=LessonBook(loaded.home))
     except ConfigError as error:
         yield make_problem("model", *_split_sentence(str(error)))
         return
@@ -78,23 +81,23 @@ def check_model(ground: DoctorContext) -> Iterator[Finding]:
             yield make_note("model", "none is configured and no local server answers",
                        "set OPENAI_API_KEY, or give --provider or --base-url")  # fmt: skip
         return
-    yield _key(ground, provider.name)
-    server, limits = asyncio.run(_ask(provider))
+    yield _find_key_source(context, provider.name)
+    server, limits = asyncio.run(_ask_server(provider))
     yield server
     text = f"{provider.model} at {provider.name}, window "
     if limits is None:
         yield make_note("model", f"{text}not known until the server answers")
     elif limits.source == "default":
-        yield make_note("model", f"{text}{limits.context_window:,} tokens (a guess: the server does not say)",
-                   "set context_window to what it really has")  # fmt: skip
+        yield make_note("model", f"{text}{limits.context_window:,} tokens (assumed; the server does not say)",
+                   "set context_window to its real size")  # fmt: skip
     else:
-        said = _who_says(limits, loaded, provider.model)
-        yield make_ok("model", f"{text}{limits.context_window:,} tokens ({said})")
-    yield from _speech(loaded, provider)
-    yield from _price(loaded, provider)
+        source = _describe_window_source(limits, loaded, provider.model)
+        yield make_ok("model", f"{text}{limits.context_window:,} tokens ({source})")
+    yield from _describe_requests(loaded, provider)
+    yield from _check_price(loaded, provider)
 
 
-def _speech(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
+def _describe_requests(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
     """The protocol of the requests, and their fields for effort and prompt caching."""
     if not isinstance(provider, HttpProvider):
         return
@@ -106,31 +109,27 @@ def _speech(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
     effort = choices.get_effort(provider.model)
     facts = read_request_facts(provider, effort)
     levels = find_usable_efforts(provider, provider.model)
-    sent = f"sent as {' '.join(facts.effort)}" if facts.effort else "nothing is sent, the server decides"
-    known = "" if levels is None else f"; {provider.model} takes {', '.join(levels) or 'no effort'}"
+    sent = f"sent as {' '.join(facts.effort)}" if facts.effort else "not sent, the server decides"
+    known = "" if levels is None else f"; {provider.model} accepts {', '.join(levels) or 'no effort'}"
     if effort != AUTO and levels is not None and effort not in levels:
         yield make_note(
-            "effort", f"{effort}, {sent}", f"choose one that {provider.model} takes: {', '.join(levels) or AUTO}"
+            "effort", f"{effort}, {sent}", f"choose one that {provider.model} accepts: {', '.join(levels) or AUTO}"
         )
     else:
         yield make_ok("effort", f"{effort}: {sent}{known}")
-    yield make_ok(
-        "cache", ", ".join(facts.cache) or "no field is sent; some servers cache what is repeated by themselves"
-    )
+    yield make_ok("cache", ", ".join(facts.cache) or "no field is sent; some servers cache repeated text by themselves")
 
 
-def ask_live(ground: DoctorContext) -> Iterator[Finding]:
+def ask_live(context: DoctorContext) -> Iterator[Finding]:
     """Send one tiny request as a conversation would; report the answer, its time and its cost."""
-    loaded = ground.loaded
+    loaded = context.loaded
     try:
-        provider = make_provider(loaded.config, ground.env, book=LessonBook(loaded.home))
+        provider = make_provider(loaded.config, context.env, book=LessonBook(loaded.home))
     except ConfigError as error:
         yield make_problem("live", *_split_sentence(str(error)))
         return
     if provider.name == OFFLINE:
-        yield make_note(
-            "live", "no model is connected, so there is nothing to ask", "set OPENAI_API_KEY, or give --provider"
-        )
+        yield make_note("live", "no model is connected", "set OPENAI_API_KEY, or give --provider")
         return
     try:
         yield asyncio.run(_ask_once(loaded, provider))
@@ -151,7 +150,7 @@ async def _ask_once(loaded: LoadedConfig, provider: Provider) -> Finding:
         max_output_tokens=_LIVE_TOKENS,
         effort=choices.get_effort(provider.model),
     )
-    begun, first, notices = time.monotonic(), 0.0, list[str]()
+    started, first, notices = time.monotonic(), 0.0, list[str]()
     usage, stated = Usage(), None
     try:
         async with asyncio.timeout(LIVE_LIMIT_S):
@@ -163,7 +162,7 @@ async def _ask_once(loaded: LoadedConfig, provider: Provider) -> Finding:
                 cost = held.count_bill(usage, stated)
     finally:
         await provider.close()
-    ms = [f"{round((moment - begun) * 1000):,} ms" for moment in (first or begun, time.monotonic())]
+    ms = [f"{round((moment - started) * 1000):,} ms" for moment in (first or started, time.monotonic())]
     protocol = f" over {provider.protocol}" if isinstance(provider, HttpProvider) else ""
     tokens = f"{usage.prompt_tokens:,} tokens in, {usage.completion_tokens:,} out"
     tokens += f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
@@ -172,27 +171,27 @@ async def _ask_once(loaded: LoadedConfig, provider: Provider) -> Finding:
     return make_note("live", text, "; ".join(notices)) if notices else make_ok("live", text)
 
 
-def _key(ground: DoctorContext, server: str) -> Finding:
+def _find_key_source(context: DoctorContext, server: str) -> Finding:
     """Report the source of the key; the key itself is not printed."""
-    origin = ground.loaded.origins.get("api_key") if ground.loaded.config.api_key else None
-    if origin is None and ground.loaded.config.api_key_command:
-        origin = f"api_key_command, {ground.loaded.origins.get('api_key_command', 'the configuration')}"
+    origin = context.loaded.origins.get("api_key") if context.loaded.config.api_key else None
+    if origin is None and context.loaded.config.api_key_command:
+        origin = f"api_key_command, {context.loaded.origins.get('api_key_command', 'the configuration')}"
     preset = find_preset(server)
     variable, key = (
-        preset.find_key(ground.env)
+        preset.find_key(context.env)
         if preset
-        else (DEFAULT_KEY_VARIABLE, ground.env.get(DEFAULT_KEY_VARIABLE, "").strip())
+        else (DEFAULT_KEY_VARIABLE, context.env.get(DEFAULT_KEY_VARIABLE, "").strip())
     )
     if origin is None and key:
         origin = f"environment {variable}"
-    return make_ok("key", f"from {origin}" if origin else f"none is set, {server} is asked without one")
+    return make_ok("key", f"from {origin}" if origin else f"none is set; requests to {server} are sent without one")
 
 
-async def _ask(provider: Provider) -> tuple[Finding, ModelLimits | None]:
+async def _ask_server(provider: Provider) -> tuple[Finding, ModelLimits | None]:
     """Request the server's models and the window's size, None if it did not answer in time."""
     try:
         async with asyncio.timeout(SERVER_LIMIT_S):
-            server = await _server(provider)
+            server = await _check_server(provider)
             return server, await provider.limits()
     except TimeoutError:
         return _silent(provider), None
@@ -200,23 +199,23 @@ async def _ask(provider: Provider) -> tuple[Finding, ModelLimits | None]:
         await provider.close()
 
 
-async def _server(provider: Provider) -> Finding:
+async def _check_server(provider: Provider) -> Finding:
     if not isinstance(provider, ListsModels):
-        return make_ok("server", f"{provider.name} is not asked anything")
-    begun = time.monotonic()
+        return make_ok("server", f"{provider.name} has no list of models")
+    started = time.monotonic()
     try:
         offered = await provider.offered()
     except ClioError as error:
         return make_problem("server", *_split_sentence(str(error)))
-    took_ms = (time.monotonic() - begun) * 1000
-    names = [one.name for one in offered]
+    took_ms = (time.monotonic() - started) * 1000
+    names = [model.name for model in offered]
     text = f"{provider.name} answers within {max(round(took_ms), 1):,} ms"
     if not names:
-        return make_note("server", f"{text} and lists no models", "nothing, if it answers a prompt")
+        return make_note("server", f"{text} and lists no models", "nothing to do if it answers prompts")
     if provider.model in names or f"models/{provider.model}" in names:
         return make_ok("server", f"{text}, {format_count(len(names), 'model')}, {provider.model} among them")
     return make_note("server", f"{text}, {format_count(len(names), 'model')}, {provider.model} is not among them",
-                "clio -m with one that /model lists")  # fmt: skip
+                "start clio -m with a model that /model lists")  # fmt: skip
 
 
 def _silent(provider: Provider) -> Finding:
@@ -224,18 +223,18 @@ def _silent(provider: Provider) -> Finding:
                "check the address, the network and HTTPS_PROXY, or start it")  # fmt: skip
 
 
-def _who_says(limits: ModelLimits, loaded: LoadedConfig, model: str) -> str:
+def _describe_window_source(limits: ModelLimits, loaded: LoadedConfig, model: str) -> str:
     match limits.source:
         case "config":
             own = loaded.origins.get(f"models.{model}.context_window")
             return f"set in {own or loaded.origins.get('context_window', 'the configuration')}"
         case "server":
-            return "the server says so"
+            return "from server"
         case _:
-            return "known of this model"
+            return "known for this model"
 
 
-def _price(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
+def _check_price(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
     """Report whether the model's price is known, and its age; nothing for a free model."""
     book = PriceBook(loaded.home)
     try:
@@ -247,7 +246,9 @@ def _price(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
     if price is None and not states_cost(provider.name):
         yield make_note("prices", f"none for {provider.model} at {provider.name}", f"add it to {SHOWN_PRICES_PATH}")
     elif price is not None and book.is_old(price):
-        yield make_note("prices", f"that of {provider.model} is of {price.as_of}", f"correct it in {SHOWN_PRICES_PATH}")
+        yield make_note(
+            "prices", f"the price of {provider.model} dates from {price.as_of}", f"correct it in {SHOWN_PRICES_PATH}"
+        )
     elif price is not None and not price.is_free:
         day = f" of {price.as_of}" if price.as_of else ""
         yield make_ok("prices", f"{provider.model}{day}; {age.prices} known, {age.old} older than {OLD_DAYS} days")
@@ -265,47 +266,49 @@ def _split_sentence(sentence: str) -> tuple[str, str]:
 _FETCH = "clio doctor --fetch-encodings"
 
 
-def check_encodings(ground: DoctorContext) -> Iterator[Finding]:
+def check_encodings(context: DoctorContext) -> Iterator[Finding]:
     """Which token encodings are on disk. Changes nothing."""
-    return _look(ground.home, ground.env, {})
+    return _check_encoding_files(context.home, context.env, {})
 
 
-def fetch_encodings(ground: DoctorContext) -> Iterator[Finding]:
+def fetch_encodings(context: DoctorContext) -> Iterator[Finding]:
     """Check the encodings after downloading the one clio needs, if it is missing."""
-    folders = list_encoding_folders(ground.env, ground.home)
+    folders = list_encoding_folders(context.env, context.home)
     path = find_encoding(O200K, folders)
-    if path is not None and _is_whole(path, O200K):
-        return _look(ground.home, ground.env, {})
+    if path is not None and _is_readable_and_intact(path, O200K):
+        return _check_encoding_files(context.home, context.env, {})
     try:
-        fetched = fetch_encoding(O200K, ground.home)
+        fetched = fetch_encoding(O200K, context.home)
     except (ServerFailed, OSError) as error:
         wrong, _, todo = str(error).partition("; ")
         return iter([make_problem("encodings", wrong, todo or f"try again: {_FETCH}")])
-    return _look(ground.home, ground.env, {O200K.name: fetched})
+    return _check_encoding_files(context.home, context.env, {O200K.name: fetched})
 
 
-def _look(home: Path, env: Mapping[str, str], fetched: Mapping[str, Path]) -> Iterator[Finding]:
+def _check_encoding_files(home: Path, env: Mapping[str, str], fetched: Mapping[str, Path]) -> Iterator[Finding]:
     folders = list_encoding_folders(env, home)
-    there = {encoding: path for encoding in ENCODINGS if (path := find_encoding(encoding, folders))}
-    whole = {encoding.name: path for encoding, path in there.items() if _is_whole(path, encoding)} | dict(fetched)
-    for encoding, path in there.items():
-        if encoding.name not in whole:
+    on_disk = {encoding: path for encoding in ENCODINGS if (path := find_encoding(encoding, folders))}
+    intact = {
+        encoding.name: path for encoding, path in on_disk.items() if _is_readable_and_intact(path, encoding)
+    } | dict(fetched)
+    for encoding, path in on_disk.items():
+        if encoding.name not in intact:
             yield make_note(
-                "encodings", f"{str(path)!r} is damaged or not readable, and not used", f"remove it, or: {_FETCH}"
+                "encodings", f"{str(path)!r} is damaged or unreadable and not used", f"remove it, or: {_FETCH}"
             )
-    if whole:
+    if intact:
         shown = (f"{name} in {display_path(path.parent, project=None, user_home=user_home(env))}"
-                 for name, path in whole.items())  # fmt: skip
+                 for name, path in intact.items())  # fmt: skip
         yield make_ok("encodings", ", ".join(shown))
-    elif not there:
+    elif not on_disk:
         yield make_note(
             "encodings",
-            "none on disk, so tokens are guessed at first and learned from what is billed",
-            f"to count them exactly: {_FETCH}",
+            "none on disk, so tokens are estimated and learned from the servers' usage figures",
+            f"for exact counts: {_FETCH}",
         )
 
 
-def _is_whole(path: Path, encoding: Encoding) -> bool:
+def _is_readable_and_intact(path: Path, encoding: Encoding) -> bool:
     try:
         return is_intact(path, encoding)
     except OSError:
@@ -384,17 +387,17 @@ class NamedCheck(Struct, frozen=True, kw_only=True):
     hint: str = HANGS
 
 
-def run_checks(checks: Sequence[NamedCheck], ground: DoctorContext, limit_s: float) -> Iterator[Finding]:
+def run_checks(checks: Sequence[NamedCheck], context: DoctorContext, limit_s: float) -> Iterator[Finding]:
     """Run all checks at once; yield their findings in order as they arrive. limit_s: for all of them together."""
-    begun = time.monotonic()
-    looks = [(named, BackgroundCall(lambda check=named.check: list(check(ground)), named.about)) for named in checks]
-    for named, look in looks:
+    started = time.monotonic()
+    calls = [(named, BackgroundCall(lambda check=named.check: list(check(context)), named.about)) for named in checks]
+    for named, call in calls:
         try:
-            yield from look.wait(max(begun + limit_s - time.monotonic(), 0.0))
+            yield from call.wait(max(started + limit_s - time.monotonic(), 0.0))
         except TimeoutError:
             yield make_problem(named.about, f"no answer within {limit_s:g} seconds", named.hint)
         except (ClioError, OSError) as error:
-            yield make_problem(named.about, str(error), "look there; the other lines do not depend on it")
+            yield make_problem(named.about, str(error), "check that file; the other findings do not depend on it")
 
 
 _NARROWEST = 20
@@ -442,7 +445,7 @@ def run_doctor(options: Options, env: Mapping[str, str], *, fetch: bool, live: b
     for finding in collect_findings(options, env, fetch=fetch, live=live):
         found.append(finding)
         if not json:
-            sys.stdout.write(f"{_printed(finding)}\n")
+            sys.stdout.write(f"{_format_finding(finding)}\n")
             sys.stdout.flush()
     wrong = any(finding.mark == "fix" for finding in found)
     if json:
@@ -451,7 +454,7 @@ def run_doctor(options: Options, env: Mapping[str, str], *, fetch: bool, live: b
     return 1 if wrong else 0
 
 
-def _printed(finding: Finding) -> str:
+def _format_finding(finding: Finding) -> str:
     """The finding's line; on a terminal wrapped between words, with continuation lines indented."""
     line = clean_line(finding.line)
     if not sys.stdout.isatty():
@@ -473,26 +476,26 @@ def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, l
             (*FIRST, *CONFIGURED, *REST),
         )
     except TimeoutError as error:
-        yield make_problem("configuration", str(error), f"{HANGS}; nothing else can be looked at before it is read")
+        yield make_problem("configuration", str(error), f"{HANGS}; nothing else can be checked before it is read")
         return
     except ConfigError as error:
         sentence, _, todo = str(error).partition("; ")
         wrong.append(make_problem("configuration", sentence, todo or "correct it there"))
-        loaded, checks = _as_it_comes(options, env), (*FIRST, *REST)
+        loaded, checks = _load_default_config(options, env), (*FIRST, *REST)
     if fetch and loaded.config.incognito:
         raise UsageError("an incognito clio writes nothing; leave out --incognito to fetch encodings")
-    ground = DoctorContext(options=options, env=env, loaded=loaded, home=loaded.home, user_home=user_home(env))
+    context = DoctorContext(options=options, env=env, loaded=loaded, home=loaded.home, user_home=user_home(env))
     if fetch:
         checks = tuple(check for check in checks if check.about != "encodings")
     yield from wrong
-    yield from run_checks(checks, ground, ALL_CHECKS_LIMIT_S)
+    yield from run_checks(checks, context, ALL_CHECKS_LIMIT_S)
     if fetch:
-        yield from fetch_encodings(ground)
+        yield from fetch_encodings(context)
     if live:
-        yield from ask_live(ground)
+        yield from ask_live(context)
 
 
-def _as_it_comes(options: Options, env: Mapping[str, str]) -> LoadedConfig:
+def _load_default_config(options: Options, env: Mapping[str, str]) -> LoadedConfig:
     """Return the default configuration if the user's cannot be read."""
     home = clio_home(env)
     project = project_folder(options.cwd, clio_home=home, user_home=user_home(env))
