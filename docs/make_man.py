@@ -8,7 +8,7 @@ from clio.commands.command import list_forms
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
 from clio.config.schema import ENVIRONMENT_VARIABLES
 from clio.entrypoints.completions.scripts import get_subcommand
-from clio.entrypoints.report import SCHEMA_MISFIT
+from clio.entrypoints.headless_json import SCHEMA_MISFIT
 
 _HEAD = """\
 .\\" Made by docs/make_reference.py; change the tables in clio/config/command_line.py and its like instead.

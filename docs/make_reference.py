@@ -44,11 +44,11 @@ from clio.config.schema import (  # noqa: E402
 )
 from clio.config.trust import format_value  # noqa: E402
 from clio.entrypoints.completions.scripts import make_completion_script  # noqa: E402
-from clio.entrypoints.report import (  # noqa: E402
+from clio.entrypoints.headless_json import (  # noqa: E402
     SCHEMA_MISFIT,
     StreamEvent,
+    StreamInput,
 )
-from clio.entrypoints.stream_json import StreamInput  # noqa: E402
 from clio.providers.http_provider import HttpProvider  # noqa: E402
 from clio.providers.limits import takes_images  # noqa: E402
 from clio.providers.model_facts import read_request_facts  # noqa: E402

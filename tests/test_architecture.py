@@ -49,8 +49,8 @@ HEAVY: dict[str, set[str]] = {
         "clio.entrypoints.acp.session",
         "clio.entrypoints.acp.updates",
     },
-    "jsonschema": {"clio.entrypoints.report"},
-    "referencing": {"clio.entrypoints.report"},
+    "jsonschema": {"clio.entrypoints.headless_json"},
+    "referencing": {"clio.entrypoints.headless_json"},
     "json_repair": {"clio.agent.tool_runner"},
     "tree_sitter": {
         "clio.checks.diagnostics",

@@ -15,7 +15,19 @@ from clio.agent.user_interface import EXIT_CODES, ComposedInterface, Emit, Event
 from clio.app import App, build_app
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
-from clio.entrypoints.report import Reporter, SessionStarted, make_result_event, print_json_line
+from clio.entrypoints.headless_json import (
+    AnswerSchema,
+    Reporter,
+    SessionStarted,
+    StreamApprover,
+    StreamAsker,
+    StreamQuestions,
+    StreamRun,
+    make_result_event,
+    print_json_line,
+    read_stream_input,
+    run_to_schema,
+)
 from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
 from clio.providers.http_provider import HttpProvider
 from clio.providers.registry import OFFLINE
@@ -25,7 +37,6 @@ from clio.ui.pipe_screen import PipeScreen
 from clio.ui.safe_text import clean, escape_json_controls
 
 if TYPE_CHECKING:
-    from clio.entrypoints.stream_json import StreamQuestions
     from clio.tools.session_tools import Asker
 
 
@@ -38,12 +49,12 @@ class DenyingApprover:
         """Refuse the request. Raises ApprovalNeeded, which names what would have allowed the action."""
         outside = isinstance(request.action, RunCommand) and request.action.outside
         verdict = request.verdict
-        way = (
+        remedy = (
             "open the sandbox with sandbox_network or sandbox_write, or leave out --sandbox"
             if outside
-            else "no mode runs it unasked: allow it with --allow RULE or a rule under `allow`, or do it by hand"
+            else "no mode runs it without asking: allow it with --allow RULE or a rule under `allow`, or do it by hand"
             if verdict.in_every_mode and verdict.rule_spares
-            else "no mode and no rule allows it: do it by hand, or start clio without -p and say yes"
+            else "no mode and no rule allows it: do it by hand, or start clio without -p and approve it"
             if verdict.in_every_mode
             else "allow it with --approve edits, --approve all, --allow RULE, or a rule under `allow` in "
             ".clio/config.yaml"
@@ -51,7 +62,7 @@ class DenyingApprover:
         from clio.ui.safe_text import spell_out_line
 
         raise ApprovalNeeded(
-            f"{spell_out_line(request.title)} needs approval, which a one-shot run can't ask for; {way}"
+            f"{spell_out_line(request.title)} needs approval, which a one-shot run can't ask for; {remedy}"
         )
 
 
@@ -60,7 +71,7 @@ class DecliningAsker:
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
         """Refuse the question. Raises ToolFailed: the model must decide for itself."""
-        raise ToolFailed("nobody is there to answer in a one-shot run; decide yourself and say what you assumed")
+        raise ToolFailed("no user can answer in a one-shot run; decide yourself and state your assumptions")
 
 
 def run_oneshot(options: Options, loaded: LoadedConfig) -> int:
@@ -79,38 +90,34 @@ async def _run(options: Options, loaded: LoadedConfig) -> int:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     schema = None
     if options.json_schema:
-        from clio.entrypoints.report import AnswerSchema
-
         schema = AnswerSchema(options.json_schema)
     reporter = Reporter()
-    listen = _listener(options, reporter, stop=lambda: _cancel(task), holds=schema is not None)
-    desk, approver, asker = (
-        _make_stream_desk() if options.input == "stream-json" else (None, DenyingApprover(), DecliningAsker())
+    listen = _make_listener(options, reporter, stop=lambda: _cancel(task), holds_answer=schema is not None)
+    questions, approver, asker = (
+        _make_stream_interface() if options.input == "stream-json" else (None, DenyingApprover(), DecliningAsker())
     )
     app = build_app(loaded, ComposedInterface(approver, asker, listen), env=os.environ)
     if isinstance(app.provider, HttpProvider):  # loads certificates while the prompt is being built
         asyncio.get_running_loop().run_in_executor(None, app.provider.warm_up)
-    if desk is not None:
-        desk.clean, desk.display = lambda text: app.redactor.redact(text).text, app.workspace.display
-    more: dict[str, Any] = {"exit_code": EXIT_CODES["interrupted"]}
+    if questions is not None:
+        questions.clean, questions.display = lambda text: app.redactor.redact(text).text, app.workspace.display
+    fields: dict[str, Any] = {"exit_code": EXIT_CODES["interrupted"]}
     with contextlib.suppress(asyncio.CancelledError):  # the turn has ended; only the report is left to print
         try:
             _choose_session(app, options)
             if options.output == "stream-json":
-                print_json_line(_started(app, loaded))
-            if desk is not None:
-                more["exit_code"] = await _run_stream(app, desk, options.prompt or "")
+                print_json_line(_make_started_event(app, loaded))
+            if questions is not None:
+                fields["exit_code"] = await _run_stream(app, questions, options.prompt or "")
             elif schema:
-                from clio.entrypoints.report import run_to_schema
-
-                more |= await run_to_schema(app, schema, lambda text: _run_turn(app, text), options.prompt or "")
+                fields |= await run_to_schema(app, schema, lambda text: _run_turn(app, text), options.prompt or "")
             else:
-                more["exit_code"] = (await _run_turn(app, options.prompt or "")).exit_code
+                fields["exit_code"] = (await _run_turn(app, options.prompt or "")).exit_code
             if options.output == "text":
-                _print_rest(app, reporter, more)
+                _print_final_output(app, reporter, fields)
         finally:
             await app.close()
-    report = reporter.report(app.session.id, style=_style(app), plan=app.planning.proposed_plan, **more)
+    report = reporter.report(app.session.id, style=_get_style_id(app), plan=app.planning.proposed_plan, **fields)
     if options.output == "json":
         print_json_line(report)
     elif options.output == "stream-json":
@@ -118,22 +125,18 @@ async def _run(options: Options, loaded: LoadedConfig) -> int:
     return report.exit_code
 
 
-def _make_stream_desk() -> "tuple[StreamQuestions, Approver, Asker]":
+def _make_stream_interface() -> "tuple[StreamQuestions, Approver, Asker]":
     """Return approver and asker that put questions to the program at the other end of the pipes."""
-    from clio.entrypoints.stream_json import StreamApprover, StreamAsker, StreamQuestions
-
-    desk = StreamQuestions(print_json_line)
-    return desk, StreamApprover(desk), StreamAsker(desk)
+    questions = StreamQuestions(print_json_line)
+    return questions, StreamApprover(questions), StreamAsker(questions)
 
 
-async def _run_stream(app: App, desk: "StreamQuestions", first: str) -> int:
-    from clio.entrypoints.stream_json import StreamRun, read_stream_input
-
-    run = StreamRun(app, desk, lambda text: _run_turn(app, text), print_json_line)
+async def _run_stream(app: App, questions: StreamQuestions, first: str) -> int:
+    run = StreamRun(app, questions, lambda text: _run_turn(app, text), print_json_line)
     return await run.run(first, read_stream_input(sys.stdin.buffer, run.refuse))
 
 
-def _started(app: App, loaded: LoadedConfig) -> SessionStarted:
+def _make_started_event(app: App, loaded: LoadedConfig) -> SessionStarted:
     return SessionStarted(
         session_id=app.session.id,
         model=app.provider.model,
@@ -144,14 +147,14 @@ def _started(app: App, loaded: LoadedConfig) -> SessionStarted:
     )
 
 
-def _print_rest(app: App, reporter: Reporter, more: Mapping[str, Any]) -> None:
+def _print_final_output(app: App, reporter: Reporter, fields: Mapping[str, Any]) -> None:
     """Print what is not streamed: a plan, and an answer that was checked against a schema first."""
     with contextlib.suppress(BrokenPipeError):  # the reader of the answer has closed the pipe
-        if more.get("structured") is not None or "error" in more:
-            if error := more.get("error"):
+        if fields.get("structured") is not None or "error" in fields:
+            if error := fields.get("error"):
                 sys.stderr.write(f"clio: {clean(error)}\n")
             else:
-                sys.stdout.write(escape_json_controls(json.dumps(more["structured"], ensure_ascii=False)) + "\n")
+                sys.stdout.write(escape_json_controls(json.dumps(fields["structured"], ensure_ascii=False)) + "\n")
         elif plan := app.planning.proposed_plan:
             from clio.commands.plan_commands import format_todos_as_markdown
 
@@ -169,27 +172,27 @@ async def _run_turn(app: App, text: str) -> TurnFinished:
         UsageError: for a custom command with wrong arguments, or a misspelt one.
     """
     try:
-        return await _run_words(app, text)
+        return await _run_text(app, text)
     finally:
         app.learner.defer_suggestions()
 
 
-async def _run_words(app: App, text: str) -> TurnFinished:
+async def _run_text(app: App, text: str) -> TurnFinished:
     if not text.lstrip().startswith("/"):  # avoids importing the command table, a tenth of all modules
         return await app.run_turn(text)
     from clio.commands.command import RunExpandedCommand, RunPrompt
     from clio.commands.registry import run_added_command
 
     match run_added_command(app, text):
-        case RunExpandedCommand(line=said, expand=make):
-            return await app.run_turn(said, make)
-        case RunPrompt(text=words):
-            return await app.run_turn(words)
+        case RunExpandedCommand(line=shown_line, expand=expand):
+            return await app.run_turn(shown_line, expand)
+        case RunPrompt(text=prompt):
+            return await app.run_turn(prompt)
         case None:
             return await app.run_turn(text)
 
 
-def _style(app: App) -> str:
+def _get_style_id(app: App) -> str:
     chosen = None if app.memory.is_silent else app.memory.styles.current
     return chosen.skill.id if chosen else ""
 
@@ -209,12 +212,12 @@ def _choose_session(app: App, options: Options) -> None:
         app.open_session(latest)
 
 
-def _listener(options: Options, reporter: Reporter, stop: Callable[[], None], *, holds: bool) -> Emit:
-    """The listener for the run's events.
+def _make_listener(options: Options, reporter: Reporter, stop: Callable[[], None], *, holds_answer: bool) -> Emit:
+    """Return the listener for the run's events.
 
     Args:
         stop: called when the reader of the answer has closed the pipe.
-        holds: do not print the answer while it is streamed; it is printed later.
+        holds_answer: do not print the answer while it is streamed; it is printed later.
     """
     match options.output:
         case "json":
@@ -222,7 +225,7 @@ def _listener(options: Options, reporter: Reporter, stop: Callable[[], None], *,
         case "stream-json":
             show = print_json_line
         case "text":
-            screen = PipeScreen(io.StringIO() if holds else sys.stdout, sys.stderr, on_broken=stop)
+            screen = PipeScreen(io.StringIO() if holds_answer else sys.stdout, sys.stderr, on_broken=stop)
             show = screen.handle
 
     def listen(event: Event) -> None:
