@@ -134,10 +134,12 @@ class App:
             )
             runtime.tell(describe_expansion(text, meaning))
             runtime.tool_limit.begin(meaning.tools)
+            runtime.stop_words = meaning.stop_words or runtime.stop_words
             return await self.conversation.run_turn(text)
         finally:
             runtime.pending_input.take_replacement()
             runtime.tool_limit.end()
+            runtime.stop_words = runtime.loaded.config.stop_words
             if switches:
                 config, provider, self._model_name, self._has_chosen_model = before
                 self._set_provider(provider, config)

@@ -327,6 +327,7 @@ class ModelRequest:
         self._now = runtime.now
         self._fallback = runtime.fallback
         self._efforts = runtime.efforts
+        self._runtime = runtime
         self._cache_key = make_cache_key(session.id)
         self._redactor = runtime.redactor
         self._rng = random.Random()
@@ -464,9 +465,9 @@ class ModelRequest:
         raise AssertionError("unreachable")
 
     def _completed(self, request: ChatRequest, provider: Provider) -> ChatRequest:
-        """Return the request with the effort and cache key for the model that is asked."""
+        """Return the request with the effort, cache key and stop words for the model that is asked."""
         effort = self._efforts.get_effort(provider.model)
-        return structs.replace(request, effort=effort, cache_key=self._cache_key)
+        return structs.replace(request, effort=effort, cache_key=self._cache_key, stop=self._runtime.stop_words)
 
     def _tell_trim(self, built: BuiltRequest) -> None:
         if built.trimmed is not None:

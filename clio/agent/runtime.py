@@ -152,6 +152,7 @@ class Runtime:
         self.mailbox = Mailbox()
         self.servers = open_mcp_servers(loaded, env, clean=self.clean, tell=self.warn, ask=self.ui.ask)
         self.tool_limit = ToolLimit(self.policy)
+        self.stop_words = loaded.config.stop_words  # a custom command may replace them for its turn
         self.skills = SkillCatalog(loaded.main_project, self.home, env)
         self.agents = SubagentCatalog(loaded.main_project, self.home, env)
         self.asked = InstructionFiles(

@@ -51,6 +51,7 @@ class ExpandedCommand(Struct, frozen=True, kw_only=True):
         named: the part of it whose "@" mentions are looked up as if the user had typed them.
         model: answers this one turn; "" is the model of the session.
         tools: of the tools that change or reach something, only these may be called in the turn; None allows all.
+        stop_words: end an answer of this turn, in place of the setting `stop_words`; empty leaves that.
         lead: the prompt that explains the text to the model.
         cap_tokens: the limit of what is sent; it never takes more than a quarter of the window.
     """
@@ -60,6 +61,7 @@ class ExpandedCommand(Struct, frozen=True, kw_only=True):
     mention_text: str = ""
     model: str = ""
     tools: tuple[str, ...] | None = None
+    stop_words: tuple[str, ...] = ()
     lead_prompt: str = "context/command"
     cap_tokens: int = 12_000
 

@@ -38,6 +38,7 @@ MAX_FILES = 300
 """Limit of files read in one directory tree."""
 _MAX_DEPTH = 4
 _MAX_SUMMARY = 120
+_MAX_STOP_WORDS = 4  # Chat Completions takes no more
 _NAME = re.compile(r"[A-Za-z][\w-]*(:[\w.-]+)*")
 _OTHER = ".claude/commands"
 _READ_ONLY_TOOLS = (
@@ -62,6 +63,7 @@ class CustomFile(Struct, frozen=True, kw_only=True):
         own: it is in the user's own directory.
         model: "" if the file names none, or is written for another agent, whose model names do not apply here.
         tools: see `ExpandedCommand.tools`.
+        stop_words: see `ExpandedCommand.stop_words`.
         problem: which of its properties were not understood.
     """
 
@@ -73,6 +75,7 @@ class CustomFile(Struct, frozen=True, kw_only=True):
     hint: str = ""
     model: str = ""
     tools: tuple[str, ...] | None = None
+    stop_words: tuple[str, ...] = ()
     problem: str = ""
 
 
@@ -127,6 +130,7 @@ def _custom(front: FrontMatter, *, name: str, shown: str, own: bool) -> CustomFi
         hint=to_safe_line(values.get("argument-hint", ""))[:_MAX_SUMMARY],
         model="" if _OTHER in shown else to_safe_line(values.get("model", "")),
         tools=_tools(split_tool_list(to_safe_line(values["allowed-tools"]))) if "allowed-tools" in values else None,
+        stop_words=split_words(to_safe_line(values.get("stop-words", "")))[:_MAX_STOP_WORDS],
         problem=front.problem,
     )
 
@@ -364,6 +368,7 @@ async def _meaning(ctx: CommandContext, file: CustomFile, argument: str) -> Expa
         mention_text="\n".join(named),
         model=file.model,
         tools=file.tools,
+        stop_words=file.stop_words,
     )
 
 

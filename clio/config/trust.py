@@ -452,6 +452,7 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "embedding_base_url": _waits("decides who receives the text that is embedded"),
     "brain_across_sessions": _waits(_MEMORY),
     "brain_distance": _waits(_MEMORY),
+    "stop_words": _waits("decides where every answer ends"),
     "incognito": _waits("would keep the user's session and memory from being saved"),
     "redact": _narrows("redacting is more restrictive", lambda value, lower: value is True),
     "redact_patterns": _waits("a pattern that matches everything hides what the user is asked about"),

@@ -30,6 +30,8 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     Attributes:
         system: the system prompt; like `tools`, it is the same in all requests of a session.
         images: bytes of the images in the messages, by handle; a missing image is sent as its name.
+        stop: texts at which the server ends the answer, at most four; not sent over /v1/responses, which has no such
+            field.
         effort: reasoning effort, one of EFFORTS, or "auto" for the server's default.
         cache_key: the same for all requests of a session, so that a server routes them to the same prompt cache.
     """
@@ -39,6 +41,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int | None = None
     images: Mapping[str, bytes] = {}
+    stop: tuple[str, ...] = ()
     effort: str = AUTO
     cache_key: str = ""
 

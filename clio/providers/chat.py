@@ -581,6 +581,8 @@ class ChatProtocol:
             options["stream_options"] = {"include_usage": True}
         if request.max_output_tokens is not None:
             options[quirks.max_tokens_field] = request.max_output_tokens
+        if request.stop and "stop" not in quirks.refused:  # some reasoning models refuse it
+            options["stop"] = request.stop
         tools = request.tools if self._tools else ()
         effort = self._efforts.choose(request.effort)
         if not effort and tools and quirks.effort_none_with_tools:

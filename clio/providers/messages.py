@@ -398,6 +398,8 @@ class MessagesProtocol:
             "stream": True,
             **self._build_thinking_fields(request, self._sent_output),
         }
+        if request.stop:
+            options["stop_sequences"] = request.stop
         point = self._encode_cache_point()
         parts = [encode_json(options)[:-1]]
         if self._tools and request.tools:

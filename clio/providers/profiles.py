@@ -534,6 +534,7 @@ EXTRA_FIELDS = (
     "reasoning_split",
     "clear_thinking",
     "keep",
+    "stop",
 )
 """Fields that only some servers support; they are left out once a server has rejected them."""
 

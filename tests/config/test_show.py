@@ -61,6 +61,7 @@ embedding_folder           none                         default
 embedding_base_url         none                         default
 brain_across_sessions      false                        default
 brain_distance             1.0                          default
+stop_words                 none                         default
 incognito                  false                        default
 redact                     true                         default
 redact_patterns            none                         default

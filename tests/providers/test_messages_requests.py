@@ -456,3 +456,8 @@ def test_other_refusals_teach_nothing(text: str) -> None:
     before = sent(speaks, request())
     assert speaks.adapt(text) is None
     assert sent(speaks, request()) == before
+
+
+def test_stop_words_are_stop_sequences() -> None:
+    assert json.loads(protocol().encode(request(stop=("END", "## Next"))))["stop_sequences"] == ["END", "## Next"]
+    assert "stop_sequences" not in json.loads(protocol().encode(request()))

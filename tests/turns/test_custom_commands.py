@@ -15,7 +15,7 @@ from clio.entrypoints.oneshot import DenyingApprover
 from clio.errors import UsageError
 from clio.messages import UserMessage
 from clio.security.approval import Answer
-from tests.support.chat_server import text, tool_calls
+from tests.support.chat_server import error, text, tool_calls
 from tests.support.harness import Asker, Harness
 from tests.support.waiting import has_text, wait_until_async
 from tests.support.wording import mentions
@@ -264,3 +264,18 @@ def test_stopped_while_a_command_runs_there_is_no_turn_and_the_command_ends(make
         "thanks"
     ]
     assert "<command" not in sent(harness)
+
+
+def test_stop_words_of_a_command_go_with_its_turn_alone(make_harness: MakeHarness) -> None:
+    harness = make_harness([text("One."), text("Two."), text("Three.")])
+    mine(harness, "short.md", '---\nstop-words: END "## Next"\n---\nAnswer $ARGUMENTS and write END.\n')
+    call(harness, "hello", "/short in one word", "hello again")
+    assert [request.body.get("stop") for request in harness.server.requests] == [None, ["END", "## Next"], None]
+
+
+def test_a_server_that_refuses_stop_words_is_asked_without(make_harness: MakeHarness) -> None:
+    refusal = {"error": {"message": "Unsupported parameter: 'stop' is not supported with this model.", "param": "stop"}}
+    harness = make_harness([error(400, refusal), text("One."), text("Two.")])
+    mine(harness, "short.md", "---\nstop-words: END\n---\nAnswer $ARGUMENTS\n")
+    call(harness, "/short a", "/short b")
+    assert [request.body.get("stop") for request in harness.server.requests] == [["END"], None, None]
