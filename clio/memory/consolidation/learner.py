@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
+_PROHIBITS = _EN.pattern("prohibits")
 MAX_SHOWN = 3
 """Maximum number of limits listed in one line; the others are only counted."""
 
@@ -72,6 +73,12 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
             is_project = limit.scope == "project"
             certain = rule.certain or limit.term == "lasting"
             noticed[noticed.index(rule)] = structs.replace(rule, certain=certain, in_project=is_project)
+            continue
+        soft = next((one for one in same if one.kind == "preference" and one.content.startswith("prefer ")), None)
+        if soft is not None and not _PROHIBITS.search(limit.quote):
+            is_project = soft.in_project or limit.scope == "project"
+            certain = soft.certain or limit.term == "lasting"
+            noticed[noticed.index(soft)] = structs.replace(soft, certain=certain, in_project=is_project)
             continue
         for liking in same:
             noticed.remove(liking)

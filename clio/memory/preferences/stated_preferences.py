@@ -347,6 +347,14 @@ _RATHER = _EN.pattern("rather")
 _SPECIFIC = _EN.pattern("specific")
 _WHEN_YOU = _EN.pattern("when_you")
 _GENERAL = _EN.pattern("general")
+_PREFER_IN_PROJECT = _EN.pattern("prefer_in_project")
+_PREFERRED = _EN.pattern("preferred")
+_PROJECT_LEAD = _EN.pattern("project_lead")
+_PROJECT_END = _EN.pattern("project_end")
+_GUESS = _EN.pattern("guess")
+_ONE_OF_MANY = _EN.pattern("one_of_many")
+_MOST_WORDS = 8
+"""In a preference for a project; longer ones describe the task at hand."""
 _POINTED = _EN.pattern("pointed")
 _NO_HABITS = _EN.word_set("no_habits")
 
@@ -354,7 +362,36 @@ _NO_HABITS = _EN.word_set("no_habits")
 def taste(part: Sentence) -> StatedPreference | None:
     """Return the liking or dislike that a sentence begins with, or None."""
     part = part.without_tail(STANDING_END)
-    return _prefers(part) or _likes(part) or _dislikes(part) or _does(part)
+    return _prefers_in_project(part) or _prefers(part) or _likes(part) or _dislikes(part) or _does(part)
+
+
+def _prefers_in_project(part: Sentence) -> StatedPreference | None:
+    """Return the preference that names this project as its scope: "I'd prefer tabs in this repo", "… tabs here".
+
+    "here" may also mean one place in the code, so such a preference is never certain.
+    """
+    if guess := _GUESS.match(part.masked):
+        part = part.after(guess.end(), sure=False)
+    place = lead = _PROJECT_LEAD.match(part.masked)
+    rest = part.after(lead.end()) if lead else part
+    rest = rest.without_tail(TAIL)
+    if lead is None and (place := _PROJECT_END.search(rest.masked)):
+        rest = structs.replace(rest, text=rest.text[: place.start()], masked=rest.masked[: place.start()])
+    if place is None:
+        return None
+    if found := _PREFER_IN_PROJECT.match(rest.masked):
+        thing = rest.after(found.end())
+    elif found := _PREFERRED.fullmatch(rest.masked):
+        thing = structs.replace(rest, text=rest.text[: found.end("what")], masked=rest.masked[: found.end("what")])
+    else:
+        return None
+    if not thing.masked or _ONE_OF_MANY.match(thing.masked) or is_pointing(thing.masked) or NOW.search(thing.masked):
+        return None
+    if len(thing.masked.split()) > _MOST_WORDS or re.search(r"[,;:]", thing.masked):
+        return None
+    certain = part.sure and not place["here"]
+    text = re.sub(r"\s+than\s+", " over ", small(thing.text), count=1)
+    return structs.replace(made("preference", f"prefer {text}", LIKED, certain=certain), in_project=True)
 
 
 def _prefers(part: Sentence) -> StatedPreference | None:

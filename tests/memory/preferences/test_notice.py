@@ -169,3 +169,43 @@ def test_a_sentence_with_a_liking_and_a_limit_gives_both(text: str, contents: li
 )
 def test_what_only_sounds_like_a_second_opinion_is_none(text: str) -> None:
     assert [one for one in stated(text) if one[0] == "rule"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "content", "certain"),
+    [
+        ("I'd prefer tabs here", "prefer tabs", False),
+        ("I'd prefer tabs in this repo.", "prefer tabs", True),
+        ("In this project I'd prefer absolute imports", "prefer absolute imports", True),
+        ("I would rather use httpx than requests in this codebase", "prefer httpx over requests", True),
+        ("I'd prefer it if you used pytest here, please", "prefer pytest", False),
+        ("I think I'd prefer small commits in this repo", "prefer small commits", False),
+        ("We'd favour composition over inheritance in this library", "prefer composition over inheritance", True),
+        ("Single quotes are preferred here", "prefer single quotes", False),
+        ("I'd prefer no mocks in this repo", "prefer no mocks", True),
+    ],
+)
+def test_a_preference_for_this_project_is_its_own_and_asked_about_after_here(
+    text: str, content: str, certain: bool
+) -> None:
+    [one] = notice(text)
+    assert (one.kind, one.content, one.certain, one.in_project) == ("preference", content, certain, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'd prefer the second option here",
+        "I'd prefer a dict here",
+        "I'd prefer a shorter name here",
+        "I'd prefer it shorter in this project",
+        "I'd prefer to wait here",
+        "I'd rather not use mocks in this repo for now",
+        "I'd like you to look at the tests in this repo",
+        "I'd like to see the logs in this project",
+        "I'd prefer shorter here",
+        "Would I prefer tabs here?",
+    ],
+)
+def test_a_wish_for_one_place_or_one_time_is_no_preference(text: str) -> None:
+    assert notice(text) == ()
