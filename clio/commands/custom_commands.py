@@ -38,7 +38,6 @@ MAX_FILES = 300
 """Limit of files read in one directory tree."""
 _MAX_DEPTH = 4
 _MAX_SUMMARY = 120
-_MAX_STOP_WORDS = 4  # Chat Completions takes no more
 _NAME = re.compile(r"[A-Za-z][\w-]*(:[\w.-]+)*")
 _OTHER = ".claude/commands"
 _READ_ONLY_TOOLS = (
@@ -130,7 +129,7 @@ def _custom(front: FrontMatter, *, name: str, shown: str, own: bool) -> CustomFi
         hint=to_safe_line(values.get("argument-hint", ""))[:_MAX_SUMMARY],
         model="" if _OTHER in shown else to_safe_line(values.get("model", "")),
         tools=_tools(split_tool_list(to_safe_line(values["allowed-tools"]))) if "allowed-tools" in values else None,
-        stop_words=split_words(to_safe_line(values.get("stop-words", "")))[:_MAX_STOP_WORDS],
+        stop_words=split_words(to_safe_line(values.get("stop-words", ""))),
         problem=front.problem,
     )
 

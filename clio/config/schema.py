@@ -184,8 +184,8 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether automatic recall may use archived turns of this project's other sessions."""
     brain_distance: Annotated[float, Meta(ge=0.0, le=2.0)] = 1.0
     """The vector distance below which an archived turn or a document may come back by meaning alone; 0 is never."""
-    stop_words: Annotated[tuple[str, ...], Meta(max_length=4)] = ()
-    """Up to four texts at which the server ends an answer; not sent over /v1/responses, which has no such field."""
+    stop_words: tuple[str, ...] = ()
+    """Texts at which the server ends an answer; the first four are sent, and none over /v1/responses."""
     incognito: bool = False
     """Write nothing anywhere and use no memory."""
     redact: bool = True
