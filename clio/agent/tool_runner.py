@@ -604,8 +604,8 @@ class ToolRunner:
 
 
 _UNSEEN = (
-    "[This model takes no pictures, so what is on it cannot be seen here. Say so if it matters; the user can switch to "
-    "another model with /model.]"
+    "[This model does not support images, so you cannot see it. Say so if it matters; the user can switch to another "
+    "model with /model.]"
 )
 
 

@@ -80,7 +80,7 @@ def show_prices(ctx: CommandContext, argument: str) -> CommandResult:
             data=[],
         )
     return CommandResult(
-        text=f"US dollars a million tokens. Your own go into {quote_code(SHOWN_PRICES_PATH)} and win.",
+        text=f"US dollars per 1M tokens. Prices in {quote_code(SHOWN_PRICES_PATH)} take precedence.",
         table=Table(columns=("model", "in", "cached", "write", "out", "as of"), rows=rows, wide_column=0),
         data=[_price_data(price) for price in listed],
     )

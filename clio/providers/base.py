@@ -251,7 +251,7 @@ def encode_user_content(text: str, parts: Sequence[ImagePart], images: Mapping[s
     for part in parts:
         data = images.get(part.blob)
         if data is None:
-            rows.append({"type": "text", "text": f"[the picture {part.name} is not stored any more]"})
+            rows.append({"type": "text", "text": f"[the image {part.name} is no longer stored]"})
         else:
             url = f"data:{part.media_type};base64,{base64.b64encode(data).decode('ascii')}"
             rows.append({"type": "image_url", "image_url": {"url": url}})
@@ -260,7 +260,7 @@ def encode_user_content(text: str, parts: Sequence[ImagePart], images: Mapping[s
 
 def append_image_names(text: str, parts: Sequence[ImagePart]) -> str:
     """Return the text followed by the names of its images, for a model that does not support images."""
-    named = [f"[the picture {part.name} is not shown: this model takes no pictures]" for part in parts]
+    named = [f"[the image {part.name} is not shown: this model does not support images]" for part in parts]
     return "\n\n".join([text, *named] if text else named)
 
 

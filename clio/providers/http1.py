@@ -60,15 +60,15 @@ async def read_response_head(reader: asyncio.StreamReader) -> ResponseHead:
 
     Raises NotHttp, ConnectionClosed, ConnectionCut or OSError.
     """
-    first = await _line(reader)
+    first = await _read_line(reader)
     if not first:
-        raise ConnectionClosed("hung up without an answer")
+        raise ConnectionClosed("closed without an answer")
     for _ in range(_MAX_INTERIM):
         head = await _read_rest(first, reader)
         if head.status >= 200:
             return head
-        first = await _line(reader)
-    raise NotHttp("only preliminary answers")
+        first = await _read_line(reader)
+    raise NotHttp("only interim answers")
 
 
 async def _read_rest(first: str, reader: asyncio.StreamReader) -> ResponseHead:
@@ -84,10 +84,10 @@ async def _read_rest(first: str, reader: asyncio.StreamReader) -> ResponseHead:
 async def _read_headers(reader: asyncio.StreamReader) -> dict[str, str]:
     headers: dict[str, str] = {}
     name, size = "", 0
-    while (line := await _line(reader)).rstrip("\r\n"):
+    while (line := await _read_line(reader)).rstrip("\r\n"):
         size += len(line)
         if size > MAX_HEAD_BYTES:
-            raise NotHttp("a head without an end")
+            raise NotHttp("headers without an end")
         if line[0] in " \t" and name:  # obsolete line folding (RFC 9112, section 5.2)
             headers[name] += f" {line.strip()}"
             continue
@@ -97,17 +97,17 @@ async def _read_headers(reader: asyncio.StreamReader) -> dict[str, str]:
             raise NotHttp(f"not a header but {line[:40]!r}")
         headers[name] = f"{headers[name]}, {value.strip()}" if name in headers else value.strip()
     if not line:
-        raise ConnectionCut("the answer broke off in its head")
+        raise ConnectionCut("the connection closed within the headers")
     return headers
 
 
-async def _line(reader: asyncio.StreamReader) -> str:
+async def _read_line(reader: asyncio.StreamReader) -> str:
     """Return the next line with its line end; "" if the connection has ended."""
     try:
         return (await reader.readuntil(b"\n")).decode("latin-1")
     except asyncio.IncompleteReadError as error:
         if error.partial:
-            raise ConnectionCut("the answer broke off in a line") from error
+            raise ConnectionCut("the connection closed within a line") from error
         return ""
     except asyncio.LimitOverrunError as error:
         raise NotHttp("a line without an end") from error
@@ -121,7 +121,7 @@ class ChunkedBody:
 
     def __init__(self) -> None:
         self._left = 0  # bytes of a chunk that are still to come
-        self._begun = b""  # a line of the frames that is not whole
+        self._partial = b""  # an incomplete line of the framing
         self._ended_chunk = False
         self._trailer_bytes: int | None = None  # None before the last chunk
         self.is_over = False
@@ -132,30 +132,30 @@ class ChunkedBody:
 
     def feed(self, piece: bytes) -> bytes:
         """Return the body data in the next bytes; b"" if they contain only framing."""
-        if self._begun:
-            piece, self._begun = self._begun + piece, b""
+        if self._partial:
+            piece, self._partial = self._partial + piece, b""
         found: list[bytes] = []
-        at, size = 0, len(piece)
-        while at < size and not self.is_over and not self.wrong:
+        position, size = 0, len(piece)
+        while position < size and not self.is_over and not self.wrong:
             if self._left:
-                data = piece[at : at + self._left]
+                data = piece[position : position + self._left]
                 found.append(data)
-                at += len(data)
+                position += len(data)
                 self._left -= len(data)
             else:
-                end = piece.find(b"\n", at) + 1
+                end = piece.find(b"\n", position) + 1
                 if not end:
                     break
-                self._line(piece[at:end])
-                at = end
-        self._begun = piece[at:]
+                self._read_framing_line(piece[position:end])
+                position = end
+        self._partial = piece[position:]
         if self.is_over:
-            self.surplus = bool(self._begun)
-        elif len(self._begun) > MAX_LINE_BYTES:
+            self.surplus = bool(self._partial)
+        elif len(self._partial) > MAX_LINE_BYTES:
             self.wrong = "a line without an end"
         return b"".join(found)
 
-    def _line(self, line: bytes) -> None:
+    def _read_framing_line(self, line: bytes) -> None:
         if self._trailer_bytes is not None:  # trailers are ignored
             self._trailer_bytes += len(line)
             if self._trailer_bytes > MAX_HEAD_BYTES:
@@ -163,7 +163,7 @@ class ChunkedBody:
             self.is_over = not line.strip(b"\r\n")
         elif self._ended_chunk:
             if line.strip():
-                self.wrong = "a chunk longer than it said"
+                self.wrong = "a chunk longer than its stated size"
             self._ended_chunk = False
         elif size := _SIZE.fullmatch(line):
             self._left = int(size[1], 16)
@@ -181,7 +181,7 @@ class ResponseBody:
 
     def __init__(self, reader: asyncio.StreamReader, head: ResponseHead) -> None:
         self._reader = reader
-        self._chunked, self._left = _framing(head)
+        self._chunked, self._left = _find_framing(head)
         self.whole = self._left == 0
 
     @property
@@ -220,7 +220,7 @@ class ResponseBody:
         return b""
 
 
-def _framing(head: ResponseHead) -> tuple[ChunkedBody | None, int | None]:
+def _find_framing(head: ResponseHead) -> tuple[ChunkedBody | None, int | None]:
     """Return how the body ends: (decoder, None) if chunked, (None, bytes), or (None, None) for the connection's end.
 
     Raises NotHttp.
@@ -230,7 +230,7 @@ def _framing(head: ResponseHead) -> tuple[ChunkedBody | None, int | None]:
     coding = head.headers.get("transfer-encoding", "").lower()
     if coding:
         if coding != "chunked":
-            raise NotHttp(f"a transfer encoding nobody asked for, {coding!r}")
+            raise NotHttp(f"unsupported transfer encoding {coding!r}")
         return ChunkedBody(), None
     length = head.headers.get("content-length")
     if length is None:
@@ -238,7 +238,7 @@ def _framing(head: ResponseHead) -> tuple[ChunkedBody | None, int | None]:
     values = {value.strip() for value in length.split(",")}
     value = values.pop()
     if values or not (value.isascii() and value.isdigit() and len(value) < 19):
-        raise NotHttp(f"a length that is none, {length!r}")
+        raise NotHttp(f"invalid content length {length!r}")
     return None, int(value)
 
 
@@ -253,23 +253,23 @@ async def iter_decompressed(body: ResponseBody, coding: str) -> AsyncGenerator[b
             yield piece
         return
     if coding not in ("gzip", "x-gzip", "deflate"):
-        raise NotHttp(f"a content encoding nobody asked for, {coding!r}")
+        raise NotHttp(f"unsupported content encoding {coding!r}")
     import zlib
 
-    unpacker = zlib.decompressobj(wbits=47)  # gzip or zlib, by its head
+    unpacker = zlib.decompressobj(wbits=47)  # gzip or zlib, detected by its header
     try:
         while piece := await body.read():
             while piece:
                 if found := unpacker.decompress(piece, _PIECE_BYTES):
                     yield found
-                if unpacker.eof:  # what was packed in parts begins anew; the tail of a part that is over never shrinks
+                if unpacker.eof:  # the data may have several compressed members; zero padding between them is skipped
                     piece, unpacker = unpacker.unused_data.lstrip(b"\0"), zlib.decompressobj(wbits=47)
                 else:
                     piece = unpacker.unconsumed_tail
         if found := unpacker.flush():
             yield found
     except zlib.error as error:
-        raise NotHttp(f"packed wrongly ({error})") from error
+        raise NotHttp(f"invalid compressed data ({error})") from error
 
 
 MAX_EVENT_BYTES = 32_000_000
@@ -366,12 +366,16 @@ def find_proxy(url: str, proxies: Mapping[str, str]) -> str:
     """
     host, scheme = url_host(url), urlsplit(url).scheme
     proxy = proxies.get(scheme) or proxies.get("all") or ""
-    if not proxy or is_loopback(host) or any(_spares(entry, url, host) for entry in proxies.get("no", "").split(",")):
+    if (
+        not proxy
+        or is_loopback(host)
+        or any(_matches_no_proxy(entry, url, host) for entry in proxies.get("no", "").split(","))
+    ):
         return ""
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-def _spares(entry: str, url: str, host: str) -> bool:
+def _matches_no_proxy(entry: str, url: str, host: str) -> bool:
     """Whether an entry of NO_PROXY matches this host: "*", a domain with its subdomains, an address, or a network."""
     entry = entry.strip().lower()
     if not entry or entry == "*":
@@ -513,7 +517,7 @@ class Connector:
             head = await read_response_head(reader)
             if not 200 <= head.status < 300:
                 raise _failed("proxy", f"{head.status} {head.reason}")
-            await writer.start_tls(_given(self._context), server_hostname=self._host)
+            await writer.start_tls(_require_context(self._context), server_hostname=self._host)
         except (NotHttp, ConnectionCut) as error:
             writer.transport.abort()
             raise _failed("proxy", str(error)) from error
@@ -536,7 +540,7 @@ async def _connect(host: str, port: int, context: ssl.SSLContext | None) -> Stre
     return reader, writer
 
 
-def _given(context: ssl.SSLContext | None) -> ssl.SSLContext:
+def _require_context(context: ssl.SSLContext | None) -> ssl.SSLContext:
     assert context is not None
     return context
 

@@ -101,11 +101,11 @@ def explain_package_need(base_url: str, env: Mapping[str, str] = os.environ, pla
 _ERROR_BODY_S = 10.0
 _AFTER_DONE_S = 0.1
 """Time to wait for the end of the body after the last event, so that the connection can be reused."""
-_KEPT = 4
-_KEPT_S = 30.0
+_MAX_IDLE = 4
+_MAX_IDLE_S = 30.0
 """Maximum idle time of a reusable connection. Routers silently drop idle connections after some minutes, and a request
 on a dropped connection would never be answered."""
-_DROPS = (OSError, ConnectionCut, NotHttp, EventTooLong)
+_CONNECTION_ERRORS = (OSError, ConnectionCut, NotHttp, EventTooLong)
 
 
 class _Connection:
@@ -118,25 +118,25 @@ class _Connection:
         self._since = 0.0
         self._watch: asyncio.Task[bytes] | None = None
 
-    def rest(self) -> None:
+    def mark_idle(self) -> None:
         """Mark the connection as idle. Any data, or its end, closes it at once, since the server may not send now."""
         self.used = True
         self._since = time.time()
         self._watch = asyncio.create_task(self.reader.read(1))
-        self._watch.add_done_callback(self._noticed)
+        self._watch.add_done_callback(self._on_data)
 
-    def _noticed(self, watch: "asyncio.Task[bytes]") -> None:
+    def _on_data(self, watch: "asyncio.Task[bytes]") -> None:
         if not watch.cancelled():
             watch.exception()  # any result or error: the connection cannot be reused
             self.drop()
 
-    async def wake(self) -> bool:
+    async def try_reuse(self) -> bool:
         """Return whether the idle connection can be reused; close it otherwise.
 
         Uses the wall clock, since a monotonic clock may not count the time a laptop was asleep.
         """
         watch, self._watch = self._watch, None
-        fresh = 0 <= time.time() - self._since <= _KEPT_S and self.loop is asyncio.get_running_loop()
+        fresh = 0 <= time.time() - self._since <= _MAX_IDLE_S and self.loop is asyncio.get_running_loop()
         if watch is None or not fresh:
             self.drop()
             return False
@@ -163,30 +163,30 @@ class LeanTransport:
     def __init__(self, base_url: str, auth: Auth) -> None:
         self._base_url = base_url
         self._auth = auth
-        self._dialler: Connector | None = None
-        self._resting: list[_Connection] = []
+        self._connector: Connector | None = None
+        self._idle: list[_Connection] = []
         self._age = 0
 
     def warm_up(self) -> None:
         """See `Transport`: create the TLS context, the only slow part."""
-        self._ready().warm_up()
+        self._get_connector().warm_up()
 
-    def _ready(self) -> Connector:
-        if self._dialler is None:
-            self._dialler = Connector(self._base_url)
-        return self._dialler
+    def _get_connector(self) -> Connector:
+        if self._connector is None:
+            self._connector = Connector(self._base_url)
+        return self._connector
 
     async def events(self, path: str, body: bytes, is_finished: Callable[[], bool]) -> AsyncGenerator[list[object]]:
         """See `Transport`."""
-        async with self._asked("POST", path, body, SILENCE_TIMEOUT_S) as (head, answer, pieces):
+        async with self._request("POST", path, body, SILENCE_TIMEOUT_S) as (head, answer, pieces):
             if head.content_type == "application/json":
-                yield [_decoded(await _whole(pieces, streaming=True))]
+                yield [_decode_event(await _read_whole(pieces, streaming=True))]
                 return
             stream, begun, done = EventStream(), False, False
-            while not done and (piece := await _next(pieces)):
+            while not done and (piece := await _next_piece(pieces)):
                 found: list[object] = []
                 try:
-                    done = _take(stream, piece, found)
+                    done = _take_events(stream, piece, found)
                 except TransportFailed:
                     if found:  # the events before the error are valid
                         yield found
@@ -196,33 +196,33 @@ class LeanTransport:
                     yield found
                     done = done or is_finished()
             if done:
-                await _finish(answer)
+                await _read_rest(answer)
                 return
             with suppress(TransportFailed):  # an incomplete last event is ignored
                 if (data := stream.end()) and not data.startswith(b"[DONE]"):
                     begun = True
-                    yield [_decoded(data)]
+                    yield [_decode_event(data)]
             if not begun and head.content_type not in ("", "text/event-stream"):  # such as a login page
                 raise TransportFailed(Failure(kind="malformed", detail=head.content_type))
 
     async def get(self, path: str, timeout_s: float) -> object:
         """See `Transport`."""
         try:
-            async with asyncio.timeout(timeout_s), self._asked("GET", path, b"", timeout_s) as (head, _, pieces):
-                data = await _whole(pieces, streaming=False)
+            async with asyncio.timeout(timeout_s), self._request("GET", path, b"", timeout_s) as (head, _, pieces):
+                data = await _read_whole(pieces, streaming=False)
         except TimeoutError as error:
             raise TransportFailed(Failure(kind="timeout", detail="no answer in time")) from error
-        return _decoded(data) if head.content_type.endswith("json") else data.decode("utf-8", "replace")
+        return _decode_event(data) if head.content_type.endswith("json") else data.decode("utf-8", "replace")
 
     async def close(self) -> None:
         """See `Transport`."""
         self._age += 1
-        resting, self._resting = self._resting, []
-        for connection in resting:
+        idle, self._idle = self._idle, []
+        for connection in idle:
             connection.drop()
 
     @asynccontextmanager
-    async def _asked(
+    async def _request(
         self, method: str, path: str, body: bytes, silence_s: float
     ) -> AsyncGenerator[tuple[ResponseHead, ResponseBody, AsyncGenerator[bytes]]]:
         """Send a request; yield the answer's head, body and decompressed pieces.
@@ -231,9 +231,9 @@ class LeanTransport:
         of 200 to 299, its failure contains the body.
         """
         age = self._age
-        request = self._head(method, path, len(body), await self._auth.headers()) + body
+        request = self._encode_head(method, path, len(body), await self._auth.headers()) + body
         connection, head = await self._send(request, silence_s)
-        keeps = False
+        is_reusable = False
         try:
             try:
                 answer = ResponseBody(connection.reader, head)
@@ -243,17 +243,17 @@ class LeanTransport:
                     if 200 <= head.status < 300:
                         yield head, answer, pieces
                     else:
-                        said = await _error_text(pieces)
-                        keeps = head.keeps_alive and answer.is_over
+                        text = await _read_error_text(pieces)
+                        is_reusable = head.keeps_alive and answer.is_over
                         raise TransportFailed(
-                            Failure(kind="status", status=head.status, headers=head.headers, body=said)
+                            Failure(kind="status", status=head.status, headers=head.headers, body=text)
                         )
             except NotHttp as error:
                 raise TransportFailed(Failure(kind="malformed", detail=str(error))) from error
-            keeps = head.keeps_alive and answer.is_over
+            is_reusable = head.keeps_alive and answer.is_over
         finally:
-            if keeps and age == self._age:
-                self._keep(connection)
+            if is_reusable and age == self._age:
+                self._store_idle(connection)
             else:
                 connection.drop()
 
@@ -264,7 +264,7 @@ class LeanTransport:
         not one byte of an answer was received.
         """
         while True:
-            connection = await self._connection()
+            connection = await self._get_connection()
             try:
                 # No drain(): a server that rejects a large request answers before it has read all of it.
                 connection.writer.write(request)
@@ -288,29 +288,29 @@ class LeanTransport:
                     return connection, head
                 connection.drop()
 
-    async def _connection(self) -> _Connection:
-        while self._resting:
-            connection = self._resting.pop()
-            if await connection.wake():
+    async def _get_connection(self) -> _Connection:
+        while self._idle:
+            connection = self._idle.pop()
+            if await connection.try_reuse():
                 return connection
-        return _Connection(await self._ready().open(CONNECT_TIMEOUT_S))
+        return _Connection(await self._get_connector().open(CONNECT_TIMEOUT_S))
 
-    def _keep(self, connection: _Connection) -> None:
-        if len(self._resting) >= _KEPT:
-            self._resting.pop(0).drop()
-        connection.rest()
-        self._resting.append(connection)
+    def _store_idle(self, connection: _Connection) -> None:
+        if len(self._idle) >= _MAX_IDLE:
+            self._idle.pop(0).drop()
+        connection.mark_idle()
+        self._idle.append(connection)
 
-    def _head(self, method: str, path: str, length: int, auth: Mapping[str, str]) -> bytes:
+    def _encode_head(self, method: str, path: str, length: int, auth: Mapping[str, str]) -> bytes:
         base = urlsplit(strip_login(self._base_url))
-        wanted = urlsplit(path)
-        where = wanted.path if wanted.netloc else base.path + wanted.path
-        query = wanted.query or base.query
-        target = quote(where, safe="/%:@!$&'()*+,;=-._~") + (f"?{query}" if query else "")
-        dialler = self._ready()
+        target_url = urlsplit(path)
+        full_path = target_url.path if target_url.netloc else base.path + target_url.path
+        query = target_url.query or base.query
+        target = quote(full_path, safe="/%:@!$&'()*+,;=-._~") + (f"?{query}" if query else "")
+        connector = self._get_connector()
         lines = [
-            f"{method} {f'{base.scheme}://{base.netloc}' if dialler.through_plain_proxy else ''}{target} HTTP/1.1",
-            f"Host: {_without_usual_port(base.scheme, base.netloc)}",
+            f"{method} {f'{base.scheme}://{base.netloc}' if connector.through_plain_proxy else ''}{target} HTTP/1.1",
+            f"Host: {_strip_default_port(base.scheme, base.netloc)}",
             "Accept: application/json",
             "Accept-Encoding: identity",
             "Connection: keep-alive",
@@ -319,16 +319,16 @@ class LeanTransport:
         lines += [f"{name}: {value}" for name, value in auth.items()]
         if method == "POST":
             lines += ["Content-Type: application/json", f"Content-Length: {length}"]
-        if dialler.through_plain_proxy:
-            lines += dialler.proxy_headers
+        if connector.through_plain_proxy:
+            lines += connector.proxy_headers
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
-def _without_usual_port(scheme: str, place: str) -> str:
+def _strip_default_port(scheme: str, place: str) -> str:
     return re.sub(":443$" if scheme == "https" else ":80$", "", place)
 
 
-async def _next(pieces: AsyncGenerator[bytes]) -> bytes:
+async def _next_piece(pieces: AsyncGenerator[bytes]) -> bytes:
     """Return the next piece of a body; b"" at its end. Raises TransportFailed, also after SILENCE_TIMEOUT_S."""
     try:
         async with asyncio.timeout(SILENCE_TIMEOUT_S):
@@ -339,10 +339,10 @@ async def _next(pieces: AsyncGenerator[bytes]) -> bytes:
         raise TransportFailed(Failure(kind="broken", detail=str(error))) from error
 
 
-async def _whole(pieces: AsyncGenerator[bytes], *, streaming: bool) -> bytes:
+async def _read_whole(pieces: AsyncGenerator[bytes], *, streaming: bool) -> bytes:
     found = bytearray()
     try:
-        while piece := await _next(pieces):
+        while piece := await _next_piece(pieces):
             found += piece
             if len(found) > MAX_ANSWER_BYTES:
                 raise TransportFailed(Failure(kind="endless", detail=f"more than {MAX_ANSWER_BYTES:,} bytes"))
@@ -353,10 +353,10 @@ async def _whole(pieces: AsyncGenerator[bytes], *, streaming: bool) -> bytes:
     return bytes(found)
 
 
-async def _error_text(pieces: AsyncGenerator[bytes]) -> str:
+async def _read_error_text(pieces: AsyncGenerator[bytes]) -> str:
     """Return as much of an error's body as arrives; a broken connection is ignored, since the status is known."""
     found = bytearray()
-    with suppress(*_DROPS):
+    with suppress(*_CONNECTION_ERRORS):
         async with asyncio.timeout(_ERROR_BODY_S):
             async for piece in pieces:
                 found += piece
@@ -365,17 +365,17 @@ async def _error_text(pieces: AsyncGenerator[bytes]) -> str:
     return found[:MAX_ERROR_BYTES].decode("utf-8", "replace")
 
 
-async def _finish(answer: ResponseBody) -> None:
+async def _read_rest(answer: ResponseBody) -> None:
     """Read the rest of the body after the last event, for at most _AFTER_DONE_S, so that the connection is reusable."""
     if answer.ends_with_connection:
         return
-    with suppress(*_DROPS):
+    with suppress(*_CONNECTION_ERRORS):
         async with asyncio.timeout(_AFTER_DONE_S):
             while await answer.read():
                 pass
 
 
-def _take(stream: EventStream, piece: bytes, found: list[object]) -> bool:
+def _take_events(stream: EventStream, piece: bytes, found: list[object]) -> bool:
     """Add the events completed by this piece to `found`; return whether "[DONE]" was received.
 
     Raises TransportFailed.
@@ -387,11 +387,11 @@ def _take(stream: EventStream, piece: bytes, found: list[object]) -> bool:
     for data in events:
         if data.startswith(b"[DONE]"):
             return True
-        found.append(_decoded(data))
+        found.append(_decode_event(data))
     return False
 
 
-def _decoded(data: bytes) -> object:
+def _decode_event(data: bytes) -> object:
     try:
         return msgspec.json.decode(data)
     except (ValueError, RecursionError):  # DecodeError and UnicodeDecodeError are ValueErrors

@@ -1,4 +1,4 @@
-"""Answers without a language model: looks things up with the same tools, and quotes what it finds."""
+"""The provider without a language model: it answers with tool calls and quotes their results."""
 
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -16,14 +16,14 @@ from clio.text.vocabulary import STOP_WORDS
 
 
 class Lookup(Struct, frozen=True, kw_only=True):
-    """One tool call to make: `arguments` are plain values of the tool's own parameters."""
+    """A tool call to make. arguments: plain values of the tool's parameters."""
 
     tool: str
     arguments: dict[str, str | int | bool]
 
 
 class LookupPlan(Struct, frozen=True, kw_only=True):
-    """What to do with the user's words. kind: how the answer is put together from the results."""
+    """The tool calls for a question. kind: how the answer is composed of their results."""
 
     kind: str
     lookups: tuple[Lookup, ...]
@@ -43,7 +43,7 @@ _FORGET = LazyRegex(
     r"(?P<what>.+?)\s*[.!]?\s*$",
     re.I | re.S,
 )
-_ENTRY_ID = LazyRegex(r"[a-z]-[0-9a-f]{4,}", re.I)
+_MEMORY_ID = LazyRegex(r"[a-z]-[0-9a-f]{4,}", re.I)
 _RUN = LazyRegex(r"^\s*(?:please\s+)?run\s*:?\s+`?(?P<command>[^`]+?)`?\s*$", re.I | re.S)
 _READ = LazyRegex(
     r"^\s*(?:please\s+)?(?:read|show|open|cat|print|view)\s+(?:me\s+)?(?:the\s+)?(?:file\s+)?"
@@ -71,27 +71,29 @@ _SESSIONS = LazyRegex(
 )
 _WORD = LazyRegex(r"[^\W_]+")
 _IDENTIFIER = LazyRegex(r"`([^`]+)`|\b([A-Za-z_]\w*(?:_\w+|[a-z][A-Z]\w*)|[A-Za-z_]\w*(?=\(\)))")
-# Words of definitions in the languages people keep in repositories; the name follows.
+# Keywords of definitions in common languages; the defined name follows.
 _DEFINES = r"(?:def|class|fn|func|function|struct|enum|trait|interface|type|module|impl|sub|package|const|let|var)"
-# Words of the question that are about asking, not about the code.
-_ASKING = frozenset("find search look locate tell show explain defined definition implemented code file files".split())
+# Words of the question that describe the search itself.
+_SEARCH_VERBS = frozenset(
+    "find search look locate tell show explain defined definition implemented code file files".split()
+)
 _MAX_WORDS = 6
-_MOST_MEMORIES = 3
+_MAX_MEMORIES = 3
 _ENDINGS = LazyRegex(r"(?:ies|y|es|s|ing|ed)$")
 
 
 def plan_lookups(question: str) -> LookupPlan:
-    """The look-ups that may answer a question; the first rule that fits decides."""
+    """Return the tool calls that may answer a question. The first matching rule decides."""
     if _GREETING.match(question):
         return LookupPlan(kind="nothing", lookups=())
-    for rule in (_remember, _forget, _run, _read, _git, _list):
-        found = rule(question)
-        if found is not None:
-            return found
-    return _search(question)
+    for rule in (_plan_remember, _plan_forget, _plan_command, _plan_read, _plan_git, _plan_list):
+        plan = rule(question)
+        if plan is not None:
+            return plan
+    return _plan_search(question)
 
 
-def _remember(question: str) -> LookupPlan | None:
+def _plan_remember(question: str) -> LookupPlan | None:
     match = _REMEMBER.match(question)
     if match is None:
         return None
@@ -100,27 +102,27 @@ def _remember(question: str) -> LookupPlan | None:
     return LookupPlan(kind="remember", lookups=(call,), subject=fact)
 
 
-def _forget(question: str) -> LookupPlan | None:
-    """An entry named by its id is forgotten at once, one named by its words is looked for first."""
+def _plan_forget(question: str) -> LookupPlan | None:
+    """Forget a memory named by its id; search first for one described by its content."""
     match = _FORGET.match(question)
     if match is None:
         return None
-    what = match["what"].strip()
-    if _ENTRY_ID.fullmatch(what):
-        return LookupPlan(kind="forget", lookups=(make_forget_lookup(what.lower()),), subject=what)
-    wanted = " ".join(find_search_words(what))
-    if not wanted:
+    description = match["what"].strip()
+    if _MEMORY_ID.fullmatch(description):
+        return LookupPlan(kind="forget", lookups=(make_forget_lookup(description.lower()),), subject=description)
+    query = " ".join(find_search_words(description))
+    if not query:
         return None
-    call = Lookup(tool="memory_operations", arguments={"operation": "search", "query": wanted})
-    return LookupPlan(kind="forget", lookups=(call,), subject=wanted)
+    call = Lookup(tool="memory_operations", arguments={"operation": "search", "query": query})
+    return LookupPlan(kind="forget", lookups=(call,), subject=query)
 
 
-def make_forget_lookup(entry_id: str) -> Lookup:
-    """The call that moves an entry of the project knowledge to the archive."""
-    return Lookup(tool="memory_operations", arguments={"operation": "forget_ltm", "id": entry_id})
+def make_forget_lookup(memory_id: str) -> Lookup:
+    """Return the tool call that moves a project memory to the archive."""
+    return Lookup(tool="memory_operations", arguments={"operation": "forget_ltm", "id": memory_id})
 
 
-def _run(question: str) -> LookupPlan | None:
+def _plan_command(question: str) -> LookupPlan | None:
     match = _RUN.match(question)
     if match is None:
         return None
@@ -130,7 +132,7 @@ def _run(question: str) -> LookupPlan | None:
     )
 
 
-def _read(question: str) -> LookupPlan | None:
+def _plan_read(question: str) -> LookupPlan | None:
     match = _READ.match(question)
     if match is None:
         return None
@@ -141,7 +143,7 @@ def _read(question: str) -> LookupPlan | None:
     return LookupPlan(kind="show", lookups=(Lookup(tool="read_file", arguments=arguments),), subject=match["path"])
 
 
-def _git(question: str) -> LookupPlan | None:
+def _plan_git(question: str) -> LookupPlan | None:
     for pattern, operation in _GIT:
         if pattern.search(question):
             call = Lookup(tool="git", arguments={"operation": operation})
@@ -149,164 +151,169 @@ def _git(question: str) -> LookupPlan | None:
     return None
 
 
-def _list(question: str) -> LookupPlan | None:
+def _plan_list(question: str) -> LookupPlan | None:
     if _LIST.match(question) is None:
         return None
     return LookupPlan(kind="show", lookups=(Lookup(tool="list_files", arguments={}),), subject="files")
 
 
-def _search(question: str) -> LookupPlan:
-    """Memory, earlier sessions, definitions, lines with several of the words, file names."""
-    wanted = find_search_words(question)
-    if not wanted:
+def _plan_search(question: str) -> LookupPlan:
+    """Plan a search of memories, earlier sessions, definitions, lines with several of the words, and file names."""
+    words = find_search_words(question)
+    if not words:
         return LookupPlan(kind="nothing", lookups=())
-    asked = " ".join(wanted)
+    query = " ".join(words)
     memory = (
-        Lookup(tool="memory_operations", arguments={"operation": "search", "query": asked}),
-        Lookup(tool="memory_operations", arguments={"operation": "recall", "query": asked, "limit": _MOST_MEMORIES}),
-        Lookup(tool="memory_operations", arguments={"operation": "recall_sessions", "query": asked}),
+        Lookup(tool="memory_operations", arguments={"operation": "search", "query": query}),
+        Lookup(tool="memory_operations", arguments={"operation": "recall", "query": query, "limit": _MAX_MEMORIES}),
+        Lookup(tool="memory_operations", arguments={"operation": "recall_sessions", "query": query}),
     )
     if _SESSIONS.search(question):
-        return LookupPlan(kind="search", lookups=memory, subject=asked)
-    return LookupPlan(kind="search", lookups=memory + _question_code(wanted), subject=asked)
+        return LookupPlan(kind="search", lookups=memory, subject=query)
+    return LookupPlan(kind="search", lookups=memory + _plan_code_search(words), subject=query)
 
 
-def _question_code(wanted: list[str]) -> tuple[Lookup, ...]:
-    stems = [re.escape(name_stem(word)) for word in wanted]
+def _plan_code_search(words: list[str]) -> tuple[Lookup, ...]:
+    stems = [re.escape(find_stem(word)) for word in words]
     any_word = "|".join(stems)
     definition = (
         rf"^\s*(?:(?:export|pub|public|private|static|async|abstract|default)\s+)*{_DEFINES}\s+\w*(?:{any_word})"
     )
     lookups = [Lookup(tool="search_text", arguments={"pattern": definition, "ignore_case": True})]
-    if len(wanted) > 1:
+    if len(words) > 1:
         pairs = "|".join(f"{a}.*{b}" for a in stems for b in stems if a != b)
         lookups.append(Lookup(tool="search_text", arguments={"pattern": pairs, "ignore_case": True}))
     else:
         lookups.append(Lookup(tool="search_text", arguments={"pattern": any_word, "ignore_case": True}))
-    lookups += [Lookup(tool="find_files", arguments={"pattern": f"*{name_stem(word)}*"}) for word in wanted[:3]]
+    lookups += [Lookup(tool="find_files", arguments={"pattern": f"*{find_stem(word)}*"}) for word in words[:3]]
     return tuple(lookups)
 
 
 def find_search_words(question: str) -> list[str]:
-    """The words worth looking for, identifiers first, without repetition; at most six."""
+    """Return up to six different words to search for, identifiers first."""
     identifiers = [quoted or name for quoted, name in _IDENTIFIER.findall(question)]
     parts = {part for name in identifiers for part in _WORD.findall(name.lower())}
     plain = [word for word in _WORD.findall(question.lower()) if word not in STOP_WORDS and word not in parts]
-    wanted = dict.fromkeys([*(name.strip() for name in identifiers), *plain])
-    return [word for word in wanted if len(word) > 1 and word not in _ASKING][:_MAX_WORDS]
+    words = dict.fromkeys([*(name.strip() for name in identifiers), *plain])
+    return [word for word in words if len(word) > 1 and word not in _SEARCH_VERBS][:_MAX_WORDS]
 
 
-def name_stem(word: str) -> str:
-    """The word without the endings that vary (`retries` and `retry` give `retr`), to be found inside identifiers."""
+def find_stem(word: str) -> str:
+    """Return a word without variable endings ("retries", "retry" → "retr"), so that it is found in identifiers."""
     short = _ENDINGS.sub("", word) if word.islower() and len(word) > 4 else word
     return short if len(short) >= 3 else word
 
 
-_ENTRY = LazyRegex(r"^- \w+ (?P<id>[a-z]-[0-9a-f]+): (?P<text>.*)$")
+# The lines of results of memory_operations.
+_MEMORY_LINE = LazyRegex(r"^- \w+ (?P<id>[a-z]-[0-9a-f]+): (?P<text>.*)$")
 _SESSION = LazyRegex(
     r"^## (?P<title>.*) \((?P<when>[\d-]+|undated)[^(]*?, session [^\s,;)]+(?:, this session)?(?:; commits: .*)?\)$"
 )
 _PASSAGE = LazyRegex(
     r"^- (?P<when>\S+)(?: \S+)? (?P<role>user|assistant|tool)(?:, older)?, \S+(?: \[[^\]]*\])?: (?P<text>.*)$"
 )
-_MEMORY = LazyRegex(r"^- \S+ \(\w+, (?P<when>[\d-]+(?:, no longer so)?)\): (?P<text>.*)$")
+_RECALLED_LINE = LazyRegex(r"^- \S+ \(\w+, (?P<when>[\d-]+(?:, no longer so)?)\): (?P<text>.*)$")
 _QUOTES_CODE = LazyRegex(r"`[^`\s]+:\d+`|\*\*Files\*\*")
-_MAX_SAID, _FEW_WORDS = 3, 4
+_MAX_EARLIER, _MIN_NEW_WORDS = 3, 5
 
 
 class LookupResult(Struct, frozen=True, kw_only=True):
-    """One look-up and its result."""
+    """A tool call and its result."""
 
     lookup: Lookup
     result: ToolMessage
 
 
 def is_empty_result(item: LookupResult) -> bool:
-    """Whether the look-up found nothing."""
+    """Whether the tool call found nothing."""
     return item.result.summary.startswith(("nothing", "no "))
 
 
-def join_results(found: Sequence[LookupResult], operation: str) -> str:
-    """What one operation of memory_operations found."""
-    return "\n".join(item.result.content.strip() for item in _of(found, operation) if item.result.ok)
+def join_results(results: Sequence[LookupResult], operation: str) -> str:
+    """Return the results of one operation of memory_operations."""
+    return "\n".join(item.result.content.strip() for item in _filter_results(results, operation) if item.result.ok)
 
 
-def describe_remembered(plan: LookupPlan, found: Sequence[LookupResult]) -> str:
-    """Whether the fact is stored now."""
-    failed = [item.result.content for item in found if not item.result.ok]
-    if failed or not found:
-        return f"That could not be stored: {failed[0] if failed else 'memory is switched off'}."
-    known = found[0].result.summary.startswith("confirmed")
-    return f"{'Known already, and confirmed' if known else 'Remembered for this project'}: {plan.subject}"
+def describe_remembered(plan: LookupPlan, results: Sequence[LookupResult]) -> str:
+    """Say whether the fact is stored."""
+    failed = [item.result.content for item in results if not item.result.ok]
+    if failed or not results:
+        return f"Not saved: {failed[0] if failed else 'memory is off'}."
+    is_known = results[0].result.summary.startswith("confirmed")
+    return f"{'Already in project memory, now confirmed' if is_known else 'Saved to project memory'}: {plan.subject}"
 
 
-def format_memories(found: Sequence[LookupResult]) -> str:
-    """What was remembered in so many words (`#text`, preferences, events), with its day."""
-    lines = map(_MEMORY.match, join_results(found, "recall").splitlines())
+def format_memories(results: Sequence[LookupResult]) -> str:
+    """Return recalled memories other than project memories (notes, preferences, events), with their dates."""
+    lines = map(_RECALLED_LINE.match, join_results(results, "recall").splitlines())
     return "\n".join(f"- {match['text']} ({match['when']})" for match in lines if match)
 
 
-def find_meant_entries(plan: LookupPlan, found: Sequence[LookupResult]) -> list[tuple[str, str]]:
-    """Id and words of each entry that holds every word of the subject."""
-    stems = [name_stem(word).casefold() for word in plan.subject.split()]
-    lines = join_results(found, "search").splitlines()
-    entries = [(match["id"], match["text"]) for line in lines if (match := _ENTRY.match(line))]
-    return [(id, text) for id, text in entries if all(stem in text.casefold() for stem in stems)]
+def find_matching_memories(plan: LookupPlan, results: Sequence[LookupResult]) -> list[tuple[str, str]]:
+    """Return id and text of each memory that contains every word of the subject."""
+    stems = [find_stem(word).casefold() for word in plan.subject.split()]
+    lines = join_results(results, "search").splitlines()
+    memories = [(match["id"], match["text"]) for line in lines if (match := _MEMORY_LINE.match(line))]
+    return [(id, text) for id, text in memories if all(stem in text.casefold() for stem in stems)]
 
 
-def describe_forgotten(plan: LookupPlan, found: Sequence[LookupResult]) -> str:
-    """What was forgotten; else which entries may be meant."""
-    done = [item.result.content for item in _of(found, "forget_ltm")]
+def describe_forgotten(plan: LookupPlan, results: Sequence[LookupResult]) -> str:
+    """Say what was forgotten, or which memories match if there is not exactly one."""
+    done = [item.result.content for item in _filter_results(results, "forget_ltm")]
     if done:
         return done[0]
-    refused = [item.result.content for item in found if not item.result.ok]
-    if refused or not found:
-        return f"Nothing could be forgotten: {refused[0] if refused else 'memory is switched off'}."
-    meant = find_meant_entries(plan, found)
-    if not meant:
-        return f"No entry of the project memory holds all of *{plan.subject}*; nothing was forgotten."
-    listed = "\n".join(f"- `forget {id}`: {text[:200]}" for id, text in meant)
-    return f"More than one entry may be meant; say which:\n\n{listed}"
+    failed = [item.result.content for item in results if not item.result.ok]
+    if failed or not results:
+        return f"Nothing was forgotten: {failed[0] if failed else 'memory is off'}."
+    matches = find_matching_memories(plan, results)
+    if not matches:
+        return f"No project memory contains all of *{plan.subject}*; nothing was forgotten."
+    listed = "\n".join(f"- `forget {id}`: {text[:200]}" for id, text in matches)
+    return f"Several memories match; name one by its id:\n\n{listed}"
 
 
-def format_earlier_passages(plan: LookupPlan, found: Sequence[LookupResult]) -> str:
-    """What people and models said, without the question itself; what tools printed then is better looked up now."""
-    stems = {name_stem(word).casefold() for word in plan.subject.split()}
-    told = [line for role, text, line in _passages(found) if role != "tool" and _says_more(text, stems)]
-    return "\n".join(told[:_MAX_SAID])
+def format_earlier_passages(plan: LookupPlan, results: Sequence[LookupResult]) -> str:
+    """Return passages of users and models, except the question itself. Tool outputs may be outdated and are omitted."""
+    stems = {find_stem(word).casefold() for word in plan.subject.split()}
+    lines = [line for role, text, line in _iter_passages(results) if role != "tool" and _adds_information(text, stems)]
+    return "\n".join(lines[:_MAX_EARLIER])
 
 
-def _passages(found: Sequence[LookupResult]) -> Iterator[tuple[str, str, str]]:
-    """Role, words, and the line to show of each passage."""
+def _iter_passages(results: Sequence[LookupResult]) -> Iterator[tuple[str, str, str]]:
+    """Yield the role, the text and the formatted line of each passage."""
     when = title = ""
-    for line in join_results(found, "recall_sessions").splitlines():
+    for line in join_results(results, "recall_sessions").splitlines():
         if match := _SESSION.match(line):
             when, title = match["when"], match["title"]
         elif match := _PASSAGE.match(line):
             yield match["role"], match["text"], f"- {match['when'] or when}, *{title}*: {match['text'][:300]}"
 
 
-def _says_more(text: str, stems: set[str]) -> bool:
+def _adds_information(text: str, stems: set[str]) -> bool:
+    """Whether a passage has at least `_MIN_NEW_WORDS` words besides those of the question."""
     if _QUOTES_CODE.search(text):
-        return False  # an answer that quoted code; the code itself is found above, as it is now
+        return False  # an answer that quoted code; the current code is searched anyway
     words = [word for word in re.findall(r"\w+", text.casefold()) if not any(stem in word for stem in stems)]
-    return len(words) > _FEW_WORDS
+    return len(words) >= _MIN_NEW_WORDS
 
 
-def _of(found: Sequence[LookupResult], operation: str) -> list[LookupResult]:
-    return [item for item in found if item.lookup.arguments.get("operation") == operation and not is_empty_result(item)]
+def _filter_results(results: Sequence[LookupResult], operation: str) -> list[LookupResult]:
+    return [
+        item for item in results if item.lookup.arguments.get("operation") == operation and not is_empty_result(item)
+    ]
 
 
 INTRODUCTION = (
-    "*clio is offline: no language model is connected, so this is looked up and quoted, not reasoned. "
-    "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`.*"
+    "*clio is offline: no language model is connected, so these are search results and not reasoned answers. "
+    "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or use `--base-url` and `--model`.*"
 )
 _HIT = LazyRegex(r"^(?P<line>\d+):(?P<text>.*)$")
 _NUMBER = LazyRegex(r"^\s*\d+[|→]")
-_DEFINITION = 1.5  # a place that defines the name says more than one that uses it
-_IN_NAME = 0.8  # the file is named after it
-_TEST = -0.75  # tests repeat the names of what they test
-_MAX_HITS, _MAX_HITS_A_FILE, _MAX_PASSAGES = 6, 2, 2
+# Weights of a hit.
+_DEFINITION_BONUS = 1.5  # a definition is more likely to be the answer than a use
+_FILE_NAME_BONUS = 0.8  # per word in the name of the file
+_TEST_PENALTY = -0.75  # tests repeat the names in the code they test
+_MAX_HITS, _MAX_HITS_PER_FILE, _MAX_PASSAGES = 6, 2, 2
 _PASSAGE_BEFORE, _PASSAGE_LINES = 1, 12
 _MAX_SHOWN_CHARS = 6_000
 
@@ -320,11 +327,11 @@ class CodeHit(Struct, frozen=True, kw_only=True):
     score: float
 
 
-def plan_further_lookups(plan: LookupPlan, found: Sequence[LookupResult]) -> tuple[Lookup, ...]:
-    """Read the passages around the best hits; forget the entry that is meant, where that is only one."""
+def plan_further_lookups(plan: LookupPlan, results: Sequence[LookupResult]) -> tuple[Lookup, ...]:
+    """Plan to read the passages around the best hits, or to forget a memory if exactly one matches."""
     if plan.kind == "forget":
-        meant = [id for id, _ in find_meant_entries(plan, found)]
-        return (make_forget_lookup(meant[0]),) if len(meant) == 1 else ()
+        matches = [id for id, _ in find_matching_memories(plan, results)]
+        return (make_forget_lookup(matches[0]),) if len(matches) == 1 else ()
     if plan.kind != "search":
         return ()
     return tuple(
@@ -332,95 +339,95 @@ def plan_further_lookups(plan: LookupPlan, found: Sequence[LookupResult]) -> tup
             tool="read_file",
             arguments={"path": hit.path, "offset": max(1, hit.line - _PASSAGE_BEFORE), "limit": _PASSAGE_LINES},
         )
-        for hit in rank_code_hits(plan.subject, found)[:_MAX_PASSAGES]
+        for hit in rank_code_hits(plan.subject, results)[:_MAX_PASSAGES]
     )
 
 
-def rank_code_hits(subject: str, found: Iterable[LookupResult]) -> list[CodeHit]:
-    """The hits of all text searches, best first; those that hold less than half of the words are left out."""
-    stems = [name_stem(word).casefold() for word in subject.split()]
+def rank_code_hits(subject: str, results: Iterable[LookupResult]) -> list[CodeHit]:
+    """Return the hits of all text searches, best first, without those that contain less than half of the words."""
+    stems = [find_stem(word).casefold() for word in subject.split()]
     lines = [
         (order == 0, *hit)
-        for order, item in enumerate(item for item in found if item.lookup.tool == "search_text")
-        for hit in _hits(item.result.content)
+        for order, item in enumerate(item for item in results if item.lookup.tool == "search_text")
+        for hit in _parse_hits(item.result.content)
     ]
-    weights = _weights(stems, [text for _, _, _, text in lines])
+    weights = _weigh_words(stems, [text for _, _, _, text in lines])
     best: dict[tuple[str, int], CodeHit] = {}
     for defines, path, line, text in lines:
-        score = _score(weights, path, text, defines=defines)
+        score = _score_hit(weights, path, text, defines=defines)
         if sum(stem in text.casefold() or stem in path.casefold() for stem in stems) * 2 >= len(stems):
             best.setdefault((path, line), CodeHit(path=path, line=line, text=text.strip(), score=score))
     ranked = sorted(best.values(), key=lambda hit: (-hit.score, hit.path, hit.line))
-    taken: dict[str, int] = {}
-    kept: list[CodeHit] = []
+    per_file: dict[str, int] = {}
+    chosen: list[CodeHit] = []
     for hit in ranked:
-        taken[hit.path] = taken.get(hit.path, 0) + 1
-        if taken[hit.path] <= _MAX_HITS_A_FILE:
-            kept.append(hit)
-    return kept[:_MAX_HITS]
+        per_file[hit.path] = per_file.get(hit.path, 0) + 1
+        if per_file[hit.path] <= _MAX_HITS_PER_FILE:
+            chosen.append(hit)
+    return chosen[:_MAX_HITS]
 
 
-def _weights(stems: list[str], texts: list[str]) -> dict[str, float]:
-    """How much each word says: 1.0 for one in every line found, up to 1.5 for a rare one."""
+def _weigh_words(stems: list[str], texts: list[str]) -> dict[str, float]:
+    """Return a weight for each word: 1.0 if every line contains it, up to 1.5 for a rare one."""
     total = max(len(texts), 1)
     return {stem: 1.5 - 0.5 * sum(stem in text.casefold() for text in texts) / total for stem in stems}
 
 
-def _score(weights: dict[str, float], path: str, text: str, *, defines: bool) -> float:
-    line, place, name = text.casefold(), path.casefold(), PurePosixPath(path).name.casefold()
+def _score_hit(weights: dict[str, float], path: str, text: str, *, defines: bool) -> float:
+    line, folded_path, name = text.casefold(), path.casefold(), PurePosixPath(path).name.casefold()
     score = sum(weight for stem, weight in weights.items() if stem in line)
-    score += _IN_NAME * sum(weight for stem, weight in weights.items() if stem in name)
+    score += _FILE_NAME_BONUS * sum(weight for stem, weight in weights.items() if stem in name)
     if defines:
-        score += _DEFINITION
-    if "test" in place and "test" not in weights:
-        score += _TEST
+        score += _DEFINITION_BONUS
+    if "test" in folded_path and "test" not in weights:
+        score += _TEST_PENALTY
     return score
 
 
-def _hits(content: str) -> Iterable[tuple[str, int, str]]:
+def _parse_hits(content: str) -> Iterable[tuple[str, int, str]]:
     path = ""
     for row, line in enumerate(lines := content.splitlines()):
         match = _HIT.match(line) if path else None
         if match is not None:
             yield path, int(match["line"]), match["text"]
-        elif row == 0 or not lines[row - 1]:  # a path heads the lines of its file, after an empty line
+        elif row == 0 or not lines[row - 1]:  # a path precedes the lines of its file, after an empty line
             path = line
 
 
 def compose_answer(plan: LookupPlan, rounds: Sequence[Sequence[LookupResult]], *, introduce: bool) -> str:
-    """The answer as Markdown."""
-    found = [item for each in rounds for item in each]
+    """Return the answer as Markdown."""
+    results = [item for step in rounds for item in step]
     match plan.kind:
         case "remember":
-            body = describe_remembered(plan, found)
+            body = describe_remembered(plan, results)
         case "forget":
-            body = describe_forgotten(plan, found)
+            body = describe_forgotten(plan, results)
         case "show":
-            body = "\n\n".join(_shown(item) for item in found)
+            body = "\n\n".join(_format_result(item) for item in results)
         case "search":
-            body = _searched(plan, found)
+            body = _format_search(plan, results)
         case _:
-            body = "Name something to look for: a word, a name from the code, a file, or `git status`."
+            body = "Name something to search for: a word, a name from the code, a file, or `git status`."
     return f"{INTRODUCTION}\n\n{body}" if introduce else body
 
 
-def _shown(item: LookupResult) -> str:
+def _format_result(item: LookupResult) -> str:
     text = item.result.content
     if not item.result.ok and item.lookup.tool != "run_command":
         return text
     if item.lookup.tool == "read_file":
         text = strip_line_numbers(text)
     cut = text if len(text) <= _MAX_SHOWN_CHARS else text[:_MAX_SHOWN_CHARS] + "\n…"
-    return _fenced(cut, _language(str(item.lookup.arguments.get("path", ""))))
+    return _format_fenced(cut, _guess_language(str(item.lookup.arguments.get("path", ""))))
 
 
-def _searched(plan: LookupPlan, found: Sequence[LookupResult]) -> str:
+def _format_search(plan: LookupPlan, results: Sequence[LookupResult]) -> str:
     sections = [
-        _section("Project memory", join_results(found, "search")),
-        _section("Remembered", format_memories(found)),
-        _section("Code", _answer_code(plan, found)),
-        _section("Files", _files(found)),
-        _section("Earlier sessions", format_earlier_passages(plan, found)),
+        _format_section("Project memory", join_results(results, "search")),
+        _format_section("Other memories", format_memories(results)),
+        _format_section("Code", _format_code(plan, results)),
+        _format_section("Files", _format_files(results)),
+        _format_section("Earlier sessions", format_earlier_passages(plan, results)),
     ]
     body = "\n\n".join(section for section in sections if section)
     if body:
@@ -428,38 +435,38 @@ def _searched(plan: LookupPlan, found: Sequence[LookupResult]) -> str:
     return f"Nothing found for *{plan.subject}* in memory, earlier sessions or the code. Try other words."
 
 
-def _section(title: str, body: str) -> str:
+def _format_section(title: str, body: str) -> str:
     return f"**{title}**\n\n{body}" if body else ""
 
 
-def _answer_code(plan: LookupPlan, found: Sequence[LookupResult]) -> str:
-    passages = [item for item in found if item.lookup.tool == "read_file" and item.result.ok]
-    quoted = [_passage(item) for item in passages]
-    read = {(str(item.lookup.arguments["path"]), int(item.lookup.arguments["offset"])) for item in passages}
+def _format_code(plan: LookupPlan, results: Sequence[LookupResult]) -> str:
+    passages = [item for item in results if item.lookup.tool == "read_file" and item.result.ok]
+    quoted = [_format_passage(item) for item in passages]
+    shown = {(str(item.lookup.arguments["path"]), int(item.lookup.arguments["offset"])) for item in passages}
     others = [
-        f"- `{hit.path}:{hit.line}` {_inline(hit.text)}"
-        for hit in rank_code_hits(plan.subject, found)
-        if (hit.path, max(1, hit.line - _PASSAGE_BEFORE)) not in read
+        f"- `{hit.path}:{hit.line}` {_quote_inline(hit.text)}"
+        for hit in rank_code_hits(plan.subject, results)
+        if (hit.path, max(1, hit.line - _PASSAGE_BEFORE)) not in shown
     ]
     return "\n\n".join([*quoted, *(["\n".join(others)] if others else [])])
 
 
-def _passage(item: LookupResult) -> str:
+def _format_passage(item: LookupResult) -> str:
     path, offset = str(item.lookup.arguments["path"]), int(item.lookup.arguments["offset"])
     line = offset + _PASSAGE_BEFORE if offset > 1 else 1
-    return f"`{path}:{line}`\n{_fenced(strip_line_numbers(item.result.content), _language(path))}"
+    return f"`{path}:{line}`\n{_format_fenced(strip_line_numbers(item.result.content), _guess_language(path))}"
 
 
-def _files(found: Sequence[LookupResult]) -> str:
+def _format_files(results: Sequence[LookupResult]) -> str:
     names: dict[str, None] = {}
-    for item in found:
+    for item in results:
         if item.lookup.tool == "find_files" and item.result.ok and not is_empty_result(item):
             names.update((line, None) for line in item.result.content.splitlines() if _is_path(line))
     return "\n".join(f"- `{name}`" for name in list(names)[:_MAX_HITS])
 
 
 def strip_line_numbers(numbered: str) -> str:
-    """What read_file answers, as the file has it: without line numbers and without the notice of where it stopped."""
+    """Return the text of a read_file result without line numbers and without the notice about its end."""
     lines = [_NUMBER.sub("", line) for line in numbered.splitlines() if _NUMBER.match(line)]
     return "\n".join(lines).strip("\n") if lines else numbered
 
@@ -468,59 +475,59 @@ def _is_path(line: str) -> bool:
     return bool(line) and not line.startswith("[") and " " not in line
 
 
-def _fenced(text: str, language: str) -> str:
+def _format_fenced(text: str, language: str) -> str:
     return format_code_block(text.rstrip(), language)
 
 
-def _inline(text: str) -> str:
+def _quote_inline(text: str) -> str:
     return f"`{text[:120]}`" if text and "`" not in text else text[:120]
 
 
-def _language(path: str) -> str:
+def _guess_language(path: str) -> str:
     return PurePosixPath(path).suffix.removeprefix(".")
 
 
-_WINDOW = 1_000_000  # nothing is sent anywhere, so nothing has to fit
+_WINDOW = 1_000_000  # larger than any conversation, since no request is sent
 _MAX_ROUNDS = 2
 
 
 class OfflineProvider:
-    """The model that is none."""
+    """The provider that is used without a model; see `Provider`."""
 
     name = "offline"
     model = "offline"
 
     async def limits(self) -> ModelLimits:
-        """A window that never fills."""
+        """Return limits that are never reached."""
         return ModelLimits(context_window=_WINDOW, max_output_tokens=_WINDOW, source="profile")
 
     async def stream(self, request: ChatRequest) -> AsyncIterator[Chunk]:
-        """Tool calls first, the answer when their results are there."""
+        """Yield tool calls first, and the answer once their results are in the request."""
         offered = {tool.name for tool in request.tools}
-        question, rounds = _this_turn(request.messages)
-        todo = plan_lookups(question)
+        question, rounds = _read_turn(request.messages)
+        plan = plan_lookups(question)
         lookups: Sequence[Lookup] = ()
         if not rounds:
-            lookups = todo.lookups
+            lookups = plan.lookups
         elif len(rounds) < _MAX_ROUNDS:
-            lookups = plan_further_lookups(todo, rounds[0])
-        calls = tuple(_delta(index, lookup) for index, lookup in enumerate(lookups) if lookup.tool in offered)
+            lookups = plan_further_lookups(plan, rounds[0])
+        calls = tuple(_make_call(index, lookup) for index, lookup in enumerate(lookups) if lookup.tool in offered)
         if calls:
             yield Chunk(tool_calls=calls, finish_reason="tool_calls", usage=Usage())
             return
         first = not any(isinstance(message, AssistantMessage) and message.content for message in request.messages)
-        yield Chunk(text=compose_answer(todo, rounds, introduce=first), finish_reason="stop", usage=Usage())
+        yield Chunk(text=compose_answer(plan, rounds, introduce=first), finish_reason="stop", usage=Usage())
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """See `Provider`; there is nothing to close."""
 
 
-def _delta(index: int, lookup: Lookup) -> ToolCallDelta:
+def _make_call(index: int, lookup: Lookup) -> ToolCallDelta:
     return ToolCallDelta(index=index, name=lookup.tool, arguments=msgspec.json.encode(lookup.arguments).decode(), id="")
 
 
-def _this_turn(messages: Sequence[Message]) -> tuple[str, list[list[LookupResult]]]:
-    """The newest words of the user, and for each step since then what the calls found."""
+def _read_turn(messages: Sequence[Message]) -> tuple[str, list[list[LookupResult]]]:
+    """Return the newest user message, and the results of each later step."""
     last = max((i for i, message in enumerate(messages) if isinstance(message, UserMessage)), default=-1)
     question = messages[last].content if last >= 0 else ""
     rounds: list[list[LookupResult]] = []

@@ -53,13 +53,13 @@ class OpenAITransport:
         from httpx2 import InvalidURL
 
         try:
-            return self._connected()
+            return self._make_client()
         except InvalidURL as error:  # not detected by `normalise_base_url`: a host name in invalid Punycode
             raise TransportFailed(Failure(kind="dns", detail=str(error))) from error
         except ImportError as error:  # a SOCKS proxy in the environment without the package for it
             raise TransportFailed(Failure(kind="proxy", detail=str(error))) from error
 
-    def _connected(self) -> "AsyncOpenAI":
+    def _make_client(self) -> "AsyncOpenAI":
         from httpx2 import AsyncHTTPTransport
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, Timeout
 
@@ -68,7 +68,7 @@ class OpenAITransport:
         # Without verify=False, plain HTTP would create a TLS context that is never used.
         direct = AsyncHTTPTransport(verify=not self._base_url.startswith("http://")) if is_loopback(host) else None
         http_client = DefaultAsyncHttpxClient(
-            follow_redirects=False, transport=direct, event_hooks={"response": [_bounded]}
+            follow_redirects=False, transport=direct, event_hooks={"response": [_limit_body]}
         )
         # The package reads these headers from the environment; only OpenAI itself may receive them.
         private = {} if host.endswith("openai.com") else {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
@@ -87,14 +87,14 @@ class OpenAITransport:
         headers = await self._auth.headers()
         return {"Authorization": Omit(), **headers}
 
-    async def _ready(self) -> "AsyncOpenAI":
+    async def _get_client(self) -> "AsyncOpenAI":
         if self._client is None:
             await asyncio.to_thread(self.warm_up)
         return cast("AsyncOpenAI", self._client)
 
     async def events(self, path: str, body: bytes, is_finished: Callable[[], bool]) -> AsyncGenerator[list[object]]:
         """See `Transport`. Each batch has one event, as the package yields them."""
-        client = await self._ready()
+        client = await self._get_client()
         from httpx2 import HTTPError
         from openai import APIError, AsyncStream
 
@@ -108,14 +108,14 @@ class OpenAITransport:
                 stream_cls=AsyncStream[object],
             )
         except APIError as error:
-            raise TransportFailed(_read(error)) from error
+            raise TransportFailed(_convert_error(error)) from error
         try:
-            async for event in _decoded(stream):
+            async for event in _iter_events(stream):
                 yield [event]
                 if is_finished():
                     break
         except APIError as error:
-            raise TransportFailed(_read(error, streaming=True)) from error
+            raise TransportFailed(_convert_error(error, streaming=True)) from error
         except HTTPError as error:  # from a body read directly, without the package's stream
             raise TransportFailed(_read_connection(error, streaming=True)) from error
         except (ValueError, RecursionError) as error:  # incomplete, too deeply nested, or not JSON
@@ -127,7 +127,7 @@ class OpenAITransport:
 
     async def get(self, path: str, timeout_s: float) -> object:
         """See `Transport`."""
-        client = await self._ready()
+        client = await self._get_client()
         from openai import APIError
 
         try:
@@ -135,7 +135,7 @@ class OpenAITransport:
                 path, cast_to=object, options={"timeout": timeout_s, "headers": await self._headers()}
             )
         except APIError as error:
-            raise TransportFailed(_read(error)) from error
+            raise TransportFailed(_convert_error(error)) from error
         except ValueError as error:
             raise TransportFailed(Failure(kind="malformed", detail=str(error))) from error
 
@@ -146,17 +146,17 @@ class OpenAITransport:
             await client.close()
 
 
-async def _bounded(response: "Response") -> None:
+async def _limit_body(response: "Response") -> None:
     """Limit the size of the response's body, which the package would hold in memory without limit."""
     read = response.aiter_bytes
 
     def aiter_bytes(chunk_size: int | None = None) -> AsyncGenerator[bytes]:
-        return _until_too_much(response, read(chunk_size))
+        return _iter_limited(response, read(chunk_size))
 
     response.aiter_bytes = aiter_bytes
 
 
-async def _until_too_much(response: "Response", pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+async def _iter_limited(response: "Response", pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     """Yield the pieces of a body up to its maximum size.
 
     An error's body is truncated; a JSON object or an event that is too large raises TransportFailed.
@@ -176,7 +176,7 @@ async def _until_too_much(response: "Response", pieces: AsyncIterator[bytes]) ->
             raise TransportFailed(Failure(kind="endless", detail=what))
 
 
-async def _decoded(stream: "AsyncStream[object]") -> AsyncGenerator[object]:
+async def _iter_events(stream: "AsyncStream[object]") -> AsyncGenerator[object]:
     if stream.response.headers.get("content-type", "").partition(";")[0].strip() == "application/json":
         await stream.response.aread()
         yield stream.response.json()
@@ -190,7 +190,7 @@ async def _decoded(stream: "AsyncStream[object]") -> AsyncGenerator[object]:
         raise TransportFailed(Failure(kind="malformed", detail=kind))
 
 
-def _read(error: "APIError", *, streaming: bool = False) -> Failure:
+def _convert_error(error: "APIError", *, streaming: bool = False) -> Failure:
     """Convert an exception of the package to a Failure."""
     from openai import APIConnectionError, APIStatusError
 

@@ -41,7 +41,7 @@ def test_more_than_the_body_is_no_part_of_it() -> None:
     [
         (b"zz\r\n", "not a chunk but b'zz\\r\\n'"),
         (b"-5\r\nhello\r\n", "not a chunk but b'-5\\r\\n'"),
-        (b"2\r\nabc\r\n", "a chunk longer than it said"),
+        (b"2\r\nabc\r\n", "a chunk longer than its stated size"),
         (b"1" * 70_000, "a line without an end"),
         (b"0\r\n" + b"A: b\r\n" * 50_000, "trailers without an end"),
     ],

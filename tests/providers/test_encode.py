@@ -339,7 +339,9 @@ def test_a_model_without_eyes_is_reported() -> None:
     )
     rows = body(*messages)["messages"]
     assert [row["role"] for row in rows] == ["system", "user", "assistant", "tool"]
-    assert all("shot.png" in row["content"] and "no pictures" in row["content"] for row in (rows[1], rows[3]))
+    assert all(
+        "shot.png" in row["content"] and "does not support images" in row["content"] for row in (rows[1], rows[3])
+    )
 
 
 FULL: tuple[Message, ...] = (

@@ -47,7 +47,7 @@ def test_no_second_attempt_over_a_new_connection() -> None:
 def test_a_connection_is_not_trusted_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     async def use(transport: Any, server: ByteServer) -> int:
         await events(transport)
-        monkeypatch.setattr(f"{LEAN}._KEPT_S", -1.0)
+        monkeypatch.setattr(f"{LEAN}._MAX_IDLE_S", -1.0)
         await events(transport)
         return server.connections
 
@@ -72,7 +72,7 @@ def test_one_transport_in_two_event_loops() -> None:
             if transport is None:
                 transport = make("lean", server.url)
             else:
-                transport._dialler._port = server.port
+                transport._connector._port = server.port
             return await events(transport)
 
     assert [asyncio.run(once()) for _ in range(2)] == [[{"n": 1}], [{"n": 1}]]
@@ -159,7 +159,7 @@ def test_a_deep_answer() -> None:
 
 
 def test_a_path_with_other_letters_and_a_usual_port() -> None:
-    head = LeanTransport("https://models.test:443/ä b/v1", Auth(""))._head("GET", "/models", 0, {})
+    head = LeanTransport("https://models.test:443/ä b/v1", Auth(""))._encode_head("GET", "/models", 0, {})
     assert head.startswith(b"GET /%C3%A4%20b/v1/models HTTP/1.1\r\nHost: models.test\r\n")
     assert b"Authorization" not in head
 
@@ -168,9 +168,9 @@ def test_connections_at_rest_are_few_and_closed_in_the_end() -> None:
     async def use(transport: Any, server: ByteServer) -> None:
         await asyncio.gather(*(transport.get("/models", 5) for _ in range(6)))
         assert server.connections == 6
-        assert len(transport._resting) == 4
-        resting = list(transport._resting)
+        assert len(transport._idle) == 4
+        idle = list(transport._idle)
         await transport.close()
-        assert all(one.writer.is_closing() for one in resting)
+        assert all(one.writer.is_closing() for one in idle)
 
     play("lean", use, *[[chunk(b"")[:0] + answer(b"{}")]] * 6)

@@ -65,7 +65,7 @@ def test_what_became_of_it_is_reported() -> None:
     assert answer(todo, found("forget_ltm", "Forgotten: d-3f9a12", summary="forgot d-3f9a12")) == "Forgotten: d-3f9a12"
     refused = answer(todo, found("forget_ltm", "there is no entry d-3f9a12", summary="none", ok=False))
     assert "there is no entry d-3f9a12" in refused
-    assert "memory is switched off" in answer(todo)
+    assert "memory is off" in answer(todo)
 
 
 def test_remembering_again_is_a_confirmation() -> None:
@@ -73,6 +73,6 @@ def test_remembering_again_is_a_confirmation() -> None:
     new = found("add_discovery", "Remembered", summary="remembered d-1")
     again = found("add_discovery", "Known already", summary="confirmed d-1")
     off = found("add_discovery", "memory is off", summary="off", ok=False)
-    assert answer(todo, new) == "Remembered for this project: tests run with pytest -q"
-    assert answer(todo, again) == "Known already, and confirmed: tests run with pytest -q"
-    assert answer(todo, off) == "That could not be stored: memory is off."
+    assert answer(todo, new) == "Saved to project memory: tests run with pytest -q"
+    assert answer(todo, again) == "Already in project memory, now confirmed: tests run with pytest -q"
+    assert answer(todo, off) == "Not saved: memory is off."

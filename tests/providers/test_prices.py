@@ -74,15 +74,15 @@ def test_a_price_that_has_ended_is_unknown() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("openai:\n  m: {input: 2}", "prices.yaml:2: the price lacks 'output'"),
-        ("openai:\n  m: {input: cheap, output: 1}", "prices.yaml:2: 'input' must be dollars a million tokens"),
+        ("openai:\n  m: {input: 2}", "prices.yaml:2: the price has no 'output'"),
+        ("openai:\n  m: {input: cheap, output: 1}", "prices.yaml:2: 'input' must be dollars per 1M tokens"),
         ("openai:\n  m: {input: -1, output: 1}", "'input' must be dollars"),
-        ("openai:\n  m: {in: 2, output: 1}", "a price has no 'in'"),
+        ("openai:\n  m: {in: 2, output: 1}", "unknown field 'in'"),
         ("openai:\n  m: 2", "prices.yaml:2: expected a price such as"),
         ("openai: cheap", "prices.yaml:1: expected models and their prices"),
-        ("currency: EUR", "clio counts in USD only"),
-        ("openai:\n  m: {input: 2, output: 1, as_of: May}", "'as_of' must be a day"),
-        ("openai:\n  m: {input: 2, output: 1, above: 1000}", "lacks 'long_input'"),
+        ("currency: EUR", "only USD is supported"),
+        ("openai:\n  m: {input: 2, output: 1, as_of: May}", "'as_of' must be a date"),
+        ("openai:\n  m: {input: 2, output: 1, above: 1000}", "no 'long_input'"),
         ("openai:\n  m: {input: 2, output: 1, above: many}", "'above' must be a number of tokens"),
     ],
 )

@@ -111,10 +111,10 @@ def test_a_model_that_takes_no_pictures_is_remembered_and_sent_their_names(body:
     pictures = SentPictures("m", "host", "host", lessons)
     assert sent(pictures.fit_request(request(png()))) == ["p0.png"]
     said = pictures.adapt(failure(body))
-    assert said and "no pictures" in said
+    assert said and "does not support images" in said
     fitted = pictures.fit_request(request(png()))
     assert not sent(fitted)
-    assert "p0.png" in fitted.messages[0].content and "takes no pictures" in fitted.messages[0].content
+    assert "p0.png" in fitted.messages[0].content and "does not support images" in fitted.messages[0].content
     assert not sent(SentPictures("m", "host", "host", lessons).fit_request(request(png(), png())))
 
 

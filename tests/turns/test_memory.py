@@ -190,7 +190,7 @@ def test_incognito_answers_every_operation_with_off_but_its_own_messages(make_ha
 def test_without_a_model_the_second_session_answers_from_memory(make_harness: MakeHarness, question: str) -> None:
     first = make_harness([], provider="offline")
     (answer,) = asyncio.run(session_of(first, "remember that we deploy with make ship"))
-    assert "Remembered for this project: we deploy with make ship" in answer
+    assert "Saved to project memory: we deploy with make ship" in answer
 
     second = make_harness([], provider="offline")
     (answer,) = asyncio.run(session_of(second, question))
@@ -216,6 +216,6 @@ def test_without_a_model_earlier_sessions_are_searched_and_entries_forgotten(mak
     assert "**Earlier sessions**" in said
     assert "two copies drifted apart" in said
     assert "*where should caching live?*" in said
-    assert "Remembered" in stored
+    assert "Saved to project memory" in stored
     assert re.match(r"Forgotten: d-[0-9a-f]+ \(discovery\): releases happen on Mondays", forgotten)
     assert "**Project memory**" not in again

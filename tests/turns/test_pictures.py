@@ -93,7 +93,7 @@ def test_a_model_without_eyes_is_sent_the_words_of_an_earlier_picture(make_harne
     words, picture = messages[1]["content"].split("see @shot.png")
     assert "date:" in words
     assert "shot.png" in picture
-    assert "takes no pictures" in picture
+    assert "does not support images" in picture
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_picture_whose_bytes_are_gone_is_named_in_its_place(make_harness: Make
         blob.unlink()
     harness.app = harness.build()
     harness.app.open_session(session_id)
-    assert mentions(say(harness, "and?")[1]["content"][1]["text"], "picture", "shot.png", "not stored")
+    assert mentions(say(harness, "and?")[1]["content"][1]["text"], "image", "shot.png", "no longer stored")
 
 
 def test_a_pasted_picture_is_named_by_its_number(make_harness: MakeHarness) -> None:

@@ -133,7 +133,7 @@ def test_a_model_that_takes_none_is_reported_so(harnesses: Desks) -> None:
     _, second = play(harness, "look")
     output = second["input"][-1]["output"]
     assert isinstance(output, str)
-    assert output.startswith("[picture shot.png: png") and "takes no pictures" in output
+    assert output.startswith("[picture shot.png: png") and "does not support images" in output
     assert result(harness).images == ()
 
 
@@ -150,7 +150,7 @@ def test_a_model_switched_to_that_takes_none_is_sent_its_name(harnesses: Desks, 
     asyncio.run(run())
     sent = json.dumps(harness.server.requests[-1].body)
     assert ENCODED not in sent
-    assert mentions(sent, "shot.png", "not shown", "no pictures")
+    assert mentions(sent, "shot.png", "not shown", "not support images")
 
 
 def test_a_sub_agent_sees_pictures_too(harnesses: Desks) -> None:
