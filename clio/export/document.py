@@ -1,4 +1,4 @@
-"""A session as it is exported: values for every form, and how times, numbers and calls are written."""
+"""The exported form of a session, shared by all output formats, and the formatting of times, numbers and calls."""
 
 import time
 from typing import Any, Literal, cast
@@ -16,7 +16,7 @@ VERSION = 1
 
 
 class ExportedResult(Struct, frozen=True, kw_only=True):
-    """What a call gave. `output` is the whole of it but for `left_out` characters in its middle; `seconds` it took."""
+    """The result of a call. `output` is complete except for `left_out` characters in its middle."""
 
     message_id: str
     created: float
@@ -28,7 +28,7 @@ class ExportedResult(Struct, frozen=True, kw_only=True):
 
 
 class ExportedCall(Struct, frozen=True, kw_only=True):
-    """One tool call. `arguments` is JSON, or the text itself where it is none; `result` is None while there is none."""
+    """One tool call. arguments: JSON, or text if they are not valid JSON. result: None if there is none yet."""
 
     id: str
     name: str
@@ -37,10 +37,11 @@ class ExportedCall(Struct, frozen=True, kw_only=True):
 
 
 class ExportedMessage(Struct, frozen=True, kw_only=True, tag_field="type", tag="message"):
-    """A message; the results of its calls are with the calls.
+    """A message; the results of its calls are stored with the calls.
 
-    anchor: unique in the export, "m-" and letters that may stand in a link. step: number of the request within the
-    turn, from 1, for answers of the model.
+    Attributes:
+        anchor: unique in the export, "m-" and characters that are valid in a link.
+        step: for answers of the model, the number of the request within the turn, from 1.
     """
 
     anchor: str
@@ -59,7 +60,7 @@ class ExportedMessage(Struct, frozen=True, kw_only=True, tag_field="type", tag="
 
 
 class ExportedTrim(Struct, frozen=True, kw_only=True, tag_field="type", tag="trim"):
-    """A place where messages left the model's window. `summary` says what happened in them."""
+    """A point where messages were removed from the model's window. summary: the summary that replaced them."""
 
     anchor: str
     handle: str
@@ -76,8 +77,10 @@ Entry = ExportedMessage | ExportedTrim
 
 
 class Totals(Struct, frozen=True, kw_only=True):
-    """Counts over the whole session; tokens as billed. Those read from a prompt cache and written to it are part of
-    `prompt_tokens`."""
+    """Counts over the whole session, with tokens as billed.
+
+    `prompt_tokens` includes those read from and written to a prompt cache.
+    """
 
     messages: int
     turns: int
@@ -91,7 +94,7 @@ class Totals(Struct, frozen=True, kw_only=True):
 
 
 class ExportedSession(Struct, frozen=True, kw_only=True):
-    """The whole. Times are seconds since the epoch; `project` is the name of the folder, not its path."""
+    """A session. Times are seconds since the epoch; `project` is the name of its folder, not the path."""
 
     schema: str = SCHEMA
     version: int = VERSION
@@ -112,25 +115,25 @@ class ExportedSession(Struct, frozen=True, kw_only=True):
 
 TITLE_CHARS = 100
 _PATH_CHARS = 48
-# What says most about a call, the first of them that it has.
-_TELLING = (
+# The arguments that describe a call best, in order of preference.
+_TITLE_ARGUMENTS = (
     "command path file_path old_path paths pattern query url question handle name key glob job revision fact error "
     "patch"
 ).split()
 
 
 def format_minute(seconds: float) -> str:
-    """The date and the minute in UTC; empty where there is no such time."""
+    """Return date and minute in UTC; "" for an invalid time."""
     return _format(seconds, "%Y-%m-%d %H:%M")
 
 
 def format_clock(seconds: float) -> str:
-    """The time of the day in UTC."""
+    """Return the time of day in UTC."""
     return _format(seconds, "%H:%M:%S")
 
 
 def format_machine_time(seconds: float) -> str:
-    """The time as a machine reads it, RFC 3339."""
+    """Return the time in the format of RFC 3339."""
     return _format(seconds, "%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -142,7 +145,7 @@ def _format(seconds: float, form: str) -> str:
 
 
 def format_span(seconds: float) -> str:
-    """How long something took: "0.3 s", "4 min", "2 h 5 min", "3 days"."""
+    """Return a duration: "0.3 s", "4 min", "2 h 5 min", "3 days"."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes = int(seconds // 60)
@@ -155,41 +158,41 @@ def format_span(seconds: float) -> str:
 
 
 def format_tokens(usage: Usage) -> str:
-    """What one request cost."""
+    """Return the tokens of one request."""
     cached = describe_cache_use(usage.cached_tokens, usage.cache_write_tokens)
     return f"{usage.prompt_tokens:,} in{cached} · {usage.completion_tokens:,} out"
 
 
-def describe_trim(cut: ExportedTrim) -> str:
-    """What a trim did, in one line."""
-    done: list[str] = []
-    if cut.messages:
-        done.append(f"{format_count(cut.messages, 'message')} left the model's window")
-    if cut.shrunk:
-        done.append(f"{format_count(cut.shrunk, 'message')} shortened in it")
-    if cut.freed_tokens > 0:
-        done.append(f"about {cut.freed_tokens:,} tokens freed")
-    return ", ".join(done) or "the window was trimmed"
+def describe_trim(trim: ExportedTrim) -> str:
+    """Return the effects of a trim in one line."""
+    effects: list[str] = []
+    if trim.messages:
+        effects.append(f"{format_count(trim.messages, 'message')} left the model's window")
+    if trim.shrunk:
+        effects.append(f"{format_count(trim.shrunk, 'message')} shortened in it")
+    if trim.freed_tokens > 0:
+        effects.append(f"about {trim.freed_tokens:,} tokens freed")
+    return ", ".join(effects) or "the window was trimmed"
 
 
 def format_call_title(call: ExportedCall) -> str:
-    """What a call was about, on one line: its operation and what it was done to."""
-    given: Any = call.arguments
-    if not isinstance(given, dict):
-        return truncate_line(format_plain(given), TITLE_CHARS)
-    arguments = cast("dict[str, Any]", given)
+    """Return the operation and the main argument of a call on one line."""
+    value: Any = call.arguments
+    if not isinstance(value, dict):
+        return truncate_line(format_plain(value), TITLE_CHARS)
+    arguments = cast("dict[str, Any]", value)
     parts = [str(arguments["operation"])] if isinstance(arguments.get("operation"), str) else []
-    telling = next((key for key in _TELLING if arguments.get(key)), None)
-    if telling is not None:
-        text = format_plain(arguments[telling])
-        parts.append(_short_path(text) if "path" in telling else text)
+    main = next((key for key in _TITLE_ARGUMENTS if arguments.get(key)), None)
+    if main is not None:
+        text = format_plain(arguments[main])
+        parts.append(_shorten_path(text) if "path" in main else text)
     elif not parts:
         parts = [format_plain(value) for value in arguments.values() if isinstance(value, (str, int, float))]
     return truncate_line(" ".join(parts), TITLE_CHARS)
 
 
 def format_named_call(call: ToolCall) -> str:
-    """A call as a message keeps it: the tool's name and what it was about."""
+    """Return the tool's name and title of a stored call."""
     arguments: Any
     try:
         arguments = decode_json(call.arguments)
@@ -198,8 +201,8 @@ def format_named_call(call: ToolCall) -> str:
     return f"{call.name} {format_call_title(ExportedCall(id=call.id, name=call.name, arguments=arguments))}".strip()
 
 
-def _short_path(path: str) -> str:
-    """A long path by its last folders, which tell more than its first."""
+def _shorten_path(path: str) -> str:
+    """Return the last folders of a long path, which identify it better than the first."""
     if len(path) <= _PATH_CHARS or "\n" in path:
         return path
     cut = path.find("/", len(path) - _PATH_CHARS)
@@ -207,7 +210,7 @@ def _short_path(path: str) -> str:
 
 
 def format_plain(value: Any) -> str:
-    """A JSON value as a person reads it: texts as they are, lists of words in a row, all else as indented JSON."""
+    """Return a JSON value for a reader: strings as they are, lists of short strings on one line, the rest indented."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""A session as one HTML page that loads nothing from the network and can be read without scripts."""
+"""Renders a session as one HTML page that loads nothing from the network and is readable without scripts."""
 
 import base64
 import hashlib
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 
 MAX_COLOURED_BLOCK_CHARS = 60_000
-"""Characters; a longer block is shown without colours."""
+"""A longer block is shown without colours."""
 MAX_CODE_CHARS = 1_000_000
-"""Characters coloured in one page: a few seconds of work, and as many elements as a phone still scrolls well."""
-_MAX_LINE = 2_000  # some rules cost the square of a line's length
-_CLASSES = (
+"""Characters coloured in one page: a few seconds of work, and not too many elements for a phone to scroll."""
+_MAX_LINE = 2_000  # some lexers take quadratic time in the length of a line
+_TOKEN_CLASSES = (
     "Comment:c Keyword:k Keyword.Constant:kc Operator.Word:k Name.Function:nf Name.Class:nc Name.Exception:nc "
     "Name.Builtin:nb Name.Decorator:nd Name.Tag:nt Name.Attribute:na Name.Variable:nv Literal.String:s "
     "Literal.String.Escape:se Literal.String.Interpol:se Literal.Number:mi Generic.Deleted:gd Generic.Inserted:gi "
@@ -54,53 +54,57 @@ _CLASSES = (
 
 
 class CodeColouring:
-    """Colours the code of one page, within what one page can bear."""
+    """Colours the code of one page, up to `MAX_CODE_CHARS`."""
 
     def __init__(self) -> None:
         self._left = MAX_CODE_CHARS
 
     def code(self, text: str, language: str) -> str:
-        """The text as HTML; without colours where the language is not known or the text is too long."""
-        lexer = _named(language.strip().lower()) if language else None
-        return self._run(lexer, text)
+        """Return the text as HTML; without colours if the language is unknown or the text too long."""
+        lexer = _find_lexer(language.strip().lower()) if language else None
+        return self._colour(lexer, text)
 
     def file(self, text: str, path: str) -> str:
-        """The text of a file as HTML, its language told by the file's name."""
+        """Return the text of a file as HTML; the file's name determines its language."""
         name = path.replace("\\", "/").rpartition("/")[2]
-        return self._run(_for_file(name) if len(name) <= 100 else None, text)
+        return self._colour(_find_file_lexer(name) if len(name) <= 100 else None, text)
 
-    def _run(self, lexer: "Lexer | None", text: str) -> str:
-        if lexer is None or len(text) > min(MAX_COLOURED_BLOCK_CHARS, self._left) or _longest_line(text) > _MAX_LINE:
+    def _colour(self, lexer: "Lexer | None", text: str) -> str:
+        if (
+            lexer is None
+            or len(text) > min(MAX_COLOURED_BLOCK_CHARS, self._left)
+            or _measure_longest_line(text) > _MAX_LINE
+        ):
             return escape(text)
         self._left -= len(text)
-        return "".join(_spans(lexer, text))
+        return "".join(_iter_code_spans(lexer, text))
 
 
-def _spans(lexer: "Lexer", text: str) -> Iterator[str]:
-    """Neighbours of one class in one element."""
+def _iter_code_spans(lexer: "Lexer", text: str) -> Iterator[str]:
+    """Yield HTML in which neighbouring tokens of one class share an element."""
     open_class, pieces = "", list[str]()
     for kind, value in lexer.get_tokens(text):
-        name = "" if value.isspace() and open_class == "" else _class_of(kind)
+        name = "" if value.isspace() and open_class == "" else _find_token_class(kind)
         if name != open_class and not (value.isspace() and open_class):
-            yield _code_element(open_class, pieces)
+            yield _wrap_code(open_class, pieces)
             open_class, pieces = name, []
         pieces.append(value)
-    yield _code_element(open_class, pieces)
+    yield _wrap_code(open_class, pieces)
 
 
-def _code_element(name: str, pieces: list[str]) -> str:
+def _wrap_code(name: str, pieces: list[str]) -> str:
     text = escape("".join(pieces))
     return f'<span class="{name}">{text}</span>' if name and text else text
 
 
-def _longest_line(text: str) -> int:
+def _measure_longest_line(text: str) -> int:
     return max(map(len, text.split("\n")))
 
 
 @cache
-def _class_of(kind: "TokenType") -> str:
-    """The class of the nearest kind above it that has one."""
-    known = {name: css for name, _, css in (pair.partition(":") for pair in _CLASSES.split())}
+def _find_token_class(kind: "TokenType") -> str:
+    """Return the CSS class of a token type, or of its nearest ancestor with one."""
+    known = {name: css for name, _, css in (pair.partition(":") for pair in _TOKEN_CLASSES.split())}
     while kind.parent is not None:
         if (name := str(kind).removeprefix("Token.")) in known:
             return known[name]
@@ -109,7 +113,7 @@ def _class_of(kind: "TokenType") -> str:
 
 
 @cache
-def _named(language: str) -> "Lexer | None":
+def _find_lexer(language: str) -> "Lexer | None":
     from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
     from pygments.util import ClassNotFound
 
@@ -120,7 +124,7 @@ def _named(language: str) -> "Lexer | None":
 
 
 @cache
-def _for_file(name: str) -> "Lexer | None":
+def _find_file_lexer(name: str) -> "Lexer | None":
     from pygments.lexers import find_lexer_class_for_filename
 
     found = find_lexer_class_for_filename(name)
@@ -130,116 +134,118 @@ def _for_file(name: str) -> "Lexer | None":
 MAX_LINES = 4_000
 """A longer diff is shown without colours."""
 MAX_DIFF_LINES = 60_000
-"""Lines coloured in one page."""
-_MAX_WORDS, _MAX_PAIRS = 160, 400  # beyond these, lines are coloured whole
-_LEAST_ALIKE = 0.5
+"""Lines coloured in the diffs of one page."""
+_MAX_WORDS, _MAX_PAIRS = 160, 400  # longer lines, and later pairs, are coloured without marking words
+_MIN_SIMILARITY = 0.5
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 _HUNK = re.compile(r"^@@ .*@@|^@@")
 _FILE_LINES = ("diff --git ", "index ", "--- ", "+++ ", "*** ", "rename ", "similarity ", "new file ", "deleted file ")
 
 
 def is_diff(text: str) -> bool:
-    """Whether a tool's output is a unified diff from its beginning or soon after."""
+    """Whether a tool's output is a unified diff, judged by its first 4,000 characters."""
     head = "\n" + text[:4_000]
     named = "\ndiff --git " in head or (head.startswith("\n--- ") and "\n+++ " in head)
     return named and "\n@@ " in head
 
 
 class DiffRenderer:
-    """Colours the diffs of one page, within what one page can bear."""
+    """Colours the diffs of one page, up to `MAX_DIFF_LINES`."""
 
     def __init__(self) -> None:
         self._left = MAX_DIFF_LINES
 
     def html(self, text: str) -> str:
-        """A unified diff, or a patch in clio's own form. Lines of one kind share an element."""
+        """Return a unified diff, or a patch in clio's format, as HTML. Lines of one kind share an element."""
         lines = text.removesuffix("\n").split("\n")
         if len(lines) > min(MAX_LINES, self._left):
             return escape(text)
         self._left -= len(lines)
         return "".join(
-            _diff_element(kind, [line for _, line in group])
-            for kind, group in groupby(_lines(lines), key=lambda line: line[0])
+            _wrap_diff_lines(kind, [line for _, line in group])
+            for kind, group in groupby(_iter_diff_lines(lines), key=lambda line: line[0])
         )
 
 
-def _lines(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Each line's kind and its HTML."""
-    at, pairs = 0, _MAX_PAIRS
-    while at < len(lines):
-        old = _run(lines, at, "-")
-        new = _run(lines, at + len(old), "+")
+def _iter_diff_lines(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield each line's kind and HTML."""
+    index, pairs = 0, _MAX_PAIRS
+    while index < len(lines):
+        old = _take_changed_lines(lines, index, "-")
+        new = _take_changed_lines(lines, index + len(old), "+")
         if old or new:
-            alike = min(len(old), len(new), pairs)
-            pairs -= alike
-            marked = [_marked(before[1:], after[1:]) for before, after in zip(old[:alike], new[:alike], strict=True)]
+            paired = min(len(old), len(new), pairs)
+            pairs -= paired
+            marked = [
+                _mark_words(before[1:], after[1:]) for before, after in zip(old[:paired], new[:paired], strict=True)
+            ]
             yield from (("del", "-" + before) for before, _ in marked)
-            yield from (("del", escape(line)) for line in old[alike:])
+            yield from (("del", escape(line)) for line in old[paired:])
             yield from (("ins", "+" + after) for _, after in marked)
-            yield from (("ins", escape(line)) for line in new[alike:])
-            at += len(old) + len(new)
+            yield from (("ins", escape(line)) for line in new[paired:])
+            index += len(old) + len(new)
         else:
-            yield _kind(lines[at]), escape(lines[at])
-            at += 1
+            yield _classify_line(lines[index]), escape(lines[index])
+            index += 1
 
 
-def _diff_element(kind: str, lines: list[str]) -> str:
-    """The newlines are inside, so that copied text has its lines."""
+def _wrap_diff_lines(kind: str, lines: list[str]) -> str:
+    # The newlines are inside the element, so that copied text keeps its lines.
     text = "\n".join(lines) + "\n"
     return f'<span class="l {kind}">{text}</span>' if kind else text
 
 
-def _run(lines: list[str], start: int, mark: str) -> list[str]:
+def _take_changed_lines(lines: list[str], start: int, mark: str) -> list[str]:
     end = start
     while end < len(lines) and lines[end].startswith(mark) and not _is_file_line(lines, end):
         end += 1
     return lines[start:end]
 
 
-def _is_file_line(lines: list[str], at: int) -> bool:
-    """Whether `--- a` or `+++ b` names a file: such a pair stands before a hunk, a changed line does not."""
-    if lines[at].startswith("--- "):
-        return at + 1 < len(lines) and lines[at + 1].startswith("+++ ")
-    return lines[at].startswith("+++ ") and at > 0 and lines[at - 1].startswith("--- ")
+def _is_file_line(lines: list[str], index: int) -> bool:
+    """Whether `--- a` or `+++ b` names a file: then the other one is beside it, unlike with a changed line."""
+    if lines[index].startswith("--- "):
+        return index + 1 < len(lines) and lines[index + 1].startswith("+++ ")
+    return lines[index].startswith("+++ ") and index > 0 and lines[index - 1].startswith("--- ")
 
 
-def _kind(line: str) -> str:
+def _classify_line(line: str) -> str:
     if _HUNK.match(line):
         return "hunk"
     return "file" if line.startswith(_FILE_LINES) else ""
 
 
-def _marked(before: str, after: str) -> tuple[str, str]:
-    """Both lines with the words that differ marked; unmarked where too little is alike."""
+def _mark_words(before: str, after: str) -> tuple[str, str]:
+    """Return both lines as HTML with differing words marked; unmarked if the lines have little in common."""
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     if max(len(old), len(new)) > _MAX_WORDS:
         return escape(before), escape(after)
     matcher = SequenceMatcher(None, old, new, autojunk=False)
-    if matcher.ratio() < _LEAST_ALIKE:
+    if matcher.ratio() < _MIN_SIMILARITY:
         return escape(before), escape(after)
     left: list[str] = []
     right: list[str] = []
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-        gone, come = escape("".join(old[i1:i2])), escape("".join(new[j1:j2]))
-        left.append(gone if tag == "equal" or not gone else f"<b>{gone}</b>")
-        right.append(come if tag == "equal" or not come else f"<b>{come}</b>")
+        removed, added = escape("".join(old[i1:i2])), escape("".join(new[j1:j2]))
+        left.append(removed if tag == "equal" or not removed else f"<b>{removed}</b>")
+        right.append(added if tag == "equal" or not added else f"<b>{added}</b>")
     return "".join(left), "".join(right)
 
 
 MAX_MARKDOWN, MAX_BRACKETS = 60_000, 1_500
-"""Characters, and opening brackets among them, whose cost is square; what has more is shown as it was written."""
+"""Limits of a text: characters, and opening brackets, which take quadratic time. A larger text is not rendered."""
 MAX_PROSE_CHARS = 3_000_000
-"""What the Markdown of one page may cost, in characters of prose; what comes later is shown as it was written."""
+"""Limit of one page, in the unit of `markdown_cost`. Later texts are shown unrendered."""
 _MARKS, _MARK_COST = "*_[`<", 10
-_FOLD_CHARS, _SHOWN_CHARS = 5_000, 1_500
+_FOLD_CHARS, _VISIBLE_CHARS = 5_000, 1_500
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
-_UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0]")
-_SAFE = ("http:", "https:", "mailto:")
-_OUTSIDE = ("http:", "https:")
+_IGNORED_BY_BROWSERS = re.compile(r"[\x00-\x20\x7f-\xa0]")
+_SAFE_SCHEMES = ("http:", "https:", "mailto:")
+_WEB_SCHEMES = ("http:", "https:")
 
 
 class ProseRenderer:
-    """Renders the words of one page, within what one page can bear."""
+    """Renders the texts of one page, up to `MAX_PROSE_CHARS`."""
 
     def __init__(self, colours: CodeColouring, diffs: DiffRenderer) -> None:
         self._colours = colours
@@ -247,42 +253,44 @@ class ProseRenderer:
         self._left = MAX_PROSE_CHARS
 
     def markdown(self, text: str) -> str:
-        """Markdown rendered. Tags stay text, images become links, links that could run something stay text."""
+        """Return Markdown as HTML. HTML tags and unsafe links stay text; images become links."""
         cost = markdown_cost(text)
         if cost > self._left or not is_renderable(text):
-            return self.as_written(text)
+            return self.plain(text)
         self._left -= cost
-        parser = _markdown()
+        parser = _make_markdown_parser()
         tokens = parser.parse(text)
         for token in tokens:
             self._prepare(token)
         return str(parser.renderer.render(tokens, parser.options, {}))
 
-    def as_written(self, text: str) -> str:
-        """The text line by line as it is, its fenced code as code; the rest of a long one folded."""
+    def plain(self, text: str) -> str:
+        """Return the text unrendered, but fenced code as code. A long text is folded."""
         if len(text) > _FOLD_CHARS:
-            end = text.rfind("\n", _SHOWN_CHARS // 2, _SHOWN_CHARS) + 1 or _SHOWN_CHARS
-            rest = f"<pre>{_after_newline(escape(text[end:]))}</pre>"
+            end = text.rfind("\n", _VISIBLE_CHARS // 2, _VISIBLE_CHARS) + 1 or _VISIBLE_CHARS
+            # A browser drops a newline directly after <pre>.
+            rest = escape(text[end:])
+            rest = f"<pre>{chr(10) if rest.startswith(chr(10)) else ''}{rest}</pre>"
             summary = f"<summary>{len(text) - end:,} more characters</summary>"
-            return f'<div class="said">{escape(text[:end])}</div><details class="more">{summary}{rest}</details>'
+            return f'<div class="plain">{escape(text[:end])}</div><details class="more">{summary}{rest}</details>'
         lines = text.split("\n")
         parts: list[str] = []
         done = 0
-        for token in _fences().parse(text):
+        for token in _make_fence_parser().parse(text):
             if token.type == "fence" and token.map is not None:
-                parts += [_said(lines[done : token.map[0]]), self._block(token)]
+                parts += [_render_plain(lines[done : token.map[0]]), self._render_fence(token)]
                 done = token.map[1]
-        return "".join([*parts, _said(lines[done:])])
+        return "".join([*parts, _render_plain(lines[done:])])
 
     def block(self, inner: str, label: str = "", kind: str = "") -> str:
-        """A frame for code; `inner` is HTML."""
+        """Return a frame for code. inner: HTML."""
         head = f"<span>{escape(label)}</span>" if label else "<span></span>"
         return (
             f'<div class="code"><div class="codehead">{head}<button type="button" class="copy">Copy</button></div>'
-            f'<pre tabindex="0"{_class(kind)}><code>{inner}</code></pre></div>'
+            f'<pre tabindex="0"{_class_attribute(kind)}><code>{inner}</code></pre></div>'
         )
 
-    def _block(self, token: "Token") -> str:
+    def _render_fence(self, token: "Token") -> str:
         language = token.info.split(maxsplit=1)[0][:30] if token.info.strip() else ""
         text = token.content.removesuffix("\n")
         if language in ("diff", "patch"):
@@ -290,9 +298,9 @@ class ProseRenderer:
         return self.block(self._colours.code(text, language), language)
 
     def _prepare(self, token: "Token") -> None:
-        """Change a block's token so that what is rendered needs no style of its own and no network."""
+        """Change a block's token so that it needs no inline style and no network when rendered."""
         if token.type in ("fence", "code_block"):
-            token.content, token.type = self._block(token), "html_block"
+            token.content, token.type = self._render_fence(token), "html_block"
         elif token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"
         elif token.type == "table_open":
@@ -306,12 +314,12 @@ class ProseRenderer:
 
 
 def markdown_cost(text: str) -> int:
-    """What parsing a text costs, in characters of prose: emphasis costs ten times as much."""
+    """Return the estimated time to parse a text, in characters of plain prose. A markup character costs ten."""
     return len(text) + _MARK_COST * sum(map(text.count, _MARKS))
 
 
 def is_renderable(text: str) -> bool:
-    """Whether Markdown of this kind is parsed in a moment."""
+    """Whether a text is small enough to be parsed quickly."""
     return len(text) <= MAX_MARKDOWN and text.count("[") <= MAX_BRACKETS
 
 
@@ -320,55 +328,50 @@ def _prepare_inline(tokens: "Sequence[Token]") -> None:
     for token in tokens:
         depth += (token.type == "link_open") - (token.type == "link_close")
         if token.type == "link_open":
-            if str(token.attrGet("href")).startswith(_OUTSIDE):
+            if str(token.attrGet("href")).startswith(_WEB_SCHEMES):
                 token.attrSet("rel", "noopener noreferrer")
         elif token.type == "image":
-            # Loading it would tell a server who reads this; within a link its words are the link.
-            label = f"image: {escape(token.content or 'without a name')}"
+            # Loading an image would tell its server who reads the page. Inside a link, the image's text is the link.
+            label = f"image: {escape(token.content or 'unnamed')}"
             source = escape(str(token.attrGet("src") or ""))
             token.type = "html_inline"
             token.content = label if depth else f'<a href="{source}" rel="noopener noreferrer">{label}</a>'
 
 
 def is_link_allowed(url: str) -> bool:
-    """Whether a link may stay one: http, https, mailto, a place in this page, a relative path.
+    """Whether a URL is safe as a link: http, https, mailto, an anchor in this page, or a relative path.
 
-    Browsers pass over blanks and controls inside of a scheme, and read `\\` as `/`; so does this.
+    Browsers ignore white space and control characters within a scheme, and read `\\` as `/`; so does this.
     """
-    plain = _UNSEEN.sub("", url).lower().replace("\\", "/")
+    plain = _IGNORED_BY_BROWSERS.sub("", url).lower().replace("\\", "/")
     if plain.startswith("//"):
         return False
     scheme = _SCHEME.match(plain)
-    return scheme is None or scheme[0] in _SAFE
+    return scheme is None or scheme[0] in _SAFE_SCHEMES
 
 
-def _said(lines: list[str]) -> str:
+def _render_plain(lines: list[str]) -> str:
     text = "\n".join(lines).strip("\n")
-    return f'<div class="said">{escape(text)}</div>' if text.strip() else ""
+    return f'<div class="plain">{escape(text)}</div>' if text.strip() else ""
 
 
-def _after_newline(text: str) -> str:
-    """A browser drops a newline right behind <pre>."""
-    return "\n" + text if text.startswith("\n") else text
-
-
-def _class(kind: str) -> str:
+def _class_attribute(kind: str) -> str:
     return f' class="{kind}"' if kind else ""
 
 
 @cache
-def _markdown() -> "MarkdownIt":
+def _make_markdown_parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
-    class Careful(MarkdownIt):
+    class SafeMarkdown(MarkdownIt):
         def validateLink(self, url: str) -> bool:
             return is_link_allowed(url)
 
-    return Careful("commonmark", {"html": False}).enable("strikethrough").enable("table")
+    return SafeMarkdown("commonmark", {"html": False}).enable("strikethrough").enable("table")
 
 
 @cache
-def _fences() -> "MarkdownIt":
+def _make_fence_parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
     return MarkdownIt("zero").enable("fence")
@@ -378,11 +381,11 @@ _PATHS = ("path", "file_path", "filename", "file")
 _BEFORE, _AFTER = ("old_string", "old_str", "old_text"), ("new_string", "new_str", "new_text")
 _MAX_ARGUMENT = 100_000
 _MAX_DIFFED = 200_000
-_LONG = 80  # characters; a longer value stands in a frame of its own
+_MAX_SHORT_CHARS = 80  # a longer value gets a frame of its own
 
 
 class CallRenderer:
-    """Renders the calls of one page."""
+    """Renders the tool calls of one page."""
 
     def __init__(self, prose: ProseRenderer, colours: CodeColouring, diffs: DiffRenderer) -> None:
         self._prose = prose
@@ -390,44 +393,44 @@ class CallRenderer:
         self._diffs = diffs
 
     def html(self, call: ExportedCall) -> str:
-        """One call, folded."""
+        """Return one call as HTML, folded."""
         result = call.result
         state = "open" if result is None else "good" if result.ok else "bad"
-        word = {"open": "no result", "good": "", "bad": "failed"}[state]
-        about = " · ".join(filter(None, [word, *_about(result)]))
+        status = {"open": "no result", "good": "", "bad": "failed"}[state]
+        about = " · ".join(filter(None, [status, *_describe_result(result)]))
         anchor = f' id="r-{escape(result.message_id)}"' if result is not None and result.message_id else ""
         title = escape(format_call_title(call))
         return (
             f'<details class="call {state}"{anchor}><summary><span class="name">{escape(call.name)}</span> '
             f'<span class="title">{title}</span> <span class="about">{escape(about)}</span></summary>'
-            f'<div class="inside">{"".join(self._arguments(call))}{self._output(result)}</div></details>'
+            f'<div class="inside">{"".join(self._render_arguments(call))}{self._render_output(result)}</div></details>'
         )
 
-    def _arguments(self, call: ExportedCall) -> Iterator[str]:
+    def _render_arguments(self, call: ExportedCall) -> Iterator[str]:
         given: Any = call.arguments
         if not isinstance(given, dict):
             text = format_plain(given)
             if text.strip():
-                yield self._prose.block(escape(_cut(text)), "arguments")
+                yield self._prose.block(escape(_truncate_argument(text)), "arguments")
             return
         arguments = cast("dict[str, Any]", given)
         path = next((arguments[key] for key in _PATHS if isinstance(arguments.get(key), str)), "")
-        left = dict(arguments)
-        diff = _diff_of(left, path)
-        short = {key: value for key, value in left.items() if _is_short(value)}
+        remaining = dict(arguments)
+        diff = _pop_diff(remaining, path)
+        short = {key: value for key, value in remaining.items() if _is_short(value)}
         if short:
             rows = "".join(
                 f"<dt>{escape(key)}</dt><dd>{escape(format_plain(value))}</dd>" for key, value in short.items()
             )
             yield f'<dl class="args">{rows}</dl>'
-        for key, value in left.items():
+        for key, value in remaining.items():
             if key not in short:
-                yield self._long(key, format_plain(value), path)
+                yield self._render_long_argument(key, format_plain(value), path)
         if diff:
             yield self._prose.block(self._diffs.html(diff), f"change to {path}" if path else "change", "diff")
 
-    def _long(self, key: str, text: str, path: str) -> str:
-        text = _cut(text)
+    def _render_long_argument(self, key: str, text: str, path: str) -> str:
+        text = _truncate_argument(text)
         if key == "patch" or is_diff(text):
             return self._prose.block(self._diffs.html(text), key, "diff")
         if key in ("command", "script"):
@@ -436,9 +439,9 @@ class CallRenderer:
             return self._prose.block(self._colours.file(text, path), key)
         return self._prose.block(escape(text), key)
 
-    def _output(self, result: ExportedResult | None) -> str:
+    def _render_output(self, result: ExportedResult | None) -> str:
         if result is None:
-            return '<p class="none">There is no result: the call was running, or clio was stopped.</p>'
+            return '<p class="none">No result: the call was still running, or clio was stopped.</p>'
         if not result.output.strip():
             return '<p class="none">No output.</p>'
         lines = result.output.rstrip("\n").count("\n") + 1
@@ -450,48 +453,48 @@ class CallRenderer:
         return self._prose.block(escape(result.output), label, "out")
 
 
-def _about(result: ExportedResult | None) -> Iterator[str]:
+def _describe_result(result: ExportedResult | None) -> Iterator[str]:
     if result is not None:
         yield result.summary
-        took = format_span(result.seconds)
-        if result.seconds >= 0.05 and took not in result.summary:
-            yield took
+        duration = format_span(result.seconds)
+        if result.seconds >= 0.05 and duration not in result.summary:
+            yield duration
 
 
-def _diff_of(arguments: dict[str, Any], path: str) -> str:
-    """The replacement a call asked for as a diff; its texts are taken out of the arguments."""
+def _pop_diff(arguments: dict[str, Any], path: str) -> str:
+    """Return the replacement requested by a call as a diff, and remove its texts from the arguments."""
     edits = arguments.get("edits")
     if isinstance(edits, list) and edits and all(isinstance(edit, dict) for edit in cast("list[Any]", edits)):
-        found = [_replacement(dict(edit), path) for edit in cast("list[dict[str, Any]]", edits)]
+        found = [_pop_replacement(dict(edit), path) for edit in cast("list[dict[str, Any]]", edits)]
         if all(found):
             del arguments["edits"]
             return "".join(found)
-    return _replacement(arguments, path)
+    return _pop_replacement(arguments, path)
 
 
-def _replacement(arguments: dict[str, Any], path: str) -> str:
+def _pop_replacement(arguments: dict[str, Any], path: str) -> str:
     old = next((key for key in _BEFORE if isinstance(arguments.get(key), str)), None)
     new = next((key for key in _AFTER if isinstance(arguments.get(key), str)), None)
     if old is None or new is None or len(arguments[old]) + len(arguments[new]) > _MAX_DIFFED:
         return ""
-    before, after = (_with_newline(arguments[key]) for key in (old, new))
+    before, after = (_end_with_newline(arguments[key]) for key in (old, new))
     text = diff_texts(before, after, path, path).text
     if text:
         del arguments[old], arguments[new]
-    return "".join(text.splitlines(keepends=True)[2:])  # the file's name stands above it
+    return "".join(text.splitlines(keepends=True)[2:])  # without the two lines that name the file
 
 
-def _with_newline(text: str) -> str:
-    """A quoted text ends anywhere; that its last line has no newline says nothing of the file."""
+def _end_with_newline(text: str) -> str:
+    """Return the text with a final newline; a missing one in quoted text says nothing about the file."""
     return text if text.endswith("\n") or not text else text + "\n"
 
 
 def _is_short(value: Any) -> bool:
     text = format_plain(value)
-    return len(text) <= _LONG and "\n" not in text
+    return len(text) <= _MAX_SHORT_CHARS and "\n" not in text
 
 
-def _cut(text: str) -> str:
+def _truncate_argument(text: str) -> str:
     if len(text) <= _MAX_ARGUMENT:
         return text
     return f"{text[:_MAX_ARGUMENT]}\n\n[… {len(text) - _MAX_ARGUMENT:,} characters left out …]"
@@ -502,27 +505,27 @@ _TODO_MARKS = {"pending": "○", "in_progress": "◐", "completed": "●", "bloc
 
 
 def render_head(export: ExportedSession) -> Iterator[str]:
-    """The title and the facts."""
+    """Yield the title and the facts of the session."""
     kicker = f"clio session{' · ' + escape(export.project) if export.project else ''}"
     yield f'<header class="head"><p class="kicker">{kicker}</p><h1 dir="auto">{escape(export.title)}</h1>\n'
-    rows = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in _facts(export))
+    rows = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in _list_session_facts(export))
     yield f'<dl class="facts">{rows}</dl>\n</header>\n'
 
 
 def render_state(export: ExportedSession) -> Iterator[str]:
-    """The list of work and the bills, as far as there are any."""
+    """Yield the todos and the token usage, if there are any."""
     yield '<div class="state">\n'
     if export.todos:
         done = sum(todo.status == "completed" for todo in export.todos)
-        items = "".join(map(_todo, export.todos))
+        items = "".join(map(_render_todo, export.todos))
         yield f'<section class="todos"><h2>Todos <small>{done} of {len(export.todos)} done</small></h2>'
         yield f"<ul>{items}</ul></section>\n"
     if export.bills:
-        yield from _bills(export)
+        yield from _render_bills(export)
     yield "</div>\n"
 
 
-def _facts(export: ExportedSession) -> Iterator[tuple[str, str]]:
+def _list_session_facts(export: ExportedSession) -> Iterator[tuple[str, str]]:
     totals = export.totals
     if export.created:
         yield "When (UTC)", format_minute(export.created)
@@ -531,14 +534,14 @@ def _facts(export: ExportedSession) -> Iterator[tuple[str, str]]:
     if export.models:
         yield "Model" if len(export.models) == 1 else "Models", ", ".join(export.models)
     failed = f", {totals.failed_calls:,} failed" if totals.failed_calls else ""
-    yield "Talk", f"{format_count(totals.turns, 'turn')}, {format_count(totals.messages, 'message')}"
+    yield "Conversation", f"{format_count(totals.turns, 'turn')}, {format_count(totals.messages, 'message')}"
     yield "Tools", f"{format_count(totals.calls, 'call')}{failed}"
     if totals.prompt_tokens or totals.completion_tokens:
         cached = describe_cache_use(totals.cached_tokens, totals.cache_write_tokens)
         yield "Tokens", f"{totals.prompt_tokens:,} in{cached}, {totals.completion_tokens:,} out"
 
 
-def _todo(todo: Todo) -> str:
+def _render_todo(todo: Todo) -> str:
     note = f'<span class="note">{escape(todo.note)}</span>' if todo.note else ""
     status = todo.status.replace("_", " ")
     return (
@@ -547,8 +550,8 @@ def _todo(todo: Todo) -> str:
     )
 
 
-def _bills(export: ExportedSession) -> Iterator[str]:
-    """What each request cost, and all together."""
+def _render_bills(export: ExportedSession) -> Iterator[str]:
+    """Yield a table with the tokens of each request and the totals."""
     totals = export.totals
     yield f'<details class="bills"><summary>Tokens of {format_count(len(export.bills), "request")}</summary>'
     yield '<div class="wide"><table><thead><tr><th>#</th><th>time</th><th>model</th>'
@@ -559,21 +562,21 @@ def _bills(export: ExportedSession) -> Iterator[str]:
         for tokens_ in (bill.prompt_tokens, bill.cached_tokens, bill.cache_write_tokens, bill.completion_tokens):
             yield f'<td class="right">{tokens_:,}</td>'
         yield "</tr>"
-    yield "</tbody><tfoot><tr><td></td><td></td><td>all</td>"
+    yield "</tbody><tfoot><tr><td></td><td></td><td>total</td>"
     for tokens_ in (totals.prompt_tokens, totals.cached_tokens, totals.cache_write_tokens, totals.completion_tokens):
         yield f'<td class="right">{tokens_:,}</td>'
     yield "</tr></tfoot></table></div></details>\n"
 
 
 def render_contents(export: ExportedSession) -> Iterator[str]:
-    """The user's turns, each a link."""
+    """Yield the table of contents: a link to each turn."""
     turns = [entry for entry in export.entries if _is_turn(entry)]
     if not turns:
         return
     yield '<nav class="toc" aria-label="Contents"><h2>Contents</h2><ol>\n'
     for entry in turns:
-        words = truncate_line(entry.text, _TOC_CHARS) if isinstance(entry, ExportedMessage) else ""
-        yield f'<li><a href="#{entry.anchor}">{escape(words) or "(no words)"}</a></li>\n'
+        title = truncate_line(entry.text, _TOC_CHARS) if isinstance(entry, ExportedMessage) else ""
+        yield f'<li><a href="#{entry.anchor}">{escape(title) or "(no text)"}</a></li>\n'
     yield "</ol></nav>\n"
 
 
@@ -582,8 +585,8 @@ def _is_turn(entry: Entry) -> bool:
 
 
 _ORIGINS = {
-    "continue": "clio, to go on",
-    "recovery": "clio, after a shortening",
+    "continue": "clio, to continue",
+    "recovery": "clio, after compaction",
     "interrupt": "clio, after an interruption",
 }
 _FINISHES = {
@@ -594,7 +597,7 @@ _FINISHES = {
 
 
 class EntryRenderer:
-    """Renders the entries of one page, in their order."""
+    """Renders the messages and trims of one page in order."""
 
     def __init__(self, prose: ProseRenderer, calls: CallRenderer) -> None:
         self._prose = prose
@@ -603,68 +606,69 @@ class EntryRenderer:
         self._day = ""
 
     def html(self, entry: Entry) -> str:
-        """One message or trim."""
+        """Return one message or trim as HTML."""
         if isinstance(entry, ExportedTrim):
-            return self._cut(entry)
+            return self._render_trim(entry)
         match entry.role:
             case "user" if entry.origin == "user":
-                return self._user(entry)
+                return self._render_user(entry)
             case "user":
-                return self._aside(entry, _ORIGINS[entry.origin], "note")
+                return self._render_aside(entry, _ORIGINS[entry.origin], "note")
             case "system":
-                return self._aside(entry, "system prompt", "note")
+                return self._render_aside(entry, "system prompt", "note")
             case "assistant":
-                return self._answer(entry)
+                return self._render_answer(entry)
             case "tool":
-                return self._tool(entry)
+                return self._render_tool(entry)
 
-    def _user(self, entry: ExportedMessage) -> str:
+    def _render_user(self, entry: ExportedMessage) -> str:
         self._turn += 1
         return (
-            f'<article class="m user" id="{entry.anchor}"><h2><span class="who">User</span>'
-            f'<span class="number">{self._turn}</span>{self._time(entry)}{_link(entry)}</h2>'
-            f"{_folded('what clio told the model beside these words', entry.context)}"
-            f'<div class="words" dir="auto">{self._prose.as_written(entry.text)}</div></article>\n'
+            f'<article class="m user" id="{entry.anchor}"><h2><span class="author">User</span>'
+            f'<span class="number">{self._turn}</span>{self._render_time(entry)}{_render_link(entry)}</h2>'
+            f"{_fold('Context added by clio', entry.context)}"
+            f'<div class="prose" dir="auto">{self._prose.plain(entry.text)}</div></article>\n'
         )
 
-    def _answer(self, entry: ExportedMessage) -> str:
-        words = f'<div class="words" dir="auto">{self._prose.markdown(entry.text)}</div>' if entry.text.strip() else ""
+    def _render_answer(self, entry: ExportedMessage) -> str:
+        prose = f'<div class="prose" dir="auto">{self._prose.markdown(entry.text)}</div>' if entry.text.strip() else ""
         finish = _FINISHES.get(entry.finish_reason, "")
         about = [f"step {entry.step}", format_tokens(entry.usage) if entry.usage else "", finish]
         return (
             f'<article class="m clio{" first" if entry.step == 1 else ""}" id="{entry.anchor}">'
-            f'<h3><span class="who">clio</span><span class="model">{escape(entry.model)}</span>'
-            f'<span class="about">{" · ".join(filter(None, about))}</span>{self._time(entry)}{_link(entry)}</h3>'
-            f"{_folded('thinking', entry.reasoning)}{words}{''.join(map(self._calls.html, entry.calls))}</article>\n"
+            f'<h3><span class="author">clio</span><span class="model">{escape(entry.model)}</span>'
+            f'<span class="about">{" · ".join(filter(None, about))}</span>'
+            f"{self._render_time(entry)}{_render_link(entry)}</h3>"
+            f"{_fold('thinking', entry.reasoning)}{prose}{''.join(map(self._calls.html, entry.calls))}</article>\n"
         )
 
-    def _tool(self, entry: ExportedMessage) -> str:
+    def _render_tool(self, entry: ExportedMessage) -> str:
         calls = "".join(map(self._calls.html, entry.calls))
         return f'<article class="m clio" id="{entry.anchor}">{calls}</article>\n'
 
-    def _aside(self, entry: ExportedMessage, label: str, kind: str) -> str:
+    def _render_aside(self, entry: ExportedMessage, label: str, kind: str) -> str:
         return (
             f'<article class="m {kind}" id="{entry.anchor}"><details><summary>{label}'
-            f"{self._time(entry)}{_link(entry)}</summary>"
-            f'<div class="said" dir="auto">{escape(entry.text)}</div></details></article>\n'
+            f"{self._render_time(entry)}{_render_link(entry)}</summary>"
+            f'<div class="plain" dir="auto">{escape(entry.text)}</div></details></article>\n'
         )
 
-    def _cut(self, cut: ExportedTrim) -> str:
-        handle = f' <span class="handle">{escape(cut.handle)}</span>'
-        line = f"{escape(describe_trim(cut))}{handle}{self._time(cut)}{_link(cut)}"
+    def _render_trim(self, trim: ExportedTrim) -> str:
+        handle = f' <span class="handle">{escape(trim.handle)}</span>'
+        line = f"{escape(describe_trim(trim))}{handle}{self._render_time(trim)}{_render_link(trim)}"
         ends = ""
-        if cut.first_anchor:
+        if trim.first_anchor:
             ends = (
-                f'<p class="ends">From <a href="#{cut.first_anchor}">the first</a> to '
-                f'<a href="#{cut.last_anchor}">the last</a> of them; they stay in the session and in this page. '
-                "From here on the model read a summary of them:</p>"
+                f'<p class="ends">From <a href="#{trim.first_anchor}">the first</a> to '
+                f'<a href="#{trim.last_anchor}">the last</a> of them; they are still in the session and on this page. '
+                "From here on, the model read this summary of them:</p>"
             )
-        body = f'{ends}<div class="said" dir="auto">{escape(cut.summary)}</div>' if cut.summary else ends
+        body = f'{ends}<div class="plain" dir="auto">{escape(trim.summary)}</div>' if trim.summary else ends
         inner = f"<details><summary>{line}</summary>{body}</details>" if body else f"<p>{line}</p>"
-        return f'<aside class="m trim" id="{cut.anchor}">{inner}</aside>\n'
+        return f'<aside class="m trim" id="{trim.anchor}">{inner}</aside>\n'
 
-    def _time(self, entry: Entry) -> str:
-        """The time of the day; the first of a day has its date."""
+    def _render_time(self, entry: Entry) -> str:
+        """Return the time of an entry as HTML; with the date if it is the first of its day."""
         when = format_minute(entry.created)
         if not when:
             return ""
@@ -673,19 +677,19 @@ class EntryRenderer:
         return f'<time datetime="{format_machine_time(entry.created)}" title="{when} UTC">{shown}</time>'
 
 
-def _folded(label: str, text: str) -> str:
+def _fold(label: str, text: str) -> str:
     if not text.strip():
         return ""
     return (
-        f'<details class="more"><summary>{label}</summary><div class="said" dir="auto">{escape(text)}</div></details>'
+        f'<details class="more"><summary>{label}</summary><div class="plain" dir="auto">{escape(text)}</div></details>'
     )
 
 
-def _link(entry: Entry) -> str:
-    return f'<a class="link" href="#{entry.anchor}" aria-label="Link to this place">#</a>'
+def _render_link(entry: Entry) -> str:
+    return f'<a class="link" href="#{entry.anchor}" aria-label="Link to this entry">#</a>'
 
 
-_TOOLS = (
+_TOOLBAR = (
     '<div class="tools" role="search">'
     '<input type="search" id="find" placeholder="Search this session" aria-label="Search this session" '
     'autocomplete="off" spellcheck="false">'
@@ -693,18 +697,18 @@ _TOOLS = (
     '<span class="steps">'
     '<button type="button" id="previous" title="Previous (Shift+Enter)" aria-label="Previous hit">↑</button>'
     '<button type="button" id="next" title="Next (Enter)" aria-label="Next hit">↓</button>'
-    '<label title="Hide what has no hit"><input type="checkbox" id="only"> only hits</label></span>'
-    '<button type="button" id="fold" aria-pressed="false">Unfold</button>'
+    '<label title="Hide entries without a hit"><input type="checkbox" id="only"> only hits</label></span>'
+    '<button type="button" id="fold" aria-pressed="false">Expand all</button>'
     '<button type="button" id="theme" aria-label="Light or dark" title="Light or dark">◑</button>'
     "</div>"
 )
 
 
 def render_page(export: ExportedSession) -> str:
-    """The page. The same export gives the same bytes."""
+    """Return a session as an HTML page. The same export gives the same bytes."""
     colours, diffs = CodeColouring(), DiffRenderer()
     prose = ProseRenderer(colours, diffs)
-    talk = EntryRenderer(prose, CallRenderer(prose, colours, diffs))
+    entries = EntryRenderer(prose, CallRenderer(prose, colours, diffs))
     style, script = read_asset("page.css"), read_asset("page.js")
     policy = (
         f"default-src 'none'; style-src '{hash_for_policy(style)}'; script-src '{hash_for_policy(script)}'; "
@@ -717,31 +721,31 @@ def render_page(export: ExportedSession) -> str:
         '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n',
         f"<title>{escape(truncate_line(export.title, 120))}</title>\n",
         f"<style>{style}</style>\n<script>{script}</script>\n</head>\n<body>\n",
-        f'<a class="skip" href="#talk">To the conversation</a>\n{_TOOLS}\n<main class="page">\n',
+        f'<a class="skip" href="#conversation">To the conversation</a>\n{_TOOLBAR}\n<main class="page">\n',
         *render_head(export),
         *render_contents(export),
         *render_state(export),
-        '<div id="talk">\n',
-        *map(talk.html, export.entries),
-        f"</div>\n{_foot(export)}</main>\n</body>\n</html>\n",
+        '<div id="conversation">\n',
+        *map(entries.html, export.entries),
+        f"</div>\n{_render_footer(export)}</main>\n</body>\n</html>\n",
     ]
     return "".join(parts)
 
 
 def read_asset(name: str) -> str:
-    """The text of a style sheet or script that is beside this module."""
+    """Return the text of a style sheet or script beside this module."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def hash_for_policy(text: str) -> str:
-    """The source expression that lets a content security policy allow exactly this inline text."""
+    """Return the source expression that allows exactly this inline text in a content security policy."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
-def _foot(export: ExportedSession) -> str:
+def _render_footer(export: ExportedSession) -> str:
     return (
         f"<footer><p>Session {escape(export.id)}, exported {format_minute(export.exported_at)} UTC by clio. "
         "Times are in UTC. "
-        "Secrets clio knows are replaced; look through the page before you hand it on.</p></footer>\n"
+        "Secrets known to clio are removed; check the page before you share it.</p></footer>\n"
     )

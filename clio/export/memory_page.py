@@ -1,4 +1,4 @@
-"""Everything that is remembered as one HTML page; it loads nothing and can be read without scripts."""
+"""Renders all memories as one HTML page that loads nothing from the network and is readable without scripts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
@@ -23,13 +23,13 @@ _ENDED = {"old": "not confirmed for long", "uncertain": "too uncertain"}
 def render_memory_page(
     memory: Mapping[str, Any], *, project: str, warning: str, redact: Callable[[str], str], now: float
 ) -> str:
-    """The page. The same memory and time give the same bytes.
+    """Return the page. The same memories and time give the same bytes.
 
     Args:
         memory: {"memories": [...], "changes": [...]} as `collect_memory` in `clio.commands.memory.memory_page` returns.
-        project: the project's name.
+        warning: shown above the memories, for memories that came with the repository; "" for none.
         warning: shown above the memories, for memory that came with the repository; "" for none.
-        redact: takes the secrets out of a text.
+        redact: removes secrets from a text.
         now: seconds since the epoch.
     """
     clean = ExportCleaner(redact, spell_out=True).value(dict(memory))
@@ -51,18 +51,18 @@ def render_memory_page(
         f"<title>Memory of {escape(name)}</title>\n",
         f"<style>{style}</style>\n<script>{script}</script>\n</head>\n<body>\n",
         f'<a class="skip" href="#memories">To the memories</a>\n{_render_tools(memories)}\n<main class="page">\n',
-        f'<header class="head"><p class="kicker">clio · what is remembered</p><h1>{escape(name)}</h1>\n',
+        f'<header class="head"><p class="kicker">clio · memory</p><h1>{escape(name)}</h1>\n',
         f'<p class="sum">{format_count(len(memories), "memory", "memories")}, {live:,} in force · ',
         '<a href="#timeline">timeline</a></p>\n',
         f'<p class="warning" role="note">{escape(warning)}</p>\n' if warning else "",
         "</header>\n",
         '<section id="memories" aria-label="Memories">\n',
         *(_render_memory(one, f"m{number}", anchors) for number, one in enumerate(memories)),
-        "" if memories else '<p class="none">Nothing is remembered yet.</p>\n',
+        "" if memories else '<p class="none">No memories yet.</p>\n',
         '<p class="none" id="none" hidden>No memory matches.</p>\n</section>\n',
         *_render_timeline(changes, anchors),
         f"<footer><p>Written {format_minute(now)} UTC by clio. Times are in UTC. "
-        "Secrets clio knows are replaced; look through the page before you share it.</p></footer>\n",
+        "Secrets known to clio are removed; check the page before you share it.</p></footer>\n",
         "</main>\n</body>\n</html>\n",
     ]
     return "".join(parts)
@@ -87,45 +87,46 @@ def _render_filter(name: str, everything: str, memories: Sequence[Mapping[str, A
     return f'<select id="{name}" aria-label="{name.title()}"><option value="">{everything}</option>{options}</select>'
 
 
-def _render_memory(one: Mapping[str, Any], anchor: str, anchors: Mapping[str, str]) -> str:
-    state = str(one["state"])
-    because = _ENDED.get(one["because"], one["because"])
+def _render_memory(memory: Mapping[str, Any], anchor: str, anchors: Mapping[str, str]) -> str:
+    state = str(memory["state"])
+    because = _ENDED.get(memory["because"], memory["because"])
     ended = f": {because}" if because and because != state else ""
     badge = "" if state == "live" else f'<span class="badge">{escape(_STATES[state] + ended)}</span>'
-    name = one["id"] if one["is_named"] else one["id"][-8:]
-    facts = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for label, value in _list_facts(one))
+    name = memory["id"] if memory["is_named"] else memory["id"][-8:]
+    facts = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for label, value in _list_facts(memory))
     return (
-        f'<article class="memory {escape(state)}" id="{anchor}" data-kind="{escape(one["kind"])}" '
-        f'data-scope="{escape(one["scope"])}" data-state="{escape(state)}">'
-        f'<h2><span class="kind">{escape(one["kind"])}</span><span class="id">{escape(name)}</span>{badge}'
+        f'<article class="memory {escape(state)}" id="{anchor}" data-kind="{escape(memory["kind"])}" '
+        f'data-scope="{escape(memory["scope"])}" data-state="{escape(state)}">'
+        f'<h2><span class="kind">{escape(memory["kind"])}</span><span class="id">{escape(name)}</span>{badge}'
         f'<a class="link" href="#{anchor}" aria-label="Link to this memory">#</a></h2>'
-        f'<p class="said">{escape(one["text"])}</p>'
-        f"{_render_other('Superseded by', one['replaced_by'], anchors)}"
-        f"{_render_other('A more certain memory says', one['against'], anchors)}"
-        f'<dl class="facts">{facts}</dl>{_render_files(one["files"])}{_render_versions(one["versions"])}</article>\n'
+        f'<p class="plain">{escape(memory["text"])}</p>'
+        f"{_render_other('Superseded by', memory['replaced_by'], anchors)}"
+        f"{_render_other('Contradicted by', memory['against'], anchors)}"
+        f'<dl class="facts">{facts}</dl>{_render_files(memory["files"])}'
+        f"{_render_versions(memory['versions'])}</article>\n"
     )
 
 
-def _list_facts(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Labels and values as HTML, without those that are not known."""
-    yield "said by", escape(one["by"])
-    yield "scope", escape(one["scope"])
-    if one["session"]:
-        yield "session", escape(one["session"])
-    if one["confidence"] is not None:
-        yield "confidence", f"{one['confidence']:.0%}"
-    if one["importance"] is not None:
-        yield "importance", f"{one['importance']:.0%}"
-    if one["score"] is not None:
-        yield "score", f"{one['score']:g} of 10"
-    if one["created"] and not one["is_named"]:
-        yield "first said", _render_time(one["created"])
-    if one["confirmed"]:
-        yield "stored" if one["is_named"] else "last confirmed", _render_time(one["confirmed"])
-    if one["times"] > 1:
-        yield "confirmations", f"{one['times']:,}"
-    if not one["is_named"]:
-        yield "used", format_count(one["uses"], "time")
+def _list_facts(memory: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield labels and values as HTML; unknown ones are left out."""
+    yield "source", escape(memory["by"])
+    yield "scope", escape(memory["scope"])
+    if memory["session"]:
+        yield "session", escape(memory["session"])
+    if memory["confidence"] is not None:
+        yield "confidence", f"{memory['confidence']:.0%}"
+    if memory["importance"] is not None:
+        yield "importance", f"{memory['importance']:.0%}"
+    if memory["score"] is not None:
+        yield "score", f"{memory['score']:g} of 10"
+    if memory["created"] and not memory["is_named"]:
+        yield "created", _render_time(memory["created"])
+    if memory["confirmed"]:
+        yield "stored" if memory["is_named"] else "last confirmed", _render_time(memory["confirmed"])
+    if memory["times"] > 1:
+        yield "confirmations", f"{memory['times']:,}"
+    if not memory["is_named"]:
+        yield "used", format_count(memory["uses"], "time")
 
 
 def _render_time(seconds: float) -> str:
@@ -150,11 +151,11 @@ def _render_files(files: Sequence[Mapping[str, str]]) -> str:
 
 
 def _render_versions(versions: Sequence[Mapping[str, Any]]) -> str:
-    """Nothing where there is only the present version."""
+    """Return the versions of a memory; "" if there is only one."""
     if len(versions) < 2:
         return ""
     rows = "".join(
-        f'<li><p class="said">{escape(version["text"])}</p><small>{escape(_describe_span(version))}</small></li>'
+        f'<li><p class="plain">{escape(version["text"])}</p><small>{escape(_describe_span(version))}</small></li>'
         for version in versions
     )
     return f"<details><summary>{len(versions)} versions</summary><ol>{rows}</ol></details>"
@@ -168,22 +169,22 @@ def _describe_span(version: Mapping[str, Any]) -> str:
 
 
 def _render_timeline(changes: Sequence[Mapping[str, Any]], anchors: Mapping[str, str]) -> Iterator[str]:
-    """What was learned, changed and archived, the newest day first."""
+    """Yield what was learned, changed and archived, newest day first."""
     yield '<section id="timeline" aria-label="Timeline"><h2>Timeline</h2>\n'
     for day, of_day in groupby(changes, key=lambda change: format_minute(change["at"])[:10] if change["at"] else ""):
         yield f"<h3>{day or 'Date unknown'}</h3><ol>"
         for change in of_day:
             anchor = anchors.get(change["id"])
             text = escape(change["text"])
-            said = f'<a href="#{anchor}">{text}</a>' if anchor else text
+            content = f'<a href="#{anchor}">{text}</a>' if anchor else text
             before = change["before"]
             if before and before != change["text"]:
-                said += f' <span class="before">before: {escape(before)}</span>'
+                content += f' <span class="before">before: {escape(before)}</span>'
             clock = f"<time>{format_clock(change['at'])}</time>" if change["at"] else ""
             yield (
                 f'<li data-kind="{escape(change["kind"])}">{clock}'
                 f'<span class="what">{escape(change["what"])} · {escape(change["kind"])}</span>'
-                f'<span class="change">{said}</span></li>'
+                f'<span class="change">{content}</span></li>'
             )
         yield "</ol>\n"
     yield "</section>\n"

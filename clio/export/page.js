@@ -27,7 +27,7 @@
       const open = fold.getAttribute("aria-pressed") !== "true";
       for (const details of document.querySelectorAll(".m details")) details.open = open;
       fold.setAttribute("aria-pressed", String(open));
-      fold.textContent = open ? "Fold" : "Unfold";
+      fold.textContent = open ? "Collapse all" : "Expand all";
     });
 
     document.addEventListener("click", async (event) => {

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from clio.export.document import ExportedSession
-from clio.export.export_session import ExportCleaner, Limits, collect_export
+from clio.export.export_session import ExportCleaner, OutputLimits, collect_export
 from clio.sessions.state import SessionState
 from clio.sessions.store import SessionStore
 
-PLENTY = Limits(output=100_000, all_outputs=10_000_000, later=1_000)
+PLENTY = OutputLimits(output=100_000, all_outputs=10_000_000, later=1_000)
 
 
 @pytest.fixture
@@ -23,6 +23,6 @@ def collected(
     *,
     blobs: Callable[[str], str] = lambda handle: handle,
     redact: Callable[[str], str] = lambda text: text,
-    limits: Limits = PLENTY,
+    limits: OutputLimits = PLENTY,
 ) -> ExportedSession:
     return collect_export(state, blobs, ExportCleaner(redact, spell_out=True), limits, now=1.0)

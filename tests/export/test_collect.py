@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from clio.export.document import ExportedMessage, ExportedTrim
-from clio.export.export_session import Limits
+from clio.export.export_session import OutputLimits
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.sessions.session_files import BlobNotFound
 from clio.sessions.state import Bill, SessionState, Trim
@@ -92,7 +92,9 @@ def test_a_lost_output_leaves_its_preview(error: Exception) -> None:
 
 def test_a_long_output_keeps_both_ends_and_says_what_is_missing() -> None:
     text = "\n".join(f"line {number}" for number in range(5_000))
-    (entry,) = said(state_of(asks("a"), answers("a", text)), limits=Limits(output=1_000, all_outputs=10_000, later=10))
+    (entry,) = said(
+        state_of(asks("a"), answers("a", text)), limits=OutputLimits(output=1_000, all_outputs=10_000, later=10)
+    )
     result = entry.calls[0].result
     assert result is not None
     assert result.output.startswith("line 0\n")
@@ -109,7 +111,7 @@ def test_a_secret_at_the_cut_is_not_left_in_half() -> None:
 
     for shift in range(0, 80, 3):
         text = "a" * (626 + shift) + KEY + "b" * (800 - shift) + KEY + "c" * 300
-        limits = Limits(output=1_000, all_outputs=10_000, later=10)
+        limits = OutputLimits(output=1_000, all_outputs=10_000, later=10)
         stored = state_of(asks("a"), answers("a", blob="0123456789abcdef"))
         (entry,) = said(stored, blobs=lambda handle: text, redact=redact, limits=limits)  # noqa: B023
         assert entry.calls[0].result is not None
@@ -119,7 +121,7 @@ def test_a_secret_at_the_cut_is_not_left_in_half() -> None:
 
 def test_once_there_is_much_the_later_outputs_are_short() -> None:
     messages = [message for n in range(4) for message in (asks(f"c{n}"), answers(f"c{n}", "x" * 900))]
-    entries = said(state_of(*messages), limits=Limits(output=1_000, all_outputs=1_500, later=100))
+    entries = said(state_of(*messages), limits=OutputLimits(output=1_000, all_outputs=1_500, later=100))
     assert [entry.calls[0].result.left_out if entry.calls[0].result else -1 for entry in entries] == [0, 0, 800, 800]
 
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.errors import SessionNotFound
-from clio.export.export_session import export_session, remove_terminal_sequences, show_unseen
+from clio.export.export_session import export_session, remove_terminal_sequences, spell_out_invisible
 from clio.export.html_page import (
     MAX_BRACKETS,
     MAX_COLOURED_BLOCK_CHARS,
@@ -85,7 +85,7 @@ def test_the_page_has_all_of_a_session(store: SessionStore) -> None:
         "exported 2025-10-10 08:53 UTC",
         "<h4>What I changed</h4>",
         '<td class="right">2.68</td>',
-        "There is no result",
+        "No result: the call was still running",
         "Yes, and __init__ too.\n    keep   the spaces &lt;b&gt;as they are&lt;/b&gt;",
         f'<a href="#m-{shop_talk()[1].id}">The totals in shop/prices.py',
     ):
@@ -220,9 +220,10 @@ def test_whatever_is_reported_the_page_holds_it_as_text(texts: list[str]) -> Non
     tags = Tags(text)
     assert {name for name, _ in tags.found} <= KNOWN
     assert sum(name in ("script", "style") for name, _ in tags.found) == 2
-    said = text.partition('<div class="words" dir="auto">')[2].partition("</article>")[0]
+    said = text.partition('<div class="prose" dir="auto">')[2].partition("</article>")[0]
     assert (
-        "".join(Tags(said).text).replace("Copy", "").split() == show_unseen(remove_terminal_sequences(first)).split()
+        "".join(Tags(said).text).replace("Copy", "").split()
+        == spell_out_invisible(remove_terminal_sequences(first)).split()
         or "```" in first
     )
 
@@ -284,16 +285,16 @@ def test_a_page_renders_only_so_much_markdown(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_users_words_are_shown_as_written_and_their_fences_as_code() -> None:
-    shown = prose().as_written("__init__ *x*\n\n```python\ndef f(): pass\n```\n  two <b>\n\n~~~\nopen")
-    assert '<div class="said">__init__ *x*</div>' in shown
+    shown = prose().plain("__init__ *x*\n\n```python\ndef f(): pass\n```\n  two <b>\n\n~~~\nopen")
+    assert '<div class="plain">__init__ *x*</div>' in shown
     assert '<span class="k">def </span>' in shown
-    assert '<div class="said">  two &lt;b&gt;</div>' in shown
+    assert '<div class="plain">  two &lt;b&gt;</div>' in shown
     assert "<code>open</code>" in shown
 
 
 def test_the_rest_of_long_words_is_folded() -> None:
     text = "\n".join(f"row {number}" for number in range(2_000))
-    shown = prose().as_written(text)
+    shown = prose().plain(text)
     assert "more characters</summary>" in shown
     assert re.sub(r"<summary>.*?</summary>|<[^>]*>", "", shown) == text
 

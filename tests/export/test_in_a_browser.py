@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clio.export.export_session import export_session, remove_terminal_sequences, show_unseen
+from clio.export.export_session import export_session, remove_terminal_sequences, spell_out_invisible
 from clio.messages import AssistantMessage, Message
 from clio.sessions.store import SessionStore
 from tests.export.sample import HOSTILE, START, hostile_talk, make_session, shop_talk
@@ -85,12 +85,12 @@ def test_a_page_is_quiet_and_fits(browser: Browser, pages: dict[str, Path], name
 def test_hostile_words_are_seen_as_they_were_written(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["hostile"])
     browser.run("document.querySelectorAll('details').forEach(part => { part.open = true; })")
-    places = ".m.user .words", ".m.clio .call pre", ".m.user .more .said", ".m.clio > .more .said", "#talk"
+    places = ".m.user .prose", ".m.clio .call pre", ".m.user .more .plain", ".m.clio > .more .plain", "#conversation"
     for place in places:
         text = browser.run(f"document.querySelector({place!r}).textContent")
-        for words in HOSTILE if place != ".m.user .words" else HOSTILE[:-2]:
-            if place != "#talk" or "](" not in words:
-                assert show_unseen(remove_terminal_sequences(words)) in text, (place, words)
+        for words in HOSTILE if place != ".m.user .prose" else HOSTILE[:-2]:
+            if place != "#conversation" or "](" not in words:
+                assert spell_out_invisible(remove_terminal_sequences(words)) in text, (place, words)
     assert browser.run("document.title") == HOSTILE[0]
     assert browser.run("window.bad") is None
     assert browser.run("document.scripts.length") == 1
@@ -113,7 +113,7 @@ def test_a_script_that_got_in_all_the_same_would_not_run(
         "<style>body { display: none }</style><p id='p' style='color: red' onclick='window.bad = 3'>x</p>"
     )
     broken = tmp_path / "broken.html"
-    broken.write_text(page.replace('<div id="talk">', f'<div id="talk">{harm}'), encoding="utf-8")
+    broken.write_text(page.replace('<div id="conversation">', f'<div id="conversation">{harm}'), encoding="utf-8")
     browser.open(broken)
     browser.run("document.getElementById('p').click()")
     assert browser.run("window.bad") is None

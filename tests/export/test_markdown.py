@@ -68,7 +68,7 @@ def test_a_fence_holds_any_text(text: str) -> None:
     )
 )
 def test_nothing_runs_into_what_follows(lines: list[str]) -> None:
-    tokens = MarkdownIt("commonmark").parse(f"{MarkdownText().contained(chr(10).join(lines))}\n\n## after")
+    tokens = MarkdownIt("commonmark").parse(f"{MarkdownText().contain(chr(10).join(lines))}\n\n## after")
     assert [token.type for token in tokens[-3:]] == ["heading_open", "inline", "heading_close"]
     assert tokens[-2].content == "after"
     assert tokens[-3].level == 0
@@ -76,9 +76,9 @@ def test_nothing_runs_into_what_follows(lines: list[str]) -> None:
 
 def test_words_that_end_by_themselves_are_left_as_they_are() -> None:
     for text in ("plain", "# a\n\n- b\n\n```\ncode\n```", "a `b` [c](https://d.invalid)", "> quoted"):
-        assert MarkdownText().contained(text) == text
+        assert MarkdownText().contain(text) == text
     for text in ("```\nopen", "<b>tag</b>", "![x](https://y.invalid)", "[x](javascript:y)", "<!-- open"):
         assert (
-            MarkdownText().contained(text)
+            MarkdownText().contain(text)
             == f"{'````' if '```' in text else '```'}markdown\n{text}\n{'````' if '```' in text else '```'}"
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clio.export.export_session import remove_terminal_sequences, show_unseen
+from clio.export.export_session import remove_terminal_sequences, spell_out_invisible
 from clio.export.memory_page import render_memory_page
 from tests.export.sample import HOSTILE, START
 from tests.support.browser import Browser, BrowserFailed, find_browser
@@ -114,7 +114,7 @@ def test_secrets_are_replaced_and_the_same_memory_gives_the_same_page() -> None:
 
 
 def test_an_empty_memory_says_so() -> None:
-    assert "Nothing is remembered yet" in render()
+    assert "No memories yet" in render()
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +139,7 @@ def write(folder: Path, text: str) -> Path:
 def list_shown(browser: Browser) -> list[str]:
     shown: list[str] = browser.run(
         "[...document.querySelectorAll('.memory')].filter(m => m.offsetHeight).map(m => "
-        "m.querySelector('.said').textContent.slice(0, 40))"
+        "m.querySelector('.plain').textContent.slice(0, 40))"
     )
     return shown
 
@@ -162,9 +162,9 @@ def test_the_page_fits_and_requests_nothing(
 
 def test_hostile_text_is_seen_as_it_was_written(browser: Browser, tmp_path: Path) -> None:
     browser.open(write(tmp_path, hostile()))
-    text = browser.run("document.querySelector('.memory > .said').textContent")
+    text = browser.run("document.querySelector('.memory > .plain').textContent")
     for words in HOSTILE:
-        assert show_unseen(remove_terminal_sequences(words)) in text
+        assert spell_out_invisible(remove_terminal_sequences(words)) in text
     assert browser.run("window.bad") is None
     assert browser.run("document.scripts.length") == 1
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from clio.export.export_session import escape_unseen, remove_terminal_sequences, show_unseen
+from clio.export.export_session import escape_invisible, remove_terminal_sequences, spell_out_invisible
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ def test_terminal_sequences_go(raw: str, clean: str) -> None:
     ],
 )
 def test_what_is_not_seen_is_spelled_out(raw: str, shown: str) -> None:
-    assert show_unseen(raw) == shown
-    assert show_unseen(shown) == shown
+    assert spell_out_invisible(raw) == shown
+    assert spell_out_invisible(shown) == shown
 
 
 def test_direction_marks_in_json_become_escapes_of_the_same_value() -> None:
     value = {"a\u202e": "b\u2066\\u202e", "c": "\\"}
-    text = escape_unseen(json.dumps(value, ensure_ascii=False))
+    text = escape_invisible(json.dumps(value, ensure_ascii=False))
     assert "\u202e" not in text
     assert "\u2066" not in text
     assert json.loads(text) == value
