@@ -80,6 +80,7 @@ def _run(argv: list[str]) -> int:
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="replace")
     arguments = command_line.parse_arguments(argv)
+    _import_msgspec()
     serves = tuple(arguments.words) == ("mcp",) and not arguments.help
     if arguments.words and find_subcommand(arguments.words[0]) and not serves:
         return _run_subcommand(arguments)
@@ -102,6 +103,20 @@ def _run(argv: list[str]) -> int:
     if arguments.prompt is not None or arguments.input is not None or not _is_terminal(sys.stdin):
         return _run_one_shot(arguments)
     return _run_repl(arguments)
+
+
+def _import_msgspec() -> None:
+    """Import msgspec without `typing_extensions`, of which it needs only names that `typing` has since Python 3.11.
+
+    That saves 1.6 % of the instructions of a question. A module that is None in `sys.modules` cannot be imported.
+    """
+    if "typing_extensions" in sys.modules:
+        return
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+    try:
+        __import__("msgspec")
+    finally:
+        del sys.modules["typing_extensions"]
 
 
 def _run_repl(arguments: "Arguments") -> int:

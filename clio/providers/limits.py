@@ -12,10 +12,14 @@ from clio.text.lazy_regex import LazyRegex
 _WITH_IMAGES = LazyRegex(
     r"gpt-([5-9]|4o|4\.1|4-turbo|4-vision)|chatgpt-4o|o[134](-|$)|claude|gemini|gemma-?[34]|grok-[4-9]"
     r"|pixtral|(mistral|ministral|magistral)-(small|medium|large)|llama-?4|.*(vision|-vl\b|vl-|llava|minicpm-v|omni)"
-    r"|glm-\d(\.\d)?v|kimi-k2\.[5-9]"
+    r"|glm-\d(\.\d)?v|kimi-k2\.[5-9]",
+    starts="gpt- chatgpt-4o o1 o3 o4 claude gemini gemma grok- pixtral mistral ministral magistral llama glm- kimi-k2",
+    needs="vision -vl vl- llava minicpm-v omni",
 )
 _WITHOUT_IMAGES = LazyRegex(
-    r"gpt-oss|o1-mini|o1-preview|o3-mini|claude-(2|instant)|gemma-3-(1b|270m)|.*embed|grok-code"
+    r"gpt-oss|o1-mini|o1-preview|o3-mini|claude-(2|instant)|gemma-3-(1b|270m)|.*embed|grok-code",
+    starts="gpt-oss o1- o3- claude- gemma-3 grok-code",
+    needs="embed",
 )
 
 

@@ -146,7 +146,8 @@ _EFFORT_STYLES: tuple[tuple[tuple[str, ...], str, EffortStyle], ...] = (
 _NO_EFFORT = EffortStyle(levels=())
 # Models without reasoning on every server.
 _MODELS_WITHOUT_REASONING = LazyRegex(
-    r"gpt-(3|4)|chatgpt-4o|llama|codestral|devstral|pixtral|gemma-?[123]\b|claude-(2|instant|3-)|phi-?[1-4]$"
+    r"gpt-(3|4)|chatgpt-4o|llama|codestral|devstral|pixtral|gemma-?[123]\b|claude-(2|instant|3-)|phi-?[1-4]$",
+    starts="gpt-3 gpt-4 chatgpt-4o llama codestral devstral pixtral gemma claude- phi",
 )
 
 
@@ -489,9 +490,9 @@ _REASONING_CONTENT_HOSTS = (
     "api.z.ai",
     "open.bigmodel.cn",
 )
-_MODELS_WITH_CACHE_POINTS = LazyRegex(r"claude|gemini")
+_MODELS_WITH_CACHE_POINTS = ("claude", "gemini")
 # Models whose chat templates put the reasoning of earlier steps before the calls that followed it.
-_MODELS_READING_REASONING = LazyRegex(r"deepseek|kimi|glm|minimax|qwen-?3|qwq|gpt-oss|mimo|step-")
+_MODELS_READING_REASONING = tuple("deepseek kimi glm minimax qwen3 qwen-3 qwq gpt-oss mimo step-".split())
 
 
 def find_quirks(preset: ServerPreset | None, base_url: str, model: str) -> ServerQuirks:
@@ -506,12 +507,12 @@ def find_quirks(preset: ServerPreset | None, base_url: str, model: str) -> Serve
         effort=find_effort_style(preset.name if preset else "", host, model, local=is_local_host(host)),
         echo_reasoning=quirks.echo_reasoning
         or (host.endswith(_REASONING_CONTENT_HOSTS) and not name.startswith("moonshot-v1")),
-        echo_field=quirks.echo_field or bool(_MODELS_READING_REASONING.match(name)),
+        echo_field=quirks.echo_field or name.startswith(_MODELS_READING_REASONING),
         echo_details=quirks.echo_details or host.endswith(_REASONING_DETAIL_HOSTS),
         thought_signatures=quirks.thought_signatures or (host.endswith("googleapis.com") and name.startswith("gemini")),
         cache_key=quirks.cache_key or host.endswith(_CACHE_KEY_HOSTS),
         cache_points=quirks.cache_points
-        or (host.endswith(_ROUTER_HOSTS) and bool(_MODELS_WITH_CACHE_POINTS.match(name))),
+        or (host.endswith(_ROUTER_HOSTS) and name.startswith(_MODELS_WITH_CACHE_POINTS)),
     )
 
 

@@ -1,7 +1,6 @@
 """Regular expressions compiled on first use: compiling all of them would be a sixth of the start-up time.
 
-For modules that a plain question loads, and for large tables of patterns of which few are used. They are listed
-with
+For modules that a plain question loads, and for large tables of patterns of which few are used. They are listed with
 the cost of compiling in docs/development/imports.md. Other modules use `re.compile`.
 """
 
@@ -10,32 +9,38 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+_START_CHARS = 24  # as many as the longest of all `starts`, at least
 _METHODS = ("match", "search", "fullmatch", "finditer", "findall", "split", "sub", "subn")
 
 
 class LazyRegex:
     """The methods of `re.Pattern` that clio uses. Once compiled, they are the pattern's own methods, and as fast.
 
+    A text that cannot match is answered without compiling, which takes about a hundred times as long as searching for
+    a word. Each match begins with one of `starts` or contains one of `needs`; the tests prove it for all patterns.
+
     Args:
-        needs: lower-case words separated by spaces, one of which every match contains. A text without any of them
-            needs
-            no compiling, which takes about a hundred times as long as searching for a word.
+        needs: lower-case words, separated by spaces or, if they contain spaces, in a tuple.
+        starts: likewise; only patterns that are used with `match` and `fullmatch` alone have them.
     """
 
-    def __init__(self, pattern: str, flags: int = 0, *, needs: str = "") -> None:
+    def __init__(
+        self, pattern: str, flags: int = 0, *, needs: str | tuple[str, ...] = (), starts: str | tuple[str, ...] = ()
+    ) -> None:
         self.pattern = pattern
         self.flags = flags
-        self.needs = tuple(needs.split())
+        self.needs = tuple(needs.split()) if isinstance(needs, str) else needs
+        self.starts = tuple(starts.split()) if isinstance(starts, str) else starts
 
     def match(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> re.Match[str] | None:
         """See `re.Pattern.match`; likewise for the other methods."""
-        return self._real().match(text, pos, endpos) if self._may_find(text) else None
+        return self._real().match(text, pos, endpos) if self._may_match(text, pos) else None
 
     def search(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> re.Match[str] | None:
         return self._real().search(text, pos, endpos) if self._may_find(text) else None
 
     def fullmatch(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> re.Match[str] | None:
-        return self._real().fullmatch(text, pos, endpos) if self._may_find(text) else None
+        return self._real().fullmatch(text, pos, endpos) if self._may_match(text, pos) else None
 
     def finditer(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> Iterator[re.Match[str]]:
         return self._real().finditer(text, pos, endpos) if self._may_find(text) else iter(())
@@ -57,10 +62,15 @@ class LazyRegex:
         self.__dict__.update({name: getattr(pattern, name) for name in _METHODS})
         return pattern
 
+    def _may_match(self, text: str, pos: int) -> bool:
+        if self.starts and text[pos : pos + _START_CHARS].lower().startswith(self.starts):
+            return True
+        return not (self.needs or self.starts) or not text.isascii() or self._has_needed(text)
+
     def _may_find(self, text: str) -> bool:
-        if not self.needs:
-            return True
-        if not text.isascii():  # beyond ASCII, IGNORECASE matches letters that `lower` does not make equal
-            return True
+        # Beyond ASCII, IGNORECASE matches letters that `lower` does not make equal.
+        return not self.needs or bool(self.starts) or not text.isascii() or self._has_needed(text)
+
+    def _has_needed(self, text: str) -> bool:
         small = text.lower()
         return any(need in small for need in self.needs)

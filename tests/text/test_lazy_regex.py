@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import pytest
 
 import clio
-import clio.memory.preferences as preferences
 from clio.text.lazy_regex import LazyRegex
 
 # What a pattern can find is spelled out with this sign for everything that is not one known letter.
@@ -17,18 +16,22 @@ ANYTHING = "\0"
 MOST = 50_000
 
 
-def with_needs() -> Iterator[tuple[str, LazyRegex]]:
-    for module in pkgutil.iter_modules(preferences.__path__, f"{preferences.__name__}."):
+def lazy_regexes() -> Iterator[tuple[str, LazyRegex]]:
+    """Every pattern with `needs` or `starts` that is an attribute of a module, or in a tuple there."""
+    for module in pkgutil.walk_packages(clio.__path__, "clio."):
+        if module.name.endswith("__main__"):
+            continue
         for name, value in vars(importlib.import_module(module.name)).items():
             for number, one in enumerate(value if isinstance(value, tuple) else (value,)):
-                if isinstance(one, LazyRegex) and one.needs:
-                    yield f"{module.name.rpartition('.')[2]}.{name}.{number}", one
+                if isinstance(one, LazyRegex) and (one.needs or one.starts):
+                    yield f"{module.name}.{name}.{number}", one
 
 
 def spelled(parts: object) -> set[str]:
     """All that the parse of a pattern can find, roughly: what may be missing, or be many letters, is `ANYTHING`."""
     found = {""}
     for kind, value in parts:  # type: ignore[attr-defined]
+        begins = "" in found  # here it matters what a set may be and what may be missing
         match str(kind):
             case "LITERAL":
                 more = {chr(value).lower()}
@@ -36,10 +39,18 @@ def spelled(parts: object) -> set[str]:
                 more = set().union(*(spelled(branch) for branch in value[1]))
             case "SUBPATTERN":
                 more = spelled(value[3])
+            case "ATOMIC_GROUP":
+                more = spelled(value)
             case "ASSERT":
                 more = {f"{ANYTHING}{one}{ANYTHING}" for one in spelled(value[1])}
-            case "MAX_REPEAT" | "MIN_REPEAT" if value[0] >= 1:
-                more = {f"{ANYTHING}{one}{ANYTHING}" for one in spelled(value[2])}
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT" if value[0] >= 1:
+                each = spelled(value[2])
+                more = {f"{one * value[0] if len(each) == 1 else one}{ANYTHING}" for one in each}
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT" if begins or len(value[2]) == 1 == value[1]:
+                more = {"", *(one if value[1] == 1 else f"{one}{ANYTHING}" for one in spelled(value[2]))}
+            case "IN":
+                more = members(value)
+                more = more if begins or len(more) < 5 else {ANYTHING}
             case "AT" | "ASSERT_NOT":
                 more = {""}
             case _:
@@ -49,18 +60,56 @@ def spelled(parts: object) -> set[str]:
     return found
 
 
-def test_what_a_pattern_needs_is_in_all_it_can_find() -> None:
-    patterns = dict(with_needs())
-    assert len(patterns) > 30
+def members(parts: object) -> set[str]:
+    """The ASCII characters of a set, `ANYTHING` for a set of many."""
+    found: set[str] = set()
+    for kind, value in parts:  # type: ignore[attr-defined]
+        match str(kind):
+            case "LITERAL":
+                found.add(chr(value).lower())
+            case "RANGE" if value[1] - value[0] < 12:
+                found |= {chr(code).lower() for code in range(value[0], value[1] + 1)}
+            case "CATEGORY" if str(value) == "CATEGORY_DIGIT":
+                found |= set("0123456789")
+            case _:
+                return {ANYTHING}
+    return found
+
+
+def test_what_a_pattern_needs_or_begins_with_is_in_all_it_can_find() -> None:
+    patterns = dict(lazy_regexes())
+    assert len(patterns) > 45
     for name, one in patterns.items():
         parsed = re._parser.parse(one.pattern, one.flags)  # type: ignore[attr-defined]
-        without = sorted(text for text in spelled(parsed) if not any(need in text for need in one.needs))
+        without = sorted(
+            text
+            for text in spelled(parsed)
+            if not any(need in text for need in one.needs) and not text.startswith(one.starts or "\n")
+        )
         assert without[:5] == [], name
+        assert all(start == start.lower() and len(start) <= 24 for start in one.starts), name
 
 
 def test_a_word_that_is_not_needed_is_noticed() -> None:
     parsed = re._parser.parse("(?:never|not) ever|newer")  # type: ignore[attr-defined]
     assert sorted(text for text in spelled(parsed) if "ever" not in text) == ["newer"]
+
+
+@pytest.mark.parametrize("text", ["", "gpt-4o", "GPT-oss", "o3", "my-vision", "ſo", "k2", "oo"])
+@pytest.mark.parametrize("pos", [0, 1])
+def test_it_matches_as_a_pattern_does_where_the_beginnings_are_known(text: str, pos: int) -> None:
+    pattern = r"gpt-\w+|o[13]|.*(vision)|s\w"
+    for method in ("match", "fullmatch", "search"):
+        late = LazyRegex(pattern, re.I, starts="gpt- o1 o3 s", needs="vision")
+        found, wanted = getattr(late, method)(text, pos), getattr(re.compile(pattern, re.I), method)(text, pos)
+        assert (found and found.span()) == (wanted and wanted.span()), method
+
+
+def test_it_is_not_compiled_for_a_text_that_begins_otherwise() -> None:
+    late = LazyRegex("(?:never|always) now", starts="never always")
+    assert late.match("not now") is None and late.match("not never now") is None
+    assert "match" not in vars(late)
+    assert late.match("not never now", 4) is not None
 
 
 @pytest.mark.parametrize("text", ["", "always this", "ALWAYS that", "it is always so", "not at all", "ſtop"])

@@ -506,24 +506,25 @@ def notice(text: str) -> tuple[StatedPreference, ...]:
     Empty if there are more than `MAX_NOTICED`.
     """
     found: dict[str, StatedPreference] = {}
-    at_work = False
-    before: Sentence | None = None  # the opinion of the sentence before, to which "them" refers
+    earlier: list[Said] = []
     for said in own_sentences(text):
+        # "them" refers to the opinion of the sentence before.
+        before = _without_lead(Sentence(text=earlier[-1].text, masked=earlier[-1].masked)) if earlier else None
         for noticed in _in_sentence(said, before):
-            certain = noticed.certain and not (
-                at_work and noticed.kind == "rule" and _ONE_THING.search(noticed.content)
-            )
+            is_uncertain = noticed.kind == "rule" and _ONE_THING.search(noticed.content) and any(map(_is_task, earlier))
+            certain = noticed.certain and not is_uncertain
             found.setdefault(noticed.content.casefold(), structs.replace(noticed, quote=said.text, certain=certain))
-        at_work = at_work or _is_task(said)
-        before = _without_lead(Sentence(text=said.text, masked=said.masked))
+        earlier.append(said)
     return tuple(found.values()) if len(found) <= MAX_NOTICED else ()
 
 
 def _is_task(said: Said) -> bool:
     """Whether a sentence asks for work, about which the next one may still be."""
+    if said.is_question:
+        return False
     lead = LEAD.match(said.masked)
     words = said.masked[lead.end() if lead else 0 :].split()
-    return len(words) > 1 and not said.is_question and is_order(words[0]) is True
+    return len(words) > 1 and is_order(words[0]) is True
 
 
 def _in_sentence(said: Said, before: Sentence | None) -> Iterator[StatedPreference]:

@@ -8,7 +8,6 @@ from typing import Literal
 from clio.security.redaction.secret_patterns import (
     ANY_WORD,
     HALF_A_NAME,
-    MEASURE,
     NAME_CHARS,
     NAME_END,
     QUOTE,
@@ -21,6 +20,7 @@ from clio.security.redaction.secret_patterns import (
     has_digit,
     is_environment_name,
     is_generic_name,
+    is_measure,
     is_name_start,
     is_passphrase,
     is_placeholder,
@@ -631,7 +631,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         return is_passphrase(value) or (
             len(value) >= 6
             and not plain
-            and not MEASURE.fullmatch(value)
+            and not is_measure(value)
             and (not words or (value.isalnum() and value[-1].isdigit() and (password or value.islower())))
         )
     if style == "inline":

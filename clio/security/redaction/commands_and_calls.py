@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from clio.security.redaction.secret_patterns import (
     FILE_NAME,
-    MEASURE,
     Span,
     can_be_secret,
     has_digit,
+    is_measure,
     is_passphrase,
     is_random_value,
     is_reference,
@@ -464,7 +464,7 @@ def _can_be_argument_secret(value: str) -> bool:
             or value.count("-") > 1
             or is_passphrase(value)
         )
-        and not MEASURE.fullmatch(value)
+        and not is_measure(value)
         and not FILE_NAME.search(value)
         and not value.startswith(("http", "/", "."))
         and "://" not in value

@@ -21,11 +21,11 @@ from clio.security.redaction.commands_and_calls import (
 from clio.security.redaction.secret_patterns import (
     CHAIN_STOP,
     FILE_NAME,
-    MEASURE,
     REPETITION,
     Span,
     can_be_secret,
     has_digit,
+    is_measure,
     is_passphrase,
     is_random_stretch,
     is_secret_name,
@@ -337,7 +337,7 @@ def can_be_stated_value(word: str) -> bool:
         6 <= len(word) <= 120
         and (has_digit(word) or word.count("-") > 1 or is_passphrase(word))
         and can_be_secret(word)
-        and not MEASURE.fullmatch(word)
+        and not is_measure(word)
         and (not is_wordlike(word, digits=True) or (word[0].isalpha() and not any(sign in word for sign in "./:_")))
     )
 
@@ -482,7 +482,7 @@ def _is_sentence_secret(value: str, text: str, match: re.Match[str]) -> bool:
     if not is_wordlike(value, digits=True):
         return (
             len(value) >= 6
-            and not MEASURE.fullmatch(value)
+            and not is_measure(value)
             and value.isascii()
             and (has_digit(value) or _is_random_letters(value) or quoted or _SIGN.search(value[:-1]) is not None)
         )
@@ -490,7 +490,7 @@ def _is_sentence_secret(value: str, text: str, match: re.Match[str]) -> bool:
         has_digit(value)
         and value[0].isalpha()
         and len(value) >= 6
-        and not MEASURE.fullmatch(value)
+        and not is_measure(value)
         and not any(sign in value for sign in "./:_")
     )
 
@@ -587,17 +587,13 @@ def _is_pair_secret(value: str, text: str, match: re.Match[str]) -> bool:
         )
         and not value.isdigit()
         and "(" not in value
-        and not MEASURE.fullmatch(value)
+        and not is_measure(value)
     )
 
 
 def _is_answer_secret(value: str, text: str, match: re.Match[str]) -> bool:
     return (
-        can_be_secret(value)
-        and has_digit(value)
-        and not MEASURE.fullmatch(value)
-        and not value.isdigit()
-        and "." not in value
+        can_be_secret(value) and has_digit(value) and not is_measure(value) and not value.isdigit() and "." not in value
     )
 
 

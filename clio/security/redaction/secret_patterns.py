@@ -114,29 +114,42 @@ def _score_letter_pairs(word: str) -> int:
     return sum(int(_PAIRS[26 * ord(a) + ord(b) - 2619]) - 6 for a, b in pairwise(word))
 
 
-_NAME_WORD = (
-    r"(?:user|my|your|the|a|new|old|db|app|api|access|auth|client|secret|private|public|refresh|id|bearer|some|this|confirm"
-    r"|current|login|account|admin|pass|password|passwd|passphrase|passcode|pwd|pw|secrets?|tokens?|keys?|credentials?|name"
-    r"|value|string|text|field|type|hash|input|basic|digest|jwt|oauth2?|csrf|xsrf|session|cookie|header|env|var|param|arg"
-    r"|grant|code|file|path|url|data|label|placeholder|prompt|reset|forgot|change|enter|repeat|show|hide|none|null)"
+_NAME_WORDS_OF_PLACEHOLDERS = (
+    "user my your the a new old db app api access auth client secret private public refresh id bearer some this confirm"
+    " current login account admin pass password passwd passphrase passcode pwd pw secrets tokens token keys key"
+    " credentials credential name value string text field type hash input basic digest jwt oauth2 oauth csrf xsrf session"
+    " cookie header env var param arg grant code file path url data label placeholder prompt reset forgot change enter"
+    " repeat show hide none null"
+)
+_NAME_WORD = rf"(?:{_NAME_WORDS_OF_PLACEHOLDERS.replace(' ', '|')})"
+_PLACEHOLDER_LEADS = (
+    "my your the a some new old fake dummy sample example test demo mock bad wrong invalid default insert enter add put"
+    " replace change update"
+)
+_PLACEHOLDER_VALUES = (
+    "pass password passwd passphrase pwd secret token key apikey api_key none null nil true false undefined todo tbd string"
+    " str admin root guest postgres mysql foobar foo bar baz qux test testing unset empty missing hidden masked optional"
+    " required yes no on off auto bytes abc xyz any all"
 )
 _PLACEHOLDER = LazyRegex(
     r"(?:x{3,}[-_x]*|\*{2,}|\.{2,}|-{2,}|_{2,}|•+|…+|#{3,}|0+|1+|<.*>|\[.*\]?|\$\{.*|\$\(?[A-Za-z_]\w*\)?|\$[0-9@*#?]|\{\{?.*"
     r"|%\w{0,40}%?|%[(<{].*|#\{.*|@.*@|:[a-z_]+|\?|[\w.-]*(?:\.{3}|…|\*{3,}|x{4,})[\w.-]*"
-    r"|(?:my|your|the|a|some|new|old|fake|dummy|sample|example|test|demo|mock|bad|wrong|invalid|default|insert|enter|add"
-    r"|put|replace|change|update)(?:(?:[-_. ][A-Za-z]+)+|(?-i:(?:[A-Z][a-z]+)+))\d{0,4}"
+    rf"|(?:{_PLACEHOLDER_LEADS.replace(' ', '|')})(?:(?:[-_. ][A-Za-z]+)+|(?-i:(?:[A-Z][a-z]+)+))\d{{0,4}}"
     r"|[\w-]*(?:changeme|change_me|change-me|placeholder|redacted|example|dummy)[\w-]*"
     rf"|{_NAME_WORD}(?:[-_. ]?{_NAME_WORD}){{0,4}}:?\d{{0,4}}"
-    r"|(?:user)?(?:name)?(?:pass|password|passwd|passphrase|pwd|secret|token|key|apikey|api_key|none|null|nil|true"
-    r"|false|undefined|todo|tbd|string|str|admin|root|guest|postgres|mysql|foobar|foo|bar|baz|qux|test"
-    r"|testing|unset|empty|missing|hidden|masked|optional|required|yes|no|on|off|auto|bytes|abc|xyz|any|all)\d{0,4})",
+    rf"|(?:user)?(?:name)?(?:{_PLACEHOLDER_VALUES.replace(' ', '|')})\d{{0,4}})",
     re.IGNORECASE,
+    starts="xxx ** .. -- __ • … ### 0 1 < [ $ { % #{ @ : ? "
+    + f"{_PLACEHOLDER_LEADS} {_NAME_WORDS_OF_PLACEHOLDERS} {_PLACEHOLDER_VALUES}",
+    needs="... … *** xxxx changeme change_me change-me placeholder redacted example dummy",
 )
 _REFERENCE = LazyRegex(
     r"\$\{|\$\(|\{\{|<%|%\(|\$env:|\$\w+\Z|`|(?:os\.)?(?:environ|getenv)\b|process\.env|import\.meta|System\.|Deno\.env"
     r"|ENV\[|ENV\.|env\.|env\(|!(?:Ref|Sub|GetAtt|secret|vault|env|ImportValue|Join)\b|(?:op|vault|keyring|secret|file|env|awssm"
     r"|ref\+\w+|gcpsm|azurekv)://?|arn:aws|ENC\[|ENC\(|\{cipher\}|var\.|local\.|data\.\w+\.|module\.|secrets\.|vars\."
-    r"|https?://[^:@\s]+\Z|[.~]{0,2}/[\w./-]+\Z|data:|projects/[\w-]+/secrets/"
+    r"|https?://[^:@\s]+\Z|[.~]{0,2}/[\w./-]+\Z|data:|projects/[\w-]+/secrets/",
+    needs="${ $( {{ <% %( $ ` environ getenv process.env import.meta system. deno.env env[ env. env( !ref !sub !getatt !secret"
+    " !vault !env !importvalue !join / : arn:aws enc[ enc( {cipher} var. local. data. module. secrets. vars.",
 )
 
 
@@ -159,19 +172,48 @@ def can_be_secret(value: str) -> bool:
     return len(value) >= 4 and not is_placeholder(value) and not is_reference(value) and "[REDACTED" not in value
 
 
-_ALGORITHM_PARTS = (
-    "hmac pkcs rsa aes sha md base utf ecdsa ecdh dsa des gcm cbc ecb ctr ccm cfb oaep pss mgf hs rs es ps ed oauth openid rfc"
-    " pbkdf bcrypt scrypt argon hkdf kdf id tls ssl http https x x. chacha poly curve secp prime nist nistp p k r v latin unicode"
-    " iso cp ucs blake crc whirlpool ripemd fips sp with and key wrap encryption hash token jwt jws jwe cert hex bit"
-    " bits kw nopad padding url sum crypt"
+_ALGORITHM_PARTS = frozenset(
+    (
+        "hmac pkcs rsa aes sha md base utf ecdsa ecdh dsa des gcm cbc ecb ctr ccm cfb oaep pss mgf hs rs es ps ed oauth"
+        " openid rfc pbkdf bcrypt scrypt argon hkdf kdf id tls ssl http https x x. chacha poly curve secp prime nist nistp p"
+        " k r v latin unicode iso cp ucs blake crc whirlpool ripemd fips sp with and key wrap encryption hash token jwt jws"
+        " jwe cert hex bit bits kw nopad padding url sum crypt"
+    ).split()
 )
-_ALGORITHM = rf"(?:(?>{'|'.join(map(re.escape, sorted(_ALGORITHM_PARTS.split(), key=len, reverse=True)))})[-_/+.: ]?[\d_/]{{0,8}}[-_/+.:]?)++\w?"
-MEASURE = LazyRegex(
-    rf"(?i:[-+<>=~]?\d[\d.,]*[a-z%]{{0,5}}|{_ALGORITHM}|(?:sha|base|rfc|iso|utf|win32|unicode|latin)[-_]?\d+[-_:.,/][a-z:._,-]*"
-    r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|\w+\d+\(.*|id\d|s3|k8s|e2e|i18n|n/a|win32|.*'s|.*n't"
-    r"|.*[()\[\]{}].*|[a-z_./?&:-]+=[^=].*)"
+_LONGEST_ALGORITHM_PART = max(map(len, _ALGORITHM_PARTS))
+_AFTER_ALGORITHM_PART = LazyRegex(r"[-_/+.: ]?[\d_/]{0,8}[-_/+.:]?")
+_MEASURE = LazyRegex(
+    r"[-+<>=~]?\d[\d.,]*[a-z%]{0,5}|(?:sha|base|rfc|iso|utf|win32|unicode|latin)[-_]?\d+[-_:.,/][a-z:._,-]*"
+    r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|\w+\d+\(.*|id\d|s3|k8s|e2e|i18n|n/a|win32|.*'s"
+    r"|.*n't|.*[()\[\]{}].*|[a-z_./?&:-]+=[^=].*",
+    re.IGNORECASE,
+    starts="- + < > = ~ 0 1 2 3 4 5 6 7 8 9 sha base rfc iso utf win32 unicode latin v python py uint int id s3 k8s e2e i18n"
+    " n/a",
+    needs="-bit -byte -char 's n't ( ) [ ] { } =",
 )
-"""Numbers with units, versions, names of algorithms and other words with digits that are never secrets."""
+
+
+def is_measure(word: str) -> bool:
+    """Whether a word with digits is never a secret: a number with a unit, a version, the name of an algorithm, a call."""
+    return _is_algorithm_name(word) or _MEASURE.fullmatch(word) is not None
+
+
+def _is_algorithm_name(word: str) -> bool:
+    """Whether a word is made of parts of names of algorithms, each with its digits: `HMAC-SHA256`, `aes_128_gcm`."""
+    low = word.lower()
+    place = 0
+    while place < len(low):
+        sizes = range(min(_LONGEST_ALGORITHM_PART, len(low) - place), 0, -1)
+        size = next((size for size in sizes if low[place : place + size] in _ALGORITHM_PARTS), 0)
+        if not size:
+            break
+        after = _AFTER_ALGORITHM_PART.match(low, place + size)
+        assert after is not None  # it can be empty
+        place = after.end()
+    rest = low[place:]
+    return place > 0 and (not rest or rest == "_" or (len(rest) == 1 and rest.isalnum()))
+
+
 FILE_NAME = LazyRegex(
     r"\.(?:py|pyi|js|ts|tsx|jsx|c|h|cc|cpp|hpp|rs|go|rb|java|kt|php|sh|md|rst|txt|json|ya?ml|toml|html?|css|xml|log|sql|lua|pl|pm|swift|vue|cfg|ini)\Z"
 )
@@ -314,7 +356,8 @@ _ENDS = LazyRegex(
     r"|archive|ap|sa|su|net|app|api|backup|require|client|session|secret|proxyuser)pass|\Apass|pw|psk|presharedkey|subscriptionkey|secret(?:id|string|answer)|authtok"
     r"|authkey|encryptionkey|signingkey|accountkey|clientkeydata|keydata|pincode"
     r"|masterkey|authorization|licensekey|(?:secret|token|password)value)"
-    r"(?:prod|production|dev|staging|test|live|old|new|primary|secondary|confirm|confirmation|repeat|v?\d{1,3})?\Z"
+    r"(?:prod|production|dev|staging|test|live|old|new|primary|secondary|confirm|confirmation|repeat|v?\d{1,3})?\Z",
+    needs="pass wachtwoord kennwort contrase senha geheimnis secret token key credential pwd pw psk authtok pincode authorization",
 )
 # Example: DB_PASSWORD_PROD
 _IN_CAPITALS = LazyRegex(
@@ -409,9 +452,9 @@ def list_env_secrets(env: Mapping[str, str]) -> tuple[str, ...]:
     found = {
         value
         for name, value in env.items()
-        if is_secret_name(name)
-        and len(value) >= 12
+        if len(value) >= 12
         and not value.startswith(("/", "~", "http://", "https://"))
+        and is_secret_name(name)
         and not is_placeholder(value)
         and compute_entropy(value) >= 2.5
     }

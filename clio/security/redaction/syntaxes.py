@@ -9,11 +9,11 @@ from clio.security.redaction.assignments import find_name, find_named_spans, is_
 from clio.security.redaction.secret_patterns import (
     FILE_NAME,
     MAX_BLOCK_CHARS,
-    MEASURE,
     Span,
     get_secret_kind,
     has_digit,
     is_generic_name,
+    is_measure,
     is_name_start,
     is_passphrase,
     is_placeholder,
@@ -454,7 +454,7 @@ def _is_paired_secret(value: str, name: str) -> bool:
         and value[-1] not in "-_.:"
         and value[0] != "/"
         and not any(char.isspace() or char in "\\[](){}|<>" for char in value)
-        and not MEASURE.fullmatch(value)
+        and not is_measure(value)
         and (
             not is_wordlike(value, digits=True)
             or is_passphrase(value)
@@ -466,7 +466,7 @@ def _is_paired_secret(value: str, name: str) -> bool:
 
 def _is_lone_secret(value: str, name: str) -> bool:
     """Whether a word near a name is its value: no ordinary word and no code, unless it is a passphrase."""
-    if len(value) < 6 or value[0] in "$<[({|%/-" or is_reference(value) or MEASURE.fullmatch(value):
+    if len(value) < 6 or value[0] in "$<[({|%/-" or is_reference(value) or is_measure(value):
         return False
     if is_passphrase(value):
         return is_secret_value(value, name, "data", True)
