@@ -46,7 +46,7 @@ def spelled(parts: object) -> set[str]:
             case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT" if value[0] >= 1:
                 each = spelled(value[2])
                 more = {f"{one * value[0] if len(each) == 1 else one}{ANYTHING}" for one in each}
-            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT" if begins or len(value[2]) == 1 == value[1]:
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT" if begins or is_optional_letter(value):
                 more = {"", *(one if value[1] == 1 else f"{one}{ANYTHING}" for one in spelled(value[2]))}
             case "IN":
                 more = members(value)
@@ -58,6 +58,11 @@ def spelled(parts: object) -> set[str]:
         found = {re.sub(f"{ANYTHING}+", ANYTHING, before + one) for before in found for one in more}
         assert len(found) < MOST
     return found
+
+
+def is_optional_letter(repeat: tuple[int, int, list[tuple[object, object]]]) -> bool:
+    _, most, parts = repeat
+    return most == 1 and len(parts) == 1 and str(parts[0][0]) == "LITERAL" and chr(int(str(parts[0][1]))).isalpha()
 
 
 def members(parts: object) -> set[str]:
