@@ -20,9 +20,9 @@ from clio.memory.portability.export import decode_bundle, encode_bundle, make_bu
 from clio.memory.portability.import_bundle import take_in
 from clio.memory.portability.inventory import WIPE_SCOPES, Places, hoards_of
 from clio.memory.portability.wipe import wipe
+from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.record import MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore
-from clio.memory.store.undo_log import UndoLog
 from clio.security.redaction.redactor import Redactor
 from clio.storage.files import make_folder
 
@@ -96,7 +96,13 @@ def _clean() -> Callable[[str], str]:
 def _take(places: Places, file: Path) -> object:
     bundle = decode_bundle(file.read_bytes(), file)
     return take_in(
-        places, bundle, by=Provenance(), now=time.time(), clean=_clean(), undo=UndoLog(places.undo), name=file.name
+        places,
+        bundle,
+        by=Provenance(),
+        now=time.time(),
+        clean=_clean(),
+        logs=ScopeLogs(places.folder, places.home),
+        name=file.name,
     )
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from clio.memory.retrieval.prompt_prefix import candidates, knowledge_fragment, matching_rules
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance
-from clio.memory.store.undo_log import UndoLog
 
 SIZES = (100, 1_000, 5_000)
 FILES = 300
@@ -44,9 +43,7 @@ def filled(folder: Path, count: int, rng: random.Random) -> LongTermMemory:
     (folder / "src").mkdir(parents=True)
     for number in range(FILES):
         (folder / "src" / f"module_{number}.py").write_text(f"value_{number} = 0\n" * 250, encoding="utf-8")
-    memory = LongTermMemory(
-        folder / ".clio" / "ltm.json", project=folder, undo=UndoLog(folder / ".clio" / "undo.jsonl")
-    )
+    memory = LongTermMemory(folder / ".clio" / "ltm.json", project=folder)
     maker = LongTermMemory(folder / "made" / "ltm.json", project=folder)
     for number in range(min(count, 200)):
         maker.add(entry(rng, number), FROM)

@@ -32,8 +32,8 @@ MONDAY = datetime(2026, 1, 5).timestamp()
 IN_MEMORY = Path("/dev/shm")
 KINDS = {
     "memories": ("memories.json", "memories.journal.jsonl", "ltm.json", "ltm.uses.json", "memory/"),
-    "archives": ("memories.archive.jsonl", "ltm.archive.json", "ltm.history.jsonl"),
-    "accounts": ("memory.undo.jsonl", "sleep", "trajectories", "styles.json"),
+    "change log": ("memory.log.jsonl",),
+    "accounts": ("sleep", "trajectories", "styles.json"),
     "caches": ("cache/",),
     "sessions": ("sessions/",),
 }

@@ -378,7 +378,7 @@ def test_damage_found_by_a_subcommand_is_reported_at_its_end(tmp_path: Path) -> 
         return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
 
     assert run("memory", "add", "discovery", "the harbour is deep").returncode == 0
-    with (tmp_path / ".clio" / "memory.undo.jsonl").open("ab") as changes:
+    with (tmp_path / ".clio" / "memory.log.jsonl").open("ab") as changes:
         changes.write(b"\0" * 50)
     ended = run("memory", "add", "discovery", "the ships are red")
     assert ended.returncode == 0

@@ -20,10 +20,10 @@ from clio.memory.retrieval.briefing import Briefing
 from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, CHARS_PER_TOKEN, Injected
 from clio.memory.retrieval.turn_memory import TurnMemory
 from clio.memory.retrieval.why import WhyFile, WhyItem, WhyReport, knowledge_items
+from clio.memory.store.change_log import ScopeLogs, undo_last
 from clio.memory.store.memories import Memories
 from clio.memory.store.project_knowledge import KnownOfProject
 from clio.memory.store.typed_store import Decide
-from clio.memory.store.undo_log import UndoLog, undo_last
 from clio.memory.styles.style_state import DIMENSIONS, intent_of
 from clio.memory.styles.styles import Styles
 from clio.memory.vectors.embedders import Embedder
@@ -135,15 +135,15 @@ class MemorySystem(KnownOfProject):
         folder = project / ".clio"
         self._is_foreign = is_foreign
         self._may_seal = home is not None and not incognito and not is_foreign
-        undo = UndoLog(folder / "memory.undo.jsonl", before_change=self._seal)
-        super().__init__(project, incognito=incognito, undo=undo, redact=redact, clock=clock, home=home)
+        logs = ScopeLogs(folder, home or folder, clock=clock, before_change=self._seal)
+        super().__init__(project, incognito=incognito, logs=logs, redact=redact, clock=clock, home=home)
         self._home = home or folder
         self._start = start or project
         self._inject = ltm and not incognito
         self._store = store
         self._recall: SessionRecall | None = None
         self._making = threading.Lock()
-        self._memories = Memories(project, self._home, undo=self._undo, redact=redact, clock=clock)
+        self._memories = Memories(project, self._home, logs=logs, redact=redact, clock=clock)
         self._preferences = Preferences(self._memories.user, scenarios or ScenarioBook(), fading, clock)
         self._scenarios = scenarios or ScenarioBook()
         self._project_preferences = Preferences(self._memories.project, self._scenarios, fading, clock)
@@ -221,7 +221,7 @@ class MemorySystem(KnownOfProject):
 
     def undo_group(self, title: str) -> AbstractContextManager[None]:
         """What is changed meanwhile counts as one change for `undo`."""
-        return self._undo.group(title)
+        return self._logs.group(title)
 
     def redacted_notices(self, noticed: "Sequence[StatedPreference]") -> "list[StatedPreference]":
         """The same, as they would be stored."""
@@ -512,13 +512,13 @@ class MemorySystem(KnownOfProject):
         self._refuse_incognito()
         from clio.memory.store.notes import revert_note
 
-        last = self._undo.last()
+        last = self._logs.last()
         if self._last_held and self._of_turn and (last is None or last.at <= self._held_at):
             held, self._last_held = self._last_held, ()
             self._of_turn.unhold(held, tell=True)
             return f"Undone: for this session, {'; '.join(held)}."
         return undo_last(
-            self._undo,
+            self._logs,
             {
                 "ltm": self._ltm.revert,
                 "note": lambda change: revert_note(self._notes, change),

@@ -141,7 +141,7 @@ def test_a_wipe_shows_what_goes_and_asks_for_its_name(harness: Harness, tmp_path
         ("memories of the project", "1"),
         ("project knowledge", "1"),
         ("notes", "1"),
-        ("changes to undo", "4"),
+        ("change log of the project", "3"),
     ]
     assert ok(harness, "/memory wipe --scope all --dry-run").follow_up is None
     assert tree(tmp_path) == before

@@ -21,9 +21,9 @@ from mcp.types import CallToolResult, TextContent
 from clio.config.command_line import parse_arguments
 from clio.entrypoints.mcp_server import TOOLS, Answer, call_tool
 from clio.errors import ToolRetry
+from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memories import Memories
 from clio.memory.store.record import MemoryDraft, Provenance
-from clio.memory.store.undo_log import UndoLog
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
@@ -69,8 +69,8 @@ def saying(number: int, verb: str = "digs") -> str:
 
 
 def memories_of(place: Place) -> Memories:
-    undo = UndoLog(place.project / ".clio" / "memory.undo.jsonl")
-    return Memories(place.project, place.home / ".clio", undo=undo, redact=str)
+    home = place.home / ".clio"
+    return Memories(place.project, home, logs=ScopeLogs(place.project / ".clio", home), redact=str)
 
 
 def test_an_agent_remembers_and_the_next_one_recalls(place: Place) -> None:

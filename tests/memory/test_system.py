@@ -150,7 +150,7 @@ def test_secrets_are_redacted_before_they_are_stored(tmp_path: Path) -> None:
     memory.add(MemoryDraft(kind="workflow", content="", steps=("say hunter2", "stop")), SOMEBODY)
     memory.update(added.id, content="was hunter2")
     files = [path for path in (tmp_path / ".clio").rglob("*") if path.is_file()]
-    assert {"ltm.json", "memory.undo.jsonl"} <= {path.name for path in files}
+    assert {"ltm.json", "memory.log.jsonl"} <= {path.name for path in files}
     assert [path for path in files if b"hunter2" in path.read_bytes()] == []
 
 

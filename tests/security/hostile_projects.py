@@ -19,7 +19,13 @@ Fill = Callable[[Path, Path], None]
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".clio/instructions.md")
 DOCUMENTS = (
     *(".clio/config.yaml", ".clio/hooks.yaml", ".clio/mcp.yaml", ".mcp.json", ".clio/ltm.json", ".clio/memories.json"),
-    *(".clio/memories.journal.jsonl", ".clio/memory.undo.jsonl", ".clio/documents.json", ".clio/sleep.json"),
+    *(
+        ".clio/memories.journal.jsonl",
+        ".clio/memory.log.jsonl",
+        ".clio/memory.undo.jsonl",
+        ".clio/documents.json",
+        ".clio/sleep.json",
+    ),
     *(".clio/trajectories.jsonl", ".clio/cache/why.json", ".clio/cache/recall.sqlite", ".gitignore", "AGENTS.md"),
     *(".clio/ltm.json.lock", ".clio/written-here", ".clio/ltm/format.json", ".clio/memory/k.json"),
 )

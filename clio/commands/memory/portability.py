@@ -47,11 +47,11 @@ from clio.memory.portability.import_bundle import take_in
 from clio.memory.portability.import_records import Taken
 from clio.memory.portability.inventory import WIPE_SCOPES, Doomed, Places, WipeScope, hoards_of, survey
 from clio.memory.portability.wipe import wipe as delete
+from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_store import read_foreign
 from clio.memory.store.memories import SCOPES
 from clio.memory.store.record import MemoryRecord, Provenance
 from clio.memory.store.typed_store import Scope
-from clio.memory.store.undo_log import UndoLog
 from clio.memory.team.knowledge import TIDY_DAYS
 from clio.memory.team.share import Rule, Status
 from clio.sessions.state import SessionInfo
@@ -250,7 +250,7 @@ def _take(
         by=Provenance(session=ctx.session.id),
         now=time.time(),
         clean=lambda text: ctx.redactor.redact(text).text,
-        undo=UndoLog(places.undo),
+        logs=ScopeLogs(places.folder, places.home),
         name=path.name,
         scope=scope,
         dry_run=dry_run,

@@ -491,7 +491,7 @@ def run_consolidation(
             clock=nights.clock,
             tell=tell,
         )
-        with ground.undo.group(f"the sleep of {began}"):
+        with ground.logs.group(f"the sleep of {began}"):
             report = night.run(by)
         return _noted(nights, report)
     finally:

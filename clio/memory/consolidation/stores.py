@@ -17,6 +17,7 @@ from clio.ids import id_time
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
 from clio.memory.consolidation.progress import LEAST_SESSIONS, ConsolidationState
 from clio.memory.consolidation.stated_facts import Correction, Stated, match_corrections, replacement
+from clio.memory.store.change_log import LOG_NAME, ScopeLogs
 from clio.memory.store.deduplication import judge
 from clio.memory.store.ltm_merge import TRUST
 from clio.memory.store.ltm_objects import scope
@@ -26,7 +27,6 @@ from clio.memory.store.notes import Notes
 from clio.memory.store.record import Kind, MemoryDraft, MemoryRecord, Note, Provenance, Saved, short
 from clio.memory.store.redact_memory import cleaned_entry
 from clio.memory.store.typed_store import Compacted, TypedStore
-from clio.memory.store.undo_log import UndoLog
 from clio.memory.styles.feedback import Trajectories
 from clio.storage.documents import Document, DocumentFormat, load_document, save_document
 from clio.storage.locks import FileLock
@@ -35,8 +35,8 @@ from clio.text.formatting import truncate_line
 from clio.text.scoring import DAY_S, decay_confidence
 from clio.text.similarity import LshIndex, compute_signature, distinctive_words
 
-_OF_PROJECT = ("memories*.json*", "ltm*.json", "sleep.json", "trajectories*.jsonl")
-_OF_PERSON = ("memories*.json*", "sleep.person.json", "trusted.json")
+_OF_PROJECT = ("memories*.json*", "ltm*.json", LOG_NAME, "sleep.json", "trajectories*.jsonl")
+_OF_PERSON = ("memories*.json*", LOG_NAME, "sleep.person.json", "trusted.json")
 
 
 class ConsolidationStores:
@@ -52,9 +52,11 @@ class ConsolidationStores:
         self.folder = folder
         self.person = person
         self.redact = redact
-        self.undo = UndoLog(folder / "memory.undo.jsonl")
-        self.memories = Memories(folder.parent, person, undo=self.undo, redact=redact, clock=clock)
-        self.knowledge = LongTermMemory(folder / "ltm.json", project=project, undo=self.undo, clock=clock, home=person)
+        self.logs = ScopeLogs(folder, person, clock=clock)
+        self.memories = Memories(folder.parent, person, logs=self.logs, redact=redact, clock=clock)
+        self.knowledge = LongTermMemory(
+            folder / "ltm.json", project=project, log=self.logs.project, clock=clock, home=person
+        )
         self.notes = Notes(folder / "memory", clock)
         self.trajectories = Trajectories(folder / "trajectories.jsonl")
         self.state_file = folder / "sleep.json"
@@ -241,10 +243,10 @@ class FindingSaver:
         return finding.at < said
 
     def _take_back(self) -> None:
-        change = self._ground.undo.last()
+        change = self._ground.logs.last()
         if change is not None:
             self._ground.memories.revert(change)
-            self._ground.undo.take(change.id)
+            self._ground.logs.mark([change], is_undone=True)
 
     def _count(self, finding: Finding, done: Saved) -> None:
         became = _BECAME.get(done.action, "facts" if finding.kind == "fact" else "preferences")

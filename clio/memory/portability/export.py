@@ -9,15 +9,14 @@ from msgspec import Raw, Struct, structs
 
 import clio
 from clio.errors import UserError
-from clio.memory.portability.inventory import Places, StyleOwner
+from clio.memory.portability.inventory import Places, StyleOwner, read_typed
 from clio.memory.store.ltm_codec import decode_ltm
-from clio.memory.store.ltm_history import Ending, Kept, LtmArchive, LtmHistory
+from clio.memory.store.ltm_history import Ending, Kept
 from clio.memory.store.ltm_store import open_store
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import MemoryRecord, Note
 from clio.memory.store.redact_memory import Clean, clean_json, clean_note, clean_record
-from clio.memory.store.typed_codec import MemoryFiles
-from clio.memory.store.typed_index import Shelf
+from clio.memory.store.typed_codec import encode_former
 from clio.memory.store.typed_store import Scope
 from clio.storage.documents import Document, DocumentFormat, decode_document, encode_document
 from clio.storage.jsonl import read_lines
@@ -178,16 +177,13 @@ def entries_in(ltm: Raw) -> int:
 
 
 def _knowledge(places: Places, clean: Clean) -> KnowledgePart | None:
-    archive = tuple(
-        structs.replace(kept, entry=clean_json(kept.entry, clean))
-        for kept in LtmArchive(places.knowledge_archive).read()
-    )
-    before = LtmHistory(places.knowledge_history).read()
-    history = tuple(structs.replace(ending, entry=clean_json(ending.entry, clean)) for ending in before)
     store = open_store(places.knowledge, project=places.project, home=places.home)
+    known = store.read()
+    archive = tuple(structs.replace(kept, entry=clean_json(kept.entry, clean)) for kept in store.archive.read(known))
+    history = tuple(structs.replace(one, entry=clean_json(one.entry, clean)) for one in store.archive.endings())
     if not store.exists():
         return KnowledgePart(archive=archive, history=history) if archive or history else None
-    document = decode_json(store.read().encode())
+    document = decode_json(known.encode())
     ltm = Raw(msgspec.json.encode(clean_json(document, clean)))
     return KnowledgePart(ltm=ltm, archive=archive, history=history)
 
@@ -199,13 +195,11 @@ def _memories(places: Places, clean: Clean) -> MemoriesPart | None:
 
 
 def _records(places: Places, scope: Scope, clean: Clean) -> RecordsPart:
-    shelf = Shelf()
-    files = MemoryFiles(places.memories(scope), shelf)
-    files.catch_up()
+    shelf, files = read_typed(places, scope)
     records = sorted(shelf.records.values(), key=lambda record: (record.created, record.id))
+    lines = (_cleaned_line(encode_former(former), clean) for former in files.formers())
     return RecordsPart(
-        records=tuple(clean_record(record, clean) for record in records),
-        archive=_lines(files.archive, clean),
+        records=tuple(clean_record(record, clean) for record in records), archive=tuple(line for line in lines if line)
     )
 
 

@@ -22,12 +22,12 @@ from clio.memory.portability.export import (
 from clio.memory.portability.import_records import Taken, check_knowledge, take_knowledge, take_memories
 from clio.memory.portability.inventory import Places
 from clio.memory.preferences.task_types import scenarios_of
+from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memories import SCOPES
 from clio.memory.store.notes import Notes, note_change
 from clio.memory.store.record import Note, Provenance
 from clio.memory.store.redact_memory import Clean, clean_json, clean_note
 from clio.memory.store.typed_store import Scope
-from clio.memory.store.undo_log import UndoLog
 from clio.memory.styles.feedback import Line, Trajectories
 from clio.memory.styles.style_state import FORMAT, StyleState
 from clio.storage.documents import load_document, update_document
@@ -42,7 +42,7 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.md")
 
 
 def take_notes(
-    places: Places, notes: Sequence[Note], *, now: float, clean: Clean, undo: UndoLog, dry_run: bool
+    places: Places, notes: Sequence[Note], *, now: float, clean: Clean, logs: ScopeLogs, dry_run: bool
 ) -> Taken:
     """Store notes whose key is free, or whose note here is older. Raises OSError."""
     taken = Taken(section="notes", scope="project", what="notes")
@@ -59,8 +59,8 @@ def take_notes(
         else:
             try:
                 if not dry_run:
-                    here.store(note.key, note.content)
-                    undo.record(note_change(note.key, old, note.content, at=now))
+                    with logs.project.making(note_change(note.key, old, note.content, at=now)):
+                        here.store(note.key, note.content)
                 taken = taken.more(changed=1) if old else taken.more(new=1)
             except ValueError:
                 taken = taken.more(unusable=1)
@@ -190,7 +190,7 @@ def take_in(
     by: Provenance,
     now: float,
     clean: Clean,
-    undo: UndoLog,
+    logs: ScopeLogs,
     name: str,
     scope: Scope | None = None,
     dry_run: bool = False,
@@ -199,7 +199,7 @@ def take_in(
 ) -> tuple[Taken, ...]:
     """Merge a bundle into what is here; what was done to each part that has anything in it.
 
-    by: whom nobody in it is trusted more than. name: of the file, for the undo log. scope: only what is the project's,
+    by: whom nobody in it is trusted more than. name: of the file, for undo. scope: only what is the project's,
     or the user's. dry_run: only count. What cannot be undone: archives, scenarios, styles and ratings, which only grow.
     stop: ends it; the parts taken in by then stay, and are one change all the same. tell: told of how many of the
     memories are merged, and of how many there are: nothing else takes long.
@@ -209,9 +209,9 @@ def take_in(
     scopes: Sequence[Scope] = (scope,) if scope else SCOPES
     if bundle.knowledge:
         check_knowledge(bundle.knowledge)  # before the first change
-    with undo.group(f"the import of {name}"):
+    with logs.group(f"the import of {name}"):
         each = _each(bundle, scopes, stop, tell)
-        found = _take(places, bundle, scopes, by=by, now=now, clean=clean, undo=undo, dry_run=dry_run, each=each)
+        found = _take(places, bundle, scopes, by=by, now=now, clean=clean, logs=logs, dry_run=dry_run, each=each)
     return tuple(taken for taken in found if _anything(taken))
 
 
@@ -223,16 +223,16 @@ def _take(
     by: Provenance,
     now: float,
     clean: Clean,
-    undo: UndoLog,
+    logs: ScopeLogs,
     dry_run: bool,
     each: Callable[[], None],
 ) -> list[Taken]:
     found: list[Taken] = []
     if "project" in scopes:
         if bundle.knowledge:
-            found += take_knowledge(places, bundle.knowledge, by=by, now=now, clean=clean, undo=undo, dry_run=dry_run)
+            found += take_knowledge(places, bundle.knowledge, by=by, now=now, clean=clean, logs=logs, dry_run=dry_run)
         if bundle.notes:
-            found.append(take_notes(places, bundle.notes, now=now, clean=clean, undo=undo, dry_run=dry_run))
+            found.append(take_notes(places, bundle.notes, now=now, clean=clean, logs=logs, dry_run=dry_run))
         if bundle.feedback:
             found.append(take_feedback(places, bundle.feedback, clean=clean, dry_run=dry_run))
     if "user" in scopes and bundle.scenarios is not None:
@@ -242,7 +242,7 @@ def _take(
         part = _part(memories, scope)
         if part == RecordsPart():
             continue
-        found += take_memories(places, part, scope, by=by, now=now, clean=clean, undo=undo, dry_run=dry_run, each=each)
+        found += take_memories(places, part, scope, by=by, now=now, clean=clean, logs=logs, dry_run=dry_run, each=each)
     if bundle.styles:
         found += take_styles(places, bundle.styles, scopes, now=now, clean=clean, dry_run=dry_run)
     return found

@@ -3,29 +3,26 @@
 import copy
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct, structs
 
 from clio.errors import UserError
 from clio.memory.portability.export import KnowledgePart, RecordsPart, Section, is_nothing
-from clio.memory.portability.inventory import Places
+from clio.memory.portability.inventory import Places, read_typed
 from clio.memory.preferences.preferences import thing
+from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.deduplication import nearest
 from clio.memory.store.ltm_codec import LtmDocument
-from clio.memory.store.ltm_history import Ending, Kept, LtmArchive, LtmHistory
+from clio.memory.store.ltm_history import Ending, Kept, archive_changes, version_changes
 from clio.memory.store.ltm_merge import TRUST
 from clio.memory.store.ltm_objects import identity, provenance_of, stored_id
 from clio.memory.store.ltm_store import LongTermMemory, LtmStore, merge_in, open_store, read_foreign
 from clio.memory.store.record import MemoryRecord, Provenance, checked, same_words, without_use
 from clio.memory.store.redact_memory import Clean, clean_json, clean_record
-from clio.memory.store.typed_codec import LEFT, Line, MemoryFiles
+from clio.memory.store.typed_codec import Former, Line, MemoryFiles, decode_former, logged_changes
 from clio.memory.store.typed_index import Shelf
 from clio.memory.store.typed_store import Scope
-from clio.memory.store.undo_log import UndoLog, new_change
-from clio.storage.jsonl import append_lines, read_lines
 from clio.text.json_data import decode_json
 from clio.threads import do_nothing
 
@@ -231,67 +228,39 @@ def _bounded(value: float, least: float, most: float) -> float:
     return min(max(value, least), most) if math.isfinite(value) else least
 
 
-class Archived(Struct, frozen=True, kw_only=True):
-    """What tells one line from another. because: why it ended; `archived` where the line does not say."""
-
-    id: str
-    version: int = 1
-    content: str = ""
-    ended: float = 0.0
-    because: str = "archived"
-
-    @property
-    def left(self) -> bool:
-        """Whether the memory left, and not only a version of it."""
-        return self.because in LEFT
-
-
-def archived_in(path: Path) -> dict[bytes, Archived]:
-    """The lines of an archive; those that do not parse are passed over."""
-    return {line: found for line in read_lines(path).lines if (found := _decode(line))}
-
-
-def new_lines(
-    theirs: Iterable[Raw], known: Iterable[Archived], *, by: Provenance, now: float, clean: Clean
-) -> tuple[list[bytes], int]:
-    """The lines that are not known here, claiming no more than an import may; and how many hold no memory."""
-    seen, found, unusable = set(known), list[bytes](), 0
+def new_formers(
+    theirs: Iterable[Raw], known: Iterable[Former], *, by: Provenance, now: float, clean: Clean
+) -> tuple[list[Former], int]:
+    """The former versions that are not known here, claiming no more than an import may; and how many are none."""
+    seen, found, unusable = {_former_key(one) for one in known}, list[Former](), 0
     for raw in theirs:
-        line = _sound_line(raw, by, now, clean)
-        archived = _decode(line) if line else None
-        if line is None or archived is None:
+        former = _sound_former(raw, by, now, clean)
+        if former is None:
             unusable += 1
-        elif archived not in seen:
-            seen.add(archived)
-            found.append(line)
+        elif (key := _former_key(former)) not in seen:
+            seen.add(key)
+            found.append(former)
     return found, unusable
 
 
-def former_line(record: MemoryRecord, now: float) -> bytes:
-    """A version that ended because a newer one was taken in."""
-    fields: dict[str, Any] = msgspec.to_builtins(record)
-    return msgspec.json.encode(fields | {"ended": now, "because": "merged"})
+def _former_key(former: Former) -> tuple[str, int, str, float, str]:
+    record = former.record
+    return record.id, record.version, record.content, former.ended, former.because
 
 
-def _sound_line(raw: Raw, by: Provenance, now: float, clean: Clean) -> bytes | None:
+def _sound_former(raw: Raw, by: Provenance, now: float, clean: Clean) -> Former | None:
     try:
-        fields: dict[str, Any] = clean_json(decode_json(raw), clean)
-        record = msgspec.convert(fields, MemoryRecord)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError, AttributeError):
-        return None
-    if not record.id.strip() or not record.content.strip():
-        return None
-    fields["provenance"] = msgspec.to_builtins(lowered(provenance_of(fields), by))
-    if isinstance(fields.get("ended"), int | float):
-        fields["ended"] = min(max(fields["ended"], 0.0), now)
-    return msgspec.json.encode(fields)
-
-
-def _decode(line: bytes) -> Archived | None:
-    try:
-        return decode_json(line, type=Archived)
+        former = decode_former(msgspec.json.encode(clean_json(decode_json(raw), clean)))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    record = former.record
+    if not record.id.strip() or not record.content.strip():
+        return None
+    return structs.replace(
+        former,
+        record=structs.replace(record, provenance=lowered(record.provenance, by)),
+        ended=_bounded(former.ended, 0.0, now),
+    )
 
 
 NAMES: dict[Scope, str] = {"project": "memories of the project", "user": "memories of yours"}
@@ -305,7 +274,7 @@ def take_memories(
     by: Provenance,
     now: float,
     clean: Clean,
-    undo: UndoLog,
+    logs: ScopeLogs,
     dry_run: bool,
     each: Callable[[], None],
 ) -> list[Taken]:
@@ -313,25 +282,32 @@ def take_memories(
 
     each: called for every one of them before anything is written; what it raises ends the merging, and nothing is.
     """
-    shelf = Shelf()
-    files = MemoryFiles(places.memories(scope), shelf)
+    shelf, files = read_typed(places, scope)
     elsewhere = _ids(places, "user" if scope == "project" else "project")
     if dry_run:
-        files.catch_up()
-        return _taken(scope, *_merge(places, part, scope, shelf, elsewhere, by=by, now=now, clean=clean, each=each))
+        merged, formers, unusable = _merge(files, part, shelf, elsewhere, by=by, now=now, clean=clean, each=each)
+        return _taken(scope, merged, formers, unusable)
     with files.lock():
         files.catch_up()
-        merged, lines, unusable = _merge(places, part, scope, shelf, elsewhere, by=by, now=now, clean=clean, each=each)
+        merged, formers, unusable = _merge(files, part, shelf, elsewhere, by=by, now=now, clean=clean, each=each)
         new = {record.id: (record.content, record.score) for record in merged.put}
-        former = [former_line(old, now) for old in merged.replaced if new[old.id] != (old.content, old.score)]
-        if aside := (*lines, *former):
-            append_lines(files.archive, aside)
-        if merged.put:
-            files.append(Line(put=merged.put))
-    if merged.put:
-        what = f"imported {len(merged.put):,} memories"
-        undo.record(new_change("memory", what, at=now, key=scope, before=merged.replaced or None, after=merged.put))
-    return _taken(scope, merged, lines, unusable)
+        replaced = [
+            Former(record=old, ended=now, because="merged")
+            for old in merged.replaced
+            if new[old.id] != (old.content, old.score)
+        ]
+        changes = logged_changes(
+            f"imported {len(merged.put):,} memories",
+            at=now,
+            scope=scope,
+            before=merged.replaced,
+            after=merged.put,
+            formers=[*formers, *replaced],
+        )
+        with (logs.user if scope == "user" else logs.project).making(*changes):
+            if merged.put:
+                files.append(Line(put=merged.put))
+    return _taken(scope, merged, formers, unusable)
 
 
 def check_knowledge(part: KnowledgePart) -> int:
@@ -340,7 +316,7 @@ def check_knowledge(part: KnowledgePart) -> int:
 
 
 def take_knowledge(
-    places: Places, part: KnowledgePart, *, by: Provenance, now: float, clean: Clean, undo: UndoLog, dry_run: bool
+    places: Places, part: KnowledgePart, *, by: Provenance, now: float, clean: Clean, logs: ScopeLogs, dry_run: bool
 ) -> list[Taken]:
     """Merge the project knowledge and what left it.
 
@@ -348,14 +324,16 @@ def take_knowledge(
     """
     text = _text(part)
     theirs = check_knowledge(part)
-    store = _store(places, now)
-    known = frozenset(store.read().by_handle()) | LtmArchive(places.knowledge_archive).handles()
+    store = open_store(places.knowledge, project=places.project, home=places.home, log=logs.project, clock=lambda: now)
+    document = store.read()
+    known = frozenset(document.by_handle()) | store.archive.handles()
     if dry_run:
-        document = store.read()
         merged = merge_in(document, read_foreign(text), by, now, clean=clean, taken=())
         added, confirmed = merged.added, merged.confirmed
     else:
-        ltm = LongTermMemory(places.knowledge, project=places.project, undo=undo, clock=lambda: now, home=places.home)
+        ltm = LongTermMemory(
+            places.knowledge, project=places.project, log=logs.project, clock=lambda: now, home=places.home
+        )
         added, confirmed = ltm.import_(text, by, clean) if theirs else (0, 0)
     entries = Taken(
         section="knowledge",
@@ -366,8 +344,8 @@ def take_knowledge(
         known=max(theirs - added - confirmed, 0),
     )
     if not dry_run:
-        _take_history(places, part, known, by=by, now=now, clean=clean)
-    new = _take_archive(places, part, by=by, now=now, clean=clean, dry_run=dry_run)
+        _take_history(store, part, known, by=by, now=now, clean=clean)
+    new = _take_archive(store, part, by=by, now=now, clean=clean, dry_run=dry_run)
     archive = Taken(section="knowledge", scope="project", what="archived entries of project knowledge", new=new)
     return [entries, archive.more(known=len(part.archive) - new)]
 
@@ -377,39 +355,33 @@ def _text(part: KnowledgePart) -> str:
 
 
 def _take_history(
-    places: Places, part: KnowledgePart, known: frozenset[str], *, by: Provenance, now: float, clean: Clean
+    store: LtmStore, part: KnowledgePart, known: frozenset[str], *, by: Provenance, now: float, clean: Clean
 ) -> None:
     """What entries said before that came with it; of those known here, history goes on as it was."""
-    history, new = LtmHistory(places.knowledge_history), list[Ending]()
-    there = {(ending.id, ending.ended) for ending in history.read()}
+    new = list[Ending]()
+    there = {(ending.id, ending.ended) for ending in store.archive.endings()}
     for ending in part.history:
         if ending.id not in known and (ending.id, ending.ended) not in there:
             entry = clean_json(copy.deepcopy(ending.entry), clean)
             entry["provenance"] = msgspec.to_builtins(lowered(provenance_of(entry), by))
             new.append(structs.replace(ending, entry=entry, ended=min(max(ending.ended, 0.0), now)))
     if new:
-        with _store(places, now).changing():
-            history.put(new)
+        with store.changing():
+            store.log.append(*version_changes(new))
 
 
 def _take_archive(
-    places: Places, part: KnowledgePart, *, by: Provenance, now: float, clean: Clean, dry_run: bool
+    store: LtmStore, part: KnowledgePart, *, by: Provenance, now: float, clean: Clean, dry_run: bool
 ) -> int:
     """How many entries that left elsewhere are in the archive here that were not."""
     if not part.archive:
         return 0
-    store = _store(places, now)
     if dry_run:
         return len(_unknown(part, store.read(), store, by, now, clean))
     with store.changing() as (document, _):
         new = _unknown(part, document, store, by, now, clean)
-        if new:
-            store.archive.put(new)
+        store.log.append(*archive_changes(new))
     return len(new)
-
-
-def _store(places: Places, now: float) -> LtmStore:
-    return open_store(places.knowledge, project=places.project, home=places.home, clock=lambda: now)
 
 
 def _unknown(
@@ -418,7 +390,9 @@ def _unknown(
     """Those that neither the knowledge nor its archive has, by their words, as an import may put them there."""
     known = {(kind, *identity(kind, raw)) for kind, raw in document.all()}
     known |= {
-        (kept.known_kind, *identity(kept.known_kind, kept.entry)) for kept in store.archive.read() if kept.known_kind
+        (kept.known_kind, *identity(kept.known_kind, kept.entry))
+        for kept in store.archive.read(document)
+        if kept.known_kind
     }
     taken = {stored_id(raw) for _, raw in document.all()} | store.archive.handles()
     found: list[Kept] = []
@@ -436,9 +410,8 @@ def _unknown(
 
 
 def _merge(
-    places: Places,
+    files: MemoryFiles,
     part: RecordsPart,
-    scope: Scope,
     shelf: Shelf,
     elsewhere: Collection[str],
     *,
@@ -446,18 +419,18 @@ def _merge(
     now: float,
     clean: Clean,
     each: Callable[[], None],
-) -> tuple[Merged, list[bytes], int]:
-    """What is to be written of the memories and of their archive, and how many lines of that hold no memory."""
-    archived = archived_in(places.memories_archive(scope)).values()
-    gone = {one.id for one in archived if one.left}
+) -> tuple[Merged, list[Former], int]:
+    """What is to be written of the memories and of former versions, and how many of these hold no memory."""
+    known = files.formers()
+    gone = {one.record.id for one in known if one.left}
     merged = merge_records(
         shelf, part.records, by=by, now=now, clean=clean, forgotten=gone, elsewhere=elsewhere, each=each
     )
-    lines, unusable = new_lines(part.archive, archived, by=by, now=now, clean=clean)
-    return merged, lines, unusable
+    formers, unusable = new_formers(part.archive, known, by=by, now=now, clean=clean)
+    return merged, formers, unusable
 
 
-def _taken(scope: Scope, merged: Merged, lines: list[bytes], unusable: int) -> list[Taken]:
+def _taken(scope: Scope, merged: Merged, formers: list[Former], unusable: int) -> list[Taken]:
     records = Taken(
         section="memories",
         scope=scope,
@@ -469,11 +442,11 @@ def _taken(scope: Scope, merged: Merged, lines: list[bytes], unusable: int) -> l
         forgotten=merged.forgotten,
         unusable=merged.unusable,
     )
-    archive = Taken(section="memories", scope=scope, what=f"archived {NAMES[scope]}", new=len(lines), unusable=unusable)
+    archive = Taken(
+        section="memories", scope=scope, what=f"archived {NAMES[scope]}", new=len(formers), unusable=unusable
+    )
     return [records, archive]
 
 
 def _ids(places: Places, scope: Scope) -> frozenset[str]:
-    shelf = Shelf()
-    MemoryFiles(places.memories(scope), shelf).catch_up()
-    return frozenset(shelf.records)
+    return frozenset(read_typed(places, scope)[0].records)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from clio.errors import NewerDocument, StorageError
 from clio.memory.consolidation.progress import ConsolidationState, read_state
-from clio.memory.store.ltm_history import LtmArchive
+from clio.memory.store.change_log import EARLIER_NAME, LOG_NAME, ChangeLog
 from clio.memory.store.ltm_store import open_store
 from clio.memory.store.notes import Notes
 from clio.memory.store.typed_codec import MemoryFiles
@@ -39,24 +39,13 @@ class Places(Struct, frozen=True, kw_only=True):
         return self.folder / "ltm.json"
 
     @property
-    def knowledge_archive(self) -> Path:
-        """What left the project knowledge."""
-        return self.folder / "ltm.archive.json"
-
-    @property
-    def knowledge_history(self) -> Path:
-        """What it said before."""
-        return self.folder / "ltm.history.jsonl"
-
-    @property
     def notes(self) -> Path:
         """The folder of notes."""
         return self.folder / "memory"
 
-    @property
-    def undo(self) -> Path:
-        """The changes that can be taken back."""
-        return self.folder / "memory.undo.jsonl"
+    def log(self, scope: Scope) -> Path:
+        """The change log of a scope."""
+        return (self.home if scope == "user" else self.folder) / LOG_NAME
 
     @property
     def documents(self) -> Path:
@@ -97,13 +86,17 @@ class Places(Struct, frozen=True, kw_only=True):
         """The snapshot of typed memories."""
         return (self.home if scope == "user" else self.folder) / "memories.json"
 
-    def memories_archive(self, scope: Scope) -> Path:
-        """What left them, and what they said before."""
-        return self.memories(scope).with_suffix(".archive.jsonl")
-
     def own_styles(self, owner: StyleOwner) -> Path:
         """The folder of style files somebody wrote."""
         return (self.home if owner == "user" else self.folder) / "styles"
+
+
+def read_typed(places: Places, scope: Scope) -> tuple[Shelf, MemoryFiles]:
+    """The typed memories of a scope, and their files. Raises StorageError, OSError."""
+    shelf = Shelf()
+    files = MemoryFiles(places.memories(scope), shelf, ChangeLog(places.log(scope)), scope)
+    files.catch_up()
+    return shelf, files
 
 
 WipeScope = Literal["project", "user", "styles"]
@@ -168,6 +161,7 @@ def hoards_of(places: Places, scopes: Iterable[WipeScope]) -> tuple[Hoard, ...]:
             _memories(home, "user", "memories of yours, preferences among them"),
             Hoard(kind="sleep", what="how far sleep came with yours", folder=home, names=("sleep.person.*",)),
             _one(home, "shifts", "changes of taste that were told", "shifts.json"),
+            _log(home, "change log of your memories", LOG_NAME),
         ]
     if "styles" in scopes:
         found.append(_one(home, "styles", "what was learned about styles", "styles.json"))
@@ -176,7 +170,9 @@ def hoards_of(places: Places, scopes: Iterable[WipeScope]) -> tuple[Hoard, ...]:
             found.append(Hoard(kind="nights", what="what sleep counts", folder=project, names=("sleep.json*",)))
         found += [
             Hoard(kind="sleep", what="what sleep did", folder=project, names=("sleep.log*",)),
-            _one(project, "undo", "changes to undo", "memory.undo.jsonl"),
+            _log(project, "change log of the project", LOG_NAME, EARLIER_NAME)
+            if "project" in scopes
+            else _log(project, "changes to undo of an earlier clio", EARLIER_NAME),
         ]
     names = ("*",) if "project" in scopes else ("why.json*", "style.json*") if "user" in scopes else ("style.json*",)
     if scopes:
@@ -193,6 +189,12 @@ def _memories(folder: Path, owner: Scope, what: str) -> Hoard:
 def _one(folder: Path, kind: Kind, what: str, name: str) -> Hoard:
     """A document with what was set aside beside it."""
     return Hoard(kind=kind, what=what, folder=folder, names=(f"{name}*",), lock=f"{name}.lock")
+
+
+def _log(folder: Path, what: str, *names: str) -> Hoard:
+    return Hoard(
+        kind="undo", what=what, folder=folder, names=tuple(f"{name}*" for name in names), lock=f"{names[0]}.lock"
+    )
 
 
 def _below(path: Path) -> Iterator[Path]:
@@ -252,14 +254,12 @@ def _count(places: Places, hoard: Hoard) -> int | None:
 def _records(places: Places, hoard: Hoard) -> int | None:
     match hoard.kind:
         case "memories":
-            shelf = Shelf()
-            files = MemoryFiles(hoard.folder / "memories.json", shelf)
-            files.catch_up()
-            return len(shelf.records) + _lines(files.archive.name, hoard)
+            shelf, files = read_typed(places, hoard.owner)
+            return len(shelf.records) + len(files.formers())
         case "knowledge":
-            archive = LtmArchive(places.knowledge_archive).read()
-            known = open_store(places.knowledge, project=places.project, home=places.home).read()
-            return len(known.all()) + len(archive)
+            store = open_store(places.knowledge, project=places.project, home=places.home)
+            known = store.read()
+            return len(known.all()) + len(store.archive.read(known))
         case "notes":
             return len(Notes(places.notes).newest_first())
         case "documents":
@@ -268,7 +268,7 @@ def _records(places: Places, hoard: Hoard) -> int | None:
         case "ratings":
             return _lines("trajectories.jsonl", hoard) + _lines("trajectories.archive.jsonl", hoard)
         case "undo":
-            return _lines("memory.undo.jsonl", hoard)
+            return len(ChangeLog(hoard.folder / LOG_NAME).undoable())
         case _:
             return None
 

@@ -1,17 +1,21 @@
-"""What left the project knowledge (`ltm.archive.json`), what its entries said before (`ltm.history.jsonl`), and what
-one change did, so that it can be undone.
+"""The archive and the former versions of project knowledge, derived from the change log, and changes as pieces to undo.
+
+The `ltm.archive.json` and `ltm.history.jsonl` of earlier clio versions are read as well, and never written.
 """
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, structs
 
 from clio.errors import UserError
+from clio.memory.store.change_log import Change, ChangeLog, End, Mark, NewLines, Position, ids_in, new_change
 from clio.memory.store.ltm_codec import LtmDocument
 from clio.memory.store.ltm_objects import (
     SHAPES,
@@ -28,14 +32,13 @@ from clio.memory.store.ltm_objects import (
     to_entry,
 )
 from clio.memory.store.record import Because, Kind, MemoryRecord
-from clio.storage.documents import Document, DocumentFormat, encode_document, load_document
-from clio.storage.files import write_atomic
-from clio.storage.jsonl import append_lines, read_lines
+from clio.storage.documents import DocumentFormat, load_document
+from clio.storage.jsonl import read_lines
 from clio.text.json_data import decode_json
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """One entry of the archive: the file's object as it was, when and why it left."""
+    """One memory of the archive: its object as it was, when and why it left."""
 
     kind: str
     archived: float
@@ -44,90 +47,202 @@ class Kept(Struct, frozen=True, kw_only=True):
 
     @property
     def known_kind(self) -> Kind | None:
-        """Its kind; None where this clio knows no such kind, or the object is no entry of it."""
+        """Its kind; None if this clio knows no such kind, or the object is no memory of it."""
         return next((kind for kind in SHAPES if kind == self.kind and is_entry(kind, self.entry)), None)
 
 
-class Archive(Struct, frozen=True, kw_only=True):
-    """The whole archive, oldest first."""
+Ended = Literal["changed", "forgotten", "old", "uncertain", "superseded", "undone"]
+"""Why a version ended: the memory says something else now, it left (see `Because`), or the change was undone."""
+
+
+class Ending(Struct, frozen=True, kw_only=True):
+    """One version of a memory: its object as it was, when and why that ended."""
+
+    kind: Kind
+    id: str
+    ended: float
+    because: Ended
+    entry: Json
+
+
+class _Archive(Struct, frozen=True, kw_only=True):
+    """The `ltm.archive.json` of earlier clio versions, oldest first."""
 
     entries: tuple[Kept, ...] = ()
 
 
-FORMAT = DocumentFormat(schema="clio.ltm_archive", version=1, type=Archive)
+_EARLIER_ARCHIVE = DocumentFormat(schema="clio.ltm_archive", version=1, type=_Archive)
+_EARLIER_HISTORY = "ltm.history.jsonl"
+_MADE_ID = re.compile(r"a-[0-9]+")
 
 
-class _Index(Struct, frozen=True, kw_only=True):
-    """What an archive of that inode, size and time holds: identities and handles."""
+def is_made_id(handle: str) -> bool:
+    """Whether a handle was only made to find a memory of `ltm.archive.json` that has none."""
+    return _MADE_ID.fullmatch(handle) is not None
 
-    stamp: tuple[int, int, int] = (0, 0, 0)
-    words: frozenset[tuple[str, ...]] = frozenset()
-    handles: frozenset[str] = frozenset()
+
+class _Item:
+    """A memory that left. back: the handle it has had since it came back, if it did."""
+
+    def __init__(self, kept: Kept, back: str = "") -> None:
+        self.kept = kept
+        self.handle = stored_id(kept.entry)
+        self.words = _words(kept)
+        self.back = back
+
+    def is_back(self, live: Mapping[str, tuple[Kind, Json]]) -> bool:
+        """Whether the file has it: again, or still because the process that archived it died."""
+        if self.back:
+            return self.back in live
+        twin = live.get(self.handle)
+        return twin is not None and (twin[0], *identity(*twin)) == self.words
 
 
 class LtmArchive:
-    """The archive beside an `ltm.json`; to be changed only under that file's lock.
+    """What left an `ltm.json`, derived from the change log and the `ltm.archive.json` of earlier clio versions.
 
-    All methods raise CorruptDocument after setting the file aside, NewerDocument, OSError.
+    Whether a memory is archived also depends on the file: see `_Item.is_back`. All methods raise CorruptDocument after
+    setting an `ltm.archive.json` aside, NewerDocument, OSError.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._seen = _Index()
+    def __init__(self, log: ChangeLog) -> None:
+        self._log = log
+        self._earlier = log.path.with_name("ltm.archive.json")
+        self._position = Position()
+        self._stamp: tuple[int, int, int] | None = None
+        self._items: list[_Item] = []
+        self._by_words: dict[tuple[str, ...], list[_Item]] = {}
+        self._handles: Counter[str] = Counter()
 
-    def read(self) -> tuple[Kept, ...]:
+    def read(self, document: LtmDocument) -> tuple[Kept, ...]:
         """What is in it, oldest first."""
-        document = load_document(self.path, FORMAT)
-        return document.value.entries if document else ()
+        self._catch_up()
+        live = document.by_handle()
+        return tuple(item.kept for item in self._items if not item.is_back(live))
 
-    def entries(self) -> tuple[MemoryRecord, ...]:
-        """What is in it as entries, the newest to leave first."""
+    def entries(self, document: LtmDocument) -> tuple[MemoryRecord, ...]:
+        """What is in it as memories, the newest to leave first."""
         found: list[MemoryRecord] = []
-        for kept in reversed(self.read()):
+        for kept in reversed(self.read(document)):
             if kind := kept.known_kind:
                 found.append(to_entry(kind, kept.entry, stored_id(kept.entry)))
         return tuple(found)
 
-    def find(self, kind: Kind, wanted: Json) -> Kept | None:
+    def find(self, kind: Kind, wanted: Json, document: LtmDocument) -> Kept | None:
         """The newest that says the same as `wanted`."""
-        words = (kind, *identity(kind, wanted))
-        if words not in self._index().words:
+        self._catch_up()
+        found = self._by_words.get((kind, *identity(kind, wanted)))
+        if not found:
             return None
-        return next((one for one in reversed(self.read()) if _words(one) == words), None)
+        live = document.by_handle()
+        return next((item.kept for item in reversed(found) if not item.is_back(live)), None)
 
     def handles(self) -> frozenset[str]:
-        """The handles of what is in it, which no new entry is to have."""
-        return self._index().handles
+        """The handles of what left, which no new memory may have."""
+        self._catch_up()
+        return frozenset(self._handles)
 
-    def put(self, more: Iterable[Kept]) -> None:
-        """Add entries at the end."""
-        new = tuple(more)
-        self._change(lambda kept: (*kept, *new))
+    def endings(self) -> tuple[Ending, ...]:
+        """The versions that ended, in the order they did; lines that do not parse are passed over."""
+        path = self._log.path.with_name(_EARLIER_HISTORY)
+        found = {_ending_key(one): one for line in read_lines(path).lines if (one := _decode(line))}
+        for logged in self._log.read_changes():
+            change = logged.change
+            if change.store != "ltm":
+                continue
+            if logged.undone_at is not None:
+                ends = {one.id: End(because="undone", at=logged.undone_at) for one in _pieces(change.after)}
+                pieces = _pieces(change.after)
+            else:
+                ends, pieces = change.ended, _pieces(change.before)
+            for one in pieces:
+                if one.kept is None and (end := ends.get(one.id)) and (ending := _ending(one, end, change.at)):
+                    found.setdefault(_ending_key(ending), ending)
+        return tuple(found.values())
 
-    def take(self, gone: Callable[[Kept], bool]) -> None:
-        """Take entries out that are in the project knowledge again."""
-        if self.path.exists():
-            self._change(lambda kept: tuple(one for one in kept if not gone(one)))
+    def size(self) -> int:
+        """The size of the files it is derived from, in bytes."""
+        stamp = _stamp(self._earlier)
+        return self._log.size() + (stamp[1] if stamp else 0)
 
-    def _index(self) -> "_Index":
-        """What is in it, read again only where the file is another."""
-        try:
-            info = self.path.stat()
-        except FileNotFoundError:
-            return _Index()
-        stamp = (info.st_ino, info.st_size, info.st_mtime_ns)
-        if self._seen.stamp != stamp:
-            kept = self.read()
-            handles = frozenset(stored_id(one.entry) for one in kept)
-            self._seen = _Index(stamp=stamp, words=frozenset(map(_words, kept)), handles=handles)
-        return self._seen
+    def _catch_up(self) -> None:
+        """Follow the log; what was undone since then needs all of it."""
+        new = self._log.read(self._position)
+        goes_on = new.goes_on and _stamp(self._earlier) == self._stamp
+        if goes_on and not any(isinstance(line, Mark) and line.is_undone for line in new.lines):
+            self._position = new.position
+            for line in new.lines:
+                if isinstance(line, Change):
+                    self._apply(line)
+            return
+        self._read_all(self._log.read() if new.goes_on else new)
 
-    def _change(self, change: Callable[[tuple[Kept, ...]], tuple[Kept, ...]]) -> None:
-        document = load_document(self.path, FORMAT) or Document(value=Archive())
-        entries = change(document.value.entries)
-        if entries != document.value.entries:
-            new = Document(value=Archive(entries=entries), unknown=document.unknown)
-            write_atomic(self.path, encode_document(new, FORMAT))
+    def _read_all(self, new: NewLines) -> None:
+        self._items, self._by_words, self._handles = [], {}, Counter()
+        undone = {id for line in new.lines if isinstance(line, Mark) and line.is_undone for id in line.marks}
+        self._stamp = _stamp(self._earlier)
+        document = load_document(self._earlier, _EARLIER_ARCHIVE)
+        for place, kept in enumerate(document.value.entries if document else ()):
+            if not stored_id(kept.entry):
+                kept = structs.replace(kept, entry=kept.entry | {"id": f"a-{place}"})
+            self._add(_Item(kept))
+        for change in reversed(self._log.read_earlier() if undone else ()):
+            if change.id in undone:
+                self._take_back(change)
+        for line in new.lines:
+            if isinstance(line, Change) and line.id not in undone:
+                self._apply(line)
+        self._position = new.position
+
+    def _take_back(self, change: Change) -> None:
+        """Follow the undoing of a change from before there was a log, whose effect is in `ltm.archive.json`."""
+        later = {one.id for one in _pieces(change.after)}
+        for one in _pieces(change.before):
+            if one.kept is not None:
+                self._add(_Item(one.kept))
+            elif one.id not in later:
+                for item in [item for item in self._items if item.handle == one.id]:
+                    self._drop(item)
+
+    def _apply(self, change: Change) -> None:
+        if change.store != "ltm":
+            return
+        later = ids_in(change.after)
+        back = {id: id for id in later if id in self._handles} | change.restored
+        if back:
+            for item in self._items:
+                if not item.back:
+                    item.back = back.get(item.handle, "")
+        leaving = {id: end for id, end in change.ended.items() if id not in later and not end.is_version}
+        if not leaving:
+            return
+        if back_again := [item for item in self._items if item.back in leaving]:
+            for item in back_again:
+                self._drop(item)
+        for one in _pieces(change.before):
+            if one.kept is None and (end := leaving.get(one.id)):
+                entry = with_successor(one.entry | {"id": one.id}, end.successor)
+                self._add(_Item(Kept(kind=one.kind, archived=end.at or change.at, because=end.because, entry=entry)))
+
+    def _add(self, item: _Item) -> None:
+        self._items.append(item)
+        self._by_words.setdefault(item.words, []).append(item)
+        self._handles[item.handle] += 1
+
+    def _drop(self, item: _Item) -> None:
+        self._items.remove(item)
+        self._by_words[item.words].remove(item)
+        self._handles[item.handle] -= 1
+        if not self._handles[item.handle]:
+            del self._handles[item.handle]
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        info = path.stat()
+    except FileNotFoundError:
+        return None
+    return info.st_ino, info.st_size, info.st_mtime_ns
 
 
 def _words(kept: Kept) -> tuple[str, ...]:
@@ -183,67 +298,81 @@ def put_back(document: LtmDocument, before: Sequence[Piece], after: Sequence[Pie
             document.section(one.kind).insert(one.place, one.entry)
 
 
-Ended = Literal["changed", "forgotten", "old", "uncertain", "superseded", "undone"]
-"""Why a version ended: the entry says something else now, it left (see `Because`), or the change was undone."""
-
-
-class Ending(Struct, frozen=True, kw_only=True):
-    """One version of an entry: its object as it was, when and why that ended."""
-
-    kind: Kind
-    id: str
-    ended: float
-    because: Ended
-    entry: Json
-
-
-class LtmHistory:
-    """The versions beside an `ltm.json`; to be written only under that file's lock. Methods raise OSError."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def put(self, endings: Sequence[Ending]) -> None:
-        """Add versions, on disk when this returns.
-
-        To be done before the change itself: a process that dies in between leaves a version that is the present one.
-        """
-        if not endings:
-            return
-        append_lines(self.path, map(msgspec.json.encode, endings))
-
-    def read(self) -> tuple[Ending, ...]:
-        """The versions in the order they ended; lines that do not parse are passed over."""
-        return tuple(ending for line in read_lines(self.path).lines if (ending := _decode(line)))
-
-
-def endings(
+def ends_of(
     before: Sequence[Piece],
     after: Sequence[Piece],
-    now: float,
     why: Mapping[str, Because] = MappingProxyType({}),
-    *,
-    undone: bool = False,
     successors: Mapping[str, str] = MappingProxyType({}),
-) -> list[Ending]:
-    """The versions that end where these objects become those. why: of those that are there no longer, by handle.
+) -> dict[str, End]:
+    """How these objects end as they become those, by handle.
 
-    successors: of those whose place another took, the handle of that one.
+    Args:
+        why: of those that leave, by handle.
+        successors: of those whose place another took, the handle of that one.
     """
     later = {one.id: one.entry for one in after if one.kept is None}
-    found: list[Ending] = []
+    found: dict[str, End] = {}
     for one in before:
         if one.kept is not None or (one.id in later and not says_else(one.kind, one.entry, later[one.id])):
             continue
-        because: Ended = "undone" if undone else "changed" if one.id in later else why.get(one.id, "forgotten")
-        entry = with_successor(one.entry, successors.get(one.id))
-        found.append(Ending(kind=one.kind, id=one.id, ended=now, because=because, entry=entry))
+        because: Ended = "changed" if one.id in later else why.get(one.id, "forgotten")
+        found[one.id] = End(because=because, successor=successors.get(one.id, ""))
     return found
 
 
-def with_successor(raw: Json, successor: str | None) -> Json:
-    """An object that leaves since another took its place, with the handle of that one."""
-    return raw if successor is None else raw | {"superseded_by": successor}
+def archive_changes(found: Iterable[Kept]) -> list[Change]:
+    """Lines of the log that put memories of another archive into this one."""
+    return [
+        new_change(
+            "ltm",
+            "",
+            at=kept.archived,
+            before=[Piece(kind=kind, id=stored_id(kept.entry), entry=kept.entry)],
+            ended={stored_id(kept.entry): End(because=kept.because)},
+        )
+        for kept in found
+        if (kind := kept.known_kind)
+    ]
+
+
+def version_changes(found: Iterable[Ending]) -> list[Change]:
+    """Lines of the log that keep versions of memories that are not in the archive by that."""
+    return [
+        new_change(
+            "ltm",
+            "",
+            at=one.ended,
+            before=[Piece(kind=one.kind, id=one.id, entry=one.entry)],
+            ended={one.id: End(because=one.because, is_version=True)},
+        )
+        for one in found
+    ]
+
+
+def _ending(one: Piece, end: End, at: float) -> Ending | None:
+    try:
+        because = msgspec.convert(end.because, Ended)
+    except msgspec.ValidationError:
+        return None
+    entry = with_successor(one.entry, end.successor)
+    return Ending(kind=one.kind, id=one.id, ended=end.at or at, because=because, entry=entry)
+
+
+def _ending_key(ending: Ending) -> tuple[str, str, float, str]:
+    return ending.kind, ending.id, ending.ended, ending.because
+
+
+def _pieces(raw: Raw) -> list[Piece]:
+    """The pieces of a side of a change; none if it holds something else."""
+    try:
+        return read_pieces(raw)
+    except UserError:
+        return []
+
+
+def with_successor(raw: Json, successor: str) -> Json:
+    """An object that leaves, with the handle of the one that took its place, if any."""
+    return raw | {"superseded_by": successor} if successor else raw
 
 
 def begin_anew(after: Json, now: float) -> None:

@@ -1,6 +1,5 @@
 """The project knowledge in `.clio/ltm.json`: read tolerantly, changed under a lock, nothing ever dropped."""
 
-import copy
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,21 +11,21 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import StorageError, UserError
+from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, new_change
 from clio.memory.store.ltm_codec import LtmDocument, decode_ltm, refuse_newer, write_ltm
 from clio.memory.store.ltm_history import (
     Kept,
     LtmArchive,
-    LtmHistory,
     Piece,
     begin_again,
     begin_anew,
-    endings,
+    ends_of,
     is_as,
+    is_made_id,
     piece,
     put_back,
     read_pieces,
     says_else,
-    with_successor,
 )
 from clio.memory.store.ltm_merge import (
     TRUST,
@@ -73,7 +72,6 @@ from clio.memory.store.record import (
     Saved,
 )
 from clio.memory.store.redact_memory import cleaned, cleaned_entry
-from clio.memory.store.undo_log import Change, UndoLog, new_change
 from clio.memory.store.versions import EntryVersion, entry_versions
 from clio.memory.team.knowledge import TeamKnowledge
 from clio.storage.files import make_ignored_folder
@@ -81,7 +79,7 @@ from clio.storage.locks import FileLock, LocksUnsupported
 
 
 class LtmStore:
-    """`ltm.json`, the archive beside it and the log of changes, written in an order in which dying loses nothing.
+    """`ltm.json` and the change log beside it, written in an order in which dying loses nothing.
 
     Methods raise CorruptDocument after setting a file aside, and NewerDocument; those that write raise StorageError
     with a sentence where that fails, and then the file is as it was.
@@ -92,16 +90,15 @@ class LtmStore:
     def __init__(
         self,
         path: Path,
-        undo: UndoLog | None = None,
+        log: ChangeLog | None = None,
         clock: Callable[[], float] = time.time,
         team: TeamKnowledge | None = None,
     ) -> None:
         self.path = path
         self.clock = clock
         self.team = team
-        self.archive = LtmArchive(path.with_name("ltm.archive.json"))
-        self.history = LtmHistory(path.with_name("ltm.history.jsonl"))
-        self._undo = undo
+        self.log = log or ChangeLog(path.with_name(LOG_NAME), clock=clock)
+        self.archive = LtmArchive(self.log)
 
     def read(self) -> LtmDocument:
         """The document as it is now. Raises OSError."""
@@ -136,36 +133,30 @@ class LtmStore:
         what: str,
         before: Sequence[Piece],
         after: Sequence[Piece],
-        archived: Sequence[Kept] = (),
-        why: Mapping[str, Because] | None = None,
+        why: Mapping[str, Because] = MappingProxyType({}),
         successors: Mapping[str, str] = MappingProxyType({}),
         *,
         stated: bool = False,
     ) -> None:
-        """Note the change, then keep what leaves, then write the file: dying in between loses nothing.
+        """Log the change, then write the file: dying in between loses nothing.
 
         why: of the handles that leave. successors: of those whose place another took, the handle of that one.
         stated: how sure somebody is was said on purpose, see `TeamKnowledge.write`.
         """
         _begin_anew(document, now, before, after)
         document.touch(now)
-        key = (before or after)[0].id if len(before) + len(after) <= 2 else ""
-        change = new_change("ltm", what, at=now, key=key, before=before or None, after=after or None)
-        with _one_sentence(self.path):
-            if self._undo:
-                self._undo.record(change)
-            try:
-                self.history.put(endings(before, after, now, why or {}, successors=successors))
-                if archived:
-                    self.archive.put(archived)
-                self.put(document, now, why or {}, stated=stated)
-            except BaseException:
-                if self._undo:
-                    with suppress(OSError):  # the first error is the one to tell
-                        self._undo.take(change.id)
-                raise
-        if back := [one.kept for one in before if one.kept]:
-            self._take_out(lambda one: one in back)
+        change = new_change(
+            "ltm",
+            what,
+            at=now,
+            key=(before or after)[0].id if len(before) + len(after) <= 2 else "",
+            before=before or None,
+            after=after or None,
+            ended=ends_of(before, after, why, successors),
+            restored={stored_id(one.kept.entry): one.id for one in before if one.kept},
+        )
+        with _one_sentence(self.path), self.log.making(change):
+            self.put(document, now, why, stated=stated)
 
     def send_off(
         self,
@@ -181,28 +172,19 @@ class LtmStore:
         """
         known = document.by_handle()
         before = [piece(document, known[handle][0], handle, known[handle][1]) for handle in why]
-        kept = [
-            Kept(
-                kind=one.kind,
-                archived=now,
-                because=why[one.id],
-                entry=with_successor(copy.deepcopy(one.entry) | {"id": one.id}, successors.get(one.id)),
-            )
-            for one in before
-        ]
         for one in sorted(before, key=lambda one: -one.place):
             del document.section(one.kind)[one.place]
         if before:
-            self.write(document, now, what, before, (), kept, why, successors)
+            self.write(document, now, what, before, (), why, successors)
             return
         document.touch(now)
         with _one_sentence(self.path):
             self.put(document, now)
 
     def take_back(self, document: LtmDocument, now: float, before: Sequence[Piece], after: Sequence[Piece]) -> bool:
-        """Make the file and the archive as they were before a change; False where they are no longer as after it.
+        """Make the file as it was before a change; False where it is no longer as after it.
 
-        A process that died between noting a change and making it leaves one that is as good as taken back.
+        A process that died between logging a change and making it leaves one that is as good as undone.
         """
         touched = {one.id for one in (*before, *after)}
         if not is_as(document, before, touched):
@@ -211,25 +193,8 @@ class LtmStore:
             put_back(document, before, after)
             document.touch(now)
             with _one_sentence(self.path):
-                self.history.put(endings(after, before, now, undone=True))
-                if kept := [one.kept for one in before if one.kept]:
-                    self.archive.put(kept)
                 self.put(document, now)
-        back = {one.id for one in before if one.kept is None} - {one.id for one in after}
-        self._take_out(lambda one: stored_id(one.entry) in back)
         return True
-
-    def drop_doubles(self, document: LtmDocument) -> None:
-        """Take out of the archive what a process that died left both there and in the file."""
-        known = document.by_handle()
-
-        def is_double(kept: Kept) -> bool:
-            twin = known.get(stored_id(kept.entry))
-            if twin is None or twin[0] != kept.known_kind:
-                return False
-            return identity(*twin) == identity(twin[0], kept.entry)
-
-        self._take_out(is_double)
 
     def put(
         self,
@@ -257,22 +222,17 @@ class LtmStore:
             with suppress(OSError):
                 self.team.tidy()
 
-    def _take_out(self, gone: Callable[[Kept], bool]) -> None:
-        """Tidy the archive after a change was made; where that cannot be, a double waits for the next pruning."""
-        with suppress(OSError):
-            self.archive.take(gone)
-
 
 def open_store(
     path: Path,
     *,
     project: Path,
     home: Path | None,
-    undo: UndoLog | None = None,
+    log: ChangeLog | None = None,
     clock: Callable[[], float] = time.time,
 ) -> LtmStore:
     """The store of a project, with what is shared there. home: where trust is kept; None: it is left alone."""
-    return LtmStore(path, undo, clock, TeamKnowledge(path, project, home, clock))
+    return LtmStore(path, log, clock, TeamKnowledge(path, project, home, clock))
 
 
 def _begin_anew(document: LtmDocument, now: float, before: Sequence[Piece], after: Sequence[Piece]) -> None:
@@ -410,11 +370,12 @@ class LongTermMemory(LtmReading):
 
     All methods raise CorruptDocument after setting the file aside, and NewerDocument. Those that read raise OSError;
     those that change the file raise StorageError with a sentence where it cannot be written or another process holds
-    the lock for ten seconds, and then nothing was changed. `ltm.archive.json` beside it keeps what leaves.
+    the lock for ten seconds, and then nothing was changed.
 
     project: the folder the examples' paths are relative to.
     redact: applied to every text that is added or changed, before it is stored.
-    undo: where each change is noted first, so that it can be taken back; None notes nothing.
+    log: where each change is logged first, which archive, versions and undo are derived from; by default the
+        `memory.log.jsonl` beside the file.
     home: where it is kept whether the person trusts what others share; None: what is shared is left alone.
     """
 
@@ -423,13 +384,13 @@ class LongTermMemory(LtmReading):
         path: Path,
         *,
         project: Path,
-        undo: UndoLog | None = None,
+        log: ChangeLog | None = None,
         clock: Callable[[], float] = time.time,
         home: Path | None = None,
         redact: Callable[[str], str] = unsurrogated,
     ) -> None:
         super().__init__(path, project=project, clock=clock, home=home)
-        self._store = LtmStore(path, undo, clock, self._team)
+        self._store = LtmStore(path, log, clock, self._team)
         self._uses_path = path.with_name("ltm.uses.json")
         self._redact = redact
 
@@ -464,7 +425,8 @@ class LongTermMemory(LtmReading):
                 set_handle(raw, before[0].id)
                 confirm(kind, raw, new, now)
             else:
-                kept = self._store.archive.find(kind, new)
+                with _one_sentence(self._store.log.path):
+                    kept = self._store.archive.find(kind, new, document)
                 raw = self._new(document, kind, new, kept, now)
                 section.insert(place_for(kind, section, raw), raw)
                 before, restored = [Piece(kind=kind, id=raw["id"], kept=kept)] if kept else [], kept is not None
@@ -554,7 +516,6 @@ class LongTermMemory(LtmReading):
             entries = document.knowledge().entries
             why = to_prune(self._own(entries), now=now, max_age_days=max_age_days, min_confidence=min_confidence)
             removed = tuple(entry for entry in entries if entry.id in why)
-            self._store.drop_doubles(document)
             document.metadata["last_pruned"] = now
             self._store.send_off(document, now, f"pruned {len(removed)} entries", why)
             self._store.tidy()
@@ -568,20 +529,20 @@ class LongTermMemory(LtmReading):
             entries,
             self.freshness(entries),
             now=self._store.clock(),
-            archived=len(self._store.archive.read()),
+            archived=len(self._store.archive.read(document)),
             file_bytes=self._store.size(),
-            archive_bytes=_size(self._store.archive.path),
+            archive_bytes=self._store.archive.size(),
             last_pruned=number(document.metadata.get("last_pruned"), 0.0),
         )
 
     def versions(self) -> tuple[EntryVersion, ...]:
         """Everything the entries ever said, and when, the oldest first; those that were archived too."""
-        store = self._store
-        return tuple(entry_versions(store.read(), store.history.read(), store.archive.read()))
+        document, archive = self._store.read(), self._store.archive
+        return tuple(entry_versions(document, archive.endings(), archive.read(document)))
 
     def archived(self) -> tuple[MemoryRecord, ...]:
         """What was forgotten or pruned, the newest to leave first."""
-        return self._store.archive.entries()
+        return self._store.archive.entries(self._store.read())
 
     def export(self) -> str:
         """The whole document as JSON, unknown fields and all."""
@@ -641,7 +602,7 @@ class LongTermMemory(LtmReading):
             return new | {"timestamp": now, "id": handle}
         raw = revive(kind, kept.entry, new, now, forgotten=kept.because == "forgotten")
         begin_again(raw, now)
-        if stored_id(raw) in taken or not stored_id(raw):
+        if stored_id(raw) in taken or is_made_id(stored_id(raw)):
             set_handle(raw, new_handle(kind, raw, taken))
         return raw
 
@@ -660,10 +621,3 @@ class LongTermMemory(LtmReading):
 def _some(handles: set[str]) -> str:
     shown = sorted(handles)[:5]
     return ", ".join(shown) + (f" and {len(handles) - 5} more" if len(handles) > 5 else "")
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0

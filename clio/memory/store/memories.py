@@ -6,15 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from clio.errors import UserError
+from clio.memory.store.change_log import Change, ScopeLogs
 from clio.memory.store.example_files import ExampleFiles
 from clio.memory.store.record import MemoryRecord, Provenance, Saved, check_content, check_type, short
 from clio.memory.store.typed_index import Ranked
-from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Edit, Scope, TypedStore
-from clio.memory.store.undo_log import Change, UndoLog, new_change
-from clio.text.json_data import decode_json
+from clio.memory.store.typed_store import DEFAULT_LIMIT, Compacted, Decide, Scope, TypedStore
 from clio.text.vocabulary import parse_question_words
 
 if TYPE_CHECKING:
@@ -28,7 +25,7 @@ class Memories:
     """What is remembered in a project and of its user.
 
     project: the project's folder; home: clio's own, where the person's memories lie.
-    redact: applied to every text before it is stored. undo: where each change is noted.
+    redact: applied to every text before it is stored. logs: where each change is logged.
     decide: asks a model whether two memories that are half alike are one; None keeps both.
     """
 
@@ -37,17 +34,17 @@ class Memories:
         project: Path,
         home: Path,
         *,
-        undo: UndoLog,
+        logs: ScopeLogs,
         redact: Callable[[str], str],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._redact = redact
-        self._undo = undo
-        self._clock = clock
         self._examples = ExampleFiles(project)
         self.decide: Decide | None = None
-        paths: dict[Scope, Path] = {"project": project / ".clio" / FILE, "user": home / FILE}
-        self._stores = {scope: self._store(scope, path) for scope, path in paths.items()}
+        self._stores: dict[Scope, TypedStore] = {
+            "project": TypedStore(project / ".clio" / FILE, "project", clock=clock, log=logs.project),
+            "user": TypedStore(home / FILE, "user", clock=clock, log=logs.user),
+        }
 
     @property
     def user(self) -> TypedStore:
@@ -258,9 +255,7 @@ class Memories:
 
     def revert(self, change: Change) -> None:
         """Take a change back. Raises UserError where what it touched was changed since."""
-        scope: Scope = "user" if change.key == "user" else "project"
-        edit = Edit(what=change.what, before=_records(change.before), after=_records(change.after))
-        self._stores[scope].revert(edit)
+        self._stores["user" if change.key == "user" else "project"].revert(change)
 
     def _holding(self, id: str) -> tuple[TypedStore, MemoryRecord]:
         holding = [(store, meant) for store in self._stores.values() for meant in store.like(id)]
@@ -269,16 +264,3 @@ class Memories:
         for store, meant in holding:
             return store, store.find(meant)
         return self.project, self.project.find(id)  # which says that there is none
-
-    def _store(self, scope: Scope, path: Path) -> TypedStore:
-        def note(edit: Edit) -> None:
-            change = new_change(
-                "memory", edit.what, at=self._clock(), key=scope, before=edit.before or None, after=edit.after or None
-            )
-            self._undo.record(change)
-
-        return TypedStore(path, scope, clock=self._clock, on_edit=note)
-
-
-def _records(raw: msgspec.Raw | None) -> tuple[MemoryRecord, ...]:
-    return decode_json(raw, type=tuple[MemoryRecord, ...]) if raw else ()

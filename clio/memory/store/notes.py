@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import UserError
+from clio.memory.store.change_log import Change, new_change
 from clio.memory.store.ltm_objects import number
 from clio.memory.store.record import Note
-from clio.memory.store.undo_log import Change, new_change
 from clio.storage.documents import set_file_aside
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 from clio.text.hidden_text import repair_double_utf8
@@ -221,7 +221,9 @@ def _read_page(path: Path) -> Note:
 
 
 def note_change(key: str, before: Note | None, content: str | None, *, at: float) -> Change:
-    """The change of a note to this content; None: it was deleted."""
+    """The change of a note to this content; None if it is deleted. Raises ValueError like `Notes.store`."""
+    if content is not None:
+        _check(key, content)
     doing = "deleted" if content is None else "stored" if before is None else "replaced"
     return new_change(
         "note", f"{doing} the note {key!r}", at=at, key=key, before=before.content if before else None, after=content
@@ -229,10 +231,13 @@ def note_change(key: str, before: Note | None, content: str | None, *, at: float
 
 
 def revert_note(notes: Notes, change: Change) -> None:
-    """Put a note back as it was. Raises UserError where somebody wrote it since."""
-    was, became = (decode_json(raw, type=str) if raw else None for raw in (change.before, change.after))
-    now = notes.retrieve(change.key)
-    if (now.content if now else None) != became:
+    """Put a note back as it was, if it is not. Raises UserError where somebody wrote it since."""
+    was, became = (decode_json(raw, type=str) if bytes(raw) else None for raw in (change.before, change.after))
+    note = notes.retrieve(change.key)
+    now = note.content if note else None
+    if now == was:
+        return
+    if now != became:
         raise UserError(f"“{change.what}” is not undone: the note was written since; store it by hand.")
     if was is None:
         notes.delete(change.key)

@@ -1,13 +1,14 @@
 """The part of `MemorySystem` about the project: the entries of `ltm.json`, and notes."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clio.errors import StorageError, ToolFailed
 from clio.memory.retrieval.candidates import search_project
+from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_reader import LtmReading
 from clio.memory.store.record import (
     MAX_AGE_DAYS,
@@ -23,7 +24,6 @@ from clio.memory.store.record import (
     Pruned,
     Saved,
 )
-from clio.memory.store.undo_log import UndoLog
 
 if TYPE_CHECKING:
     from clio.memory.store.ltm_store import LongTermMemory
@@ -46,7 +46,7 @@ class KnownOfProject:
         project: Path,
         *,
         incognito: bool,
-        undo: UndoLog,
+        logs: ScopeLogs,
         redact: Callable[[str], str],
         clock: Callable[[], float],
         home: Path | None = None,
@@ -56,7 +56,7 @@ class KnownOfProject:
         self._incognito = incognito
         self._redact = redact
         self._clock = clock
-        self._undo = undo
+        self._logs = logs
         self._ltm_path = project / ".clio" / "ltm.json"
         self._known = LtmReading(self._ltm_path, project=project, clock=clock, home=home)
         self.is_off = False
@@ -144,7 +144,7 @@ class KnownOfProject:
         return LongTermMemory(
             self._ltm_path,
             project=self._project,
-            undo=self._undo,
+            log=self._logs.project,
             clock=self._clock,
             home=self._trust_home,
             redact=self._redact,
@@ -156,10 +156,8 @@ class KnownOfProject:
         """Put a note aside; True if there was none of that key. Raises ValueError for a key that cannot be one."""
         self._refuse_incognito()
         key, content = self._redact(key), self._redact(content)
-        before = self._notes.retrieve(key)
-        new = self._notes.store(key, content)
-        self._note_change(key, before, content)
-        return new
+        with self._noting(key, content):
+            return self._notes.store(key, content)
 
     def retrieve_note(self, key: str) -> Note | None:
         """The note of that key, or None."""
@@ -175,10 +173,10 @@ class KnownOfProject:
         """Delete a note; False if there was none."""
         self._refuse_incognito()
         key = self._redact(key)
-        before = self._notes.retrieve(key)
-        if before is not None:
-            self._note_change(key, before, None)
-        return self._notes.delete(key)
+        if self._notes.retrieve(key) is None:
+            return self._notes.delete(key)
+        with self._noting(key, None):
+            return self._notes.delete(key)
 
     def search(self, query: str, limit: int = 10) -> tuple[Hit, ...]:
         """Notes and project knowledge ranked together; what the query gives no reason for is no answer.
@@ -196,7 +194,8 @@ class KnownOfProject:
 
         return Notes(self._project / ".clio" / "memory", self._clock)
 
-    def _note_change(self, key: str, before: Note | None, content: str | None) -> None:
+    def _noting(self, key: str, content: str | None) -> AbstractContextManager[None]:
+        """Log that a note gets this content, or is deleted; then the body does it."""
         from clio.memory.store.notes import note_change
 
-        self._undo.record(note_change(key, before, content, at=self._clock()))
+        return self._logs.project.making(note_change(key, self._notes.retrieve(key), content, at=self._clock()))

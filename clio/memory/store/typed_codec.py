@@ -1,4 +1,4 @@
-"""`memories.json`: a snapshot of all typed memories, a journal of what came since, and an archive of former versions.
+"""`memories.json`: a snapshot of all typed memories, and a journal of what came since; former versions from the log.
 
 A change is one line, fsynced, written under the lock after what others wrote has been read. Once the journal is long
 it is folded into the snapshot, which names the generation the next journal starts from: a process that dies between the
@@ -7,19 +7,20 @@ two writes leaves a journal of the generation before, which is ignored.
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from clio.errors import CorruptDocument
+from clio.errors import CorruptDocument, UserError
+from clio.memory.store.change_log import Change, ChangeLog, End, Logged, new_change
 from clio.memory.store.record import MemoryRecord, says_else
 from clio.memory.store.typed_index import Shelf
 from clio.storage.documents import Document, DocumentFormat, encode_document, load_document, refuse_newer_version
 from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, read_regular, write_all, write_atomic
-from clio.storage.jsonl import append_lines, copy_damaged, find_damage_copy, is_torn_line, terminate_last_line
+from clio.storage.jsonl import copy_damaged, find_damage_copy, is_torn_line, terminate_last_line
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
 
@@ -69,7 +70,7 @@ def former_of(before: MemoryRecord, after: MemoryRecord, now: float, because: Be
 
 
 def encode_former(former: Former) -> bytes:
-    """One line of the archive, without its line end: the record's fields, and how it ended."""
+    """A line of an archive, without its line end: the record's fields, and how it ended."""
     fields: dict[str, Any] = msgspec.to_builtins(former.record)
     return msgspec.json.encode(fields | {"ended": former.ended, "because": former.because})
 
@@ -78,6 +79,80 @@ def decode_former(line: bytes) -> Former:
     """The former memory of a line; one without an end left before clio noted any. Raises msgspec.DecodeError."""
     end = decode_json(line, type=_End)
     return Former(record=decode_json(line, type=MemoryRecord), ended=end.ended, because=end.because)
+
+
+def logged_changes(
+    what: str,
+    *,
+    at: float,
+    scope: str,
+    before: Sequence[MemoryRecord] = (),
+    after: Sequence[MemoryRecord] = (),
+    formers: Iterable[Former] = (),
+) -> list[Change]:
+    """The lines of the log for a change of typed memories: one to undo, and one for each other version that ended.
+
+    before, after: the records it changes; without any of them there is nothing to undo.
+    """
+    known = {record.id: record for record in before}
+    mine = {one.record.id: one for one in formers if known.get(one.record.id) == one.record}
+    found = [
+        new_change(
+            "memory",
+            "",
+            at=one.ended,
+            key=scope,
+            before=[one.record],
+            ended={one.record.id: End(because=one.because)},
+        )
+        for one in formers
+        if mine.get(one.record.id) is not one
+    ]
+    if before or after:
+        ended = {id: End(because=one.because, at=one.ended) for id, one in mine.items()}
+        found.append(
+            new_change(
+                "memory", what, at=at, key=scope, before=list(before) or None, after=list(after) or None, ended=ended
+            )
+        )
+    return found
+
+
+def records_of(raw: msgspec.Raw) -> tuple[MemoryRecord, ...]:
+    """The records of a side of a change. Raises UserError if it holds something else."""
+    try:
+        return decode_json(raw, type=tuple[MemoryRecord, ...]) if bytes(raw) else ()
+    except msgspec.DecodeError as error:
+        raise UserError(f"This change cannot be taken back ({error}); correct the memory by hand.") from error
+
+
+def read_formers(logged: Iterable[Logged], scope: str) -> list[Former]:
+    """The former versions in a log, in the order they ended; what an undone change had made ended with it."""
+    found: list[Former] = []
+    for one in logged:
+        change = one.change
+        if change.store != "memory" or change.key not in ("", scope):
+            continue
+        side = change.before if one.undone_at is None else change.after
+        if one.undone_at is None and not change.ended:
+            continue
+        try:
+            records = records_of(side)
+        except UserError:
+            continue
+        for record in records:
+            if one.undone_at is not None:
+                found.append(Former(record=record, ended=one.undone_at, because="undone"))
+            elif end := change.ended.get(record.id):
+                found.append(Former(record=record, ended=end.at or change.at, because=_because(end)))
+    return found
+
+
+def _because(end: End) -> Because:
+    try:
+        return msgspec.convert(end.because, Because)
+    except msgspec.ValidationError:  # of a later clio
+        return "archived"
 
 
 VERSION = 1
@@ -116,12 +191,16 @@ class MemoryFiles:
     """`<name>.json` and `<name>.journal.jsonl`, read into a shelf.
 
     `damaged` counts the lines of journal and archive that nobody understood.
+
+    log: the change log of former versions. archive: those of clio versions before there was a log, never written.
     """
 
-    def __init__(self, path: Path, shelf: Shelf) -> None:
+    def __init__(self, path: Path, shelf: Shelf, log: ChangeLog, scope: str = "") -> None:
         self.path = path
         self.journal = path.with_suffix(".journal.jsonl")
         self.archive = path.with_suffix(".archive.jsonl")
+        self.log = log
+        self._scope = scope
         self.damaged = 0
         self._shelf = shelf
         self._unknown: dict[str, msgspec.Raw] = {}
@@ -197,29 +276,19 @@ class MemoryFiles:
         self._journal_damaged = False
         self._remember_journal()
 
-    def set_aside(self, formers: Sequence[Former]) -> None:
-        """Append what is no longer so to the archive, where nothing is ever taken out. Raises OSError.
-
-        To be done before the change itself is appended: a process that dies in between leaves the present version in
-        the archive, which `versions_of` passes over.
-        """
-        if not formers:
-            return
-        append_lines(self.archive, map(encode_former, formers))
-
-    def archived(self) -> tuple[Former, ...]:
-        """What was set aside, oldest first; lines that do not parse are passed over."""
+    def formers(self) -> tuple[Former, ...]:
+        """Former versions, oldest first; lines that do not parse are passed over."""
         try:
             lines = read_regular(self.archive).splitlines()
         except FileNotFoundError:
-            return ()
+            lines = []
         found: list[Former] = []
         for line in lines:
             try:
                 found.append(decode_former(line))
             except (msgspec.DecodeError, UnicodeDecodeError):
                 self.damaged += 1
-        return tuple(found)
+        return (*found, *read_formers(self.log.read_changes(), self._scope))
 
     def _is_current(self) -> bool:
         return self._snapshot_stamp == self._stamp() and self._journal_state() == (self._seen, self._read_bytes)

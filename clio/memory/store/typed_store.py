@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 
 from clio.errors import UserError
 from clio.ids import new_id
+from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog
 from clio.memory.store.record import (
     Kind,
     MemoryRecord,
@@ -20,11 +21,18 @@ from clio.memory.store.record import (
     checked,
     default_confidence,
     is_pruned,
-    says_else,
     short,
     without_use,
 )
-from clio.memory.store.typed_codec import Because, Former, Line, MemoryFiles, former_of
+from clio.memory.store.typed_codec import (
+    Because,
+    Former,
+    Line,
+    MemoryFiles,
+    former_of,
+    logged_changes,
+    records_of,
+)
 from clio.memory.store.typed_index import Ranked, Shelf, load_all, rank
 
 if TYPE_CHECKING:
@@ -43,10 +51,18 @@ class TypedReading:
     Methods raise UserError for what cannot be found; StorageError for a file that is not what it should be; OSError.
     """
 
-    def __init__(self, path: Path, scope: Scope = "project", *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        path: Path,
+        scope: Scope = "project",
+        *,
+        clock: Callable[[], float] = time.time,
+        log: ChangeLog | None = None,
+    ) -> None:
         self.scope: Scope = scope
+        self._log = log or ChangeLog(path.with_name(LOG_NAME), clock=clock)
         self._shelf = Shelf()
-        self._files = MemoryFiles(path, self._shelf)
+        self._files = MemoryFiles(path, self._shelf, self._log, scope)
         self._clock = clock
 
     @property
@@ -121,7 +137,7 @@ class TypedReading:
         Raises UserError.
         """
         self._files.catch_up()
-        found = self._lineage(id, self._files.archived())
+        found = self._lineage(id, self._files.formers())
         if not found:
             raise _unknown(id)
         return found
@@ -135,7 +151,7 @@ class TypedReading:
         from clio.memory.store.versions import versions_of
 
         self._files.catch_up()
-        formers = self._files.archived()
+        formers = self._files.formers()
         found = versions_of(self._shelf.records.values(), formers)
         if not prefix:
             return tuple(found)
@@ -145,7 +161,7 @@ class TypedReading:
 
     def archived(self) -> tuple[MemoryRecord, ...]:
         """What was forgotten or compacted away, oldest first."""
-        return tuple(one.record for one in self._files.archived() if one.left and one.because != "dropped")
+        return tuple(one.record for one in self._files.formers() if one.left and one.because != "dropped")
 
     def _lineage(self, id: str, formers: Iterable[Former]) -> tuple[MemoryRecord, ...]:
         from clio.memory.store.versions import lineage
@@ -190,17 +206,6 @@ MAX_ASKED = 50
 """Questions one compaction puts to a model."""
 
 
-class Edit(Struct, frozen=True, kw_only=True):
-    """One change as it can be taken back, with a few words on what was done.
-
-    A record in `after` alone is new; one in `before` alone is gone.
-    """
-
-    what: str
-    before: tuple[MemoryRecord, ...] = ()
-    after: tuple[MemoryRecord, ...] = ()
-
-
 class Compacted(Struct, frozen=True, kw_only=True):
     """How many memories left for the archive, how many stay, how many of those that left are part of another now."""
 
@@ -220,10 +225,6 @@ class _Gone(Struct, frozen=True, kw_only=True):
         return (*self.wanted, *self.variants)
 
 
-def _ignore(edit: Edit) -> None:
-    return
-
-
 def _never() -> bool:
     return False
 
@@ -231,22 +232,11 @@ def _never() -> bool:
 class TypedStore(TypedReading):
     """The memories of one project, or of one person, in `memories.json`; several processes may have it open.
 
-    on_edit: told of every change that can be undone, once it is on disk.
+    log: where every change is logged first; by default the `memory.log.jsonl` beside the file.
     Methods raise UserError for what cannot be remembered or found; StorageError for a file that is not what it should
     be (it is set aside, and the next call goes on with what is left); OSError; TimeoutError where another process does
     not let go of the lock.
     """
-
-    def __init__(
-        self,
-        path: Path,
-        scope: Scope = "project",
-        *,
-        clock: Callable[[], float] = time.time,
-        on_edit: Callable[[Edit], None] = _ignore,
-    ) -> None:
-        super().__init__(path, scope, clock=clock)
-        self._on_edit = on_edit
 
     def remember(
         self,
@@ -299,16 +289,17 @@ class TypedStore(TypedReading):
                 planned = self._plan(record, decided)
                 beside = planned.remembered.other if planned.remembered.action == "kept_both" else None
                 if beside is None or decide is None or beside.id in decided:
-                    self._files.set_aside(planned.formers)
-                    if planned.after:
-                        self._files.append(Line(put=planned.after, drop=planned.gone))
+                    self._write(
+                        _describe(planned.remembered),
+                        Line(put=planned.after, drop=planned.gone) if planned.after else None,
+                        planned.before if planned.after else (),
+                        planned.formers,
+                    )
                     break
             from clio.memory.store.deduplication import ask
 
             # Others may write meanwhile, so it is looked at again.
             decided[beside.id] = ask(decide, beside.content, record.content)
-        if planned.after:
-            self._tell(planned)
         return planned.remembered
 
     def add_many(self, records: Iterable[MemoryRecord]) -> list[Saved]:
@@ -330,17 +321,15 @@ class TypedStore(TypedReading):
                         after.pop(id, None)
                         self._shelf.drop(id)
                     done.append(planned.remembered)
-                self._files.set_aside(formers)
                 gone = tuple(id for id in before if id not in after)
-                self._files.append(Line(put=tuple(after.values()), drop=gone))
+                line = Line(put=tuple(after.values()), drop=gone)
+                self._write(f"remembered {len(done)} memories", line, tuple(before.values()), formers)
             except BaseException:
                 for id in after:  # what is not on disk must not be in memory either
                     self._shelf.drop(id)
                 for old in before.values():
                     self._shelf.put(old)
                 raise
-        what = f"remembered {len(done)} memories"
-        self._on_edit(Edit(what=what, before=tuple(before.values()), after=tuple(after.values())))
         return done
 
     def recall(self, query: str = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
@@ -373,9 +362,7 @@ class TypedStore(TypedReading):
         what: words for that change; the memory's own without.
         """
         with self._changing():
-            gone = self._put_away([self._shelf.records.get(id) for id in dict.fromkeys(ids)], because)
-        if gone.wanted:
-            self._on_edit(Edit(what=what or f"forgot “{short(gone.wanted[0])}”", before=gone.all))
+            gone = self._put_away([self._shelf.records.get(id) for id in dict.fromkeys(ids)], because, what)
         return len(gone.wanted)
 
     def update(self, id: str, **fields: object) -> MemoryRecord:
@@ -393,9 +380,8 @@ class TypedStore(TypedReading):
             else:
                 after = structs.replace(after, version=before.version)
             after = begun_anew(before, after, now)
-            self._files.set_aside(former_of(before, after, now, "edited"))
-            self._files.append(Line(put=(after,)))
-        self._on_edit(Edit(what=f"changed “{short(before)}”", before=(before,), after=(after,)))
+            formers = former_of(before, after, now, "edited")
+            self._write(f"changed “{short(before)}”", Line(put=(after,)), (before,), formers)
         return after
 
     def put(self, what: str, changed: Sequence[MemoryRecord], because: Because = "edited") -> tuple[MemoryRecord, ...]:
@@ -410,9 +396,8 @@ class TypedStore(TypedReading):
             known = {new.id: old for new in changed if (old := self._shelf.records.get(new.id)) is not None}
             after = tuple(begun_anew(known[new.id], new, now) if new.id in known else new for new in changed)
             pairs = [(known[new.id], new) for new in after if new.id in known]
-            self._files.set_aside([former for old, new in pairs for former in former_of(old, new, now, because)])
-            self._files.append(Line(put=after))
-        self._on_edit(Edit(what=what, before=tuple(known.values()), after=after))
+            formers = [former for old, new in pairs for former in former_of(old, new, now, because)]
+            self._write(what, Line(put=after), tuple(known.values()), formers)
         return after
 
     def compact(self, decide: Decide | None = None, stop: Callable[[], bool] = _never) -> Compacted:
@@ -423,8 +408,6 @@ class TypedStore(TypedReading):
         with self._changing():
             now = self._clock()
             gone = self._put_away([one for one in self._shelf.records.values() if is_pruned(one, now)], "faded")
-        if gone.all:
-            self._on_edit(Edit(what=f"compacted {len(gone.all)} memories away", before=gone.all))
         joined = self._join_alike(decide, stop) if self.prepare(stop) else 0
         with self._changing():
             if not stop():
@@ -445,30 +428,51 @@ class TypedStore(TypedReading):
         """Take a memory with its history over to another store; it is in both for a moment, never in none."""
         chain = [record for record in self.history(id) if record.id in self._shelf.records]
         ids = {record.id for record in chain}
-        other._take_over([former for former in self._files.archived() if former.record.id in ids])
+        other._take_over([former for former in self._files.formers() if former.record.id in ids])
         other.put(f"moved “{short(chain[0])}” here", chain)
         with self._changing():
-            self._files.append(Line(drop=tuple(record.id for record in chain)))
-        self._on_edit(Edit(what=f"moved “{short(chain[0])}” away", before=tuple(chain)))
+            line = Line(drop=tuple(record.id for record in chain))
+            self._write(f"moved “{short(chain[0])}” away", line, tuple(chain))
         return other.find(id)
 
-    def revert(self, edit: Edit) -> None:
-        """Take a change back exactly. Raises UserError where one of its records was changed since."""
+    def revert(self, change: Change) -> None:
+        """Undo a change exactly. Raises UserError if one of its records was changed since.
+
+        One that was logged by a process that died before it made it is as good as undone.
+        """
+        before, after = records_of(change.before), records_of(change.after)
         with self._changing():
             there = self._shelf.records
-            for record in edit.after:
+            former = {record.id: record for record in before}
+            if all(_is_as(there.get(one.id), former.get(one.id)) for one in (*before, *after)):
+                return
+            for record in after:
                 now = there.get(record.id)
                 if now is None or without_use(now) != without_use(record):
                     raise UserError(f"“{short(record)}” was changed since, so it is left as it is")
-            changed = {record.id for record in edit.after}
-            for record in edit.before:
+            changed = {record.id for record in after}
+            for record in before:
                 if record.id not in changed and record.id in there:
                     raise UserError(f"“{short(record)}” is there again, so it is left as it is")
-            restored = {record.id: record for record in edit.before}
-            undone = [one for one in edit.after if one.id not in restored or says_else(one, restored[one.id])]
-            now = self._clock()
-            self._files.set_aside([Former(record=one, ended=now, because="undone") for one in undone])
-            self._files.append(Line(put=edit.before, drop=tuple(id for id in changed if id not in restored)))
+            self._files.append(Line(put=before, drop=tuple(id for id in changed if id not in former)))
+
+    def _write(
+        self, what: str, line: Line | None, before: Sequence[MemoryRecord], formers: Iterable[Former] = ()
+    ) -> None:
+        """Log a change, then carry it out. The lock must be held and the shelf be current.
+
+        Args:
+            line: the change of the file; None if only versions are kept.
+            before: the records it changes, as they were.
+            formers: the versions that end with it.
+        """
+        after = line.put if line else ()
+        changes = logged_changes(
+            what, at=self._clock(), scope=self.scope, before=before, after=after, formers=list(formers)
+        )
+        with self._log.making(*changes):
+            if line is not None:
+                self._files.append(line)
 
     @contextmanager
     def _changing(self) -> Generator[None]:
@@ -485,7 +489,7 @@ class TypedStore(TypedReading):
         decision = decided.get(near.record.id) if near is not None and near.verdict == "doubtful" else None
         return plan(record, near, decision, self._clock())
 
-    def _put_away(self, found: Iterable[MemoryRecord | None], because: Because) -> "_Gone":
+    def _put_away(self, found: Iterable[MemoryRecord | None], because: Because, what: str = "") -> "_Gone":
         """Put those that are there with their variants into the archive. The lock must be held."""
         wanted = tuple(record for record in found if record is not None)
         ids = {record.id for record in wanted}
@@ -493,23 +497,19 @@ class TypedStore(TypedReading):
         gone = _Gone(wanted=wanted, variants=variants)
         if gone.all:
             now = self._clock()
-            self._files.set_aside([Former(record=record, ended=now, because=because) for record in gone.all])
-            self._files.append(Line(drop=tuple(record.id for record in gone.all)))
+            faded = f"compacted {len(gone.all)} memories away"
+            formers = [Former(record=record, ended=now, because=because) for record in gone.all]
+            self._write(
+                what or (faded if because == "faded" else f"forgot “{short(gone.all[0])}”"),
+                Line(drop=tuple(record.id for record in gone.all)),
+                gone.all,
+                formers,
+            )
         return gone
 
     def _take_over(self, formers: Sequence[Former]) -> None:
         with self._changing():
-            self._files.set_aside(formers)
-
-    def _tell(self, planned: "Plan") -> None:
-        remembered = planned.remembered
-        doing = "confirmed" if remembered.action == "merged" else "remembered"
-        what = f"{doing} “{short(remembered.record)}”"
-        if remembered.action == "superseded" and remembered.other:
-            what += f" in the place of “{short(remembered.other)}”"
-        if remembered.action in ("variant", "replaced_variant") and remembered.other:
-            what += f" as what other sources say of “{short(remembered.other)}”"
-        self._on_edit(Edit(what=what, before=planned.before, after=planned.after))
+            self._write("", None, (), formers)
 
     def prepare(self, stop: Callable[[], bool] = _never) -> bool:
         """Make the index of what is alike, which else the first memory to come would wait for; False if stopped."""
@@ -548,7 +548,24 @@ class TypedStore(TypedReading):
             now = self._clock()
             one = begun_anew(old, one, now)
             away = Former(record=new, ended=now, because="joined")
-            self._files.set_aside((*former_of(old, one, now, "merged"), away))
-            self._files.append(Line(put=(one,), drop=(new.id,)))
-        self._on_edit(Edit(what=f"joined “{short(new)}” with one like it", before=(old, new), after=(one,)))
+            formers = (*former_of(old, one, now, "merged"), away)
+            line = Line(put=(one,), drop=(new.id,))
+            self._write(f"joined “{short(new)}” with one like it", line, (old, new), formers)
         return True
+
+
+def _describe(done: Saved) -> str:
+    """What remembering did, for undo."""
+    what = f"{'confirmed' if done.action == 'merged' else 'remembered'} “{short(done.record)}”"
+    if done.action == "superseded" and done.other:
+        what += f" in the place of “{short(done.other)}”"
+    if done.action in ("variant", "replaced_variant") and done.other:
+        what += f" as what other sources say of “{short(done.other)}”"
+    return what
+
+
+def _is_as(now: MemoryRecord | None, then: MemoryRecord | None) -> bool:
+    """Whether a record is as it was, or still not there; how it was used does not count."""
+    if now is None or then is None:
+        return now is then
+    return without_use(now) == without_use(then)

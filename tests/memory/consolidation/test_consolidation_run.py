@@ -10,6 +10,7 @@ from clio.errors import ToolFailed, UserError
 from clio.memory.consolidation import runner
 from clio.memory.consolidation.progress import read_state
 from clio.memory.consolidation.runner import run_consolidation
+from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore
@@ -160,7 +161,8 @@ def test_a_night_is_one_change_to_undo(place: Place) -> None:
 def test_what_was_changed_since_is_left_by_undo(place: Place) -> None:
     place.session(said(FACTS[0]), said(FACTS[1]))
     place.sleep()
-    elsewhere = TypedStore(place.project / ".clio" / "memories.json")  # no change of its own in the log
+    log = ChangeLog(place.project / "elsewhere" / LOG_NAME)  # so that the change itself is not the last one
+    elsewhere = TypedStore(place.project / ".clio" / "memories.json", log=log)
     [api] = [record for record in elsewhere.records() if "8080" in record.content]
     elsewhere.update(api.id, importance=0.99)
     told = memory_of(place).undo()

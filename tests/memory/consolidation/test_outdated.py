@@ -6,10 +6,10 @@ import pytest
 from msgspec import structs
 
 from clio.memory.consolidation.stores import SITTING_S, outdated
+from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import AssertedBy, MemoryDraft, MemoryRecord, Provenance
 from clio.memory.store.typed_store import TypedStore
-from clio.memory.store.undo_log import UndoLog
 from tests.memory.consolidation.consolidation_support import DAY, NOW, Place
 
 
@@ -62,9 +62,7 @@ def test_what_is_about_different_files_stays_side_by_side() -> None:
 
 
 def knowledge(place: Place) -> LongTermMemory:
-    undo = UndoLog(place.project / ".clio" / "memory.undo.jsonl")
-    path = place.project / ".clio" / "ltm.json"
-    return LongTermMemory(path, project=place.project, undo=undo, clock=lambda: place.now)
+    return LongTermMemory(place.project / ".clio" / "ltm.json", project=place.project, clock=lambda: place.now)
 
 
 @pytest.fixture
@@ -92,9 +90,8 @@ def test_a_night_puts_it_away_once_and_says_what_took_its_place(place: Place) ->
 def test_it_is_back_as_it_was_once_that_is_undone(place: Place) -> None:
     before = knowledge(place).read()
     knowledge(place).supersede({before.entries[0].id: before.entries[1].id})
-    undo = UndoLog(place.project / ".clio" / "memory.undo.jsonl")
-    change = undo.last()
-    assert change is not None and "replaced the rule" in change.what
+    change = ChangeLog(place.project / ".clio" / LOG_NAME).undoable()[-1]
+    assert "replaced the rule" in change.what
     knowledge(place).revert(change)
     assert knowledge(place).read() == before
     assert knowledge(place).archived() == ()

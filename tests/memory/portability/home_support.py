@@ -7,11 +7,11 @@ import msgspec
 from clio.memory.portability.inventory import Places
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.task_types import ScenarioBook
+from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import MemoryDraft, Provenance
-from clio.memory.store.undo_log import UndoLog
 from clio.memory.styles.feedback import Rating, Trajectories, Trajectory
 from clio.memory.styles.style_state import StyleFile
 from clio.storage.files import make_folder
@@ -31,12 +31,12 @@ class House:
         make_folder(self.places.home)
         self.top = folder
         self.now = NOW
-        self.undo = UndoLog(self.places.undo)
+        self.logs = ScopeLogs(self.places.folder, self.places.home, clock=lambda: self.now)
         self.memories = Memories(
-            self.places.project, self.places.home, undo=self.undo, redact=str, clock=lambda: self.now
+            self.places.project, self.places.home, logs=self.logs, redact=str, clock=lambda: self.now
         )
         self.ltm = LongTermMemory(
-            self.places.knowledge, project=self.places.project, undo=self.undo, clock=lambda: self.now
+            self.places.knowledge, project=self.places.project, log=self.logs.project, clock=lambda: self.now
         )
         self.notes = Notes(self.places.notes, lambda: self.now)
         self.preferences = Preferences(self.memories.user, ScenarioBook(), clock=lambda: self.now)

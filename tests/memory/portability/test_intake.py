@@ -10,10 +10,10 @@ from clio.errors import NewerDocument, UserError
 from clio.memory.portability.export import Bundle, MemoriesPart, RecordsPart, decode_bundle, encode_bundle, make_bundle
 from clio.memory.portability.import_bundle import take_in
 from clio.memory.portability.import_records import Taken
+from clio.memory.store.change_log import Change, Revert, undo_last
 from clio.memory.store.notes import revert_note
 from clio.memory.store.record import AssertedBy, Kind, MemoryRecord, Note, Provenance
 from clio.memory.store.typed_store import Scope
-from clio.memory.store.undo_log import Change, Revert, undo_last
 from tests.memory.portability.home_support import BY_MODEL, BY_USER, NOW, House, tree
 
 MARK = "quokka"
@@ -41,7 +41,7 @@ def take(
         by=by,
         now=house.now,
         clean=str,
-        undo=house.undo,
+        logs=house.logs,
         name="all.json",
         scope=scope,
         dry_run=dry_run,
@@ -117,7 +117,7 @@ def test_all_of_it_is_one_change_to_undo(here: House, bundle: Bundle) -> None:
         revert_note(here.notes, change)
 
     ways: Revert = {"ltm": here.ltm.revert, "memory": here.memories.revert, "note": revert}
-    assert undo_last(here.undo, ways).startswith("Undone: the import of all.json")
+    assert undo_last(here.logs, ways).startswith("Undone: the import of all.json")
     assert here.said() == {"mine alone"}
     assert here.notes.newest_first() == ()
 
@@ -126,8 +126,7 @@ def test_all_of_it_is_one_change_to_undo(here: House, bundle: Bundle) -> None:
 def test_one_scope_leaves_the_other_alone(here: House, bundle: Bundle, scope: Scope) -> None:
     take(here, bundle, scope=scope)
     project, home = tree(here.places.project), tree(here.places.home)
-    undo = {str(here.places.undo)}
-    assert (bool(project.keys() - undo), bool(home)) == (scope == "project", scope == "user")
+    assert (bool(project), bool(home)) == (scope == "project", scope == "user")
 
 
 def test_no_one_gains_trust(here: House, bundle: Bundle) -> None:
@@ -156,7 +155,7 @@ def test_what_is_newer_here_stays_and_what_is_newer_there_comes(here: House) -> 
     here.now = NOW + 2 * DAY
     assert changes(take(here, of(record("deploys take 6 minutes", updated=NOW + DAY)))) == 1
     assert said(here) == ["deploys take 6 minutes"]
-    assert b"deploys take 5 minutes" in here.places.memories_archive("project").read_bytes()
+    assert "deploys take 5 minutes" in [version.record.content for version in here.memories.versions()]
 
 
 def test_what_a_user_said_here_is_never_overwritten(here: House) -> None:

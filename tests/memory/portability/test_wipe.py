@@ -58,6 +58,11 @@ def fill_beside(house: House) -> None:
         folder / "sleep.log.jsonl",
         folder / "sleep.json",
         folder / "documents.json",
+        folder / "memory.undo.jsonl",
+        folder / "ltm.archive.json",
+        folder / "ltm.history.jsonl",
+        folder / "memories.archive.jsonl",
+        house.places.home / "memories.archive.jsonl",
         house.places.notes / "plan.json.0123456789ab.tmp",
         house.places.home / "shifts.json",
         house.places.home / "sleep.person.json",
@@ -95,10 +100,7 @@ def test_one_scope_leaves_the_others_as_they_were(house: House, scope: WipeScope
     gone = {"project": project, "user": before - project, "styles": set[str]()}[scope]
     assert house.said() == before - gone
     assert house.places.styles.exists() == (scope != "styles")
-    assert (house.places.knowledge.exists(), house.places.undo.exists()) == (
-        scope != "project",
-        scope == "styles",
-    )
+    assert [house.places.log(owner).exists() for owner in ("project", "user")] == [scope != "project", scope != "user"]
     if scope == "user":
         assert {path for path in holding(MARK, house.places.home) if "styles" not in path} == {
             str(house.places.scenarios)
@@ -155,7 +157,7 @@ def killed_at(house: House, place: int) -> bool:
     return os.WIFSIGNALED(status)
 
 
-@pytest.mark.parametrize("place", range(1, 37))
+@pytest.mark.parametrize("place", range(1, 41))
 def test_killed_anywhere_it_opens_and_the_next_one_finishes(house: House, place: int) -> None:
     assert killed_at(house, place)
     opened = House(house.top)

@@ -7,7 +7,8 @@ import pytest
 from clio.errors import UserError
 from clio.memory.preferences.preferences import Fading, Preferences
 from clio.memory.preferences.task_types import Scenario, ScenarioBook
-from clio.memory.store.typed_store import Edit, TypedStore
+from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog
+from clio.memory.store.typed_store import TypedStore
 from clio.text.scoring import DAY_S
 from tests.support.clock import Clock
 
@@ -20,14 +21,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def edits() -> list[Edit]:
-    return []
-
-
-@pytest.fixture
-def book(tmp_path: Path, clock: Clock, edits: list[Edit]) -> Preferences:
-    store = TypedStore(tmp_path / "memories.json", "user", clock=clock, on_edit=edits.append)
+def book(tmp_path: Path, clock: Clock) -> Preferences:
+    store = TypedStore(tmp_path / "memories.json", "user", clock=clock)
     return Preferences(store, ScenarioBook(), Fading(), clock)
+
+
+def changes(book: Preferences) -> tuple[Change, ...]:
+    path = book._store.path  # pyright: ignore[reportPrivateUsage]
+    return ChangeLog(path.with_name(LOG_NAME)).undoable()
 
 
 def test_a_preference_is_there_in_the_next_process(book: Preferences, tmp_path: Path, clock: Clock) -> None:
@@ -54,12 +55,12 @@ def test_a_rule_about_something_else_is_beside(book: Preferences) -> None:
     assert len(book.all()) == 2
 
 
-def test_the_last_rule_counts_and_can_be_taken_back(book: Preferences, edits: list[Edit]) -> None:
+def test_the_last_rule_counts_and_can_be_taken_back(book: Preferences) -> None:
     book.add("never use tabs", score=0.5, explicit=True)
     book.add("always use tabs", score=10.0, explicit=True)
     assert [(one.record.content, one.score) for one in book.all()] == [("always use tabs", 10.0)]
     assert book.hard_limits() == []
-    book._store.revert(edits[-1])  # pyright: ignore[reportPrivateUsage]
+    book._store.revert(changes(book)[-1])  # pyright: ignore[reportPrivateUsage]
     assert [limit.content for limit in book.hard_limits()] == ["never use tabs"]
 
 
@@ -154,15 +155,15 @@ def test_a_hard_limit_never_goes_whatever_its_age(book: Preferences, clock: Cloc
     assert [limit.content for limit in book.hard_limits()] == ["never force-push"]
 
 
-def test_clearing_is_one_change(book: Preferences, edits: list[Edit]) -> None:
+def test_clearing_is_one_change(book: Preferences) -> None:
     for number in range(5):
         book.add(f"liking {number}")
     book._store.remember("the port is 5433", "fact")  # pyright: ignore[reportPrivateUsage]
-    before = len(edits)
+    before = len(changes(book))
     assert book.clear() == 5
-    assert (len(edits) - before, book.all()) == (1, [])
+    assert (len(changes(book)) - before, book.all()) == (1, [])
     assert book._store.count() == 1  # pyright: ignore[reportPrivateUsage]
-    book._store.revert(edits[-1])  # pyright: ignore[reportPrivateUsage]
+    book._store.revert(changes(book)[-1])  # pyright: ignore[reportPrivateUsage]
     assert len(book.all()) == 5
     assert Preferences.clear(book) == 5
     assert book.clear() == 0

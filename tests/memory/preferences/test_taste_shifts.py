@@ -68,7 +68,7 @@ def test_what_was_forgotten_or_undone_is_no_shift(time: Time) -> None:
     time.preferences.add("tabs", score=9, explicit=True)
     time.passes()
     time.preferences.add("tabs", score=2, explicit=True)
-    change = time.undo.last()
+    change = time.logs.last()
     assert change is not None
     time.memories.revert(change)
     assert reports(time).take_new() == []

@@ -14,9 +14,9 @@ from msgspec import Struct
 from clio.memory.retrieval.candidates import of_memories
 from clio.memory.retrieval.scoring import Scored, rank
 from clio.memory.retrieval.turn_memory import MAX_RECALLED
+from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memories import Memories
 from clio.memory.store.record import Kind, MemoryRecord
-from clio.memory.store.undo_log import UndoLog
 
 CASES = Path(__file__).parents[1] / "data" / "brain_cases.json"
 NOW = 1_700_000_000.0
@@ -139,7 +139,11 @@ def filled(folder: Path, said: Sequence[Said]) -> Memories:
     """A real store of these memories, without any being merged."""
     folder.mkdir(parents=True)
     memories = Memories(
-        folder, folder / "home", undo=UndoLog(folder / "undo.jsonl"), redact=lambda text: text, clock=lambda: NOW
+        folder,
+        folder / "home",
+        logs=ScopeLogs(folder / ".clio", folder / "home"),
+        redact=lambda text: text,
+        clock=lambda: NOW,
     )
     records = [
         MemoryRecord(

@@ -10,15 +10,13 @@ from pathlib import Path
 
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import MemoryDraft, Provenance
-from clio.memory.store.undo_log import UndoLog
 from tests.support.kill_writers import main
 
 
 def write(folder: Path, seed: int, out: int) -> None:
     """Saves until it is killed; each line is `there TEXT` or `gone TEXT`."""
     rng = random.Random(seed)
-    log = UndoLog(folder / ".clio" / "memory.undo.jsonl")
-    memory = LongTermMemory(folder / ".clio" / "ltm.json", project=folder, undo=log)
+    memory = LongTermMemory(folder / ".clio" / "ltm.json", project=folder)
     made: list[str] = []
     while True:
         action = rng.random()

@@ -6,7 +6,6 @@ from typing import Any
 
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import AssertedBy, Kind, MemoryDraft, Provenance, Saved
-from clio.memory.store.undo_log import UndoLog
 
 PERL = Path(__file__).parents[2] / "fixtures" / "perl"
 NOW = 1_800_000_000.0
@@ -19,9 +18,8 @@ def said_by(who: AssertedBy) -> Provenance:
 
 
 def ltm(path: Path, now: float = NOW) -> LongTermMemory:
-    """The memory in that file, its log of changes beside it, at that time."""
-    undo = UndoLog(path.with_name("memory.undo.jsonl"))
-    return LongTermMemory(path, project=path.parent.parent, undo=undo, clock=lambda: now)
+    """The memory in that file, its change log beside it, at that time."""
+    return LongTermMemory(path, project=path.parent.parent, clock=lambda: now)
 
 
 def add(memory: LongTermMemory, kind: Kind, text: str, said: Provenance = FROM, **fields: Any) -> Saved:

@@ -2,14 +2,19 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec import structs
 
+from clio.memory.store.ltm_codec import read_ltm
+from clio.memory.store.ltm_history import LtmArchive
 from clio.memory.store.record import MemoryDraft
-from clio.memory.store.typed_codec import Former
+from clio.memory.store.typed_codec import Former, logged_changes
 from clio.memory.store.typed_codec import decode_former as decode
 from clio.memory.store.typed_codec import encode_former as encode
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.store.versions import known_at, live_at
+from tests.memory.store.ltm_support import write_json
 from tests.memory.store.versions_support import DAY, NOW, Time, by
 
 
@@ -82,7 +87,7 @@ def test_a_change_that_was_undone_counts_as_never_made(time: Time) -> None:
     time.passes()
     time.say("the dev server listens on port 8081")
     between = time.passes()
-    change = time.undo.last()
+    change = time.logs.last()
     assert change is not None
     time.memories.revert(change)
     assert then(time, between) == then(time, time.now) == ["the dev server listens on port 8080"]
@@ -122,7 +127,7 @@ def test_an_entry_whose_change_was_undone_is_as_it_was(time: Time) -> None:
     time.passes()
     time.ltm.update(id, content="Config is TOML")
     between = time.passes()
-    change = time.undo.last()
+    change = time.logs.last()
     assert change is not None
     time.ltm.revert(change)
     assert known(time, between) == known(time, time.now) == ["Config is YAML"]
@@ -132,7 +137,10 @@ def test_an_archive_of_before_versions_still_tells_what_was_known(time: Time) ->
     id = discover(time, "Config is YAML")
     before = time.passes()
     time.ltm.forget([id])
-    (time.memories.project.path.parent / "ltm.history.jsonl").unlink()
+    [kept] = LtmArchive(time.logs.project).read(read_ltm(time.ltm_path))
+    time.logs.project.path.unlink()
+    archive = {"schema": "clio.ltm_archive", "version": 1, "entries": msgspec.to_builtins((kept,))}
+    write_json(time.ltm_path.with_name("ltm.archive.json"), archive)
     assert (known(time, before), known(time, time.now)) == (["Config is YAML"], [])
 
 
@@ -150,17 +158,24 @@ def test_a_record_of_an_archive_without_an_end_was_known_until_it_was_used_last(
     assert [one.content for one in time.memories.project.archived()] == ["a zebra"]
 
 
-def test_a_process_that_dies_between_archive_and_journal_leaves_no_version_that_never_was(time: Time) -> None:
+def test_a_process_that_dies_between_log_and_journal_leaves_no_version_that_never_was(time: Time) -> None:
     store = time.memories.project
     record = time.say("a zebra").record
     at = time.passes()
-    archive = store.path.with_suffix(".archive.jsonl")
-    archive.write_bytes(encode(Former(record=record, ended=time.now, because="edited")) + b"\n")
+    change = logged_changes(
+        "changed it",
+        at=time.now,
+        scope="project",
+        before=(record,),
+        after=(structs.replace(record, content="an okapi"),),
+        formers=(Former(record=record, ended=time.now, because="edited"),),
+    )
+    time.logs.project.append(*change)
     assert [version.record.content for version in TypedStore(store.path).versions()] == ["a zebra"]
     assert then(time, at) == then(time, time.now) == ["a zebra"]
 
 
-def test_confirming_and_using_make_no_version_and_no_line_in_the_archive(time: Time) -> None:
+def test_confirming_and_using_make_no_version(time: Time) -> None:
     id = time.say("a zebra").record.id
     time.passes()
     time.say("a zebra")
@@ -170,5 +185,3 @@ def test_confirming_and_using_make_no_version_and_no_line_in_the_archive(time: T
     time.ltm.use([entry])
     assert len(time.memories.versions(id)) == 1
     assert len(time.ltm.versions()) == 1
-    assert not list(time.memories.project.path.parent.glob("*archive*"))
-    assert not list(time.memories.project.path.parent.glob("*history*"))

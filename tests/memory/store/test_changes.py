@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from clio.memory.store.change_log import undo_last
 from clio.memory.store.record import MemoryDraft
 from clio.memory.store.versions import Changed, changes_of
 from tests.memory.store.versions_support import Time, by
@@ -25,9 +26,7 @@ def doings(time: Time) -> list[tuple[str, str]]:
 
 
 def undo(time: Time) -> None:
-    change = time.undo.last()
-    assert change is not None
-    time.ltm.revert(change) if change.store == "ltm" else time.memories.revert(change)
+    undo_last(time.logs, {"ltm": time.ltm.revert, "memory": time.memories.revert})
 
 
 def test_a_life_of_a_memory_is_told_newest_first(time: Time) -> None:

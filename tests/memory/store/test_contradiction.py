@@ -68,9 +68,9 @@ def test_three_variants_are_kept_then_the_weakest_gives_way_and_what_is_weaker_i
     done = time.say(AT.format(8084), "tool", 0.45)
     assert done.action == "replaced_variant"
     assert done.outweighed is not None and done.outweighed.content == AT.format(8082)
-    before = time.undo.last()
+    before = time.logs.last()
     assert time.say(AT.format(8085), "tool", 0.1).action == "dropped"
-    assert time.undo.last() == before, "nothing was changed that could be undone"
+    assert time.logs.last() == before, "nothing was changed that could be undone"
     assert (holding(time), variants(time, id)) == (["8080"], ["8081", "8083", "8084"])
     said = {record.content[-4:] for record in time.memories.history(id)}
     assert said == {"8080", "8081", "8082", "8083", "8084", "8085"}, "nothing that was said is lost"
@@ -114,7 +114,7 @@ def test_variants_leave_with_their_memory_and_come_back_with_it(time: Time) -> N
     time.say(AT.format(8081), "tool")
     time.memories.forget(id)
     assert time.memories.count()["project"] == 0
-    change = time.undo.last()
+    change = time.logs.last()
     assert change is not None
     time.memories.revert(change)
     assert (holding(time), variants(time, id)) == (["8080"], ["8081"])
@@ -127,7 +127,7 @@ def test_each_outcome_is_undone_exactly(time: Time, who: AssertedBy) -> None:
         time.say(AT.format(port), "tool", 0.3)
     before = time.memories.project.records(superseded=True)
     time.say(AT.format(8084), who, 0.7)
-    change = time.undo.last()
+    change = time.logs.last()
     assert change is not None
     time.memories.revert(change)
     assert time.memories.project.records(superseded=True) == before

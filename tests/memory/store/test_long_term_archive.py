@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from clio.errors import CorruptDocument, StorageError, UserError
-from clio.memory.store import ltm_history as ltm_archive
-from clio.memory.store import ltm_store
+from clio.memory.store import change_log, ltm_store
+from clio.memory.store.change_log import LOG_NAME, ChangeLog
+from clio.memory.store.ltm_codec import read_ltm
+from clio.memory.store.ltm_history import LtmArchive
 from clio.memory.store.record import AssertedBy, Bar
 from tests.memory.store.ltm_support import DAY, NOW, PERL, add, ltm, read_json, said_by, write_json
 
@@ -25,11 +27,8 @@ def test_forgetting_moves_to_the_archive(path: Path) -> None:
     assert ltm(path).forget([two.id, one.id, two.id]) == (two, one)
     assert texts(path) == ["three"]
     assert ltm(path).archived() == (one, two)
-    kept = read_json(path.with_name("ltm.archive.json"))
-    assert (kept["schema"], kept["version"]) == ("clio.ltm_archive", 1)
-    assert [(item["kind"], item["archived"], item["because"]) for item in kept["entries"]] == [
-        ("discovery", NOW, "forgotten")
-    ] * 2
+    kept = LtmArchive(ChangeLog(path.with_name(LOG_NAME))).read(read_ltm(path))
+    assert [(item.kind, item.archived, item.because) for item in kept] == [("discovery", NOW, "forgotten")] * 2
     assert ltm(path).forget([]) == ()
     assert ltm(path).forget([three.id[:4]]) == (three,)
 
@@ -113,9 +112,7 @@ def test_limits_that_make_no_sense_are_refused(path: Path, limits: dict[str, flo
         ltm(path).prune(**limits)  # type: ignore[arg-type]
 
 
-def test_a_file_that_cannot_be_written_leaves_a_double_that_the_next_pruning_tidies(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_could_not_be_archived_is_not_in_the_archive(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = add(ltm(path), "discovery", "f").record
     before = path.read_bytes()
 
@@ -127,20 +124,20 @@ def test_a_file_that_cannot_be_written_leaves_a_double_that_the_next_pruning_tid
         ltm(path).forget([entry.id])
     monkeypatch.undo()
     assert path.read_bytes() == before
-    assert ltm(path).archived() == ltm(path).read().entries == (entry,)
+    assert (ltm(path).read().entries, ltm(path).archived()) == ((entry,), ())
     add(ltm(path, NOW + 5), "discovery", "f")
-    ltm(path).prune()
+    ltm(path).update(entry.id, confidence=0.9)
     assert ltm(path).archived() == ()
     assert texts(path) == ["f"]
 
 
-def test_an_archive_that_cannot_be_written_keeps_the_entry(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_cannot_be_written_keeps_the_entry(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = add(ltm(path), "discovery", "f").record
 
-    def full(path: Path, data: bytes) -> None:
+    def full(path: Path, lines: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(ltm_archive, "write_atomic", full)
+    monkeypatch.setattr(change_log, "append_lines", full)
     with pytest.raises(StorageError, match="No space left"):
         ltm(path).forget([entry.id])
     assert ltm(path).read().entries == (entry,)
@@ -151,7 +148,7 @@ def test_a_broken_archive_is_set_aside_and_named(path: Path) -> None:
     archive = path.with_name("ltm.archive.json")
     archive.write_text("{", encoding="utf-8")
     with pytest.raises(CorruptDocument, match=r"ltm.archive.json.*set aside as 'ltm.archive.json.corrupt-"):
-        ltm(path).forget([entry.id])
+        add(ltm(path), "discovery", "g")
     assert texts(path) == ["f"]
     ltm(path).forget([entry.id])
     assert ltm(path).archived() == (entry,)
@@ -165,7 +162,7 @@ def test_what_the_archive_holds_beside_survives(path: Path) -> None:
     assert ltm(path).archived() == ()
     ltm(path).forget([entry.id])
     after = read_json(archive)
-    assert (after["mine"], after["entries"][0]) == ([1], foreign)
+    assert (after["mine"], after["entries"]) == ([1], [foreign])
     assert ltm(path).archived() == (entry,)
 
 
@@ -188,7 +185,7 @@ def test_stats_count_everything(path: Path) -> None:
     assert stats.freshness == {"fresh": 1, "drifted": 0, "gone": 0, "unbound": 8}
     assert (stats.archived, stats.oldest, stats.newest) == (1, 1795229650, NOW - 3 * DAY)
     assert stats.file_bytes == path.stat().st_size
-    assert stats.archive_bytes == path.with_name("ltm.archive.json").stat().st_size
+    assert stats.archive_bytes == path.with_name(LOG_NAME).stat().st_size
 
 
 def test_stats_of_nothing_are_noughts_and_make_no_file(path: Path) -> None:

@@ -6,13 +6,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clio.memory.store.change_log import LOG_NAME, ChangeLog
+from clio.memory.store.ltm_codec import read_ltm
+from clio.memory.store.ltm_history import LtmArchive
 from clio.memory.store.ltm_objects import normal
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import KINDS, AssertedBy, MemoryDraft, MemoryRecord
-from clio.memory.store.undo_log import UndoLog
 from tests.memory.store.ltm_support import DAY, NOW, ltm, read_json, said_by
 
 WORDS = ("alpha", "Alpha.", "beta", "src/A.py", "src/a.py", "naïve")
@@ -69,10 +72,10 @@ def exported(found: list[MemoryDraft], who: AssertedBy) -> str:
 
 
 def state(path: Path) -> tuple[Any, ...]:
-    archive = path.with_name("ltm.archive.json")
     document = read_json(path) if path.exists() else {"patterns": {}, "metadata": {}}
     patterns = {name: found for name, found in document["patterns"].items() if found}
-    kept = read_json(archive)["entries"] if archive.exists() else []
+    log = ChangeLog(path.with_name(LOG_NAME))
+    kept = msgspec.to_builtins(LtmArchive(log).read(read_ltm(path)))
     return patterns, document["metadata"].get("context_rule_details"), sorted(kept, key=json.dumps)
 
 
@@ -80,16 +83,16 @@ def state(path: Path) -> tuple[Any, ...]:
 def test_undoing_everything_leaves_what_was_there_before(changes: list[tuple[Any, ...]]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / ".clio" / "ltm.json"
-        log = UndoLog(path.with_name("memory.undo.jsonl"))
+        log = ChangeLog(path.with_name(LOG_NAME))
         before = [state(path)]
         for number, step in enumerate(changes):
             do(path, number, step)
-            if len(log.all()) == len(before):
+            if len(log.undoable()) == len(before):
                 before.append(state(path))
-        while (change := log.last()) is not None:
+        while found := log.undoable():
             assert state(path) == before.pop()
-            ltm(path).revert(change)
-            log.take(change.id)
+            ltm(path).revert(found[-1])
+            log.mark([found[-1].id], is_undone=True)
         assert [state(path)] == before
 
 

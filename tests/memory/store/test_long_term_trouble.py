@@ -9,7 +9,7 @@ from tempfile import mkdtemp
 
 import pytest
 
-from clio.memory.store.undo_log import UndoLog
+from clio.memory.store.change_log import LOG_NAME, ChangeLog
 from tests.memory.store.ltm_support import add, ltm, read_json
 from tests.support.wording import mentions
 
@@ -22,9 +22,8 @@ import sys
 from pathlib import Path
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import MemoryDraft, Provenance
-from clio.memory.store.undo_log import UndoLog
 path = Path(sys.argv[1])
-memory = LongTermMemory(path, project=path.parent.parent, undo=UndoLog(path.with_name("memory.undo.jsonl")))
+memory = LongTermMemory(path, project=path.parent.parent)
 for number in range(150):
     memory.add(MemoryDraft(kind="discovery", content=f"fact {sys.argv[2]} {number}"), Provenance())
 """
@@ -105,8 +104,8 @@ def test_two_processes_add_many_each_and_an_idle_third_erases_none(path: Path) -
     entries = ltm(path).read().entries
     assert {entry.content for entry in entries} == wanted
     assert len({entry.id for entry in entries}) == len(entries) == 302
-    assert len(UndoLog(path.with_name("memory.undo.jsonl")).all()) == 200
-    assert sorted(other.name for other in path.parent.iterdir()) == [".gitignore", "ltm.json", "memory.undo.jsonl"]
+    assert len(ChangeLog(path.with_name(LOG_NAME)).undoable()) == 200
+    assert sorted(other.name for other in path.parent.iterdir()) == [".gitignore", "ltm.json", LOG_NAME]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the writers are forked")
@@ -158,7 +157,7 @@ def test_a_closed_folder_is_a_sentence_and_loses_nothing(public: Path) -> None:
     path = public / ".clio" / "ltm.json"
     add(ltm(path), "discovery", "old")
     before = path.read_bytes()
-    for file in (path, path.with_name("memory.undo.jsonl")):
+    for file in (path, path.with_name(LOG_NAME)):
         file.chmod(0o644)
     path.parent.chmod(0o555)
     counts, *said = run(READ_ONLY, str(path), str(NOBODY))

@@ -6,12 +6,14 @@ import pytest
 from msgspec import structs
 
 from clio.errors import UserError
+from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memories import Memories
-from clio.memory.store.undo_log import UndoLog
 
 
 def make(folder: Path) -> Memories:
-    return Memories(folder / "project", folder / "home", undo=UndoLog(folder / "undo.jsonl"), redact=str)
+    return Memories(
+        folder / "project", folder / "home", logs=ScopeLogs(folder / "project" / ".clio", folder / "home"), redact=str
+    )
 
 
 def test_an_id_that_may_mean_a_memory_of_either_scope_is_no_answer(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clio.errors import UserError
+from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog
 from clio.memory.store.record import MAX_CHARS, MemoryRecord, Provenance
-from clio.memory.store.typed_store import Edit, TypedStore
+from clio.memory.store.typed_store import TypedStore
 from tests.support.clock import Clock
 
 DAY = 86_400.0
@@ -20,13 +21,12 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def edits() -> list[Edit]:
-    return []
+def store(tmp_path: Path, clock: Clock) -> TypedStore:
+    return TypedStore(tmp_path / "memories.json", clock=clock)
 
 
-@pytest.fixture
-def store(tmp_path: Path, clock: Clock, edits: list[Edit]) -> TypedStore:
-    return TypedStore(tmp_path / "memories.json", clock=clock, on_edit=edits.append)
+def changes(store: TypedStore) -> tuple[Change, ...]:
+    return ChangeLog(store.path.with_name(LOG_NAME)).undoable()
 
 
 def contents(store: TypedStore) -> list[str]:
@@ -181,7 +181,7 @@ def record(id: str, content: str, created: float, importance: float = 0.5) -> Me
     )
 
 
-def test_every_change_can_be_taken_back_exactly(store: TypedStore, edits: list[Edit], clock: Clock) -> None:
+def test_every_change_can_be_taken_back_exactly(store: TypedStore, clock: Clock) -> None:
     store.remember("the dev server listens on port 8080", "fact")
     store.remember("a note to forget", "note")
     steps = [
@@ -193,28 +193,28 @@ def test_every_change_can_be_taken_back_exactly(store: TypedStore, edits: list[E
         store.compact,
     ]
     for step in steps:
-        edits.clear()
+        made = len(changes(store))
         before = {one.id: one for one in store.records(superseded=True)}
         step()
         clock.now += 60
-        for edit in reversed(edits):
-            store.revert(edit)
+        for change in reversed(changes(store)[made:]):
+            store.revert(change)
         assert {one.id: one for one in store.records(superseded=True)} == before
         step()
 
 
-def test_what_was_changed_since_is_not_taken_back(store: TypedStore, edits: list[Edit]) -> None:
+def test_what_was_changed_since_is_not_taken_back(store: TypedStore) -> None:
     id = store.remember("a zebra", "fact").record.id
     store.update(id, content="a giraffe")
     with pytest.raises(UserError, match="changed since"):
-        store.revert(edits[0])
+        store.revert(changes(store)[0])
     assert contents(store) == ["a giraffe"]
 
 
-def test_a_mere_use_does_not_stand_in_the_way_of_undo(store: TypedStore, edits: list[Edit]) -> None:
+def test_a_mere_use_does_not_stand_in_the_way_of_undo(store: TypedStore) -> None:
     store.remember("a zebra", "fact")
     store.recall("zebra")
-    store.revert(edits[0])
+    store.revert(changes(store)[0])
     assert contents(store) == []
 
 

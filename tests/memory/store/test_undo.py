@@ -2,18 +2,14 @@
 
 import itertools
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from clio.errors import StorageError, UserError
 from clio.memory.store import ltm_store
-from clio.memory.store import undo_log as undo
-from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, new_change
 from clio.memory.store.record import MemoryDraft
-from clio.memory.store.undo_log import Change, UndoLog, new_change
 from tests.memory.store.ltm_support import DAY, FROM, NOW, PERL, add, ltm, read_json, said_by
 
 
@@ -26,14 +22,12 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def log(path: Path) -> UndoLog:
-    return UndoLog(path.with_name("memory.undo.jsonl"))
+def log(path: Path) -> ChangeLog:
+    return ChangeLog(path.with_name(LOG_NAME))
 
 
 def last(path: Path) -> Change:
-    change = log(path).last()
-    assert change is not None
-    return change
+    return log(path).undoable()[-1]
 
 
 def state(path: Path) -> tuple[object, object]:
@@ -61,17 +55,17 @@ def test_every_kind_of_change_is_taken_back_exactly(path: Path) -> None:
     before = [state(path)]
     add_each_kind(path)
     entries = ltm(path).read().entries
-    assert len(log(path).all()) == 10
+    assert len(log(path).undoable()) == 10
     ltm(path).update(entries[0].id, content="changed", confidence=0.1)
     ltm(path).forget([entries[1].id, entries[3].id, entries[-1].id])
     ltm(path, NOW + 900 * DAY).prune(min_confidence=0.85)
     ltm(path).import_((PERL / "ltm.json").read_text(encoding="utf-8"), FROM)
-    assert len(log(path).all()) == 14
+    assert len(log(path).undoable()) == 14
     states: list[tuple[object, object]] = []
-    while (change := log(path).last()) is not None:
+    while found := log(path).undoable():
         states.append(state(path))
-        ltm(path).revert(change)
-        log(path).take(change.id)
+        ltm(path).revert(found[-1])
+        log(path).mark([found[-1].id], is_undone=True)
     assert len(states) == 14
     assert all(one != other for one, other in itertools.pairwise(states))
     assert [state(path)] == before
@@ -95,10 +89,10 @@ def test_taking_back_says_what_is_there_again(path: Path) -> None:
 def test_what_came_back_from_the_archive_goes_there_again(path: Path) -> None:
     known = ltm(path).read().entries[0]
     ltm(path).forget([known.id])
-    before = read_json(path.with_name("ltm.archive.json")), state(path)
+    before = ltm(path).archived(), state(path)
     assert add(ltm(path), "discovery", known.content).action == "restored"
     ltm(path).revert(last(path))
-    assert (read_json(path.with_name("ltm.archive.json")), state(path)) == before
+    assert (ltm(path).archived(), state(path)) == before
 
 
 def test_a_change_since_is_never_undone_over(path: Path) -> None:
@@ -141,75 +135,15 @@ def test_a_file_that_cannot_be_written_notes_nothing(path: Path, monkeypatch: py
     monkeypatch.setattr(ltm_store, "write_ltm", full)
     with pytest.raises(StorageError, match="No space left"):
         add(ltm(path), "discovery", "second")
-    assert log(path).all() == (first,)
+    assert log(path).undoable() == (first,)
 
 
 def test_a_log_that_cannot_be_written_changes_nothing(path: Path) -> None:
     log(path).path.mkdir()
     before = path.read_bytes()
-    with pytest.raises(StorageError, match=r"was not changed.*\(Is a directory\)"):
+    with pytest.raises(StorageError, match=r"was not changed.*memory.log.jsonl.*not a file"):
         add(ltm(path), "discovery", "new")
     assert path.read_bytes() == before
-
-
-def test_without_a_log_nothing_is_noted(path: Path) -> None:
-    LongTermMemory(path, project=path.parent.parent).add(MemoryDraft(kind="discovery", content="new"), FROM)
-    assert not log(path).path.exists()
-
-
-def test_the_log_holds_the_last_changes_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(undo, "FOLD_BYTES", 2_000)
-    monkeypatch.setattr(undo, "MAX_CHANGES", 20)
-    log = UndoLog(tmp_path / ".clio" / "memory.undo.jsonl")
-    assert log.last() is None
-    log.take("nothing")
-    made = [new_change("note", f"change {number}", at=float(number)) for number in range(60)]
-    for change in made:
-        log.record(change)
-    assert log.all() == tuple(made[-20:])
-    assert log.path.read_bytes().count(b"\n") < 45
-    log.take(made[-1].id)
-    assert log.last() == made[-2]
-    assert log.path.stat().st_mode & 0o777 == 0o600
-
-
-def test_one_giant_change_pushes_the_others_out_but_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(undo, "FOLD_BYTES", 1_000)
-    monkeypatch.setattr(undo, "MOST_BYTES", 2_000)
-    log = UndoLog(tmp_path / "memory.undo.jsonl")
-    log.record(new_change("note", "small", at=0.0))
-    giant = new_change("note", "giant", at=1.0, before="x" * 5_000)
-    log.record(giant)
-    assert log.all() == (giant,)
-    log.record(small := new_change("note", "small", at=2.0))
-    assert log.all() == (small,)
-
-
-def test_lines_no_one_understands_cost_one_undo_only(tmp_path: Path) -> None:
-    log = UndoLog(tmp_path / "memory.undo.jsonl")
-    log.record(first := new_change("note", "first", at=0.0))
-    with log.path.open("ab") as file:
-        file.write(b'{"id": 7}\nnot json\n{"id":"torn')
-    log.record(second := new_change("note", "second", at=1.0))
-    assert log.all() == (first, second)
-
-
-def test_two_processes_note_without_losing_one(tmp_path: Path) -> None:
-    script = """
-import sys
-from pathlib import Path
-from clio.memory.store.undo_log import UndoLog, new_change
-log = UndoLog(Path(sys.argv[1]))
-for number in range(60):
-    log.record(new_change("note", f"{sys.argv[2]} {number}", at=0.0))
-"""
-    path = tmp_path / "memory.undo.jsonl"
-    running = [subprocess.Popen([sys.executable, "-c", script, str(path), name]) for name in ("a", "b")]
-    assert [process.wait(60) for process in running] == [0, 0]
-    changes = UndoLog(path).all()
-    assert {change.what for change in changes} == {f"{name} {number}" for name in ("a", "b") for number in range(60)}
-    assert len({change.id for change in changes}) == 120
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_noted_change_that_was_never_made_is_as_good_as_undone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,7 +151,7 @@ def test_a_noted_change_that_was_never_made_is_as_good_as_undone(path: Path, mon
         raise SystemExit
 
     monkeypatch.setattr(ltm_store, "write_ltm", die)
-    monkeypatch.setattr(UndoLog, "take", lambda self, id: None)  # a killed process tidies nothing
+    monkeypatch.setattr(ChangeLog, "mark", lambda self, ids: None)  # a killed process marks nothing
     with pytest.raises(SystemExit):
         add(ltm(path), "discovery", "new", said_by("model"))
     monkeypatch.undo()
@@ -229,11 +163,11 @@ def test_a_noted_change_that_was_never_made_is_as_good_as_undone(path: Path, mon
 def test_a_twin_of_an_archived_entry_has_a_handle_of_its_own(path: Path) -> None:
     one = add(ltm(path), "discovery", "new").record
     ltm(path).forget([one.id])
-    kept = read_json(path.with_name("ltm.archive.json"))
+    kept = ltm(path).archived()
     elsewhere = {"patterns": {"discoveries": [{"fact": "new", "id": one.id}]}}
     assert ltm(path).import_(json.dumps(elsewhere), FROM) == (1, 0)
     (twin,) = (entry for entry in ltm(path).read().entries if entry.content == "new")
     assert twin.id != one.id
     ltm(path).forget([twin.id])
     ltm(path).revert(last(path))
-    assert read_json(path.with_name("ltm.archive.json")) == kept
+    assert ltm(path).archived() == kept

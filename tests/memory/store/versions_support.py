@@ -4,10 +4,10 @@ from pathlib import Path
 
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.task_types import ScenarioBook
+from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories
 from clio.memory.store.record import AssertedBy, Provenance, Saved
-from clio.memory.store.undo_log import UndoLog
 
 NOW = 1_800_000_000.0
 DAY = 86_400.0
@@ -23,9 +23,10 @@ class Time:
     def __init__(self, folder: Path) -> None:
         self.now = NOW
         self.home = folder / "home"
-        self.undo = UndoLog(folder / ".clio" / "memory.undo.jsonl")
-        self.memories = Memories(folder, self.home, undo=self.undo, redact=str, clock=lambda: self.now)
-        self.ltm = LongTermMemory(folder / ".clio" / "ltm.json", project=folder, undo=self.undo, clock=lambda: self.now)
+        self.logs = ScopeLogs(folder / ".clio", self.home, clock=lambda: self.now)
+        self.memories = Memories(folder, self.home, logs=self.logs, redact=str, clock=lambda: self.now)
+        self.ltm_path = folder / ".clio" / "ltm.json"
+        self.ltm = LongTermMemory(self.ltm_path, project=folder, log=self.logs.project, clock=lambda: self.now)
         self.preferences = Preferences(self.memories.user, ScenarioBook(), clock=lambda: self.now)
 
     def passes(self, days: float = 1.0) -> float:

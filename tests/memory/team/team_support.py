@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from clio.config.project_links import trust_team
+from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_objects import Json
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import Kind, MemoryRecord
-from clio.memory.store.undo_log import UndoLog
 from clio.memory.team.folder import TeamFolder
 from clio.memory.team.share import Sharing
 from clio.memory.team.statement import Statement, make, read
@@ -27,13 +27,15 @@ class Person:
         self.folder = TeamFolder(self.ltm.with_name("ltm"), self.ltm.parent / "cache" / "ltm.team")
         if begun:
             self.folder.begin()
-        self.undo = UndoLog(self.ltm.with_name("memory.undo.jsonl"))
+        self.logs = ScopeLogs(self.ltm.parent, self.home, clock=lambda: self.now)
         self.memory = self.other_process()
         self.sharing = Sharing(self.ltm, project=folder, home=self.home, clock=lambda: self.now, clean=str)
 
     def other_process(self) -> LongTermMemory:
         """The memory as another clio has it."""
-        return LongTermMemory(self.ltm, project=self.project, undo=self.undo, clock=lambda: self.now, home=self.home)
+        return LongTermMemory(
+            self.ltm, project=self.project, log=self.logs.project, clock=lambda: self.now, home=self.home
+        )
 
     def texts(self) -> list[str]:
         return sorted(entry.content for entry in self.memory.read().entries)

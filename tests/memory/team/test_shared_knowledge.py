@@ -90,10 +90,10 @@ def test_a_change_is_another_file_and_an_emptied_one(ann: Person) -> None:
 
 def test_undo_takes_back_what_was_added_changed_and_forgotten(ann: Person) -> None:
     def undo() -> None:
-        change = ann.undo.last()
+        change = ann.logs.last()
         assert change is not None
         ann.memory.revert(change)
-        ann.undo.take(change.id)
+        ann.logs.mark([change], is_undone=True)
 
     entry = add(ann.memory, "discovery", "The port is 8080").record
     ann.memory.update(entry.id, content="The port is 8081")
@@ -108,7 +108,7 @@ def test_undo_takes_back_what_was_added_changed_and_forgotten(ann: Person) -> No
     assert ann.texts() == []
     change = add(ann.memory, "discovery", "The port is 8082")
     ann.gets(*said("else", after=ann.folder.read().statements[0], id=change.record.id))
-    last = ann.undo.last()
+    last = ann.logs.last()
     assert last is not None
     with pytest.raises(UserError, match="changed since"):
         ann.memory.revert(last)

@@ -1,0 +1,588 @@
+"""The change log of a scope, `memory.log.jsonl`, from which undo, archive and former versions are derived.
+
+A change is logged before the file it changes is written. If a process dies between the two, the log holds a change that
+was never made; readers compare with what is in the files, so that this neither loses a memory nor shows one twice.
+`memory.undo.jsonl` of earlier clio versions is read as the beginning of the log and never written.
+"""
+
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Raw, Struct, structs
+
+from clio.errors import StorageError, UserError
+from clio.ids import new_id
+from clio.storage.documents import refuse_newer_version
+from clio.storage.files import make_ignored_folder, open_regular, write_atomic
+from clio.storage.jsonl import append_lines, back_up_damaged_file, is_json, read_last_lines
+from clio.storage.locks import FileLock
+from clio.text.formatting import format_count
+from clio.text.json_data import JsonDecoder, decode_json
+
+LOG_NAME = "memory.log.jsonl"
+EARLIER_NAME = "memory.undo.jsonl"
+VERSION = 1
+MAX_UNDO = 200
+"""Number of changes, a group counting as one, that can be undone."""
+FOLD_BYTES = 4_000_000
+"""The log is folded when it is longer than this and twice as long as after the last fold."""
+UNDO_BYTES = 4_000_000
+"""Limit for the changes that can be undone; a fold makes older ones of a large group permanent."""
+_EARLIER_BYTES = 16_000_000
+
+NOTHING = Raw()
+"""Marks an absent value: msgspec has no `Raw | None`, and leaves out fields with this very object."""
+Store = Literal["ltm", "note", "memory"]
+
+
+class End(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a former record ended.
+
+    Attributes:
+        because: the reason, as the store names it.
+        at: seconds since the epoch; 0.0 for the time of the change.
+        successor: handle or id of what took its place.
+        is_version: only a version ended, or the record left a copy of this memory that was imported: it is not in the
+            archive.
+    """
+
+    because: str
+    at: float = 0.0
+    successor: str = ""
+    is_version: bool = False
+
+
+class Change(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="line", tag="change"):
+    """One change of what is remembered.
+
+    Attributes:
+        id: a UUID version 7; the order in which changes were made.
+        at: seconds since the epoch.
+        what: one line for the user; "" for a line that only keeps versions and cannot be undone.
+        key: what it was about, as the store names it; the scope of typed memories.
+        before, after: the records as they were and became, in the store's own form; NOTHING for none.
+        ended: how records of `before` ended, by id.
+        restored: archived records that it brought back, by id, and the ids they have now.
+        group, title: id of the group it belongs to and one line about that; "" for a change of its own.
+        part: its position in the group, from 1.
+        project: in the user's log, the project directory it was made in.
+    """
+
+    id: str
+    at: float
+    store: Store
+    what: str
+    key: str = ""
+    before: Raw = NOTHING
+    after: Raw = NOTHING
+    ended: dict[str, End] = {}
+    restored: dict[str, str] = {}
+    group: str = ""
+    title: str = ""
+    part: int = 0
+    project: str = ""
+
+
+class Mark(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="line", tag="mark"):
+    """Changes that can be undone no more: they were undone at a time, or else given up or never made."""
+
+    marks: tuple[str, ...]
+    at: float
+    is_undone: bool = False
+
+
+class _Head(Struct, frozen=True, kw_only=True):
+    """First line of a log. id: of this file, another one after each fold. folded: its size then, in bytes."""
+
+    log: str = ""
+    version: int = 1
+    id: str = ""
+    folded: int = 0
+
+
+class _Id(Struct, frozen=True):
+    id: str = ""
+
+
+class Position(Struct, frozen=True, kw_only=True):
+    """How far a log was read. file: id in its first line. stamp: of the file, which tells that nothing was added."""
+
+    file: str = ""
+    offset: int = 0
+    stamp: tuple[int, int, int, int] | None = None
+
+
+class NewLines(Struct, frozen=True, kw_only=True):
+    """Lines of a log since a position. goes_on: False if the log was replaced, and these are all of its lines."""
+
+    lines: tuple[Change | Mark, ...]
+    position: Position
+    goes_on: bool
+
+
+class Logged(Struct, frozen=True, kw_only=True):
+    """A change with what became of it. undone_at: when it was undone. is_earlier: from `memory.undo.jsonl`."""
+
+    change: Change
+    undone_at: float | None = None
+    is_earlier: bool = False
+
+
+class _Group:
+    """An open group, and how many changes it has so far."""
+
+    def __init__(self, title: str) -> None:
+        self.id = new_id()
+        self.title = title
+        self.parts = 0
+
+    def number(self, change: Change) -> Change:
+        """Return the change as the next one of the group."""
+        self.parts += 1
+        return structs.replace(change, group=self.id, title=self.title, part=self.parts)
+
+
+_open_group: ContextVar[tuple[object, _Group] | None] = ContextVar("open_group", default=None)
+"""The group of this thread or task: what others change meanwhile is not part of it."""
+_lines = JsonDecoder[Change | Mark](Change | Mark)
+_id_lists = msgspec.json.Decoder(list[_Id])  # of lines whose depth was checked
+_earlier = JsonDecoder[Change](Change)
+_last_id = ""
+
+
+def new_change(
+    store: Store,
+    what: str,
+    *,
+    at: float,
+    key: str = "",
+    before: object = None,
+    after: object = None,
+    ended: Mapping[str, End] | None = None,
+    restored: Mapping[str, str] | None = None,
+) -> Change:
+    """Create a change with a new id. before, after: values that JSON can hold; None for nothing."""
+    return Change(
+        id=_next_id(),
+        at=at,
+        store=store,
+        what=what,
+        key=key,
+        before=_raw(before),
+        after=_raw(after),
+        ended=dict(ended or {}),
+        restored=dict(restored or {}),
+    )
+
+
+def _next_id() -> str:
+    """Return an id after all that this process made: two logs are compared by ids, also within one millisecond."""
+    global _last_id
+    id = new_id()
+    if id <= _last_id:
+        value = f"{int(_last_id.replace('-', ''), 16) + 1:032x}"
+        id = f"{value[:8]}-{value[8:12]}-{value[12:16]}-{value[16:20]}-{value[20:]}"
+    _last_id = id
+    return id
+
+
+class ChangeLog:
+    """The log of one scope. Several processes may append to it.
+
+    All methods raise OSError and NewerDocument; those that write also TimeoutError. A line that does not parse is
+    passed over.
+
+    Args:
+        project: noted in each change; for the user's log, which several projects share.
+        owner: whose groups count; logs with one owner share them.
+        before_change: called before each change is written.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        project: str = "",
+        owner: object = None,
+        clock: Callable[[], float] = time.time,
+        before_change: Callable[[], None] | None = None,
+    ) -> None:
+        self.path = path
+        self.project = project
+        self._owner = owner or self
+        self._clock = clock
+        self._before_change = before_change
+
+    def append(self, *changes: Change) -> None:
+        """Write changes, durable when this returns; as part of the group that this thread has opened, if any."""
+        if not changes:
+            return
+        if self._before_change is not None:
+            self._before_change()
+        group = self._group()
+        named = (structs.replace(change, project=self.project) for change in changes)
+        self._write([group.number(one) if group and one.what else one for one in named])
+
+    @contextmanager
+    def making(self, *changes: Change) -> Generator[None]:
+        """Write changes, then run the body, which makes them; if it fails they cannot be undone."""
+        self.append(*changes)
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError, StorageError):  # the error of the body is raised
+                self.mark([change.id for change in changes if change.what])
+            raise
+
+    def mark(self, ids: Sequence[str], *, is_undone: bool = False) -> None:
+        """Note that changes were undone, or that they can't be."""
+        if ids:
+            self._write([Mark(marks=tuple(ids), at=round(self._clock(), 3), is_undone=is_undone)])
+
+    @contextmanager
+    def group(self, title: str) -> Generator[None]:
+        """Make all changes of this thread meanwhile one to undo, even if it dies before the end."""
+        token = _open_group.set((self._owner, _Group(title)))
+        try:
+            yield
+        finally:
+            _open_group.reset(token)
+
+    def read(self, since: Position = Position()) -> NewLines:  # noqa: B008 (a frozen struct)
+        """Return the lines after a position. Costs one `stat` call if nothing was written."""
+        stamp = self._stamp()
+        if stamp is not None and stamp == since.stamp:
+            return NewLines(lines=(), position=since, goes_on=True)
+        try:
+            file = open_regular(self.path)
+        except FileNotFoundError:
+            return NewLines(lines=(), position=Position(), goes_on=since == Position())
+        with file:
+            head_line = file.readline()
+            head = self._check_head(head_line)
+            goes_on = bool(head.id) and head.id == since.file
+            start = since.offset if goes_on else len(head_line) if head.log else 0
+            file.seek(start)
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        if (rest := data[len(whole) :]) and is_json(rest):
+            whole = data
+        lines = tuple(found for line in whole.split(b"\n") if line and (found := _decode(line)))
+        position = Position(file=head.id, offset=start + len(whole), stamp=stamp if whole == data else None)
+        return NewLines(lines=lines, position=position, goes_on=goes_on)
+
+    def read_changes(self) -> list[Logged]:
+        """Return all changes with what became of them, those of earlier clio versions first."""
+        earlier, lines = self.read_earlier(), self.read().lines
+        undone = {id: line.at for line in lines if isinstance(line, Mark) and line.is_undone for id in line.marks}
+        return [
+            *(Logged(change=one, undone_at=undone.get(one.id), is_earlier=True) for one in earlier),
+            *(Logged(change=one, undone_at=undone.get(one.id)) for one in lines if isinstance(one, Change)),
+        ]
+
+    def read_earlier(self) -> tuple[Change, ...]:
+        """Return the changes in the `memory.undo.jsonl` of earlier clio versions, oldest first."""
+        lines = read_last_lines(self.path.with_name(EARLIER_NAME), _EARLIER_BYTES)
+        return tuple(change for line in lines if (change := _decode_earlier(line)))
+
+    def undoable(self) -> tuple[Change, ...]:
+        """Return the changes that can be undone, oldest first: at most `MAX_UNDO` groups and changes without one."""
+        lines = self.read().lines
+        marked = {id for line in lines if isinstance(line, Mark) for id in line.marks}
+        changes = (*self.read_earlier(), *(line for line in lines if isinstance(line, Change)))
+        return _newest([one for one in changes if one.what and one.id not in marked])
+
+    def size(self) -> int:
+        """Return the size of the file in bytes."""
+        return stamp[2] if (stamp := self._stamp()) else 0
+
+    def _group(self) -> _Group | None:
+        opened = _open_group.get()
+        return opened[1] if opened and opened[0] is self._owner else None
+
+    def _write(self, lines: Sequence[Change | Mark]) -> None:
+        make_ignored_folder(self.path.parent, self.path.parent)
+        with FileLock(self.path.with_name(self.path.name + ".lock")):
+            head = self._check_appendable()
+            encoded = [msgspec.json.encode(line) for line in lines]
+            size = append_lines(self.path, encoded if head else [_encode_head(), *encoded])
+            if size > FOLD_BYTES and size > 2 * (head.folded if head else 0):
+                self._fold()
+
+    def _check_appendable(self) -> _Head | None:
+        """Return the first line of the file, None if it is new or empty. Raises NewerDocument."""
+        try:
+            with open_regular(self.path, None) as file:
+                line = file.readline()
+        except FileNotFoundError:
+            return None
+        return self._check_head(line) if line else None
+
+    def _check_head(self, line: bytes) -> _Head:
+        try:
+            head = decode_json(line, type=_Head)
+            refuse_newer_version(self.path, head.version, VERSION)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return _Head()
+        return head
+
+    def _stamp(self) -> tuple[int, int, int, int] | None:
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+    def _fold(self) -> None:
+        """Rewrite the log: of changes that can't be undone any more, only what ended is left. The lock is held."""
+        back_up_damaged_file(self.path)
+        folded = fold(self.read().lines)
+        data = b"".join(msgspec.json.encode(line) + b"\n" for line in folded)
+        head = _encode_head(folded=len(data))
+        write_atomic(self.path, head + b"\n" + data)
+
+
+def fold(lines: Sequence[Change | Mark]) -> list[Change | Mark]:
+    """Return the lines that a folded log keeps: changes that can be undone as they are, and the versions that ended."""
+    changes = [line for line in lines if isinstance(line, Change)]
+    known = {change.id for change in changes}
+    marked = {id for line in lines if isinstance(line, Mark) for id in line.marks}
+    undone = {id: line.at for line in lines if isinstance(line, Mark) and line.is_undone for id in line.marks}
+    stays = _fitting(_newest([one for one in changes if one.what and one.id not in marked]))
+    left: set[str] = set()
+    folded: list[Change | Mark] = []
+    for line in lines:
+        if isinstance(line, Mark):
+            if others := tuple(id for id in line.marks if id not in known):  # of `memory.undo.jsonl`
+                folded.append(structs.replace(line, marks=others))
+            continue
+        if line.id in undone:
+            reduced = _keep_undone(line, undone[line.id])
+        else:
+            after = set(ids_in(line.after))
+            back = after & left
+            left -= back | line.restored.keys()
+            left |= {id for id, end in line.ended.items() if id not in after and not end.is_version}
+            reduced = line if line.id in stays else _keep_ended(line, back)
+        if reduced is not None:
+            folded.append(reduced)
+    return folded
+
+
+def _fitting(changes: Sequence[Change]) -> set[str]:
+    """The ids of the newest of these that fit into `UNDO_BYTES`; the newest one always does."""
+    room, found = UNDO_BYTES, set[str]()
+    for change in reversed(changes):
+        room -= len(bytes(change.before)) + len(bytes(change.after)) + 200
+        if found and room < 0:
+            break
+        found.add(change.id)
+    return found
+
+
+def _keep_ended(change: Change, back: Iterable[str]) -> Change | None:
+    """The change with nothing but the records that ended and the ids that came back; None if there are none."""
+    restored = {id: id for id in back} | change.restored
+    if not change.ended and not restored:
+        return None
+    records = [raw for raw in _records(change.before) if _id(raw) in change.ended]
+    return _versions_only(change, records, change.ended, restored)
+
+
+def _keep_undone(change: Change, at: float) -> Change | None:
+    """The records that an undone change had made, as versions that ended then; None if there are none."""
+    records = _records(change.after)
+    if not records:
+        return None
+    ended = {_id(raw): End(because="undone", at=at, is_version=True) for raw in records}
+    return _versions_only(change, records, ended, {})
+
+
+def _versions_only(
+    change: Change, records: Sequence[Raw], ended: Mapping[str, End], restored: Mapping[str, str]
+) -> Change:
+    return Change(
+        id=change.id,
+        at=change.at,
+        store=change.store,
+        what="",
+        key=change.key,
+        before=_raw(list(records) or None),
+        ended=dict(ended),
+        restored=dict(restored),
+        project=change.project,
+    )
+
+
+def _records(raw: Raw) -> list[Raw]:
+    """The records of a side of a change; none for a note, which is a text."""
+    try:
+        return decode_json(raw, type=list[Raw]) if bytes(raw) else []
+    except msgspec.DecodeError:
+        return []
+
+
+def ids_in(raw: Raw) -> list[str]:
+    """Return the ids of the records of a side of a change; none for a note. 2 µs a record."""
+    try:
+        return [one.id for one in _id_lists.decode(raw)] if bytes(raw) else []
+    except msgspec.DecodeError:
+        return []
+
+
+def _id(raw: Raw) -> str:
+    try:
+        return decode_json(raw, type=_Id).id
+    except msgspec.DecodeError:
+        return ""
+
+
+def _unit(change: Change) -> str:
+    return change.group or change.id
+
+
+def _newest(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """Those of the newest `MAX_UNDO` groups and changes without one."""
+    units: set[str] = set()
+    for place in range(len(changes) - 1, -1, -1):
+        units.add(_unit(changes[place]))
+        if len(units) > MAX_UNDO:
+            return tuple(changes[place + 1 :])
+    return tuple(changes)
+
+
+def _encode_head(folded: int = 0) -> bytes:
+    return msgspec.json.encode(_Head(log="clio.memory", version=VERSION, id=new_id(), folded=folded))
+
+
+def _decode(line: bytes) -> Change | Mark | None:
+    try:
+        return _lines.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _decode_earlier(line: bytes) -> Change | None:
+    try:
+        return _earlier.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _raw(value: object) -> Raw:
+    return NOTHING if value is None else Raw(msgspec.json.encode(value))
+
+
+class ScopeLogs:
+    """The logs of a project and of the user, with the changes of both in one order.
+
+    Args:
+        folder: the project's `.clio`.
+        home: clio's own directory; with `folder` itself, both scopes share one log.
+        before_change: called before each change of the project.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        home: Path,
+        *,
+        clock: Callable[[], float] = time.time,
+        before_change: Callable[[], None] | None = None,
+    ) -> None:
+        self.project = ChangeLog(folder / LOG_NAME, owner=self, clock=clock, before_change=before_change)
+        self.user = self.project
+        if home != folder:
+            self.user = ChangeLog(home / LOG_NAME, project=str(folder.parent), owner=self, clock=clock)
+
+    def group(self, title: str) -> AbstractContextManager[None]:
+        """Make all changes of this thread meanwhile one to undo. title: one line on what they are together."""
+        return self.project.group(title)
+
+    def undoable(self) -> tuple[Change, ...]:
+        """Return what can be undone in this project, oldest first; of the user's memories what was changed here."""
+        changes = list(self.project.undoable())
+        if self.user is not self.project:
+            changes += (one for one in self.user.undoable() if one.project == self.user.project)
+            changes.sort(key=lambda change: change.id)
+        return _newest(changes)
+
+    def last(self) -> Change | None:
+        """Return the newest change that can be undone; None if there is none."""
+        return next(reversed(self.undoable()), None)
+
+    def last_whole(self) -> tuple[Change, ...]:
+        """Return the newest change with all of its group, newest first; empty if there is none."""
+        changes = self.undoable()
+        return tuple(change for change in reversed(changes) if _unit(change) == _unit(changes[-1]))
+
+    def mark(self, changes: Iterable[Change], *, is_undone: bool) -> None:
+        """Note that changes were undone, or are given up: they can't be undone any more."""
+        listed = list(changes)
+        self.user.mark([change.id for change in listed if change.project], is_undone=is_undone)
+        self.project.mark([change.id for change in listed if not change.project], is_undone=is_undone)
+
+
+Revert = Mapping[str, Callable[[Change], object]]
+SHOWN = 3
+"""Number of refused parts of a group that are named one by one."""
+
+
+def undo_last(logs: ScopeLogs, revert: Revert) -> str:
+    """Revert the newest change, or the newest group as a whole; return what was done, as a sentence.
+
+    Of a group, what can be reverted is, and the rest is named.
+
+    Args:
+        revert: by store, the function that reverts a change.
+
+    Raises:
+        UserError: if there is no change, or if its records were changed since. That change is given up, so that the one
+            before it can be undone next.
+    """
+    changes = logs.last_whole()
+    if not changes:
+        raise UserError("nothing of what is remembered was changed, so there is nothing to undo")
+    if changes[0].group:
+        return _undo_group(logs, revert, changes)
+    [change] = changes
+    try:
+        revert[change.store](change)
+    except UserError as error:
+        logs.mark([change], is_undone=False)
+        raise UserError(f"{error} Undo again for the change before it.") from error
+    logs.mark([change], is_undone=True)
+    return f"Undone: {change.what}."
+
+
+def _undo_group(logs: ScopeLogs, revert: Revert, changes: Sequence[Change]) -> str:
+    """Revert a group from its newest change to its oldest. Raises UserError if no part of it can be."""
+    title, lost = changes[0].title or "several changes", changes[-1].part - 1
+    done: list[Change] = []
+    given_up: list[Change] = []
+    refused: list[str] = []
+    try:
+        for change in changes:
+            try:
+                revert[change.store](change)
+                done.append(change)
+            except UserError as error:
+                refused.append(str(error).rstrip("."))
+                given_up.append(change)
+    finally:
+        logs.mark(done, is_undone=True)
+        logs.mark(given_up, is_undone=False)
+    said = [f"Undone: {title}, {format_count(len(done), 'change')} taken back."]
+    if refused:
+        more = f"; and {len(refused) - SHOWN:,} more" if len(refused) > SHOWN else ""
+        said.append(f"{format_count(len(refused), 'change').capitalize()} not: {'; '.join(refused[:SHOWN])}{more}.")
+    if lost > 0:
+        said.append(f"{format_count(lost, 'change').capitalize()} of it had left the log before.")
+    if not done:
+        raise UserError(f"nothing of {title} is undone. {' '.join(said[1:])} Undo again for the change before it.")
+    return " ".join(said)
