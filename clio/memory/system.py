@@ -312,7 +312,8 @@ class MemorySystem(KnownOfProject):
         return Briefing(self._known, str(self._ltm_path), self._project, self._start, is_foreign=self._is_foreign)
 
     def _knowledge_items(self) -> list[WhyItem]:
-        return [item for part in self.why() for item in knowledge_items(part, self._clock())]
+        """Return the account of the news of the turn, then of the block in the prompt."""
+        return [item for part in reversed(self.why()) for item in knowledge_items(part, self._clock())]
 
     @property
     def scenario_in_force(self) -> str | None:

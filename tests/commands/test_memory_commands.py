@@ -152,7 +152,7 @@ def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) ->
         ("/memory prune --below 2", "--below takes a number from 0 to 1, not '2'"),
         ("/memory prune --dyas 2", "did you mean '--days'?"),
         ("/memory undo 3", "/memory undo takes nothing"),
-        ("/memory why not", "/memory why takes nothing"),
+        ("/memory why not", "/memory why takes no argument"),
         ("/memory export a b", "/memory export takes one path"),
         ("/memory import", "Which file? Write /memory import PATH"),
         ("/memory lst", "did you mean '/memory list'?"),
@@ -302,7 +302,7 @@ def test_search_ranks_entries_and_notes(harness: Harness) -> None:
     assert data(harness, "/memory search deploy --strict")["query"] == "deploy --strict"
     none = ok(harness, "/memory search zebra")
     assert none.table is None
-    assert none.text.startswith("No project knowledge or note shares a word with `zebra`.")
+    assert none.text.startswith("No memory matches `zebra`.")
 
 
 def test_show_tells_where_an_entry_came_from(harness: Harness) -> None:
@@ -475,7 +475,7 @@ def test_prune_shows_then_asks_then_does(harness: Harness) -> None:
 
 
 def test_why_names_what_the_model_was_given(harness: Harness) -> None:
-    assert mentions(ok(harness, "/memory why").text, "Memory", "nothing")
+    assert mentions(ok(harness, "/memory why").text, "No memories")
     ids = some_of_each_kind(harness)
     (harness.loaded.project / "lib" / "core").mkdir(parents=True)
     harness.memory.prefix_fragments()
@@ -492,7 +492,8 @@ def test_why_names_what_the_model_was_given(harness: Harness) -> None:
     assert "; 26 left out." in ok(harness, "/memory why").text
     add(harness, "discovery something quite new")
     harness.memory.turn_fragments("go on")
-    assert "something quite new" in rows(ok(harness, "/memory why"))[-1][2]
+    shown = rows(ok(harness, "/memory why"))
+    assert "something quite new" in shown[0][2] and len(shown) <= 20, "the news come first, on one screen"
 
 
 def test_why_says_that_knowledge_is_off(tmp_path: Path) -> None:
@@ -688,3 +689,20 @@ def test_memory_that_came_with_the_project_is_labelled_wherever_it_is_shown(harn
     assert table is not None
     assert dict(row[:2] for row in table.rows)["said by"] == "you, says the repository"
     assert LABEL not in ok(harness, "/memory add discovery another").text
+
+
+def test_show_and_search_know_every_kind(harness: Harness) -> None:
+    ids = some_of_each_kind(harness)
+    fact = data(harness, "/memory remember the staging API listens on port 9090 --type fact")["memory"]["id"]
+    liking = harness.memory.preferences.add("prefer staging over production", "it breaks less", 9.0).record.id
+    ok(harness, "/note set staging-notes ask Kim about staging")
+    found = {row[0]: row[1] for row in rows(ok(harness, "/memory search staging"))}
+    assert found == {fact[-8:]: "fact", liking[-8:]: "preference", "staging-notes": "note"}
+    shown = {id: {row[0]: row[1] for row in rows(ok(harness, f"/memory show {id}"))} for id in found}
+    assert shown[fact[-8:]]["text"] == "the staging API listens on port 9090" and shown[fact[-8:]]["scope"] == "project"
+    assert shown[liking[-8:]]["score"] == "9, liked" and shown[liking[-8:]]["reason"] == "it breaks less"
+    assert shown["staging-notes"]["text"] == "ask Kim about staging"
+    assert data(harness, f"/memory show {fact}")["content"] == "the staging API listens on port 9090"
+    assert ids["discovery"] in refused(harness, f"/memory show {ids['discovery']}0")
+    for line in ("/memory show zzz-nothing", "/memory show ../../etc"):
+        assert "There is no" in refused(harness, line) or "no memory" in refused(harness, line)

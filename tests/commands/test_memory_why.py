@@ -69,15 +69,17 @@ def test_what_was_left_out_is_there_too_and_not_counted_in(harness: Harness) -> 
     result = ok(harness, "/memory why")
     sources = [row[0] for row in rows(result)]
     inside, cut = sources.count("memory"), sources.count("memory, cut")
-    assert inside + cut == 12 and inside and cut
-    assert f"{inside} items, about" in result.text and f"; {cut} left out by limits." in result.text
+    assert inside and cut == 4
+    assert [row[2].split(" ")[0] for row in rows(result)][-1] == str(12 - inside - cut), "the others are counted"
+    assert f"{inside} items, about" in result.text and f"; {12 - inside} left out by limits." in result.text
+    assert len(json.loads(json.dumps(result.data))["items"]) == 12
 
 
 def test_a_turn_that_was_given_nothing_says_so(harness: Harness) -> None:
     harness.memory.turn_fragments("write a poem about rain")
     result = ok(harness, "/memory why")
     assert result.table is None
-    assert mentions(result.text, "nothing", "“write a poem about rain”")
+    assert mentions(result.text, "No memories", "“write a poem about rain”")
 
 
 def test_hostile_text_is_on_its_one_row(harness: Harness) -> None:

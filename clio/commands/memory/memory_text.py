@@ -21,6 +21,7 @@ from clio.commands.command import (
 )
 from clio.commands.session_table import format_title
 from clio.errors import ClioError, UsageError
+from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.store.record import KINDS, TYPES, Freshness, Kind, Knowledge, MemoryRecord, Note, Provenance
 from clio.memory.store.typed_store import Scope
 from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
@@ -101,6 +102,12 @@ class ListedMemory(Struct, frozen=True, kw_only=True):
     mark: str = ""
 
 
+def trust_mark(record: MemoryRecord) -> str:
+    """ "✓" for a memory that two sessions or two people confirmed, "?" for one that is unverified; else ""."""
+    trust = describe_trust(record)
+    return "?" if trust == "unverified" else "✓" if trust else ""
+
+
 def list_entry(entry: MemoryRecord, freshness: Freshness = "unbound") -> ListedMemory:
     """A row for project knowledge."""
     return ListedMemory(
@@ -110,7 +117,7 @@ def list_entry(entry: MemoryRecord, freshness: Freshness = "unbound") -> ListedM
         confidence=f"{entry.confidence:.0%}{f' ×{entry.times}' if entry.times > 1 else ''}",
         at=entry.updated,
         by=truncate(entry.by, _NAME_CHARS),
-        mark=MARKS[freshness],
+        mark=MARKS[freshness] + trust_mark(entry),
     )
 
 
@@ -123,6 +130,7 @@ def list_record(record: MemoryRecord, scope: Scope) -> ListedMemory:
         scope=scope,
         confidence=f"{record.confidence:.0%}",
         at=record.updated,
+        mark=trust_mark(record),
     )
 
 
@@ -154,11 +162,16 @@ def memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
     return Table(columns=columns, rows=rows, wide_column=2, is_truncated=True)
 
 
-def legend(states: Iterable[Freshness]) -> str:
-    """What the marks mean that stand in a table; empty where none does."""
+def legend(states: Iterable[Freshness], marks: str = "") -> str:
+    """What the marks mean that stand in a table; empty where none does. marks: all marks of the table joined."""
     present = set(states)
     meant = [f"{mark} {STATES[state]}" for state, mark in MARKS.items() if mark and state in present]
-    return f"Examples: {', '.join(meant)}." if meant else ""
+    examples = f"Examples: {', '.join(meant)}." if meant else ""
+    trust = ", ".join(f"{mark} {text}" for mark, text in _TRUST.items() if mark in marks)
+    return " ".join(filter(None, (examples, f"Trust: {trust}." if trust else "")))
+
+
+_TRUST = {"✓": "confirmed by two sessions or people", "?": "unverified"}
 
 
 def bare_line(entry: MemoryRecord) -> str:

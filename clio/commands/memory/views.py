@@ -1,7 +1,9 @@
 """/memory list, search, show, stats, why, history and changes: what is saved and how it came about."""
 
+import math
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -36,18 +38,23 @@ from clio.commands.memory.memory_text import (
     remembers,
     session_words,
     short_age,
+    short_id,
     short_key,
     suggest_entry,
     suggest_options,
     who_said,
 )
-from clio.errors import UsageError
+from clio.errors import UsageError, UserError
+from clio.memory.retrieval.prompt_prefix import describe_trust
+from clio.memory.retrieval.results import RecallHit
 from clio.memory.retrieval.why import WhyItem, WhyReport
 from clio.memory.store.ltm_objects import find_handle
-from clio.memory.store.record import KINDS, TYPES, Hit, LtmStats, MemoryRecord, Provenance
+from clio.memory.store.record import KINDS, TYPES, LtmStats, MemoryRecord, Provenance
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.versions import DOINGS, Changed, EntryVersion, Version, changes_of, parse_when
 from clio.text.formatting import format_bytes, format_count
+from clio.text.scoring import describe_score
+from clio.tokens import DEFAULT_RATIO
 
 if TYPE_CHECKING:
     from clio.memory.retrieval.prompt_prefix import Injected
@@ -100,7 +107,7 @@ def show_list(ctx: CommandContext, argument: str) -> CommandResult:
     again += f"{f' --scope {scope}' if scope else ''} --all"
     parts = [
         f"{what}, {len(shown)} shown; `{again}` shows all." if len(shown) < len(listed) else f"{what}.",
-        legend(freshness[one.id] for one in shown if one.id in freshness),
+        legend((freshness[one.id] for one in shown if one.id in freshness), "".join(one.mark for one in shown)),
     ]
     text = " ".join(part for part in parts if part)
     return CommandResult(text=text, table=memory_table(shown, now=time.time()), data=data)
@@ -109,29 +116,34 @@ def show_list(ctx: CommandContext, argument: str) -> CommandResult:
 @remembers
 @names_repository
 def search(ctx: CommandContext, argument: str) -> CommandResult:
-    """Entries and notes that share a word with the query, the best first."""
+    """The memories of all kinds that answer a query, the best first. They count as used."""
     query = parse_text(argument).text.strip()
     if not query:
-        return make_refusal("Search for what? Write /memory search WORDS; /session search looks at what was said")
-    hits = ctx.memory.search(query, FOUND)
+        return make_refusal("Search for what? Write /memory search WORDS; /session search looks in conversations")
+    found = ctx.memory.retriever.search(query, layers=("L1", "L2"), limit=FOUND)
+    hits = [hit for hit in found.hits if hit.source != "style"]
+    ctx.memory.use([hit.id for hit in hits if hit.source == "knowledge"])
     data = {"query": query, "hits": [_hit_data(hit) for hit in hits]}
-    said = f"`/session search {' '.join(query.replace('`', ' ').split())}` looks at what was said."
+    sessions = f"`/session search {' '.join(query.replace('`', ' ').split())}` searches conversations."
     if not hits:
-        return CommandResult(
-            text=f"No project knowledge or note shares a word with {quote_code(query)}. {said}", data=data
-        )
-    return CommandResult(text=f"The best first. {said}", table=_hit_table(query, hits), data=data)
+        return CommandResult(text=f"No memory matches {quote_code(query)}. {sessions}", data=data)
+    return CommandResult(text=f"Best matches first. {sessions}", table=_hit_table(query, hits), data=data)
 
 
 @remembers
 @names_repository
 def show(ctx: CommandContext, argument: str) -> CommandResult:
-    """Everything that is known about one entry."""
+    """Everything that is known about one memory of any kind."""
     wanted = parse_options(argument).words
     if len(wanted) != 1:
         return make_refusal("Which memory? Write /memory show ID; /memory list shows the ids")
     memory = ctx.memory
-    entry = memory.find(wanted[0])
+    try:
+        entry = memory.find(wanted[0])
+    except UserError:
+        if (other := _show_other(ctx, wanted[0])) is not None:
+            return other
+        raise
     memory.use((entry.id,))
     state = memory.freshness((entry,))[entry.id]
     others = [other for other in memory.knowledge().of(entry.kind) if _rivals(entry, other)]
@@ -142,6 +154,7 @@ def show(ctx: CommandContext, argument: str) -> CommandResult:
     rows += [
         ("sure", f"{entry.confidence:.0%}"),
         *([("times", str(entry.times))] if entry.times > 1 else []),
+        *([("trust", trust)] if (trust := describe_trust(entry)) else []),
         ("said by", f"{who_said(entry)}, says the repository" if ctx.loaded.has_foreign_memory else who_said(entry)),
         *([("session", session_words(ctx, entry.provenance.session))] if entry.provenance else []),
         ("first said", date(entry.created)),
@@ -156,6 +169,40 @@ def show(ctx: CommandContext, argument: str) -> CommandResult:
     }
     table = Table(columns=(entry.id, entry.kind), rows=tuple(rows), wide_column=1)
     return CommandResult(table=table, data=data)
+
+
+def _show_other(ctx: CommandContext, wanted: str) -> CommandResult | None:
+    """Everything about a fact, event, note, preference or keyed note; None if there is none of that id or key."""
+    memory, now = ctx.memory, time.time()
+    with suppress(UserError, ValueError):
+        if (note := memory.retrieve_note(wanted)) is not None:
+            rows = (("text", note.content), ("saved", f"{date(note.timestamp)} ({ago(now, note.timestamp)})"))
+            table = Table(columns=(note.key, KEYED_NOTE), rows=rows, wide_column=1)
+            return CommandResult(table=table, data=note_data(note))
+    try:
+        record = memory.memories.find(wanted)
+    except UserError:
+        return None
+    owner = memory.memories.scope_of(record.id)
+    said = record.provenance
+    fields = [
+        ("text", record.content),
+        ("reason", record.reason),
+        ("scope", owner),
+        ("score", f"{record.score:g}, {describe_score(record.score)}" if record.score is not None else ""),
+        ("task types", ", ".join(record.scenarios)),
+        ("keywords", ", ".join(record.keywords)),
+        ("importance", f"{record.importance:g}"),
+        ("sure", f"{record.confidence:.0%}"),
+        ("trust", describe_trust(record)),
+        ("used", f"{record.access_count} times" if record.access_count else ""),
+        ("said by", who_said(record) if said else ""),
+        ("session", session_words(ctx, said.session) if said else ""),
+        ("first said", date(record.created)),
+        ("confirmed", f"{date(record.updated)} ({ago(now, record.updated)})" if record.updated else ""),
+    ]
+    table = Table(columns=(short_id(record), record.kind), rows=tuple(row for row in fields if row[1]), wide_column=1)
+    return CommandResult(table=table, data=record_data(record, owner))
 
 
 def _archive(ctx: CommandContext, *, everything: bool) -> CommandResult:
@@ -227,22 +274,31 @@ def _nothing(kinds: Sequence[str], has_others: bool) -> str:
     return f"No {kind_label(kinds[0])} yet; `{command}` saves one."
 
 
-def _hit_table(query: str, hits: Sequence[Hit]) -> Table:
+def _hit_table(query: str, hits: Sequence[RecallHit]) -> Table:
     now = time.time()
-    rows = tuple(
-        (hit.id or short_key(hit.key), hit.kind, around(hit.text, query), short_age(now, hit.timestamp)) for hit in hits
-    )
+    rows = tuple((_shown_id(hit), hit.kind, around(hit.text, query), short_age(now, hit.when)) for hit in hits)
     return Table(columns=("id", "kind", "what", "age"), rows=rows, wide_column=2)
 
 
-def _hit_data(hit: Hit) -> dict[str, Any]:
+def _shown_id(hit: RecallHit) -> str:
+    """Return the id as `/memory show` takes it."""
+    match hit.source:
+        case "note":
+            return short_key(hit.id)
+        case "memory" | "preference":
+            return hit.id[-_ID_CHARS:]
+        case _:
+            return hit.id
+
+
+def _hit_data(hit: RecallHit) -> dict[str, Any]:
     return {
         "kind": hit.kind,
-        "id": hit.id,
-        "key": hit.key,
+        "id": "" if hit.source == "note" else hit.id,
+        "key": hit.id if hit.source == "note" else "",
         "text": hit.text,
         "score": hit.score,
-        "timestamp": hit.timestamp,
+        "timestamp": hit.when,
     }
 
 
@@ -306,10 +362,10 @@ def stats(ctx: CommandContext, argument: str) -> CommandResult:
 def why(ctx: CommandContext, argument: str) -> CommandResult:
     """What memory gave the model in the last turn, why, and what its limits left out."""
     if argument:
-        return make_refusal("/memory why takes nothing; it shows what the last turn was given")
+        return make_refusal("/memory why takes no argument; it shows the memories used in the last turn")
     report = ctx.memory.last_turn()
     if report is not None:
-        return _last_turn(report)
+        return _last_turn(ctx, report)
     given = ctx.memory.why()
     begins = "The next session would begin with:\n\n" if not ctx.session.id else ""
     if begins and not given:  # outside of a conversation there is no turn to tell of
@@ -318,7 +374,7 @@ def why(ctx: CommandContext, argument: str) -> CommandResult:
     data = [_injected_data(one) for one in given]
     if not given:
         off = "" if ctx.config.ltm else " Project knowledge is off (--no-ltm)."
-        text = "Memory would give a new session nothing." if begins else "Memory has given the model nothing so far."
+        text = "A new session would begin without memories." if begins else "No memories were used so far."
         return CommandResult(text=text + off, data=data)
     now = time.time()
     rows = tuple(
@@ -336,33 +392,66 @@ def why(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(text=begins + "\n".join(f"- {_account(ctx, one)}" for one in given), table=table, data=data)
 
 
-def _last_turn(report: WhyReport) -> CommandResult:
-    """Each thing the last turn was given: from where, why, by which signals, at what cost; and what was cut."""
+def _last_turn(ctx: CommandContext, report: WhyReport) -> CommandResult:
+    """Each thing the last turn was given: from where, why, by which signals, at what cost; and what was cut.
+
+    At most one screen, what is new in this turn before the block of the system prompt; `--json` has all of it.
+    """
     data = msgspec.to_builtins(report)
     asked = f"“{report.question}”" if report.question else "the last turn"
-    work = f", taken for {report.scenario}" if report.scenario else ""
+    work = f" ({report.scenario})" if report.scenario else ""
     if not report.items:
-        return CommandResult(text=f"Memory gave the model nothing for {quote_code(asked)}{work}.", data=data)
-    inside = [item for item in report.items if item.included]
-    cut = sum(item.count for item in report.items if not item.included)
-    left = f"; {cut:,} left out by limits" if cut else ""
-    tokens = sum(item.tokens for item in inside)
-    text = f"For {quote_code(asked)}{work}: {format_count(len(inside), 'item')}, about {tokens:,} tokens{left}."
-    rows = tuple(
-        (
-            item.source if item.included else f"{item.source}, cut",
-            item.id[-_ID_CHARS:] if item.source in ("memory", "preference") else item.id[:_ID_CHARS],
-            f"{' '.join(item.text.split())} · {_because(item)}",
-            _score_of(item),
-            short_age(report.at, report.at - item.age_s) if item.age_s is not None else "",
-            f"{item.tokens:,}" if item.tokens else "",
-        )
-        for item in report.items
+        return CommandResult(text=f"No memories were used for {quote_code(asked)}{work}.", data=data)
+    window = ctx.window
+    ratio = window.ratio if window else DEFAULT_RATIO
+    inside = sorted((item for item in report.items if item.included), key=lambda item: item.source == "knowledge")
+    cut = [item for item in report.items if not item.included]
+    left = sum(item.count for item in cut)
+    text = (
+        f"For {quote_code(asked)}{work}: {format_count(len(inside), 'item')}, about {_tokens(inside, ratio):,} tokens"
     )
+    text += f"; {left:,} left out by limits." if left else "."
+    prompt = _prompt_tokens(ctx)
+    if prompt:
+        text += f" Memory in the system prompt, with its headings: {prompt:,} tokens, as `/context` shows."
+    shown, cut_shown = inside[:_MAX_INSIDE], cut[:_MAX_CUT]
+    rows = [_why_row(item, report.at, ratio) for item in (*shown, *cut_shown)]
+    rest = inside[_MAX_INSIDE:] + cut[_MAX_CUT:]
+    if rest:
+        more = f"{sum(item.count for item in rest):,} more; clio memory why --json has all"
+        rows.append(("", "", more, "", "", f"{_tokens([item for item in rest if item.included], ratio):,}"))
     return CommandResult(
         text=text,
-        table=Table(columns=("from", "id", "what · why", "score", "age", "tokens"), rows=rows, wide_column=2),
+        table=Table(columns=("from", "id", "what · why", "score", "age", "tokens"), rows=tuple(rows), wide_column=2),
         data=data,
+    )
+
+
+_MAX_INSIDE, _MAX_CUT = 14, 4
+"""Rows for what was given and for what was cut: together they fit a terminal of 24 lines."""
+
+
+def _tokens(items: Sequence[WhyItem], ratio: float) -> int:
+    """Return the tokens of the items by the model's token ratio; they were counted at the default one."""
+    return math.ceil(sum(item.tokens for item in items) * DEFAULT_RATIO / ratio)
+
+
+def _prompt_tokens(ctx: CommandContext) -> int:
+    """Return the tokens that `/context` shows for memory in the system prompt; 0 if no window is open."""
+    if ctx.window is None:
+        return 0
+    sources = {one.fragment.source for one in ctx.memory.why()} | {str(ctx.memory.memories.user.path)}
+    return sum(part.tokens for part in ctx.window.measure_usage().parts if part.source in sources)
+
+
+def _why_row(item: WhyItem, at: float, ratio: float) -> tuple[str, ...]:
+    return (
+        item.source if item.included else f"{item.source}, cut",
+        item.id[-_ID_CHARS:] if item.source in ("memory", "preference") else item.id[:_ID_CHARS],
+        f"{' '.join(item.text.split())} · {_because(item)}",
+        _score_of(item),
+        short_age(at, at - item.age_s) if item.age_s is not None else "",
+        f"{_tokens([item], ratio):,}" if item.tokens else "",
     )
 
 

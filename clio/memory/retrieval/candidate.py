@@ -76,8 +76,8 @@ class Candidate(Struct, frozen=True, kw_only=True):
     it goes by. when: it was last confirmed, or said; 0.0 if unknown. strength: 0.0 to 1.0, what it is worth
     after all fading; None for what has none of its own. distance: of its vector from the query's. engine: of a passage
     the transcript index ranked. asks: it only asks something. is_corroborated: two sessions or two people confirmed
-    it. signals: what else is to be said of it by name, such as the formulas of the seeds. label: what must be said
-    with it, such as "example changed since".
+    it. trust: see `prompt_prefix.describe_trust`. signals: what else is to be said of it by name, such as the formulas
+    of the seeds. label: what must be said with it, such as "example changed since".
     """
 
     source: Source
@@ -94,6 +94,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     engine: Engine | None = None
     asks: bool = False
     is_corroborated: bool = False
+    trust: str = ""
     signals: Mapping[str, float] = {}
     label: str = ""
 

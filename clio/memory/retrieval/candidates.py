@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, cast
 
 from clio.memory.retrieval.candidate import Candidate, Place
+from clio.memory.retrieval.prompt_prefix import describe_trust
 from clio.memory.retrieval.scoring import rank
 from clio.memory.store.memories import Memories
 from clio.memory.store.record import Hit, Kind, MemoryRecord, Note, Provenance
@@ -54,6 +55,7 @@ def of_record(
         where=_place(record.provenance),
         strength=record.strength(now),
         is_corroborated=record.is_corroborated,
+        trust=describe_trust(record),
         signals={"importance": record.importance, **(signals or {})},
         label="; ".join(filter(None, (doubt, drifted))),
     )
@@ -72,6 +74,7 @@ def of_entry(entry: MemoryRecord, now: float) -> Candidate:
         where=_place(entry.provenance),
         strength=decay_confidence(entry.confidence, days),
         is_corroborated=entry.is_corroborated,
+        trust=describe_trust(entry),
         signals={"confidence": entry.confidence, "times": float(entry.times)},
     )
 

@@ -77,6 +77,7 @@ def news_fragment(
         reason=f"{len(chosen)} of {total} changes since the session's prompt was made",
         cap_tokens=cap_tokens,
         left_out=total - len(chosen),
+        newest=max(line.entry.updated for line in chosen),
     )
 
 

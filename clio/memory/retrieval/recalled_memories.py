@@ -43,6 +43,7 @@ class BrainEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One memory as the model reads it.
 
     said_by: "tool" and "document" mark an unverified quotation. note: what must be said with it.
+    trust: whether it was confirmed, or is unverified.
     """
 
     role: str = ""
@@ -51,6 +52,7 @@ class BrainEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     when: str = ""
     said_by: str = ""
     note: str = ""
+    trust: str = ""
 
 
 class Envelope(Struct, frozen=True, kw_only=True):
@@ -168,7 +170,7 @@ def plain_lines(entries: Sequence[BrainEntry]) -> str:
 def _line(entry: BrainEntry) -> str:
     source = entry.type or "said before"
     by = _BY.get(entry.said_by or entry.role, "")
-    about = ", ".join(part for part in (entry.when or "undated", source, by) if part)
+    about = ", ".join(part for part in (entry.when or "undated", source, by, entry.trust) if part)
     text = quotation(entry.content) if entry.said_by in _QUOTED else one_line(entry.content)
     return f"- {about}: {text}" + (f" [{one_line(entry.note)}]" if entry.note else "")
 
@@ -188,6 +190,7 @@ def _entry(one: Scored, date: Callable[[float], str], chars: int) -> BrainEntry:
         when=date(candidate.when) if candidate.when else "",
         said_by=candidate.said_by,
         note=candidate.label,
+        trust=candidate.trust if candidate.said_by not in _QUOTED else "",
     )
 
 

@@ -239,7 +239,7 @@ class Scored:
             value = round(strength_weight(candidate.strength), 3)
             reasons.append(Reason(name="strength", value=value, words=f"strength {candidate.strength:.2f}"))
         if candidate.is_corroborated:
-            reasons.append(Reason(name="corroborated", value=CORROBORATED, words="confirmed more than once"))
+            reasons.append(Reason(name="corroborated", value=CORROBORATED, words=_confirmed(candidate)))
         if self.rank is not None:
             reasons.append(Reason(name="rank", value=round(self.rank, 4), words="by its places in the lists"))
         if self.also:
@@ -259,7 +259,7 @@ class Scored:
         importance = self.candidate.signals.get("importance")
         about = [f"importance {importance:g}"] if importance is not None else []
         about += [self._age_in_words()] if self.candidate.when else []
-        about += ["confirmed more than once"] if self.candidate.is_corroborated else []
+        about += [_confirmed(self.candidate)] if self.candidate.trust or self.candidate.is_corroborated else []
         return "; ".join([*why, *([", ".join(about)] if about else [])])
 
     @property
@@ -283,6 +283,10 @@ class Scored:
             return f"from {format_stored_time('%Y-%m-%d', when)}"
         days = int(max(age, 0.0) // DAY_S)
         return "from today" if days == 0 else "1 day old" if days == 1 else f"{days} days old"
+
+
+def _confirmed(candidate: Candidate) -> str:
+    return candidate.trust or "confirmed more than once"
 
 
 def without_query(candidate: Candidate, because: str, now: float) -> Scored:
