@@ -336,12 +336,13 @@ class ChangeRecorder:
         changes = self._named_changes(call)
         made = [folder for folder in call.made if resolve_path(self._root, folder).is_dir()]
         if call.base is not None:
+            runs = self._job_runs()  # a background command may end while clio looks, which takes long on a busy machine
             looked = self._look(_BEHIND_S)
             self._last_at = time.monotonic()
             known = {change.path for change in changes} | set(call.files)
             changes += [change for change in self._compared(call.base, looked) if change.path not in known]
             made += [folder for folder in self._new_folders(call.base, changes) if folder not in made]
-            if self._job_runs():
+            if runs or self._job_runs():
                 self._job_turn = call.turn
         if self._job_turn is None:
             changes = [self._doubted(change, ended_ns) for change in changes]
