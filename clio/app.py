@@ -91,6 +91,11 @@ class App:
         self.conversation = self._start_conversation(runtime.session, provider, runtime.config)
 
     @property
+    def is_json(self) -> bool:
+        """See `CommandContext`: the results of a conversation's commands are for the user."""
+        return False
+
+    @property
     def session(self) -> Session:
         """The session of the current conversation."""
         return self.conversation.session

@@ -382,6 +382,11 @@ class CommandContext(Protocol):
     """What commands may access; implemented by the running App."""
 
     @property
+    def is_json(self) -> bool:
+        """Whether a program reads the result, so that nothing may be shown or opened beside it."""
+        ...
+
+    @property
     def loaded(self) -> "LoadedConfig":
         """The configuration as it was read, including the values withheld until the project is trusted."""
         ...

@@ -166,7 +166,8 @@ def replace_slash_commands(text: str) -> str:
 class SubcommandContext:
     """The `CommandContext` for handlers without a conversation. Its session has no id, no messages and no file."""
 
-    def __init__(self, loaded: LoadedConfig) -> None:
+    def __init__(self, loaded: LoadedConfig, *, is_json: bool = False) -> None:
+        self.is_json = is_json
         self.loaded = loaded
         self.config: Config = loaded.config
         self.store = open_session_store(loaded)
@@ -304,7 +305,7 @@ def run_subcommand(options: Options, loaded: LoadedConfig, words: Sequence[str],
     json: print the result's data as one JSON document, and never ask.
     Raises UserError (exit 2) for wrong usage, and other ClioErrors (exit 1) for a correct call that failed.
     """
-    ctx = SubcommandContext(loaded)
+    ctx = SubcommandContext(loaded, is_json=json)
     try:
         step = _carry_out(ctx, words, json=json)
     except ClioError as error:

@@ -23,6 +23,7 @@ from clio.security.actions import Workspace
 from clio.text.formatting import format_bytes, format_count
 from clio.text.fuzzy import FuzzyNames, score_match
 from clio.threads import start_daemon_thread
+from clio.ui.line_rules import parse_memory_line
 from clio.ui.safe_text import clean_line
 
 if TYPE_CHECKING:
@@ -269,6 +270,23 @@ class MentionMenu:
             rows.sort(key=lambda row: -row[0])
         yield from (offer for _, offer in rows[:MAX_OFFERS])
 
+    def find_memories(self, typed: str) -> Iterator[MentionOffer]:
+        """Yield the memories that have all typed words, so that one is confirmed instead of saved again."""
+        ctx = self._get_context()
+        if ctx is None or ctx.config.incognito or ctx.memory.is_silent or len(typed) < _LEAST_MEMORY_CHARS:
+            return
+        memory, words = ctx.memory, typed.casefold().split()
+        known = [record for record in (*memory.knowledge().entries, *memory.memories.records()) if not record.solution]
+        known = [record for record in known if all(word in record.content.casefold() for word in words)]
+        for record in sorted(known, key=lambda record: -record.updated)[:MAX_OFFERS]:
+            line = " ".join(record.content.split())
+            yield MentionOffer(text=f"#{line}", label=f"#{line[:_MAX_MEMORY_LABEL]}", note=f"saved as {record.kind}")
+
+
+_MAX_MEMORY_LABEL = 80
+_LEAST_MEMORY_CHARS = 3
+"""A shorter text is in most memories."""
+
 
 def score_recent_files(messages: Sequence[Message]) -> dict[str, float]:
     """Return points for files that the session's tools read or changed or its messages named; the newest get most."""
@@ -358,7 +376,10 @@ class LineCompleter(Completer):
             if find_open_mention(text) is None:
                 return
         typed = find_open_mention(text)
-        if typed is not None:
+        if words := parse_memory_line(text):
+            for offer in self._mentions.find_memories(words):
+                yield _make_completion(offer.text, len(text), offer.label, offer.note)
+        elif typed is not None:
             for offer in self._mentions.find_offers(typed):
                 yield _make_completion(offer.text, len(typed) + 1, offer.label, offer.note)
         elif complete_event.completion_requested and (word := get_last_word(text)):

@@ -44,6 +44,7 @@ class Harness:
     redactor: Redactor
     memory: MemorySystem
     window: ContextWindow | None = None
+    is_json: bool = False
 
     def __post_init__(self) -> None:
         self.planning = Planning(self.policy, self.session)

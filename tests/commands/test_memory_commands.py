@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import msgspec
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 
 from clio.commands.command import CommandResult, Confirm, EditText
 from clio.commands.registry import complete_command_line, run_command
@@ -15,6 +17,7 @@ from clio.memory.store.record import MemoryDraft, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
 from clio.sessions.state import SessionState
+from clio.ui.completer import LineCompleter
 from clio.ui.painter import count_cells
 from clio.ui.tables import render_table
 from tests.commands.harness import Harness, data, make_harness, ok, refused
@@ -706,3 +709,22 @@ def test_show_and_search_know_every_kind(harness: Harness) -> None:
     assert ids["discovery"] in refused(harness, f"/memory show {ids['discovery']}0")
     for line in ("/memory show zzz-nothing", "/memory show ../../etc"):
         assert "There is no" in refused(harness, line) or "no memory" in refused(harness, line)
+
+
+def test_a_memory_line_is_completed_with_what_is_saved(harness: Harness) -> None:
+    ok(harness, "/memory add discovery The staging API listens on port 9090")
+    ok(harness, "/memory remember Kim owns the staging server --type fact")
+    completer = LineCompleter(lambda: harness, list)
+
+    def offered_for(text: str) -> list[str]:
+        found = completer.get_completions(Document(text), CompleteEvent(text_inserted=True))
+        return [text[: len(text) + one.start_position] + one.text for one in found]
+
+    assert offered_for("#staging kim") == ["#Kim owns the staging server"]
+    assert sorted(offered_for("# staging")) == [
+        "#Kim owns the staging server", "#The staging API listens on port 9090",
+    ]  # fmt: skip
+    for text in ("#st", "#zebra", "##staging", "say #staging", "#file:staging"):
+        assert not [one for one in offered_for(text) if "Kim" in one or "9090" in one]
+    harness.memory.is_off = True
+    assert offered_for("#staging kim") == []

@@ -94,7 +94,9 @@ def test_a_named_file_is_replaced_only_with_force(harness: Harness, tmp_path: Pa
     assert ".html" in refused(harness, f"/memory open {tmp_path / 'notes.txt'}")
 
 
-@pytest.mark.parametrize(("tty", "option", "opened"), [(True, "", 1), (False, "", 0), (True, " --no-browser", 0)])
+@pytest.mark.parametrize(
+    ("tty", "option", "opened"), [(True, "", 1), (False, "", 0), (True, " --no-browser", 0), (True, " (json)", 0)]
+)
 def test_a_browser_opens_only_from_a_terminal(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, tty: bool, option: str, opened: int
 ) -> None:
@@ -108,7 +110,8 @@ def test_a_browser_opens_only_from_a_terminal(
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr(webbrowser, "get", Window)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: tty)
-    path = Path(data(harness, f"/memory open{option}")["path"])
+    harness.is_json = option == " (json)"
+    path = Path(data(harness, f"/memory open{'' if harness.is_json else option}")["path"])
     assert urls == [path.as_uri()] * opened
 
 

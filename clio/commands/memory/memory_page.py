@@ -33,7 +33,7 @@ _STATES = ("live", "variant", "superseded", "archived")
 @remembers
 @names_repository
 def open_page(ctx: CommandContext, argument: str) -> CommandResult:
-    """Write the page, and open it in the browser if the output is a terminal."""
+    """Write the page, and open it in the browser if the output is a terminal and not JSON."""
     given = parse_options(argument, switches=(_NO_BROWSER, "--force"))
     if len(given.words) > 1:
         return make_refusal(f"/memory open takes one file, not {given.text!r}")
@@ -52,7 +52,8 @@ def open_page(ctx: CommandContext, argument: str) -> CommandResult:
         write_atomic(path, page)
     except OSError as error:
         raise UserError(f"{str(path)!r} cannot be written: {error.strerror}; choose another path") from error
-    is_opened = _NO_BROWSER not in given.options and sys.stdout.isatty() and _show_in_browser(path)
+    may_open = _NO_BROWSER not in given.options and not ctx.is_json and sys.stdout.isatty()
+    is_opened = may_open and _show_in_browser(path)
     count = format_count(len(memory["memories"]), "memory", "memories")
     opened = " Opened it in the browser." if is_opened else ""
     text = f"Wrote {quote_code(str(path))}: {count}, {format_bytes(len(page))}.{opened}"

@@ -23,7 +23,7 @@ from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
 from clio.storage.jsonl import pop_damage_notes
 from clio.storage.locks import error_cause, format_os_error
-from clio.text.scoring import HARD_LIMIT_SCORE, describe_score
+from clio.text.scoring import HARD_LIMIT_SCORE
 from clio.threads import ProgressCallback, ignore_progress, never_stop
 
 _EN = english_rules("preferences")
@@ -159,7 +159,7 @@ def _save(preferences: Preferences, one: StatedPreference, said: Provenance) -> 
         one.content, f"said: {one.quote[:200]}", score, scenarios=scenarios, explicit=explicit, provenance=said
     ).record
     now = record.score if record.score is not None else score
-    kind = "hard limit" if now <= HARD_LIMIT_SCORE else "a rule" if explicit else describe_score(now)
+    kind = "hard limit" if now <= HARD_LIMIT_SCORE else "rule" if explicit else "preference"
     where = f", for {one.scenario}" if one.scenario else ""
     return f"{record.content} ({kind}{where})"
 
