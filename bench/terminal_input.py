@@ -19,7 +19,7 @@ from prompt_toolkit.output import DummyOutput
 
 from clio.text.fuzzy import FuzzyNames
 from clio.ui.completer import LineCompleter, MentionLabels
-from clio.ui.history import HistorySearch, LineHistory, format_entry
+from clio.ui.history import HistorySearch, LineHistory, format_history_entry
 from clio.ui.prompt_line import PromptLine
 from tests.entrypoints.repl_support import make_place
 from tests.support.chat_server import ChatServer
@@ -140,7 +140,7 @@ def report() -> None:
         )
         history = LineHistory(project / "history", project)
         entries = (" ".join(rng.choices(WORDS, k=8)) for _ in range(5_000))
-        text = "".join(format_entry(entry, f"2026-01-01 10:00:00 {project}") for entry in entries)
+        text = "".join(format_history_entry(entry, f"2026-01-01 10:00:00 {project}") for entry in entries)
         history.path.write_text(text, encoding="utf-8")
         search = HistorySearch(history)
         tell("Ctrl-R: reading 5,000 earlier lines", [seconds(search.load_entries)])

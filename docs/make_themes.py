@@ -43,7 +43,7 @@ def scene(theme: str, paper: Paper) -> str:
     replies = [text(ANSWER, usage=(5_400, 96, 4_096)), tool_calls([FIX], usage=(5_120, 48, 4_096))]
     colours = {"CLIO_THEME": theme, "COLORTERM": "truecolor", "COLORFGBG": "15;0"}
     with stage(replies, FILES, lines=30, **colours) as on:
-        on.ask("what does total() do with the discount?", "1 step")
+        on.ask("what does total() do with the discount?", "1 request")
         on.terminal.line("make it a percentage")
         on.wait_question("edit prices.py")
         return on.picture(f"theme: {theme}", paper=paper)

@@ -74,7 +74,7 @@ def first_start() -> str:
 def question() -> str:
     """An answer with a table and code."""
     with stage([call(READ), say(TABLE)], FILES, lines=32) as on:
-        on.ask("what does total() do with the discount?", "2 steps")
+        on.ask("what does total() do with the discount?", "2 requests")
         return on.picture()
 
 
@@ -92,7 +92,7 @@ def command() -> str:
     with stage([call(RUN), say(answer)], FILES) as on:
         on.terminal.line("run the tests")
         on.answer("pytest -q", "y")
-        on.terminal.wait_for("2 steps")
+        on.terminal.wait_for("2 requests")
         on.settle()
         return on.picture()
 
@@ -100,7 +100,7 @@ def command() -> str:
 def context() -> str:
     """What fills the model's window."""
     with stage([call(READ), say("It subtracts a percentage as if it were an amount.")], FILES, lines=32) as on:
-        on.ask("look at prices.py", "2 steps")
+        on.ask("look at prices.py", "2 requests")
         on.ask("/context", "none so far")
         return on.picture()
 
@@ -108,7 +108,7 @@ def context() -> str:
 def memory() -> str:
     """A wish is kept, and said to be."""
     with stage([say("Understood: whole cents."), say("Half to even, in whole cents.")], FILES, lines=32) as on:
-        on.ask("never use floats for money", "1 step")
+        on.ask("never use floats for money", "1 request")
         on.ask("how should totals be rounded?", "even, in whole cents.")
         on.ask("/memory why", "tokens.")
         return on.picture()
@@ -133,7 +133,7 @@ def steering() -> str:
 def undo() -> str:
     """A turn is taken back."""
     with stage([call(FIX), say(FIXED)], FILES, lines=40, options=("--approve", "edits")) as on:
-        on.ask("make the discount a percentage", "2 steps")
+        on.ask("make the discount a percentage", "2 requests")
         on.ask("/undo", "brings it back")
         return on.picture()
 
@@ -144,7 +144,7 @@ def plan() -> str:
         on.terminal.line("/plan")
         on.settle()
         on.terminal.line("count money in whole cents")
-        on.terminal.wait_for("carry it out")
+        on.terminal.wait_for("yes, approval mode")
         on.settle()
         return on.picture()
 
@@ -152,8 +152,8 @@ def plan() -> str:
 def cost() -> str:
     """What it came to."""
     with stage([call(READ), say("It subtracts an amount."), say("No: a share is meant.")], FILES, lines=32) as on:
-        on.ask("look at prices.py", "2 steps")
-        on.ask("is it right?", "1 step")
+        on.ask("look at prices.py", "2 requests")
+        on.ask("is it right?", "1 request")
         on.ask("/cost", "project, 30 days")
         return on.picture()
 

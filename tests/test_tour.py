@@ -43,14 +43,14 @@ def test_ten_pictures_each_drawn_by_the_script_and_shown_on_the_page(script: Mod
     ("name", "shows"),
     [
         ("01-first-start", ["gpt-5.6 at openai · key from OPENAI_API_KEY", "~/shop · git main", "/help"]),
-        ("02-question", ["合計", "✅", "def", "2 steps"]),
+        ("02-question", ["合計", "✅", "def", "2 requests"]),
         ("03-approval", ["edit prices.py", "/ 100", "once"]),
-        ("04-command", ["1 failed, 1 passed", "allowed once"]),
+        ("04-command", ["1 failed, 1 passed", "✓ approved"]),
         ("05-context", ["window 64,000 tokens", "next trim"]),
         ("06-memory", ["Saved to user memory: never use floats", "hard limit"]),
-        ("07-steering", ["queued 1: then write the changelog", "next step: keep the signature", "esc stops"]),
+        ("07-steering", ["queued 1: then write the changelog", "next step: keep the signature", "esc to interrupt"]),
         ("08-undo", ["Undid turn 1", "/redo brings it back"]),
-        ("09-plan", ["端数処理", "carry it out"]),
+        ("09-plan", ["端数処理", "yes, approval mode ask"]),
         ("10-cost", ["cached", "session (2 turns)", "$0.0085"]),
     ],
 )
@@ -75,6 +75,6 @@ def test_what_differs_between_runs_is_replaced_by_as_many_cells(script: ModuleTy
 
     from tests.support.terminal_picture import render_bytes, screen_lines
 
-    screen = render_bytes("合計 1 step · 12.7 s in 14 s · committed abcdef0 · ⠴ writing".encode())
+    screen = render_bytes("合計 1 request · 12.7 s in 14 s · committed abcdef0 · ⠴ writing".encode())
     still(screen)
-    assert screen_lines(screen)[0] == "合計 1 step · 1.25 s in 12 s · committed 4f1c9d2 · ⠹ writing"
+    assert screen_lines(screen)[0] == "合計 1 request · 1.25 s in 12 s · committed 4f1c9d2 · ⠹ writing"

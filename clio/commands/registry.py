@@ -124,7 +124,7 @@ KEYS: tuple[tuple[str, tuple[Key, ...]], ...] = (
         "at any time",
         (
             Key(keys="Ctrl-O", what="opens the last results whole, as /last does", bound=("c-o",)),
-            Key(keys="Ctrl-T", what="unfolds what the model thinks aloud, or folds it"),
+            Key(keys="Ctrl-T", what="unfolds the model's reasoning, or folds it"),
             Key(keys="Shift-Tab", what="who decides: ask, edits, plan", bound=("s-tab",)),
         ),
     ),

@@ -46,15 +46,17 @@ async def run_until_key(step: LongWork, *, draws: bool = True, aloud: bool = Fal
 
     stopped = threading.Event()
     try:
-        with show_progress(step.label, sys.stdout if draws or aloud else None, "esc stops", aloud=aloud) as drawn:
+        with show_progress(
+            step.label, sys.stdout if draws or aloud else None, "esc to interrupt", aloud=aloud
+        ) as drawn:
 
             def stop() -> None:
                 stopped.set()
-                drawn.say("stopping")
+                drawn.set_hint("stopping")
 
             async with KeyWatch(stop) as watch:
                 result = await asyncio.to_thread(
-                    step.work, WorkControl(is_stopped=stopped.is_set, report_progress=drawn.at)
+                    step.work, WorkControl(is_stopped=stopped.is_set, report_progress=drawn.update)
                 )
     finally:
         stopped.set()  # cancelled: the thread must not keep the process
@@ -65,18 +67,18 @@ def run_until_interrupted(step: LongWork, *, aloud: bool = False) -> CommandResu
     """Run the work on the command line until it is done or Ctrl-C stops it; return its result."""
     stopped = threading.Event()
 
-    with show_progress(step.label, sys.stderr, "ctrl-c stops", aloud=aloud) as drawn:
+    with show_progress(step.label, sys.stderr, "ctrl-c to stop", aloud=aloud) as drawn:
 
         def stop(number: int, frame: object) -> None:
             stopped.set()
-            drawn.say("stopping")
+            drawn.set_hint("stopping")
 
         before = signal.signal(signal.SIGINT, stop)
         try:
             # In another thread, because the signal could interrupt this one while it writes the progress line.
             with ThreadPoolExecutor(1) as worker:
                 return worker.submit(
-                    step.work, WorkControl(is_stopped=stopped.is_set, report_progress=drawn.at)
+                    step.work, WorkControl(is_stopped=stopped.is_set, report_progress=drawn.update)
                 ).result()
         finally:
             signal.signal(signal.SIGINT, before)
@@ -85,20 +87,20 @@ def run_until_interrupted(step: LongWork, *, aloud: bool = False) -> CommandResu
 class ProgressBar(Protocol):
     """Shows the progress of long work."""
 
-    def at(self, done: int, total: int) -> None:
+    def update(self, done: int, total: int) -> None:
         """Show that `done` of `total` is done."""
         ...
 
-    def say(self, hint: str) -> None:
+    def set_hint(self, hint: str) -> None:
         """Replace the hint on what a key does."""
         ...
 
 
 class _NoBar:
-    def at(self, done: int, total: int) -> None:
+    def update(self, done: int, total: int) -> None:
         pass
 
-    def say(self, hint: str) -> None:
+    def set_hint(self, hint: str) -> None:
         pass
 
 
@@ -131,7 +133,7 @@ def show_progress(
     try:
         yield progress
     finally:
-        progress.at(1, 1)
+        progress.update(1, 1)
 
 
 LABEL = "consolidating memory"
@@ -306,7 +308,7 @@ async def consolidate_at_exit(app: "App") -> str:
         with show_progress(
             "consolidating memory", sys.stdout, "", EXIT_QUIET_S, aloud=app.config.screen_reader
         ) as drawn:
-            report = await asyncio.to_thread(app.learner.consolidate, "exit", ended.is_set, EXIT_BUDGET_S, drawn.at)
+            report = await asyncio.to_thread(app.learner.consolidate, "exit", ended.is_set, EXIT_BUDGET_S, drawn.update)
     finally:
         ended.set()  # cancelled: the thread must not keep the process
     return report.line if report is not None and report.learned else ""

@@ -348,16 +348,16 @@ def _watched(label: str, ctx: SubcommandContext, *, quiet: bool) -> Generator[Wo
     """Show progress; Ctrl-C asks the work to stop at its next block, a second Ctrl-C ends it at once."""
     stopped = threading.Event()
     stream = None if quiet else sys.stderr
-    with show_progress(label, stream, "ctrl-c stops", aloud=ctx.config.screen_reader) as drawn:
+    with show_progress(label, stream, "ctrl-c to stop", aloud=ctx.config.screen_reader) as drawn:
 
         def stop(number: int, frame: object) -> None:
             if stopped.is_set():
                 raise KeyboardInterrupt
             stopped.set()
-            drawn.say("stopping")
+            drawn.set_hint("stopping")
 
         before = signal.signal(signal.SIGINT, stop)
         try:
-            yield WorkControl(is_stopped=stopped.is_set, report_progress=drawn.at)
+            yield WorkControl(is_stopped=stopped.is_set, report_progress=drawn.update)
         finally:
             signal.signal(signal.SIGINT, before)

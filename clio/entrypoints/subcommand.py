@@ -69,10 +69,10 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
     text: the result's text as adapted for the command line. aloud: for a screen reader, if this is a terminal.
     """
     if aloud and sys.stdout.isatty():
-        from clio.ui.reader.screen import spoken_result
+        from clio.ui.reader.screen import speak_result
         from clio.ui.reader.spoken_text import wrap_line
 
-        lines = spoken_result(structs.replace(result, text=text, ok=True))
+        lines = speak_result(structs.replace(result, text=text, ok=True))
         TerminalOutput(sys.stdout).write("".join(f"{wrap_line(line, _width() - 1)}\n" for line in lines))
         return
     width = _width()

@@ -38,7 +38,10 @@ _RESOURCE = re.compile(r"[A-Za-z0-9][\w.-]*:[a-z][a-z0-9+.-]*:\S")
 
 
 class MentionLabels:
-    """Labels of the mentions on a line. A file is read again only if it has changed, and only inside the project."""
+    """Makes the labels of the mentions on a line: name and size.
+
+    Only files inside the project are read, and again only after they have changed.
+    """
 
     def __init__(self, project: Path) -> None:
         self._workspace = Workspace(project)
@@ -97,7 +100,10 @@ class FileListing:
     Args:
         list_files: returns relative POSIX paths, however long that takes.
         list_ahead: the same if it can be done quickly, else None.
-        changed: called in another thread if a refresh has found other files than those returned before.
+        clock: returns seconds; only differences matter.
+
+    Attributes:
+        on_changed: called in another thread if a refresh has found other files than those returned before.
     """
 
     def __init__(
@@ -110,7 +116,7 @@ class FileListing:
         self._list_files = list_files
         self._list_ahead = list_ahead or list_files
         self._clock = clock
-        self._held: tuple[Sequence[str], FuzzyNames] = ((), FuzzyNames(()))
+        self._current: tuple[Sequence[str], FuzzyNames] = ((), FuzzyNames(()))
         self._listed_at: float | None = None
         self._ahead: tuple[str, float] | None = None
         self._listing = threading.Lock()
@@ -119,28 +125,28 @@ class FileListing:
     def get_files_and_index(self) -> tuple[Sequence[str], FuzzyNames]:
         """Return the files, and an index of their names and those of their directories.
 
-        The first call lists the files unless `prepare` has; later calls return at once. A listing older than
+        The first call lists the files unless `list_in_advance` has; later calls return at once. A listing older than
         `REFRESH_AFTER_S` is still returned, and refreshed in the background.
         """
         if self._listed_at is None:
             with self._listing:
                 if self._listed_at is None:
-                    self._unpack() if self._ahead else self._set_files(self._list_files())
+                    self._index_listed_files() if self._ahead else self._set_files(self._list_files())
         if self._clock() - (self._listed_at or 0.0) > REFRESH_AFTER_S and self._listing.acquire(blocking=False):
             start_daemon_thread(self._refresh, "list-file-names")
-        return self._held
+        return self._current
 
     def list_in_advance(self) -> None:
         """List the files in advance unless there are too many; for a thread.
 
-        They are kept as one text: an index of 20,000 names takes 5 MiB but only 0.03 s to build, and many users
-        never need it.
+        They are stored as one text until they are needed: an index of 20,000 names takes 5 MiB but only 0.03 s to
+        build, and many users never need it.
         """
         with self._listing:
             if self._listed_at is None and (files := self._list_ahead()) is not None:
                 self._ahead = _SEPARATOR.join(files), self._clock()
 
-    def _unpack(self) -> None:
+    def _index_listed_files(self) -> None:
         """Build the index from the files listed in advance."""
         assert self._ahead is not None
         names, at = self._ahead
@@ -149,18 +155,18 @@ class FileListing:
         self._listed_at = at
 
     def _refresh(self) -> None:
-        before = self._held
+        before = self._current
         try:
             with suppress(OSError):  # the project was removed or is not readable: keep offering the last listing
                 self._set_files(self._list_files())
         finally:
             self._listing.release()
-        if self._held is not before:
+        if self._current is not before:
             self.on_changed()
 
     def _set_files(self, files: Sequence[str]) -> None:
-        if files != self._held[0]:
-            self._held = (files, FuzzyNames((*files, *_list_directories(files))))
+        if files != self._current[0]:
+            self._current = (files, FuzzyNames((*files, *_list_directories(files))))
         self._listed_at = self._clock()
 
 
@@ -184,7 +190,7 @@ _PREFIX_NOTES = {"session": "an earlier session", "note": "a note"}
 
 
 class MentionOffer(Struct, frozen=True, kw_only=True):
-    """One completion. text: inserted, including "@". shown: displayed in the menu. note: its description."""
+    """One completion. text: inserted, including "@". label: displayed in the menu. note: its description."""
 
     text: str
     label: str
@@ -227,9 +233,9 @@ class MentionMenu:
     def _list_resources(self) -> dict[str, list[MentionOffer]]:
         """Return the known resources of each server that has been asked."""
         ctx, found = self._get_context(), dict[str, list[MentionOffer]]()
-        for server, one in ctx.servers.resources() if ctx else ():
-            note = clean_line(" - ".join(filter(None, (one.name, one.description))))[:60]
-            uri = clean_line(one.uri)
+        for server, resource in ctx.servers.resources() if ctx else ():
+            note = clean_line(" - ".join(filter(None, (resource.name, resource.description))))[:60]
+            uri = clean_line(resource.uri)
             found.setdefault(server, []).append(MentionOffer(text=f"@{server}:{uri}", label=uri, note=note))
         return found
 
@@ -296,8 +302,8 @@ def score_recent_files(messages: Sequence[Message]) -> dict[str, float]:
             changed = (deed.moved_to or deed.path for deed in message.deeds.changed if deed.kind != "delete")
             used.update(dict.fromkeys((*changed, *message.deeds.read)))
         elif isinstance(message, UserMessage) and "@" in message.content:
-            words = (word.lstrip("@").strip('",.') for word in message.content.split() if word.startswith("@"))
-            used.update(dict.fromkeys(words))
+            mentions = (word.lstrip("@").strip('",.') for word in message.content.split() if word.startswith("@"))
+            used.update(dict.fromkeys(mentions))
         if len(used) >= _MAX_RECENT_FILES:
             break
     names = list(used)[:_MAX_RECENT_FILES]
@@ -305,15 +311,13 @@ def score_recent_files(messages: Sequence[Message]) -> dict[str, float]:
 
 
 def list_children(files: Sequence[str], start: str) -> list[str]:
-    """Return the files and directories directly below `start`, which ends in a slash or is ""; directories end in one
-    too.
-    """
-    steps: dict[str, None] = {}
+    """Return the files and directories directly below `start`, which is "" or ends in a slash, as directories do."""
+    children: dict[str, None] = {}
     for path in files:
         if path.startswith(start):
             end = path.find("/", len(start))
-            steps[path if end < 0 else path[: end + 1]] = None
-    return sorted(steps)
+            children[path if end < 0 else path[: end + 1]] = None
+    return sorted(children)
 
 
 def list_disk_entries(typed: str) -> list[str]:
@@ -334,7 +338,9 @@ def list_disk_entries(typed: str) -> list[str]:
 
 def _filter_resources(offers: Sequence[MentionOffer], typed: str) -> Iterator[MentionOffer]:
     """Yield the matching resources of a server, best first."""
-    rows = [(points, one) for one in offers if (points := score_match(typed, f"{one.label} {one.note}")) is not None]
+    rows = [
+        (points, offer) for offer in offers if (points := score_match(typed, f"{offer.label} {offer.note}")) is not None
+    ]
     if typed:
         rows.sort(key=lambda row: -row[0])
     yield from (one for _, one in rows[:MAX_OFFERS])
@@ -395,11 +401,9 @@ class LineCompleter(Completer):
         yield from found[:MAX_OFFERS]
 
 
-def _make_completion(text: str, typed: int, shown: str, note: str = "") -> Completion:
-    """Return a completion that replaces the last `typed` characters; control characters in its menu text are
-    removed.
-    """
-    return Completion(text, start_position=-typed, display=clean_line(shown), display_meta=clean_line(note))
+def _make_completion(text: str, typed: int, label: str, note: str = "") -> Completion:
+    """Return a completion that replaces the last `typed` characters. Its menu text is cleaned of control characters."""
+    return Completion(text, start_position=-typed, display=clean_line(label), display_meta=clean_line(note))
 
 
 def find_open_mention(before: str) -> str | None:
@@ -434,8 +438,9 @@ def get_last_word(text: str) -> str:
 
 
 def match_paths(files: Sequence[str], typed: str) -> list[str]:
-    """Return the entries directly below `typed`, directories with a final slash, then files whose name begins with
-    it.
+    """Return the paths that complete `typed`: entries directly below it, then files anywhere whose name begins with it.
+
+    Directories end in a slash.
     """
     start = typed.removeprefix("./")
     named: list[str] = []

@@ -1,4 +1,4 @@
-"""Renders diffs and proposed actions: line numbers, changed words, the command and its parts."""
+"""Renders diffs with line numbers and marked words, and describes proposed actions for approval."""
 
 import re
 from collections import Counter
@@ -42,8 +42,12 @@ _UNICODE_LINE_BREAKS = (("\u2028", "\\u2028"), ("\u2029", "\\u2029"))
 
 
 class DiffRow(Struct, frozen=True, gc=False):
-    """One row. text: without its prefix; for a file, its names. number: its line in the file, the old one if removed,
-    0 for none. block: which run of removed and added rows it belongs to, -1 for none.
+    """One row of a diff.
+
+    Attributes:
+        text: without its prefix; for a file, its names.
+        number: its line in the file, the old one for a removed line; 0 for none.
+        block: which run of removed and added rows it belongs to; -1 for none.
     """
 
     kind: RowKind
@@ -85,15 +89,15 @@ class _DiffParser:
         self._rows: list[DiffRow] = []
         self._blocks: list[DiffBlock] = []
         self._counts: dict[int, tuple[int, int]] = {}
-        self._old = self._new = 0
-        self._old_left = self._new_left = 0
+        self._old = self._new = 0  # line numbers of the next row in the old and the new file
+        self._old_left = self._new_left = 0  # lines of the hunk that have not been read yet
         self._file = -1
         self._added = self._removed = 0
         self._names: str | None = None
         self._in_block = False
 
     def parse(self) -> ParsedDiff:
-        for place, line in enumerate(self._lines):
+        for index, line in enumerate(self._lines):
             if (
                 line[:1] in _LINE_PREFIXES
                 and (self._old_left > 0 or self._new_left > 0)
@@ -101,16 +105,16 @@ class _DiffParser:
             ):
                 self._parse_hunk_line(line)
             else:
-                self._parse_line(line, place)
+                self._parse_line(line, index)
         self._end_file()
         return ParsedDiff(rows=self._rows, blocks=self._blocks, counts=self._counts)
 
-    def _parse_line(self, line: str, place: int) -> None:
+    def _parse_line(self, line: str, index: int) -> None:
         if self._names is not None:
             self._begin_file(self._names, line.removeprefix("+++ "))
         elif found := _HUNK.match(line):
             self._begin_hunk(line, found)
-        elif line.startswith("--- ") and self._is_before_file_names(self._lines[place + 1 : place + 3]):
+        elif line.startswith("--- ") and self._is_before_file_names(self._lines[index + 1 : index + 3]):
             self._names = line[4:]
         elif line.startswith("\\"):
             self._add_row("note", line)
@@ -250,24 +254,24 @@ class _SpanCollector:
     """Collects the changed ranges of one side; ranges separated only by blanks are merged."""
 
     def __init__(self, head: str) -> None:
-        self._at = len(head)
-        self._blank = False
+        self._position = len(head)
+        self._is_after_blanks = False
         self.spans: list[Span] = []
 
     def add(self, text: str, equal: bool) -> None:
-        start, self._at = self._at, self._at + len(text)
+        start, self._position = self._position, self._position + len(text)
         if equal:
-            self._blank = text.isspace() and bool(self.spans) and self.spans[-1][1] == start
+            self._is_after_blanks = text.isspace() and bool(self.spans) and self.spans[-1][1] == start
         elif text:
-            joins = self._blank and self.spans
-            self.spans.append((self.spans.pop()[0] if joins else start, self._at))
-            self._blank = False
+            joins = self._is_after_blanks and self.spans
+            self.spans.append((self.spans.pop()[0] if joins else start, self._position))
+            self._is_after_blanks = False
 
 
 def _count_common_items(ours: Sequence[str], theirs: Sequence[str]) -> int:
     """Count the items that both begin with."""
     pairs = enumerate(zip(ours, theirs, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
+    return next((index for index, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
 
 
 def _count_common_characters(ours: str, theirs: str) -> int:
@@ -299,7 +303,7 @@ def _count_nonblank_characters(words: Sequence[str]) -> int:
 
 
 def _compare_words(ours: Counter[str], theirs: Counter[str]) -> float:
-    """Return the similarity of two lines: 0, or from _ALIKE to 1."""
+    """Return the similarity of two lines: 0, or from `_MIN_SIMILARITY` to 1."""
     total = max(sum(len(word) * count for word, count in side.items() if not word.isspace()) for side in (ours, theirs))
     shared = sum(len(word) * count for word, count in (ours & theirs).items() if not word.isspace())
     if not total:
@@ -333,9 +337,9 @@ class DiffRows(Sequence[Text]):
         self._theme = theme
         self._max_chars = max_chars
         self._versions: dict[int, dict[int, int]] = {}
-        shown = len(self._parsed.counts) > 1 if names is None else names
+        has_file_names = len(self._parsed.counts) > 1 if names is None else names
         rows = self._parsed.rows
-        self._places = [place for place, row in enumerate(rows) if shown or row.kind != "file"]
+        self._row_indexes = [index for index, row in enumerate(rows) if has_file_names or row.kind != "file"]
         last = max((row.number for row in rows), default=0)
         self._gutter = len(str(last)) + 1 if last and width >= MIN_COLUMNS_FOR_NUMBERS else 0
 
@@ -346,7 +350,7 @@ class DiffRows(Sequence[Text]):
         return other
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._row_indexes)
 
     @overload
     def __getitem__(self, index: int) -> Text: ...
@@ -354,14 +358,14 @@ class DiffRows(Sequence[Text]):
     def __getitem__(self, index: slice) -> list[Text]: ...
     def __getitem__(self, index: int | slice) -> Text | list[Text]:
         if isinstance(index, slice):
-            return [self._render_row(place) for place in self._places[index]]
-        return self._render_row(self._places[index])
+            return [self._render_row(place) for place in self._row_indexes[index]]
+        return self._render_row(self._row_indexes[index])
 
-    def _render_row(self, place: int) -> Text:
-        row, theme = self._parsed.rows[place], self._theme
+    def _render_row(self, index: int) -> Text:
+        row, theme = self._parsed.rows[index], self._theme
         match row.kind:
             case "file":
-                added, removed = self._parsed.counts[place]
+                added, removed = self._parsed.counts[index]
                 counts = [(f" +{added}", theme.added)] if added else []
                 counts += [(f" -{removed}", theme.removed)] if removed else []
                 return Text.assemble(("  " + row.text, theme.strong), *counts)
@@ -370,16 +374,16 @@ class DiffRows(Sequence[Text]):
             case "note":
                 return self._truncate(Text("  " + " " * self._gutter + row.text.expandtabs(_TAB_COLUMNS), theme.faint))
             case _:
-                return self._render_line(place, row)
+                return self._render_line(index, row)
 
-    def _render_line(self, place: int, row: DiffRow) -> Text:
+    def _render_line(self, index: int, row: DiffRow) -> Text:
         theme = self._theme
         style = {"added": theme.added, "removed": theme.removed}.get(row.kind, theme.faint)
         number = f"{row.number:>{self._gutter - 1}} " if self._gutter else ""
         head = Text.assemble(("  " + number, theme.faint), (_MARKS[row.kind], style))
         limit = len(row.text) if self._max_chars is None else self._max_chars
         text, spans = _expand_blanks(
-            row.text[:limit], self._find_changed_spans(place, row), marked=row.kind != "context"
+            row.text[:limit], self._find_changed_spans(index, row), marked=row.kind != "context"
         )
         body = Text(text, style)
         for start, end in spans:
@@ -388,13 +392,13 @@ class DiffRows(Sequence[Text]):
             body.append(f" … {len(row.text) - limit:,} more characters", theme.faint)
         return head.append_text(body)
 
-    def _find_changed_spans(self, place: int, row: DiffRow) -> list[Span]:
+    def _find_changed_spans(self, index: int, row: DiffRow) -> list[Span]:
         """Return the ranges of a row that differ from its other version."""
         if row.block < 0 or not self._theme.escapes:
             return []
         if row.block not in self._versions:
             self._versions[row.block] = self._pair_rows(row.block)
-        other = self._versions[row.block].get(place)
+        other = self._versions[row.block].get(index)
         if other is None:
             return []
         rows = self._parsed.rows
@@ -407,7 +411,7 @@ class DiffRows(Sequence[Text]):
         block, rows = self._parsed.blocks[number], self._parsed.rows
         if not block.removed or not block.added:
             return {}
-        texts = [[rows[place].text for place in side] for side in (block.removed, block.added)]
+        texts = [[rows[index].text for index in side] for side in (block.removed, block.added)]
         pairs = [(block.removed[old], block.added[new]) for old, new in pair_lines(*texts)]
         return dict(pairs) | {new: old for old, new in pairs}
 
@@ -416,34 +420,39 @@ class DiffRows(Sequence[Text]):
 
 
 def render_diff(diff_text: str, theme: Theme, width: int, max_rows: int, hint: str = "") -> Iterator[Text]:
-    """Yield at most `max_rows` rows of a unified diff; the last one reports how many are missing. hint: how to see
-    them.
+    """Yield at most `max_rows` rows of a unified diff in colour; the last one reports how many are missing.
+
+    File names are omitted if there is only one file.
+
+    Args:
+        width: available columns, which decides whether lines are numbered; 0 for unknown.
+        hint: how to see the missing rows, for the last row.
     """
     rows = DiffRows(diff_text, theme, width, max_chars=max(width, 20) * 5 if max_rows < len(diff_text) else None)
-    shown = len(rows) if len(rows) <= max_rows else max(max_rows - 1, 0)
-    for place in range(shown):
-        yield rows[place]
-    if shown < len(rows):
-        missing = len(rows) - shown
+    visible = len(rows) if len(rows) <= max_rows else max(max_rows - 1, 0)
+    for index in range(visible):
+        yield rows[index]
+    if visible < len(rows):
+        missing = len(rows) - visible
         yield Text(f"  … {format_count(missing, 'more line')}{hint}", theme.faint)
 
 
 def _expand_blanks(text: str, spans: list[Span], *, marked: bool) -> tuple[str, list[Span]]:
     """Expand tabs and, if `marked`, make trailing blanks visible; return the text and the adjusted spans."""
-    kept = len(text.rstrip(" \t")) if marked else len(text)
+    end_of_text = len(text.rstrip(" \t")) if marked else len(text)
     if "\t" not in text:
-        return text[:kept] + "·" * (len(text) - kept), spans
+        return text[:end_of_text] + "·" * (len(text) - end_of_text), spans
     if len(text) > _MAX_LINE_CHARS:
         return text.expandtabs(_TAB_COLUMNS), []
     pieces: list[str] = []
     starts: list[int] = []
     column = length = 0
-    for place, char in enumerate(text):
+    for index, char in enumerate(text):
         starts.append(length)
         piece = char
         if char == "\t":
-            piece = ("→" if place >= kept else " ") + " " * (_TAB_COLUMNS - column % _TAB_COLUMNS - 1)
-        elif place >= kept:
+            piece = ("→" if index >= end_of_text else " ") + " " * (_TAB_COLUMNS - column % _TAB_COLUMNS - 1)
+        elif index >= end_of_text:
             piece = "·"
         pieces.append(piece)
         length += len(piece)
@@ -494,8 +503,9 @@ def describe_changes(
 
 
 def list_command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, str]]:
-    """Yield the facts about a command that matter for approval, with nothing hidden: its lines, its directory, its
-    effect.
+    """Yield the facts about a command that matter for approval, with nothing hidden.
+
+    They are its lines, its directory, the programs it runs, the files it reads and writes, and what was not understood.
     """
     for line in spell_out_lines(command):
         yield "line", line

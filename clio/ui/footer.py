@@ -22,7 +22,7 @@ from clio.agent.user_interface import (
 from clio.config.schema import Config
 from clio.providers.base import AUTO, OFFLINE
 from clio.ui.line_rules import fit_parts
-from clio.ui.pipe_screen import format_seconds, format_tokens, spinner_frame
+from clio.ui.pipe_screen import format_seconds, format_tokens, get_spinner_frame
 from clio.ui.safe_text import clean_line
 from clio.ui.theme import Theme
 
@@ -41,25 +41,25 @@ class GitBranch:
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._folder = folder
         self._clock = clock
-        self._asked = -1e9
+        self._read_at = -1e9
         self._name = ""
 
     @property
     def current_name(self) -> str:
         """Return the branch, the start of a detached commit's hash, or "" outside of git."""
         now = self._clock()
-        if now - self._asked >= _BRANCH_CACHE_S:
-            self._asked, self._name = now, read_branch(self._folder)
+        if now - self._read_at >= _BRANCH_CACHE_S:
+            self._read_at, self._name = now, read_branch(self._folder)
         return self._name
 
 
 def read_branch(folder: Path) -> str:
     """Return the branch in HEAD of this directory or the nearest parent that is a repository or a worktree."""
-    for place in (folder, *folder.parents):
-        git = place / ".git"
+    for parent in (folder, *folder.parents):
+        git = parent / ".git"
         try:
             if git.is_file():  # a worktree or a submodule: the file contains the path of the real directory
-                git = place / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+                git = parent / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
             # git forbids control characters in names, but the file may contain them
             head = clean_line((git / "HEAD").read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
@@ -69,7 +69,7 @@ def read_branch(folder: Path) -> str:
 
 
 _BAR_CELLS = 5
-_FULL, _EMPTY = "▰", "▱"
+_FULL_CELL, _EMPTY_CELL = "▰", "▱"
 
 
 class StatusValues(Struct, frozen=True, kw_only=True):
@@ -77,10 +77,10 @@ class StatusValues(Struct, frozen=True, kw_only=True):
 
     Attributes:
         sandbox: such as "sandbox bwrap".
-        silent: such as "incognito".
+        privacy: "incognito" or "memory off".
         context: share of the window that the last request took, 0 to 1.
-        todo: the task in progress.
-        work: background work.
+        active_todo: the task in progress and its position, such as "2/5 write tests".
+        background_work: such as "indexing 40 %".
         cost: of the session, in money.
         tokens: of the session, in and out.
     """
@@ -144,12 +144,13 @@ class StatusValues(Struct, frozen=True, kw_only=True):
 def render_context_bar(share: float) -> str:
     """Return a share of the window as five cells and a number: "▰▰▱▱▱ 38 %"."""
     full = min(max(round(share * _BAR_CELLS), int(share > 0)), _BAR_CELLS)
-    return f"{_FULL * full}{_EMPTY * (_BAR_CELLS - full)} {round(share * 100)} %"
+    return f"{_FULL_CELL * full}{_EMPTY_CELL * (_BAR_CELLS - full)} {round(share * 100)} %"
 
 
 class SessionStatus:
-    """Collects the values of the status line. get_context: returns None until the app is loaded; `config` is used
-    meanwhile.
+    """Collects the values of the status line.
+
+    get_context: returns None until the app is loaded; the values come from `config` until then.
     """
 
     def __init__(self, config: Config, project: Path, get_context: "Callable[[], CommandContext | None]") -> None:
@@ -159,39 +160,41 @@ class SessionStatus:
         self._get_context = get_context
         self._branch = GitBranch(project)
         self._session_id = ""
-        self._asked_tokens = 0
+        self._window_tokens = 0
         self._billed_tokens = 0
-        self._bills = 0
+        self._counted_bills = 0
 
     def handle_event(self, event: Event) -> None:
         """Update the values from the loop's events, such as the fill level of the window."""
         if (ctx := self._get_context()) is not None:
-            self._add_new_bills(ctx.session)  # first: a turn may be over before the line is drawn once
+            self._add_new_bills(ctx.session)  # first, because a turn may end before the line is drawn once
         if isinstance(event, StepStarted):
-            self._asked_tokens = event.prompt_tokens
+            self._window_tokens = event.prompt_tokens
         elif isinstance(event, StepFinished) and event.usage is not None and event.usage.prompt_tokens:
-            self._asked_tokens = event.usage.prompt_tokens + event.usage.completion_tokens
+            self._window_tokens = event.usage.prompt_tokens + event.usage.completion_tokens
 
     def collect_values(self) -> StatusValues:
         """Return the current values."""
         ctx = self._get_context()
         if ctx is None:
-            silent = "incognito" if self._config.incognito else ""
-            held = "sandbox" if self._config.sandbox != "off" else ""
-            return StatusValues(model=self._config.model or "", mode=self._config.approve, sandbox=held, privacy=silent)
+            privacy = "incognito" if self._config.incognito else ""
+            sandbox = "sandbox" if self._config.sandbox != "off" else ""
+            return StatusValues(
+                model=self._config.model or "", mode=self._config.approve, sandbox=sandbox, privacy=privacy
+            )
         from clio.commands.style_commands import describe_current_style
         from clio.ui.tables import describe_active_todo
 
         self._add_new_bills(ctx.session)
         window = ctx.window.limits.context_window if ctx.window is not None else 0
-        silent = "incognito" if ctx.config.incognito else "memory off" if ctx.memory.is_off else ""
+        privacy = "incognito" if ctx.config.incognito else "memory off" if ctx.memory.is_off else ""
         return StatusValues(
             model=ctx.answering.model,
             effort=_format_effort(ctx),
             mode=ctx.policy.mode,
             sandbox=ctx.sandbox.status_word,
-            privacy=silent,
-            context=self._asked_tokens / window if window and self._asked_tokens else None,
+            privacy=privacy,
+            context=self._window_tokens / window if window and self._window_tokens else None,
             active_todo=describe_active_todo(ctx.session.todos),
             background_work=self.background_work,
             branch=self._branch.current_name,
@@ -213,11 +216,11 @@ class SessionStatus:
         """Add new bills of the session; another session starts again from zero."""
         if session.id != self._session_id:
             self._session_id = session.id
-            self._asked_tokens = self._billed_tokens = self._bills = 0
+            self._window_tokens = self._billed_tokens = self._counted_bills = 0
         bills = session.bills
-        for bill in bills[self._bills :]:
+        for bill in bills[self._counted_bills :]:
             self._billed_tokens += bill.prompt_tokens + bill.completion_tokens
-        self._bills = len(bills)
+        self._counted_bills = len(bills)
 
 
 def _format_effort(ctx: "CommandContext") -> str:
@@ -232,7 +235,7 @@ def _format_session_cost(ctx: "CommandContext") -> str:
     return cost.text if cost is not None and cost.micro_dollars else ""
 
 
-_JOINT = " · "
+_SEPARATOR = " · "
 _MIN_DIFFERENCE_S = 1.0  # the turn's time is shown only if it is this much longer than its step's
 
 
@@ -244,24 +247,28 @@ class Activity(Struct):
 
     def handle_event(self, event: Event, now: float) -> None:
         """Update the activity from the loop's events."""
-        what = _describe_activity(event)
-        if what and what != self.label:
-            self.label, self.since = what, now
+        label = _describe_activity(event)
+        if label and label != self.label:
+            self.label, self.since = label, now
 
 
 def render_status_row(
-    what: str, seconds: float, turn_seconds: float, more: tuple[str, ...], width: int, theme: Theme
+    label: str, seconds: float, turn_seconds: float, hints_and_values: tuple[str, ...], width: int, theme: Theme
 ) -> Text:
-    """Return the row of a running turn, at most `width` columns: `⠋ writing 12 s · esc stops · test-model · ask`.
+    """Return the row of a running turn: `⠋ writing 12 s · esc to interrupt · test-model · ask`.
 
-    seconds: duration of `what`; turn_seconds: duration of the turn. more: hints and values.
+    Args:
+        label: the current activity, such as "writing".
+        seconds: duration of the activity; `turn_seconds` is that of the turn.
+        hints_and_values: further parts, most important first; those that exceed `width` columns are dropped.
     """
-    in_all = f"{format_seconds(turn_seconds)} in all" if turn_seconds - seconds >= _MIN_DIFFERENCE_S else ""
+    total = f"total {format_seconds(turn_seconds)}" if turn_seconds - seconds >= _MIN_DIFFERENCE_S else ""
     line = fit_parts(
-        (f"{what} {format_seconds(seconds)}", "esc stops", *more[:1], in_all, *more[1:]), max(width - 2, 1)
+        (f"{label} {format_seconds(seconds)}", "esc to interrupt", *hints_and_values[:1], total, *hints_and_values[1:]),
+        max(width - 2, 1),
     )
-    first, joint, rest = line.partition(_JOINT)
-    return Text.assemble((spinner_frame(turn_seconds), theme.accent), " ", first, (joint + rest, theme.faint))
+    first, separator, rest = line.partition(_SEPARATOR)
+    return Text.assemble((get_spinner_frame(turn_seconds), theme.accent), " ", first, (separator + rest, theme.faint))
 
 
 def _describe_activity(event: Event) -> str:
@@ -275,7 +282,7 @@ def _describe_activity(event: Event) -> str:
         case TextDelta():
             return "writing"
         case Retrying():
-            return "waiting to ask again"
+            return "retrying"
         case ToolStarted():
             return "running"
         case _:

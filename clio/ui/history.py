@@ -18,9 +18,7 @@ _MAX_ENTRY_CHARS = 20_000
 
 
 class HistoryEntry(Struct, frozen=True, kw_only=True):
-    """One earlier line. project: the directory it was typed in, "" if unknown; here: whether that is the current
-    one.
-    """
+    """One earlier line. project: the directory it was typed in; "" if unknown."""
 
     text: str
     project: str = ""
@@ -32,7 +30,8 @@ class LineHistory(History):
 
     The time and the project precede each entry. Nothing is written before `redact` is known: a key that the user
     pasted must not stay on disk after the session.
-    problem: why the newest entries are not on disk, None if they are.
+
+    problem: why the newest entries are not on disk; None if they are.
     """
 
     def __init__(self, path: Path, project: Path | None = None) -> None:
@@ -64,9 +63,9 @@ class LineHistory(History):
         except FileNotFoundError:
             return []
         except OSError as error:
-            self.problem = f"earlier lines cannot be read from {self.path}: {error.strerror}"
+            self.problem = f"the history cannot be read from {self.path}: {error.strerror}"
             return []
-        found = parse_projects(data.decode("utf-8", errors="replace"), cut=size > _READ_BYTES)
+        found = parse_history(data.decode("utf-8", errors="replace"), is_truncated=size > _READ_BYTES)
         return [
             HistoryEntry(text=text, project=project, is_from_this_project=bool(project) and project == self._project)
             for text, project in found
@@ -79,7 +78,9 @@ class LineHistory(History):
         if self._redact is None:
             self._waiting.append(string)
             return
-        entry = format_entry(self._redact(string), f"{time.strftime('%Y-%m-%d %H:%M:%S')} {self._project}".rstrip())
+        entry = format_history_entry(
+            self._redact(string), f"{time.strftime('%Y-%m-%d %H:%M:%S')} {self._project}".rstrip()
+        )
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -88,18 +89,18 @@ class LineHistory(History):
             finally:
                 os.close(file)
         except OSError as error:
-            self.problem = f"typed lines are not kept in {self.path}: {error.strerror}"
+            self.problem = f"the history is not saved in {self.path}: {error.strerror}"
 
 
-def format_entry(text: str, when: str) -> str:
+def format_history_entry(text: str, when: str) -> str:
     """Format one entry as it is stored in the file."""
     lines = "".join(f"+{line}\n" for line in text.split("\n"))
     return f"\n# {when}\n{lines}"
 
 
-def parse_projects(data: str, *, cut: bool = False) -> list[tuple[str, str]]:
+def parse_history(data: str, *, is_truncated: bool = False) -> list[tuple[str, str]]:
     """Parse the entries with the project of each, "" if it has none."""
-    if cut:
+    if is_truncated:
         data = data[data.find("\n# ") + 1 :]
     entries: list[tuple[str, str]] = []
     current: list[str] = []
@@ -142,17 +143,17 @@ class HistorySearch(Completer):
 
     def find_matches(self, query: str) -> list[HistoryEntry]:
         """Return the best entries for a query, best first; for "" the newest ones, this project's first."""
-        wanted = query.strip()
-        if not wanted:
+        query_text = query.strip()
+        if not query_text:
             here = [entry for entry in self._entries if entry.is_from_this_project]
             return [*here, *(entry for entry in self._entries if not entry.is_from_this_project)][:MAX_MATCHES]
-        low, ranked = wanted.lower(), list[tuple[float, int, HistoryEntry]]()
+        lower_query, ranked = query_text.lower(), list[tuple[float, int, HistoryEntry]]()
         for number, entry in enumerate(self._entries):
             text = entry.text[:_SCORED_CHARS].replace("/", " ")
-            points = score_match(wanted.replace("/", " "), text)
+            points = score_match(query_text.replace("/", " "), text)
             if points is not None:
                 points += _SAME_PROJECT_POINTS * entry.is_from_this_project + _EXACT_MATCH_POINTS * (
-                    low in text.lower()
+                    lower_query in text.lower()
                 )
                 ranked.append((-points + _NEWEST_POINTS * number / len(self._entries), number, entry))
         ranked.sort(key=lambda row: row[:2])
@@ -161,8 +162,8 @@ class HistorySearch(Completer):
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Yield the matches, each replacing the whole line."""
         for entry in self.find_matches(document.text):
-            shown = " ⏎ ".join(line.strip() for line in entry.text.splitlines() if line.strip())
-            where = "" if entry.is_from_this_project else entry.project.rstrip("/").rpartition("/")[2]
+            display = " ⏎ ".join(line.strip() for line in entry.text.splitlines() if line.strip())
+            project_name = "" if entry.is_from_this_project else entry.project.rstrip("/").rpartition("/")[2]
             yield Completion(
-                entry.text, start_position=-document.cursor_position, display=shown[:200], display_meta=where
+                entry.text, start_position=-document.cursor_position, display=display[:200], display_meta=project_name
             )

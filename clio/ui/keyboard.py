@@ -35,12 +35,12 @@ class TypedLine:
     """
 
     def __init__(self, text: str = "") -> None:
-        self.text = _without_controls(text)
+        self.text = _remove_controls(text)
         self.cursor = len(self.text)
 
     def replace(self, text: str) -> None:
         """Replace the text and put the cursor at its end."""
-        self.text = _without_controls(text)
+        self.text = _remove_controls(text)
         self.cursor = len(self.text)
 
     def pop_text(self) -> str:
@@ -51,17 +51,17 @@ class TypedLine:
 
     def insert(self, text: str) -> None:
         """Insert text at the cursor."""
-        text = _without_controls(text)
+        text = _remove_controls(text)
         self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
         self.cursor += len(text)
 
     def move_left(self) -> None:
         """Move one character to the left."""
-        self.cursor = self._before()
+        self.cursor = self._find_previous_position()
 
     def move_right(self) -> None:
         """Move one character to the right."""
-        self.cursor = self._after()
+        self.cursor = self._find_next_position()
 
     def move_to_line_start(self) -> None:
         """Move to the beginning of the cursor's line."""
@@ -74,7 +74,7 @@ class TypedLine:
 
     def move_word_left(self) -> None:
         """Move to the beginning of the word before the cursor."""
-        self.cursor = self._word_start()
+        self.cursor = self._find_word_start()
 
     def move_word_right(self) -> None:
         """Move behind the word at or after the cursor."""
@@ -83,15 +83,15 @@ class TypedLine:
 
     def backspace(self) -> None:
         """Delete the character before the cursor."""
-        self._cut(self._before(), self.cursor)
+        self._cut(self._find_previous_position(), self.cursor)
 
     def delete(self) -> None:
         """Delete the character at the cursor."""
-        self._cut(self.cursor, self._after())
+        self._cut(self.cursor, self._find_next_position())
 
     def cut_word(self) -> None:
         """Delete the word before the cursor."""
-        self._cut(self._word_start(), self.cursor)
+        self._cut(self._find_word_start(), self.cursor)
 
     def cut_to_start(self) -> None:
         """Delete everything before the cursor."""
@@ -109,10 +109,10 @@ class TypedLine:
         Line breaks are shown as marks. Text that does not fit is replaced by an ellipsis at either end.
         """
         cells = max(cells, 4)
-        before, behind = (_on_one_row(part) for part in (self.text[: self.cursor], self.text[self.cursor :]))
-        if count_cells(before) + count_cells(behind) < cells:
-            return before + behind, count_cells(before)
-        kept = before
+        before, after = (_mark_newlines(part) for part in (self.text[: self.cursor], self.text[self.cursor :]))
+        if count_cells(before) + count_cells(after) < cells:
+            return before + after, count_cells(before)
+        visible_before = before
         if count_cells(before) > cells - 2:
             start = len(before)
             used = 0
@@ -120,26 +120,26 @@ class TypedLine:
                 start -= 1
             while start < len(before) and not count_cells(before[start]):
                 start += 1  # do not begin with an accent whose letter was cut off
-            kept = "…" + before[start:]
-        room = cells - count_cells(kept) - 1
+            visible_before = "…" + before[start:]
+        room = cells - count_cells(visible_before) - 1
         end = used = 0
-        while end < len(behind) and (used := used + count_cells(behind[end])) < room:
+        while end < len(after) and (used := used + count_cells(after[end])) < room:
             end += 1
-        return kept + behind[:end] + ("…" if end < len(behind) else ""), count_cells(kept)
+        return visible_before + after[:end] + ("…" if end < len(after) else ""), count_cells(visible_before)
 
-    def _before(self) -> int:
-        place = self.cursor - 1
-        while place > 0 and _is_combining(self.text[place], self.text[place - 1]):
-            place -= 1
-        return max(place, 0)
+    def _find_previous_position(self) -> int:
+        position = self.cursor - 1
+        while position > 0 and _is_combining(self.text[position], self.text[position - 1]):
+            position -= 1
+        return max(position, 0)
 
-    def _after(self) -> int:
-        place = min(self.cursor + 1, len(self.text))
-        while place < len(self.text) and _is_combining(self.text[place], self.text[place - 1]):
-            place += 1
-        return place
+    def _find_next_position(self) -> int:
+        position = min(self.cursor + 1, len(self.text))
+        while position < len(self.text) and _is_combining(self.text[position], self.text[position - 1]):
+            position += 1
+        return position
 
-    def _word_start(self) -> int:
+    def _find_word_start(self) -> int:
         before = self.text[: self.cursor].rstrip()
         return len(before) - len(before.rsplit(maxsplit=1)[-1]) if before else 0
 
@@ -153,11 +153,11 @@ def _is_combining(character: str, before: str) -> bool:
     return before != "\n" and character != "\n" and (not count_cells(character) or before == "\u200d")
 
 
-def _without_controls(text: str) -> str:
+def _remove_controls(text: str) -> str:
     return clean(text).replace("\t", "    ")
 
 
-def _on_one_row(text: str) -> str:
+def _mark_newlines(text: str) -> str:
     return text.replace("\n", NEWLINE_MARK)
 
 
@@ -257,7 +257,7 @@ class WaitingText(Struct, frozen=True):
 class TypingState(Struct, frozen=True, kw_only=True):
     """What the user is typing, and the texts entered before that still wait.
 
-    hint: what keys can do now, shown while the line is empty. chips: labels for what the line mentions with "@".
+    hint: what keys can do now, shown while the line is empty. mention_labels: labels of files named with "@".
     """
 
     line: "TypedLine"
@@ -287,39 +287,38 @@ class HeldTexts(Protocol):
 
 
 _MAX_WAITING_ROWS = 4  # waiting texts displayed
-_MAX_WAITING_ROWS_ON_LOW_SCREEN = 2  # the same on a screen of at most _LOW_LINES lines
+_MAX_WAITING_ROWS_ON_LOW_SCREEN = 2  # the same on a screen of at most _LOW_SCREEN_LINES lines
 _LOW_SCREEN_LINES = 16
 
 
 def render_waiting_texts(waiting: Sequence[WaitingText], width: int, lines: int) -> list[str]:
-    """Return one line of at most `width` columns for each waiting text; on a screen with few `lines` only the last
-    ones.
+    """Return one line of at most `width` columns for each waiting text.
+
+    On a screen with few `lines` only the newest texts are shown; the first line then counts the others.
     """
-    most = _MAX_WAITING_ROWS if lines > _LOW_SCREEN_LINES else _MAX_WAITING_ROWS_ON_LOW_SCREEN
-    shown = waiting if len(waiting) <= most else waiting[1 - most :]
-    more = len(waiting) - len(shown)
-    first = [truncate_to_cells(f"… {more} more above", width)] if more else []
-    return [*first, *(truncate_to_cells(f"{one.label}: {clean_line(one.text)}", width) for one in shown)]
+    max_rows = _MAX_WAITING_ROWS if lines > _LOW_SCREEN_LINES else _MAX_WAITING_ROWS_ON_LOW_SCREEN
+    visible = waiting if len(waiting) <= max_rows else waiting[1 - max_rows :]
+    hidden = len(waiting) - len(visible)
+    first = [truncate_to_cells(f"… {hidden} more above", width)] if hidden else []
+    return [*first, *(truncate_to_cells(f"{text.label}: {clean_line(text.text)}", width) for text in visible)]
 
 
-_MARK = "› "
+_PROMPT_MARK = "› "
 
 
 def render_typed_row(typing: TypingState, width: int) -> tuple[str, int | None]:
-    """Return the line as one row of at most `width` columns, and the cursor's column; "" if there is nothing to
-    show.
-    """
+    """Return the line as one row of at most `width` columns, and the cursor's column; "" and None without text."""
     if not typing.line.text:
-        hint = truncate_to_cells(typing.hint, width - len(_MARK))
-        return (_MARK + hint, len(_MARK)) if hint else ("", None)
-    shown, column = typing.line.render_row(width - len(_MARK))
-    return _MARK + shown, len(_MARK) + column
+        hint = truncate_to_cells(typing.hint, width - len(_PROMPT_MARK))
+        return (_PROMPT_MARK + hint, len(_PROMPT_MARK)) if hint else ("", None)
+    row, column = typing.line.render_row(width - len(_PROMPT_MARK))
+    return _PROMPT_MARK + row, len(_PROMPT_MARK) + column
 
 
 def render_user_message(text: str, theme: Theme) -> Iterator[Part]:
     """Yield the user's message as it is shown in the scrollback."""
     for number, line in enumerate(clean(text).strip().split("\n")):
-        yield Part(body=Text.assemble((_MARK if number == 0 else "  ", theme.accent), line))
+        yield Part(body=Text.assemble((_PROMPT_MARK if number == 0 else "  ", theme.accent), line))
 
 
 _saved_line = TypedLine()  # module level: a process has one terminal
@@ -338,17 +337,17 @@ def save_early_keys(keyboard: Input) -> None:
 
 
 def save_early_lines(file: int = 0) -> None:
-    """Do the same as `save_early_keys` for a question answered by a line that the terminal itself edits."""
+    """Save text typed before a question, as `save_early_keys` does, on a terminal that edits the line itself."""
     if sys.platform == "win32" or not os.isatty(file):
         return
     import termios
 
     try:
-        before = termios.tcgetattr(file)
-        at_once = termios.tcgetattr(file)
-        at_once[3] &= ~(termios.ICANON | termios.ECHO)
-        at_once[6][termios.VMIN] = at_once[6][termios.VTIME] = 0
-        termios.tcsetattr(file, termios.TCSANOW, at_once)
+        original = termios.tcgetattr(file)
+        unbuffered = termios.tcgetattr(file)
+        unbuffered[3] &= ~(termios.ICANON | termios.ECHO)
+        unbuffered[6][termios.VMIN] = unbuffered[6][termios.VTIME] = 0
+        termios.tcsetattr(file, termios.TCSANOW, unbuffered)
     except termios.error:  # the terminal was closed: reading the answer will report it
         return
     pieces: list[bytes] = []
@@ -358,7 +357,7 @@ def save_early_lines(file: int = 0) -> None:
     except OSError:  # the terminal was closed, as above
         return
     finally:
-        termios.tcsetattr(file, termios.TCSANOW, before)
+        termios.tcsetattr(file, termios.TCSANOW, original)
     save_typed_bytes(b"".join(pieces))
 
 
@@ -408,7 +407,7 @@ class _PasteCollector:
         self._parser = parser
         self._feed = cast("Callable[[str], None]", parser.feed)
         self._pieces: list[str] = []
-        self._seam = ""
+        self._overlap = ""
 
     def feed(self, data: str) -> None:
         """Replace the parser's own `feed`."""
@@ -416,17 +415,17 @@ class _PasteCollector:
             self._feed(data)
             return
         self._pieces.append(data)
-        if _PASTE_END not in self._seam + data:
-            self._seam = (self._seam + data)[1 - len(_PASTE_END) :]
+        if _PASTE_END not in self._overlap + data:
+            self._overlap = (self._overlap + data)[1 - len(_PASTE_END) :]
             return
-        whole, self._pieces, self._seam = "".join(self._pieces), [], ""
+        whole, self._pieces, self._overlap = "".join(self._pieces), [], ""
         self._feed(whole)
 
 
 # A terminal sends an arrow key as ESC [ A in one write, so an ESC alone for this long was the Esc key.
 ESCAPE_WAIT_S = 0.025
 # Bracketed paste: a paste of many lines arrives as one event instead of pressing Enter once per line.
-_PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"
+_ENABLE_BRACKETED_PASTE, _DISABLE_BRACKETED_PASTE = "\x1b[?2004h", "\x1b[?2004l"
 
 
 class KeyWatch:
@@ -459,7 +458,7 @@ class KeyWatch:
         self._on_change = on_change
         self._write = write
         self._hotkeys = hotkeys or {}
-        self._keyboard = keyboard or _tty_input(stdin)
+        self._keyboard = keyboard or _open_tty_input(stdin)
         self._attached: ExitStack | None = None
         self._flush: asyncio.TimerHandle | None = None
         self._typed_at = -1e9
@@ -473,41 +472,41 @@ class KeyWatch:
         return self._typed.line.pop_text()
 
     async def __aenter__(self) -> "KeyWatch":
-        self._attach()
+        self._start_reading()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._detach()
+        self._stop_reading()
 
     @asynccontextmanager
     async def suspended(self) -> AsyncGenerator[None]:
         """A context in which another reader has the keyboard, in the mode it had before."""
         was_attached = self._attached is not None
-        self._detach()
+        self._stop_reading()
         try:
             yield
         finally:
             if was_attached:
-                self._attach()
+                self._start_reading()
 
-    def _attach(self) -> None:
+    def _start_reading(self) -> None:
         if self._keyboard is None or self._attached is not None:
             return
         speed_up_pastes(self._keyboard)
         with ExitStack() as stack:
             stack.enter_context(self._keyboard.raw_mode())
-            stack.enter_context(self._keyboard.attach(self._read))
+            stack.enter_context(self._keyboard.attach(self._read_keys))
             self._attached = stack.pop_all()
         if self._write is not None:
-            self._write(_PASTES_ON)
+            self._write(_ENABLE_BRACKETED_PASTE)
         if early := pop_saved_text():
             self._typed.line.insert(early)
             if self._on_change is not None:
                 self._on_change()
 
-    def _detach(self) -> None:
+    def _stop_reading(self) -> None:
         if self._attached is None or self._keyboard is None:
             return
         if self._flush is not None:
@@ -516,10 +515,10 @@ class KeyWatch:
         attached, self._attached = self._attached, None
         attached.close()
         if self._write is not None:
-            self._write(_PASTES_OFF)
+            self._write(_DISABLE_BRACKETED_PASTE)
         self._handle_keys(self._keyboard.flush_keys())
 
-    def _read(self) -> None:
+    def _read_keys(self) -> None:
         keyboard = self._keyboard
         if keyboard is None:
             return
@@ -527,19 +526,17 @@ class KeyWatch:
         if self._flush is not None:
             self._flush.cancel()
         if keyboard.closed:
-            self._detach()
+            self._stop_reading()
         elif self._attached is not None:
-            self._flush = asyncio.get_running_loop().call_later(ESCAPE_WAIT_S, self._flush_now)
+            self._flush = asyncio.get_running_loop().call_later(ESCAPE_WAIT_S, self._flush_keys)
 
-    def _flush_now(self) -> None:
+    def _flush_keys(self) -> None:
         self._flush = None
         if self._keyboard is not None:
             self._handle_keys(self._keyboard.flush_keys())
 
     def _handle_keys(self, presses: Iterable[KeyPress]) -> None:
-        """Handle key presses. Esc directly followed by another key in one read is Alt and that key, not an
-        interrupt.
-        """
+        """Handle key presses. Esc directly followed by another key in one read is Alt with that key, no interrupt."""
         keys = list(presses)
         typed = False
         for index, press in enumerate(keys):
@@ -557,7 +554,7 @@ class KeyWatch:
             self._on_change()
 
 
-def _tty_input(stdin: TextIO | None) -> Input | None:
+def _open_tty_input(stdin: TextIO | None) -> Input | None:
     stream = stdin if stdin is not None else sys.stdin
     if stream is None or not stream.isatty():  # pyright: ignore[reportUnnecessaryComparison]  # None under pythonw
         return None

@@ -1,4 +1,4 @@
-"""Further keys of the prompt line: history search, the editor, pictures from clipboard or dragged files."""
+"""Keys of the prompt line besides typing and sending: history search, the editor, pictures from clipboard or files."""
 
 import asyncio
 import base64
@@ -26,7 +26,7 @@ from clio.storage.locks import error_cause
 from clio.ui.completer import MentionLabels
 from clio.ui.history import HistorySearch
 from clio.ui.line_rules import PastedTexts
-from clio.ui.terminal_handoff import edit_text, lend_terminal
+from clio.ui.terminal_handoff import edit_text, hand_over_terminal
 
 _CLIPBOARD_TIMEOUT_S = 5.0  # seconds the clipboard program may take
 _MAX_COPIED_BYTES = 70_000
@@ -53,7 +53,7 @@ def find_clipboard_command() -> list[str] | None:
     import shutil
 
     wayland = bool(os.environ.get("WAYLAND_DISPLAY"))
-    offers = {
+    arguments = {
         "wl-paste": ["--no-newline", "--type", "image/png"],
         "xclip": ["-selection", "clipboard", "-t", "image/png", "-o"],
         "pngpaste": ["-"],
@@ -61,7 +61,7 @@ def find_clipboard_command() -> list[str] | None:
     order = ["wl-paste", "xclip"] if wayland else ["xclip", "wl-paste"]
     for name in ["pngpaste"] if sys.platform == "darwin" else order:
         if path := shutil.which(name):
-            return [path, *offers[name]]
+            return [path, *arguments[name]]
     if sys.platform == "win32" and (path := shutil.which("powershell")):
         return [path, "-NoProfile", "-Command", _POWERSHELL]
     return None
@@ -106,11 +106,11 @@ def mention_dropped_pictures(pasted: str, project: Path) -> str:
     if not text or len(text) > _MAX_DROPPED_CHARS or "\n" in text or not has_image_suffix(text.rstrip("'\"")):
         return ""
     paths = (
-        [_resolve_path(text)]
-        if _is_picture(_resolve_path(text))
-        else [_resolve_path(word) for word in _split_paths(text)]
+        [_resolve_dropped_path(text)]
+        if _is_picture_path(_resolve_dropped_path(text))
+        else [_resolve_dropped_path(word) for word in _split_paths(text)]
     )
-    if not paths or not all(map(_is_picture, paths)):
+    if not paths or not all(map(_is_picture_path, paths)):
         return ""
     return " ".join(format_file_mention(_format_path(path, project)) for path in paths) + " "
 
@@ -123,12 +123,12 @@ def _split_paths(text: str) -> list[str]:
         return []
 
 
-def _resolve_path(word: str) -> Path:
+def _resolve_dropped_path(word: str) -> Path:
     url = urlsplit(word) if word.startswith("file://") else None
     return Path(unquote(url.path) if url else word).expanduser()
 
 
-def _is_picture(path: Path) -> bool:
+def _is_picture_path(path: Path) -> bool:
     try:
         return path.is_absolute() and has_image_suffix(path.name) and path.is_file()
     except OSError:  # not a valid file name
@@ -139,7 +139,7 @@ def _format_path(path: Path, project: Path) -> str:
     return path.relative_to(project).as_posix() if path.is_relative_to(project) else str(path)
 
 
-SEARCH_HINT = "earlier lines · Enter takes · Esc leaves"  # fits a narrow screen
+SEARCH_HINT = "history · Enter to use · Esc to cancel"  # fits a narrow screen
 _VI_MODES = {
     InputMode.INSERT: "vi insert",
     InputMode.INSERT_MULTIPLE: "vi insert",
@@ -155,7 +155,7 @@ class ExtraLineKeys:
     Args:
         project: for mentions and dropped files; None for a line without them.
         pending_input: where pasted pictures are saved for the next message.
-        hint: shows a few words below the line until the next key.
+        hint: shows a short text below the line until the next key.
         look_up: called at every key of a command; loads its completions and returns whether there are new ones.
     """
 
@@ -171,28 +171,28 @@ class ExtraLineKeys:
         look_up: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         self._look_up = look_up
-        self._usual = completer
+        self._default_completer = completer
         self._search = HistorySearch(history)
         self._pastes = pastes
-        self._hint = hint
+        self._show_hint = hint
         self._project = project
         self._pending_input = pending_input
-        self._chips = MentionLabels(project) if project is not None else None
-        self._before: Document | None = None  # the line when the search began
+        self._labels = MentionLabels(project) if project is not None else None
+        self._line_before_search: Document | None = None  # the line when the search began
         self.mention_labels: list[str] = []
 
     @property
     def is_searching(self) -> bool:
         """Whether typed text searches earlier lines."""
-        return self._before is not None
+        return self._line_before_search is not None
 
-    def completer(self) -> Completer:
+    def get_completer(self) -> Completer:
         """The completer for the current state of the line."""
-        return self._search if self.is_searching else self._usual
+        return self._search if self.is_searching else self._default_completer
 
     def update_labels(self, text: str, buffer: Buffer | None = None) -> None:
         """Update the labels of mentions for this text. buffer: the line's buffer if it is open."""
-        self.mention_labels = self._chips.label_mentions(text) if self._chips is not None else []
+        self.mention_labels = self._labels.label_mentions(text) if self._labels is not None else []
         if buffer is not None and self._look_up is not None and text.startswith("/"):
             get_app().create_background_task(self._reopen_menu(text, buffer, self._look_up))
 
@@ -248,8 +248,8 @@ class ExtraLineKeys:
 
     def _begin_search(self, buffer: Buffer) -> None:
         self._search.load_entries()
-        self._before = buffer.document
-        self._hint(SEARCH_HINT)
+        self._line_before_search = buffer.document
+        self._show_hint(SEARCH_HINT)
         buffer.start_completion(select_first=False)
 
     def _accept_match(self, buffer: Buffer) -> None:
@@ -257,26 +257,26 @@ class ExtraLineKeys:
         state = buffer.complete_state
         chosen = state.current_completion if state else None
         found = None if chosen else next(iter(self._search.find_matches(buffer.text)), None)
-        before, self._before = self._before, None
+        before, self._line_before_search = self._line_before_search, None
         buffer.complete_state = None
         text = chosen.text if chosen else found.text if found else before.text if before else ""
         buffer.document = Document(text)
-        self._hint("")
+        self._show_hint("")
 
     def _cancel_search(self, buffer: Buffer) -> None:
-        before, self._before = self._before, None
+        before, self._line_before_search = self._line_before_search, None
         buffer.complete_state = None
         buffer.document = before or Document()
-        self._hint("")
+        self._show_hint("")
 
     async def _open_editor(self, buffer: Buffer) -> None:
         """Open the line in the user's editor, with its pastes expanded."""
         text = self._pastes.expand(buffer.text)
         try:
-            async with lend_terminal():
+            async with hand_over_terminal():
                 edited = await run_in_terminal(lambda: edit_text(text), in_executor=True)
         except (UserError, OSError) as error:
-            self._hint(error_cause(error))
+            self._show_hint(error_cause(error))
             return
         if edited is not None:
             buffer.document = Document(self._pastes.collapse(edited.rstrip("\n")))
@@ -287,7 +287,7 @@ class ExtraLineKeys:
         try:
             data = await read_clipboard_image()
         except UserError as error:
-            self._hint(str(error))
+            self._show_hint(str(error))
             return
         gap = "" if not buffer.document.text_before_cursor[-1:].strip() else " "
         buffer.insert_text(f"{gap}@clipboard:{self._pending_input.add_image(data)} ")

@@ -9,33 +9,32 @@ from msgspec import Struct
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
 _EMOTICON = re.compile(r"[:;=8][-o^']?[(\[{]")  # the bracket of ":-(" opens nothing
-_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+_CODE_SPAN = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _MAX_CHECKED_CHARS = 20_000  # characters; a longer text was pasted, not typed, and is sent as it is
 
 
 def find_unfinished_part(text: str) -> str:
-    """Return what the text still lacks: "```", an open bracket, a backslash, or "" if it is complete and Enter sends
-    it.
+    """Return what makes the text unfinished: "```", an open bracket or a backslash; "" if Enter may send it.
 
-    An open bracket waits for its end or for an empty line, an open ``` fence for its end or for two empty lines, a
-    backslash at the end for one more line. Brackets inside of `code` and in faces such as ":(" are ignored.
+    A bracket is open until it is closed or an empty line follows; a ``` fence until it is closed or two empty lines
+    follow; a backslash at the end asks for one more line. Brackets inside of `code` and in emoticons are ignored.
     """
     if text.lstrip().startswith(("/", "!")) or len(text) > _MAX_CHECKED_CHARS:
         return ""
     if text.count("```") % 2:
-        return "" if _ends_with_empty_lines(text, 2) else "```"
+        return "" if _has_final_empty_lines(text, 2) else "```"
     if text.endswith("\\"):
         return "\\"
     bracket = _find_open_bracket(text)
-    return "" if not bracket or _ends_with_empty_lines(text, 1) else bracket
+    return "" if not bracket or _has_final_empty_lines(text, 1) else bracket
 
 
-def fit_parts(parts: Sequence[str], width: int, joint: str = " · ") -> str:
+def fit_parts(parts: Sequence[str], width: int, separator: str = " · ") -> str:
     """Join parts to one line of at most `width` columns; drop the last ones first, and truncate the first if needed."""
-    shown = [part for part in parts if part]
-    while len(shown) > 1 and _count_columns(joint.join(shown)) > width:
-        shown.pop()
-    line = joint.join(shown)
+    visible = [part for part in parts if part]
+    while len(visible) > 1 and _count_columns(separator.join(visible)) > width:
+        visible.pop()
+    line = separator.join(visible)
     if _count_columns(line) <= width:
         return line
     while line and _count_columns(line) > width - 1:
@@ -43,14 +42,14 @@ def fit_parts(parts: Sequence[str], width: int, joint: str = " · ") -> str:
     return line + "…"
 
 
-def fit_parts_counted(parts: Sequence[str], width: int, joint: str = "  ") -> str:
+def fit_parts_counted(parts: Sequence[str], width: int, separator: str = "  ") -> str:
     """Join parts to one line of at most `width` columns; the last ones are dropped first, and counted."""
-    shown = list(parts)
-    for kept in range(len(parts) - 1, 0, -1):
-        if _count_columns(joint.join(shown)) <= width:
+    visible = list(parts)
+    for count in range(len(parts) - 1, 0, -1):
+        if _count_columns(separator.join(visible)) <= width:
             break
-        shown = [*parts[:kept], f"+ {len(parts) - kept} more"]
-    return fit_parts(shown, width, joint)
+        visible = [*parts[:count], f"+ {len(parts) - count} more"]
+    return fit_parts(visible, width, separator)
 
 
 def _count_columns(text: str) -> int:
@@ -60,34 +59,34 @@ def _count_columns(text: str) -> int:
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def _ends_with_empty_lines(text: str, count: int) -> bool:
+def _has_final_empty_lines(text: str, count: int) -> bool:
     lines = text.split("\n")
     return len(lines) > count and not any(line.strip() for line in lines[-count:])
 
 
 def _find_open_bracket(text: str) -> str:
     """Return the innermost unclosed bracket; a closing bracket without an opening one, as in "a)", is ignored."""
-    waiting: list[str] = []
-    for char in _EMOTICON.sub("", _CODE.sub("", text)):
+    open_brackets: list[str] = []
+    for char in _EMOTICON.sub("", _CODE_SPAN.sub("", text)):
         if char in _OPENERS:
-            waiting.append(char)
-        elif char in _CLOSERS and waiting and _OPENERS[waiting[-1]] == char:
-            waiting.pop()
-    return waiting[-1] if waiting else ""
+            open_brackets.append(char)
+        elif char in _CLOSERS and open_brackets and _OPENERS[open_brackets[-1]] == char:
+            open_brackets.pop()
+    return open_brackets[-1] if open_brackets else ""
 
 
-_MEMORY = re.compile(r"#(?![#!\d]|(?:file|folder|codebase):)\s*(\S.*)")
+_MEMORY_LINE = re.compile(r"#(?![#!\d]|(?:file|folder|codebase):)\s*(\S.*)")
 
 
 class ShellLine(Struct, frozen=True, kw_only=True):
-    """A shell command typed by the user. offers: its output is added to the next message."""
+    """A shell command typed by the user. is_output_shared: its output is added to the next message."""
 
     command: str
     is_output_shared: bool
 
 
 def parse_shell_line(text: str) -> ShellLine | None:
-    """Parse a line such as `!git status` or, without offering its output, `!!git status`; None for any other line."""
+    """Parse a line such as `!git status`, or `!!git status`, whose output is not shared; None for any other line."""
     command = text.removeprefix("!").removeprefix("!").strip()
     if not text.startswith("!") or not command:
         return None
@@ -99,15 +98,15 @@ def parse_memory_line(text: str) -> str:
 
     `#12` is an issue number, `##` a heading, `#file:a.py` a mention, and several lines are a message.
     """
-    match = _MEMORY.fullmatch(text)
+    match = _MEMORY_LINE.fullmatch(text)
     return match[1].strip() if match else ""
 
 
 def describe_line_prefix(text: str) -> str:
     """Return a hint for what Enter will do with such a line; "" for a message."""
     if line := parse_shell_line(text):
-        return "Enter runs this; the output goes with your next message" if line.is_output_shared else "Enter runs this"
-    return "Enter keeps this as a memory" if parse_memory_line(text) else ""
+        return "Enter to run · output included in your next message" if line.is_output_shared else "Enter to run"
+    return "Enter to save to memory" if parse_memory_line(text) else ""
 
 
 MAX_PASTE_CHARS = 4_000
@@ -127,22 +126,22 @@ class PastedTexts:
         if len(text) <= MAX_PASTE_CHARS and lines <= MAX_PASTE_LINES:
             return text
         size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
-        stand_in = f"[pasted text {len(self._texts) + 1}: {size}]"
-        self._texts[stand_in] = text
-        return stand_in
+        placeholder = f"[pasted text {len(self._texts) + 1}: {size}]"
+        self._texts[placeholder] = text
+        return placeholder
 
     def expand(self, line: str) -> str:
         """Replace every placeholder in the line by its text."""
-        for stand_in, text in self._texts.items():
-            line = line.replace(stand_in, text)
+        for placeholder, text in self._texts.items():
+            line = line.replace(placeholder, text)
         return line
 
     def collapse(self, text: str) -> str:
         """Replace every complete paste in the text by its placeholder; the inverse of `expand`."""
-        for stand_in, pasted in self._texts.items():
-            text = text.replace(pasted.rstrip("\n") or pasted, stand_in)
+        for placeholder, pasted in self._texts.items():
+            text = text.replace(pasted.rstrip("\n") or pasted, placeholder)
         return text
 
     def measure_final_placeholder(self, line: str) -> int:
         """Return the length of the placeholder that the line ends with; 0 if it does not end with one."""
-        return next((len(stand_in) for stand_in in self._texts if line.endswith(stand_in)), 0)
+        return next((len(placeholder) for placeholder in self._texts if line.endswith(placeholder)), 0)

@@ -1,4 +1,4 @@
-"""Streaming Markdown for the screen: finished blocks never change, and code is highlighted line by line."""
+"""Renders Markdown while it streams in: finished blocks never change, and code is highlighted line by line."""
 
 import re
 import sys
@@ -71,8 +71,8 @@ class BlockSplitter:
         self._fence: _Fence | None = None
         self._item_indent = 0
         self._item_mark = ""
-        self._gap = False
-        self._out: list[MarkdownPiece] = []
+        self._has_blank_line = False
+        self._finished: list[MarkdownPiece] = []
 
     def feed(self, text: str) -> list[MarkdownPiece]:
         """Return the pieces completed by this text."""
@@ -82,21 +82,21 @@ class BlockSplitter:
             if end < 0 or end - start > MAX_BLOCK_CHARS:
                 space = rest.rfind(" ", start + MAX_BLOCK_CHARS // 2, start + MAX_BLOCK_CHARS)
                 end = space + 1 if space > 0 else start + MAX_BLOCK_CHARS
-                self._line(rest[start:end])
-                self._overflow()
+                self._add_line(rest[start:end])
+                self._split_long_block()
                 start = end
             else:
-                self._line(rest[start:end])
+                self._add_line(rest[start:end])
                 start = end + 1
         self._partial = rest[start:]
-        return self._take()
+        return self._pop_finished()
 
     def finish(self) -> list[MarkdownPiece]:
         """Return the last pieces, at the end of the answer, and reset the splitter."""
         if self._partial:
-            self._line(self._partial)
+            self._add_line(self._partial)
         self._flush()
-        pieces = self._take()
+        pieces = self._pop_finished()
         self.__init__()
         return pieces
 
@@ -118,62 +118,62 @@ class BlockSplitter:
             return None
         return MarkdownPiece(kind="prose", text="\n".join(lines), joined=self._joined)
 
-    def _take(self) -> list[MarkdownPiece]:
-        pieces, self._out = self._out, []
+    def _pop_finished(self) -> list[MarkdownPiece]:
+        pieces, self._finished = self._finished, []
         return pieces
 
-    def _line(self, line: str) -> None:
+    def _add_line(self, line: str) -> None:
         match self._open:
             case "code":
-                self._code_line(line)
+                self._indent_code(line)
             case "list":
-                if not self._list_line(line):
+                if not self._add_list_line(line):
                     self._flush()
-                    self._begin(line)
+                    self._begin_block(line)
             case "nothing":
-                self._begin(line)
+                self._begin_block(line)
             case "paragraph" | "table" | "quote":
-                self._flow_line(line)
+                self._add_text_line(line)
         if self._chars > MAX_BLOCK_CHARS:
-            self._overflow()
+            self._split_long_block()
 
-    def _begin(self, line: str) -> None:
+    def _begin_block(self, line: str) -> None:
         """Handle the first line of a block."""
         if not line.strip():
             return
-        if (fence := _fence(line)) is not None and fence.indent < 4:
+        if (fence := _parse_fence(line)) is not None and fence.indent < 4:
             self._open, self._fence, self._joined = "code", fence, False
         elif _HEADING.match(line) or _RULE.match(line):
-            self._add(line)
+            self._append(line)
             self._flush()
         elif (item := _ITEM.match(line)) is not None:
             self._begin_item(line, item)
         else:
             self._open = "quote" if line.lstrip().startswith(">") else "paragraph"
-            self._add(line)
+            self._append(line)
 
     def _begin_item(self, line: str, item: re.Match[str]) -> None:
-        self._open, self._gap, self._fence = "list", False, None
+        self._open, self._has_blank_line, self._fence = "list", False, None
         self._item_mark = item[2][-1]
         self._item_indent = min(len(item[0]), len(item[1]) + len(item[2]) + 4)
-        self._add(line)
-        self._inner_fence(line[self._item_indent :])
+        self._append(line)
+        self._update_inner_fence(line[self._item_indent :])
 
-    def _flow_line(self, line: str) -> None:
+    def _add_text_line(self, line: str) -> None:
         """Handle the next line of a paragraph, a table or a quotation."""
         if not line.strip():
             self._flush()
-        elif self._interrupts(line):
+        elif self._ends_paragraph(line):
             self._flush()
-            self._begin(line)
+            self._begin_block(line)
         else:
             if len(self._lines) == 1 and "|" in self._lines[0] and _TABLE_RULE.match(line):
                 self._open = "table"
-            self._add(line)
+            self._append(line)
 
-    def _interrupts(self, line: str) -> bool:
+    def _ends_paragraph(self, line: str) -> bool:
         """Whether a line ends the paragraph before it without a blank line between."""
-        if ((fence := _fence(line)) is not None and fence.indent < 4) or _HEADING.match(line):
+        if ((fence := _parse_fence(line)) is not None and fence.indent < 4) or _HEADING.match(line):
             return True
         if self._open != "paragraph":
             return False
@@ -181,74 +181,74 @@ class BlockSplitter:
         is_item = item is not None and item[2] in ("-", "*", "+", "1.", "1)") and not _RULE.match(line)
         return is_item or line.startswith(">")
 
-    def _list_line(self, line: str) -> bool:
+    def _add_list_line(self, line: str) -> bool:
         """Add a line to the list; False if the list ends before it."""
         if self._fence is not None:
             if self._fence.closes(line):
                 self._fence = None
-            self._add(line)
+            self._append(line)
             return True
         if not line.strip():
-            self._gap = True
-            self._add("")
+            self._has_blank_line = True
+            self._append("")
             return True
         indent = len(line) - len(line.lstrip())
         if indent >= min(self._item_indent, 2):
-            self._inner_fence(line)
+            self._update_inner_fence(line)
         elif (item := _ITEM.match(line)) is not None and not _RULE.match(line):
             same_list = item[2][-1] == self._item_mark
             self._flush()
             self._joined = same_list
             self._begin_item(line, item)
             return True
-        elif self._gap or _fence(line) is not None or _HEADING.match(line) or _RULE.match(line):
+        elif self._has_blank_line or _parse_fence(line) is not None or _HEADING.match(line) or _RULE.match(line):
             return False
-        self._gap = False
-        self._add(line)
+        self._has_blank_line = False
+        self._append(line)
         return True
 
-    def _inner_fence(self, line: str) -> None:
-        self._fence = _fence(line)
+    def _update_inner_fence(self, line: str) -> None:
+        self._fence = _parse_fence(line)
 
-    def _code_line(self, line: str) -> None:
+    def _indent_code(self, line: str) -> None:
         fence = self._fence
         if fence is None or fence.closes(line):
             self._open, self._fence, self._joined = "nothing", None, False
             return
         text = _dedent(line, fence.indent)
-        self._out.append(MarkdownPiece(kind="code", text=text, language=fence.language, joined=self._joined))
+        self._finished.append(MarkdownPiece(kind="code", text=text, language=fence.language, joined=self._joined))
         self._joined = True
 
-    def _add(self, line: str) -> None:
+    def _append(self, line: str) -> None:
         self._lines.append(line)
         self._chars += len(line) + 1
 
     def _flush(self) -> None:
         """End the open block and emit its content."""
-        self._hand_out()
-        self._open, self._fence, self._joined, self._gap = "nothing", None, False, False
+        self._emit_lines()
+        self._open, self._fence, self._joined, self._has_blank_line = "nothing", None, False, False
 
-    def _hand_out(self) -> None:
+    def _emit_lines(self) -> None:
         text = "\n".join(self._lines).strip("\n")
         if text.strip():
-            self._out.append(MarkdownPiece(kind="prose", text=text, joined=self._joined))
+            self._finished.append(MarkdownPiece(kind="prose", text=text, joined=self._joined))
         self._lines, self._chars = [], 0
 
-    def _overflow(self) -> None:
+    def _split_long_block(self) -> None:
         """Emit the beginning of a block that is too long, and continue with the rest of it."""
         if self._open in ("nothing", "code"):
             return
-        again: list[str] = []
+        repeated: list[str] = []
         if self._open == "table":
-            again = self._lines[:2]  # repeat the table's heading, so that the rest is a table too
+            repeated = self._lines[:2]  # repeat the table's heading, so that the rest is a table too
         elif self._open == "list" and self._fence is not None:
-            again = [f"{self._fence.mark}{self._fence.language}"]
-        self._hand_out()
+            repeated = [f"{self._fence.mark}{self._fence.language}"]
+        self._emit_lines()
         self._joined = True
-        self._lines, self._chars = again, 0
+        self._lines, self._chars = repeated, 0
 
 
-def _fence(line: str) -> _Fence | None:
+def _parse_fence(line: str) -> _Fence | None:
     found = _FENCE.match(line)
     return _Fence(len(found[1]), found[2], found[3].split(" ")[0]) if found else None
 
@@ -262,56 +262,56 @@ def expand_links(tokens: "list[Token]") -> "list[Token]":
     """Replace every link by "text (target)", both clickable; a link that may not be opened becomes plain text."""
     for token in tokens:
         if token.children:
-            token.children = list(_linked_inline(token.children))
+            token.children = list(_expand_inline_links(token.children))
     return tokens
 
 
-def _linked_inline(children: "list[Token]") -> "Iterator[Token]":
+def _expand_inline_links(children: "list[Token]") -> "Iterator[Token]":
     opened: Token | None = None
-    said = ""
+    link_text = ""
     for token in children:
         if token.type == "link_open":
-            opened, said = token, ""
-            if is_safe_link(_target(token)):
+            opened, link_text = token, ""
+            if is_safe_link(_get_link_target(token)):
                 yield token
         elif token.type == "link_close" and opened is not None:
-            yield from _end(opened, token, said)
+            yield from _end_link(opened, token, link_text)
             opened = None
         else:
-            said += token.content
+            link_text += token.content
             yield token
 
 
-def _end(opened: "Token", closed: "Token", said: str) -> "Iterator[Token]":
-    target = _target(opened)
+def _end_link(opened: "Token", closed: "Token", link_text: str) -> "Iterator[Token]":
+    target = _get_link_target(opened)
     can_open = is_safe_link(target)
     if can_open:
         yield closed
-    if said == target:
+    if link_text == target:
         return
-    yield _text(closed, " (")
-    yield from (opened, _text(closed, target), closed) if can_open else (_text(closed, target),)
-    yield _text(closed, ")")
+    yield _make_text_token(closed, " (")
+    yield from (opened, _make_text_token(closed, target), closed) if can_open else (_make_text_token(closed, target),)
+    yield _make_text_token(closed, ")")
 
 
-def _target(opened: "Token") -> str:
+def _get_link_target(opened: "Token") -> str:
     return str(opened.attrs.get("href", ""))
 
 
-def _text(like: "Token", content: str) -> "Token":
+def _make_text_token(like: "Token", content: str) -> "Token":
     return like.copy(type="text", tag="", nesting=0, content=content, attrs={})
 
 
 TAB_SIZE = 4
 _LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 # A nested lexer, such as the one for code inside a heredoc, can be very slow on one long line.
-_MAX_LINE = 2000
+_MAX_LINE_CHARS = 2000
 # Their lexers match a whole /* comment */ with one rule, which fails if they are given a single line of it.
 _C_COMMENTS = frozenset(
     "c cpp java javascript typescript jsx tsx go php css scss less kotlin swift csharp scala dart objective-c".split()
 )
 _COMMENT = "code_comment"
-_LOOKS = {
+_TOKEN_STYLES = {
     "Comment": _COMMENT,
     "Comment.Preproc": "code_type",
     "Keyword": "code_keyword",
@@ -364,7 +364,7 @@ class CodeHighlighter:
         return result
 
     def _highlight(self, text: str) -> Text:
-        if self._lexer is None or len(text) > _MAX_LINE:
+        if self._lexer is None or len(text) > _MAX_LINE_CHARS:
             return Text(text)
         if self._in_comment:
             end = text.find("*/") + 2
@@ -373,25 +373,25 @@ class CodeHighlighter:
             self._in_comment = False
             return Text().append(text[:end], _COMMENT).append_text(self._highlight(text[end:]))
         stack = list(self._stack)
-        tokens = list(_tokens(self._lexer, text + "\n", self._stack))
-        start = _open_comment(text, tokens) if self._has_c_comments else -1
+        tokens = list(_tokenize_line(self._lexer, text + "\n", self._stack))
+        start = _find_open_comment(text, tokens) if self._has_c_comments else -1
         if start < 0 or "comment" in self._stack[-1]:
-            return _assemble(tokens)
+            return _style_tokens(tokens)
         self._stack = stack  # the unmatched beginning of the comment has put the lexer into a wrong state
-        before = _assemble(_tokens(self._lexer, text[:start] + "\n", self._stack))
+        before = _style_tokens(_tokenize_line(self._lexer, text[:start] + "\n", self._stack))
         self._in_comment = True
         return before.append(text[start:], _COMMENT)
 
 
-def _assemble(tokens: "Iterable[tuple[TokenType, str]]") -> Text:
+def _style_tokens(tokens: "Iterable[tuple[TokenType, str]]") -> Text:
     result = Text()
     for kind, value in tokens:
-        result.append(value, None if value.isspace() else _look(kind))
+        result.append(value, None if value.isspace() else _find_token_style(kind))
     result.right_crop(1)  # the newline added for the lexer
     return result
 
 
-def _open_comment(text: str, tokens: "Iterable[tuple[TokenType, str]]") -> int:
+def _find_open_comment(text: str, tokens: "Iterable[tuple[TokenType, str]]") -> int:
     """Return the position of a /* comment that does not end in this line; -1 if there is none."""
     from pygments.token import Comment, String
 
@@ -420,15 +420,15 @@ def _find_lexer(language: str) -> "Lexer | None":
 
 
 @cache
-def _look(kind: "TokenType") -> str:
+def _find_token_style(kind: "TokenType") -> str:
     """Return the name of a token's style, "" if it has none."""
     name = ".".join(kind)
-    while name and name not in _LOOKS:
+    while name and name not in _TOKEN_STYLES:
         name = name.rpartition(".")[0]
-    return _LOOKS.get(name, "")
+    return _TOKEN_STYLES.get(name, "")
 
 
-def _tokens(lexer: "Lexer", text: str, stack: list[str]) -> "Iterator[tuple[TokenType, str]]":
+def _tokenize_line(lexer: "Lexer", text: str, stack: list[str]) -> "Iterator[tuple[TokenType, str]]":
     """Yield the tokens of one line.
 
     `stack` is updated if the lexer is a table of rules; other lexers see single lines.
@@ -460,7 +460,7 @@ def _run_rules(lexer: "Lexer", rules: dict[str, Any], text: str, stack: list[str
                     yield kind, value
             moved = found.end() > at or transition is not None
             at = found.end()
-            _move(stack, transition)
+            _change_lexer_state(stack, transition)
             if moved:
                 break
         else:
@@ -470,7 +470,7 @@ def _run_rules(lexer: "Lexer", rules: dict[str, Any], text: str, stack: list[str
             at += 1
 
 
-def _move(stack: list[str], transition: object) -> None:
+def _change_lexer_state(stack: list[str], transition: object) -> None:
     """Enter or leave states as a rule requires: a name, a negative number of states to leave, or several of these."""
     steps = cast("tuple[object, ...]", transition) if isinstance(transition, tuple) else (transition,)
     for step in steps:
@@ -489,15 +489,15 @@ CODE_INDENT = "  "
 
 def preload_markdown() -> None:
     """Import what rendering needs (about 100 ms); for a worker thread, while the model has not answered yet."""
-    _parser()
-    _template()
+    _get_markdown_parser()
+    _get_markdown_template()
 
 
 class StreamingMarkdown:
-    """Renders an answer from its deltas: `feed` returns finished parts, to be printed once; `tail` is the unfinished
-    rest.
+    """Renders an answer from its deltas.
 
-    However the text is split into deltas, the parts are the same. Control characters must have been removed before.
+    `feed` returns finished parts, to be printed once; `get_tail` returns the unfinished end. However the text is split
+    into deltas, the parts are the same. Control characters must have been removed before.
     """
 
     def __init__(self, theme: Theme) -> None:
@@ -516,30 +516,30 @@ class StreamingMarkdown:
         self._started = False
         return rest
 
-    def tail(self) -> Part | None:
+    def get_tail(self) -> Part | None:
         """Render the unfinished text as if the answer ended here; costs at most one block."""
         piece = self._splitter.tail
         if piece is None:
             return None
         if piece.kind == "prose":
-            return self._part(piece, make_markdown(piece.text, links=self._theme.links))
-        code = self._code if piece.joined else self._new_code(piece)
-        return self._part(piece, _code_line(code.preview_line(piece.text)))
+            return self._make_part(piece, make_markdown(piece.text, links=self._theme.links))
+        code = self._code if piece.joined else self._make_highlighter(piece)
+        return self._make_part(piece, _code_line(code.preview_line(piece.text)))
 
     def _render(self, piece: MarkdownPiece) -> Part:
         if piece.kind == "prose":
-            part = self._part(piece, make_markdown(piece.text, links=self._theme.links))
+            part = self._make_part(piece, make_markdown(piece.text, links=self._theme.links))
         else:
             if not piece.joined:
-                self._code = self._new_code(piece)
-            part = self._part(piece, _code_line(self._code.highlight_line(piece.text)))
+                self._code = self._make_highlighter(piece)
+            part = self._make_part(piece, _code_line(self._code.highlight_line(piece.text)))
         self._started = True
         return part
 
-    def _new_code(self, piece: MarkdownPiece) -> CodeHighlighter:
+    def _make_highlighter(self, piece: MarkdownPiece) -> CodeHighlighter:
         return CodeHighlighter(piece.language, colour=self._theme.colour)
 
-    def _part(self, piece: MarkdownPiece, body: RenderableType) -> Part:
+    def _make_part(self, piece: MarkdownPiece, body: RenderableType) -> Part:
         return Part(body=body, wraps=piece.kind == "prose", gap=self._started and not piece.joined)
 
 
@@ -554,16 +554,16 @@ def make_markdown(text: str, *, links: bool = False) -> "Markdown":
 
     links: targets can be clicked.
     """
-    markdown = copy(_template())
-    tokens = markdown_tokens(text)
+    markdown = copy(_get_markdown_template())
+    tokens = parse_markdown_tokens(text)
     markdown.hyperlinks = links
     markdown.parsed = expand_links(tokens) if links else tokens
     return markdown
 
 
-def markdown_tokens(text: str) -> "list[Token]":
+def parse_markdown_tokens(text: str) -> "list[Token]":
     """Return the parser's tokens for a text; HTML tags are plain text to it."""
-    return _parser().parse(_LONE_NUMBER.sub(r"\1\\\2", text))
+    return _get_markdown_parser().parse(_NUMBER_ALONE.sub(r"\1\\\2", text))
 
 
 def _code_line(text: Text) -> Text:
@@ -571,31 +571,31 @@ def _code_line(text: Text) -> Text:
 
 
 @cache
-def _template() -> "Markdown":
+def _get_markdown_template() -> "Markdown":
     """Return an empty Markdown object to copy: its constructor would build a new parser each time."""
-    return _markdown_class()("", hyperlinks=False)
+    return _make_markdown_class()("", hyperlinks=False)
 
 
 @cache
-def _parser() -> "MarkdownIt":
+def _get_markdown_parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
     # With "html" enabled, an unfenced <div> in an answer would be missing from the screen.
     parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
-    usual = parser.validateLink
-    parser.validateLink = lambda url: url.lower().startswith("file:///") or usual(url)
+    default_validator = parser.validateLink
+    parser.validateLink = lambda url: url.lower().startswith("file:///") or default_validator(url)
     return parser
 
 
 @contextmanager
-def _no_highlighter() -> Generator[None]:
-    """Keep rich from importing Pygments (1.2 MiB, 8 ms): `PlainCode` draws code and loads it with the first fence."""
+def _without_rich_syntax() -> Generator[None]:
+    """A context in which rich does not import Pygments (1.2 MiB, 8 ms). `PlainCode` imports it at the first fence."""
     if "rich.syntax" in sys.modules:
         yield
         return
-    stand_in = ModuleType("rich.syntax")
-    stand_in.__dict__["Syntax"] = None
-    sys.modules["rich.syntax"] = stand_in
+    empty_module = ModuleType("rich.syntax")
+    empty_module.__dict__["Syntax"] = None
+    sys.modules["rich.syntax"] = empty_module
     try:
         yield
     finally:
@@ -603,9 +603,9 @@ def _no_highlighter() -> Generator[None]:
 
 
 @cache
-def _markdown_class() -> "type[Markdown]":
+def _make_markdown_class() -> "type[Markdown]":
     """rich's Markdown with headings at the left margin, code without a background, and tables that fit."""
-    with _no_highlighter():
+    with _without_rich_syntax():
         from rich.markdown import CodeBlock, Heading, ListItem, Markdown, TableElement
     from rich.table import Table
 
@@ -665,4 +665,4 @@ def _markdown_class() -> "type[Markdown]":
 
 _NARROWEST_COLUMN = 8
 # A line "8443." is an answer, not the empty list item that CommonMark takes it for.
-_LONE_NUMBER = re.compile(r"^( {0,3}\d{1,9})([.)])[ \t]*$", re.M)
+_NUMBER_ALONE = re.compile(r"^( {0,3}\d{1,9})([.)])[ \t]*$", re.M)

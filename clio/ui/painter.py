@@ -3,7 +3,6 @@
 import io
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from rich.cells import cell_len, get_character_cell_size
@@ -14,11 +13,7 @@ from rich.theme import Theme as RichTheme
 from clio.ui.palettes import Palette
 from clio.ui.theme import Theme, make_rich_styles
 
-if TYPE_CHECKING:
-    pass
-
-
-_JOINER = "\u200d"
+_ZERO_WIDTH_JOINER = "\u200d"
 
 
 def count_cells(text: str) -> int:
@@ -33,7 +28,7 @@ def truncate_to_cells(text: str, cells: int) -> str:
     if cells < 1:
         return ""
     used = 0
-    for start, width in _letters(text):
+    for start, width in _split_letters(text):
         used += width
         if used > cells - 1:
             return text[:start].rstrip() + "…"
@@ -44,7 +39,7 @@ def split_by_cells(text: "Text", cells: int) -> "list[Text]":
     """Split the text into lines of at most `cells` columns, by characters and not by words."""
     cuts: list[int] = []
     used = 0
-    for start, width in _letters(text.plain):
+    for start, width in _split_letters(text.plain):
         if used + width > cells and start:
             cuts.append(start)
             used = 0
@@ -52,14 +47,17 @@ def split_by_cells(text: "Text", cells: int) -> "list[Text]":
     return list(text.divide(cuts)) if cuts else [text]
 
 
-def _letters(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and columns of each letter; characters tied by a joiner, accent or variation selector are one
-    letter.
+def _split_letters(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and columns of each letter.
+
+    Characters connected by a zero-width joiner, an accent or a variation selector count as one letter.
     """
     start = 0
     for index in range(1, len(text) + 1):
-        tied = index < len(text) and (text[index - 1] == _JOINER or not get_character_cell_size(text[index]))
-        if not tied:
+        is_joined = index < len(text) and (
+            text[index - 1] == _ZERO_WIDTH_JOINER or not get_character_cell_size(text[index])
+        )
+        if not is_joined:
             yield start, cell_len(text[start:index])
             start = index
 
@@ -75,14 +73,17 @@ TerminalSize = Callable[[], tuple[int, int]]
 """Returns the terminal's columns and lines at the time of the call."""
 
 _CODE = r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)"  # a style, or the beginning or end of a link
-_RIGHT_BLANKS = re.compile(rf" +((?:{_CODE})*)$")
+_TRAILING_BLANKS = re.compile(rf" +((?:{_CODE})*)$")
 _ONLY_CODES = re.compile(rf"^(?:{_CODE})+$")
 _CODES = re.compile(_CODE)
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """Something to display. `wraps` False: one logical line, which the terminal may break; `gap`: a blank line
-    before.
+    """Something to display.
+
+    Attributes:
+        wraps: wrap the text at the screen's width; False leaves it one logical line, which the terminal may break.
+        gap: print a blank line before it.
     """
 
     body: RenderableType
@@ -108,7 +109,7 @@ class Painter:
             width=80,
             height=25,
         )
-        self._worn: Palette | None = None
+        self._applied_palette: Palette | None = None
 
     @property
     def width(self) -> int:
@@ -116,8 +117,9 @@ class Painter:
         return max(self.size()[0] - 1, 1)
 
     def render_lines(self, part: Part) -> str:
-        """Render for the scrollback: every line ends with a newline. A part that does not wrap is one line of any
-        length.
+        """Render for the scrollback: every line ends with a newline.
+
+        A part that does not wrap becomes one line of any length.
         """
         gap = "\n" if part.gap else ""
         return gap + "".join(row + "\n" for row in self._paint(part.body, wraps=part.wraps))
@@ -134,11 +136,11 @@ class Painter:
     def _apply_palette(self) -> Console:
         """Return the console with the palette in force."""
         palette = self.theme.current.palette
-        if palette is not self._worn:
-            if self._worn is not None:
+        if palette is not self._applied_palette:
+            if self._applied_palette is not None:
                 self._console.pop_theme()
             self._console.push_theme(RichTheme(make_rich_styles(palette, links=self.theme.links)))
-            self._worn = palette
+            self._applied_palette = palette
         return self._console
 
     def _paint(self, body: RenderableType, *, wraps: bool) -> list[str]:
@@ -147,21 +149,21 @@ class Painter:
         with console.capture() as capture:
             console.print(body, soft_wrap=not wraps)
         rows = [_strip_right(row) for row in capture.get().removesuffix("\n").split("\n")]
-        return _without_blank_ends(rows) if wraps else rows
+        return _strip_blank_rows(rows) if wraps else rows
 
 
-def row_cells(row: str) -> int:
+def count_row_cells(row: str) -> int:
     """Return the width of a rendered row in columns."""
     return count_cells(_CODES.sub("", row))
 
 
 def _strip_right(row: str) -> str:
     """Remove trailing blanks, which would wrap when the window becomes narrower."""
-    row = _RIGHT_BLANKS.sub(r"\1", row)
+    row = _TRAILING_BLANKS.sub(r"\1", row)
     return "" if _ONLY_CODES.match(row) else row
 
 
-def _without_blank_ends(rows: list[str]) -> list[str]:
+def _strip_blank_rows(rows: list[str]) -> list[str]:
     """Remove blank rows at both ends, which rich adds to lists and tables."""
     filled = [number for number, row in enumerate(rows) if row]
     return rows[filled[0] : filled[-1] + 1] if filled else [""]

@@ -11,19 +11,22 @@ from msgspec import Struct
 from clio.config.command_line import did_you_mean
 
 TEXT_MARKS = ("bold", "faint", "italic", "underline", "reverse")
-_BASE = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
-COLOURS = (*_BASE, *(f"bright-{name}" for name in _BASE))
+_BASE_COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+COLOURS = (*_BASE_COLOURS, *(f"bright-{name}" for name in _BASE_COLOURS))
 """The terminal's own sixteen colours, whose shades its user chooses."""
 _HEX = re.compile(r"#[0-9a-f]{6}")
-_TOOLKIT = {name: f"ansi{name}" for name in _BASE} | {
-    **{f"bright-{name}": f"ansibright{name}" for name in _BASE},
+_TOOLKIT = {name: f"ansi{name}" for name in _BASE_COLOURS} | {
+    **{f"bright-{name}": f"ansibright{name}" for name in _BASE_COLOURS},
     "white": "ansigray",
     "bright-white": "ansiwhite",
 }
 
 
 class TextStyle(Struct, frozen=True, kw_only=True):
-    """One style. front, back: a name of COLOURS, "#rrggbb", or "" for the terminal's own. marks: some of MARKS."""
+    """One style.
+
+    foreground, background: a name of COLOURS, "#rrggbb", or "" for the terminal's own. marks: some of TEXT_MARKS.
+    """
 
     foreground: str = ""
     background: str = ""
@@ -37,11 +40,11 @@ class TextStyle(Struct, frozen=True, kw_only=True):
     @property
     def as_text(self) -> str:
         """Format the style as in a theme file; the inverse of `parse_text_style`."""
-        behind = ["on", self.background] if self.background else []
-        return " ".join([*self.marks, *([self.foreground] if self.foreground else []), *behind]) or "plain"
+        background = ["on", self.background] if self.background else []
+        return " ".join([*self.marks, *([self.foreground] if self.foreground else []), *background]) or "plain"
 
     def with_mark(self, mark: str) -> "TextStyle":
-        """Return the style with one more of MARKS."""
+        """Return the style with one more of TEXT_MARKS."""
         return TextStyle(
             foreground=self.foreground, background=self.background, marks=tuple(dict.fromkeys((*self.marks, mark)))
         )
@@ -49,48 +52,48 @@ class TextStyle(Struct, frozen=True, kw_only=True):
     @property
     def for_rich(self) -> str:
         """Format the style for rich."""
-        words = ["dim" if mark == "faint" else mark for mark in self.marks]
+        parts = ["dim" if mark == "faint" else mark for mark in self.marks]
         front, back = (colour.replace("-", "_") for colour in (self.foreground, self.background))
-        return " ".join([*words, *([front] if front else []), *(["on", back] if back else [])]) or "none"
+        return " ".join([*parts, *([front] if front else []), *(["on", back] if back else [])]) or "none"
 
     @property
     def for_toolkit(self) -> str:
         """Format the style for prompt_toolkit; overrides all its default attributes."""
-        words = ["noinherit", *("dim" if mark == "faint" else mark for mark in self.marks)]
+        parts = ["noinherit", *("dim" if mark == "faint" else mark for mark in self.marks)]
         front, back = (_TOOLKIT.get(colour, colour) for colour in (self.foreground, self.background))
-        return " ".join([*words, *([f"fg:{front}"] if front else []), *([f"bg:{back}"] if back else [])])
+        return " ".join([*parts, *([f"fg:{front}"] if front else []), *([f"bg:{back}"] if back else [])])
 
 
 def parse_text_style(text: str) -> TextStyle:
     """Parse a style: marks and a colour in any order, then `on` and the background colour.
 
-    Raises ValueError with the end of a sentence.
+    Raises ValueError with the end of a sentence that begins with the name of the style.
     """
     marks: list[str] = []
     colours = {"front": "", "back": ""}
-    place = "front"
+    current = "front"
     for word in text.lower().replace("_", "-").split():
-        if word == "on" and place == "front":
-            place = "back"
+        if word == "on" and current == "front":
+            current = "back"
         elif word in TEXT_MARKS:
             marks.append(word)
         elif word in COLOURS or _HEX.fullmatch(word):
-            if colours[place]:
-                raise ValueError(f"names two colours, {colours[place]} and {word}; write 'COLOUR on COLOUR'")
-            colours[place] = word
+            if colours[current]:
+                raise ValueError(f"names two colours, {colours[current]} and {word}; write 'COLOUR on COLOUR'")
+            colours[current] = word
         elif word != "plain":
-            raise ValueError(f"has {word[:40]!r}, which is {_wanted(word)}")
-    if place == "back" and not colours["back"]:
+            raise ValueError(f"has {word[:40]!r}, which is {_describe_unknown_word(word)}")
+    if current == "back" and not colours["back"]:
         raise ValueError("ends with 'on'; a colour must follow")
     return TextStyle(foreground=colours["front"], background=colours["back"], marks=tuple(dict.fromkeys(marks)))
 
 
-def _wanted(word: str) -> str:
+def _describe_unknown_word(word: str) -> str:
     if word.startswith("#"):
         return "no colour; write # and six digits from 0 to f"
     hint = did_you_mean(word, (*COLOURS, *TEXT_MARKS, "plain"))
     marks = ", ".join(TEXT_MARKS)
-    return f"neither a colour nor one of {marks}{hint or '; colours are ' + ', '.join(_BASE) + ', #rrggbb'}"
+    return f"neither a colour nor one of {marks}{hint or '; colours are ' + ', '.join(_BASE_COLOURS) + ', #rrggbb'}"
 
 
 ColourDepth = Literal["standard", "256", "truecolor"]
@@ -99,50 +102,51 @@ Background = Literal["dark", "light"]
 """Whether a terminal's background is dark or light."""
 
 MEANINGS: dict[str, str] = {
-    "accent": "marks that lead the eye: the spinner, options, bullets of lists",
-    "good": "what went well; low risk",
+    "accent": "highlights: the spinner, options, list bullets",
+    "good": "success; low risk",
     "bad": "errors; high risk",
     "warning": "warnings and questions; medium risk",
-    "faint": "what is said beside the matter: footers, hints, counts",
-    "strong": "headings of clio's own, and keys that answer a question",
-    "reasoning": "what the model thinks aloud",
-    "prompt": "the arrow before the line you type on",
-    "status": "the line below it",
-    "chips": "the labels of what a line names with @",
-    "menu": "what may be completed",
-    "menu_current": "the one that is chosen",
-    "menu_note": "what is said about each",
-    "menu_note_current": "and about the chosen one",
-    "added": "lines a diff adds",
-    "removed": "lines it takes away",
-    "added_word": "the words that are new in a changed line",
-    "removed_word": "the words that were there before",
-    "hunk": "where in a file a part of a diff is",
-    "heading": "headings of an answer",
+    "faint": "secondary text: footers, hints, counts",
+    "strong": "clio's own headings, and keys that answer a question",
+    "reasoning": "the model's reasoning",
+    "prompt": "the prompt mark before the line you type on",
+    "status": "the status line",
+    "chips": "labels of the files mentioned with @",
+    "menu": "completion menu",
+    "menu_current": "selected completion",
+    "menu_note": "description of a completion",
+    "menu_note_current": "description of the selected completion",
+    "added": "lines added by a diff",
+    "removed": "lines removed by a diff",
+    "added_word": "new words in a changed line",
+    "removed_word": "old words in a changed line",
+    "hunk": "hunk headers of a diff",
+    "heading": "headings in an answer",
     "quote": "quotations in an answer",
     "link": "links in an answer",
-    "code": "code within a sentence",
+    "code": "inline code",
     "code_comment": "comments",
     "code_keyword": "keywords",
-    "code_type": "types and what a language brings along",
-    "code_function": "names of functions and classes where they are defined",
+    "code_type": "types and built-in names",
+    "code_function": "names in function and class definitions",
     "code_string": "strings",
     "code_number": "numbers",
-    "code_name": "variables, constants and attributes where a language marks them",
-    "code_error": "what cannot be right",
-    "bar_1": "the first part of a bar such as that of /context",
-    "bar_2": "the second",
-    "bar_3": "the third",
-    "bar_4": "the fourth",
-    "bar_5": "the fifth",
+    "code_name": "variables, constants and attributes, in languages that mark them",
+    "code_error": "syntax errors",
+    "bar_1": "first part of a bar, as in /context",
+    "bar_2": "second part of a bar",
+    "bar_3": "third part of a bar",
+    "bar_4": "fourth part of a bar",
+    "bar_5": "fifth part of a bar",
 }
-"""Every meaning, and what is drawn with it."""
+"""The meanings a style can have, each with a description of what is drawn in it."""
 
 
 class Palette(Struct, frozen=True, kw_only=True):
-    """A style for each of MEANINGS. papers: the range of backgrounds it is made for, from one end to the other.
+    """A style for each of MEANINGS.
 
-    It is legible on backgrounds in between too. Empty for the sixteen colours, whose shades the terminal decides.
+    backgrounds: the darkest and the lightest background the palette is legible on, as well as on all between; empty
+    for the sixteen colours, whose shades the terminal decides.
     """
 
     styles: dict[str, TextStyle]
@@ -151,16 +155,16 @@ class Palette(Struct, frozen=True, kw_only=True):
     @property
     def has_colour(self) -> bool:
         """Whether any style uses colour."""
-        return any(look.has_colour for look in self.styles.values())
+        return any(style.has_colour for style in self.styles.values())
 
     def with_styles(self, styles: Mapping[str, TextStyle]) -> "Palette":
         """Return the palette with some styles replaced."""
         return msgspec.structs.replace(self, styles=self.styles | dict(styles))
 
 
-def make_palette(words: Mapping[str, str], papers: tuple[str, ...] = ()) -> Palette:
+def make_palette(styles: Mapping[str, str], backgrounds: tuple[str, ...] = ()) -> Palette:
     """Build a palette from meaning → style as text. Missing meanings are plain."""
-    return Palette(styles={name: parse_text_style(words.get(name, "")) for name in MEANINGS}, backgrounds=papers)
+    return Palette(styles={name: parse_text_style(styles.get(name, "")) for name in MEANINGS}, backgrounds=backgrounds)
 
 
 _MARKS = {
@@ -176,7 +180,7 @@ _MARKS = {
 }
 """Differences that need no colour."""
 
-_NONE = _MARKS | {
+_NO_COLOUR = _MARKS | {
     "faint": "faint",
     "status": "faint",
     "reasoning": "faint italic",
@@ -316,7 +320,7 @@ _LIGHT = _MARKS | {
     "bar_4": "#875f00",
     "bar_5": "#005f00",
 }
-_HIGH = _MARKS | {
+_HIGH_CONTRAST = _MARKS | {
     "accent": "bold",
     "bad": "bold underline",
     "warning": "bold",
@@ -333,7 +337,7 @@ _HIGH = _MARKS | {
     "bar_1": "bold",
 }
 """High contrast for an unknown background: the terminal's own foreground and background contrast the most."""
-_HIGH_DARK = _HIGH | {
+_HIGH_CONTRAST_DARK = _HIGH_CONTRAST | {
     "accent": "bold #87ffff",
     "good": "#87ff87",
     "bad": "bold #ffafaf",
@@ -370,7 +374,7 @@ _HIGH_DARK = _HIGH | {
     "bar_4": "#ffff87",
     "bar_5": "#ffffff",
 }
-_HIGH_LIGHT = _HIGH | {
+_HIGH_CONTRAST_LIGHT = _HIGH_CONTRAST | {
     "accent": "bold #0000af",
     "good": "#005f00",
     "bad": "bold #870000",
@@ -411,21 +415,21 @@ _HIGH_LIGHT = _HIGH | {
 _DARK_BACKGROUNDS = ("#000000", "#303446")
 _LIGHT_BACKGROUNDS = ("#ffffff", "#eee8d5")
 _BUILTIN_PALETTES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
-    "none": (_NONE, ()),
+    "none": (_NO_COLOUR, ()),
     "sixteen": (_SIXTEEN, ()),
     "sixteen dark": (_SIXTEEN_DARK, ()),
     "sixteen light": (_SIXTEEN_LIGHT, ()),
     "dark": (_DARK, _DARK_BACKGROUNDS),
     "light": (_LIGHT, _LIGHT_BACKGROUNDS),
-    "high contrast": (_HIGH, ()),
-    "high contrast dark": (_HIGH_DARK, _DARK_BACKGROUNDS),
-    "high contrast light": (_HIGH_LIGHT, ("#ffffff", "#fdf6e3")),
+    "high contrast": (_HIGH_CONTRAST, ()),
+    "high contrast dark": (_HIGH_CONTRAST_DARK, _DARK_BACKGROUNDS),
+    "high contrast light": (_HIGH_CONTRAST_LIGHT, ("#ffffff", "#fdf6e3")),
 }
 BUILTIN_PALETTES = tuple(_BUILTIN_PALETTES)
 
 
 @cache
-def get_builtin_palette(table: str) -> Palette:
-    """Return the palette of one of BUILTIN_PALETTES."""
-    words, papers = _BUILTIN_PALETTES[table]
-    return make_palette(words, papers)
+def get_builtin_palette(name: str) -> Palette:
+    """Return a built-in palette by its name in BUILTIN_PALETTES."""
+    styles, backgrounds = _BUILTIN_PALETTES[name]
+    return make_palette(styles, backgrounds)

@@ -1,6 +1,7 @@
 """The screen of a one-shot run and of a dumb terminal: streamed plain text without control sequences."""
 
 import errno
+import math
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -52,21 +53,21 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_usage(usage: Usage) -> str:
-    """Format a turn's tokens: "12k in (8.0k cached, 2.0k written), 450 out"; empty if the server reports none."""
+    """Format a turn's tokens: "↑12k (8.0k cached, 2.0k written) ↓450"; empty if the server reports none."""
     if not usage.prompt_tokens and not usage.completion_tokens:
         return ""
     cached = describe_cache_use(usage.cached_tokens, usage.cache_write_tokens, format_tokens)
-    return f"{format_tokens(usage.prompt_tokens)} in{cached}, {format_tokens(usage.completion_tokens)} out"
+    return f"↑{format_tokens(usage.prompt_tokens)}{cached} ↓{format_tokens(usage.completion_tokens)}"
 
 
 def format_turn_footer(event: TurnFinished) -> str:
-    """Return the line under a turn: steps, tokens, cost if any, seconds."""
-    steps = format_count(event.steps, "step")
+    """Return the line under a turn: requests, tokens, cost if any, seconds."""
+    steps = format_count(event.steps, "request")
     cost = event.cost.text if event.cost is not None and event.cost.micro_dollars else ""
     return " · ".join(part for part in (steps, format_usage(event.usage), cost, format_seconds(event.seconds)) if part)
 
 
-def spinner_frame(seconds: float) -> str:
+def get_spinner_frame(seconds: float) -> str:
     """Return the spinner's character after so many seconds."""
     return SPINNER[int(max(seconds, 0.0) / SPINNER_PERIOD_S) % len(SPINNER)]
 
@@ -74,7 +75,8 @@ def spinner_frame(seconds: float) -> str:
 # Characters that clio itself prints, for terminals that are not UTF-8; any other becomes a question mark.
 ASCII_REPLACEMENTS = str.maketrans({
     "●": "*", "…": "...", "·": "-", "•": "*", "─": "-", "━": "-", "▌": "|", "↻": "~", "✗": "x", "›": ">",
-    "█": "#", "▓": "%", "▒": "+", "≡": "=", "■": "@", "░": ":", "▰": "#", "▱": "-", "↑": "^", "↵": "|",
+    "█": "#", "▓": "%", "▒": "+", "≡": "=", "■": "@", "░": ":", "▰": "#", "▱": "-", "↑": "^", "↓": "v", "↵": "|",
+    "✓": "ok",
 })  # fmt: skip
 # A closed pipe, a closed connection, a terminal whose window was closed.
 _READER_GONE_ERRNOS = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
@@ -89,28 +91,28 @@ class TerminalOutput:
     def __init__(self, stream: TextIO, on_broken: Callable[[], None] | None = None) -> None:
         self._stream = stream
         self._on_broken = on_broken
-        self.broken = False
-        self.at_line_start = True
+        self.is_broken = False
+        self.is_at_line_start = True
 
     def write(self, text: str) -> None:
         """Write and flush."""
-        if self.broken or not text:
+        if self.is_broken or not text:
             return
         try:
-            self._stream.write(self._encodable(text))
+            self._stream.write(self._make_encodable(text))
             self._stream.flush()
         except OSError as error:
             if error.errno not in _READER_GONE_ERRNOS:
                 raise
-            self._break()
-        self.at_line_start = text.endswith("\n")
+            self._mark_broken()
+        self.is_at_line_start = text.endswith("\n")
 
     def end_line(self) -> None:
         """Begin a new line unless the current one is empty."""
-        if not self.at_line_start:
+        if not self.is_at_line_start:
             self.write("\n")
 
-    def _encodable(self, text: str) -> str:
+    def _make_encodable(self, text: str) -> str:
         encoding = self._stream.encoding or "utf-8"
         try:
             text.encode(encoding)
@@ -118,13 +120,13 @@ class TerminalOutput:
             return text.translate(ASCII_REPLACEMENTS).encode(encoding, "replace").decode(encoding)
         return text
 
-    def _break(self) -> None:
-        self.broken = True
-        self._silence()
+    def _mark_broken(self) -> None:
+        self.is_broken = True
+        self._redirect_to_null_device()
         if self._on_broken is not None:
             self._on_broken()
 
-    def _silence(self) -> None:
+    def _redirect_to_null_device(self) -> None:
         """Redirect the descriptor to the null device: the interpreter flushes it at exit, which would fail again."""
         try:
             descriptor = self._stream.fileno()
@@ -137,7 +139,7 @@ class TerminalOutput:
 
 _MAX_ROWS = 20
 _BAR_CELLS = 60
-ANSWER_RESTARTED = "the connection broke; the answer starts again"
+ANSWER_RESTARTED = "connection lost; the answer starts over"
 
 
 class PipeScreen:
@@ -162,22 +164,22 @@ class PipeScreen:
                 self._answer.write(self._cleaner.feed(text))
             case StreamRestarted():
                 self._cleaner = StreamCleaner()
-                self.note(ANSWER_RESTARTED)
+                self.print_note(ANSWER_RESTARTED)
             case Retrying():
-                self.note(format_retry(event, self._retry_reason))
+                self.print_note(format_retry(event, self._retry_reason))
                 self._retry_reason = event.reason
             case ToolStarted() | StepFinished():
                 self._end_answer()
             case ToolFinished():
-                self._tool(event)
+                self._print_finished_call(event)
             case Notice(text=text, level=level):
-                self._say(f"{'warning: ' if level == 'warning' else ''}{clean_line(text)}")
+                self._print_report(f"{'warning: ' if level == 'warning' else ''}{clean_line(text)}")
             case ContextTrimmed():
-                self._say(event.description)
+                self._print_report(event.description)
             case TurnFinished():
-                self._turn_end(event)
+                self._end_turn(event)
             case Steered(text=text):
-                self._say(f"> {clean_line(text)}")
+                self._print_report(f"> {clean_line(text)}")
             case StepStarted():
                 self._retry_reason = ""
             case TurnStarted() | ReasoningDelta() | ToolProgress() | MessageAdded():
@@ -185,15 +187,15 @@ class PipeScreen:
             case _:
                 assert_never(event)
 
-    def note(self, text: str) -> None:
+    def print_note(self, text: str) -> None:
         """Print an informational line."""
-        self._say(clean(text))
+        self._print_report(clean(text))
 
-    def error(self, text: str) -> None:
+    def print_error(self, text: str) -> None:
         """Print an error line."""
-        self._say(f"error: {clean(text)}")
+        self._print_report(f"error: {clean(text)}")
 
-    def markdown(self, text: str) -> None:
+    def print_text(self, text: str) -> None:
         """Print a whole text, such as the result of a slash command, unchanged."""
         self._end_answer()
         self._answer.write(clean(text).rstrip("\n") + "\n")
@@ -204,20 +206,20 @@ class PipeScreen:
             from clio.ui.tables import render_bar
 
             rows = render_bar(result.bar, _BAR_CELLS)
-            self.markdown("\n".join([result.bar.title, *("".join(text for text, _ in row) for row in rows)]))
+            self.print_text("\n".join([result.bar.title, *("".join(text for text, _ in row) for row in rows)]))
         if result.text and not result.ok:
-            self.error(result.text)
+            self.print_error(result.text)
         elif result.text:
-            self.markdown(result.text)
+            self.print_text(result.text)
         if result.verbatim:
-            self.markdown(result.verbatim)
+            self.print_text(result.verbatim)
         if result.diff:
-            self.markdown(result.diff)
+            self.print_text(result.diff)
         if result.todos:
             from clio.ui.tables import count_done, render_plain_todos
 
             rows = render_plain_todos(result.todos, fold=not result.todos_whole)
-            self.markdown("\n".join([count_done(result.todos), *rows]))
+            self.print_text("\n".join([count_done(result.todos), *rows]))
         if result.table is not None:
             self._answer.end_line()
             for row in (result.table.columns, *result.table.rows):
@@ -239,35 +241,39 @@ class PipeScreen:
         """Do nothing: nothing is redrawn here that would have to pause."""
         yield
 
-    def _tool(self, event: ToolFinished) -> None:
+    def _print_finished_call(self, event: ToolFinished) -> None:
         mark = "*" if event.ok else "x"
         summary = restore_full_line(clean_line(event.summary), () if event.ok else clean(event.preview).splitlines())
-        self._say(f"{mark} {clean_line(event.title)}" + (f" ... {summary}" if summary else ""))
-        shown = event.diff or ("" if event.ok or summary == NEEDS_APPROVAL else event.preview)
-        lines = [line for line in clean(shown).splitlines() if line.strip() and clean_line(line) != summary]
+        self._print_report(f"{mark} {clean_line(event.title)}" + (f" ... {summary}" if summary else ""))
+        details = event.diff or ("" if event.ok or summary == NEEDS_APPROVAL else event.preview)
+        lines = [line for line in clean(details).splitlines() if line.strip() and clean_line(line) != summary]
         limit = _MAX_ROWS if event.diff else 3
         for line in lines[:limit]:
             self._report.write(f"  {line}\n")
         if event.diff and len(lines) > limit:
             self._report.write(f"  ... {format_count(len(lines) - limit, 'more line')}\n")
 
-    def _turn_end(self, event: TurnFinished) -> None:
+    def _end_turn(self, event: TurnFinished) -> None:
         self._end_answer()
         if event.status != "done":
-            self.error(event.error or event.status)
+            self.print_error(event.error or event.status)
         if self._show_footer:
-            self._say(format_turn_footer(event))
+            self._print_report(format_turn_footer(event))
 
     def _end_answer(self) -> None:
         self._answer.write(self._cleaner.finish())
         self._answer.end_line()
 
-    def _say(self, text: str) -> None:
+    def _print_report(self, text: str) -> None:
         self._answer.end_line()
         self._report.write(text.rstrip("\n") + "\n")
 
 
 def format_retry(event: Retrying, printed_reason: str = "") -> str:
-    """Return why a request is sent again, and when. told: the reason already printed, which is not repeated."""
-    why = "" if event.reason == printed_reason else f"{clean_line(event.reason)} · "
-    return f"{why}again in {format_seconds(event.delay_s)} ({event.attempt} of {event.of})"
+    """Return why and when a request is sent again: "rate limited · retrying in 6 s (2 of 4)".
+
+    printed_reason: the reason already on the screen, which is not repeated.
+    """
+    reason = "" if event.reason == printed_reason else f"{clean_line(event.reason)} · "
+    wait = format_seconds(max(math.ceil(event.delay_s), 1)).replace(".0 s", " s")
+    return f"{reason}retrying in {wait} ({event.attempt} of {event.of})"

@@ -14,8 +14,11 @@ from clio.ui.line_rules import find_unfinished_part
 from clio.ui.painter import count_cells
 from clio.ui.pipe_screen import TerminalOutput
 
-_PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"  # bracketed paste: a paste of many lines arrives as one event
-_BACK = "\b"
+_ENABLE_BRACKETED_PASTE, _DISABLE_BRACKETED_PASTE = (
+    "\x1b[?2004h",
+    "\x1b[?2004l",
+)  # bracketed paste: a paste of many lines arrives as one event
+_BACKSPACE = "\b"
 
 
 class EchoedLine:
@@ -27,25 +30,25 @@ class EchoedLine:
     def __init__(self, write: Callable[[str], None], columns: Callable[[], int]) -> None:
         self._write = write
         self._columns = columns
-        self._lead = ""
+        self._prompt = ""
         self._text = ""
         self._cursor = 0
-        self._behind = ""
+        self._unprinted = ""
         """Text after the cursor that is not printed, because the line is too long to move back in."""
         self.is_open = False
 
-    def show(self, lead: str, text: str, cursor: int) -> None:
-        """Show a new state of the line. lead: the prompt before it. cursor: 0 to the text's length.
+    def show(self, prompt: str, text: str, cursor: int) -> None:
+        """Show a new state of the line. prompt: the text before it. cursor: 0 to the text's length.
 
         Of a text with several lines only the cursor's line is shown, with its number in place of the prompt.
         """
         before = text[:cursor].split("\n")
         rows = text.split("\n")
         if len(rows) > 1:
-            lead = f"line {len(before)} of {len(rows)}: "
+            prompt = f"line {len(before)} of {len(rows)}: "
         line, column = rows[len(before) - 1], len(before[-1])
-        if not self.is_open or lead != self._lead or not self._edit(line, column):
-            self._print_line(lead, line, column)
+        if not self.is_open or prompt != self._prompt or not self._edit(line, column):
+            self._print_line(prompt, line, column)
 
     def end(self) -> None:
         """End the line; nothing more is typed on it."""
@@ -53,53 +56,63 @@ class EchoedLine:
             self.is_open = False
             self._write("\n")
 
-    def _print_line(self, lead: str, line: str, column: int) -> None:
+    def _print_line(self, prompt: str, line: str, column: int) -> None:
         self.end()
-        self._lead, self._text, self._behind, self.is_open = lead, line, "", True
-        if not self._on_one_row(line, column, len(line)):
-            self._text, self._behind = line[:column], line[column:]
-        self._write(lead + self._text + _BACK * count_cells(self._text[column:]))
+        self._prompt, self._text, self._unprinted, self.is_open = prompt, line, "", True
+        if not self._is_on_one_row(line, column, len(line)):
+            self._text, self._unprinted = line[:column], line[column:]
+        self._write(prompt + self._text + _BACKSPACE * count_cells(self._text[column:]))
         self._cursor = column
 
     def _edit(self, line: str, column: int) -> bool:
         """Change the printed line to this one; False if backspaces are not enough."""
-        shown = len(line) - len(self._behind)
-        if not line.endswith(self._behind) or column > shown:
+        printed = len(line) - len(self._unprinted)
+        if not line.endswith(self._unprinted) or column > printed:
             return False
-        keys = self._keys(line[:shown], column)
+        keys = self._compute_edit(line[:printed], column)
         if keys is None:
             return False
-        self._text, self._cursor = line[:shown], column
+        self._text, self._cursor = line[:printed], column
         if keys:
             self._write(keys)
         return True
 
-    def _keys(self, new: str, column: int) -> str | None:
+    def _compute_edit(self, new: str, column: int) -> str | None:
         """Return what to write to change the line; None if the printed text has to be replaced by other text."""
-        old, here = self._text, self._cursor
+        old, cursor = self._text, self._cursor
         if new == old:
-            return self._move(old, here, column)
-        start = min(_count_common_prefix(old, new), here, column)
+            return self._move_cursor(old, cursor, column)
+        start = min(_count_common_prefix(old, new), cursor, column)
         end = _count_common_prefix(old[start:][::-1], new[start:][::-1])
-        gone, come = old[start : len(old) - end], new[start : len(new) - end]
-        if gone and come:
+        removed, inserted = old[start : len(old) - end], new[start : len(new) - end]
+        if removed and inserted:
             return None
-        there = self._move(old, here, start)
-        back = self._move(new, len(new), column)
-        if there is None or back is None or (gone and not self._on_one_row(old, start, len(old))):
+        move_to_start = self._move_cursor(old, cursor, start)
+        move_to_cursor = self._move_cursor(new, len(new), column)
+        if (
+            move_to_start is None
+            or move_to_cursor is None
+            or (removed and not self._is_on_one_row(old, start, len(old)))
+        ):
             return None
-        return there + new[start:] + " " * count_cells(gone) + _BACK * count_cells(gone) + back
+        return (
+            move_to_start
+            + new[start:]
+            + " " * count_cells(removed)
+            + _BACKSPACE * count_cells(removed)
+            + move_to_cursor
+        )
 
-    def _move(self, text: str, here: int, there: int) -> str | None:
+    def _move_cursor(self, text: str, start: int, end: int) -> str | None:
         """Return the characters that move within a text: forward by writing it again, back only on the same row."""
-        if there >= here:
-            return text[here:there]
-        return _BACK * count_cells(text[there:here]) if self._on_one_row(text, there, here) else None
+        if end >= start:
+            return text[start:end]
+        return _BACKSPACE * count_cells(text[end:start]) if self._is_on_one_row(text, end, start) else None
 
-    def _on_one_row(self, text: str, one: int, other: int) -> bool:
+    def _is_on_one_row(self, text: str, first: int, second: int) -> bool:
         """Whether two positions are on one row of the terminal: a backspace cannot move to the row above."""
         columns = max(self._columns(), 1)
-        return len({count_cells(self._lead + text[:place]) // columns for place in (one, other)}) == 1
+        return len({count_cells(self._prompt + text[:place]) // columns for place in (first, second)}) == 1
 
 
 class EchoOutput(DummyOutput):
@@ -116,20 +129,20 @@ class EchoOutput(DummyOutput):
 
     def enable_bracketed_paste(self) -> None:
         """Ask the terminal to mark pastes; prints nothing visible."""
-        self._output.write(_PASTES_ON)
+        self._output.write(_ENABLE_BRACKETED_PASTE)
 
     def disable_bracketed_paste(self) -> None:
         """Ask the terminal to stop marking pastes."""
-        self._output.write(_PASTES_OFF)
+        self._output.write(_DISABLE_BRACKETED_PASTE)
 
 
-def _count_common_prefix(one: str, other: str) -> int:
+def _count_common_prefix(first: str, second: str) -> int:
     """Count the characters that two texts have in common at their beginning."""
-    length = min(len(one), len(other))
-    return next((place for place in range(length) if one[place] != other[place]), length)
+    length = min(len(first), len(second))
+    return next((place for place in range(length) if first[place] != second[place]), length)
 
 
-_MORE = "... "
+_CONTINUATION_PROMPT = "... "
 
 
 class PlainLine:
@@ -159,24 +172,26 @@ class PlainLine:
             if on_ready:
                 on_ready()
                 on_ready = None
-            message = default + await self._line()
+            message = default + await self._read_raw_line()
             default = ""
-        while lacking := find_unfinished_part(message):
-            self._write(_MORE)
-            message = (message.removesuffix("\\") if lacking == "\\" else message) + "\n" + await self._line()
+        while unfinished := find_unfinished_part(message):
+            self._write(_CONTINUATION_PROMPT)
+            message = (
+                (message.removesuffix("\\") if unfinished == "\\" else message) + "\n" + await self._read_raw_line()
+            )
         return message.rstrip()
 
     async def read_line(self, prompt: str) -> str:
         """Return one line, as typed, after a prompt of its own. Raises EOFError at the end of input."""
         self._write(prompt)
-        return await self._line()
+        return await self._read_raw_line()
 
     async def confirm(self, question: str, word: str = "") -> bool:
         """Ask yes or no; only "y" and "yes" mean yes or, if a word is given, only that word."""
         self.keep_early_input()
         self._write(f"{question} [type {word}] " if word else f"{question} [y/N] ")
         try:
-            answer = (await self._line()).strip()
+            answer = (await self._read_raw_line()).strip()
             return answer == word if word else answer.lower() in ("y", "yes")
         except EOFError:
             return False
@@ -189,31 +204,31 @@ class PlainLine:
         """Whether a line is being typed."""
         return self._reading is not None
 
-    def bind(self, key: str, act: Callable[[], None], *, in_menu: bool = True) -> None:
+    def bind_key(self, key: str, act: Callable[[], None], *, in_menu: bool = True) -> None:
         """Do nothing, for the same reason as `watch_keys`."""
 
     async def print_above(self, show: Callable[[], None], *, in_thread: bool = False) -> None:
         """Call `show`, which prints; text being typed stays above the output."""
         show()
 
-    def changed(self, words: str) -> None:
+    def announce_change(self, text: str) -> None:
         """Do nothing: no key changes a value here."""
 
     def redraw(self) -> None:
         """Do nothing: no line is drawn here."""
 
-    def warm_up(self) -> None:
+    def prepare_completions(self) -> None:
         """Do nothing: there are no completions here."""
 
-    def stop(self, error: BaseException) -> None:
+    def stop_reading(self, error: BaseException) -> None:
         """End the running `read` with this error; does nothing if none runs."""
         if self._reading is not None and not self._reading.done():
             self._reading.set_exception(error)
 
-    def interrupt(self) -> None:
+    def handle_interrupt(self) -> None:
         """Handle Ctrl-C while a line is read: the terminal has discarded the line; print how to exit."""
         if self._reading is not None:
-            self._write(f"\nCtrl-D leaves\n{self._text}")
+            self._write(f"\nCtrl-D to exit\n{self._text}")
 
     def keep_early_input(self) -> None:
         """Save text typed so far for the next message, so that it does not answer a question."""
@@ -226,10 +241,10 @@ class PlainLine:
         self._output.write(text)
         self._output.flush()
 
-    async def _line(self) -> str:
-        """Return one line without its end; the last line of the input may lack a newline."""
+    async def _read_raw_line(self) -> str:
+        """Return one line without its end; the last line of the input may have no newline."""
         while b"\n" not in self._buffer:
-            data = await self._more()
+            data = await self._read_bytes()
             if not data:
                 if not self._buffer:
                     self._write("\n")
@@ -239,7 +254,7 @@ class PlainLine:
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line.decode("utf-8", errors="replace").rstrip("\r")
 
-    async def _more(self) -> bytes:
+    async def _read_bytes(self) -> bytes:
         if sys.platform == "win32":  # Windows' event loop cannot watch a console
             return await asyncio.to_thread(os.read, self._file, 65536)
         loop = asyncio.get_running_loop()

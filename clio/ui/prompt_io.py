@@ -1,4 +1,4 @@
-"""Questions to the user below the scrollback: one key, one line, a list to choose from, a long text in pages."""
+"""Questions to the user, asked below the scrollback: a key, a line, a list to choose from, a long text in pages."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,8 +24,7 @@ from clio.commands.command import Table
 from clio.security.actions import Action, FileChange
 from clio.sessions.state import Todo
 from clio.text.formatting import format_count
-from clio.ui.diff_view import DiffRows, describe_action, describe_changes
-from clio.ui.diff_view import FormatPath as Naming
+from clio.ui.diff_view import DiffRows, FormatPath, describe_action, describe_changes
 from clio.ui.keyboard import save_early_keys
 from clio.ui.markdown import render_markdown
 from clio.ui.painter import Painter, Part, TerminalSize, count_cells, truncate_line, truncate_to_cells
@@ -37,7 +36,7 @@ from clio.ui.tables import render_table, render_todos
 from clio.ui.terminal_handoff import Suspender
 from clio.ui.theme import Terminal, Theme
 
-_CLASSES = {
+_TOOLKIT_CLASSES = {
     "prompt": "prompt",
     "continuation": "status",
     "bottom-toolbar": "",
@@ -57,37 +56,40 @@ _CLASSES = {
     "choice": "strong",
 }
 """Maps prompt_toolkit's style names to the theme's meanings; "" means plain."""
-_DEPTHS = {
+_TOOLKIT_DEPTHS = {
     "standard": ColorDepth.DEPTH_4_BIT,
     "256": ColorDepth.DEPTH_8_BIT,
     "truecolor": ColorDepth.DEPTH_24_BIT,
 }
 
 
-def toolkit_style(theme: Theme) -> BaseStyle:
+def make_toolkit_style(theme: Theme) -> BaseStyle:
     """Return a prompt_toolkit style that follows changes of the palette."""
     made: list[tuple[Palette, Style]] = []
 
-    def now() -> BaseStyle:
+    def get_current_style() -> BaseStyle:
         palette = theme.current.palette
         if not made or made[0][0] is not palette:
-            made[:] = [(palette, _style(palette))]
+            made[:] = [(palette, _convert_palette(palette))]
         return made[0][1]
 
-    return DynamicStyle(now)
+    return DynamicStyle(get_current_style)
 
 
-def toolkit_depth(theme: Theme) -> ColorDepth:
+def get_toolkit_depth(theme: Theme) -> ColorDepth:
     """Return how many colours may be used: one if the palette has none, so that prompt_toolkit's own do not appear."""
     if not theme.colour or not theme.current.palette.has_colour:
         return ColorDepth.DEPTH_1_BIT
-    return _DEPTHS[theme.depth]
+    return _TOOLKIT_DEPTHS[theme.depth]
 
 
-def _style(palette: Palette) -> Style:
-    looks = palette.styles
-    styles = {name: looks[meaning].for_toolkit if meaning else "noinherit" for name, meaning in _CLASSES.items()}
-    shade = looks["status"].foreground
+def _convert_palette(palette: Palette) -> Style:
+    palette_styles = palette.styles
+    styles = {
+        name: palette_styles[meaning].for_toolkit if meaning else "noinherit"
+        for name, meaning in _TOOLKIT_CLASSES.items()
+    }
+    shade = palette_styles["status"].foreground
     button = TextStyle(background=shade) if shade else TextStyle(marks=("reverse",))
     return Style.from_dict(styles | {"scrollbar.button": button.for_toolkit})
 
@@ -101,49 +103,49 @@ class ScrollPage:
 
     Args:
         count: number of lines.
-        rows_of: returns a line as rendered rows, at least one, for the terminal's present width.
+        render_line: returns a line as rendered rows, at least one, for the terminal's present width.
 
     Attributes:
         is_end_seen: whether the last row has been displayed.
     """
 
-    def __init__(self, count: int, rows_of: Callable[[int], list[str]]) -> None:
+    def __init__(self, count: int, render_line: Callable[[int], list[str]]) -> None:
         self.count = count
-        self._rows_of = rows_of
+        self._render_line = render_line
         self._top: RowPosition = (0, 0)
         self.is_end_seen = False
 
-    def visible_rows(self, height: int) -> list[str]:
+    def get_visible_rows(self, height: int) -> list[str]:
         """Return the rows to display; fewer than `height` only if the whole text is shorter."""
-        self._top = min(self._top, self._last_top(height))
+        self._top = min(self._top, self._find_last_top(height))
         rows: list[str] = []
         line, row = self._top
         while len(rows) < height and line < self.count:
-            rows += self._rows_of(line)[row:]
+            rows += self._render_line(line)[row:]
             line, row = line + 1, 0
         self.is_end_seen = self.is_end_seen or (line >= self.count and len(rows) <= height)
         return rows[:height]
 
-    def lines_below(self, height: int) -> int:
+    def count_lines_below(self, height: int) -> int:
         """Count the lines below the displayed ones, including one that is displayed in part."""
         line, row = self._top
-        room = height
+        rows_left = height
         while line < self.count:
-            room -= len(self._rows_of(line)) - row
+            rows_left -= len(self._render_line(line)) - row
             line, row = line + 1, 0
-            if room <= 0:
-                return self.count - line + (room < 0)
+            if rows_left <= 0:
+                return self.count - line + (rows_left < 0)
         return 0
 
-    def fits(self, height: int) -> bool:
+    def fits_in_height(self, height: int) -> bool:
         """Whether the whole text is displayed."""
-        return self.count <= height and sum(len(self._rows_of(line)) for line in range(self.count)) <= height
+        return self.count <= height and sum(len(self._render_line(line)) for line in range(self.count)) <= height
 
     def scroll(self, rows: int, height: int) -> None:
         """Scroll down by so many rows, up if negative."""
         for _ in range(abs(rows)):
-            self._top = self._next(self._top) if rows > 0 else self._before(self._top)
-        self._top = min(self._top, self._last_top(height))
+            self._top = self._get_next_position(self._top) if rows > 0 else self._get_previous_position(self._top)
+        self._top = min(self._top, self._find_last_top(height))
 
     def scroll_to_start(self) -> None:
         """Scroll to the beginning."""
@@ -151,34 +153,34 @@ class ScrollPage:
 
     def scroll_to_end(self, height: int) -> None:
         """Scroll to the end."""
-        self._top = self._last_top(height)
+        self._top = self._find_last_top(height)
 
     def describe_position(self, height: int) -> str:
         """Return which lines are displayed, such as "lines 1-18 of 240"."""
-        last, seen = self._top[0], -self._top[1]
-        while last < self.count and (seen := seen + len(self._rows_of(last))) < height:
+        last, rows = self._top[0], -self._top[1]
+        while last < self.count and (rows := rows + len(self._render_line(last))) < height:
             last += 1
         return f"lines {self._top[0] + 1:,}-{min(last + 1, self.count):,} of {self.count:,}"
 
-    def _last_top(self, height: int) -> RowPosition:
+    def _find_last_top(self, height: int) -> RowPosition:
         """Return the last position that still fills the page."""
         line, missing = self.count, height
         while line > 0 and missing > 0:
             line -= 1
-            missing -= len(self._rows_of(line))
+            missing -= len(self._render_line(line))
         return (line, max(-missing, 0)) if missing <= 0 else (0, 0)
 
-    def _next(self, place: RowPosition) -> RowPosition:
-        line, row = place
-        if line < self.count and row + 1 < len(self._rows_of(line)):
+    def _get_next_position(self, position: RowPosition) -> RowPosition:
+        line, row = position
+        if line < self.count and row + 1 < len(self._render_line(line)):
             return line, row + 1
         return min(line + 1, self.count), 0
 
-    def _before(self, place: RowPosition) -> RowPosition:
-        line, row = place
+    def _get_previous_position(self, position: RowPosition) -> RowPosition:
+        line, row = position
         if row > 0:
             return line, row - 1
-        return (line - 1, len(self._rows_of(line - 1)) - 1) if line > 0 else (0, 0)
+        return (line - 1, len(self._render_line(line - 1)) - 1) if line > 0 else (0, 0)
 
 
 _MIN_HEIGHT = 3  # rows of a page even on the smallest screen
@@ -188,28 +190,30 @@ _PAGER_HINTS = ("j k space b g G scroll", "j k scroll")
 class PageRegion:
     """Displays the rows of a page and one row with the position below them.
 
-    size: returns the terminal's columns and rows. beside: number of rows that other content takes.
+    size: returns the terminal's columns and rows. count_other_rows: returns how many rows other content takes.
     """
 
-    def __init__(self, page: ScrollPage, size: Callable[[], tuple[int, int]], beside: Callable[[], int]) -> None:
+    def __init__(
+        self, page: ScrollPage, size: Callable[[], tuple[int, int]], count_other_rows: Callable[[], int]
+    ) -> None:
         self._page = page
         self._size = size
-        self._beside = beside
-        text = FormattedTextControl(lambda: ANSI("\n".join(page.visible_rows(self.height))))
+        self._count_other_rows = count_other_rows
+        text = FormattedTextControl(lambda: ANSI("\n".join(page.get_visible_rows(self.height))))
         self.windows: list[AnyContainer] = [
             Window(text, dont_extend_height=True, wrap_lines=False),
             ConditionalContainer(
-                Window(FormattedTextControl(self._where), height=1, dont_extend_height=True),
-                Condition(lambda: not page.fits(self.height)),
+                Window(FormattedTextControl(self._render_position), height=1, dont_extend_height=True),
+                Condition(lambda: not page.fits_in_height(self.height)),
             ),
         ]
 
     @property
     def height(self) -> int:
         """The number of rows of the page now."""
-        return max(self._size()[1] - self._beside() - 2, _MIN_HEIGHT)
+        return max(self._size()[1] - self._count_other_rows() - 2, _MIN_HEIGHT)
 
-    def bind(self, keys: KeyBindings) -> None:
+    def bind_keys(self, keys: KeyBindings) -> None:
         """Bind the scrolling keys; none of them is a letter, so none can be an answer."""
 
         def down(event: KeyPressEvent) -> None:
@@ -241,17 +245,17 @@ class PageRegion:
             for name in names:
                 keys.add(name)(act)
 
-    def _where(self) -> StyleAndTextTuples:
-        known, columns = self._page.describe_position(self.height), self._size()[0]
-        hints = (f"{known} · {hint}" for hint in _PAGER_HINTS)
-        shown = next((text for text in hints if count_cells(text) + 3 < columns), known)
-        return [("class:hint", "  " + truncate_to_cells(shown, columns - 3))]
+    def _render_position(self) -> StyleAndTextTuples:
+        position, columns = self._page.describe_position(self.height), self._size()[0]
+        hints = (f"{position} · {hint}" for hint in _PAGER_HINTS)
+        text = next((text for text in hints if count_cells(text) + 3 < columns), position)
+        return [("class:hint", "  " + truncate_to_cells(text, columns - 3))]
 
 
-_ESCAPE_S = 0.025  # seconds; an arrow key's bytes arrive together, so an Esc alone is the Esc key
-_BESIDE = 5  # rows for the title, the heading, the filter text, the hint, and one spare
-_MOST_ROWS = 15
-_HINTS = ("↑↓ to move · type to filter · enter to choose · esc to cancel", "enter to choose · esc to cancel", "")
+_ESCAPE_WAIT_S = 0.025  # seconds; an arrow key's bytes arrive together, so an Esc alone is the Esc key
+_OTHER_ROWS = 5  # rows for the title, the heading, the filter text, the hint, and one spare
+_MAX_LIST_ROWS = 15
+_PICKER_HINTS = ("↑↓ to move · type to filter · enter to choose · esc to cancel", "enter to choose · esc to cancel", "")
 
 
 class Picker:
@@ -267,89 +271,89 @@ class Picker:
         self._table = table
         self._values = values
         self._size = size
-        self._typed = ""
-        self._place = min(max(start, 0), max(len(values) - 1, 0))
+        self._filter = ""
+        self._selected = min(max(start, 0), max(len(values) - 1, 0))
         self._top = 0
 
     def render(self) -> StyleAndTextTuples:
         """Return the rows to draw now."""
         columns, rows = self._size()
-        shown = self._matching()
+        matching = self._find_matching_rows()
         heading, lines = fit_table(self._table, columns - 3)
-        height = max(min(rows - _BESIDE, _MOST_ROWS), 3)
-        self._top = min(max(self._top, self._place - height + 1), self._place)
+        height = max(min(rows - _OTHER_ROWS, _MAX_LIST_ROWS), 3)
+        self._top = min(max(self._top, self._selected - height + 1), self._selected)
         parts: StyleAndTextTuples = [
             ("class:choice", truncate_to_cells(clean_line(self._title), columns - 1)),
             ("", "\n"),
         ]
         parts += [("class:hint", f"  {heading}\n")] if heading else []
-        for place, number in list(enumerate(shown))[self._top : self._top + height]:
-            here = place == self._place
-            parts.append(("class:choice" if here else "", f"{'›' if here else ' '} {lines[number]}\n"))
-        if not shown:
-            parts.append(("", "  nothing matches\n"))
-        if len(shown) > height:
-            last = min(self._top + height, len(shown))
-            parts.append(("class:hint", f"  {self._top + 1}-{last} of {len(shown):,}\n"))
-        if self._typed:
-            parts.append(("", truncate_to_cells(f"  filter: {self._typed}", columns - 1) + "\n"))
-        parts.append(("class:hint", "  " + next(hint for hint in _HINTS if count_cells(hint) + 3 < columns)))
+        for place, number in list(enumerate(matching))[self._top : self._top + height]:
+            is_selected = place == self._selected
+            parts.append(("class:choice" if is_selected else "", f"{'›' if is_selected else ' '} {lines[number]}\n"))
+        if not matching:
+            parts.append(("", "  no matches\n"))
+        if len(matching) > height:
+            last = min(self._top + height, len(matching))
+            parts.append(("class:hint", f"  {self._top + 1}-{last} of {len(matching):,}\n"))
+        if self._filter:
+            parts.append(("", truncate_to_cells(f"  filter: {self._filter}", columns - 1) + "\n"))
+        parts.append(("class:hint", "  " + next(hint for hint in _PICKER_HINTS if count_cells(hint) + 3 < columns)))
         return parts
 
     def move_selection(self, rows: int) -> None:
         """Move the selection down by so many rows, up if negative; stops at the ends."""
-        self._place = min(max(self._place + rows, 0), max(len(self._matching()) - 1, 0))
+        self._selected = min(max(self._selected + rows, 0), max(len(self._find_matching_rows()) - 1, 0))
 
     def extend_filter(self, text: str) -> None:
         """Add text to the filter: only rows that contain it are displayed."""
-        self._narrow(self._typed + "".join(char for char in text if char.isprintable()))
+        self._set_filter(self._filter + "".join(char for char in text if char.isprintable()))
 
     def shorten_filter(self) -> None:
         """Delete the last character of the filter."""
-        self._narrow(self._typed[:-1])
+        self._set_filter(self._filter[:-1])
 
     def get_selected(self) -> str | None:
         """The value of the selected row; None if no row matches."""
-        shown = self._matching()
-        return self._values[shown[self._place]] if shown else None
+        matching = self._find_matching_rows()
+        return self._values[matching[self._selected]] if matching else None
 
-    async def run(self, theme: Theme, keyboard: Input | None, display: Output | None) -> str | None:
+    async def ask(self, theme: Theme, keyboard: Input | None, display: Output | None) -> str | None:
         """Display the list until a row is chosen; None for Esc, Ctrl-C and the end of the input."""
         app: Application[str | None] = Application(
             layout=Layout(Window(FormattedTextControl(self.render, show_cursor=False), wrap_lines=False)),
-            key_bindings=self._keys(),
+            key_bindings=self._make_key_bindings(),
             erase_when_done=True,
-            style=toolkit_style(theme),
-            color_depth=toolkit_depth(theme),
+            style=make_toolkit_style(theme),
+            color_depth=get_toolkit_depth(theme),
             input=keyboard,
             output=display,
         )
-        app.ttimeoutlen = _ESCAPE_S
+        app.ttimeoutlen = _ESCAPE_WAIT_S
         try:
             return await app.run_async(handle_sigint=False)
         except EOFError:
             return None
 
-    def _narrow(self, typed: str) -> None:
+    def _set_filter(self, text: str) -> None:
         before = self.get_selected()
-        self._typed = typed
-        shown = self._matching()
-        at = next((place for place, number in enumerate(shown) if self._values[number] == before), 0)
-        self._place, self._top = at, 0
+        self._filter = text
+        matching = self._find_matching_rows()
+        position = next((place for place, number in enumerate(matching) if self._values[number] == before), 0)
+        self._selected, self._top = position, 0
 
-    def _matching(self) -> list[int]:
-        words = self._typed.lower().split()
+    def _find_matching_rows(self) -> list[int]:
+        words = self._filter.lower().split()
         texts = (f"{value} {' '.join(row)}".lower() for value, row in zip(self._values, self._table.rows, strict=True))
         return [number for number, text in enumerate(texts) if all(word in text for word in words)]
 
-    def _keys(self) -> KeyBindings:
+    def _make_key_bindings(self) -> KeyBindings:
         keys = KeyBindings()
 
         def bind(act: Callable[[KeyPressEvent], None], *names: str) -> None:
             for name in names:
                 keys.add(name)(act)
 
-        page = _MOST_ROWS - 1
+        page = _MAX_LIST_ROWS - 1
         bind(lambda event: self.move_selection(-1), "up", "c-p")
         bind(lambda event: self.move_selection(1), "down", "c-n")
         bind(lambda event: self.move_selection(-page), "pageup")
@@ -360,15 +364,15 @@ class Picker:
         bind(lambda event: self.extend_filter(event.data), "<any>")
         bind(lambda event: self.extend_filter(event.data), Keys.BracketedPaste)
 
-        def leave(event: KeyPressEvent) -> None:
+        def cancel(event: KeyPressEvent) -> None:
             event.app.exit(result=None)
 
         def choose(event: KeyPressEvent) -> None:
             if (value := self.get_selected()) is not None:
                 event.app.exit(result=value)
 
-        bind(leave, "c-c", "c-d")
-        keys.add("escape", eager=True)(leave)
+        bind(cancel, "c-c", "c-d")
+        keys.add("escape", eager=True)(cancel)
         bind(choose, "enter")
         return keys
 
@@ -387,13 +391,13 @@ def fit_table(table: Table, width: int) -> tuple[str, list[str]]:
         table = structs.replace(table, columns=table.columns[:-1], rows=tuple(row[:-1] for row in table.rows))
 
 
-def terminal_columns_and_rows(display: Output | None) -> tuple[int, int]:
+def get_columns_and_rows(display: Output | None) -> tuple[int, int]:
     """Return the size of the display; that of the real terminal if None."""
     now = (display or get_app_session().output).get_size()
     return now.columns, now.rows
 
 
-_GUARD_S = 1.0  # seconds in which keys do not count as answers if the user was typing
+_IGNORED_AFTER_TYPING_S = 1.0  # seconds in which keys do not count as answers if the user was typing
 ENTER = "enter"
 """The only choice that is not a letter: the Enter key, or an empty line."""
 
@@ -422,7 +426,7 @@ class Questions:
         self._one_at_a_time = asyncio.Lock()
 
     @property
-    def live(self) -> bool:
+    def is_live(self) -> bool:
         """Whether single keys are read and a page can be scrolled; otherwise lines are read."""
         return self._live
 
@@ -456,13 +460,13 @@ class Questions:
         """
         async with self._one_at_a_time:
             if not self._live:
-                return await self._spell(choices)
-            return await self._press(choices, guarded, page, above, after_end)
+                return await self._read_choice_line(choices)
+            return await self._read_choice_key(choices, guarded, page, above, after_end)
 
     async def ask_line(self, prompt: str) -> str | None:
         """Return a line of text; None for Esc, Ctrl-C and the end of the input."""
         async with self._one_at_a_time:
-            return await self._line(prompt)
+            return await self._read_text_line(prompt)
 
     async def choose_row(self, title: str, table: Table, values: Sequence[str], start: int) -> str | None:
         """Return the value of the row chosen from a list; None for Esc, Ctrl-C and the end of the input.
@@ -471,16 +475,16 @@ class Questions:
         """
 
         async with self._one_at_a_time:
-            picker = Picker(title, table, values, start, lambda: terminal_columns_and_rows(self._display))
-            return await picker.run(self._theme, self._keyboard, self._display)
+            picker = Picker(title, table, values, start, lambda: get_columns_and_rows(self._display))
+            return await picker.ask(self._theme, self._keyboard, self._display)
 
-    async def _plain_line(self, prompt: str) -> str | None:
+    async def _read_plain_line(self, prompt: str) -> str | None:
         try:
             return await self._plain.read_line(prompt)
         except EOFError:
             return None
 
-    async def _press(
+    async def _read_choice_key(
         self,
         choices: Mapping[str, str],
         guarded: bool,
@@ -494,51 +498,53 @@ class Questions:
             now = display.get_size()
             return now.columns, now.rows
 
-        open_from = asyncio.get_running_loop().time() + (_GUARD_S if guarded else 0.0)
-        # What counts is what was displayed when the keys were read, not what the next drawing will display.
-        drawn = page is None or not after_end
+        open_from = asyncio.get_running_loop().time() + (_IGNORED_AFTER_TYPING_S if guarded else 0.0)
+        # Whether the end had been displayed when the key was read matters, not whether the next drawing displays it.
+        end_drawn = page is None or not after_end
         region: PageRegion | None = None
 
         def is_open(letter: str) -> bool:
-            return letter not in after_end or drawn
+            return letter not in after_end or end_drawn
 
-        keys = _choice_keys(choices, open_from, is_open)
-        self._bind_others(keys)
+        keys = _make_choice_bindings(choices, open_from, is_open)
+        self._bind_other_keys(keys)
 
-        def shown() -> StyleAndTextTuples:
+        def render_choices() -> StyleAndTextTuples:
             now = {letter: meaning for letter, meaning in choices.items() if is_open(letter)}
-            if drawn or region is None or page is None:
-                return _choice_line(now, size()[0])
-            below = page.lines_below(region.height)
+            if end_drawn or region is None or page is None:
+                return _render_choices(now, size()[0])
+            below = page.count_lines_below(region.height)
             more = f"  … {format_count(below, 'more line')} · space to see {'it' if below == 1 else 'them'}"
-            return [("class:hint", f"{truncate_to_cells(more, size()[0] - 1)}\n"), *_choice_line(now, size()[0])]
+            return [("class:hint", f"{truncate_to_cells(more, size()[0] - 1)}\n"), *_render_choices(now, size()[0])]
 
-        windows: list[AnyContainer] = [Window(FormattedTextControl(shown), wrap_lines=True, dont_extend_height=True)]
+        windows: list[AnyContainer] = [
+            Window(FormattedTextControl(render_choices), wrap_lines=True, dont_extend_height=True)
+        ]
         if page is not None:
 
-            def beside() -> int:
-                rows = sum("\n" in text for _, text, *_ in _choice_line(choices, size()[0]))
+            def count_other_rows() -> int:
+                rows = sum("\n" in text for _, text, *_ in _render_choices(choices, size()[0]))
                 return above + 1 + rows + bool(after_end)
 
-            region = PageRegion(page, size, beside)
-            region.bind(keys)
+            region = PageRegion(page, size, count_other_rows)
+            region.bind_keys(keys)
             windows = [*region.windows, *windows]
         app: Application[str | None] = Application(
             layout=Layout(HSplit(windows)),
             key_bindings=keys,
             erase_when_done=True,
-            style=toolkit_style(self._theme),
-            color_depth=toolkit_depth(self._theme),
+            style=make_toolkit_style(self._theme),
+            color_depth=get_toolkit_depth(self._theme),
             input=self._keyboard,
             output=self._display,
         )
-        app.ttimeoutlen = _ESCAPE_S
+        app.ttimeoutlen = _ESCAPE_WAIT_S
         if page is not None and after_end:
 
             def note_end(_: object) -> None:
-                nonlocal drawn
-                if page.is_end_seen and not drawn:
-                    drawn = True
+                nonlocal end_drawn
+                if page.is_end_seen and not end_drawn:
+                    end_drawn = True
                     app.invalidate()
 
             app.after_render += note_end
@@ -547,19 +553,19 @@ class Questions:
         except EOFError:
             return None
 
-    def _bind_others(self, keys: KeyBindings) -> None:
+    def _bind_other_keys(self, keys: KeyBindings) -> None:
         """Make all keys that are not a choice do nothing."""
 
-    async def _spell(self, choices: Mapping[str, str]) -> str | None:
-        prompt = ", ".join(f"{letter} = {meaning}" for letter, meaning in choices.items()) + ": "
-        while (answer := await self._plain_line(prompt)) is not None:
+    async def _read_choice_line(self, choices: Mapping[str, str]) -> str | None:
+        prompt = "; ".join(f"{letter} = {meaning}" for letter, meaning in choices.items()) + ": "
+        while (answer := await self._read_plain_line(prompt)) is not None:
             if (letter := answer.strip().lower()[:1] or ENTER) in choices:
                 return letter
         return None
 
-    async def _line(self, prompt: str) -> str | None:
+    async def _read_text_line(self, prompt: str) -> str | None:
         if not self._live:
-            return await self._plain_line(prompt)
+            return await self._read_plain_line(prompt)
         keys = KeyBindings()
 
         @keys.add("escape")
@@ -567,27 +573,27 @@ class Questions:
             event.app.exit(exception=KeyboardInterrupt)
 
         session: PromptSession[str] = PromptSession(key_bindings=keys, input=self._keyboard, output=self._display)
-        session.app.ttimeoutlen = _ESCAPE_S
-        session.app.timeoutlen = 4 * _ESCAPE_S  # long enough for Alt and a key to arrive
+        session.app.ttimeoutlen = _ESCAPE_WAIT_S
+        session.app.timeoutlen = 4 * _ESCAPE_WAIT_S  # long enough for Alt and a key to arrive
         try:
             return await session.prompt_async(prompt, handle_sigint=False)
         except (KeyboardInterrupt, EOFError):
             return None
 
 
-def _choice_line(choices: Mapping[str, str], columns: int) -> StyleAndTextTuples:
+def _render_choices(choices: Mapping[str, str], columns: int) -> StyleAndTextTuples:
     """Return the choices side by side, in as many rows as they need."""
-    shown: StyleAndTextTuples = []
-    used = 0
+    fragments: StyleAndTextTuples = []
+    used_cells = 0
     for letter, meaning in choices.items():
         cells = count_cells(f"  {letter} {meaning} ")
-        wraps = bool(used) and used + cells >= columns
-        shown += [("", "\n  " if wraps else "  "), ("class:choice", letter), ("", f" {meaning} ")]
-        used = cells if wraps else used + cells
-    return shown
+        wraps = bool(used_cells) and used_cells + cells >= columns
+        fragments += [("", "\n  " if wraps else "  "), ("class:choice", letter), ("", f" {meaning} ")]
+        used_cells = cells if wraps else used_cells + cells
+    return fragments
 
 
-def _choice_keys(choices: Mapping[str, str], open_from: float, is_open: Callable[[str], bool]) -> KeyBindings:
+def _make_choice_bindings(choices: Mapping[str, str], open_from: float, is_open: Callable[[str], bool]) -> KeyBindings:
     keys = KeyBindings()
 
     def choose(letter: str) -> Callable[[KeyPressEvent], None]:
@@ -597,20 +603,20 @@ def _choice_keys(choices: Mapping[str, str], open_from: float, is_open: Callable
 
         return handler
 
-    def give_up(event: KeyPressEvent) -> None:
+    def cancel(event: KeyPressEvent) -> None:
         event.app.exit(result=None)
 
     for letter in choices:
         keys.add(letter)(choose(letter))
         if letter != ENTER:
             keys.add(letter.upper())(choose(letter))
-    keys.add("escape", eager=True)(give_up)
-    keys.add("c-c")(give_up)
+    keys.add("escape", eager=True)(cancel)
+    keys.add("c-c")(cancel)
     return keys
 
 
-_MAX_KEPT = 2_000
-_MAX_CHARS = 20_000
+_MAX_CACHED_LINES = 2_000
+_MAX_LINE_CHARS = 20_000
 """At most so many characters of a line are displayed while scrolling."""
 _MAX_ROWS_OF_A_LINE = 4
 """At most so many rows of a line are printed in an excerpt."""
@@ -680,11 +686,11 @@ class PromptIO:
         """Return a question from the model, rendered as Markdown."""
         return [Part(body=Text("")), *render_markdown(text, self.theme)]
 
-    def render_action(self, action: Action, display: Naming) -> Sequence[Text]:
+    def render_action(self, action: Action, display: FormatPath) -> Sequence[Text]:
         """Return a full description of what a call would do."""
         return describe_action(action, self.theme, self.width, display)
 
-    def render_changes(self, changes: Iterable[FileChange], display: Naming) -> Sequence[Text]:
+    def render_changes(self, changes: Iterable[FileChange], display: FormatPath) -> Sequence[Text]:
         """Return the full diff of these changes."""
         return describe_changes(changes, self.theme, self.width, display)
 
@@ -696,9 +702,10 @@ class PromptIO:
         """Return the full task list, rendered for `width` columns."""
         return list(render_todos(todos, width, self.theme, fold=False))
 
-    def print_remark(self, words: str, style: str = "") -> None:
-        """Print a sentence of clio's own permanently, such as how an answer was understood."""
-        self.print_parts([Part(body=Padding(Text(words, style or self.theme.faint), (0, 0, 0, 2), expand=False))])
+    def print_remark(self, text: str, style: str = "", *, mark: str = "") -> None:
+        """Print a sentence of clio's own permanently, such as the answer. mark: a symbol before it, not read aloud."""
+        line = f"{mark} {text}".strip()
+        self.print_parts([Part(body=Padding(Text(line, style or self.theme.faint), (0, 0, 0, 2), expand=False))])
 
     def print_parts(self, parts: Iterable[Part | Text]) -> None:
         """Print parts permanently. A bare `Text` is one line that the terminal may break."""
@@ -711,44 +718,44 @@ class PromptIO:
 
     def fits_in_rows(self, body: Sequence[Text], rows: int) -> bool:
         """Whether the lines take at most `rows` rows of the screen. Stops at the first line that does not fit."""
-        return len(body) <= rows and sum(map(self._height, _bounded(body, _MAX_CHARS))) <= rows
+        return len(body) <= rows and sum(map(self._count_line_rows, _limit_line_lengths(body, _MAX_LINE_CHARS))) <= rows
 
     def render_excerpt(self, body: Sequence[Text], rows: int, hint: str = "") -> Iterator[Text]:
         """Yield the beginning of the body, about `rows` rows of the screen, and how many lines are missing."""
         shown = used = 0
         limit = _MAX_ROWS_OF_A_LINE * self.width
-        body = _bounded(body, limit)
+        body = _limit_line_lengths(body, limit)
         while shown < len(body) and used < rows - 1:
             line = truncate_line(body[shown], 2 * limit, self.theme.faint)
             yield line
-            shown, used = shown + 1, used + self._height(line)
+            shown, used = shown + 1, used + self._count_line_rows(line)
         if shown < len(body):
             missing = len(body) - shown
             yield Text(f"  … {format_count(missing, 'more line')}{hint}", self.theme.faint)
 
     def make_page(self, body: Sequence[Text], title: Text | None = None) -> ScrollPage:
         """Return a page for scrolling the lines below a title; each line is rendered when it is displayed."""
-        painted: dict[tuple[int, int], list[str]] = {}
+        rendered: dict[tuple[int, int], list[str]] = {}
         first = 0 if title is None else 1
-        body = _bounded(body, _MAX_CHARS)
+        body = _limit_line_lengths(body, _MAX_LINE_CHARS)
 
-        def rows_of(line: int) -> list[str]:
+        def render_line(line: int) -> list[str]:
             key = (line, self.width)
-            if key not in painted:
-                if len(painted) > _MAX_KEPT:
-                    painted.clear()
+            if key not in rendered:
+                if len(rendered) > _MAX_CACHED_LINES:
+                    rendered.clear()
                 text = title if title is not None and line == 0 else body[line - first]
-                painted[key] = self._painter.render_rows(
-                    Part(body=truncate_line(text, 2 * _MAX_CHARS, self.theme.faint), wraps=False)
+                rendered[key] = self._painter.render_rows(
+                    Part(body=truncate_line(text, 2 * _MAX_LINE_CHARS, self.theme.faint), wraps=False)
                 )
-            return painted[key]
+            return rendered[key]
 
-        return ScrollPage(len(body) + first, rows_of)
+        return ScrollPage(len(body) + first, render_line)
 
-    def _height(self, line: Text) -> int:
+    def _count_line_rows(self, line: Text) -> int:
         return -(-max(line.cell_len, 1) // self.width)
 
 
-def _bounded(body: Sequence[Text], max_chars: int) -> Sequence[Text]:
+def _limit_line_lengths(body: Sequence[Text], max_chars: int) -> Sequence[Text]:
     """Limit the length of diff lines before they are rendered: a line of one megabyte would take seconds."""
     return body.with_max_chars(max_chars) if isinstance(body, DiffRows) else body

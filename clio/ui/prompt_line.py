@@ -34,7 +34,7 @@ from clio.ui.keyboard import (
 from clio.ui.line_keys import SEARCH_HINT, ExtraLineKeys
 from clio.ui.line_rules import PastedTexts, describe_line_prefix, find_unfinished_part, fit_parts, fit_parts_counted
 from clio.ui.pipe_screen import ASCII_REPLACEMENTS
-from clio.ui.prompt_io import toolkit_depth, toolkit_style
+from clio.ui.prompt_io import get_toolkit_depth, make_toolkit_style
 from clio.ui.theme import Theme
 
 
@@ -45,23 +45,23 @@ class CompletionMenu(DynamicCompleter):
     that was cleared and begun again would have no menu until its next key.
     """
 
-    def __init__(self, completer: Callable[[], Completer | None], wanted: Callable[[], bool]) -> None:
+    def __init__(self, completer: Callable[[], Completer | None], wants_menu: Callable[[], bool]) -> None:
         super().__init__(completer)
-        self._wanted = wanted
-        self._asked = ""
+        self._wants_menu = wants_menu
+        self._completed_text = ""
 
-    def refresh(self, buffer: Buffer) -> None:
+    def watch_buffer(self, buffer: Buffer) -> None:
         """Make sure that this buffer's menu matches its current text."""
-        buffer.on_completions_changed += self._looked_up
+        buffer.on_completions_changed += self._on_completions_changed
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Delegate to the completer."""
-        self._asked = document.text_before_cursor
+        self._completed_text = document.text_before_cursor
         return super().get_completions(document, complete_event)
 
-    def _looked_up(self, buffer: Buffer) -> None:
+    def _on_completions_changed(self, buffer: Buffer) -> None:
         line = buffer.document.text_before_cursor
-        if buffer.complete_state is None and line != self._asked and self._wanted():
+        if buffer.complete_state is None and line != self._completed_text and self._wants_menu():
             asyncio.get_running_loop().call_soon(buffer.start_completion)
 
 
@@ -70,16 +70,16 @@ _ESCAPE_S = 0.05
 """Seconds. An arrow key arrives in one write, over a slow line nearly so; an Esc alone for longer was the Esc key."""
 _ALT_S = 0.05  # seconds between Esc and the key that Alt sends with it
 _SEQUENCE_S = 1.0  # seconds to wait for the second key of Ctrl-X or vi's `g`
-_WAITING = {
+_UNFINISHED_HINTS = {
     "```": "open ``` · close it, or leave two lines empty",
-    "\\": "goes on",
+    "\\": "continued on the next line",
 }
 _MAX_REMEMBERED_CHARS = 20_000  # a larger paste is stored in the history as its placeholder
-_LEAVE_HINT = "Ctrl-D leaves"
-HELD_HINT = "Enter sends these · ↑ edits the last"
+_EXIT_HINT = "Ctrl-D to exit"
+HELD_HINT = "Enter to send these · ↑ to edit the last"
 
 
-def _all_messages(text: str) -> str:
+def _no_line_hint(text: str) -> str:
     return ""
 
 
@@ -104,7 +104,7 @@ class PromptLine:
         history: History,
         completer: Completer,
         status: Callable[[], Sequence[str]],
-        line_hint: Callable[[str], str] = _all_messages,
+        line_hint: Callable[[str], str] = _no_line_hint,
         held: HeldTexts | None = None,
         theme: Theme | None = None,
         vi: bool = False,
@@ -135,10 +135,10 @@ class PromptLine:
         )
         self._files = completer.files if isinstance(completer, LineCompleter) else None
         if self._files is not None:
-            self._files.on_changed = self._files_changed
+            self._files.on_changed = self._on_files_changed
         self._on_ready: Callable[[], None] | None = None
-        self._keys = self._bindings()
-        menu = CompletionMenu(self._extras.completer, self._wants_menu)
+        self._keys = self._make_bindings()
+        menu = CompletionMenu(self._extras.get_completer, self._wants_menu)
         self._session: PromptSession[str] = PromptSession(
             history=history,
             completer=menu,
@@ -147,12 +147,12 @@ class PromptLine:
             complete_while_typing=Condition(self._wants_menu),
             multiline=True,
             enable_suspend=True,
-            prompt_continuation=self._continuation,
-            bottom_toolbar=self.toolbar,
-            key_bindings=merge_key_bindings([self._keys, self._extras.make_bindings(), *self._further_bindings()]),
-            style=toolkit_style(self._theme),
+            prompt_continuation=self._render_continuation,
+            bottom_toolbar=self.render_status_line,
+            key_bindings=merge_key_bindings([self._keys, self._extras.make_bindings(), *self._make_further_bindings()]),
+            style=make_toolkit_style(self._theme),
             include_default_pygments_style=False,
-            color_depth=toolkit_depth(self._theme),
+            color_depth=get_toolkit_depth(self._theme),
             input=input,
             output=output,
         )
@@ -163,11 +163,11 @@ class PromptLine:
         # would print a warning, although only the status line is missing then
         app.renderer.cpr_not_supported_callback = None
         speed_up_pastes(app.input)
-        app.after_render += self._rendered
+        app.after_render += self._after_render
         app.ttimeoutlen = _ESCAPE_S
         app.key_processor.after_key_press += self._shorten_escape
-        self._session.default_buffer.on_text_changed += self._hint_anew
-        menu.refresh(self._session.default_buffer)
+        self._session.default_buffer.on_text_changed += self._update_hint
+        menu.watch_buffer(self._session.default_buffer)
 
     async def read(
         self,
@@ -176,8 +176,9 @@ class PromptLine:
         on_start: Callable[[], None] | None = None,
         on_ready: Callable[[], None] | None = None,
     ) -> str:
-        """Return the next message with its pastes in full; "" if held texts were released instead. Raises EOFError at
-        Ctrl-D.
+        """Return the next message with its pastes in full; "" if held texts were released instead.
+
+        Raises EOFError at Ctrl-D.
 
         Args:
             default: the initial text of the line.
@@ -194,7 +195,7 @@ class PromptLine:
         if on_start:
             self._session.app.pre_run_callables.append(on_start)
         line = await self._session.prompt_async(
-            self._message, default=default, set_exception_handler=False, handle_sigint=False
+            self._render_prompt, default=default, set_exception_handler=False, handle_sigint=False
         )
         return self._pastes.expand(line.rstrip())
 
@@ -222,7 +223,7 @@ class PromptLine:
         """Whether a line is being typed."""
         return self._session.app.is_running
 
-    def bind(self, key: str, act: Callable[[], None], *, in_menu: bool = True) -> None:
+    def bind_key(self, key: str, act: Callable[[], None], *, in_menu: bool = True) -> None:
         """Bind a key, by prompt_toolkit's name such as "c-o", while a line is read.
 
         in_menu: also while completions are displayed, for which the key may have a meaning of its own.
@@ -242,15 +243,16 @@ class PromptLine:
         else:
             show()
 
-    def changed(self, words: str) -> None:
-        """Redraw because a value of the status line has changed. words: displayed as a notice if there is no status
-        line.
+    def announce_change(self, text: str) -> None:
+        """Redraw the line, because a value of the status line has changed.
+
+        text: the new value as a sentence, printed where there is no status line.
         """
         self.redraw()
 
     def redraw(self) -> None:
         """Draw the line again, for example because the model is known now, or the colours have changed."""
-        self._session.color_depth = toolkit_depth(self._theme)
+        self._session.color_depth = get_toolkit_depth(self._theme)
         self._session.app.invalidate()
 
     def watch_keys(self, on_key: Callable[[], None]) -> None:
@@ -261,75 +263,79 @@ class PromptLine:
 
         self._session.app.key_processor.before_key_press += pressed
 
-    def choices(self) -> list[str]:
+    def list_completions(self) -> list[str]:
         """The texts in the open completion menu."""
         state = self._session.default_buffer.complete_state
         return [completion.text for completion in state.completions] if state else []
 
-    def warm_up(self) -> None:
+    def prepare_completions(self) -> None:
         """Prepare the completions in advance; for a thread."""
         if self._files is not None:
             self._files.list_in_advance()
 
-    def _files_changed(self) -> None:
+    def _on_files_changed(self) -> None:
         """Refresh an open "@" menu unless an entry is selected; called in another thread when the list of files has
         changed.
         """
 
-        def offer_again() -> None:
+        def reopen_menu() -> None:
             buffer = self._session.default_buffer
-            chosen = buffer.complete_state is not None and buffer.complete_state.complete_index is not None
-            if self.is_reading and not chosen and find_open_mention(buffer.document.text_before_cursor) is not None:
+            is_selected = buffer.complete_state is not None and buffer.complete_state.complete_index is not None
+            if (
+                self.is_reading
+                and not is_selected
+                and find_open_mention(buffer.document.text_before_cursor) is not None
+            ):
                 buffer.complete_state = None  # prompt_toolkit starts no completion while one is active
                 buffer.start_completion(select_first=False)
 
         if (loop := self._session.app.loop) is not None:
             with suppress(RuntimeError):  # the event loop was closed meanwhile
-                loop.call_soon_threadsafe(offer_again)
+                loop.call_soon_threadsafe(reopen_menu)
 
-    def stop(self, error: BaseException) -> None:
+    def stop_reading(self, error: BaseException) -> None:
         """End the running `read` with this error; does nothing if none runs."""
         if self._session.app.is_running and not self._session.app.is_done:
             self._session.app.exit(exception=error)
 
-    def _rendered(self, _: object) -> None:
+    def _after_render(self, _: object) -> None:
         ready, self._on_ready = self._on_ready, None
         if ready:
             ready()
 
-    def _message(self) -> StyleAndTextTuples:
-        """Return the prompt; until the line is sent, the texts that wait since a turn was stopped are above it."""
+    def _render_prompt(self) -> StyleAndTextTuples:
+        """Return the prompt; above it, until the line is sent, the texts held back since a turn was stopped."""
         prompt: StyleAndTextTuples = [("class:prompt", self._text)]
         waiting = self._held.list_waiting() if self._held is not None and not self._session.app.is_done else ()
         if not waiting:
             return prompt
         size = self._session.app.output.get_size()
         lines = [*render_waiting_texts(waiting, size.columns - 1, size.rows), fit_parts((HELD_HINT,), size.columns)]
-        return [*(("class:bottom-toolbar.text nobold", self._plain(line) + "\n") for line in lines), *prompt]
+        return [*(("class:bottom-toolbar.text nobold", self._to_displayable(line) + "\n") for line in lines), *prompt]
 
-    def _has_held(self) -> bool:
+    def _can_edit_held_text(self) -> bool:
         return self._held is not None and not self._session.default_buffer.text and bool(self._held.list_waiting())
 
     def _wants_menu(self) -> bool:
         before = self._session.default_buffer.document.text_before_cursor
         return self._extras.is_searching or before.startswith("/") or find_open_mention(before) is not None
 
-    def _continuation(self, width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
+    def _render_continuation(self, width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
         return [("class:continuation", self._dot.rjust(width - 1) + " " if not wrap_count else " " * width)]
 
-    def toolbar(self) -> StyleAndTextTuples:
+    def render_status_line(self) -> StyleAndTextTuples:
         """Return the status line."""
         width = self._session.app.output.get_size().columns
         mode = self._extras.get_vi_mode(self._session.app) if self._vi else ""
-        line = self._plain(fit_parts((self._hint, mode, *self._status()), width))
-        chips = self._plain(fit_parts_counted(self._extras.mention_labels, width))
+        line = self._to_displayable(fit_parts((self._hint, mode, *self._status()), width))
+        chips = self._to_displayable(fit_parts_counted(self._extras.mention_labels, width))
         named: StyleAndTextTuples = [("class:bottom-toolbar.chips", f"{chips}\n")] if chips else []
         return [*named, ("class:bottom-toolbar.text", line)]
 
-    def _plain(self, line: str) -> str:
+    def _to_displayable(self, line: str) -> str:
         return line.translate(ASCII_REPLACEMENTS) if self._text.isascii() else line
 
-    def _enter(self, buffer: Buffer, app: Application[str]) -> None:
+    def _handle_enter(self, buffer: Buffer, app: Application[str]) -> None:
         if accept_completion(buffer):
             return  # this Enter accepted a completion; the next one sends the line
         if not buffer.text.strip():
@@ -338,18 +344,18 @@ class PromptLine:
                 app.erase_when_done = True  # an empty line leaves nothing in the scrollback
                 app.exit(result="")
             return
-        lacking = find_unfinished_part(buffer.text)
-        if not lacking:
+        unfinished = find_unfinished_part(buffer.text)
+        if not unfinished:
             if not self._line_hint(buffer.text) or describe_line_prefix(buffer.text):
-                self._remember(buffer.text)
+                self._add_to_history(buffer.text)
             app.exit(result=buffer.text, style="class:accepted")
             return
-        if lacking == "\\" and buffer.document.is_cursor_at_the_end:
+        if unfinished == "\\" and buffer.document.is_cursor_at_the_end:
             buffer.delete_before_cursor()
         buffer.insert_text("\n")
-        self._show_hint(_WAITING.get(lacking, f"open {lacking} · Enter on an empty line sends"))
+        self._show_hint(_UNFINISHED_HINTS.get(unfinished, f"open {unfinished} · Enter on an empty line to send"))
 
-    def _remember(self, line: str) -> None:
+    def _add_to_history(self, line: str) -> None:
         """Add the line to the history with its pastes expanded, unless they are too large to edit on a line."""
         whole = self._pastes.expand(line)
         entry = whole if len(whole) <= _MAX_REMEMBERED_CHARS else line
@@ -357,36 +363,36 @@ class PromptLine:
         if not earlier or earlier[-1] != entry:
             self._session.history.append_string(entry)
 
-    def interrupt(self) -> None:
+    def handle_interrupt(self) -> None:
         """Handle Ctrl-C: clear the line; if it is empty, show how to exit."""
         buffer = self._session.default_buffer
         if buffer.text:
             buffer.text = ""  # not `reset`, which would clear the undo steps: Ctrl-_ restores the line
         else:
-            self._show_hint(_LEAVE_HINT)
+            self._show_hint(_EXIT_HINT)
 
-    def _hint_anew(self, buffer: Buffer) -> None:
+    def _update_hint(self, buffer: Buffer) -> None:
         self._hint = SEARCH_HINT if self._extras.is_searching else self._line_hint(buffer.text)
         self._extras.update_labels(buffer.text, buffer)
 
-    def _show_hint(self, words: str) -> None:
-        self._hint = words
+    def _show_hint(self, text: str) -> None:
+        self._hint = text
         self.redraw()
 
-    def _further_bindings(self) -> Sequence[KeyBindings]:
+    def _make_further_bindings(self) -> Sequence[KeyBindings]:
         """Return key bindings that take precedence over all others, for subclasses."""
         return ()
 
-    def _after_paste(self) -> int:
+    def _measure_paste_before_cursor(self) -> int:
         return self._pastes.measure_final_placeholder(self._session.default_buffer.document.text_before_cursor)
 
-    def _bindings(self) -> KeyBindings:
+    def _make_bindings(self) -> KeyBindings:
         bindings = KeyBindings()
         typing = has_focus(DEFAULT_BUFFER)
 
         @bindings.add("enter", filter=typing)
         def _(event: KeyPressEvent) -> None:
-            self._enter(event.current_buffer, event.app)
+            self._handle_enter(event.current_buffer, event.app)
 
         @bindings.add("escape", "enter", filter=typing)
         def _(event: KeyPressEvent) -> None:
@@ -394,15 +400,15 @@ class PromptLine:
 
         @bindings.add("c-c", filter=typing)
         def _(event: KeyPressEvent) -> None:
-            self.interrupt()
+            self.handle_interrupt()
 
         @bindings.add(Keys.BracketedPaste, filter=typing)
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text(self._extras.convert_paste(event.data))
 
-        @bindings.add("backspace", filter=typing & Condition(lambda: self._after_paste() > 0))
+        @bindings.add("backspace", filter=typing & Condition(lambda: self._measure_paste_before_cursor() > 0))
         def _(event: KeyPressEvent) -> None:
-            event.current_buffer.delete_before_cursor(self._after_paste())
+            event.current_buffer.delete_before_cursor(self._measure_paste_before_cursor())
 
         @bindings.add(
             "escape", filter=typing & Condition(lambda: self._held is not None and self._held.has_just_stopped())
@@ -410,7 +416,7 @@ class PromptLine:
         def _(event: KeyPressEvent) -> None:
             pass  # ignore an impatient second Esc, which would leave vi's insert mode
 
-        @bindings.add("up", filter=typing & Condition(self._has_held))
+        @bindings.add("up", filter=typing & Condition(self._can_edit_held_text))
         def _(event: KeyPressEvent) -> None:
             if self._held is not None:
                 event.current_buffer.insert_text(self._held.pop_newest())

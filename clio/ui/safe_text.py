@@ -21,7 +21,7 @@ _CONTROL = LazyRegex(
 )
 _BREAK = LazyRegex("\r\n|[\r\u2028\u2029]")
 _LONE_SURROGATE = LazyRegex(r"[\ud800-\udfff]")
-_MAX_HELD = 512
+_MAX_PENDING_CHARS = 512
 
 
 def clean(text: str) -> str:
@@ -40,10 +40,10 @@ def clean_line(text: str) -> str:
 
 def restore_full_line(summary: str, lines: Iterable[str]) -> str:
     """Return the cleaned line that a truncated summary is the beginning of, if there is one; else the summary."""
-    begun = summary.removesuffix("…").rstrip()
-    if begun == summary:
+    beginning = summary.removesuffix("…").rstrip()
+    if beginning == summary:
         return summary
-    return next((line for line in map(clean_line, lines) if line.startswith(begun)), summary)
+    return next((line for line in map(clean_line, lines) if line.startswith(beginning)), summary)
 
 
 def escape_controls(text: str) -> str:
@@ -60,11 +60,11 @@ def escape_json_controls(text: str) -> str:
 
     JSON itself allows those above 127 unescaped, and terminals interpret some of them.
     """
-    return _CONTROL.sub(lambda found: "".join(f"\\u{unit}" for unit in _utf16(found[0])), text)
+    return _CONTROL.sub(lambda found: "".join(f"\\u{unit}" for unit in _list_utf16_units(found[0])), text)
 
 
-def _utf16(sign: str) -> list[str]:
-    digits = sign.encode("utf-16-be").hex()
+def _list_utf16_units(char: str) -> list[str]:
+    digits = char.encode("utf-16-be").hex()
     return [digits[at : at + 4] for at in range(0, len(digits), 4)]
 
 
@@ -75,20 +75,20 @@ class StreamCleaner:
     """
 
     def __init__(self) -> None:
-        self._held = ""
+        self._pending = ""
 
     def feed(self, text: str) -> str:
         """Return the cleaned text that later input cannot change."""
-        text, self._held = self._held + text, ""
-        found = _OPEN_ESCAPE.search(text, max(0, len(text) - _MAX_HELD))
+        text, self._pending = self._pending + text, ""
+        found = _OPEN_ESCAPE.search(text, max(0, len(text) - _MAX_PENDING_CHARS))
         cut = found.start() if found else len(text) - text.endswith("\r")
-        if cut < len(text) and len(text) - cut < _MAX_HELD:
-            text, self._held = text[:cut], text[cut:]
+        if cut < len(text) and len(text) - cut < _MAX_PENDING_CHARS:
+            text, self._pending = text[:cut], text[cut:]
         return clean(text)
 
     def finish(self) -> str:
         """Return the cleaned rest."""
-        text, self._held = self._held, ""
+        text, self._pending = self._pending, ""
         return clean(text)
 
 
@@ -98,8 +98,8 @@ _MAX_BLANK_LINES = 2
 _MAX_MARKS = 2
 _CHUNK = 2_000
 # Letters and symbols by category, but without a visible shape.
-_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\U0001d159\U00013441\U00013442\U00016fe4\ufffc")
-_MARKS_UNSEEN = frozenset("\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f")
+_INVISIBLE_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0\U0001d159\U00013441\U00013442\U00016fe4\ufffc")
+_INVISIBLE_MARKS = frozenset("\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f")
 _SPACES = LazyRegex(rf" {{{_MAX_BLANKS + 1},}}")
 
 
@@ -114,11 +114,11 @@ def spell_out(text: str) -> str:
     text = _SPACES.sub(lambda run: f"⟨{len(run[0])} spaces⟩", text)
     if "\n\n\n" not in text and "\n \n" not in text and " \n" not in text:
         return text
-    return "\n".join(_counted(text.split("\n")))
+    return "\n".join(_count_blank_runs(text.split("\n")))
 
 
 def spell_out_line(text: str) -> str:
-    """Do the same and put the text on one line."""
+    """Spell out the text as `spell_out` does, and put it on one line."""
     return clean_line(spell_out(text))
 
 
@@ -133,42 +133,44 @@ def spell_out_lines(text: str) -> list[str]:
 
 def spell_out_non_ascii(word: str) -> str:
     """Spell out every letter outside ASCII in a word, because it may only look like a Latin one."""
-    return "".join(sign if " " <= sign <= "~" else _code(sign) for sign in word)
+    return "".join(sign if " " <= sign <= "~" else _format_code_point(sign) for sign in word)
 
 
 def _spell_characters(text: str) -> str:
-    shown: list[str] = []
+    result: list[str] = []
     marks = _MAX_MARKS  # a combining mark has no letter to belong to at the start
-    for sign in text:
-        kind = unicodedata.category(sign)
+    for char in text:
+        kind = unicodedata.category(char)
         if kind in ("Mn", "Mc"):
             marks += 1
-            shown.append(sign if marks <= _MAX_MARKS and not _is_unseen_mark(sign) else _code(sign))
+            result.append(char if marks <= _MAX_MARKS and not _is_invisible_mark(char) else _format_code_point(char))
             continue
-        seen = sign == " " or sign == "\n" or (kind[0] in "LNPS" and sign not in _BLANK and sign != "⟨")
-        marks = 0 if seen and kind[0] in "LN" else _MAX_MARKS
-        shown.append(sign if seen else ("    " if sign == "\t" else _code(sign)))
-    return "".join(shown)
+        is_visible = (
+            char == " " or char == "\n" or (kind[0] in "LNPS" and char not in _INVISIBLE_LETTERS and char != "⟨")
+        )
+        marks = 0 if is_visible and kind[0] in "LN" else _MAX_MARKS
+        result.append(char if is_visible else ("    " if char == "\t" else _format_code_point(char)))
+    return "".join(result)
 
 
-def _is_unseen_mark(sign: str) -> bool:
-    return sign in _MARKS_UNSEEN or "\ufe00" <= sign <= "\ufe0f" or "\U000e0100" <= sign <= "\U000e01ef"
+def _is_invisible_mark(char: str) -> bool:
+    return char in _INVISIBLE_MARKS or "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
 
 
-def _code(sign: str) -> str:
-    return f"⟨U+{ord(sign):04X}⟩"
+def _format_code_point(char: str) -> str:
+    return f"⟨U+{ord(char):04X}⟩"
 
 
-def _counted(lines: list[str]) -> list[str]:
+def _count_blank_runs(lines: list[str]) -> list[str]:
     """Replace each longer run of blank lines by one that counts them."""
-    shown: list[str] = []
+    result: list[str] = []
     blank: list[str] = []
     for line in (*lines, None):
         if line is not None and not line.strip(" "):
             blank.append(line)
             continue
-        shown += [f"⟨{len(blank)} blank lines⟩"] if len(blank) > _MAX_BLANK_LINES else blank
+        result += [f"⟨{len(blank)} blank lines⟩"] if len(blank) > _MAX_BLANK_LINES else blank
         blank = []
         if line is not None:
-            shown.append(line)
-    return shown
+            result.append(line)
+    return result

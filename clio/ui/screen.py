@@ -1,4 +1,7 @@
-"""The screen of a terminal with cursor control: finished output is printed once, only live rows are redrawn."""
+"""The screen of a terminal with cursor control: finished output is printed once, only live rows are redrawn.
+
+*Live* rows are those of a running turn: the unfinished end of the answer, running calls, the status line, typed text.
+"""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -35,7 +38,7 @@ from clio.ui.footer import Activity, render_status_row
 from clio.ui.keyboard import TypedLine, TypingState, render_typed_row, render_user_message, render_waiting_texts
 from clio.ui.line_rules import fit_parts_counted
 from clio.ui.markdown import StreamingMarkdown, preload_markdown, render_markdown
-from clio.ui.painter import Painter, Part, TerminalSize, count_cells, row_cells, truncate_to_cells
+from clio.ui.painter import Painter, Part, TerminalSize, count_cells, count_row_cells, truncate_to_cells
 from clio.ui.pipe_screen import (
     ANSWER_RESTARTED,
     PipeScreen,
@@ -43,7 +46,7 @@ from clio.ui.pipe_screen import (
     format_retry,
     format_seconds,
     format_turn_footer,
-    spinner_frame,
+    get_spinner_frame,
 )
 from clio.ui.safe_text import StreamCleaner, clean, clean_line
 from clio.ui.tables import count_done, render_bar, render_table, render_todos
@@ -68,24 +71,24 @@ _WIDE = 60  # columns from which on the progress bar has ten cells instead of fi
 
 def render_running_row(title: str, progress: str, seconds: float, width: int, theme: Theme) -> Text:
     """Return the row of a running call; if its output reports percentages, with a progress bar and the time left."""
-    told = clean_line(progress)
-    share = parse_percentage(told)
+    progress_text = clean_line(progress)
+    share = parse_percentage(progress_text)
     if share is not None and seconds >= SHOW_PROGRESS_AFTER_S:
         bar = format_bar_and_time(share, seconds, 10 if width >= _WIDE else 5)
-        return _row(spinner_frame(seconds), theme.accent, title, bar, width, theme)
-    tail = " ".join(part for part in (told, format_seconds(seconds) if seconds >= _SLOW_S else "") if part)
-    return _row(spinner_frame(seconds), theme.accent, title, tail, width, theme)
+        return _render_call_row(get_spinner_frame(seconds), theme.accent, title, bar, width, theme)
+    tail = " ".join(part for part in (progress_text, format_seconds(seconds) if seconds >= _SLOW_S else "") if part)
+    return _render_call_row(get_spinner_frame(seconds), theme.accent, title, tail, width, theme)
 
 
 def render_finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
     """Return the row of a finished call: `● read clio/app.py:10-40 … 31 lines`."""
     summary = "failed" if _is_shown_below(event, width) else clean_line(event.summary)
-    return _row(BULLET, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
+    return _render_call_row(BULLET, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
 
 
 def render_interrupted_row(title: str, width: int, theme: Theme) -> Text:
     """Return the row of a call that was interrupted."""
-    return _row(BULLET, theme.warning, title, "interrupted", width, theme)
+    return _render_call_row(BULLET, theme.warning, title, "interrupted", width, theme)
 
 
 def render_call_details(event: ToolFinished, theme: Theme, width: int = 0) -> Iterator[Part]:
@@ -93,58 +96,46 @@ def render_call_details(event: ToolFinished, theme: Theme, width: int = 0) -> It
     if event.diff and event.asked:
         return
     if event.diff:
-        rows = diff_rows(event.diff, theme, MAX_DIFF_ROWS, width=width)
+        rows = render_diff(event.diff, theme, width, MAX_DIFF_ROWS)
         yield from (Part(body=row, wraps=False) for row in rows)
     elif not event.ok:
-        sentence = _is_shown_below(event, width)
-        for line in _preview(event)[:_FAILED_ROWS]:
+        shown_below = _is_shown_below(event, width)
+        for line in _list_preview_lines(event)[:_FAILED_ROWS]:
             text = Text(line.expandtabs(4), theme.bad)
-            if sentence:
+            if shown_below:
                 yield Part(body=Padding(text, (0, 0, 0, 2), expand=False))
             # the summary of a failed command is the first line of its output: do not repeat it
             elif clean_line(line).strip("[]") != clean_line(event.summary):
                 yield Part(body=Text("  ", theme.bad).append_text(text), wraps=False)
 
 
-def diff_rows(diff: str, theme: Theme, max_rows: int, hint: str = "", *, width: int = 0) -> Iterator[Text]:
-    """Yield at most `max_rows` rows of a unified diff in colour; the last one reports how many are missing.
-
-    File names are omitted if there is only one file.
-
-    Args:
-        hint: how to see the rest, for the last row.
-        width: available columns, which decides whether lines are numbered; 0 for unknown.
-    """
-    return render_diff(diff, theme, width, max_rows, hint)
-
-
 def _is_shown_below(event: ToolFinished, width: int) -> bool:
     """Whether a failure message does not fit beside the title, so that it is shown once, in full, below it."""
-    lines = () if event.ok or event.diff else _preview(event)
+    lines = () if event.ok or event.diff else _list_preview_lines(event)
     first, summary = clean_line(lines[0]) if lines else "", clean_line(event.summary)
     if not summary or not first.startswith(summary.removesuffix("…")):
         return False
     return first != summary or count_cells(f"● {clean_line(event.title)} … {summary}") > width
 
 
-def _preview(event: ToolFinished) -> list[str]:
+def _list_preview_lines(event: ToolFinished) -> list[str]:
     return [line for line in clean(event.preview).splitlines() if line.strip()]
 
 
-def _row(mark: str, mark_style: str, title: str, tail: str, width: int, theme: Theme) -> Text:
+def _render_call_row(mark: str, mark_style: str, title: str, tail: str, width: int, theme: Theme) -> Text:
     """Return one row at most `width` columns wide; the title is cropped first, but keeps at least eight columns."""
     title = clean_line(title)
-    room = max(width - 2, 1)
+    available = max(width - 2, 1)
     if not tail:
-        return Text.assemble((mark, mark_style), " ", truncate_to_cells(title, room))
-    joint = " … "
-    tail = truncate_to_cells(tail, max(room - len(joint) - min(count_cells(title), _MIN_TITLE), 0))
+        return Text.assemble((mark, mark_style), " ", truncate_to_cells(title, available))
+    separator = " … "
+    tail = truncate_to_cells(tail, max(available - len(separator) - min(count_cells(title), _MIN_TITLE), 0))
     if not tail:
-        return Text.assemble((mark, mark_style), " ", truncate_to_cells(title, room))
-    if count_cells(title) > room - len(joint) - count_cells(tail):
-        joint = " "  # the cropped title already ends with an ellipsis
-    title = truncate_to_cells(title, room - len(joint) - count_cells(tail))
-    return Text.assemble((mark, mark_style), " ", title, (joint + tail, theme.faint))
+        return Text.assemble((mark, mark_style), " ", truncate_to_cells(title, available))
+    if count_cells(title) > available - len(separator) - count_cells(tail):
+        separator = " "  # the cropped title already ends with an ellipsis
+    title = truncate_to_cells(title, available - len(separator) - count_cells(tail))
+    return Text.assemble((mark, mark_style), " ", title, (separator + tail, theme.faint))
 
 
 class _Call:
@@ -167,11 +158,11 @@ class CallRows:
     def __bool__(self) -> bool:
         return bool(self._calls)
 
-    def start(self, event: ToolStarted, now: float) -> None:
-        """A call begins. now: time of the screen's clock in seconds."""
+    def start_call(self, event: ToolStarted, now: float) -> None:
+        """Add a call that begins. now: time of the screen's clock in seconds."""
         self._calls[event.call_id] = _Call(event.title, now)
 
-    def progress(self, event: ToolProgress, now: float) -> None:
+    def update_progress(self, event: ToolProgress, now: float) -> None:
         """Update the progress of a call, or note that it has begun to run; may be called from another thread."""
         if (call := self._calls.get(event.call_id)) is None:
             return
@@ -179,26 +170,27 @@ class CallRows:
             call.started = now
         call.progress = event.text
 
-    def finish(self, event: ToolFinished, now: float, width: int) -> list[Part]:
-        """A call has finished; return what can be printed permanently now: calls are printed in the order they
-        started.
+    def finish_call(self, event: ToolFinished, now: float, width: int) -> list[Part]:
+        """Record that a call has finished; return the parts to print permanently.
+
+        Calls are printed in the order they started, so a call that finished early waits for the ones before it.
         """
         call = self._calls.setdefault(event.call_id, _Call(event.title, now))
         call.finished = event
         parts: list[Part] = []
-        for call_id, waiting in list(self._calls.items()):
-            if waiting.finished is None:
+        for call_id, pending in list(self._calls.items()):
+            if pending.finished is None:
                 break
-            parts += self._parts(self._calls.pop(call_id), width)
+            parts += self._render_call(self._calls.pop(call_id), width)
         return parts
 
-    def end(self, width: int) -> list[Part]:
-        """The turn is over; return everything still live. A call that never finished is shown as interrupted."""
-        parts = [part for call in self._calls.values() for part in self._parts(call, width)]
+    def end_turn(self, width: int) -> list[Part]:
+        """Return the parts of all calls not printed yet. A call that never finished is shown as interrupted."""
+        parts = [part for call in self._calls.values() for part in self._render_call(call, width)]
         self._calls.clear()
         return parts
 
-    def rows(self, now: float, width: int) -> Iterator[Part]:
+    def render_rows(self, now: float, width: int) -> Iterator[Part]:
         """Yield one row for each live call."""
         for call in self._calls.values():
             if call.finished is not None:
@@ -207,7 +199,7 @@ class CallRows:
                 row = render_running_row(call.title, call.progress, now - call.started, width, self._theme)
             yield Part(body=row, wraps=False)
 
-    def _parts(self, call: _Call, width: int) -> Iterator[Part]:
+    def _render_call(self, call: _Call, width: int) -> Iterator[Part]:
         if call.finished is None:
             yield Part(body=render_interrupted_row(call.title, width, self._theme), wraps=False)
             return
@@ -240,43 +232,43 @@ class LiveArea:
         self._drawn_size = (0, 0)
         self._column: int | None = None
 
-    def show(self, rows: Sequence[str], printed: str = "", *, column: int | None = None) -> None:
+    def draw(self, rows: Sequence[str], printed: str = "", *, column: int | None = None) -> None:
         """Print text permanently above the area (whole lines) and draw these rows in the area, in one write.
 
         column: where to put the cursor in the last row; None puts it at the end of the row.
         """
         size = self._size()
-        shown = list(rows[-max(size[1] - 1, 1) :])
-        if not printed and shown == self._drawn and size == self._drawn_size and column == self._column:
+        visible = list(rows[-max(size[1] - 1, 1) :])
+        if not printed and visible == self._drawn and size == self._drawn_size and column == self._column:
             return
-        kept = 0 if printed or size != self._drawn_size else _same_rows(self._drawn, shown)
-        text = self._erase(kept) + printed + "\n".join(shown[kept:]) + _to_column(column)
+        unchanged = 0 if printed or size != self._drawn_size else _count_unchanged_rows(self._drawn, visible)
+        text = self._erase(unchanged) + printed + "\n".join(visible[unchanged:]) + _move_to_column(column)
         self._write(f"{_BEGIN}{text}{_END}" if text else "")
-        self._drawn, self._drawn_size, self._column = shown, size, column
+        self._drawn, self._drawn_size, self._column = visible, size, column
 
     def clear(self) -> None:
         """Erase the area."""
-        self.show(())
+        self.draw(())
 
-    def _erase(self, kept: int) -> str:
+    def _erase(self, unchanged: int) -> str:
         """Return the sequence that moves to the first row of the area that is not kept and clears from there."""
         if not self._drawn:
             return ""
         columns, lines = self._size()
-        rows = len(self._drawn) - kept
+        rows = len(self._drawn) - unchanged
         if self._reflows and columns < self._drawn_size[0]:
-            rows = sum(-(-max(row_cells(row), 1) // columns) for row in self._drawn)
+            rows = sum(-(-max(count_row_cells(row), 1) // columns) for row in self._drawn)
         up = min(rows, lines) - 1
         return "\r" + (f"\x1b[{up}A" if up else "") + _CLEAR_BELOW
 
 
-def _same_rows(drawn: Sequence[str], shown: Sequence[str]) -> int:
+def _count_unchanged_rows(drawn: Sequence[str], visible: Sequence[str]) -> int:
     """Count the leading rows that need no redrawing. The last row is always drawn, because the cursor ends there."""
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(drawn, shown, strict=False)))
-    return min(same, len(drawn) - 1, len(shown) - 1) if drawn and shown else 0
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(drawn, visible, strict=False)))
+    return min(same, len(drawn) - 1, len(visible) - 1) if drawn and visible else 0
 
 
-def _to_column(column: int | None) -> str:
+def _move_to_column(column: int | None) -> str:
     if column is None:
         return ""
     return f"\r\x1b[{column}C" if column else "\r"
@@ -286,7 +278,7 @@ _NO_LIMIT = 10**9  # a requested diff is shown whole
 
 
 class PartBlock(Struct, frozen=True):
-    """Parts that belong together. apart: print a blank line before them."""
+    """Parts that belong together. has_blank_before: print a blank line before them."""
 
     parts: list[Part]
     has_blank_before: bool = True
@@ -305,7 +297,7 @@ def render_result_blocks(result: CommandResult, theme: Theme, width: int) -> Ite
     if result.verbatim:
         yield PartBlock([Part(body=Text(row)) for row in clean(result.verbatim).rstrip("\n").split("\n")])
     if result.diff:
-        yield PartBlock([Part(body=row) for row in diff_rows(result.diff, theme, max_rows=_NO_LIMIT, width=width)])
+        yield PartBlock([Part(body=row) for row in render_diff(result.diff, theme, width, _NO_LIMIT)])
     if result.table is not None:
         heading, lines = render_table(result.table, width)
         head = [Part(body=Text(heading, theme.faint), wraps=False)] if heading else []
@@ -325,10 +317,10 @@ FRAME_S = 0.05  # at most 20 frames a second
 _COST_FACTOR = 4  # a slow frame delays the next one: drawing takes at most a fifth of the time
 _STATUS_MIN_LINES = 6  # on a lower screen there is no blank line above the status line
 
-Section = Literal["", "prompt", "reasoning", "text", "tools", "notes", "footer"]
+ScreenSection = Literal["", "prompt", "reasoning", "text", "tools", "notes", "footer"]
 
 
-def _no_facts() -> tuple[str, ...]:
+def _no_status_parts() -> tuple[str, ...]:
     return ()
 
 
@@ -337,7 +329,7 @@ class Screen:
 
     Args:
         reasoning: how to show the model's reasoning at first.
-        facts: returns the session's facts, most important first, for the status line; called for every frame.
+        get_status_parts: returns the values of the status line, most important first; called for every frame.
         notifier: notifies the user of the end of a long turn.
         clock: returns seconds; only differences matter.
     """
@@ -349,12 +341,12 @@ class Screen:
         size: TerminalSize,
         *,
         reasoning: ShowReasoning = "fold",
-        facts: Callable[[], tuple[str, ...]] = _no_facts,
+        get_status_parts: Callable[[], tuple[str, ...]] = _no_status_parts,
         notifier: Notifier = Notifier(),  # noqa: B008  # frozen
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.theme = terminal.theme
-        self._facts = facts
+        self._get_status_parts = get_status_parts
         self._notifier = notifier
         self._painter = Painter(self.theme, size)
         self._size = size
@@ -363,15 +355,15 @@ class Screen:
         self._area = LiveArea(self._output.write, size, reflows=terminal.reflows)
         self._ticker = Ticker(self.tick, FRAME_S)
         self._cleaner = StreamCleaner()
-        self._fresh: list[str] = []  # text that was streamed since the last frame
+        self._streamed_text: list[str] = []  # text that was streamed since the last frame
         self._answer = StreamingMarkdown(self.theme)
         self._reasoning = ReasoningStream(self.theme, reasoning)
         self._thinking_since = 0.0
         self._streaming: Literal["", "text", "reasoning"] = ""
         self._calls = CallRows(self.theme)
         self._activity = Activity()
-        self._section: Section = ""
-        self._to_print: list[str] = []
+        self._section: ScreenSection = ""
+        self._queued_text: list[str] = []
         self._step_printed = False
         self._retry_reason = ""  # the reason for the last retry
         self._turn_started: float | None = None
@@ -380,7 +372,7 @@ class Screen:
         self._paused = 0
         self._tail_rows: list[str] = []
         self._tail_key: tuple[int, int] = (-1, 0)
-        self._version = 0
+        self._tail_version = 0
         self._drawn_at = -1e9
         self._interval = FRAME_S
 
@@ -395,35 +387,35 @@ class Screen:
                 self._retry_reason = ""
             case Steered(text=text):
                 self._end_stream()
-                self._print("prompt", *render_user_message(text, self.theme))
+                self._queue_parts("prompt", *render_user_message(text, self.theme))
             case TextDelta(text=text):
-                self._stream("text", text)
+                self._add_streamed_text("text", text)
             case ReasoningDelta(text=text):
-                self._stream("reasoning", text)
+                self._add_streamed_text("reasoning", text)
             case StreamRestarted():
-                self._restart()
+                self._discard_stream()
             case Retrying():
                 self._end_stream()
-                self._print(
+                self._queue_parts(
                     "notes", Part(body=Text(f"↻ {format_retry(event, self._retry_reason)}", self.theme.warning))
                 )
                 self._retry_reason = event.reason
             case ToolStarted():
                 self._end_stream()
-                self._calls.start(event, self._clock())
+                self._calls.start_call(event, self._clock())
             case ToolProgress():
-                self._calls.progress(event, self._clock())
+                self._calls.update_progress(event, self._clock())
                 return  # may come from another thread: the next tick draws it
             case ToolFinished():
                 self._end_stream()
-                self._print("tools", *self._calls.finish(event, self._clock(), self._painter.width))
+                self._queue_parts("tools", *self._calls.finish_call(event, self._clock(), self._painter.width))
             case Notice(text=text, level=level):
                 self._end_stream()
                 style = self.theme.warning if level == "warning" else self.theme.faint
-                self._print("notes", Part(body=Text(clean_line(text), style)))
+                self._queue_parts("notes", Part(body=Text(clean_line(text), style)))
             case ContextTrimmed():
                 self._end_stream()
-                self._print("notes", Part(body=Text(event.description, self.theme.faint)))
+                self._queue_parts("notes", Part(body=Text(event.description, self.theme.faint)))
             case StepFinished():
                 self._end_stream()
             case TurnFinished():
@@ -432,30 +424,25 @@ class Screen:
                 return
             case _:
                 assert_never(event)
-        self._refresh()
+        self._draw_if_due()
 
     def tick(self) -> None:
         """Redraw what has changed, such as the elapsed seconds."""
-        self._refresh()
+        self._draw_if_due()
 
-    def note(self, text: str) -> None:
+    def print_note(self, text: str) -> None:
         """Print an informational line in a faint style."""
-        self._say(text, self.theme.faint)
+        self._print_message(text, self.theme.faint)
 
-    def error(self, text: str) -> None:
+    def print_error(self, text: str) -> None:
         """Print an error line."""
-        self._say(text, self.theme.bad)
-
-    def markdown(self, text: str) -> None:
-        """Print a whole Markdown text."""
-        self._print("notes", *render_markdown(clean(text), self.theme), apart=True)
-        self._refresh(now=True)
+        self._print_message(text, self.theme.bad)
 
     def show_result(self, result: CommandResult) -> None:
         """Print the result of a slash command; a failure is shown as an error."""
         for block in render_result_blocks(result, self.theme, self._painter.width):
-            self._print("notes", *block.parts, apart=block.has_blank_before)
-        self._refresh(now=True)
+            self._queue_parts("notes", *block.parts, has_blank_before=block.has_blank_before)
+        self._draw_if_due(now=True)
 
     def show_rows(self, rows: Iterable[Text]) -> None:
         """Print lines of one style each, such as theme samples; lines marked `no_wrap` are cut at the edge."""
@@ -463,41 +450,41 @@ class Screen:
         for row in rows:
             if row.no_wrap:
                 row.truncate(self._painter.width)
-        self._print("notes", *(Part(body=row) for row in rows), apart=True)
-        self._refresh(now=True)
+        self._queue_parts("notes", *(Part(body=row) for row in rows), has_blank_before=True)
+        self._draw_if_due(now=True)
 
     def toggle_reasoning(self) -> None:
         """Unfold or fold the model's reasoning, for the running stream and for later ones."""
-        self._take_in()
-        self._print("reasoning", *self._reasoning.toggle())
-        self._version += 1
-        self._refresh(now=True)
+        self._render_streamed_text()
+        self._queue_parts("reasoning", *self._reasoning.toggle())
+        self._tail_version += 1
+        self._draw_if_due(now=True)
 
     def set_typed(self, typing: TypingState) -> None:
         """Show what the user types while the turn runs, and the texts that wait."""
         self._typing = typing
-        self._refresh(now=True)
+        self._draw_if_due(now=True)
 
     @contextmanager
     def suspended(self) -> Generator[None]:
         """A context in which another program has the terminal: live rows are erased, new output is printed
         afterwards.
         """
-        self._refresh(now=True)
+        self._draw_if_due(now=True)
         self._paused += 1
         self._area.clear()
         try:
             yield
         finally:
             self._paused -= 1
-            self._refresh(now=True)
+            self._draw_if_due(now=True)
 
     def close(self) -> None:
         """Stop drawing and leave the cursor on a new line; may be called at any time, and repeatedly."""
         self._ticker.stop()
         self._turn_started, self._typing = None, TypingState(line=TypedLine())
         self._end_stream()
-        self._refresh(now=True)
+        self._draw_if_due(now=True)
 
     def _begin_turn(self) -> None:
         self._turn_started = self._activity.since = self._clock()
@@ -507,126 +494,128 @@ class Screen:
 
     def _end_turn(self, event: TurnFinished) -> None:
         self._end_stream()
-        self._print("tools", *self._calls.end(self._painter.width))
+        self._queue_parts("tools", *self._calls.end_turn(self._painter.width))
         if event.status == "interrupted":
-            self._print("footer", Part(body=Text(clean_line(event.error or "interrupted"), self.theme.warning)))
+            self._queue_parts("footer", Part(body=Text(clean_line(event.error or "interrupted"), self.theme.warning)))
         elif event.status != "done":
-            self._print("footer", Part(body=Text(clean_line(event.error or event.status), self.theme.bad)))
-        self._print("footer", Part(body=Text(format_turn_footer(event), self.theme.faint)))
+            self._queue_parts("footer", Part(body=Text(clean_line(event.error or event.status), self.theme.bad)))
+        self._queue_parts("footer", Part(body=Text(format_turn_footer(event), self.theme.faint)))
         self._turn_started, self._typing = None, TypingState(line=TypedLine())
         self._ticker.stop()
-        self._refresh(now=True)
+        self._draw_if_due(now=True)
         self._output.write(self._notifier.format_for(event))
 
-    def _stream(self, kind: Literal["text", "reasoning"], text: str) -> None:
+    def _add_streamed_text(self, kind: Literal["text", "reasoning"], text: str) -> None:
         if self._streaming != kind:
             self._end_stream()
             self._streaming = kind
             self._thinking_since = self._clock()
-        self._fresh.append(text)
+        self._streamed_text.append(text)
 
-    def _take_in(self) -> None:
-        """Lay out the text streamed since the last frame: many deltas cost no more than one."""
-        if not self._fresh or not self._streaming:
+    def _render_streamed_text(self) -> None:
+        """Render the text streamed since the last frame, all at once: many deltas cost no more than one."""
+        if not self._streamed_text or not self._streaming:
             return
-        text = self._cleaner.feed("".join(self._fresh))
-        self._fresh.clear()
-        self._print(self._streaming, *(self._answer if self._streaming == "text" else self._reasoning).feed(text))
-        self._version += 1
+        text = self._cleaner.feed("".join(self._streamed_text))
+        self._streamed_text.clear()
+        self._queue_parts(self._streaming, *(self._answer if self._streaming == "text" else self._reasoning).feed(text))
+        self._tail_version += 1
 
     def _end_stream(self) -> None:
         """End the running stream and print its last part permanently."""
         if not self._streaming:
             return
-        self._take_in()
+        self._render_streamed_text()
         kind = self._streaming
-        held = self._cleaner.finish()
+        rest = self._cleaner.finish()
         if kind == "text":
-            self._print(kind, *self._answer.feed(held), *self._answer.finish())
+            self._queue_parts(kind, *self._answer.feed(rest), *self._answer.finish())
         else:
             seconds = self._clock() - self._thinking_since
-            self._print(kind, *self._reasoning.feed(held), *self._reasoning.finish(seconds))
+            self._queue_parts(kind, *self._reasoning.feed(rest), *self._reasoning.finish(seconds))
         self._streaming = ""
-        self._version += 1
+        self._tail_version += 1
 
-    def _restart(self) -> None:
-        """Discard the unfinished end of the answer; what is already in the scrollback can only be marked as void."""
+    def _discard_stream(self) -> None:
+        """Discard the unfinished end of the answer; a note marks text already in the scrollback as outdated."""
         self._answer.finish()
         self._reasoning.finish()
         self._cleaner = StreamCleaner()
-        self._fresh.clear()
+        self._streamed_text.clear()
         self._streaming = ""
-        self._version += 1
+        self._tail_version += 1
         if self._step_printed:
-            self._print("notes", Part(body=Text(ANSWER_RESTARTED, self.theme.faint)), apart=True)
+            self._queue_parts("notes", Part(body=Text(ANSWER_RESTARTED, self.theme.faint)), has_blank_before=True)
         self._step_printed = False
 
-    def _say(self, text: str, style: str) -> None:
-        self._print("notes", *make_message_parts(text, style))
-        self._refresh(now=True)
+    def _print_message(self, text: str, style: str) -> None:
+        self._queue_parts("notes", *make_message_parts(text, style))
+        self._draw_if_due(now=True)
 
-    def _print(self, section: Section, *parts: Part, apart: bool = False) -> None:
+    def _queue_parts(self, section: ScreenSection, *parts: Part, has_blank_before: bool = False) -> None:
         """Print parts with the next frame; a blank line separates sections."""
-        self._take_in()
+        self._render_streamed_text()
         for number, part in enumerate(parts):
-            if number == 0 and ((apart and self._section) or _needs_gap(self._section, section)):
-                self._to_print.append("\n")
-            self._to_print.append(self._painter.render_lines(part))
+            if number == 0 and ((has_blank_before and self._section) or _needs_gap(self._section, section)):
+                self._queued_text.append("\n")
+            self._queued_text.append(self._painter.render_lines(part))
             self._section = section
             self._step_printed = self._step_printed or section in ("text", "reasoning")
 
-    def _refresh(self, *, now: bool = False) -> None:
+    def _draw_if_due(self, *, now: bool = False) -> None:
         """Draw a frame if one is due. Outside a turn everything is drawn at once."""
         started = self._clock()
         if self._paused or (not now and self._turn_started is not None and started - self._drawn_at < self._interval):
             return
-        self._take_in()
-        started = self._clock()  # after laying out, which has to be done anyway and must not delay the next frame
+        self._render_streamed_text()
+        started = self._clock()  # after rendering, which has to be done anyway and must not delay the next frame
         self._cursor = None
-        rows = list(self._rows(started)) if self._turn_started is not None else []
-        printed = "".join(self._to_print)
-        self._to_print.clear()
-        self._area.show(rows, printed, column=self._cursor)
+        rows = list(self._render_live_rows(started)) if self._turn_started is not None else []
+        printed = "".join(self._queued_text)
+        self._queued_text.clear()
+        self._area.draw(rows, printed, column=self._cursor)
         self._drawn_at = started
         self._interval = max(FRAME_S, _COST_FACTOR * (self._clock() - started))
 
-    def _rows(self, now: float) -> Iterator[str]:
+    def _render_live_rows(self, now: float) -> Iterator[str]:
         """Yield the live rows."""
         section = self._section
-        tail = self._tail()
+        tail = self._render_tail()
         if tail:
             yield from [""] * _needs_gap(section, self._streaming or "text")
             yield from tail
             section = self._streaming or "text"
         if self._calls:
             yield from [""] * _needs_gap(section, "tools")
-            for part in self._calls.rows(now, self._painter.width):
+            for part in self._calls.render_rows(now, self._painter.width):
                 yield from self._painter.render_rows(part)
         if self._size()[1] >= _STATUS_MIN_LINES:
             yield ""
-        yield from self._status_rows(now)
+        yield from self._render_status_rows(now)
 
-    def _tail(self) -> list[str]:
+    def _render_tail(self) -> list[str]:
         """Return the rows of the unfinished end of the answer, rendered again only if the text or the width has
         changed.
         """
-        key = (self._version, self._painter.width)
+        key = (self._tail_version, self._painter.width)
         if key != self._tail_key:
             stream = self._answer if self._streaming == "text" else self._reasoning
-            part = stream.tail() if self._streaming else None
+            part = stream.get_tail() if self._streaming else None
             self._tail_rows = self._painter.render_rows(part) if part is not None else []
             self._tail_key = key
         return self._tail_rows
 
-    def _status_rows(self, now: float) -> Iterator[str]:
+    def _render_status_rows(self, now: float) -> Iterator[str]:
         elapsed = now - (self._turn_started or now)
         width = self._painter.width
         for line in render_waiting_texts(self._typing.waiting, width, self._size()[1]):
             yield self._painter.render_rows(Part(body=Text(line, self.theme.faint), wraps=False))[0]
         folds = self._activity.label == "thinking" and self._reasoning.show != "hide"
-        hint = f"ctrl-t {'folds' if self._reasoning.show == 'show' else 'shows'} it" if folds else ""
+        hint = f"ctrl-t to {'hide' if self._reasoning.show == 'show' else 'show'} thinking" if folds else ""
         seconds = now - max(self._activity.since, self._turn_started or 0.0)
-        row = render_status_row(self._activity.label, seconds, elapsed, (hint, *self._facts()), width, self.theme)
+        row = render_status_row(
+            self._activity.label, seconds, elapsed, (hint, *self._get_status_parts()), width, self.theme
+        )
         yield self._painter.render_rows(Part(body=row, wraps=False))[0]
         if self._typing.mention_labels:
             chips = Text(fit_parts_counted(self._typing.mention_labels, width), self.theme.accent)
@@ -643,15 +632,15 @@ def open_screen(
     size: TerminalSize,
     *,
     reasoning: ShowReasoning = "fold",
-    facts: Callable[[], tuple[str, ...]] = _no_facts,
+    get_status_parts: Callable[[], tuple[str, ...]] = _no_status_parts,
     notifier: Notifier = Notifier(),  # noqa: B008  # frozen
 ) -> Screen | PipeScreen:
     """Return a live screen for this terminal, or a plain text screen for a dumb terminal or a pipe."""
     if terminal.live:
-        return Screen(stream, terminal, size, reasoning=reasoning, facts=facts, notifier=notifier)
+        return Screen(stream, terminal, size, reasoning=reasoning, get_status_parts=get_status_parts, notifier=notifier)
     return PipeScreen(stream, stream, show_footer=True)
 
 
-def _needs_gap(before: Section, after: Section) -> bool:
+def _needs_gap(before: ScreenSection, after: ScreenSection) -> bool:
     """Whether a blank line separates two sections; calls and notes belong together."""
     return before not in ("", after) and not {before, after} <= {"tools", "notes"}

@@ -14,8 +14,8 @@ from clio.ui.theme import Theme
 
 StyledRow = list[tuple[str, str]]
 """Pieces of one line, each with its style name."""
-_STYLES = ("bar_1", "bar_2", "bar_3", "bar_4", "bar_5")  # then faint, for amounts that are only reserved
-_WIDEST = 72
+_BAR_STYLES = ("bar_1", "bar_2", "bar_3", "bar_4", "bar_5")  # then faint, for amounts that are only reserved
+_MAX_BAR_CELLS = 72
 
 
 def render_bar(bar: Bar, width: int, faint: str = "") -> list[StyledRow]:
@@ -24,8 +24,8 @@ def render_bar(bar: Bar, width: int, faint: str = "") -> list[StyledRow]:
     The parts can be told apart without colour too.
     """
     width = max(width, 24)
-    cells = divide_cells([part.amount for part in bar.parts], min(width, _WIDEST))
-    styles = [_STYLES[number] if number < len(_STYLES) else faint for number in range(len(bar.parts))]
+    cells = divide_cells([part.amount for part in bar.parts], min(width, _MAX_BAR_CELLS))
+    styles = [_BAR_STYLES[number] if number < len(_BAR_STYLES) else faint for number in range(len(bar.parts))]
     line = [(part.mark * count, style) for part, count, style in zip(bar.parts, cells, styles, strict=True)]
     legend = render_legend(bar.parts, width - 2)
     named = [[(part.mark, style), (f" {row}", "")] for part, style, row in zip(bar.parts, styles, legend, strict=True)]
@@ -61,8 +61,8 @@ def render_legend(parts: Sequence[BarPart], width: int) -> list[str]:
 
 
 _GAP = "  "
-_GLUE = "\N{NO-BREAK SPACE}"
-_BLANKS = re.compile(rf"[^\S{_GLUE}]+")
+_NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
+_BLANKS = re.compile(rf"[^\S{_NO_BREAK_SPACE}]+")
 _MIN_COLUMN_CELLS = 16  # minimum cells of the wide column, else the rows are stacked
 
 
@@ -78,36 +78,36 @@ def render_table(table: Table, width: int) -> tuple[str, list[str]]:
     others = sum(size for index, size in enumerate(widths) if index != table.wide_column) + len(_GAP) * (
         len(widths) - 1
     )
-    room = width - others
-    if room < min(widths[table.wide_column], _MIN_COLUMN_CELLS):
-        return "", [line for row in rows for line in _stacked(table.columns, row, width)]
-    widths[table.wide_column] = min(widths[table.wide_column], room)
-    lines = [line for row in rows for line in _row(row, widths, table)]
-    heading = _row(table.columns, widths, table)[0] if any(table.columns) else ""
+    wide_cells = width - others
+    if wide_cells < min(widths[table.wide_column], _MIN_COLUMN_CELLS):
+        return "", [line for row in rows for line in _stack_row(table.columns, row, width)]
+    widths[table.wide_column] = min(widths[table.wide_column], wide_cells)
+    lines = [line for row in rows for line in _render_row(row, widths, table)]
+    heading = _render_row(table.columns, widths, table)[0] if any(table.columns) else ""
     return heading, lines
 
 
-def _row(cells: Sequence[str], widths: Sequence[int], table: Table) -> list[str]:
+def _render_row(cells: Sequence[str], widths: Sequence[int], table: Table) -> list[str]:
     """Return the lines of one row: one for each line of the wide cell."""
     size = widths[table.wide_column]
     wide = cells[table.wide_column]
     parts = [truncate_to_cells(wide, size)] if table.is_truncated else wrap_cells(wide, size)
     lines: list[str] = []
     for number, part in enumerate(parts):
-        shown = [part if index == table.wide_column else "" if number else cell for index, cell in enumerate(cells)]
-        padded = [cell + " " * (size - count_cells(cell)) for cell, size in zip(shown, widths, strict=True)]
+        row_cells = [part if index == table.wide_column else "" if number else cell for index, cell in enumerate(cells)]
+        padded = [cell + " " * (size - count_cells(cell)) for cell, size in zip(row_cells, widths, strict=True)]
         lines.append(_GAP.join(padded).rstrip())
     return lines
 
 
-def _stacked(columns: Sequence[str], row: Sequence[str], width: int) -> list[str]:
+def _stack_row(columns: Sequence[str], row: Sequence[str], width: int) -> list[str]:
     """Return a row as a paragraph with indented continuation lines; numbers get their heading as a noun."""
-    cells = [_counted(column, cell) for column, cell in zip(columns, row, strict=True) if cell.strip()]
+    cells = [_add_unit(column, cell) for column, cell in zip(columns, row, strict=True) if cell.strip()]
     first, *rest = wrap_cells(" · ".join(cells), width - 2)
     return [first, *(f"  {line}" for line in rest)]
 
 
-def _counted(column: str, cell: str) -> str:
+def _add_unit(column: str, cell: str) -> str:
     """Return a number with the heading, such as "messages", as its noun."""
     if not (column.isalpha() and column.endswith("s") and cell.replace(",", "").isdecimal()):
         return cell
@@ -116,10 +116,12 @@ def _counted(column: str, cell: str) -> str:
 
 def wrap_cells(text: str, width: int) -> list[str]:
     """Wrap the text at `width` cells; longer words are broken. No line begins with a "·"."""
-    return [line.replace(_GLUE, " ") for line in _wrapped(text.replace(" · ", f"{_GLUE}· "), width)]
+    return [
+        line.replace(_NO_BREAK_SPACE, " ") for line in _wrap_words(text.replace(" · ", f"{_NO_BREAK_SPACE}· "), width)
+    ]
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap_words(text: str, width: int) -> list[str]:
     if count_cells(text) == len(text):
         return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
     lines: list[str] = []
@@ -130,14 +132,14 @@ def _wrapped(text: str, width: int) -> list[str]:
                 lines.append(line)
                 line = ""
                 continue
-            head = _head(word, width)
+            head = _take_fitting(word, width)
             lines.append(head)
             word = word[len(head) :]  # the rest of the word goes on the next line
         line = joined
     return [*lines, line] if line or not lines else lines
 
 
-def _head(word: str, width: int) -> str:
+def _take_fitting(word: str, width: int) -> str:
     """Return as many characters of a word as fit, at least one."""
     end = 1
     while end < len(word) and count_cells(word[: end + 1]) <= width:
@@ -147,7 +149,7 @@ def _head(word: str, width: int) -> str:
 
 STATUS_WORDS: dict[TodoStatus, str] = {
     "pending": "",
-    "in_progress": "in work",
+    "in_progress": "in progress",
     "completed": "done",
     "blocked": "blocked",
 }
@@ -161,7 +163,7 @@ def count_done(todos: tuple[Todo, ...]) -> str:
 
 
 def render_plain_todos(todos: tuple[Todo, ...], *, fold: bool = True) -> Iterator[str]:
-    """Yield the task list for a pipe or a screen reader: words in place of marks, no wrapping."""
+    """Yield the task list for a pipe or a screen reader: the status as a word instead of a mark, no wrapping."""
     for part in fold_todos(todos) if fold else todos:
         if isinstance(part, str):
             yield part
@@ -173,32 +175,32 @@ def render_plain_todos(todos: tuple[Todo, ...], *, fold: bool = True) -> Iterato
 
 def fold_todos(todos: tuple[Todo, ...]) -> Iterable[Todo | str]:
     """Return the items to display, with a sentence in place of each run of hidden ones."""
-    done = [todo.id for todo in todos if todo.status == "completed"]
-    still = [todo.id for todo in todos if todo.status != "completed"]
-    hidden = set(done[: max(len(done) - _MAX_DONE, 0)]) if len(done) > _MAX_DONE + 1 else set[int]()
+    done_ids = [todo.id for todo in todos if todo.status == "completed"]
+    open_ids = [todo.id for todo in todos if todo.status != "completed"]
+    hidden = set(done_ids[: max(len(done_ids) - _MAX_DONE, 0)]) if len(done_ids) > _MAX_DONE + 1 else set[int]()
     active = {todo.id for todo in todos if todo.status in ("in_progress", "blocked")}
-    if len(still) > _MAX_OPEN + 1:
-        hidden |= set(still[_MAX_OPEN:]) - active
+    if len(open_ids) > _MAX_OPEN + 1:
+        hidden |= set(open_ids[_MAX_OPEN:]) - active
     run: list[Todo] = []
     for todo in todos:
         if todo.id in hidden:
             run.append(todo)
             continue
-        yield from _missing(run)
+        yield from _describe_hidden(run)
         run = []
         yield todo
-    yield from _missing(run)
+    yield from _describe_hidden(run)
 
 
-def _missing(run: list[Todo]) -> Iterator[str]:
+def _describe_hidden(run: list[Todo]) -> Iterator[str]:
     if run:
         done = sum(todo.status == "completed" for todo in run)
         parts = [f"{done} done"] * bool(done) + [f"{len(run) - done} open"] * bool(len(run) - done)
-        yield f"… {' and '.join(parts)} not shown, /todo all shows them"
+        yield f"… {' and '.join(parts)} hidden · /todo all to show"
 
 
 STATUS_MARKS: dict[TodoStatus, str] = {"pending": "○", "in_progress": "▸", "completed": "✓", "blocked": "!"}
-_ACTIVE_CELLS = 16  # leaves room for the other parts of a running turn's status line in 80 columns
+_ACTIVE_CELLS = 16  # leaves room for the other parts of a running turn's status line in 90 columns
 _MIN_TODO_CELLS = 8
 _NARROWEST_LIST = 20
 
@@ -223,10 +225,10 @@ def render_todos(todos: tuple[Todo, ...], width: int, theme: Theme, *, fold: boo
         if isinstance(part, str):
             yield Text(f"  {truncate_to_cells(part, width - 2)}", theme.faint)
         else:
-            yield from _rows(part, numbers, width, theme)
+            yield from _render_todo_rows(part, numbers, width, theme)
 
 
-def _rows(todo: Todo, numbers: int, width: int, theme: Theme) -> Iterator[Text]:
+def _render_todo_rows(todo: Todo, numbers: int, width: int, theme: Theme) -> Iterator[Text]:
     mark, number = STATUS_MARKS[todo.status], str(todo.id).rjust(numbers)
     style = {"completed": theme.faint, "in_progress": theme.strong}.get(todo.status, "")
     mark_style = {"completed": theme.good, "in_progress": theme.accent, "blocked": theme.warning}.get(todo.status, "")

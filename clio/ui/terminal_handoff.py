@@ -16,31 +16,31 @@ from clio.storage.locks import error_cause
 from clio.ui.keyboard import KeyWatch
 from clio.ui.safe_text import clean
 
-_LATE_TURNS = 3
-"""Iterations of the event loop. A signal sent before a program ended is handled one or two iterations after its end,
-because the end is reported to the loop directly and the signal through a socket the loop has to poll.
+_ITERATIONS_AFTER_END = 3
+"""Iterations of the event loop to wait for. A signal sent before a program ended is handled one or two iterations after
+its end, because the end is reported to the loop directly and the signal through a socket the loop has to poll.
 """
-_borrowers: list[object] = []  # module level: a process has one terminal
+_holders: list[object] = []  # module level: a process has one terminal
 
 
-def is_terminal_lent() -> bool:
+def is_terminal_handed_over() -> bool:
     """Whether a Ctrl-C signal is meant for another program that has the terminal."""
-    return bool(_borrowers)
+    return bool(_holders)
 
 
 @asynccontextmanager
-async def lend_terminal() -> AsyncGenerator[None]:
+async def hand_over_terminal() -> AsyncGenerator[None]:
     """A context in which another program has the terminal; signals sent before it ended are still handled inside."""
     borrower = object()
-    _borrowers.append(borrower)
+    _holders.append(borrower)
     try:
         try:
             yield
         finally:
-            for _ in range(_LATE_TURNS):
+            for _ in range(_ITERATIONS_AFTER_END):
                 await asyncio.sleep(0)
     finally:
-        _borrowers.remove(borrower)
+        _holders.remove(borrower)
 
 
 Suspender = Callable[[], AbstractAsyncContextManager[None]]
@@ -91,7 +91,7 @@ def make_suspender(screen: Pausable, keys: Callable[[], KeyWatch | None]) -> Sus
     return context
 
 
-_USUAL_EDITORS = "notepad" if os.name == "nt" else "vi"
+_DEFAULT_EDITOR = "notepad" if os.name == "nt" else "vi"
 
 
 def split_program(command: str, *, windows: bool = os.name == "nt") -> list[str]:
@@ -112,7 +112,7 @@ def edit_text(text: str, suffix: str = ".md") -> str | None:
     """
     if not (sys.stdin and sys.stdin.isatty()):
         raise UserError("an editor needs a terminal; give the new text on the command line instead")
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or _USUAL_EDITORS
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or _DEFAULT_EDITOR
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="clio-edit-") as folder:
@@ -129,7 +129,7 @@ def edit_text(text: str, suffix: str = ".md") -> str | None:
     return edited if edited != text else None
 
 
-_USUAL_PAGERS = (("less", "-R"), ("more",))
+_DEFAULT_PAGERS = (("less", "-R"), ("more",))
 
 
 def show_in_pager(text: str, env: Mapping[str, str]) -> bool:
@@ -156,7 +156,7 @@ def _list_pagers(env: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
         own = ()
     if own:
         yield own
-    yield from _USUAL_PAGERS
+    yield from _DEFAULT_PAGERS
 
 
 _STANDARD_OUTPUT = -11

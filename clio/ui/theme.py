@@ -7,14 +7,14 @@ from msgspec import Struct, field
 
 from clio.ui.palettes import ColourDepth, Palette, get_builtin_palette
 
-_PROGRAMS = frozenset("iTerm.app WezTerm vscode ghostty Hyper Tabby rio WarpTerminal".split())
-_TERMS = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour")
-_MARKS = ("WT_SESSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "ALACRITTY_WINDOW_ID", "DOMTERM")
+_LINK_PROGRAMS = frozenset("iTerm.app WezTerm vscode ghostty Hyper Tabby rio WarpTerminal".split())
+_LINK_TERMS = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour")
+_LINK_VARIABLES = ("WT_SESSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "ALACRITTY_WINDOW_ID", "DOMTERM")
 _OLDEST_VTE = 5000  # 0.50; older versions crashed on some links
 _OLDEST_TMUX = (3, 4)
-_MAX_TARGET = 2000
+_MAX_LINK_CHARS = 2000
 # No control characters, blanks or non-ASCII: nothing can end the sequence or look like another address.
-_TARGET = re.compile(r"(?:https?://[\x21-\x7e]+|file://(?:localhost)?/[\x21-\x7e]+)", re.IGNORECASE)
+_SAFE_LINK = re.compile(r"(?:https?://[\x21-\x7e]+|file://(?:localhost)?/[\x21-\x7e]+)", re.IGNORECASE)
 
 
 def supports_links(env: Mapping[str, str]) -> bool:
@@ -23,29 +23,29 @@ def supports_links(env: Mapping[str, str]) -> bool:
         return forced != "0"
     program = env.get("TERM_PROGRAM", "")
     if env.get("TMUX") or program == "tmux":
-        return program == "tmux" and _version(env.get("TERM_PROGRAM_VERSION", "")) >= _OLDEST_TMUX
+        return program == "tmux" and _parse_version(env.get("TERM_PROGRAM_VERSION", "")) >= _OLDEST_TMUX
     if env.get("STY") or env.get("TERM", "").startswith("screen"):
         return False
     vte = env.get("VTE_VERSION", "")
     return (
-        program in _PROGRAMS
-        or env.get("TERM", "").startswith(_TERMS)
-        or any(env.get(mark) for mark in _MARKS)
+        program in _LINK_PROGRAMS
+        or env.get("TERM", "").startswith(_LINK_TERMS)
+        or any(env.get(mark) for mark in _LINK_VARIABLES)
         or (vte.isdigit() and int(vte) >= _OLDEST_VTE)
     )
 
 
 def is_safe_link(target: str) -> bool:
     """Whether an address from a model may become a link: http, https, or a file on this machine."""
-    return len(target) <= _MAX_TARGET and _TARGET.fullmatch(target) is not None
+    return len(target) <= _MAX_LINK_CHARS and _SAFE_LINK.fullmatch(target) is not None
 
 
-def _version(text: str) -> tuple[int, ...]:
+def _parse_version(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", text)[:2])
 
 
-_TRUE_TERMS = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour")
-_TRUE_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio", "WarpTerminal")
+_TRUECOLOUR_TERMS = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour")
+_TRUECOLOUR_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio", "WarpTerminal")
 
 
 class CurrentPalette(Struct, kw_only=True):
@@ -88,9 +88,9 @@ class Terminal(Struct, frozen=True, kw_only=True):
         reflows: lines are wrapped again when the window becomes narrower, as in most terminals.
         links: marked addresses can be opened.
         depth: the number of colours.
-        looks: holds the palette in force.
-        aloud: the output is for a screen reader; then nothing is drawn, and all of the above is off.
-        keys: keys can be read one by one nevertheless.
+        current: holds the palette in force.
+        for_screen_reader: nothing is drawn, and all of the above is off.
+        has_keys: keys can be read one by one although nothing is drawn.
     """
 
     live: bool
@@ -115,23 +115,25 @@ class Terminal(Struct, frozen=True, kw_only=True):
 
 
 def detect_terminal(
-    env: Mapping[str, str], *, is_tty: bool, wants_colour: bool = True, aloud: bool = False
+    env: Mapping[str, str], *, is_tty: bool, wants_colour: bool = True, for_screen_reader: bool = False
 ) -> Terminal:
     """Detect the capabilities from the environment: TERM=dumb, NO_COLOR (any non-empty value), and whether it is a tty.
 
-    aloud: the user has chosen output for a screen reader.
+    for_screen_reader: the user has chosen output for a screen reader.
     """
     term = env.get("TERM", "")
-    able = is_tty and term not in ("dumb", "unknown")
-    if aloud:
-        return Terminal(live=False, escapes=False, colour=False, reflows=False, for_screen_reader=True, has_keys=able)
+    is_capable = is_tty and term not in ("dumb", "unknown")
+    if for_screen_reader:
+        return Terminal(
+            live=False, escapes=False, colour=False, reflows=False, for_screen_reader=True, has_keys=is_capable
+        )
     return Terminal(
-        live=able,
-        escapes=able,
-        colour=able and wants_colour and not env.get("NO_COLOR"),
+        live=is_capable,
+        escapes=is_capable,
+        colour=is_capable and wants_colour and not env.get("NO_COLOR"),
         # xterm, GNU screen and the Linux console truncate lines instead of wrapping them again.
-        reflows=able and term != "linux" and not env.get("XTERM_VERSION") and not env.get("STY"),
-        links=able and supports_links(env),
+        reflows=is_capable and term != "linux" and not env.get("XTERM_VERSION") and not env.get("STY"),
+        links=is_capable and supports_links(env),
         depth=detect_colour_depth(env),
     )
 
@@ -143,32 +145,32 @@ def detect_colour_depth(env: Mapping[str, str]) -> ColourDepth:
         return "standard"
     if env.get("COLORTERM", "").lower() in ("truecolor", "24bit") or term.endswith("-direct"):
         return "truecolor"
-    if term.startswith(_TRUE_TERMS) or env.get("TERM_PROGRAM") in _TRUE_PROGRAMS or env.get("WT_SESSION"):
+    if term.startswith(_TRUECOLOUR_TERMS) or env.get("TERM_PROGRAM") in _TRUECOLOUR_PROGRAMS or env.get("WT_SESSION"):
         return "truecolor"
     return "256" if "256color" in term or env.get("TERM_PROGRAM") == "Apple_Terminal" else "standard"
 
 
 def make_rich_styles(palette: Palette, *, links: bool = False) -> dict[str, str]:
     """Return the palette by rich's style names, including those of Markdown. links: addresses are clickable."""
-    looks, heading = {name: look.for_rich for name, look in palette.styles.items()}, palette.styles["heading"]
-    return looks | {
-        "markdown.code": looks["code"],
-        "markdown.code_block": looks["code"],
-        "markdown.kbd": looks["code"],
+    styles, heading = {name: look.for_rich for name, look in palette.styles.items()}, palette.styles["heading"]
+    return styles | {
+        "markdown.code": styles["code"],
+        "markdown.code_block": styles["code"],
+        "markdown.kbd": styles["code"],
         "markdown.h1": heading.with_mark("underline").for_rich,
-        "markdown.h2": looks["heading"],
-        "markdown.h3": looks["heading"],
+        "markdown.h2": styles["heading"],
+        "markdown.h3": styles["heading"],
         "markdown.h4": heading.with_mark("italic").for_rich,
         "markdown.h5": "italic",
         "markdown.h6": "italic",
         "markdown.h7": "italic",
-        "markdown.hr": looks["faint"],
+        "markdown.hr": styles["faint"],
         "markdown.list": "none",
-        "markdown.item.bullet": looks["accent"],
-        "markdown.item.number": looks["accent"],
-        "markdown.link": looks["link"],
-        "markdown.link_url": looks["link"] if links else looks["faint"],
-        "markdown.block_quote": looks["quote"],
-        "markdown.table.border": looks["faint"],
+        "markdown.item.bullet": styles["accent"],
+        "markdown.item.number": styles["accent"],
+        "markdown.link": styles["link"],
+        "markdown.link_url": styles["link"] if links else styles["faint"],
+        "markdown.block_quote": styles["quote"],
+        "markdown.table.border": styles["faint"],
         "markdown.table.header": "bold",
     }

@@ -19,15 +19,15 @@ from clio.ui.theme import Theme
 
 SHOW_PROGRESS_AFTER_S = 2.0
 """Seconds; shorter work shows no progress."""
-_CELLS = 10
-_FULL, _EMPTY = "▰", "▱"
-_PERIOD_S = 0.1  # at most ten redraws a second
-_SURE_S, _SURE_SHARE = 1.0, 0.02  # earlier, an estimate of the time left is too unreliable
+_BAR_CELLS = 10
+_FULL_CELL, _EMPTY_CELL = "▰", "▱"
+_REDRAW_PERIOD_S = 0.1  # at most ten redraws a second
+_RELIABLE_AFTER_S, _RELIABLE_SHARE = 1.0, 0.02  # earlier, an estimate of the time left is too unreliable
 _PERCENT = re.compile(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?%")
 
 
 class WorkProgress(Struct):
-    """The progress of some work. label: such as "indexing"; begun: time of the clock in seconds."""
+    """The progress of some work. label: such as "indexing"; started: time of the clock in seconds."""
 
     label: str
     started: float
@@ -46,22 +46,20 @@ class WorkProgress(Struct):
         return f"{self.label} {round(self.share * 100)} %"
 
     def format_line(self, now: float, width: int, hint: str = "") -> str:
-        """Return the progress as a line: "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left · esc stops · 120 of 300"."""
+        """Return a line such as "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left · esc to interrupt · 120 of 300"."""
         bar = f"{self.label} {format_bar_and_time(self.share, now - self.started)}"
         return fit_parts((bar, hint, f"{self.done:,} of {self.total:,}"), width)
 
 
-def format_bar_and_time(share: float, seconds: float, cells: int = _CELLS) -> str:
+def format_bar_and_time(share: float, seconds: float, cells: int = _BAR_CELLS) -> str:
     """Return the bar of a share, 0 to 1, reached after `seconds`: "▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left"."""
     full = min(int(share * cells), cells)
-    left = f" · {format_seconds(seconds * (1 - share) / share)} left" if _is_sure(share, seconds) else ""
-    return f"{_FULL * full}{_EMPTY * (cells - full)} {round(share * 100)} %{left}"
+    left = f" · {format_seconds(seconds * (1 - share) / share)} left" if _is_estimate_reliable(share, seconds) else ""
+    return f"{_FULL_CELL * full}{_EMPTY_CELL * (cells - full)} {round(share * 100)} %{left}"
 
 
 def parse_percentage(text: str) -> float | None:
-    """Return the last percentage in a line of output, such as "tests/a.py ..... [ 45%]", as a share; None if there is
-    none.
-    """
+    """Return the last percentage in a line of output as a share, 0.45 for "tests/a.py ..... [ 45%]"; None if none."""
     found = _PERCENT.findall(text)
     return int(found[-1]) / 100 if found and int(found[-1]) <= 100 else None
 
@@ -93,7 +91,7 @@ class TerminalProgress:
         self._drawn = ""
         self._drawn_at = -1e9
 
-    def at(self, done: int, total: int) -> None:
+    def update(self, done: int, total: int) -> None:
         """Set the progress to `done` of `total`; the line is erased at the end."""
         now = self._clock()
         if self._work is None:
@@ -102,17 +100,17 @@ class TerminalProgress:
         if done >= total:
             self._work = None
             self._draw("")
-        elif now - self._work.started >= self._after_s and now - self._drawn_at >= _PERIOD_S:
+        elif now - self._work.started >= self._after_s and now - self._drawn_at >= _REDRAW_PERIOD_S:
             self._drawn_at = now
-            self._draw(self._line(self._work, now))
+            self._draw(self._format_line(self._work, now))
 
-    def say(self, hint: str) -> None:
+    def set_hint(self, hint: str) -> None:
         """Change the hint, at once if the line is displayed."""
         self._hint = hint
         if self._work is not None and self._drawn:
-            self._draw(self._line(self._work, self._clock()))
+            self._draw(self._format_line(self._work, self._clock()))
 
-    def _line(self, work: WorkProgress, now: float) -> str:
+    def _format_line(self, work: WorkProgress, now: float) -> str:
         return work.format_line(now, max(self._width() - 1, 1), self._hint)
 
     def _draw(self, line: str) -> None:
@@ -126,23 +124,23 @@ class TerminalProgress:
         self._drawn = line
 
 
-def _is_sure(share: float, seconds: float) -> bool:
-    return _SURE_SHARE <= share < 1 and seconds >= _SURE_S
+def _is_estimate_reliable(share: float, seconds: float) -> bool:
+    return _RELIABLE_SHARE <= share < 1 and seconds >= _RELIABLE_AFTER_S
 
 
 class Ticker:
     """Calls back every `period_s` seconds; never without a running event loop, as in a plain test."""
 
-    def __init__(self, beat: Callable[[], None], period_s: float) -> None:
-        self._beat = beat
+    def __init__(self, on_tick: Callable[[], None], period_s: float) -> None:
+        self._on_tick = on_tick
         self._period_s = period_s
         self._next: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
         """Start ticking; does nothing if already started."""
-        loop = _running_loop()
+        loop = _get_running_loop()
         if self._next is None and loop is not None:
-            self._next = loop.call_later(self._period_s, self._again)
+            self._next = loop.call_later(self._period_s, self._tick)
 
     def stop(self) -> None:
         """Stop ticking."""
@@ -150,19 +148,19 @@ class Ticker:
             self._next.cancel()
             self._next = None
 
-    def _again(self) -> None:
-        self._next = asyncio.get_running_loop().call_later(self._period_s, self._again)
-        self._beat()
+    def _tick(self) -> None:
+        self._next = asyncio.get_running_loop().call_later(self._period_s, self._tick)
+        self._on_tick()
 
 
 def run_in_background(work: Callable[[], None]) -> None:
     """Run this in a worker thread if there is an event loop, without waiting for it."""
-    loop = _running_loop()
+    loop = _get_running_loop()
     if loop is not None:
         loop.run_in_executor(None, work)
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
+def _get_running_loop() -> asyncio.AbstractEventLoop | None:
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
@@ -170,9 +168,9 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 _BELL = "\a"
-_NOTICE_CELLS = 120
-_OSC9 = frozenset(("iTerm.app", "WezTerm", "ghostty"))
-_OSC777 = ("foot", "rxvt-unicode")
+_NOTIFICATION_CELLS = 120
+_OSC9_PROGRAMS = frozenset(("iTerm.app", "WezTerm", "ghostty"))
+_OSC777_TERMS = ("foot", "rxvt-unicode")
 
 
 class Notifier(Struct, frozen=True, kw_only=True):
@@ -185,14 +183,14 @@ class Notifier(Struct, frozen=True, kw_only=True):
         """Return control sequences for the terminal; "" if the turn was short or was stopped by the user."""
         if self.kind == "off" or event.seconds < self.after_s or event.status == "interrupted":
             return ""
-        how = "is done" if event.status == "done" else "has ended"
-        why = f": {event.error}" if event.error else ""
-        return format_notification(self.kind, "clio", f"{how} after {format_seconds(event.seconds)}{why}")
+        outcome = "is done" if event.status == "done" else "has ended"
+        reason = f": {event.error}" if event.error else ""
+        return format_notification(self.kind, "clio", f"{outcome} after {format_seconds(event.seconds)}{reason}")
 
 
 def format_notification(kind: Notify, title: str, text: str) -> str:
     """Return the notification in this terminal's format; control characters are removed from the text."""
-    text = truncate_to_cells(clean_line(text), _NOTICE_CELLS)
+    text = truncate_to_cells(clean_line(text), _NOTIFICATION_CELLS)
     match kind:
         case "osc9":
             return f"\x1b]9;{title} {text}\a"
@@ -210,66 +208,67 @@ def resolve_notify(kind: Notify, env: Mapping[str, str]) -> Notify:
         return kind
     if env.get("TMUX") or env.get("STY"):
         return "bell"  # multiplexers do not pass notifications on
-    if env.get("TERM_PROGRAM") in _OSC9 or env.get("KITTY_WINDOW_ID"):
+    if env.get("TERM_PROGRAM") in _OSC9_PROGRAMS or env.get("KITTY_WINDOW_ID"):
         return "osc9"
-    return "osc777" if env.get("TERM", "").startswith(_OSC777) else "bell"
+    return "osc777" if env.get("TERM", "").startswith(_OSC777_TERMS) else "bell"
 
 
-_MAX_LINE = 2000  # characters after which a line without newline is broken, because each delta renders it again
-_REPORTED_S = 1.0  # seconds; folded reasoning that took less leaves no line
+_MAX_LINE_CHARS = 2000  # characters after which a line without newline is broken, because each delta renders it again
+_MIN_REPORTED_S = 1.0  # seconds; folded reasoning that took less leaves no line
 
 
 class ReasoningStream:
     """Renders the model's reasoning line by line.
 
-    show: "fold" holds the text until `toggle`, and leaves one line if it took a second; "hide" leaves none.
+    show: "fold" hides the text until `toggle` is called, and prints one line with the duration if it took a second;
+    "hide" prints nothing.
     """
 
     def __init__(self, theme: Theme, show: ShowReasoning = "show") -> None:
         self.show: ShowReasoning = show
         self._theme = theme
         self._style = theme.reasoning
-        self._held: list[str] = []
+        self._folded_text: list[str] = []
         self._partial = ""
         self._started = False
         self._gap = False
 
     def toggle(self) -> list[Part]:
-        """Unfold what is held from its beginning, or fold what comes from now on; return the lines to print."""
+        """Show all text hidden so far, or hide the text that arrives from now on; return the lines to print."""
         if self.show == "show":
             self.show = "fold"
-            part, self._partial = self._line(self._partial), ""
+            part, self._partial = self._make_part(self._partial), ""
             return [part] if part is not None else []
         self.show = "show"
-        held, self._held = "".join(self._held), []
-        return self.feed(held)
+        folded_text, self._folded_text = "".join(self._folded_text), []
+        return self.feed(folded_text)
 
     def feed(self, text: str) -> list[Part]:
         """Return the lines completed by this text."""
         if self.show != "show":
-            self._held.append(text)
+            self._folded_text.append(text)
             return []
         *lines, self._partial = (self._partial + text).split("\n")
-        while len(self._partial) > _MAX_LINE:
-            lines.append(self._partial[:_MAX_LINE])
-            self._partial = self._partial[_MAX_LINE:]
-        return [part for line in lines if (part := self._line(line)) is not None]
+        while len(self._partial) > _MAX_LINE_CHARS:
+            lines.append(self._partial[:_MAX_LINE_CHARS])
+            self._partial = self._partial[_MAX_LINE_CHARS:]
+        return [part for line in lines if (part := self._make_part(line)) is not None]
 
     def finish(self, seconds: float = 0.0) -> list[Part]:
         """Return the last line; the object can then take other reasoning. seconds: how long the reasoning took."""
-        parts = [part for part in (self._line(self._partial),) if part is not None]
-        if self.show == "fold" and seconds >= _REPORTED_S and any(text.strip() for text in self._held):
+        parts = [part for part in (self._make_part(self._partial),) if part is not None]
+        if self.show == "fold" and seconds >= _MIN_REPORTED_S and any(text.strip() for text in self._folded_text):
             parts.append(Part(body=Text(f"thought for {format_seconds(seconds)}", self._theme.faint)))
-        self._held, self._partial, self._started, self._gap = [], "", False, False
+        self._folded_text, self._partial, self._started, self._gap = [], "", False, False
         return parts
 
-    def tail(self) -> Part | None:
+    def get_tail(self) -> Part | None:
         """Return the unfinished line."""
         if not self._partial.strip():
             return None
         return Part(body=Text(self._partial.strip(), self._style), gap=self._gap and self._started)
 
-    def _line(self, line: str) -> Part | None:
+    def _make_part(self, line: str) -> Part | None:
         if not line.strip():
             self._gap = True
             return None

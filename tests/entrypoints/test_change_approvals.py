@@ -76,7 +76,7 @@ def test_a_change_is_shown_scrolled_over_taken_by_hunks_and_leaves_little_behind
         clio.wait_for("hunk 1 of 3")
         clio.send("n")
         clio.wait_for("hunk 2 of 3")
-        screen = clio.wait_for("q no to all the rest")
+        screen = clio.wait_for("q no to all remaining")
         golden(f"change_hunk_{size[0]}", screen[screen.index("no: app.py") :])
         clio.send("q")
         clio.wait_for("why not")  # nothing is wanted: that is a no
@@ -85,7 +85,7 @@ def test_a_change_is_shown_scrolled_over_taken_by_hunks_and_leaves_little_behind
         assert session.written == OLD
         assert ("more lines" in clio.everything) is scrolls
         assert ("-line_39" in clio.everything) is not scrolls
-        assert "scroll" not in clio.everything and "no to all the rest" not in clio.everything
+        assert "scroll" not in clio.everything and "no to all remaining" not in clio.everything
         assert clio.everything.count("? overwrite app.py") == 1
 
 
@@ -136,7 +136,7 @@ def test_the_proposal_is_edited_shown_again_and_asked_again(place: Place, server
         told = session.finish()
         assert session.written == NEW.replace("meets", "sees")
         assert "The user edited your proposal for app.py" in told and "+# 世界 sees 漢字 🎉" in told
-        assert "allowed: your version" in session.clio.everything
+        assert "approved: your version" in session.clio.everything
 
 
 def test_an_editor_that_fails_or_changes_nothing_leaves_the_question(place: Place, server: ChatServer) -> None:
@@ -145,14 +145,14 @@ def test_an_editor_that_fails_or_changes_nothing_leaves_the_question(place: Plac
     script = f"cd {place.home}; test -e a || {{ touch a; exit 3; }}; test -e b || {{ touch b; exit 0; }}; cp old.py $1"
     with Session(place, server, EDITOR=editor(place, script)) as session:
         clio = session.clio
-        for said in ("ended with exit code 3", "left as it was"):
+        for said in ("ended with exit code 3", "unchanged"):
             clio.send("e")
             clio.wait_for(said)
-            clio.wait_for("s this session")
+            clio.wait_for("s yes, for this session")
         clio.send("e")
-        clio.wait_for("changes nothing any more")
+        clio.wait_for("no longer changes anything")
         clio.wait_gone("this session")
-        clio.wait_for("n no")
+        clio.wait_for("n no, and say why")
         clio.send("yn")
         clio.wait_for("why not")
         clio.line("")
@@ -167,8 +167,8 @@ def test_ctrl_c_in_the_editor_is_the_editors(place: Place, server: ChatServer) -
         session.clio.send("e")
         session.clio.wait_for("in the editor")
         session.clio.key("ctrl-c")
-        session.clio.wait_for("left as it was")
-        session.clio.wait_for("s this session")
+        session.clio.wait_for("unchanged")
+        session.clio.wait_for("s yes, for this session")
         session.clio.send("y")
         session.finish()
         assert session.written == NEW and "interrupted" not in session.clio.everything
@@ -214,7 +214,7 @@ def test_the_walk_goes_over_files_that_come_go_and_move(place: Place, server: Ch
         clio.wait_for("old.txt, hunk 1 of 1")
         clio.send("n")
         clio.wait_for("All done.")
-        assert mentions(clio.everything, "allowed", "1 hunk left out", "1 file left out")
+        assert mentions(clio.everything, "approved", "1 hunk left out", "1 file left out")
     assert (place.project / "gone.txt").exists() and not (place.project / "old.txt").exists()
     assert (place.project / "new.txt").read_text(encoding="utf-8") == "fresh\n"
     assert (place.project / "moved.txt").read_text(encoding="utf-8") == "one\n"

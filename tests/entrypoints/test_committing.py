@@ -82,8 +82,8 @@ class Person:
         self.diff = diff()
         return self.answers.pop(0)
 
-    def print_sentence(self, words: str, *, bad: bool = False) -> None:
-        self.told.append(words)
+    def print_sentence(self, text: str, *, is_error: bool = False) -> None:
+        self.told.append(text)
 
     def print_output(self, text: str) -> None:
         self.told.append(text)

@@ -31,7 +31,7 @@ def test_a_custom_command_is_offered_asked_about_and_sent(tmp_path: Path) -> Non
             clio.key("tab")
             clio.wait_for("+ calc.py · 2 lines")
             clio.key("enter")
-            clio.wait_for("y once")
+            clio.wait_for("y yes")
             clio.send("n")
             clio.wait_for("why not")
             clio.key("enter")

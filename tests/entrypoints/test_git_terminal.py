@@ -41,7 +41,7 @@ def test_a_commit_is_shown_edited_and_made_and_its_text_goes_on_the_clipboard(pl
     with place.clio(EDITOR=str(editor), **NOBODY) as clio:
         clio.wait_for("test-model")
         clio.line("/commit")
-        clio.wait_for("other words")
+        clio.wait_for("reword")
         shown = clio.text
         assert "? commit 1 file, +1 −1 · on main" in shown
         assert "    fix: count to two\n\n    - and no further\n\n  M calc.py  +1 −1\n" in shown
@@ -63,7 +63,7 @@ def test_escape_while_the_message_is_written_takes_one_by_rule_and_then_none(pla
     with place.clio(**NOBODY) as clio:
         clio.wait_for("test-model")
         clio.line("/commit")
-        clio.wait_for("esc stops")
+        clio.wait_for("esc to interrupt")
         press_until(clio, "\x1b", "this message is made by rule")
         clio.wait_for("chore: update calc.py")
         press_until(clio, "n", "nothing was committed")

@@ -70,10 +70,10 @@ def test_a_command_is_run_shown_and_offered_once(place: Place, server: ChatServe
     server.add(text("It says hello."), text("Nothing new."))
     with place.clio(columns=columns, lines=lines) as clio:
         begun(clio).send("!echo hel''lo")
-        clio.wait_for("Enter runs this")
+        clio.wait_for("Enter to run")
         clio.key("enter")
         clio.wait_for(r"\n *hello", regex=True)
-        clio.wait_for("goes with your")
+        clio.wait_for("included in")
         clio.line("what does it say?")
         clio.wait_for("It says hello.")
         assert "$ echo hel''lo\n[exit 0 in" in said(server)
@@ -88,7 +88,7 @@ def test_two_signs_offer_nothing_and_a_failure_is_reported(place: Place, server:
     with place.clio() as clio:
         begun(clio).line("!!echo quiet; exit 3")
         clio.wait_for(r"exit 3 in [\d.]+ s", regex=True)
-        assert "goes with your next message" not in clio.everything
+        assert "included in your next message" not in clio.everything
         clio.line("hi")
         clio.wait_for("ok")
     assert "quiet" not in said(server)
@@ -126,7 +126,7 @@ def test_a_dumb_terminal_runs_commands_too(place: Place) -> None:
 def test_a_memory_is_kept_and_can_be_taken_back(place: Place) -> None:
     with place.clio() as clio:
         begun(clio).send("#we deploy on --fridays only")
-        clio.wait_for("Enter keeps this as a memory")
+        clio.wait_for("Enter to save to memory")
         clio.key("enter")
         clio.wait_for("we deploy on --fridays only", regex=False)
         clio.wait_for("Saved to project memory")
@@ -144,7 +144,7 @@ def test_earlier_lines_of_all_projects_are_searched(place: Place, columns: int, 
     (place.home / ".clio" / "history").write_text("\n" + "\n".join(entries), encoding="utf-8")
     with place.clio(columns=columns, lines=lines) as clio:
         begun(clio).key("ctrl-r")
-        clio.wait_for("earlier lines")
+        clio.wait_for("Enter to use")
         clio.send("rtests")
         clio.wait_for(r"run the parser tests[\s\S]*run the payment tests +shop", regex=True)
         clio.key("escape")

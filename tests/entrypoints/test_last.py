@@ -26,7 +26,7 @@ def test_a_whole_output_is_printed_and_opened(
         clio.wait_for("test-model · all")
         clio.line("count")
         clio.wait_for("Counted.")
-        clio.wait_for("2 steps")
+        clio.wait_for("2 requests")
         clio.line("/last")
         clio.wait_for(f"\n{last - 1}\n{last}\n")
         assert re.search(rf"seq 1 {last}[\s\S]*\n1\n2\n[\s\S]*\n{last - 1}\n{last}\n", clio.everything)
@@ -56,7 +56,7 @@ def test_the_pager_opens_in_a_running_turn_which_goes_on_behind_it(place: Place,
             clio.send("G")
             clio.take_in(0.2)
         clio.send("q")
-        clio.wait_for("2 steps")
+        clio.wait_for("2 requests")
         told = clio.everything
     assert "interrupted" not in told
     assert [told.split().count(f"word{number}") for number in range(60)] == [1] * 60
@@ -76,7 +76,7 @@ def test_a_turn_that_ends_behind_the_pager_is_shown_when_it_is_left(place: Place
             lambda: "word29" in "".join(path.read_text() for path in (place.project / ".clio/sessions").glob("*.jsonl"))
         )
         clio.send("q")
-        clio.wait_for("2 steps")
+        clio.wait_for("2 requests")
         clio.line("/last list")
         clio.wait_for("run seq 1 9000")
 
@@ -96,7 +96,7 @@ def test_the_calls_of_a_turn_are_listed_and_each_can_be_looked_at(place: Place, 
     with place.clio("--approve", "all") as clio:
         clio.wait_for("test-model · all")
         clio.line("go")
-        clio.wait_for("2 steps")
+        clio.wait_for("2 requests")
         clio.line("/last list")
         clio.wait_for(r"1\s+run_command echo first\s+exit 0", regex=True)
         clio.wait_for(r"2\s+run_command echo other; exit 3\s+exit 3", regex=True)
@@ -111,7 +111,7 @@ def test_thinking_is_folded_shown_by_a_key_and_kept(place: Place, server: ChatSe
     with place.clio(columns=columns, lines=lines) as clio:
         clio.wait_for("test-model · ask")
         clio.line("think")
-        clio.wait_for("1 step")
+        clio.wait_for("1 request")
         assert "First I look" not in clio.everything
         clio.line("/last thinking")
         clio.wait_for("and so on")
@@ -125,7 +125,7 @@ def test_the_line_below_says_how_full_the_window_is(place: Place, server: ChatSe
     with place.clio(columns=columns, lines=lines, CLIO_CONTEXT_WINDOW="32768") as clio:
         clio.wait_for("test-model · ask")
         clio.line("go")
-        clio.wait_for(r"1 step[\s\S]*\ntest-model · ask · ▰▰▰▱▱ 50 %[^\n]*\Z", regex=True)
+        clio.wait_for(r"1 request[\s\S]*\ntest-model · ask · ▰▰▰▱▱ 50 %[^\n]*\Z", regex=True)
         shown = clio.text.splitlines()[-1]
         assert shown.startswith("test-model · ask · ▰▰▰▱▱ 50 %" + (" · work" if columns > 40 else ""))
         assert ("16k tokens" in shown) is (columns > 40)

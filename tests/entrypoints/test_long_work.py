@@ -16,7 +16,7 @@ from pathlib import Path
 import clio.ui.turn_display
 from clio.memory.vectors.documents import Documents
 
-clio.ui.turn_display.SHOW_PROGRESS_AFTER_S = clio.ui.turn_display._PERIOD_S = 0.0
+clio.ui.turn_display.SHOW_PROGRESS_AFTER_S = clio.ui.turn_display._REDRAW_PERIOD_S = 0.0
 read = Documents._read
 
 def slowly(self, file):
@@ -55,7 +55,7 @@ def test_documents_are_read_beside_the_shell(place: Place, columns: int, lines: 
         clio.line("/docs add notes")
         wait_for_the_sixth(place, clio)
         assert "reading documents ▰▰▰▰▰" in clio.text
-        clio.wait_for("esc stops")
+        clio.wait_for("esc to interrupt")
         clio.send("next")
         clio.key("escape")
         clio.wait_for("stopping")

@@ -61,7 +61,7 @@ def test_escape_chooses_nothing_and_leaves_the_line_as_it_was(place: Place) -> N
         clio.line("/model")
         clio.wait_for("› →  gpt-5.1")
         clio.send("no such model")
-        clio.wait_for("nothing matches")
+        clio.wait_for("no matches")
         clio.key("enter")  # there is nothing to choose
         for _ in range(20):
             clio.key("backspace")

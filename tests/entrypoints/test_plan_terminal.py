@@ -22,7 +22,7 @@ ITEMS = [
     "run the whole test suite",
 ]
 BILL = (1_000, 50)
-ASKS = "carry it out"
+ASKS = "yes, approval mode"
 
 
 def plan(*titles: str) -> Reply:
@@ -93,7 +93,7 @@ def test_a_plan_is_looked_at_and_carried_out(place: Place, server: ChatServer, c
 def test_the_item_in_work_is_on_the_status_line(place: Place, server: ChatServer) -> None:
     server.add(plan(*ITEMS), text("Well.", usage=BILL), update(_1="completed", _2="in_progress"))
     server.add(text("Working. " * 30, pause_s=0.1, usage=BILL))
-    with place.clio() as clio:
+    with place.clio(columns=100) as clio:
         clio.wait_for("test-model · ask")
         clio.line("/plan fix add")
         clio.wait_for(ASKS)
@@ -113,11 +113,11 @@ def test_a_plan_is_declined_with_a_reason_and_made_again(
         clio.line("/plan fix add")
         clio.wait_for(ASKS)
         clio.send("n")
-        clio.wait_for("what should be different")
+        clio.wait_for("what should change")
         clio.line("only the fix")
         clio.wait_for("? plan 1 item\n")
         clio.key("escape")
-        clio.wait_for("later; /plan shows it again")
+        clio.wait_for("later; /plan to show it again")
         clio.wait_for(r"test-model · plan\b[^\n]*\Z", regex=True)
         assert said(server).endswith("only the fix") and "<plan_mode " in said(server)
         clio.line("/plan off")
@@ -149,7 +149,7 @@ def test_an_editor_that_fails_leaves_the_plan(place: Place, server: ChatServer) 
         clio.wait_for(ASKS)
         clio.send("e")
         clio.wait_for("exit code 3; nothing was changed")
-        clio.wait_for(r"exit code 3[\s\S]*run the whole test suite[\s\S]*carry it out", regex=True)
+        clio.wait_for(r"exit code 3[\s\S]*run the whole test suite[\s\S]*yes, approval mode", regex=True)
 
 
 @SIZES
@@ -172,7 +172,7 @@ def test_the_key_counts_for_the_next_call_of_a_running_turn(place: Place, server
         clio.key("shift-tab")
         clio.wait_for("approval mode edits from the next call on")
         clio.key("shift-tab")
-        clio.wait_for(r"esc stops · test-model · plan", regex=True)
+        clio.wait_for(r"esc to interrupt · test-model · plan", regex=True)
         clio.wait_for("Refused.")
         assert "plan mode only reads" in clio.everything
         assert not (place.project / "a.txt").exists()

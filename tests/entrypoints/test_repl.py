@@ -37,11 +37,11 @@ def test_a_whole_session(place: Place, server: ChatServer) -> None:
     with place.clio() as clio:
         clio.wait_for("test-model · ask")
         clio.line("write a file")
-        clio.wait_for("once")
+        clio.wait_for("yes, for this")
         assert not (place.project / "a.txt").exists()
         clio.send("y")
         clio.wait_for("Written well.")
-        clio.wait_for("2 steps")
+        clio.wait_for("2 requests")
         assert (place.project / "a.txt").read_text(encoding="utf-8") == "hello\n"
 
         clio.line("/session list")
@@ -58,7 +58,7 @@ def test_a_whole_session(place: Place, server: ChatServer) -> None:
         clio.wait_for(r"interrupted[\s\S]*test-model · ask", regex=True)
         clio.line("are you there?")
         clio.wait_for("Still here.")
-        clio.wait_for("1 step")
+        clio.wait_for("1 request")
         everything = leave(clio)
     session_id = everything.rsplit("clio -r ", 1)[1].split()[0]
     store = SessionStore(place.project / ".clio" / "sessions")
@@ -91,7 +91,7 @@ def test_a_dumb_terminal(place: Place, server: ChatServer) -> None:
     with place.clio(TERM="dumb") as clio:
         clio.wait_for(">")
         clio.line("write a file")
-        clio.wait_for("once")
+        clio.wait_for("yes, for this")
         clio.line("y")
         clio.wait_for("Written **well**.")
         clio.line("/session list")
@@ -106,16 +106,16 @@ def test_a_dumb_terminal_interrupts_by_signal(place: Place, server: ChatServer) 
     with place.clio(TERM="dumb") as clio:
         clio.wait_for(">")
         clio.line("write a file")
-        clio.wait_for("once")
+        clio.wait_for("yes, for this")
         clio.line("y")
         clio.wait_for("for ever and")
         clio.line("typed ahead")
         clio.key("ctrl-c")
         clio.wait_for("interrupted")
         clio.line("hello?")
-        clio.wait_for(r"Still here\.\n+1 step[^\n]*\n+> *\Z", regex=True)
+        clio.wait_for(r"Still here\.\n+1 request[^\n]*\n+> *\Z", regex=True)
         clio.key("ctrl-c")
-        clio.wait_for("Ctrl-D leaves")
+        clio.wait_for("Ctrl-D to exit")
         clio.key("ctrl-d")
         assert clio.wait_exit() == 0
     assert server.requests[-1].body["messages"][-1]["content"].endswith("hello?")
@@ -145,7 +145,7 @@ def test_a_signal_stops_a_turn_and_the_shell_goes_on(place: Place, server: ChatS
         clio.wait_for("interrupted")
         at_prompt(clio)
         clio.key("ctrl-c")
-        clio.wait_for("Ctrl-D leaves")
+        clio.wait_for("Ctrl-D to exit")
         leave(clio)
 
 

@@ -33,7 +33,9 @@ class Place:
 
     def theme(self, name: str = "") -> str:
         """Carry it out; what the screen says."""
-        self.colours.choose_theme(ReplParts(app=None, screen=self.screen, suspended=None, plans=None, desk=None), name)  # type: ignore[arg-type]
+        self.colours.choose_theme(
+            ReplParts(app=None, screen=self.screen, suspended=None, plans=None, prompt_io=None), name
+        )  # type: ignore[arg-type]
         return self.stream.getvalue()
 
 

@@ -143,7 +143,7 @@ def test_it_looks_as_the_screen_would_show_it(place: Place, capsys: pytest.Captu
     one.close()
     shown = capsys.readouterr().out
     screen = open_screen(sys.stdout, terminal, terminal_size)
-    screen.note("\n".join(summarize_session(session)))
+    screen.print_note("\n".join(summarize_session(session)))
     assert shown.count("\n") > 8
     assert shown == re.sub(r"\x1b\[\?2026[hl]", "", capsys.readouterr().out)  # a frame drawn in one go
 

@@ -169,7 +169,7 @@ def test_a_failed_turn_holds_the_queue(place: Place, server: ChatServer) -> None
         clio.line("and then this")
         clio.wait_for("queued 1: and then this")
         (place.project / "go").touch()
-        clio.wait_for("Enter sends these")
+        clio.wait_for("Enter to send these")
         assert len(server.requests) == 2
         clio.key("enter")
         clio.wait_for("Again.")
@@ -289,12 +289,12 @@ def test_escape_ends_the_wait_between_retries(place: Place, server: ChatServer, 
     with place.clio() as clio:
         clio.wait_for(READY)
         clio.line("go")
-        clio.wait_for("again in")
+        clio.wait_for("retrying in")
         clio.key("escape")
         clio.wait_for("interrupted")
         clio.line("now?")
-        clio.wait_for(r"Here again\.|Enter sends these", regex=True)
-        if "Enter sends these" in clio.text:  # it was typed before the turn had ended
+        clio.wait_for(r"Here again\.|Enter to send these", regex=True)
+        if "Enter to send these" in clio.text:  # it was typed before the turn had ended
             clio.key("enter")
         clio.wait_for("Here again.")
 

@@ -75,7 +75,7 @@ def test_an_answer_in_pieces_between_keys_and_a_change_by_hand(tmp_path: Path, s
         assert (place.home / ".clio" / "config.yaml").read_text(encoding="utf-8") == "theme: light\n"
         before = len(clio.raw)
         clio.line("write something")
-        clio.wait_for("1 step")
+        clio.wait_for("1 request")
         drawn = bytes(clio.raw[before:])
         assert b"\x1b[1;4;38;2;95;0;175mTitle" in drawn  # a heading, and a keyword of code
         assert b"\x1b[38;2;95;0;175mdef" in drawn
@@ -123,7 +123,7 @@ def test_without_colour_nothing_is_coloured(tmp_path: Path, server: ChatServer) 
         clio.line("go on")
         clio.wait_for("n no")
         clio.send("y")
-        clio.wait_for("2 steps")
+        clio.wait_for("2 requests")
         assert not COLOUR.search(bytes(clio.raw[before:]))
         assert "+def f():" in clio.everything
         leave(clio)

@@ -116,7 +116,7 @@ class Session:
         gates[1].set()
         self.clio.wait_for("引用")
         self.ready()
-        self.look("answer", r"1 step[\s\S]*❯", "❯ what is")
+        self.look("answer", r"1 request[\s\S]*❯", "❯ what is")
 
     def typing(self) -> None:
         clio = self.clio
@@ -166,7 +166,7 @@ class Session:
         self.clio.send("y")
         self.clio.wait_for("percentage now")
         self.ready()
-        self.look("turn", r"4 steps[\s\S]*❯", "❯ make the")
+        self.look("turn", r"4 requests[\s\S]*❯", "❯ make the")
         self.clio.line("/last list")
         self.look("last-list", r"/last list[\s\S]*❯\n+test-model", "❯ /last list")
         self.clio.line("/last")
@@ -211,7 +211,7 @@ class Session:
             say("One is done."),
         )
         self.clio.line("/plan count money in whole cents")
-        self.look("plan", "carry it out", "❯ /plan")
+        self.look("plan", "yes, approval mode", "❯ /plan")
         self.clio.send("y")
         self.clio.wait_for("One is done.")
         self.ready()

@@ -91,9 +91,8 @@ def _screen(text: str) -> str:
 
 def _screen_shows(text: str) -> str:
     stage = Stage(*_SIZE)
-    stage.screen.note(text)
-    stage.screen.error(text)
-    stage.screen.markdown(text)
+    stage.screen.print_note(text)
+    stage.screen.print_error(text)
     stage.screen.show_result(result(text))
     stage.screen.show_result(CommandResult(text=text, ok=False))
     return stage.written
@@ -114,9 +113,8 @@ def _reader(text: str) -> str:
     screen = ReaderScreen(stream, lambda: _SIZE, reasoning="show")
     for event in events(text):
         screen.handle(event)
-    screen.note(text)
-    screen.error(text)
-    screen.markdown(text)
+    screen.print_note(text)
+    screen.print_error(text)
     screen.show_result(result(text))
     return stream.getvalue()
 
@@ -127,8 +125,8 @@ def _pipe(text: str) -> str:
     screen = PipeScreen(stream, stream, show_footer=True)
     for event in events(text):
         screen.handle(event)
-    screen.note(text)
-    screen.error(text)
+    screen.print_note(text)
+    screen.print_error(text)
     screen.show_result(result(text))
     return stream.getvalue()
 
@@ -202,7 +200,7 @@ def _own_pager(folder: Path) -> Way:
 class _Keys:
     """Answers questions with these keys, and shows what each key would mean."""
 
-    live = False
+    is_live = False
 
     def __init__(self, stream: io.StringIO, keys: str) -> None:
         self._stream = stream

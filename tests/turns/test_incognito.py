@@ -242,11 +242,11 @@ def test_the_shell_leaves_nothing_and_reads_nothing(place: Place) -> None:
         clio.wait_for("test-model · ask")
         clio.line("look around")
         clio.wait_for("Looked around.")
-        clio.wait_for("2 steps")
+        clio.wait_for("2 requests")
         at_prompt(clio)
         clio.line("and again")
         clio.wait_for("Twice.")
-        clio.wait_for("1 step ")
+        clio.wait_for("1 request ")
         at_prompt(clio)
         for command in ("/memory list", "/memory why", "/note list", "/note set k v", "/session search animals"):
             clio.line(command)
@@ -279,7 +279,7 @@ def test_the_shell_writes_exactly_the_file_it_was_told_to(place: Place) -> None:
         clio.wait_for(r"always[\s\S]*touch|touch[\s\S]*always", regex=True)
         clio.send("a")
         clio.wait_for("Written.")
-        clio.wait_for("2 steps")
+        clio.wait_for("2 requests")
         at_prompt(clio)
         clio.key("ctrl-d")
         assert clio.wait_exit() == 0, clio.everything

@@ -80,7 +80,7 @@ class Stage:
             terminal,
             lambda: self.size,
             reasoning=reasoning,
-            facts=lambda: facts,
+            get_status_parts=lambda: facts,
             clock=lambda: self.now,
         )
 

@@ -178,7 +178,7 @@ def test_a_long_diff_is_bounded_and_d_shows_all() -> None:
     assert "+line 199" in full.screen
     printed = Person("y\n", DUMB)
     approve(printed, request)
-    assert "more lines, d shows all" in printed.screen
+    assert "more lines, d to show all" in printed.screen
 
 
 def test_several_files_are_named() -> None:

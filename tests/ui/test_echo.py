@@ -64,7 +64,7 @@ def test_any_edits_show_the_line_and_the_cursor(columns: int) -> None:
                     text = chance.choice(("", "status", text[:cursor]))
                     cursor = len(text)
             terminal.line.show("you:", text, cursor)
-            behind = terminal.line._behind  # pyright: ignore[reportPrivateUsage]
+            behind = terminal.line._unprinted  # pyright: ignore[reportPrivateUsage]
             assert ("you:" + text[: len(text) - len(behind)]) in terminal.last
             if text.isascii():
                 assert terminal.screen.cursor.x in ((4 + cursor) % columns, columns)

@@ -133,7 +133,7 @@ def test_an_open_menu_is_made_again_with_what_has_come(monkeypatch: pytest.Monke
             ready = asyncio.Event()
             reading = asyncio.create_task(line.read(on_ready=ready.set))
             await ready.wait()
-            await asyncio.to_thread(line.warm_up)
+            await asyncio.to_thread(line.prepare_completions)
             monkeypatch.setattr(file_names, "REFRESH_AFTER_S", -1.0)
             project.files.append("apply.py")
             project.may_end.clear()
@@ -151,5 +151,5 @@ def test_an_open_menu_is_made_again_with_what_has_come(monkeypatch: pytest.Monke
 
 
 async def wait_for_choices(line: PromptLine, is_so: Callable[[list[str]], bool]) -> list[str]:
-    await wait_until_async(lambda: is_so(line.choices()))
-    return line.choices()
+    await wait_until_async(lambda: is_so(line.list_completions()))
+    return line.list_completions()

@@ -70,22 +70,22 @@ def session(tmp_path: Path) -> Iterator[PtySession]:
 
 
 def test_a_turn_with_questions_and_an_interruption(session: PtySession) -> None:
-    session.wait_for("a always git log *")
-    assert "esc stops" not in session.text
+    session.wait_for("a always allow git log *")
+    assert "esc to interrupt" not in session.text
     session.send("a")
     session.wait_for("answer was always")
     session.wait_for("number or answer:")
     session.line("2")
     session.wait_for("run git log … right")
     session.wait_for("now waiting")
-    session.wait_for("esc stops")
+    session.wait_for("esc to interrupt")
     session.send("next ")
     session.wait_for("› next")
     session.key("escape")
     session.wait_for("typed ahead: 'next ' echo: 1")
     assert session.wait_exit() == 0
     assert session.everything.count("Streaming words") == 1
-    assert "esc stops" not in session.everything
+    assert "esc to interrupt" not in session.everything
     assert "git log *" not in session.text.replace("always allowed: git log *", "")
 
 
@@ -94,7 +94,7 @@ def test_a_dumb_terminal_gets_no_control_sequences(tmp_path: Path) -> None:
     program.write_text(PROGRAM, encoding="utf-8")
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent), "TERM": "dumb"}
     with PtySession([sys.executable, str(program)], cwd=tmp_path, env=env, columns=70, lines=20) as session:
-        session.wait_for("n = no:")
+        session.wait_for("and say why:")
         session.line("y")
         session.wait_for("answer was once")
         session.wait_for("number or answer:")

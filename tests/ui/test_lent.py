@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from clio.ui.terminal_handoff import is_terminal_lent, lend_terminal
+from clio.ui.terminal_handoff import hand_over_terminal, is_terminal_handed_over
 from tests.support.waiting import run_loop_once, wait_until_async
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="event loops there have no signal handlers")
@@ -18,14 +18,14 @@ def test_a_signal_heard_after_the_programs_end_is_still_the_programs() -> None:
 
     async def talk() -> list[bool]:
         heard: list[bool] = []
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: heard.append(is_terminal_lent()))
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: heard.append(is_terminal_handed_over()))
         program = ThreadPoolExecutor(1)
 
         def stall() -> None:
             program.shutdown()
             signal.raise_signal(signal.SIGINT)
 
-        async with lend_terminal():
+        async with hand_over_terminal():
             ended = asyncio.wrap_future(program.submit(int))
             asyncio.get_running_loop().call_soon(stall)
             await ended
@@ -33,22 +33,22 @@ def test_a_signal_heard_after_the_programs_end_is_still_the_programs() -> None:
         return heard
 
     assert asyncio.run(talk()) == [True]
-    assert not is_terminal_lent()
+    assert not is_terminal_handed_over()
 
 
 def test_it_comes_back_however_the_program_was_waited_for() -> None:
     async def talk() -> None:
         async def wait() -> None:
-            async with lend_terminal():
+            async with hand_over_terminal():
                 await asyncio.Event().wait()  # for ever
 
         waiting = asyncio.create_task(wait())
         await run_loop_once()
-        assert is_terminal_lent()
+        assert is_terminal_handed_over()
         for _ in range(3):  # again and again, as an impatient user does
             waiting.cancel()
             await run_loop_once()
         await asyncio.wait({waiting})
-        assert waiting.cancelled() and not is_terminal_lent()
+        assert waiting.cancelled() and not is_terminal_handed_over()
 
     asyncio.run(talk())

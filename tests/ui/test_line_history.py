@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.ui.history import LineHistory, format_entry, parse_projects
+from clio.ui.history import LineHistory, format_history_entry, parse_history
 
 
 def same(text: str) -> str:
@@ -20,8 +20,8 @@ def entries(path: Path) -> list[str]:
 
 @given(st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1), max_size=5))
 def test_entries_survive_the_file(texts: list[str]) -> None:
-    history = "".join(format_entry(text, "2026-01-01 00:00:00") for text in texts)
-    assert [text for text, _ in parse_projects(history)] == texts
+    history = "".join(format_history_entry(text, "2026-01-01 00:00:00") for text in texts)
+    assert [text for text, _ in parse_history(history)] == texts
 
 
 def test_newest_first_and_private(tmp_path: Path) -> None:
@@ -47,7 +47,9 @@ def test_nothing_is_written_before_secrets_can_be_taken_out(tmp_path: Path) -> N
 
 def test_a_long_file_is_read_from_its_end(tmp_path: Path) -> None:
     path = tmp_path / "history"
-    path.write_text("".join(format_entry(f"{number} " + "x" * 3000, "then") for number in range(400)), encoding="utf-8")
+    path.write_text(
+        "".join(format_history_entry(f"{number} " + "x" * 3000, "then") for number in range(400)), encoding="utf-8"
+    )
     read = entries(path)
     assert [int(entry.split()[0]) for entry in read] == list(range(399, 399 - len(read), -1))
     assert 100 < len(read) < 400

@@ -20,7 +20,7 @@ class Area:
     def show(self, *rows: str, printed: str = "") -> str:
         """Draw; what this frame has written."""
         before = len(self.stream.getvalue())
-        self.area.show(rows, printed)
+        self.area.draw(rows, printed)
         return self.stream.getvalue()[before:]
 
     @property

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from clio.ui.markdown import make_markdown
-from clio.ui.painter import Painter, Part, row_cells
+from clio.ui.painter import Painter, Part, count_row_cells
 from clio.ui.theme import Theme
 
 LINK = re.compile(r"\x1b\]8;([^;]*);([^\x1b]*)\x1b\\")
@@ -56,7 +56,7 @@ def test_every_row_closes_its_link_and_counts_its_columns() -> None:
     rows = painted("[" + "words " * 20 + "](https://a.example/" + "x" * 60 + ")", columns=40)
     assert len(rows) > 3
     for row in rows:
-        assert row_cells(row) <= 39
+        assert count_row_cells(row) <= 39
         assert len(LINK.findall(row)) % 2 == 0
         assert all(found[1] == "" for found in LINK.findall(row)[1::2])
 

@@ -19,18 +19,18 @@ def test_a_page_shows_a_full_stretch_of_the_text(heights: list[int], height: int
     for move in moves:
         page.scroll(move, height)
         at = min(max(at + move, 0), lowest)
-        assert page.visible_rows(height) == rows[at : at + height]
+        assert page.get_visible_rows(height) == rows[at : at + height]
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=20), st.integers(1, 12))
 def test_home_and_end(heights: list[int], height: int) -> None:
     page, rows = page_of(heights)
     page.scroll_to_end(height)
-    assert page.visible_rows(height) == rows[-height:]
+    assert page.get_visible_rows(height) == rows[-height:]
     assert page.describe_position(height).endswith(f"-{len(heights)} of {len(heights)}")
     page.scroll_to_start()
-    assert page.visible_rows(height) == rows[:height]
-    assert page.fits(height) is (len(rows) <= height)
+    assert page.get_visible_rows(height) == rows[:height]
+    assert page.fits_in_height(height) is (len(rows) <= height)
 
 
 def test_only_what_is_in_sight_is_made() -> None:
@@ -41,7 +41,7 @@ def test_only_what_is_in_sight_is_made() -> None:
         return [str(line)]
 
     page = ScrollPage(1_000_000, rows_of)
-    page.visible_rows(20)
+    page.get_visible_rows(20)
     page.scroll_to_end(20)
-    page.visible_rows(20)
+    page.get_visible_rows(20)
     assert len(set(made)) <= 60

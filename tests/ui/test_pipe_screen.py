@@ -43,7 +43,7 @@ def test_one_stream_for_both_reads_like_a_transcript() -> None:
     for event in (*start(), TextDelta(text="half"), StreamRestarted(), TextDelta(text="whole"), end()):
         screen.handle(event)
     assert stream.getvalue() == (
-        "half\nthe connection broke; the answer starts again\nwhole\n2 steps · 12k in (8.0k cached), 432 out · 12 s\n"
+        "half\nconnection lost; the answer starts over\nwhole\n2 requests · ↑12k (8.0k cached) ↓432 · 12 s\n"
     )
 
 
@@ -58,10 +58,10 @@ def test_what_is_said_again_is_reported_once() -> None:
         end("failed", "create a.md needs approval; allow it"),
     )
     assert report.splitlines() == [
-        "can't connect to x · again in 2.0 s (1 of 4)",
-        "again in 2.0 s (2 of 4)",
+        "can't connect to x · retrying in 2 s (1 of 4)",
+        "retrying in 2 s (2 of 4)",
         "x create a.md ... needs approval",
-        "can't connect to x · again in 2.0 s (1 of 4)",
+        "can't connect to x · retrying in 2 s (1 of 4)",
         "error: create a.md needs approval; allow it",
     ]
 
@@ -76,7 +76,7 @@ def test_a_narrow_encoding_gets_readable_substitutes() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
     PipeScreen(stream, stream, show_footer=True).handle(end())
-    assert raw.getvalue() == b"2 steps - 12k in (8.0k cached), 432 out - 12 s\n"
+    assert raw.getvalue() == b"2 requests - ^12k (8.0k cached) v432 - 12 s\n"
 
 
 def test_results_of_commands() -> None:

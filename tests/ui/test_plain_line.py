@@ -61,8 +61,8 @@ def test_stop_and_interrupt() -> None:
         line = PlainLine(text="> ", output=output, file=reader)
 
         def ready() -> None:
-            loop.call_soon(line.interrupt)
-            loop.call_soon(line.stop, ValueError("no model"))
+            loop.call_soon(line.handle_interrupt)
+            loop.call_soon(line.stop_reading, ValueError("no model"))
 
         loop = asyncio.get_running_loop()
         try:
@@ -73,4 +73,4 @@ def test_stop_and_interrupt() -> None:
             os.close(writer)
         return output.getvalue()
 
-    assert asyncio.run(asyncio.wait_for(use(), 10)) == "> \nCtrl-D leaves\n> "
+    assert asyncio.run(asyncio.wait_for(use(), 10)) == "> \nCtrl-D to exit\n> "

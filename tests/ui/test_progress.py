@@ -49,16 +49,16 @@ def test_the_terminal_shows_long_work_and_is_clean_afterwards() -> None:
     now = 0.0
     stream = io.StringIO()
     progress = TerminalProgress("reading", stream, width=lambda: 80, clock=lambda: now)
-    progress.at(0, 10)
+    progress.update(0, 10)
     now = 1.0
-    progress.at(2, 10)
+    progress.update(2, 10)
     assert stream.getvalue() == ""
     now = 3.0
-    progress.at(5, 10)
+    progress.update(5, 10)
     assert stream.getvalue() == "\rreading ▰▰▰▰▰▱▱▱▱▱ 50 % · 3.0 s left · 5 of 10"
-    progress.at(6, 10)  # too soon after the last
+    progress.update(6, 10)  # too soon after the last
     assert stream.getvalue().count("\r") == 1
-    progress.at(10, 10)
+    progress.update(10, 10)
     *_, blank, end = stream.getvalue().split("\r")
     assert blank.strip() == "" and len(blank) == 46 and end == ""
 

@@ -97,11 +97,11 @@ def test_ctrl_c_on_an_empty_line_says_how_to_leave() -> None:
             await reading
             return shown
 
-    assert asyncio.run(asyncio.wait_for(drive(), 10)) == "Ctrl-D leaves - model - ask"
+    assert asyncio.run(asyncio.wait_for(drive(), 10)) == "Ctrl-D to exit - model - ask"
 
 
 def below(line: PromptLine) -> str:
-    return "".join(text for _, text in line.toolbar())
+    return "".join(text for _, text in line.render_status_line())
 
 
 def test_a_small_paste_stays_on_the_line_and_its_newlines_send_nothing() -> None:
@@ -150,8 +150,8 @@ def test_a_line_that_is_begun_again_while_a_menu_is_looked_up_has_its_own() -> N
             keys.send_text("\x15@x")
             await wait_until_async(lambda: line._session.default_buffer.text == "@x")  # pyright: ignore[reportPrivateUsage]
             go_on.set()
-            await wait_until_async(lambda: line.choices() == ["@x found"])
-            line.stop(EOFError())
+            await wait_until_async(lambda: line.list_completions() == ["@x found"])
+            line.stop_reading(EOFError())
             with pytest.raises(EOFError):
                 await reading
 
@@ -164,7 +164,7 @@ def test_tab_completes() -> None:
             line = make_line(keys)
             reading = asyncio.create_task(line.read())
             keys.send_text("/sess")
-            await wait_until_async(lambda: line.choices() == ["/session"])
+            await wait_until_async(lambda: line.list_completions() == ["/session"])
             keys.send_text("\t list\r")
             return await reading
 
@@ -191,7 +191,7 @@ def test_a_reading_line_can_be_stopped() -> None:
     async def drive() -> None:
         with create_pipe_input() as keys:
             line = make_line(keys)
-            await line.read(on_ready=lambda: line.stop(ValueError("no model")))
+            await line.read(on_ready=lambda: line.stop_reading(ValueError("no model")))
 
     with pytest.raises(ValueError, match="no model"):
         asyncio.run(asyncio.wait_for(drive(), 10))

@@ -105,9 +105,9 @@ def test_earlier_lines_are_reported_on_a_line_of_their_own() -> None:
 def test_tab_completes_what_is_sure_and_says_the_rest() -> None:
     async def drive(person: Talk) -> None:
         await person.type("see clio/a", "clio/a")
-        await person.type("\t", "2 fit: clio/app.py, clio/apply.py")
+        await person.type("\t", "2 completions: clio/app.py, clio/apply.py")
         await person.type("l\t", "you: see clio/apply.py")
-        await person.type(" zzz\t", "nothing to complete")
+        await person.type(" zzz\t", "no completions")
         person.keys.send_text("\r")
 
     read, written = talk(drive)
@@ -118,8 +118,8 @@ def test_tab_completes_what_is_sure_and_says_the_rest() -> None:
 def test_ctrl_r_goes_through_the_lines_that_fit_and_escape_leaves() -> None:
     async def drive(person: Talk) -> None:
         await person.type("git", "you: git")
-        await person.type("\x12", "earlier line 1 of 2, Escape leaves\nyou: git ")
-        await person.type("\x12", "earlier line 2 of 2, Escape leaves\nyou: git ")
+        await person.type("\x12", "history 1 of 2, Escape to cancel\nyou: git ")
+        await person.type("\x12", "history 2 of 2, Escape to cancel\nyou: git ")
         await person.type("\x07!", "!")
         person.keys.send_text("\r")
 
@@ -131,7 +131,7 @@ def test_ctrl_r_goes_through_the_lines_that_fit_and_escape_leaves() -> None:
 def test_no_earlier_line_fits() -> None:
     async def drive(person: Talk) -> None:
         await person.type("qqq", "you: qqq")
-        await person.type("\x12", "no earlier line fits\nyou: qqq")
+        await person.type("\x12", "no match in the history\nyou: qqq")
         person.keys.send_text("\r")
 
     assert talk(drive)[0] == "qqq"
@@ -151,7 +151,7 @@ def test_what_waits_is_reported_before_the_line_and_enter_sends_it() -> None:
         await person.see("you: ")
         person.keys.send_text("\r")
 
-    written = "queued 1: then test\nEnter sends these, Up edits the last\nyou: \n"
+    written = "queued 1: then test\nEnter to send these, Up to edit the last\nyou: \n"
     assert talk(drive, held=Held()) == ("", written)
 
 
@@ -169,7 +169,7 @@ def test_the_mode_of_vi_is_before_the_line() -> None:
 def test_an_open_bracket_goes_on_in_a_numbered_line() -> None:
     async def drive(person: Talk) -> None:
         await person.type("f(", "you: f(")
-        await person.type("\r", "open (, Enter on an empty line sends\nline 2 of 2: ")
+        await person.type("\r", "open (, Enter on an empty line to send\nline 2 of 2: ")
         person.keys.send_text("x)\r")
 
     assert talk(drive)[0] == "f(\nx)"
@@ -179,7 +179,7 @@ def test_a_paste_is_one_line_and_ctrl_c_empties_it() -> None:
     async def drive(person: Talk) -> None:
         await person.type(PASTE.format("a\nb"), "line 2 of 2: b")
         await person.type("\x03", "you: ")
-        await person.type("\x03", "Ctrl-D leaves")
+        await person.type("\x03", "Ctrl-D to exit")
         person.keys.send_text("x\r")
 
     assert talk(drive)[0] == "x"
@@ -190,7 +190,7 @@ def test_what_is_printed_meanwhile_is_between_the_line_and_the_line_again() -> N
         await person.type("ab", "you: ab")
         await person.line.print_above(lambda: print("news", file=person.stream))
         await person.see("news\nyou: ab")
-        person.line.changed("approval mode edits")
+        person.line.announce_change("approval mode edits")
         await person.see("approval mode edits\nyou: ab")
         person.keys.send_text("c\r")
 

@@ -101,7 +101,7 @@ def test_long_calls_are_reported_at_the_start_each_ten_seconds_and_at_the_end() 
         "still running: run pytest, 11 seconds",
         "still running: run pytest, 21 seconds",
         "done: run pytest, 12 passed",
-        "done, 2 steps, 12k in (8.0k cached), 432 out, 12 seconds",
+        "done, 2 requests, 12k in (8.0k cached), 432 out, 12 seconds",
     ]
 
 
@@ -123,7 +123,7 @@ def test_thoughts_are_folded_into_their_time_or_read_out() -> None:
     listener.screen.toggle_reasoning()
     listener.play(TextDelta(text="Yes."))
     assert listener.said.splitlines() == [
-        "what the model thinks is read out from now on",
+        "the model's thinking is read out from now on",
         "thinking: first",
         "second",
     ]
@@ -134,7 +134,7 @@ def test_a_restarted_answer_is_said_to_begin_again() -> None:
     listener.play(*start(), TextDelta(text="Half. Of it"), StreamRestarted(), TextDelta(text="Whole."), end())
     assert listener.said.splitlines()[:3] == [
         "clio: Half.",
-        "the connection broke; the answer starts again",
+        "connection lost; the answer starts over",
         "clio: Whole.",
     ]
 
@@ -173,7 +173,7 @@ def test_what_is_typed_after_the_end_is_left_to_the_prompt() -> None:
     listener.play(*start(), end())
     mark = len(listener.said)
     listener.screen.set_typed(typing("next"))
-    listener.screen.note("news")
+    listener.screen.print_note("news")
     assert listener.since(mark) == "news\n"
 
 
@@ -194,9 +194,9 @@ def test_the_end_of_a_turn_names_what_was_stopped_and_why() -> None:
     listener.play(*start(), end("failed", "the server\nrefused"))
     assert listener.said.splitlines() == [
         "interrupted: run make",
-        "interrupted, 2 steps, 12k in (8.0k cached), 432 out, 12 seconds",
+        "interrupted, 2 requests, 12k in (8.0k cached), 432 out, 12 seconds",
         "error: the server refused",
-        "failed, 2 steps, 12k in (8.0k cached), 432 out, 12 seconds",
+        "failed, 2 requests, 12k in (8.0k cached), 432 out, 12 seconds",
     ]
 
 
@@ -219,6 +219,6 @@ def test_results_of_commands() -> None:
         "error: no way",
         "1 of 2 done",
         "1. done: look",
-        "2. in work: write to it",
+        "2. in progress: write to it",
         "  kept  as it is",
     ]

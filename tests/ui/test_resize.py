@@ -32,12 +32,12 @@ def answered(folder: Path, *widths: int) -> list[str]:
             for number, width in enumerate(widths, 1):
                 clio.wait_for(f"Paragraph {number} has")
                 clio.resize(width, 24)
-            clio.wait_for("1 step")
+            clio.wait_for("1 request")
             return words_of(clio)
 
 
 def words_of(clio: PtySession) -> list[str]:
-    told = clio.everything.partition("❯ go")[2].partition("1 step")[0]
+    told = clio.everything.partition("❯ go")[2].partition("1 request")[0]
     return told.split()
 
 

@@ -134,14 +134,14 @@ def test_a_restarted_stream_takes_its_open_end_away() -> None:
     stage = Stage()
     stage.play(*start(), TextDelta(text="half a sent"), StreamRestarted(), TextDelta(text="Another one."), end())
     assert "half" not in stage.everything()
-    assert "starts again" not in stage.everything()
+    assert "starts over" not in stage.everything()
 
 
 def test_a_restarted_stream_says_so_where_lines_are_printed_already() -> None:
     stage = Stage()
     stage.play(*start(), TextDelta(text="First.\n\nhalf a sent"), StreamRestarted(), TextDelta(text="Other."), end())
     text = stage.everything()
-    assert text.index("First.") < text.index("the answer starts again") < text.index("Other.")
+    assert text.index("First.") < text.index("the answer starts over") < text.index("Other.")
     assert "half" not in text
 
 
@@ -184,7 +184,7 @@ def reflow(screen: PictureScreen, columns: int, lines: int) -> PictureScreen:
 @pytest.mark.parametrize("reflows", [True, False])
 def test_a_narrower_window_leaves_nothing_behind(reflows: bool) -> None:
     stage = Stage(80, 24, reflows=reflows)
-    stage.screen.note("printed before")
+    stage.screen.print_note("printed before")
     stage.play(*start(), TextDelta(text="An open paragraph " * 12))
     before = stage.terminal()
     written = len(stage.written)
@@ -201,7 +201,7 @@ def test_a_narrower_window_leaves_nothing_behind(reflows: bool) -> None:
     text = "\n".join([*narrow.scrollback(), *screen_lines(narrow)])
     assert text.count("printed before") == 1
     assert " ".join(text.split()).count("An open paragraph") == 12
-    assert "esc stops" not in text
+    assert "esc to interrupt" not in text
 
 
 def test_a_wider_and_lower_window_leaves_nothing_behind() -> None:

@@ -9,12 +9,12 @@ from clio.ui.reader.spoken_text import (
     ExactLine,
     SpokenMarkdown,
     remove_drawn,
+    speak_bar,
+    speak_diff,
     speak_line,
-    spoken_bar,
-    spoken_diff,
-    spoken_seconds,
-    spoken_table,
-    spoken_text,
+    speak_seconds,
+    speak_table,
+    speak_text,
     wrap_line,
 )
 from tests.support.wording import mentions
@@ -26,7 +26,7 @@ from tests.ui.stage import ANSWER, DIFF
     [
         ("› /context", "you: /context"),
         ("● read app.py … 31 lines", "read app.py, 31 lines"),
-        ("Enter sends these · ↑ edits the last", "Enter sends these, Up edits the last"),
+        ("Enter to send these · ↑ to edit the last", "Enter to send these, Up to edit the last"),
         ("move a.py → b.py", "move a.py to b.py"),
         ("done: edit a.py, +2 -1", "done: edit a.py, 2 added, 1 removed"),
         ("  … 12 lines not shown", "12 lines not shown"),
@@ -49,23 +49,23 @@ def test_what_is_drawn_becomes_blanks_and_columns_stay() -> None:
     [(0.2, "less than a second"), (1, "1 second"), (65, "1 minute 5 seconds"), (7200, "2 hours")],
 )
 def test_durations(seconds: float, said: str) -> None:
-    assert spoken_seconds(seconds) == said
+    assert speak_seconds(seconds) == said
 
 
 def test_a_table_names_every_cell() -> None:
     rows = (("→", "ask", "1"), ("", "edits", ""))
-    assert list(spoken_table(Table(columns=("", "mode", "count"), rows=rows))) == [
+    assert list(speak_table(Table(columns=("", "mode", "count"), rows=rows))) == [
         "row 1: in force; mode: ask; count: 1",
         "row 2: mode: edits",
     ]
-    assert list(spoken_table(Table(columns=("", ""), rows=(("id", "7"), ("empty", ""))))) == ["id: 7", "empty"]
+    assert list(speak_table(Table(columns=("", ""), rows=(("id", "7"), ("empty", ""))))) == ["id: 7", "empty"]
     numbered = Table(columns=("#", "name"), rows=(("1", "a"), ("2", "b")))
-    assert list(spoken_table(numbered)) == ["number: 1; name: a", "number: 2; name: b"]
+    assert list(speak_table(numbered)) == ["number: 1; name: a", "number: 2; name: b"]
 
 
 def test_a_bar_is_a_line_for_each_part() -> None:
     parts = (BarPart(name="tools", amount=1500, mark="▓"), BarPart(name="free", amount=500, mark="░"))
-    assert list(spoken_bar(Bar(title="window · 2k", parts=parts))) == [
+    assert list(speak_bar(Bar(title="window · 2k", parts=parts))) == [
         "window, 2k",
         "tools: 1,500, 75.0 percent",
         "free: 500, 25.0 percent",
@@ -73,23 +73,23 @@ def test_a_bar_is_a_line_for_each_part() -> None:
 
 
 def test_a_diff_says_what_becomes_of_each_line() -> None:
-    assert spoken_diff(DIFF) == [
+    assert speak_diff(DIFF) == [
         "2 lines added, 1 line removed",
         "line 2 removed: x = 1",
         "line 2 added: x = 2",
         "line 3 added: y = 3",
     ]
-    assert mentions(spoken_diff(DIFF, names=True)[0], "clio/app.py", "2 lines added", "1 line removed")
-    assert spoken_diff(DIFF, max_lines=1, hint=", /diff reads all") == [
+    assert mentions(speak_diff(DIFF, names=True)[0], "clio/app.py", "2 lines added", "1 line removed")
+    assert speak_diff(DIFF, max_lines=1, hint=", /diff to read all") == [
         "2 lines added, 1 line removed",
         "line 2 removed: x = 1",
-        "2 more lines, /diff reads all",
+        "2 more lines, /diff to read all",
     ]
 
 
 def test_a_single_hunk_is_counted_and_unread_lines_are_announced() -> None:
     hunk = "@@ -1,2 +1,3 @@\n-\tx \n+\n+   \n+┃\x1b[8mhidden\n y\n"
-    assert spoken_diff(hunk, names=False) == [
+    assert speak_diff(hunk, names=False) == [
         "3 lines added, 1 line removed",
         "line 1 removed:     x (then 1 blank)",
         "line 1 added: empty",
@@ -99,7 +99,7 @@ def test_a_single_hunk_is_counted_and_unread_lines_are_announced() -> None:
 
 
 def test_markdown_is_spoken() -> None:
-    assert spoken_text(ANSWER) == [
+    assert speak_text(ANSWER) == [
         "heading 1: Result",
         "Two important things in clio/app.py, and a sentence long enough to be wrapped at the edge of every screen "
         "here.",
@@ -128,7 +128,7 @@ def test_markdown_is_spoken() -> None:
 
 def test_a_paragraph_comes_sentence_by_sentence_and_marks_stay_together() -> None:
     text = "One is **here. Still** here! See `a. b` e.g. this one. Last"
-    assert spoken_text(text) == ["One is here. Still here!", "See a. b e.g. this one.", "Last"]
+    assert speak_text(text) == ["One is here. Still here!", "See a. b e.g. this one.", "Last"]
     stream = SpokenMarkdown()
     assert stream.feed("First one. ") == []
     assert stream.feed("S") == ["First one."]
@@ -152,7 +152,7 @@ def test_the_cuts_of_the_stream_do_not_matter(seed: int) -> None:
         step = chance.randint(1, 30)
         said += stream.feed(text[at : at + step])
         at += step
-    assert [*said, *stream.finish()] == spoken_text(text)
+    assert [*said, *stream.finish()] == speak_text(text)
 
 
 def test_lines_are_broken_between_words_and_code_is_left_to_the_terminal() -> None:

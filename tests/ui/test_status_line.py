@@ -21,17 +21,18 @@ def row(width: int, *hints: str, seconds: float = 12.0, turn_seconds: float = 12
 
 def test_a_wide_terminal_shows_all_and_a_narrow_one_the_most_important() -> None:
     assert (
-        row(120) == "⠋ writing 12 s · esc stops · test-model · ask · ▰▰▱▱▱ 38 % · main · $0.02 · 12k tokens · concise"
+        row(130)
+        == "⠋ writing 12 s · esc to interrupt · test-model · ask · ▰▰▱▱▱ 38 % · main · $0.02 · 12k tokens · concise"
     )
-    assert row(60) == "⠋ writing 12 s · esc stops · test-model · ask · ▰▰▱▱▱ 38 %"
-    assert row(55) == "⠋ writing 12 s · esc stops · test-model · ask"
-    assert row(40) == "⠋ writing 12 s · esc stops · test-model"
+    assert row(70) == "⠋ writing 12 s · esc to interrupt · test-model · ask · ▰▰▱▱▱ 38 %"
+    assert row(60) == "⠋ writing 12 s · esc to interrupt · test-model · ask"
+    assert row(47) == "⠋ writing 12 s · esc to interrupt · test-model"
     assert row(18) == "⠋ writing 12 s"
     assert row(8) == "⠋ writi…"
 
 
 def test_a_step_and_its_turn_are_timed_apart() -> None:
-    assert "writing 2.0 s · esc stops · 1 min 20 s in all · test-model" in row(90, seconds=2, turn_seconds=80)
+    assert "writing 2.0 s · esc to interrupt · total 1 min 20 s · test-model" in row(90, seconds=2, turn_seconds=80)
     assert "in all" not in row(90, seconds=12, turn_seconds=12.5)
 
 
@@ -58,7 +59,7 @@ def test_what_is_being_done_follows_the_events() -> None:
         said.append((activity.label, activity.since))
     assert said == [
         ("waiting for the model", 0.0),
-        ("waiting to ask again", 1.0),
+        ("retrying", 1.0),
         ("thinking", 2.0),
         ("thinking", 2.0),
         ("writing", 4.0),
@@ -74,9 +75,12 @@ def think(stage: Stage) -> None:
 
 
 def test_reasoning_is_folded_into_one_line_that_grows() -> None:
-    stage = Stage(reasoning="fold", facts=("test-model", "ask"))
+    stage = Stage(100, reasoning="fold", facts=("test-model", "ask"))
     think(stage)
-    assert stage.visible().strip() == "⠋ thinking 11 s · esc stops · ctrl-t shows it · 12 s in all · test-model · ask"
+    assert (
+        stage.visible().strip()
+        == "⠋ thinking 11 s · esc to interrupt · ctrl-t to show thinking · total 12 s · test-model · ask"
+    )
     stage.play(TextDelta(text="The answer."), end())
     assert "thought for 11 s" in stage.everything()
     assert "look" not in stage.everything()
@@ -87,7 +91,7 @@ def test_a_key_unfolds_it_from_its_beginning_and_folds_it_again() -> None:
     think(stage)
     stage.screen.toggle_reasoning()
     assert "First I look.\nThen I think." in stage.visible()
-    assert "ctrl-t folds it" in stage.visible()
+    assert "ctrl-t to hide thinking" in stage.visible()
     stage.screen.toggle_reasoning()
     stage.play(ReasoningDelta(text=" Unseen."), TextDelta(text="The answer."), end())
     assert stage.everything().count("look") == 1
@@ -97,7 +101,7 @@ def test_a_key_unfolds_it_from_its_beginning_and_folds_it_again() -> None:
 def test_hidden_reasoning_leaves_nothing_but_the_word() -> None:
     stage = Stage(reasoning="hide")
     think(stage)
-    assert "thinking 11 s · esc stops" in stage.visible() and "ctrl-t" not in stage.visible()
+    assert "thinking 11 s · esc to interrupt" in stage.visible() and "ctrl-t" not in stage.visible()
     stage.play(TextDelta(text="The answer."), end())
     assert "thought" not in stage.everything() and "look" not in stage.everything()
 

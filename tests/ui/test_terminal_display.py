@@ -45,9 +45,9 @@ def test_times_and_counts() -> None:
     assert [format_tokens(n) for n in (0, 999, 1000, 9949, 9950, 12_345, 999_499, 999_500, 2_345_678)] == [
         "0", "999", "1.0k", "9.9k", "10k", "12k", "999k", "1.0M", "2.3M",
     ]  # fmt: skip
-    assert format_usage(Usage(prompt_tokens=1200, completion_tokens=5)) == "1.2k in, 5 out"
+    assert format_usage(Usage(prompt_tokens=1200, completion_tokens=5)) == "↑1.2k ↓5"
     event = TurnFinished(status="done", text="", steps=1, usage=Usage(), seconds=0.5)
-    assert format_turn_footer(event) == "1 step · 0.5 s"
+    assert format_turn_footer(event) == "1 request · 0.5 s"
 
 
 def test_letters_that_belong_together_are_not_torn_apart() -> None:

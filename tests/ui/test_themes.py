@@ -16,7 +16,7 @@ from rich.text import Text
 from clio.config.paths import THEMES, theme_names
 from clio.entrypoints.repl.theme import ThemeSelector, compute_luminance, parse_terminal_colour, read_user_theme
 from clio.errors import ConfigError
-from clio.ui.markdown import _LOOKS as CODE_LOOKS  # pyright: ignore[reportPrivateUsage]
+from clio.ui.markdown import _TOKEN_STYLES as CODE_LOOKS  # pyright: ignore[reportPrivateUsage]
 from clio.ui.painter import Painter, Part
 from clio.ui.palettes import (
     BUILTIN_PALETTES,
@@ -28,7 +28,7 @@ from clio.ui.palettes import (
     get_builtin_palette,
     parse_text_style,
 )
-from clio.ui.prompt_io import toolkit_depth, toolkit_style
+from clio.ui.prompt_io import get_toolkit_depth, make_toolkit_style
 from clio.ui.theme import Terminal, Theme, detect_colour_depth, make_rich_styles
 
 ROOT = Path(__file__).parent.parent.parent
@@ -151,7 +151,7 @@ def test_both_libraries_understand_every_look(front: str, back: str, marks: set[
     assert (style.color is None, style.bgcolor is None) == (not front, not back)
     theme = Theme(depth="truecolor")
     theme.current.palette = get_builtin_palette("none").with_styles({"prompt": look})
-    attrs = toolkit_style(theme).get_attrs_for_style_str("class:prompt")
+    attrs = make_toolkit_style(theme).get_attrs_for_style_str("class:prompt")
     assert (bool(attrs.color), bool(attrs.bgcolor), attrs.bold, attrs.dim) == (
         bool(front), bool(back), "bold" in marks, "faint" in marks,
     )  # fmt: skip
@@ -313,7 +313,7 @@ def test_the_names_there_are(tmp_path: Path) -> None:
 def test_a_change_is_seen_in_what_is_drawn_next() -> None:
     shown = terminal()
     theme = shown.theme
-    painter, style = Painter(theme, lambda: (40, 10)), toolkit_style(theme)
+    painter, style = Painter(theme, lambda: (40, 10)), make_toolkit_style(theme)
     part = Part(body=Text("x", theme.bad))
 
     def drawn() -> tuple[str, Attrs]:
@@ -326,7 +326,7 @@ def test_a_change_is_seen_in_what_is_drawn_next() -> None:
     assert drawn()[1].color == "ffffff" and not drawn()[1].reverse
     shown.current.palette = get_builtin_palette("none")
     assert painter.render_lines(part) == "x\n"
-    assert toolkit_depth(theme).value == "DEPTH_1_BIT"
+    assert get_toolkit_depth(theme).value == "DEPTH_1_BIT"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def test_each_status_has_its_mark() -> None:
     assert rows(shown) == ["  ✓ 1  item 1", "  ▸ 2  item 2", "  ! 3  item 3", "  ○ 4  item 4"]
     assert list(render_plain_todos(shown)) == [
         "1. done: item 1",
-        "2. in work: item 2",
+        "2. in progress: item 2",
         "3. blocked: item 3",
         "4. item 4",
     ]

@@ -32,7 +32,7 @@ def test_why_a_call_failed_is_reported_once_and_in_full(columns: int, rows: list
 def test_a_reason_longer_than_its_row_may_be_is_not_cut() -> None:
     stage, words = Stage(200), "word " * 40
     stage.play(*start(), finished("1", "read a", f"{words[:119].rstrip()}…", ok=False, preview=words), end())
-    assert stage.everything().split("2 steps")[0].split() == ["●", "read", "a", "…", "failed", *words.split()]
+    assert stage.everything().split("2 requests")[0].split() == ["●", "read", "a", "…", "failed", *words.split()]
 
 
 def test_the_output_of_a_command_is_not_wrapped() -> None:
@@ -54,6 +54,6 @@ def test_the_reason_of_a_retry_is_reported_once_a_step() -> None:
     stage = Stage()
     away = [Retrying(attempt=n, of=4, delay_s=2.0, reason="can't connect to x") for n in (1, 2)]
     stage.play(*start(), *away, StepStarted(step=2, prompt_tokens=9), away[0], end())
-    told = [line for line in stage.everything().splitlines() if "again" in line]
-    first = "↻ can't connect to x · again in 2.0 s (1 of 4)"
-    assert told == [first, "↻ again in 2.0 s (2 of 4)", first]
+    told = [line for line in stage.everything().splitlines() if "retrying" in line]
+    first = "↻ can't connect to x · retrying in 2 s (1 of 4)"
+    assert told == [first, "↻ retrying in 2 s (2 of 4)", first]

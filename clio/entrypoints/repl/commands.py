@@ -98,7 +98,7 @@ class CommitDialog(Protocol):
     async def confirm_secrets(self, lines: Sequence[str]) -> bool: ...
     async def confirm_programs(self, lines: Sequence[str]) -> bool: ...
     async def ask_about_commit(self, proposed: ProposedCommit, diff: Callable[[], str]) -> CommitAnswer: ...
-    def print_sentence(self, words: str, *, bad: bool = False) -> None: ...
+    def print_sentence(self, text: str, *, is_error: bool = False) -> None: ...
     def print_output(self, text: str) -> None: ...
 
 
@@ -171,7 +171,7 @@ class CommitRun:
 
     async def _undo_what_jobs_did(self) -> None:
         for sentence in await asyncio.to_thread(self._app.sandbox.describe_trouble):
-            self._reviewer.print_sentence(sentence, bad=True)
+            self._reviewer.print_sentence(sentence, is_error=True)
 
     def _look(self) -> RepositoryState:
         """Read the state of the working tree. Raises UserError if it cannot be committed."""
@@ -256,7 +256,7 @@ class CommitRun:
         try:
             answer = await self._wait("writing the message", question)
         except ProviderError as error:
-            self._reviewer.print_sentence(f"a message by rule: {error}", bad=True)
+            self._reviewer.print_sentence(f"a message by rule: {error}", is_error=True)
             return words or by_rule
         if answer is None:
             self._reviewer.print_sentence("stopped; this message is made by rule")
@@ -286,7 +286,7 @@ class CommitRun:
         try:
             edited = await asyncio.to_thread(edit_text, f"{message}\n", ".txt")
         except UserError as error:
-            self._reviewer.print_sentence(str(error), bad=True)
+            self._reviewer.print_sentence(str(error), is_error=True)
             return message
         return message if edited is None else edited.strip()
 
@@ -298,12 +298,12 @@ class CommitRun:
         made: CommitResult | None = await work if signs else await self._wait("committing", work)
         if made is None:
             self._reviewer.print_sentence(
-                "stopped before there was a commit; the message is kept for the next /commit", bad=True
+                "stopped before there was a commit; the message is kept for the next /commit", is_error=True
             )
             return
         if made.output and not made.hash:
             self._reviewer.print_output(made.output)
-            self._reviewer.print_sentence("git did not commit; the message is kept for the next /commit", bad=True)
+            self._reviewer.print_sentence("git did not commit; the message is kept for the next /commit", is_error=True)
             return
         self._reviewer.print_sentence(f"committed {made.hash} {made.subject}")
 
@@ -338,13 +338,13 @@ _QUIET_S = 0.5
 
 async def run_git_task(parts: ReplParts, step: GitTask) -> str:
     """Carry out /commit or /pr; return the text typed meanwhile. Raises ClioError, OSError."""
-    wait = _Wait(parts.screen.note)
+    wait = _Wait(parts.screen.print_note)
     if step.kind == "commit":
-        await CommitRun(parts.app, CommitReviewer(parts.desk), wait.on).run(step.instructions)
+        await CommitRun(parts.app, CommitReviewer(parts.prompt_io), wait.on).run(step.instructions)
     else:
         result = await wait.on("writing the text", describe_branch(parts.app, step.instructions, step.file))
         if result is None:
-            parts.screen.note("stopped")
+            parts.screen.print_note("stopped")
         else:
             parts.screen.show_result(result)
             copy_result(result)
@@ -376,7 +376,7 @@ class _Wait:
             async with KeyWatch(stop) as watch:
                 done, _ = await asyncio.wait({task}, timeout=_QUIET_S)
                 if not done:
-                    self._note(f"{label} … esc stops")
+                    self._note(f"{label} … esc to interrupt")
                     await asyncio.wait({task})
         finally:
             task.cancel()
@@ -420,31 +420,31 @@ class CommandRunner:
         self._show(parts, result)
         unsaved = parts.app.session.unsaved_reason
         if unsaved and unsaved != self._unsaved:
-            parts.screen.error(unsaved)
+            parts.screen.print_error(unsaved)
         self._unsaved = unsaved
         try:
             return result.follow_up is None or await self._follow(parts, result.follow_up)
         except (ClioError, OSError) as error:
-            parts.screen.error(error_cause(error))
+            parts.screen.print_error(error_cause(error))
             return True
         finally:
             invalidate_working_trees()
 
     async def show_opened_session(self, parts: ReplParts) -> None:
         """Show how the opened session ended, and review a plan that waits for an answer."""
-        parts.screen.note("\n".join(summarize_session(parts.app.session)))
+        parts.screen.print_note("\n".join(summarize_session(parts.app.session)))
         await self._run_turn(parts, await review_proposed(parts, busy=False), None)
 
     def _show(self, parts: ReplParts, result: CommandResult) -> None:
         """Print a result, unless its table is about to be drawn as a list to choose from."""
-        if not (isinstance(result.follow_up, Choose) and parts.desk.questions.live):
+        if not (isinstance(result.follow_up, Choose) and parts.prompt_io.questions.is_live):
             parts.screen.show_result(result)
 
     async def _choose(self, parts: ReplParts, step: Choose) -> bool:
-        questions = parts.desk.questions
-        if not questions.live:
+        questions = parts.prompt_io.questions
+        if not questions.is_live:
             return True
-        async with parts.desk.suspended():
+        async with parts.prompt_io.suspended():
             chosen = await questions.choose_row(step.title, step.table, step.values, step.start)
         return chosen is None or await self.run(parts, f"{step.then} {chosen}")
 
@@ -462,10 +462,10 @@ class CommandRunner:
                 await self.show_opened_session(parts)
             case NewSession(name=name):
                 app.new_session(name)
-                screen.note(f"new session{f' {name!r}' if name else ''}; earlier ones: /session list")
+                screen.print_note(f"new session{f' {name!r}' if name else ''}; earlier ones: /session list")
             case SetModel(name=name):
                 app.set_model(name)
-                screen.note(f"{app.provider.model} at {app.provider.name} answers from now on")
+                screen.print_note(f"{app.provider.model} at {app.provider.name} answers from now on")
             case SetApproval(mode=mode):
                 app.planning.set_mode(mode)
             case ReviewPlan():
@@ -497,7 +497,7 @@ class CommandRunner:
             case GitTask():
                 self._prefill(await run_git_task(parts, step))
             case WaitFor(label=saying, work=work):
-                screen.note(f"{saying} …")
+                screen.print_note(f"{saying} …")
                 result = await work()
                 self._show(parts, result)
                 return result.follow_up is None or await self._follow(parts, result.follow_up)

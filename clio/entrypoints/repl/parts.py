@@ -64,7 +64,7 @@ class ReplParts(Struct, frozen=True):
     screen: "Screen | PipeScreen | ReaderScreen"
     suspended: "Suspender"
     plans: "PlanReviewer"
-    desk: "PromptIO"
+    prompt_io: "PromptIO"
 
 
 def make_prompt_line(
@@ -195,7 +195,12 @@ def make_screen(config: Config, terminal: Terminal, facts: "SessionStatus") -> "
     from clio.ui.screen import open_screen
 
     return open_screen(
-        sys.stdout, terminal, terminal_size, reasoning=config.reasoning, facts=facts.list_parts, notifier=notifier
+        sys.stdout,
+        terminal,
+        terminal_size,
+        reasoning=config.reasoning,
+        get_status_parts=facts.list_parts,
+        notifier=notifier,
     )
 
 
@@ -221,7 +226,7 @@ def detect_this_terminal(config: Config) -> Terminal:
         from clio.ui.terminal_handoff import enable_windows_escapes
 
         is_tty = enable_windows_escapes(ctypes.windll.kernel32)
-    return detect_terminal(os.environ, is_tty=is_tty, wants_colour=config.color, aloud=config.screen_reader)
+    return detect_terminal(os.environ, is_tty=is_tty, wants_colour=config.color, for_screen_reader=config.screen_reader)
 
 
 def warm_up(app: "App", facts: "SessionStatus", line: "PromptLine | PlainLine") -> None:
@@ -247,7 +252,7 @@ def warm_up(app: "App", facts: "SessionStatus", line: "PromptLine | PlainLine") 
         with suppress(ClioError):  # reported before the first turn
             app.sandbox.level()
         line.redraw()
-    line.warm_up()
+    line.prepare_completions()
     freeze_startup_objects()
     begun = time.monotonic()
 
@@ -339,7 +344,7 @@ class BackgroundLoader:
         if session_id is not None:
             new.app.open_session(session_id)
         self.parts = new
-        new.screen.note("trusted; the project's settings count from now on")
+        new.screen.print_note("trusted; the project's settings count from now on")
 
 
 def handle_interrupts(act: Callable[[], None]) -> None:
@@ -362,10 +367,10 @@ def print_farewell(app: "App", screen: "Screen | PipeScreen | ReaderScreen") -> 
     if not session.is_persistent or not session.messages:
         return
     if session.unsaved_reason:
-        screen.error(session.unsaved_reason)
+        screen.print_error(session.unsaved_reason)
     else:
         from clio.commands.session_table import unique_id_length
 
         known = [info.id for info in app.store.list()]
-        screen.note(f"resume with: clio -r {session.id[: unique_id_length(known)]}")
+        screen.print_note(f"resume with: clio -r {session.id[: unique_id_length(known)]}")
     screen.close()

@@ -36,7 +36,7 @@ from clio.messages import AssistantMessage
 from clio.ui.footer import SessionStatus
 from clio.ui.history import LineHistory
 from clio.ui.line_rules import describe_line_prefix, parse_memory_line, parse_shell_line
-from clio.ui.terminal_handoff import is_terminal_lent
+from clio.ui.terminal_handoff import is_terminal_handed_over
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +129,11 @@ class Repl:
         self.resuming = SessionResume(loaded, self._terminal)
         self._pending_input = PendingInput()
         self._behind = behind = BackgroundLoader(
-            options, loaded, self._make_parts, welcome=self._welcome, failed=lambda error: self._line.stop(error)
+            options,
+            loaded,
+            self._make_parts,
+            welcome=self._welcome,
+            failed=lambda error: self._line.stop_reading(error),
         )
         self._signs = LineHints(behind.app)
         self._facts = SessionStatus(loaded.config, loaded.project, behind.app)
@@ -147,10 +151,10 @@ class Repl:
         )
         self._news: asyncio.Task[None] | None = None
         self._prefill = ""
-        self._line.bind("c-o", self._open_last)
+        self._line.bind_key("c-o", self._open_last)
         self._turns.before_end = self._wait_for_pager
-        next_mode = make_mode_cycler(lambda: behind.parts, self._turns, self._line.changed)
-        self._line.bind("s-tab", next_mode, in_menu=False)
+        next_mode = make_mode_cycler(lambda: behind.parts, self._turns, self._line.announce_change)
+        self._line.bind_key("s-tab", next_mode, in_menu=False)
         self._turns.hotkeys |= {"c-o": self._open_last, "c-t": self._toggle_reasoning, "s-tab": next_mode}
         self._idle = make_idle_consolidation(loaded.config, behind.app, self._tell, live=self._terminal.can_read_keys)
 
@@ -241,7 +245,7 @@ class Repl:
             text = await review_proposed(parts, busy=self._turns.ahead.busy)
         problem = self._history.problem if self._history else None
         if problem and problem != self._history_problem:
-            parts.screen.note(f"warning: {problem}")
+            parts.screen.print_note(f"warning: {problem}")
         self._history_problem = problem
 
     async def _ask_about_suggestions(self, parts: ReplParts) -> None:
@@ -284,7 +288,7 @@ class Repl:
             user_home=user_home(os.environ),
         )
         if words := "\n".join([*lines, *filter(None, (self._colours.problem,))]):
-            await self._line.print_above(lambda: parts.screen.note(words))
+            await self._line.print_above(lambda: parts.screen.print_note(words))
         self._line.redraw()
         asyncio.get_running_loop().run_in_executor(None, warm_up, app, self._facts, self._line)
         self._news = asyncio.create_task(self._report_preference_shifts(parts))
@@ -309,7 +313,7 @@ class Repl:
     async def _tell(self, line: str) -> None:
         """Print a line above the one being typed."""
         if parts := self._behind.parts:
-            await self._line.print_above(lambda: parts.screen.note(line))
+            await self._line.print_above(lambda: parts.screen.print_note(line))
 
     def _toggle_reasoning(self) -> None:
         if (parts := self._behind.parts) is not None:
@@ -319,14 +323,14 @@ class Repl:
         """Make a Ctrl-C signal do what the key does. Questions remove the handler, so it is set again each time."""
 
         def interrupt() -> None:
-            if is_terminal_lent():
+            if is_terminal_handed_over():
                 return  # Ctrl-C is for the pager or editor that has the terminal
             if self._typed_commands.stop():
                 return
             if self._turns.running:
                 self._turns.interrupt()
             else:
-                self._line.interrupt()
+                self._line.handle_interrupt()
 
         handle_interrupts(interrupt)
 
@@ -350,6 +354,6 @@ class Repl:
         await self._idle.close()
         await app.close()
         if self._terminal.can_read_keys and not self.ended_by and (line := await consolidate_at_exit(app)):
-            screen.note(line)
+            screen.print_note(line)
         if not self.ended_by:
             print_farewell(app, screen)

@@ -173,9 +173,9 @@ def _pick(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
 
 def _shown(table: "Table", terminal: Terminal) -> Iterator[str]:
     if terminal.for_screen_reader:
-        from clio.ui.reader.spoken_text import spoken_table
+        from clio.ui.reader.spoken_text import speak_table
 
-        yield from spoken_table(table)
+        yield from speak_table(table)
         return
     from clio.ui.tables import render_table
 

@@ -411,7 +411,7 @@ class ThemeController:
         self._themes.use(name)
         if self._line is not None:
             self._line.redraw()
-        parts.screen.note("\n".join([*self._save_choice(name), *self._explain_no_colours()]))
+        parts.screen.print_note("\n".join([*self._save_choice(name), *self._explain_no_colours()]))
 
     def _set_background(self, paper: Background) -> None:
         self._themes.heard(paper)
@@ -468,7 +468,7 @@ class ThemeController:
             foreign = on_paper and not current and name != "auto"
             rows.append(sample_row(name, palette, current=current, width=wide, on_paper=foreign))
         screen.show_rows(rows)
-        screen.note("\n".join(["/theme NAME takes one and remembers it", *self._explain_no_colours()]))
+        screen.print_note("\n".join(["/theme NAME takes one and remembers it", *self._explain_no_colours()]))
 
 
 def _note(name: str) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Kind = Literal["steer", "look", "turn"]
 STEER_MARK = "!"
 _MOMENT_S = 1.0  # seconds in which another Esc counts as meant for the stopped turn
-_STEERS = "Enter again: at the next step · ↑ edits"
+_STEERS = "Enter again to send now · ↑ to edit"
 _EDITS = "↑ edits the last"
 
 
@@ -303,11 +303,11 @@ class Turns:
         """Print how the turn ended unless its events have shown that. Raises errors that are bugs."""
         error = None if task.cancelled() else task.exception()
         if isinstance(error, ClioError):
-            parts.screen.error(str(error))
+            parts.screen.print_error(str(error))
         elif error is not None:
             raise error
         elif task.cancelled() and self._end is None:
-            parts.screen.note("interrupted")
+            parts.screen.print_note("interrupted")
 
 
 def run_read_only_command(parts: ReplParts, line: str) -> bool:
@@ -317,7 +317,7 @@ def run_read_only_command(parts: ReplParts, line: str) -> bool:
     result = run_command(parts.app, line)
     if result.follow_up is not None:
         return False
-    parts.screen.note(f"› {line}")
+    parts.screen.print_note(f"› {line}")
     parts.screen.show_result(result)
     return True
 
@@ -346,7 +346,7 @@ def make_mode_cycler(
             return
         mode = parts.app.planning.cycle_mode()
         if turns.running:
-            parts.screen.note(f"approval mode {mode} from the next call on")
+            parts.screen.print_note(f"approval mode {mode} from the next call on")
         else:
             changed(f"approval mode {mode}")
 
@@ -387,7 +387,7 @@ async def _edit(parts: ReplParts) -> None:
     try:
         edited = await asyncio.to_thread(edit_text, step.text, step.suffix)
     except UserError as error:
-        parts.screen.error(str(error))
+        parts.screen.print_error(str(error))
         return
     if edited is not None and not (result := step.then(edited)).ok:
-        parts.screen.error(result.text)
+        parts.screen.print_error(result.text)

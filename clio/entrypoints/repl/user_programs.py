@@ -11,7 +11,7 @@ from clio.context.workspace_state import invalidate_working_trees
 from clio.entrypoints.repl.parts import ReplParts
 from clio.errors import ClioError, ToolFailed
 from clio.ui.line_rules import ShellLine
-from clio.ui.terminal_handoff import lend_terminal, show_in_pager
+from clio.ui.terminal_handoff import hand_over_terminal, show_in_pager
 
 if TYPE_CHECKING:
     from clio.tools.shell.processes import RunningProcess
@@ -101,7 +101,7 @@ class _OutputDisplay:
         self.more()
         left_out = self._lines - _MAX_SHOWN - len(self._held)
         if left_out > 0:
-            self._parts.screen.note(f"… {left_out:,} lines not shown")
+            self._parts.screen.print_note(f"… {left_out:,} lines not shown")
         if self._held:
             self._print(self._held)
 
@@ -115,7 +115,7 @@ async def _run(parts: ReplParts, command: str, shown: _OutputDisplay) -> "Runnin
     from clio.tools.shell.processes import CANCEL_GRACE_S, start_command_process
 
     for sentence in await asyncio.to_thread(parts.app.sandbox.describe_trouble):
-        parts.screen.note(sentence)  # a job may have left a hook that this command would run
+        parts.screen.print_note(sentence)  # a job may have left a hook that this command would run
     process = shown.process = await start_command_process(command, parts.app.workspace.root)
     waiting = asyncio.ensure_future(process.wait())
     try:
@@ -136,15 +136,15 @@ def _report(parts: ReplParts, line: ShellLine, task: "asyncio.Task[RunningProces
     if error is not None:
         if not isinstance(error, ToolFailed):
             raise error
-        parts.screen.error(str(error))
+        parts.screen.print_error(str(error))
         return
     shown.end()
     process = shown.process
     state = "stopped by the user" if task.cancelled() or process is None else _ended(process)
     if line.is_output_shared:
         parts.app.pending_input.add_command_output(line.command, state, shown.text)
-    offered = " · goes with your next message; !! would not" if line.is_output_shared else ""
-    parts.screen.note(f"{state}{offered}")
+    offered = " · included in your next message (use !! to keep it out)" if line.is_output_shared else ""
+    parts.screen.print_note(f"{state}{offered}")
 
 
 def _ended(process: "RunningProcess") -> str:
@@ -193,22 +193,24 @@ class LastPager:
             text = await asyncio.to_thread(read_whole_output, session, calls[-1]) if calls else ""
         except ClioError as error:
             said = str(error)
-            await self._print(parts, lambda: parts.screen.error(said))
+            await self._print(parts, lambda: parts.screen.print_error(said))
             return
         if not calls:
-            await self._print(parts, lambda: parts.screen.note("there is no output to open: no call was made yet"))
+            await self._print(
+                parts, lambda: parts.screen.print_note("there is no output to open: no call was made yet")
+            )
             return
         head = f"{calls[-1].title} … {calls[-1].line}\n\n"
         shown: list[bool] = []
         if not self._opens:
             shown.append(False)
         elif self._line.is_reading:
-            async with lend_terminal():
+            async with hand_over_terminal():
                 await self._line.print_above(
                     lambda: shown.append(show_in_pager(head + text, os.environ)), in_thread=True
                 )
         else:
-            async with parts.suspended(), lend_terminal():
+            async with parts.suspended(), hand_over_terminal():
                 shown.append(await asyncio.to_thread(show_in_pager, head + text, os.environ))
         if not all(shown):
             await self._print(parts, lambda: parts.screen.show_result(CommandResult(verbatim=head + text)))

@@ -33,8 +33,7 @@ from clio.security.actions import (
 from clio.sessions.state import Todo
 from clio.text.formatting import format_count
 from clio.tools.files.diff import diff_change
-from clio.ui.diff_view import FormatPath as Naming
-from clio.ui.diff_view import list_command_facts
+from clio.ui.diff_view import FormatPath, list_command_facts
 from clio.ui.history import HistoryEntry, HistorySearch
 from clio.ui.keyboard import WaitingText, save_early_keys
 from clio.ui.painter import Part, TerminalSize
@@ -42,15 +41,13 @@ from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.plain_line import EchoedLine, EchoOutput
 from clio.ui.prompt_io import PromptIO, Questions, ScrollPage
 from clio.ui.prompt_line import HELD_HINT, PromptLine
-from clio.ui.reader.spoken_text import remove_drawn, speak_line, spell_drawn, spoken_diff, spoken_text, wrap_line
+from clio.ui.reader.spoken_text import remove_drawn, speak_diff, speak_line, speak_text, spell_drawn, wrap_line
 from clio.ui.safe_text import clean_line, spell_out_line, spell_out_lines
 from clio.ui.tables import render_plain_todos
 from clio.ui.terminal_handoff import Suspender
 from clio.ui.theme import Terminal, Theme
 
-_SPELLED = {
-    "once": "yes, once",
-    "this session": "yes, for this session",
+_SPOKEN_CHOICES = {
     "edit": "edit in your editor",
     "by hunks": "hunk by hunk",
     "show all": "read all of it",
@@ -66,7 +63,7 @@ class ReaderQuestions(Questions):
         self._output = output
         self._size = size
         self._choices = ""
-        self._alone = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     def keep_early_input(self) -> None:
         """See `Questions.keep_early_input`."""
@@ -83,28 +80,28 @@ class ReaderQuestions(Questions):
     ) -> str | None:
         """Return which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
 
-        Any other key repeats the choices. See `Questions.key`.
+        Any other key repeats the choices. See `Questions.ask_key`.
         """
-        async with self._alone:
+        async with self._lock:
             self._choices = format_choices(choices)
-            self._say()
-            return await self._press(choices, guarded, None, 0)
+            self._print_choices()
+            return await self._read_choice_key(choices, guarded, None, 0)
 
     async def ask_line(self, prompt: str) -> str | None:
         """Return a line of text; None for Esc, Ctrl-C and the end of the input."""
-        async with self._alone:
-            return await self._typed(f"{speak_line(prompt)} ")
+        async with self._lock:
+            return await self._read_echoed_line(f"{speak_line(prompt)} ")
 
-    def _bind_others(self, keys: KeyBindings) -> None:
+    def _bind_other_keys(self, keys: KeyBindings) -> None:
         @keys.add(Keys.Any)
         def _(event: KeyPressEvent) -> None:
             if event.key_sequence[0].key != Keys.CPRResponse:
-                self._say()
+                self._print_choices()
 
-    def _say(self) -> None:
+    def _print_choices(self) -> None:
         self._output.write(f"{wrap_line(self._choices, self._size()[0] - 1)}\n")
 
-    async def _typed(self, lead: str) -> str | None:
+    async def _read_echoed_line(self, prompt: str) -> str | None:
         keys = KeyBindings()
 
         @keys.add("escape")
@@ -115,10 +112,10 @@ class ReaderQuestions(Questions):
         session: PromptSession[str] = PromptSession(key_bindings=keys, input=self._keyboard, output=self._display)
         buffer = session.default_buffer
 
-        def shown(_: object) -> None:
-            echo.show(lead, buffer.text, buffer.cursor_position)
+        def echo_line(_: object) -> None:
+            echo.show(prompt, buffer.text, buffer.cursor_position)
 
-        session.app.after_render += shown
+        session.app.after_render += echo_line
         session.app.ttimeoutlen = 0.025
         session.app.timeoutlen = 0.1  # long enough for Alt and a key to arrive
         try:
@@ -130,15 +127,15 @@ class ReaderQuestions(Questions):
 
 
 def format_choices(choices: Mapping[str, str]) -> str:
-    """Return the choices as text: "keys: y once, n no, or Escape"."""
-    words = (f"{letter} {_SPELLED.get(meaning, speak_line(meaning))}" for letter, meaning in choices.items())
-    return f"keys: {', '.join(words)}, or Escape"
+    """Return the choices as text: "keys: y yes; n no; or Escape"."""
+    parts = (f"{letter} {_SPOKEN_CHOICES.get(meaning, speak_line(meaning))}" for letter, meaning in choices.items())
+    return f"keys: {'; '.join(parts)}; or Escape"
 
 
 PROMPT = "you: "
 _VI_NORMAL = "vi normal: "
-_MAX_OFFERED = 30
-_WITH_NOTES = 6
+_MAX_LISTED = 30
+_MAX_WITH_NOTES = 6
 """Up to so many completions are read out with their descriptions."""
 
 
@@ -162,7 +159,7 @@ class ReaderLine(PromptLine):
         self._echo = EchoedLine(output.write, lambda: size()[0])
         self._completer = completer
         self._announced: tuple[WaitingText, ...] = ()
-        self._found = _Search(HistorySearch(history))
+        self._search_state = _HistoryStepper(HistorySearch(history))
         self._questions = ReaderQuestions(stream, size, keyboard=input)
         super().__init__(
             text=PROMPT,
@@ -188,8 +185,8 @@ class ReaderLine(PromptLine):
         """
         waiting = tuple(self._held.list_waiting()) if self._held is not None else ()
         if waiting and waiting != self._announced:
-            for one in waiting:
-                self._write(f"{one.label}: {clean_line(one.text)}")
+            for text in waiting:
+                self._write(f"{text.label}: {clean_line(text.text)}")
             self._write(speak_line(HELD_HINT))
         self._announced = waiting
         try:
@@ -212,45 +209,45 @@ class ReaderLine(PromptLine):
         await super().print_above(show, in_thread=in_thread)
         self.redraw()
 
-    def changed(self, words: str) -> None:
+    def announce_change(self, text: str) -> None:
         """Print what has changed."""
-        self._say(words)
+        self._print_message(text)
 
-    def _rendered(self, _: object) -> None:
+    def _after_render(self, _: object) -> None:
         """Print the line where `PromptLine` would draw it."""
         buffer, app = self._session.default_buffer, self._session.app
         normal = self._vi and app.vi_state.input_mode == InputMode.NAVIGATION and not app.is_done
         self._echo.show(_VI_NORMAL if normal else PROMPT, buffer.text, buffer.cursor_position)
-        super()._rendered(_)
+        super()._after_render(_)
 
-    def _enter(self, buffer: Buffer, app: Application[str]) -> None:
+    def _handle_enter(self, buffer: Buffer, app: Application[str]) -> None:
         """Handle Enter; on an empty line it prints the status unless a text waits to be sent."""
         if not buffer.text.strip() and not (self._held is not None and self._held.list_waiting()):
             buffer.reset()
-            self._say(", ".join(self._status()))
+            self._print_message(", ".join(self._status()))
         else:
-            super()._enter(buffer, app)
+            super()._handle_enter(buffer, app)
 
     def _wants_menu(self) -> bool:
         return False
 
-    def _show_hint(self, words: str) -> None:
-        if words:
-            self._say(words)
+    def _show_hint(self, text: str) -> None:
+        if text:
+            self._print_message(text)
 
-    def _say(self, words: str) -> None:
+    def _print_message(self, text: str) -> None:
         """Print a line of its own, and the line being typed again below it."""
         self._echo.end()
-        self._write(speak_line(words))
+        self._write(speak_line(text))
         self.redraw()
 
     def _write(self, line: str) -> None:
         self._output.write(f"{wrap_line(line, self._size()[0] - 1)}\n")
 
-    def _further_bindings(self) -> Sequence[KeyBindings]:
+    def _make_further_bindings(self) -> Sequence[KeyBindings]:
         bindings = KeyBindings()
         typing = has_focus(DEFAULT_BUFFER)
-        searching = typing & Condition(lambda: self._found.is_match(self._session.default_buffer.text))
+        searching = typing & Condition(lambda: self._search_state.is_match(self._session.default_buffer.text))
 
         @bindings.add("tab", filter=typing)
         def _(event: KeyPressEvent) -> None:
@@ -258,18 +255,18 @@ class ReaderLine(PromptLine):
 
         @bindings.add("c-r", filter=typing)
         def _(event: KeyPressEvent) -> None:
-            words, text = self._found.find_next(event.current_buffer.text)
+            message, text = self._search_state.find_next(event.current_buffer.text)
             event.current_buffer.document = Document(text)
-            self._say(words)
+            self._print_message(message)
 
         @bindings.add("escape", filter=searching, eager=True)
         @bindings.add("c-g", filter=searching)
         def _(event: KeyPressEvent) -> None:
-            event.current_buffer.document = Document(self._found.cancel())
+            event.current_buffer.document = Document(self._search_state.cancel())
 
         @bindings.add("c-s", filter=typing)
         def _(event: KeyPressEvent) -> None:
-            self._say("Ctrl-R searches earlier lines for what stands on the line")
+            self._print_message("Ctrl-R searches the history for the text on the line")
 
         return [bindings]
 
@@ -281,61 +278,61 @@ class ReaderLine(PromptLine):
         if buffer.document != document:
             return  # the user continued to type
         if not offers:
-            self._say("nothing to complete")
+            self._print_message("no completions")
         elif len(offers) == 1:
             buffer.apply_completion(offers[0])
             self.redraw()
         else:
             buffer.insert_text(get_common_complete_suffix(document, offers))
-            self._say(format_completions(offers))
+            self._print_message(format_completions(offers))
 
 
-class _Search:
+class _HistoryStepper:
     """History search: steps through earlier lines, best match first, for the text on the line when it began."""
 
     def __init__(self, history: HistorySearch) -> None:
         self._history = history
         self._entries: list[HistoryEntry] = []
-        self._place = -1
-        self._before = ""
+        self._position = -1
+        self._original_line = ""
 
     def is_match(self, text: str) -> bool:
         """Whether the line is one that was found."""
-        return 0 <= self._place < len(self._entries) and self._entries[self._place].text == text
+        return 0 <= self._position < len(self._entries) and self._entries[self._position].text == text
 
     def find_next(self, text: str) -> tuple[str, str]:
-        """Return the text to print and the line: the next match, or the same line if there is none."""
+        """Return a message and the new line: the next match, or the same line if there is none."""
         if not self.is_match(text):
             self._history.load_entries()
-            self._before = text
+            self._original_line = text
             self._entries = [entry for entry in self._history.find_matches(text) if entry.text != text]
-            self._place = -1
+            self._position = -1
         if not self._entries:
-            return "no earlier line fits", text
-        self._place = (self._place + 1) % len(self._entries)
-        entry = self._entries[self._place]
-        where = (
+            return "no match in the history", text
+        self._position = (self._position + 1) % len(self._entries)
+        entry = self._entries[self._position]
+        project = (
             f", of {entry.project.rstrip('/').rpartition('/')[2]}"
             if entry.project and not entry.is_from_this_project
             else ""
         )
-        return f"earlier line {self._place + 1} of {len(self._entries)}{where}, Escape leaves", entry.text
+        return f"history {self._position + 1} of {len(self._entries)}{project}, Escape to cancel", entry.text
 
     def cancel(self) -> str:
         """End the search and return the original line."""
-        self._place = -1
-        return self._before
+        self._position = -1
+        return self._original_line
 
 
 def format_completions(offers: Sequence[Completion]) -> str:
-    """Return the completions on one line: "3 fit: a, b, c"."""
-    notes = len(offers) <= _WITH_NOTES
-    words = [
+    """Return the completions on one line: "3 completions: a, b, c"."""
+    notes = len(offers) <= _MAX_WITH_NOTES
+    names = [
         f"{offer.display_text} ({offer.display_meta_text})" if notes and offer.display_meta_text else offer.display_text
-        for offer in offers[:_MAX_OFFERED]
+        for offer in offers[:_MAX_LISTED]
     ]
-    more = len(offers) - len(words)
-    return f"{len(offers)} fit: {', '.join(words)}" + (f", and {more} more" if more else "")
+    hidden = len(offers) - len(names)
+    return f"{len(offers)} completions: {', '.join(names)}" + (f", and {hidden} more" if hidden else "")
 
 
 class ReaderPromptIO(PromptIO):
@@ -354,7 +351,7 @@ class ReaderPromptIO(PromptIO):
     ) -> None:
         super().__init__(stream, terminal, size, suspended, on_interrupt, is_typing=is_typing, keyboard=keyboard)
         self._lines = TerminalOutput(stream)
-        self._asked = 0
+        self._question_count = 0
 
     def _make_questions(
         self, stream: TextIO, terminal: Terminal, keyboard: Input | None, display: Display | None
@@ -365,20 +362,20 @@ class ReaderPromptIO(PromptIO):
 
     def make_title(self, name: str, more: str, style: str = "", *, whole: bool = True) -> Part:
         """Return the question's number and its subject."""
-        return Part(body=Text(f"{self._number()}: {name}, {more}"))
+        return Part(body=Text(f"{self._next_label()}: {name}, {more}"))
 
     def render_question(self, text: str) -> list[Part]:
-        """A question of the model's, with its number."""
-        first, *rest = spoken_text(text) or [""]
-        return [Part(body=Text(line)) for line in (f"{self._number()}: {first}", *rest)]
+        """Return a question from the model, with its number."""
+        first, *rest = speak_text(text) or [""]
+        return [Part(body=Text(line)) for line in (f"{self._next_label()}: {first}", *rest)]
 
-    def render_action(self, action: Action, display: Naming) -> Sequence[Text]:
+    def render_action(self, action: Action, display: FormatPath) -> Sequence[Text]:
         """Describe what a call would do, each line with a label."""
         match action:
             case ChangeFiles(changes=changes):
                 return self.render_changes(changes, display)
             case RunCommand(command=command, cwd=cwd, note=note):
-                lines = [*_command(command, display(cwd)), *([note] if note else [])]
+                lines = [*_describe_command_facts(command, display(cwd)), *([note] if note else [])]
             case FetchUrl(url=url):
                 lines = [f"address: {line}" for line in spell_out_lines(url)]
             case ReadFiles(paths=paths):
@@ -391,51 +388,51 @@ class ReaderPromptIO(PromptIO):
                 assert_never(action)
         return [Text(spell_drawn(line)) for line in lines]
 
-    def render_changes(self, changes: Iterable[FileChange], display: Naming) -> Sequence[Text]:
+    def render_changes(self, changes: Iterable[FileChange], display: FormatPath) -> Sequence[Text]:
         """Describe how each line changes."""
         changes = tuple(changes)
         named = len(changes) > 1 or any(change.kind in ("delete", "move") for change in changes)
         diff = "".join(diff_change(change, lambda path: display(path).replace("\n", "\\n")).text for change in changes)
-        return [Text(line) for line in spoken_diff(diff, names=named)]
+        return [Text(line) for line in speak_diff(diff, names=named)]
 
     def render_diff(self, text: str) -> Sequence[Text]:
         """Describe how each line of one file changes."""
-        return [Text(line) for line in spoken_diff(text, names=False)]
+        return [Text(line) for line in speak_diff(text, names=False)]
 
     def render_todos(self, todos: tuple[Todo, ...], width: int) -> list[Text]:
         """Return each item with its number and its state."""
         return [Text(line) for line in render_plain_todos(todos, fold=False)]
 
-    def print_remark(self, words: str, style: str = "") -> None:
+    def print_remark(self, text: str, style: str = "", *, mark: str = "") -> None:
         """Print a sentence of clio's own."""
-        self._lines.write(f"{wrap_line(speak_line(words), self.width)}\n")
+        self._lines.write(f"{wrap_line(speak_line(text), self.width)}\n")
 
     def print_parts(self, parts: Iterable[Part | Text]) -> None:
         """Print each part as one line; the terminal wraps lines that are too long."""
         for part in parts:
-            exact = isinstance(part, Text)  # a bare `Text` is content to be judged; a part is a sentence
-            body = part if exact else part.body
-            words = body.renderable if isinstance(body, Padding) else body  # margins mean nothing to a screen reader
-            line = remove_drawn(str(words)).strip()
+            is_content = isinstance(part, Text)  # a bare `Text` is content to be judged; a part is a sentence
+            body = part if is_content else part.body
+            text = body.renderable if isinstance(body, Padding) else body  # margins mean nothing to a screen reader
+            line = remove_drawn(str(text)).strip()
             if line:
-                self._lines.write(f"{line if exact else wrap_line(line, self.width)}\n")
+                self._lines.write(f"{line if is_content else wrap_line(line, self.width)}\n")
 
     def render_excerpt(self, body: Sequence[Text], rows: int, hint: str = "") -> Iterator[Text]:
         """Yield the first lines, and how many are missing."""
         yield from body[:rows]
         if len(body) > rows:
-            yield Text(f"{format_count(len(body) - rows, 'more line')}{hint.replace('shows', 'reads')}")
+            yield Text(f"{format_count(len(body) - rows, 'more line')}{hint.replace('show', 'read')}")
 
     def fits_in_rows(self, body: Sequence[Text], rows: int) -> bool:
         """Whether there are at most so many lines."""
         return len(body) <= rows
 
-    def _number(self) -> str:
-        self._asked += 1
-        return f"question {self._asked}"
+    def _next_label(self) -> str:
+        self._question_count += 1
+        return f"question {self._question_count}"
 
 
-def _command(command: str, cwd: str) -> Iterator[str]:
+def _describe_command_facts(command: str, cwd: str) -> Iterator[str]:
     first = True
     for kind, text in list_command_facts(command, cwd):
         match kind:
@@ -443,6 +440,6 @@ def _command(command: str, cwd: str) -> Iterator[str]:
                 yield f"command: {text}" if first else f"and: {text}"
                 first = False
             case "in":
-                yield f"in the folder: {text}"
+                yield f"in the directory: {text}"
             case "runs" | "reads" | "writes" | "looks like another name" | "not understood":
                 yield f"{kind}: {text}"

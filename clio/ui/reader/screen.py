@@ -37,14 +37,14 @@ from clio.ui.reader.spoken_text import (
     SpokenMarkdown,
     remove_drawn,
     replace_symbols,
+    speak_bar,
+    speak_diff,
+    speak_footer,
     speak_line,
-    spoken_bar,
-    spoken_diff,
-    spoken_footer,
-    spoken_retry,
-    spoken_seconds,
-    spoken_table,
-    spoken_text,
+    speak_retry,
+    speak_seconds,
+    speak_table,
+    speak_text,
     wrap_line,
 )
 from clio.ui.safe_text import StreamCleaner, clean, clean_line, restore_full_line
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from clio.ui.keyboard import TypingState, WaitingText
 
 
-_REPORTED_S = 1.0  # seconds; folded reasoning that took less is not reported
+_MIN_REPORTED_S = 1.0  # seconds; folded reasoning that took less is not reported
 
 
 class SpokenReasoning:
@@ -64,7 +64,7 @@ class SpokenReasoning:
 
     def __init__(self, show: ShowReasoning) -> None:
         self._stream = ReasoningStream(Theme(colour=False, escapes=False), show)
-        self._begun = False
+        self._started = False
 
     @property
     def is_shown(self) -> bool:
@@ -72,34 +72,35 @@ class SpokenReasoning:
         return self._stream.show == "show"
 
     def toggle(self) -> list[str]:
-        """Print the reasoning from the beginning of what is held, or hold what comes from now on."""
-        return self._lines([str(part.body) for part in self._stream.toggle()])
+        """Return all hidden reasoning to print, or hide the reasoning that arrives from now on."""
+        return self._label_lines([str(part.body) for part in self._stream.toggle()])
 
     def feed(self, text: str) -> list[str]:
         """Return the lines completed by this text."""
-        return self._lines([str(part.body) for part in self._stream.feed(text)])
+        return self._label_lines([str(part.body) for part in self._stream.feed(text)])
 
     def finish(self, seconds: float) -> list[str]:
-        """Return the last line; if the reasoning was held, how long it took."""
+        """Return the last line; if the reasoning was hidden, how long it took."""
         folded = self._stream.show == "fold"
         lines = [str(part.body) for part in self._stream.finish(0.0)]
-        said = self._lines(lines)
-        self._begun = False
-        return [*said, f"thought for {spoken_seconds(seconds)}"] if folded and seconds >= _REPORTED_S else said
+        spoken = self._label_lines(lines)
+        self._started = False
+        return [*spoken, f"thought for {speak_seconds(seconds)}"] if folded and seconds >= _MIN_REPORTED_S else spoken
 
-    def _lines(self, lines: list[str]) -> list[str]:
-        said = [
-            f"{'' if self._begun or number else 'thinking: '}{remove_drawn(line)}" for number, line in enumerate(lines)
+    def _label_lines(self, lines: list[str]) -> list[str]:
+        spoken = [
+            f"{'' if self._started or number else 'thinking: '}{remove_drawn(line)}"
+            for number, line in enumerate(lines)
         ]
-        self._begun = self._begun or bool(lines)
-        return said
+        self._started = self._started or bool(lines)
+        return spoken
 
 
 _MAX_DIFF_LINES = 20
 _FAILED_LINES = 3
 
 
-def spoken_call(event: ToolFinished) -> Iterator[str]:
+def speak_call(event: ToolFinished) -> Iterator[str]:
     """Describe how a call ended, then its change if the user has not seen it, or the first lines of a failure."""
     lines = [remove_drawn(line).strip() for line in clean(event.preview).splitlines()]
     summary = restore_full_line(clean_line(event.summary), () if event.ok else lines)
@@ -107,35 +108,35 @@ def spoken_call(event: ToolFinished) -> Iterator[str]:
         f"{'done' if event.ok else 'failed'}: {clean_line(event.title)}" + (f", {summary}" if summary else "")
     )
     if event.diff and not event.asked:
-        yield from spoken_diff(event.diff, max_lines=_MAX_DIFF_LINES, hint=", slash diff reads all")
+        yield from speak_diff(event.diff, max_lines=_MAX_DIFF_LINES, hint=", slash diff to read all")
     elif not event.ok:
-        told = [line for line in lines if line and clean_line(line) != summary]
-        yield from (f"output: {line}" for line in told[:_FAILED_LINES])
+        output = [line for line in lines if line and clean_line(line) != summary]
+        yield from (f"output: {line}" for line in output[:_FAILED_LINES])
 
 
-def spoken_result(result: CommandResult) -> Iterator[str]:
+def speak_result(result: CommandResult) -> Iterator[str]:
     """Yield the fields of a command result in order; a failure is reported as an error."""
     if result.bar is not None:
-        yield from spoken_bar(result.bar)
+        yield from speak_bar(result.bar)
     if result.text and not result.ok:
         yield f"error: {speak_line(' '.join(clean(result.text).split()))}"
     elif result.text:
         yield from (
-            line if isinstance(line, ExactLine) else replace_symbols(line) for line in spoken_text(clean(result.text))
+            line if isinstance(line, ExactLine) else replace_symbols(line) for line in speak_text(clean(result.text))
         )
     if result.verbatim:
         lines = clean(result.verbatim).rstrip("\n").split("\n")
         yield from (ExactLine(remove_drawn(line.expandtabs(4)).rstrip()) for line in lines)
     if result.diff:
-        yield from spoken_diff(result.diff, names=True)
+        yield from speak_diff(result.diff, names=True)
     if result.table is not None:
-        yield from spoken_table(result.table)
+        yield from speak_table(result.table)
     if result.todos:
         yield count_done(result.todos)
         yield from map(speak_line, render_plain_todos(result.todos, fold=not result.todos_whole))
 
 
-_AGAIN_S = 10.0  # seconds between two progress reports: each interrupts the screen reader
+_REPORT_PERIOD_S = 10.0  # seconds between two progress reports: each interrupts the screen reader
 
 
 class SpokenProgress:
@@ -159,22 +160,22 @@ class SpokenProgress:
         self._after_s = after_s
         self._clock = clock
         self._next: float | None = None
-        self._word = ""
+        self._prefix = ""
 
-    def at(self, done: int, total: int) -> None:
+    def update(self, done: int, total: int) -> None:
         """Set the progress to `done` of `total`."""
         now = self._clock()
         if self._next is None:
             self._next = now + self._after_s
         if done >= total or now < self._next:
             return
-        self._next = now + _AGAIN_S
-        self._write(f"{self._word}{self._label}, {round(100 * done / total)} percent, {done:,} of {total:,}")
-        if not self._word and self._hint:
+        self._next = now + _REPORT_PERIOD_S
+        self._write(f"{self._prefix}{self._label}, {round(100 * done / total)} percent, {done:,} of {total:,}")
+        if not self._prefix and self._hint:
             self._write(self._hint)
-        self._word = "still "
+        self._prefix = "still "
 
-    def say(self, hint: str) -> None:
+    def set_hint(self, hint: str) -> None:
         """Print this hint at once."""
         self._write(hint)
 
@@ -184,17 +185,17 @@ class SpokenProgress:
 
 
 USER_PREFIX, ANSWER_PREFIX = "you: ", "clio: "
-_BEAT_S = 0.25  # seconds between two checks whether held output can be printed
-_LONG_S = 1.0
+_TICK_S = 0.25  # seconds between two checks whether pending output can be printed
+_LONG_CALL_S = 1.0
 """Seconds; the start of a call that takes longer is reported."""
 _TYPING_S = 5.0
-"""Seconds after the last key before held output is printed although the user has not sent the line."""
+"""Seconds after the last key before pending output is printed although the user has not sent the line."""
 
 
 class _Call(Struct):
     title: str
     since: float
-    is_said: bool = False
+    is_reported: bool = False
 
 
 class ReaderScreen:
@@ -222,20 +223,20 @@ class ReaderScreen:
         self._clock = clock
         self._output = TerminalOutput(stream, on_broken)
         self._echo = EchoedLine(self._output.write, lambda: size()[0])
-        self._ticker = Ticker(self.tick, _BEAT_S)
+        self._ticker = Ticker(self.tick, _TICK_S)
         self._cleaner = StreamCleaner()
         self._answer = SpokenMarkdown()
-        self._thoughts = SpokenReasoning(reasoning)
+        self._reasoning = SpokenReasoning(reasoning)
         self._thinking_since: float | None = None
         self._calls: dict[str, _Call] = {}
         self._activity = Activity()
-        self._runs = False
-        self._speaks = False
+        self._is_turn_running = False
+        self._in_answer = False
         """Whether the last line belonged to the answer."""
-        self._said_at = 0.0
+        self._printed_at = 0.0
         self._typed_at = 0.0
         self._waiting: tuple[WaitingText, ...] = ()
-        self._held: list[str] = []
+        self._pending_lines: list[str] = []
         self._paused = 0
 
     def handle(self, event: Event) -> None:
@@ -245,33 +246,33 @@ class ReaderScreen:
             case TurnStarted():
                 self._begin_turn()
             case TextDelta(text=text):
-                self._end_thoughts()
-                self._say_answer(self._answer.feed(self._cleaner.feed(text)))
+                self._end_reasoning()
+                self._print_answer(self._answer.feed(self._cleaner.feed(text)))
             case ReasoningDelta(text=text):
-                self._think(text)
+                self._print_reasoning(text)
             case StreamRestarted():
                 self._answer, self._cleaner = SpokenMarkdown(), StreamCleaner()
                 self._thinking_since = None
-                self._say(ANSWER_RESTARTED)
+                self._print_lines(ANSWER_RESTARTED)
             case Retrying():
                 self._end_stream()
-                self._say(spoken_retry(event))
+                self._print_lines(speak_retry(event))
             case ToolStarted():
                 self._end_stream()
                 self._calls[event.call_id] = _Call(clean_line(event.title), self._clock())
             case ToolFinished():
                 self._end_stream()
                 self._calls.pop(event.call_id, None)
-                self._say(*spoken_call(event))
+                self._print_lines(*speak_call(event))
             case Steered(text=text):
                 self._end_stream()
-                self._say(f"{USER_PREFIX}{clean_line(text)}")
+                self._print_lines(f"{USER_PREFIX}{clean_line(text)}")
             case Notice(text=text, level=level):
                 self._end_stream()
-                self._say(("warning: " if level == "warning" else "") + speak_line(text))
+                self._print_lines(("warning: " if level == "warning" else "") + speak_line(text))
             case ContextTrimmed():
                 self._end_stream()
-                self._say(speak_line(event.description))
+                self._print_lines(speak_line(event.description))
             case StepFinished():
                 self._end_stream()
             case TurnFinished():
@@ -282,55 +283,50 @@ class ReaderScreen:
                 assert_never(event)
 
     def tick(self) -> None:
-        """Report long work, and print what was held while the user typed."""
+        """Report long work, and print the output that waited while the user typed."""
         now = self._clock()
-        if self._paused or not self._runs:
+        if self._paused or not self._is_turn_running:
             return
         if self._echo.is_open:
-            if now - self._typed_at >= _TYPING_S and self._held:
+            if now - self._typed_at >= _TYPING_S and self._pending_lines:
                 self._echo.end()
-                self._release()
+                self._print_pending()
             return
         for call in self._calls.values():
-            if not call.is_said and now - call.since >= _LONG_S:
-                call.is_said = True
-                self._say(f"started: {speak_line(call.title)}")
-        if now - self._said_at >= _AGAIN_S:
-            self._say(self._still(now))
+            if not call.is_reported and now - call.since >= _LONG_CALL_S:
+                call.is_reported = True
+                self._print_lines(f"started: {speak_line(call.title)}")
+        if now - self._printed_at >= _REPORT_PERIOD_S:
+            self._print_lines(self._describe_progress(now))
 
-    def note(self, text: str) -> None:
+    def print_note(self, text: str) -> None:
         """Print informational lines."""
-        self._say(*(speak_line(line) for line in clean(text).rstrip("\n").split("\n")))
+        self._print_lines(*(speak_line(line) for line in clean(text).rstrip("\n").split("\n")))
 
-    def error(self, text: str) -> None:
+    def print_error(self, text: str) -> None:
         """Print an error."""
-        self._say(f"error: {speak_line(' '.join(clean(text).split()))}")
-
-    def markdown(self, text: str) -> None:
-        """Print a whole Markdown text."""
-        self._say(*spoken_text(clean(text)))
+        self._print_lines(f"error: {speak_line(' '.join(clean(text).split()))}")
 
     def show_result(self, result: CommandResult) -> None:
         """Print the result of a slash command; a failure is reported as an error."""
-        self._say(*spoken_result(result))
+        self._print_lines(*speak_result(result))
 
     def toggle_reasoning(self) -> None:
         """Show or hide the model's reasoning, for the running stream and for later ones."""
-        lines = self._thoughts.toggle()
-        self._say(
-            f"what the model thinks is {'read out' if self._thoughts.is_shown else 'kept back'} from now on", *lines
-        )
+        lines = self._reasoning.toggle()
+        state = "read out" if self._reasoning.is_shown else "hidden"
+        self._print_lines(f"the model's thinking is {state} from now on", *lines)
 
     def set_typed(self, typing: "TypingState") -> None:
         """Show what the user types while the turn runs, and print which texts wait."""
         line = typing.line
-        fresh = [f"{one.label}: {clean_line(one.text)}" for one in typing.waiting if one not in self._waiting]
+        new_lines = [f"{text.label}: {clean_line(text.text)}" for text in typing.waiting if text not in self._waiting]
         self._waiting = typing.waiting
-        if fresh or not line.text:
+        if new_lines or not line.text:
             self._echo.end()
-            self._held[:0] = [*fresh, speak_line(typing.hint)] if fresh and typing.hint else fresh
-            self._release()
-        if line.text and self._runs and not self._paused:  # after the turn's end the prompt shows it
+            self._pending_lines[:0] = [*new_lines, speak_line(typing.hint)] if new_lines and typing.hint else new_lines
+            self._print_pending()
+        if line.text and self._is_turn_running and not self._paused:  # after the turn's end the prompt shows it
             self._typed_at = self._clock()
             self._echo.show(USER_PREFIX, line.text, line.cursor)
 
@@ -338,26 +334,26 @@ class ReaderScreen:
     def suspended(self) -> Generator[None]:
         """A context in which another program has the terminal; new output is printed afterwards."""
         self._echo.end()
-        self._release()
+        self._print_pending()
         self._paused += 1
         try:
             yield
         finally:
             self._paused -= 1
-            self._said_at = self._clock()
-            self._release()
+            self._printed_at = self._clock()
+            self._print_pending()
 
     def close(self) -> None:
-        """End an unfinished line, and print what is still held."""
+        """End an unfinished line, and print all pending output."""
         self._ticker.stop()
-        self._runs = False
+        self._is_turn_running = False
         self._echo.end()
         self._end_stream()
-        self._release()
+        self._print_pending()
 
     def _begin_turn(self) -> None:
-        self._runs, self._speaks = True, False
-        self._said_at = self._activity.since = self._clock()
+        self._is_turn_running, self._in_answer = True, False
+        self._printed_at = self._activity.since = self._clock()
         self._ticker.start()
         run_in_background(preload_markdown)
 
@@ -365,58 +361,58 @@ class ReaderScreen:
         self._end_stream()
         self._ticker.stop()
         self._echo.end()
-        self._runs = False
-        self._release()
-        self._say(*(f"interrupted: {speak_line(call.title)}" for call in self._calls.values()))
+        self._is_turn_running = False
+        self._print_pending()
+        self._print_lines(*(f"interrupted: {speak_line(call.title)}" for call in self._calls.values()))
         self._calls.clear()
         if event.error and event.status != "interrupted":
-            self.error(event.error)
-        self._say(spoken_footer(event))
+            self.print_error(event.error)
+        self._print_lines(speak_footer(event))
         self._output.write(self._notifier.format_for(event))
 
-    def _think(self, text: str) -> None:
+    def _print_reasoning(self, text: str) -> None:
         if self._thinking_since is None:
             self._end_stream()
             self._thinking_since = self._clock()
-        self._say(*self._thoughts.feed(self._cleaner.feed(text)))
+        self._print_lines(*self._reasoning.feed(self._cleaner.feed(text)))
 
-    def _end_thoughts(self) -> None:
+    def _end_reasoning(self) -> None:
         if self._thinking_since is not None:
-            lines = self._thoughts.feed(self._cleaner.finish())
-            self._say(*lines, *self._thoughts.finish(self._clock() - self._thinking_since))
+            lines = self._reasoning.feed(self._cleaner.finish())
+            self._print_lines(*lines, *self._reasoning.finish(self._clock() - self._thinking_since))
             self._thinking_since = None
 
     def _end_stream(self) -> None:
         """Finish the running stream."""
-        self._end_thoughts()
-        held = self._cleaner.finish()
-        self._say_answer([*self._answer.feed(held), *self._answer.finish()])
+        self._end_reasoning()
+        rest = self._cleaner.finish()
+        self._print_answer([*self._answer.feed(rest), *self._answer.finish()])
 
-    def _still(self, now: float) -> str:
+    def _describe_progress(self, now: float) -> str:
         if self._calls:
-            running = (f"{speak_line(call.title)}, {spoken_seconds(now - call.since)}" for call in self._calls.values())
+            running = (f"{speak_line(call.title)}, {speak_seconds(now - call.since)}" for call in self._calls.values())
             return f"still running: {'; '.join(running)}"
-        return f"still {self._activity.label}, {spoken_seconds(now - self._activity.since)}"
+        return f"still {self._activity.label}, {speak_seconds(now - self._activity.since)}"
 
-    def _say_answer(self, lines: Iterable[str]) -> None:
+    def _print_answer(self, lines: Iterable[str]) -> None:
         for line in lines:
-            self._print(line if self._speaks else type(line)(ANSWER_PREFIX + line))
-            self._speaks = True
+            self._print(line if self._in_answer else type(line)(ANSWER_PREFIX + line))
+            self._in_answer = True
 
-    def _say(self, *lines: str) -> None:
+    def _print_lines(self, *lines: str) -> None:
         for line in lines:
             self._print(line)
-            self._speaks = False
+            self._in_answer = False
 
     def _print(self, line: str) -> None:
-        self._held.append(line)
-        self._release()
+        self._pending_lines.append(line)
+        self._print_pending()
 
-    def _release(self) -> None:
-        """Print held output unless the user is typing or answering."""
-        if self._paused or self._echo.is_open or not self._held:
+    def _print_pending(self) -> None:
+        """Print pending output unless the user is typing or answering."""
+        if self._paused or self._echo.is_open or not self._pending_lines:
             return
-        lines, self._held = self._held, []
+        lines, self._pending_lines = self._pending_lines, []
         width = max(self._size()[0] - 1, 1)
         self._output.write("".join(f"{wrap_line(line, width)}\n" for line in lines))
-        self._said_at = self._clock()
+        self._printed_at = self._clock()

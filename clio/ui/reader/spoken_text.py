@@ -1,4 +1,4 @@
-"""Text for a screen reader: words in place of symbols, and diffs and Markdown as sentences."""
+"""Text for a screen reader: symbols are replaced by words, diffs and Markdown by sentences."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from clio.agent.user_interface import Retrying, TurnFinished
 from clio.commands.command import Bar, Table
-from clio.text.formatting import format_count
+from clio.messages import Usage
+from clio.text.formatting import describe_cache_use, format_count, format_tokens
 from clio.text.lazy_regex import LazyRegex
 from clio.ui.diff_view import DiffRow, ParsedDiff, parse_diff
-from clio.ui.markdown import BlockSplitter, MarkdownPiece, markdown_tokens
+from clio.ui.markdown import BlockSplitter, MarkdownPiece, parse_markdown_tokens
 from clio.ui.painter import count_cells
-from clio.ui.pipe_screen import format_usage
 from clio.ui.safe_text import clean, clean_line
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 # Symbols in clio's own messages. Those in the last line are replaced only where they mean a key.
-_WORDS = (
+_SYMBOLS = (
     (LazyRegex(r"^(\s*)[›❯] ?"), r"\1you: "),
     (LazyRegex(r"^(\s*)[●•▸○] ?"), r"\1"),
     (LazyRegex(r"^\s*… (?=\d)"), ""),
@@ -44,12 +44,12 @@ _DRAWN = LazyRegex("[\u2500-\u25ff\u2800-\u28ff\ue000-\uf8ff\U000f0000-\U0010fff
 
 
 def spell_drawn(text: str) -> str:
-    """Replace such characters by their code points, where none of the text may be left out."""
+    """Replace drawing characters by their code points, for text of which nothing may be left out."""
     return _DRAWN.sub(lambda sign: f"⟨U+{ord(sign[0]):04X}⟩", text)
 
 
-_HEADINGS = {"#": "number"}
-_CELLS = {"→": "in force"}
+_SPOKEN_HEADINGS = {"#": "number"}
+_SPOKEN_CELLS = {"→": "in force"}
 _BREAKS = LazyRegex("[\u2028\u2029\x85]")
 
 
@@ -61,13 +61,18 @@ def wrap_line(line: str, width: int) -> str:
     """Wrap the line at blanks, because a word wrapped by the terminal is read as two."""
     rows: list[str] = []
     while not isinstance(line, ExactLine) and count_cells(line) > width:
-        place = next(
-            (at for at in range(width, 0, -1) if line[at : at + 1] == " " and count_cells(line[:at]) <= width), 0
+        cut = next(
+            (
+                index
+                for index in range(width, 0, -1)
+                if line[index : index + 1] == " " and count_cells(line[:index]) <= width
+            ),
+            0,
         )
-        if not place:
+        if not cut:
             break
-        rows.append(line[:place].rstrip())
-        line = line[place + 1 :]
+        rows.append(line[:cut].rstrip())
+        line = line[cut + 1 :]
     return "\n".join([*rows, line])
 
 
@@ -77,9 +82,9 @@ def speak_line(line: str) -> str:
 
 
 def replace_symbols(line: str) -> str:
-    """Do the same but keep the blanks, for example in a line of code in a help page."""
-    for sign, words in _WORDS:
-        line = sign.sub(words, line)
+    """Replace symbols by words but keep the blanks, for example in a line of code in a help page."""
+    for symbol, replacement in _SYMBOLS:
+        line = symbol.sub(replacement, line)
     return remove_drawn(line).rstrip()
 
 
@@ -90,7 +95,7 @@ def remove_drawn(text: str) -> str:
     return _DRAWN.sub(" ", _BREAKS.sub(" ", clean(text)))
 
 
-def spoken_seconds(seconds: float) -> str:
+def speak_seconds(seconds: float) -> str:
     """Return a duration in words: "less than a second", "12 seconds", "1 minute 5 seconds"."""
     whole = round(seconds)
     if whole < 1:
@@ -101,36 +106,45 @@ def spoken_seconds(seconds: float) -> str:
     return " ".join(format_count(count, word) for count, word in parts if count)
 
 
-def spoken_footer(event: TurnFinished) -> str:
-    """Return how a turn ended and its totals: "done, 2 steps, 12k in, 432 out, 12 seconds"."""
+def speak_footer(event: TurnFinished) -> str:
+    """Return how a turn ended and its totals: "done, 2 requests, 12k in, 432 out, 12 seconds"."""
     cost = event.cost.text if event.cost is not None and event.cost.micro_dollars else ""
-    how = {"done": "done", "interrupted": "interrupted"}.get(event.status, "failed")
-    parts = (how, format_count(event.steps, "step"), format_usage(event.usage), cost, spoken_seconds(event.seconds))
+    outcome = {"done": "done", "interrupted": "interrupted"}.get(event.status, "failed")
+    requests = format_count(event.steps, "request")
+    parts = (outcome, requests, speak_usage(event.usage), cost, speak_seconds(event.seconds))
     return ", ".join(part for part in parts if part)
 
 
-def spoken_retry(event: Retrying) -> str:
+def speak_usage(usage: Usage) -> str:
+    """Return a turn's tokens: "12k in (8.0k cached), 432 out"; "" if the server reports none."""
+    if not usage.prompt_tokens and not usage.completion_tokens:
+        return ""
+    cached = describe_cache_use(usage.cached_tokens, usage.cache_write_tokens, format_tokens)
+    return f"{format_tokens(usage.prompt_tokens)} in{cached}, {format_tokens(usage.completion_tokens)} out"
+
+
+def speak_retry(event: Retrying) -> str:
     """Return why a request is sent again, and when."""
-    when = "at once" if event.delay_s < 1 else f"in {spoken_seconds(event.delay_s)}"
-    return f"{clean_line(event.reason)}, asking again {when}, attempt {event.attempt} of {event.of}"
+    when = "at once" if event.delay_s < 1 else f"in {speak_seconds(event.delay_s)}"
+    return f"{clean_line(event.reason)}, retrying {when}, attempt {event.attempt} of {event.of}"
 
 
-def spoken_table(table: Table) -> Iterator[str]:
-    """Yield a line for each row with its headings: "row 2: name: x; size: 3".
+def speak_table(table: Table) -> Iterator[str]:
+    """Yield a line for each row with its headings, such as "row 2: name: x; size: 3".
 
     Two-column rows stay a key and a value.
     """
-    headings = [_HEADINGS.get(heading.strip(), clean_line(heading)) for heading in table.columns]
+    headings = [_SPOKEN_HEADINGS.get(heading.strip(), clean_line(heading)) for heading in table.columns]
     named = any(headings)
     several = len(table.rows) > 1 and named and table.columns[0].strip() != "#"
     for number, row in enumerate(table.rows, 1):
-        cells = [_CELLS.get(cell.strip(), clean_line(cell)) for cell in row]
+        cells = [_SPOKEN_CELLS.get(cell.strip(), clean_line(cell)) for cell in row]
         pairs = ((heading, cell) for heading, cell in zip(headings, cells, strict=True) if cell)
-        said = "; ".join(": ".join(filter(None, pair)) for pair in pairs) if named else ": ".join(filter(None, cells))
-        yield speak_line(f"row {number}: {said}" if several else said)
+        text = "; ".join(": ".join(filter(None, pair)) for pair in pairs) if named else ": ".join(filter(None, cells))
+        yield speak_line(f"row {number}: {text}" if several else text)
 
 
-def spoken_bar(bar: Bar) -> Iterator[str]:
+def speak_bar(bar: Bar) -> Iterator[str]:
     """Yield the title of a bar, then a line for each amount."""
     whole = sum(part.amount for part in bar.parts if part.amount > 0)
     yield speak_line(clean_line(bar.title))
@@ -142,7 +156,7 @@ def spoken_bar(bar: Bar) -> Iterator[str]:
 _MAX_CHARS = 2_000
 
 
-def spoken_diff(diff: str, *, names: bool | None = None, max_lines: int | None = None, hint: str = "") -> list[str]:
+def speak_diff(diff: str, *, names: bool | None = None, max_lines: int | None = None, hint: str = "") -> list[str]:
     """Describe the changed lines of a diff in sentences, with their line numbers; unchanged lines are left out.
 
     Args:
@@ -152,31 +166,31 @@ def spoken_diff(diff: str, *, names: bool | None = None, max_lines: int | None =
     """
     parsed = parse_diff(diff)
     named = len(parsed.counts) > 1 if names is None else names
-    lines = list(_lines(parsed, named))
-    said = lines if max_lines is None or len(lines) <= max_lines + 1 else lines[: max_lines + 1]
-    more = len(lines) - len(said)
-    return [*said, f"{format_count(more, 'more line')}{hint}"] if more else list(said)
+    lines = list(_describe_diff_rows(parsed, named))
+    visible = lines if max_lines is None or len(lines) <= max_lines + 1 else lines[: max_lines + 1]
+    hidden = len(lines) - len(visible)
+    return [*visible, f"{format_count(hidden, 'more line')}{hint}"] if hidden else list(visible)
 
 
-def _lines(parsed: ParsedDiff, named: bool) -> Iterator[str]:
+def _describe_diff_rows(parsed: ParsedDiff, named: bool) -> Iterator[str]:
     if not parsed.rows:
         return
     if not named:
         kinds = [row.kind for row in parsed.rows]
-        yield _counts(kinds.count("added"), kinds.count("removed"))
-    for place, row in enumerate(parsed.rows):
+        yield _count_changed_lines(kinds.count("added"), kinds.count("removed"))
+    for index, row in enumerate(parsed.rows):
         match row.kind:
             case "file" if named:
-                yield f"{speak_line(row.text)}: {_counts(*parsed.counts[place])}"
+                yield f"{speak_line(row.text)}: {_count_changed_lines(*parsed.counts[index])}"
             case "added" | "removed":
-                yield ExactLine(f"line {row.number} {row.kind}: {_content(row)}")
+                yield ExactLine(f"line {row.number} {row.kind}: {_describe_line(row)}")
             case "note":
                 yield speak_line(row.text.removeprefix("\\ "))
             case _:
                 pass
 
 
-def _counts(added: int, removed: int) -> str:
+def _count_changed_lines(added: int, removed: int) -> str:
     """Return the counts: "2 lines added, 1 line removed"."""
     parts = [f"{format_count(added, 'line')} added"] * bool(added) + [
         f"{format_count(removed, 'line')} removed"
@@ -184,19 +198,19 @@ def _counts(added: int, removed: int) -> str:
     return ", ".join(parts) or "no line changed"
 
 
-def _content(row: DiffRow) -> str:
+def _describe_line(row: DiffRow) -> str:
     """Return the line with its indentation; a line a screen reader would skip is described."""
     text = row.text.expandtabs(4)
-    bare = text.rstrip(" ")
-    if not bare:
+    stripped = text.rstrip(" ")
+    if not stripped:
         return f"{format_count(len(text), 'blank')} only" if text else "empty"
-    left = f" ... {len(bare) - _MAX_CHARS:,} more characters" if len(bare) > _MAX_CHARS else ""
-    blanks = f" (then {format_count(len(text) - len(bare), 'blank')})" if len(text) > len(bare) else ""
-    return remove_drawn(bare[:_MAX_CHARS]) + left + blanks
+    omitted = f" ... {len(stripped) - _MAX_CHARS:,} more characters" if len(stripped) > _MAX_CHARS else ""
+    blanks = f" (then {format_count(len(text) - len(stripped), 'blank')})" if len(text) > len(stripped) else ""
+    return remove_drawn(stripped[:_MAX_CHARS]) + omitted + blanks
 
 
-_HELD_LINES = 100
-"""Lines of code held until the block's length is known; a longer block is printed without it."""
+_MAX_PENDING_LINES = 100
+"""Lines of code collected until the block's length is known, which is read out first; of a longer block it is not."""
 _SENTENCE = LazyRegex(r"""[.!?]["')\]*_`]*\s+(?=\S)""")
 _NO_SENTENCE = LazyRegex(r"\b(?:[A-Za-z]|e\.g|i\.e|etc|vs|cf|approx|no|fig|\d+)\.\s+$", re.I)
 _NO_PARAGRAPH = LazyRegex(r"\s*(?:[#>|]|[-*+]\s|\d+[.)]\s)")
@@ -210,8 +224,8 @@ class SpokenMarkdown:
 
     def __init__(self) -> None:
         self._splitter = BlockSplitter()
-        self._said = 0
-        """Characters of the open paragraph that were said already."""
+        self._spoken_chars = 0
+        """Characters of the open paragraph that were returned already."""
         self._code: list[str] = []
         self._language = ""
         self._code_lines = 0
@@ -219,88 +233,88 @@ class SpokenMarkdown:
 
     def feed(self, text: str) -> list[str]:
         """Return the lines completed by this text."""
-        lines = [line for piece in self._splitter.feed(text) for line in self._piece(piece)]
+        lines = [line for piece in self._splitter.feed(text) for line in self._speak_piece(piece)]
         if self._in_code and not self._splitter.in_code:
             lines += self._end_code()
         tail = self._splitter.tail
-        return [*lines, *self._sentences(tail.text)] if tail is not None and tail.kind == "prose" else lines
+        return [*lines, *self._pop_sentences(tail.text)] if tail is not None and tail.kind == "prose" else lines
 
     def finish(self) -> list[str]:
         """Return the rest at the end of the answer; the object can then take another one."""
-        lines = [line for piece in self._splitter.finish() for line in self._piece(piece)]
+        lines = [line for piece in self._splitter.finish() for line in self._speak_piece(piece)]
         return [*lines, *self._end_code()]
 
-    def _piece(self, piece: MarkdownPiece) -> Iterator[str]:
+    def _speak_piece(self, piece: MarkdownPiece) -> Iterator[str]:
         if piece.kind == "code":
-            yield from self._code_line(piece)
+            yield from self._add_code_line(piece)
             return
         yield from self._end_code()
-        yield from self._sentences(piece.text)
-        text, self._said = piece.text[self._said :], 0
-        yield from spoken_prose(text)
+        yield from self._pop_sentences(piece.text)
+        text, self._spoken_chars = piece.text[self._spoken_chars :], 0
+        yield from speak_prose(text)
 
-    def _code_line(self, piece: MarkdownPiece) -> Iterator[str]:
+    def _add_code_line(self, piece: MarkdownPiece) -> Iterator[str]:
         if not piece.joined:
             yield from self._end_code()
             self._language, self._in_code = piece.language, True
         self._code_lines += 1
         self._code.append(ExactLine(remove_drawn(piece.text.expandtabs(4)).rstrip()))
-        if self._code_lines == _HELD_LINES:
-            yield _announced(self._language, f"{_HELD_LINES} lines or more")
-        if self._code_lines >= _HELD_LINES:
+        if self._code_lines == _MAX_PENDING_LINES:
+            yield _announce_code(self._language, f"{_MAX_PENDING_LINES} lines or more")
+        if self._code_lines >= _MAX_PENDING_LINES:
             yield from self._code
             self._code.clear()
 
     def _end_code(self) -> Iterator[str]:
         if not self._in_code:
             return
-        if self._code_lines < _HELD_LINES:
-            yield from _code_block(self._language, self._code)
+        if self._code_lines < _MAX_PENDING_LINES:
+            yield from _speak_code_block(self._language, self._code)
         else:
             yield f"end of code, {format_count(self._code_lines, 'line')}"
         self._code, self._code_lines, self._in_code = [], 0, False
 
-    def _sentences(self, block: str) -> list[str]:
+    def _pop_sentences(self, block: str) -> list[str]:
         """Return the whole new sentences of a paragraph, except one that may still continue."""
         if _NO_PARAGRAPH.match(block):
             return []
         lines: list[str] = []
-        for found in _SENTENCE.finditer(block, self._said):
-            sentence = block[self._said : found.end()]
+        for found in _SENTENCE.finditer(block, self._spoken_chars):
+            sentence = block[self._spoken_chars : found.end()]
             if not _NO_SENTENCE.search(sentence) and _is_closed(sentence):
-                lines += spoken_prose(sentence)
-                self._said = found.end()
+                lines += speak_prose(sentence)
+                self._spoken_chars = found.end()
         return lines
 
 
-def spoken_text(text: str) -> list[str]:
+def speak_text(text: str) -> list[str]:
     """Return the lines of a whole Markdown text, such as the result of a slash command."""
     stream = SpokenMarkdown()
     return [*stream.feed(text), *stream.finish()]
 
 
-def spoken_prose(text: str) -> list[str]:
+def speak_prose(text: str) -> list[str]:
     """Return the lines of a piece of Markdown."""
-    return list(_Reader(markdown_tokens(text)).lines()) if text.strip() else []
+    return list(_TokenSpeaker(parse_markdown_tokens(text)).speak_tokens()) if text.strip() else []
 
 
-class _Reader:
+class _TokenSpeaker:
     """Converts the parser's tokens to lines in one pass."""
 
     def __init__(self, tokens: "Sequence[Token]") -> None:
         self._tokens = tokens
         self._lists: list[int | None] = []  # the next item number of each open list, None for lists without numbers
-        self._lead = ""
+        self._prefix = ""
         self._quotes = 0
 
-    def lines(self) -> Iterator[str]:
+    def speak_tokens(self) -> Iterator[str]:
         """Yield the tokens as text."""
-        place = 0
-        while place < len(self._tokens):
-            token = self._tokens[place]
+        index = 0
+        while index < len(self._tokens):
+            token = self._tokens[index]
             match token.type:
                 case "heading_open":
-                    self._lead = f"heading {token.tag.removeprefix('h')}: "
+                    self._prefix = f"heading {token.tag.removeprefix('h')}: "
                 case "blockquote_open":
                     self._quotes += 1
                 case "blockquote_close":
@@ -314,71 +328,73 @@ class _Reader:
                 case "list_item_open":
                     self._begin_item(token)
                 case "fence" | "code_block":
-                    yield from _code_block(token.info.split(" ")[0], token.content.rstrip("\n").split("\n"))
+                    yield from _speak_code_block(token.info.split(" ")[0], token.content.rstrip("\n").split("\n"))
                 case "hr":
                     yield "end of section"
                 case "table_open":
-                    end = next(at for at in range(place, len(self._tokens)) if self._tokens[at].type == "table_close")
-                    yield from _table(self._tokens[place:end])
-                    place = end
+                    end = next(
+                        other for other in range(index, len(self._tokens)) if self._tokens[other].type == "table_close"
+                    )
+                    yield from _speak_token_table(self._tokens[index:end])
+                    index = end
                 case "inline":
-                    yield from self._inline(token)
+                    yield from self._speak_inline(token)
                 case _:
                     pass
-            place += 1
+            index += 1
 
     def _begin_item(self, token: "Token") -> None:
         number = self._lists[-1]
         depth = f", level {len(self._lists)}" if len(self._lists) > 1 else ""
         if number is None:
-            self._lead = f"item{depth}: "
+            self._prefix = f"item{depth}: "
         else:
-            written = token.info or str(number)
-            self._lead = f"{written}{depth or '.'}{':' if depth else ''} "
+            shown_number = token.info or str(number)
+            self._prefix = f"{shown_number}{depth or '.'}{':' if depth else ''} "
             self._lists[-1] = number + 1
 
-    def _inline(self, token: "Token") -> Iterator[str]:
-        lead, self._lead = self._lead, ""
+    def _speak_inline(self, token: "Token") -> Iterator[str]:
+        prefix, self._prefix = self._prefix, ""
         if self._quotes:
-            lead = f"quote: {lead}"
-        for number, line in enumerate(_words(token.children or ()).split("\n")):
+            prefix = f"quote: {prefix}"
+        for number, line in enumerate(_extract_text(token.children or ()).split("\n")):
             if line.strip():
-                yield (lead if number == 0 else "") + remove_drawn(line).strip()
+                yield (prefix if number == 0 else "") + remove_drawn(line).strip()
 
 
-def _words(children: "Sequence[Token]") -> str:
+def _extract_text(children: "Sequence[Token]") -> str:
     """Return the text without markup, the target after a link; a hard break is a newline."""
-    said = ""
+    text = ""
     target, since = "", 0
     for token in children:
         match token.type:
             case "softbreak":
-                said += " "
+                text += " "
             case "hardbreak":
-                said += "\n"
+                text += "\n"
             case "link_open":
-                target, since = str(token.attrs.get("href", "")), len(said)
+                target, since = str(token.attrs.get("href", "")), len(text)
             case "link_close":
-                if said[since:].strip() not in (target, target.removeprefix("mailto:")):
-                    said += f" (link: {target})"
+                if text[since:].strip() not in (target, target.removeprefix("mailto:")):
+                    text += f" (link: {target})"
             case "image":
-                said += f"picture: {token.content} (link: {token.attrs.get('src', '')})"
+                text += f"picture: {token.content} (link: {token.attrs.get('src', '')})"
             case "s_open":
-                said += "(struck out: "
+                text += "(struck out: "
             case "s_close":
-                said += ")"
+                text += ")"
             case _:
-                said += token.content
-    return said
+                text += token.content
+    return text
 
 
-def _table(tokens: "Sequence[Token]") -> Iterator[str]:
+def _speak_token_table(tokens: "Sequence[Token]") -> Iterator[str]:
     rows: list[list[str]] = []
     for token in tokens:
         if token.type == "tr_open":
             rows.append([])
         elif token.type == "inline":
-            rows[-1].append(" ".join(remove_drawn(_words(token.children or ())).split()))
+            rows[-1].append(" ".join(remove_drawn(_extract_text(token.children or ())).split()))
     head, *body = rows or [[]]
     yield f"table, {format_count(len(head), 'column')}, {format_count(len(body), 'row')}"
     for number, row in enumerate(body, 1):
@@ -387,13 +403,13 @@ def _table(tokens: "Sequence[Token]") -> Iterator[str]:
     yield "end of table"
 
 
-def _code_block(language: str, lines: Sequence[str]) -> Iterator[str]:
-    yield _announced(language, format_count(len(lines), "line"))
+def _speak_code_block(language: str, lines: Sequence[str]) -> Iterator[str]:
+    yield _announce_code(language, format_count(len(lines), "line"))
     yield from (ExactLine(remove_drawn(line.expandtabs(4)).rstrip()) for line in lines)
     yield "end of code"
 
 
-def _announced(language: str, length: str) -> str:
+def _announce_code(language: str, length: str) -> str:
     return ", ".join(part for part in ("code", remove_drawn(language).strip(), length) if part)
 
 
