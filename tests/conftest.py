@@ -26,7 +26,10 @@ settings.load_profile("tests")
 # Started in the background of a script, where Ctrl-C is ignored, programs under test would ignore it too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-_KEPT = {"PATH", "HOME", "LANG", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV", "PYTHONPATH", "CLIO_VECTORS"}
+_KEPT = {"PATH", "HOME", "LANG", "TMPDIR", "TEMP", "SYSTEMROOT", "VIRTUAL_ENV", "PYTHONPATH", "CLIO_VECTORS"} | {
+    "WALK",  # these two: see tests/support/walk.py
+    "WALK_PICTURES",
+}
 _connect = socket.socket.connect
 _numbers = counter(1)
 
