@@ -48,7 +48,7 @@ def main(target: Path) -> None:
         on.answer("pytest -q", "a")
         on.answer("edit prices.py", "y")
         on.answer("git commit", "y")
-        on.terminal.wait_for("6 steps")
+        on.terminal.wait_for("6 requests")
         on.settle()
         target.write_text(on.picture(), encoding="utf-8")
     sys.stdout.write(f"{target}\n")
