@@ -24,8 +24,7 @@ from clio.memory.store.ltm_objects import scope
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories
 from clio.memory.store.notes import Notes
-from clio.memory.store.record import Kind, MemoryDraft, MemoryRecord, Note, Provenance, Saved, short
-from clio.memory.store.redact_memory import cleaned_entry
+from clio.memory.store.record import Kind, MemoryDraft, MemoryRecord, Note, Provenance, Saved, cleaned_entry, short
 from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.memory.styles.feedback import Trajectories
 from clio.storage.documents import Document, DocumentFormat, load_document, save_document

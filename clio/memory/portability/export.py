@@ -14,8 +14,7 @@ from clio.memory.store.ltm_codec import decode_ltm
 from clio.memory.store.ltm_history import Ending, Kept
 from clio.memory.store.ltm_store import open_store
 from clio.memory.store.notes import Notes
-from clio.memory.store.record import MemoryRecord, Note
-from clio.memory.store.redact_memory import Clean, clean_json, clean_note, clean_record
+from clio.memory.store.record import Clean, MemoryRecord, Note, clean_json, clean_note, clean_record
 from clio.memory.store.typed_codec import encode_former
 from clio.memory.store.typed_store import Scope
 from clio.storage.documents import Document, DocumentFormat, decode_document, encode_document

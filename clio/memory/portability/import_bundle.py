@@ -25,8 +25,7 @@ from clio.memory.preferences.task_types import scenarios_of
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memories import SCOPES
 from clio.memory.store.notes import Notes, note_change
-from clio.memory.store.record import Note, Provenance
-from clio.memory.store.redact_memory import Clean, clean_json, clean_note
+from clio.memory.store.record import Clean, Note, Provenance, clean_json, clean_note
 from clio.memory.store.typed_store import Scope
 from clio.memory.styles.feedback import Line, Trajectories
 from clio.memory.styles.style_state import FORMAT, StyleState

@@ -18,8 +18,16 @@ from clio.memory.store.ltm_history import Ending, Kept, archive_changes, version
 from clio.memory.store.ltm_merge import TRUST
 from clio.memory.store.ltm_objects import identity, provenance_of, stored_id
 from clio.memory.store.ltm_store import LongTermMemory, LtmStore, merge_in, open_store, read_foreign
-from clio.memory.store.record import MemoryRecord, Provenance, checked, same_words, without_use
-from clio.memory.store.redact_memory import Clean, clean_json, clean_record
+from clio.memory.store.record import (
+    Clean,
+    MemoryRecord,
+    Provenance,
+    checked,
+    clean_json,
+    clean_record,
+    same_words,
+    without_use,
+)
 from clio.memory.store.typed_codec import Former, Line, MemoryFiles, decode_former, logged_changes
 from clio.memory.store.typed_index import Shelf
 from clio.memory.store.typed_store import Scope

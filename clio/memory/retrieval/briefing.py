@@ -13,7 +13,7 @@ from clio.memory.retrieval.prompt_prefix import (
     knowledge_fragment,
     matching_rules,
 )
-from clio.memory.store.ltm_reader import LtmReading
+from clio.memory.store.ltm_codec import LtmReading
 from clio.memory.store.record import Knowledge, MemoryRecord
 from clio.messages import Fragment
 

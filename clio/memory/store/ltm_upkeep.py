@@ -18,10 +18,10 @@ from clio.memory.store.record import (
     MemoryRecord,
 )
 from clio.storage.documents import DocumentFormat, load_document, update_document
+from clio.text.scoring import DAY_S
 
 SURE = 0.5
 """What a person said with at least this confidence does not grow old: they take it out themselves."""
-DAY_S = 86_400.0
 
 
 def why_pruned(entry: MemoryRecord, *, now: float, max_age_days: float, min_confidence: float) -> Because | None:

@@ -14,8 +14,7 @@ from clio.errors import UserError
 from clio.memory.store.ltm_codec import read_ltm, write_ltm
 from clio.memory.store.ltm_objects import Json, set_handle, to_entry
 from clio.memory.store.ltm_store import LtmStore
-from clio.memory.store.record import MemoryRecord
-from clio.memory.store.redact_memory import Clean, clean_json
+from clio.memory.store.record import Clean, MemoryRecord, clean_json
 from clio.memory.team.folder import Problem
 from clio.memory.team.knowledge import TIDY_DAYS, TeamKnowledge
 from clio.memory.team.state import hidden
