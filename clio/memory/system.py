@@ -4,7 +4,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from clio.memory.retrieval.why import WhyFile, WhyItem, WhyReport, knowledge_ite
 from clio.memory.store.change_log import ScopeLogs, undo_last
 from clio.memory.store.memories import Memories
 from clio.memory.store.project_knowledge import KnownOfProject
+from clio.memory.store.record import KINDS, MemoryRecord
 from clio.memory.store.typed_store import Decide
 from clio.memory.styles.style_state import DIMENSIONS, intent_of
 from clio.memory.styles.styles import Styles
@@ -222,6 +223,17 @@ class MemorySystem(KnownOfProject):
     def undo_group(self, title: str) -> AbstractContextManager[None]:
         """What is changed meanwhile counts as one change for `undo`."""
         return self._logs.group(title)
+
+    def forget_records(self, records: Sequence[MemoryRecord]) -> None:
+        """Move memories of whatever kind and scope to the archive, as one change to undo."""
+        entries = [record.id for record in records if record.kind in KINDS]
+        others = [record.id for record in records if record.kind not in KINDS]
+        several = len(others) + bool(entries) > 1
+        with self.undo_group(f"forgot {len(records)} memories") if several else nullcontext():
+            if entries:
+                self.forget(entries)
+            for id in others:
+                self.memories.forget(id)
 
     def redacted_notices(self, noticed: "Sequence[StatedPreference]") -> "list[StatedPreference]":
         """The same, as they would be stored."""

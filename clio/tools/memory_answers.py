@@ -519,10 +519,7 @@ def forget_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     entries, records = find_by_ids(memory, call.ids)
     lines = [f"Forgotten: {_described(record)}" for record in records]
     lines += [f"Forgotten: {describe_entry(entry)}" for entry in entries]
-    for record in records:
-        memory.memories.forget(record.id)
-    if entries:
-        memory.forget([entry.id for entry in entries])
+    memory.forget_records([*entries, *records])
     gone = [shorten_record_id(record) for record in records] + [entry.id for entry in entries]
     return ToolOutput(text="\n".join([*lines, UNDO_HINT]), summary=f"forgot {', '.join(gone)}")
 

@@ -91,6 +91,18 @@ def test_undo_goes_back_through_entries_and_notes(tmp_path: Path) -> None:
         memory.undo()
 
 
+def test_memories_of_all_kinds_and_scopes_that_are_forgotten_together_come_back_together(tmp_path: Path) -> None:
+    memory = system(tmp_path)
+    entry = memory.add(fact("a zebra"), SOMEBODY).record
+    note = memory.memories.remember("the gate is blue", "note").record
+    liking = memory.memories.remember("short commit messages", "preference").record
+    memory.forget_records([entry, note, liking])
+    assert (memory.knowledge().entries, memory.memories.records()) == ((), [])
+    assert "forgot 3 memories" in memory.undo()
+    assert [one.content for one in memory.knowledge().entries] == ["a zebra"]
+    assert {one.content for one in memory.memories.records()} == {"the gate is blue", "short commit messages"}
+
+
 def test_what_was_changed_since_is_not_undone_and_does_not_block_what_came_before(tmp_path: Path) -> None:
     memory = system(tmp_path)
     memory.add(fact("a zebra"), SOMEBODY)

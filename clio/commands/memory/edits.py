@@ -116,16 +116,13 @@ def forget(ctx: CommandContext, argument: str) -> CommandResult:
         then = f"/memory forget {' '.join([*ids[: len(entries)], *(record.id for record in records)])} --yes"
         return CommandResult(follow_up=Confirm(question=f"Move {what} to the archive? {listed}", then=then))
     owners: list[Scope] = [ctx.memory.memories.scope_of(record.id) for record in records]
-    gone = ctx.memory.forget([entry.id for entry in entries]) if entries else ()
-    for record in records:
-        ctx.memory.memories.forget(record.id)
+    ctx.memory.forget_records([*entries, *records])
     if len(ids) == 1:
         what = quote_code(bare_line(entries[0]) if entries else short(records[0]))
-    one_by_one = " (one by one)" if records and len(ids) > 1 else ""
-    data = [entry_data(entry) for entry in gone]
+    data = [entry_data(entry) for entry in entries]
     data += [record_data(record, owner) for record, owner in zip(records, owners, strict=True)]
     return CommandResult(
-        text=f"Moved to the archive: {what} · `/memory undo`{one_by_one}",
+        text=f"Moved to the archive: {what} · `/memory undo`",
         data={"forgotten": data},
     )
 
