@@ -86,7 +86,7 @@ def _run(command: str, code: int, output: str) -> Iterator[Message]:
 def _call(name: str, arguments: dict[str, str], output: str, deeds: SideEffects) -> Iterator[Message]:
     call = ToolCall(id="c", name=name, arguments=msgspec.json.encode(arguments).decode())
     yield AssistantMessage(tool_calls=(call,))
-    yield ToolMessage(tool_call_id="c", name=name, content=output, deeds=deeds)
+    yield ToolMessage(tool_call_id="c", name=name, content=output, side_effects=deeds)
 
 
 def timed(what: str, work: Callable[[], T]) -> T:

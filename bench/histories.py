@@ -38,7 +38,7 @@ def generated(seed: int, turns: int) -> tuple[list[Message], Truth]:
     def did(name: str, arguments: dict[str, str], output: str, deeds: SideEffects) -> None:
         call = ToolCall(id=f"c{len(messages)}", name=name, arguments=json.dumps(arguments))
         messages.append(AssistantMessage(content=" ".join(rng.choices(_WORDS, k=12)), tool_calls=(call,)))
-        messages.append(ToolMessage(tool_call_id=call.id, name=name, content=output, deeds=deeds))
+        messages.append(ToolMessage(tool_call_id=call.id, name=name, content=output, side_effects=deeds))
 
     for turn in range(turns):
         asks.append(f"{turn}: " + " ".join(rng.choices(_WORDS, k=rng.randint(4, 60))))

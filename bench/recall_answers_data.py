@@ -475,7 +475,7 @@ def _messages(lines: Sequence[str]) -> Iterator[tuple[str, Message]]:
             asked = ToolCall(id=call, name="git", arguments=f'{{"operation": "commit", "message": "{subject}"}}')
             yield line, AssistantMessage(tool_calls=(asked,))
             deeds = SideEffects(commits=(Commit(hash=name, subject=subject),))
-            yield "", ToolMessage(tool_call_id=call, name="git", content=f"[main {name}] {subject}", deeds=deeds)
+            yield "", ToolMessage(tool_call_id=call, name="git", content=f"[main {name}] {subject}", side_effects=deeds)
         else:
             command, _, output = rest.partition(" → ")
             said, _, code = output.rpartition(" | ")
@@ -484,7 +484,7 @@ def _messages(lines: Sequence[str]) -> Iterator[tuple[str, Message]]:
             yield line, AssistantMessage(tool_calls=(asked,))
             deeds = SideEffects(command=command, exit_code=int(code))
             content = f"{said}\n[exit code {code}]"
-            yield line, ToolMessage(tool_call_id=call, name="run_command", content=content, deeds=deeds)
+            yield line, ToolMessage(tool_call_id=call, name="run_command", content=content, side_effects=deeds)
 
 
 def _fields(message: Message) -> dict[str, object]:

@@ -98,7 +98,7 @@ def conversation(words: Words, size: int, topic: list[str]) -> Iterator[Message]
                 content=said, tool_calls=(ToolCall(id=f"call_{number}", name=tool, arguments=arguments),)
             )
             yield ToolMessage(
-                tool_call_id=f"call_{number}", name=tool, content=output, ok=ok, summary=summary, deeds=deeds
+                tool_call_id=f"call_{number}", name=tool, content=output, ok=ok, summary=summary, side_effects=deeds
             )
             size -= len(said) + len(output) + len(arguments)
         answer = f"{words.prose(rng.randrange(30, 160))} `{rng.choice(topic)}`"

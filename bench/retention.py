@@ -235,7 +235,7 @@ class Agent:
         ]
         head = AssistantMessage(id=self._id(), content="I look at what comes next.", tool_calls=tuple(made))
         results = [
-            ToolMessage(id=self._id(), tool_call_id=call.id, name=call.name, content=output, ok=ok, deeds=deeds)
+            ToolMessage(id=self._id(), tool_call_id=call.id, name=call.name, content=output, ok=ok, side_effects=deeds)
             for call, (_, _, output, ok, deeds) in zip(made, calls, strict=True)
         ]
         self._watcher.add([head, *results])

@@ -320,7 +320,7 @@ class _Sitting:
         call = ToolCall(id=f"c{self._calls}", name=name, arguments=json.dumps(arguments))
         self._session.append(AssistantMessage(tool_calls=(call,), created=self._clock.now))
         self._session.append(
-            ToolMessage(tool_call_id=call.id, name=name, content=output, deeds=deeds, created=self._clock.now)
+            ToolMessage(tool_call_id=call.id, name=name, content=output, side_effects=deeds, created=self._clock.now)
         )
 
     def _answer(self, count: int, fact: str = "") -> None:

@@ -38,7 +38,7 @@ async def run_prompt_command(command: str, runner: ToolRunner) -> str:
     """
     arguments = msgspec.json.encode({"command": command}).decode()
     message = (await runner.run(ToolCall(id=new_id(), name="run_command", arguments=arguments))).message
-    if message.deeds is None or not message.deeds.command:
+    if message.side_effects is None or not message.side_effects.command:
         return f"[not run: {command}: {message.content}]"
     state, _, printed = message.content.partition("\n")
     return printed if message.ok else f"{printed}\n{state}"

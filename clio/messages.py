@@ -161,7 +161,15 @@ class SideEffects(Struct, frozen=True, kw_only=True, omit_defaults=True):
     answer: str = ""
 
 
-class ToolMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="role", tag="tool"):
+class ToolMessage(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    tag_field="role",
+    tag="tool",
+    rename={"side_effects": "deeds"},  # the name in session files
+):
     """The result of one tool call. `blob` is the handle of the whole output if `content` is only a preview.
 
     images: pictures that belong to the result.
@@ -175,7 +183,7 @@ class ToolMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fie
     summary: str = ""
     seconds: float = 0.0
     blob: str | None = None
-    deeds: SideEffects | None = None
+    side_effects: SideEffects | None = None
     id: str = field(default_factory=new_id)
     created: float = 0.0
 

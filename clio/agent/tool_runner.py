@@ -579,7 +579,9 @@ class ToolRunner:
             summary=self._redactor.redact(output.summary).text + _replaced(sum(safe.counts.values())),
             seconds=round(seconds, 3),
             blob=handle,
-            deeds=collect_side_effects(output, self._workspace.display, lambda text: self._redactor.redact(text).text),
+            side_effects=collect_side_effects(
+                output, self._workspace.display, lambda text: self._redactor.redact(text).text
+            ),
             created=self._now(),
         )
         if output.on_stored is not None and handle is None:

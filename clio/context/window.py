@@ -83,7 +83,7 @@ class SentMessages:
         self._shrunk |= shrunk
         cut = {id.partition("#")[0] for id in shrunk} | shrunk.keys()
         self._cut |= cut
-        window = set(self._session.stm)
+        window = set(self._session.window_ids)
         self._weights = {id: entry for id, entry in self._weights.items() if id in window}
         self._views = {id: view for id, view in self._views.items() if id in window and id not in cut}
 
@@ -514,7 +514,7 @@ class ContextWindow:
             known = ", ".join(trim.handle for trim in self._session.trims[-10:]) or "none; nothing was trimmed"
             raise UserError(f"there is no trim {handle!r}; the last ones are: {known}")
         self._check_return(found, ())
-        wanted = {*self._session.stm, *found.dropped}
+        wanted = {*self._session.window_ids, *found.dropped}
         self._session.set_stm(tuple(message.id for message in self._session.messages if message.id in wanted))
         self._start_over()
         return found
@@ -670,7 +670,7 @@ class ContextWindow:
 
     def _check_return(self, trim: Trim, shrunk: Sequence[str]) -> None:
         """Raise UserError if the messages of a trim, and those it shortened, do not fit beside the rest."""
-        window, message_of = set(self._session.stm), {message.id: message for message in self._session.messages}
+        window, message_of = set(self._session.window_ids), {message.id: message for message in self._session.messages}
         more = sum(message_units(message_of[id]) for id in trim.dropped if id in message_of and id not in window)
         cut = {id.partition("#")[0] for id in shrunk} | set(shrunk)
         more += sum(message_units(message_of[id]) for id in cut if id in message_of and id in window)

@@ -245,8 +245,8 @@ def _mended(exchanges: Sequence[_Exchange]) -> set[str]:
             if not each.result.ok and (paths & tried or (not paths and tried)):
                 found.add(each.result.id)
             tried |= paths or {""}
-        elif each.result.deeds is not None:
-            tried.update(deed.path for deed in each.result.deeds.changed)
+        elif each.result.side_effects is not None:
+            tried.update(deed.path for deed in each.result.side_effects.changed)
     return found
 
 
@@ -254,8 +254,8 @@ def _edited(each: _Exchange) -> set[str]:
     """Return the paths an edit was meant to change."""
     paths = {each.path} if each.path else set[str]()
     paths.update(find_patched_paths(each.arguments))
-    if each.result.deeds is not None:
-        paths.update(deed.path for deed in each.result.deeds.changed)
+    if each.result.side_effects is not None:
+        paths.update(deed.path for deed in each.result.side_effects.changed)
     return paths
 
 
@@ -265,7 +265,7 @@ def _edited(each: _Exchange) -> set[str]:
 def _is_routine(each: _Exchange) -> bool:
     """Whether a command succeeded and its output is progress, or the report of tests that all passed."""
     result = each.result
-    code = result.deeds.exit_code if result.deeds is not None else 0
+    code = result.side_effects.exit_code if result.side_effects is not None else 0
     if each.name not in RUNNERS or not result.ok or code or len(result.content) < MIN_REPLACED_CHARS:
         return False
     from clio.context.command_results import parse_test_report

@@ -306,7 +306,7 @@ class ExportCleaner:
         """Return a message with all texts cleaned, except the ids that connect messages."""
         match message:
             case ToolMessage():
-                deeds = self.struct(message.deeds) if message.deeds is not None else None
+                deeds = self.struct(message.side_effects) if message.side_effects is not None else None
                 return structs.replace(
                     message,
                     content=self.text(message.content),

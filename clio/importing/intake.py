@@ -90,7 +90,9 @@ class ImportCleaner:
             case ToolMessage():
                 whole = neutralize_tool_output(message.content if said.whole is None else said.whole)
                 output, blob = self._bounded(whole, self._max_chars)
-                deeds = message.deeds and msgspec.convert(self._inside(msgspec.to_builtins(message.deeds)), SideEffects)
+                deeds = message.side_effects and msgspec.convert(
+                    self._inside(msgspec.to_builtins(message.side_effects)), SideEffects
+                )
                 summary, name = self.text(message.summary), self.text(message.name)
                 images, unshown = self._pictures(said.pictures)
                 return structs.replace(
@@ -422,7 +424,7 @@ class SessionIntake:
             updated_at=modified,
             working_directory=self._cleaner.text(self._about.directory),
             imported=imported,
-            stm=list(self._ids),
+            window_ids=list(self._ids),
         )
         yield session_format.encode_snapshot_start(state, list(self._ids), self._first)
         self._body.seek(0)

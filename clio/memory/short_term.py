@@ -48,7 +48,7 @@ class ShortTerm:
     def places(self) -> list[int]:
         """Where the messages of the window stand in the session, ascending."""
         self._extend()
-        places = [self._index[id] for id in self._session.stm if id in self._index]
+        places = [self._index[id] for id in self._session.window_ids if id in self._index]
         if places != (ordered := sorted(set(places))):
             return ordered
         return places
@@ -61,7 +61,7 @@ class ShortTerm:
 
     def forget(self) -> None:
         """Drop the copies of messages that have left the window."""
-        window = set(self._session.stm)
+        window = set(self._session.window_ids)
         self._clean = {id: message for id, message in self._clean.items() if id in window}
 
     def _extend(self) -> None:

@@ -270,7 +270,7 @@ class MemorySystem(KnownOfProject):
         if self.is_silent:
             return []
         session, none = self._session, list[Fragment]()
-        tell = partial(self._briefing.news, set(session.stm) if session else ())
+        tell = partial(self._briefing.news, set(session.window_ids) if session else ())
         news = self._apart.ask("news of the project knowledge are", tell, none) if self._inject else []
         turn = self._of_turn
         shown = [self.summary_of(), *(given.fragment.text for given in self._briefing.given)]

@@ -96,7 +96,7 @@ class ThreadArchive:
         times = [message.created for message in messages if message.created]
         return ArchiveStats(
             messages=len(messages),
-            archived=len(messages) - len(set(self._session.stm) & self._index().keys()),
+            archived=len(messages) - len(set(self._session.window_ids) & self._index().keys()),
             trims=len(self._session.trims),
             first_created=min(times, default=0.0),
             last_created=max(times, default=0.0),

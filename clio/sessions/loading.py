@@ -85,7 +85,7 @@ def decode_foreign_session(document: Json, session_id: str, todos: Any = None) -
         todos=decode_todos(document.get("todos") or todos),
         bills=_bills(document.get("billing")),
         messages=[known[id] for id in messages],
-        stm=stm or order,
+        window_ids=stm or order,
         plan_mode=_planned(document.get("plan")),
         trims=_trims(document.get("trims")),
         threads={name: ids for name, ids in threads.items() if name != session_id},
@@ -432,7 +432,7 @@ def branch_state(state: SessionState, new_id: str, now: float, *, upto: str | No
     until = state.messages[end].created if end < len(state.messages) else float("inf")
     made = list(takewhile(lambda trim: trim.created < until, state.trims))
     reversed_ = {id for trim in state.trims[len(made) :] for id in trim.dropped}
-    window = {*state.stm, *reversed_}
+    window = {*state.window_ids, *reversed_}
     return SessionState(
         id=new_id,
         created_at=now,
@@ -445,7 +445,7 @@ def branch_state(state: SessionState, new_id: str, now: float, *, upto: str | No
         token_ratio=state.token_ratio,
         todos=state.todos,
         messages=messages,
-        stm=[message.id for message in messages if message.id in window],
+        window_ids=[message.id for message in messages if message.id in window],
         trims=[_within(trim, kept) for trim in made],
         threads={name: left for name, ids in state.threads.items() if (left := [id for id in ids if id in kept])},
     )

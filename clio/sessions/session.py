@@ -83,9 +83,9 @@ class Session:
         return self._state.messages
 
     @property
-    def stm(self) -> list[str]:
+    def window_ids(self) -> list[str]:
         """Ids of the messages that the next request is built from. This is the live list: do not modify it."""
-        return self._state.stm
+        return self._state.window_ids
 
     @property
     def trims(self) -> list[Trim]:

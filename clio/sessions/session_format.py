@@ -121,7 +121,7 @@ def decode_snapshot(data: bytes) -> tuple[SessionState, str]:
         plan_mode=snap.plan,
         bills=snap.billing.requests,
         messages=snap.history,
-        stm=expand_spans(snap.stm, ids),
+        window_ids=expand_spans(snap.stm, ids),
         trims=snap.trims,
         threads={name: expand_spans(thread, ids) for name, thread in snap.yarn.items() if name != snap.id},
     )
@@ -180,7 +180,7 @@ def encode_snapshot_start(
     for rare in ("imported", "delegated"):
         if fields[rare] is None:
             del fields[rare]
-    fields |= {"todos": state.todos, "billing": _billing(state.bills), "stm": compress_ids(state.stm, ids)}
+    fields |= {"todos": state.todos, "billing": _billing(state.bills), "stm": compress_ids(state.window_ids, ids)}
     fields |= {"plan": state.plan_mode} if state.plan_mode else {}
     fields |= {"efforts": state.efforts} if state.efforts else {}
     fields |= {"trims": state.trims} if state.trims else {}
@@ -434,7 +434,7 @@ def apply_record(record: Record, state: SessionState) -> None:
     match record:
         case MessageAdded():
             state.messages.append(record.message)
-            state.stm.append(record.message.id)
+            state.window_ids.append(record.message.id)
         case JournalHeader():
             _adopt(record, state)
         case TodosSet():
@@ -452,10 +452,10 @@ def apply_record(record: Record, state: SessionState) -> None:
         case EffortChosen():
             state.efforts[record.model] = record.effort
         case WindowSet():
-            state.stm = list(record.stm)
+            state.window_ids = list(record.stm)
         case Trimmed():
             dropped = set(record.trim.dropped)
-            state.stm = [id for id in state.stm if id not in dropped]
+            state.window_ids = [id for id in state.window_ids if id not in dropped]
             state.trims.append(record.trim)
         case TrimUndone():
             _undo_trim(state)
@@ -470,7 +470,11 @@ def rebuild_journal(state: SessionState, journal: str) -> list[Record]:
     records: list[Record] = [make_journal_header(state, journal)]
     records += [MessageAdded(n=number, message=message) for number, message in enumerate(state.messages, 1)]
     records += [Trimmed(trim=trim) for trim in state.trims]
-    records += [TodosSet(todos=state.todos), BillsReplaced(bills=tuple(state.bills)), WindowSet(stm=tuple(state.stm))]
+    records += [
+        TodosSet(todos=state.todos),
+        BillsReplaced(bills=tuple(state.bills)),
+        WindowSet(stm=tuple(state.window_ids)),
+    ]
     records += [PlanSet(plan=state.plan_mode)] if state.plan_mode else []
     records += [RatioLearned(token_ratio=state.token_ratio)]
     records += [ModelChosen(selected_model=state.model, server_alias=state.server_alias)]
@@ -507,8 +511,8 @@ def _decode(line: bytes) -> Record | None:
 
 def _undo_trim(state: SessionState) -> None:
     if state.trims:
-        window = {*state.stm, *state.trims.pop().dropped}
-        state.stm = [message.id for message in state.messages if message.id in window]
+        window = {*state.window_ids, *state.trims.pop().dropped}
+        state.window_ids = [message.id for message in state.messages if message.id in window]
 
 
 def _adopt(record: JournalHeader, state: SessionState) -> None:

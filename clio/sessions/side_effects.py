@@ -70,8 +70,8 @@ def find_side_effects(call: ToolCall, result: ToolMessage) -> SideEffects:
 
     A failed call counts as without side effects, except for commands, which may have done something before failing.
     """
-    if result.deeds is not None:
-        return result.deeds
+    if result.side_effects is not None:
+        return result.side_effects
     arguments = decode_call_arguments(call)
     name = normalize_tool_name(call.name, arguments)
     if name in RUNNERS:

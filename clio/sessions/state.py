@@ -274,8 +274,8 @@ class SessionState(Struct, kw_only=True):
         efforts: reasoning effort by model name, as chosen in this session.
         server_alias: the alias on whose server `model` runs; "" for the server clio was started with, None if that
             was not recorded.
-        stm: ids of the messages that the next request is built from.
-        trims: the trims of `stm`, oldest first.
+        window_ids: ids of the messages that the next request is built from.
+        trims: the trims of `window_ids`, oldest first.
         threads: other threads of the archive, as message ids by thread name. The thread with the session's own id is
             not stored here, since it is all messages.
     """
@@ -296,7 +296,7 @@ class SessionState(Struct, kw_only=True):
     plan_mode: PlanMode | None = None
     bills: list[Bill] = field(default_factory=list[Bill])
     messages: list[Message] = field(default_factory=list[Message])
-    stm: list[str] = field(default_factory=list[str])
+    window_ids: list[str] = field(default_factory=list[str])
     trims: list[Trim] = field(default_factory=list[Trim])
     threads: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 

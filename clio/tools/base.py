@@ -147,7 +147,9 @@ class ReadLog:
 
 def is_whole_in_window(session: Session, message_ids: frozenset[str]) -> bool:
     """Whether the next request contains all these messages, none of them shortened by a trim."""
-    return message_ids <= set(session.stm) and not any(message_ids & trim.shrunk.keys() for trim in session.trims)
+    return message_ids <= set(session.window_ids) and not any(
+        message_ids & trim.shrunk.keys() for trim in session.trims
+    )
 
 
 def _fingerprint(data: bytes) -> bytes:

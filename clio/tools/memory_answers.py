@@ -85,7 +85,7 @@ def _user_words(message: Message) -> str:
         case UserMessage():
             return message.content if message.origin == "user" else ""
         case ToolMessage():
-            return message.deeds.answer if message.deeds else ""
+            return message.side_effects.answer if message.side_effects else ""
         case _:
             return ""
 

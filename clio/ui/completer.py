@@ -298,9 +298,9 @@ def score_recent_files(messages: Sequence[Message]) -> dict[str, float]:
     """Return points for files that the session's tools read or changed or its messages named; the newest get most."""
     used: dict[str, None] = {}
     for message in reversed(messages[-_MAX_SEARCHED_MESSAGES:]):
-        if isinstance(message, ToolMessage) and message.deeds is not None:
-            changed = (deed.moved_to or deed.path for deed in message.deeds.changed if deed.kind != "delete")
-            used.update(dict.fromkeys((*changed, *message.deeds.read)))
+        if isinstance(message, ToolMessage) and message.side_effects is not None:
+            changed = (deed.moved_to or deed.path for deed in message.side_effects.changed if deed.kind != "delete")
+            used.update(dict.fromkeys((*changed, *message.side_effects.read)))
         elif isinstance(message, UserMessage) and "@" in message.content:
             mentions = (word.lstrip("@").strip('",.') for word in message.content.split() if word.startswith("@"))
             used.update(dict.fromkeys(mentions))

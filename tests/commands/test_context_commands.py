@@ -103,7 +103,7 @@ def test_trim_look_and_undo(harness: Harness) -> None:
     harness.talk("rewrite the parser")
     work(harness, 20)
     before = amounts(run_command(harness, "/context"))
-    whole = list(harness.session.stm)
+    whole = list(harness.session.window_ids)
 
     done = run_command(harness, "/session trim")
     trim = harness.session.trims[0]
@@ -116,7 +116,7 @@ def test_trim_look_and_undo(harness: Harness) -> None:
 
     undone = run_command(harness, "/context undo")
     assert mentions(undone.text, "t1", "undone", f"{len(trim.dropped)} messages")
-    assert harness.session.stm == whole
+    assert harness.session.window_ids == whole
     assert amounts(run_command(harness, "/context")) == before
     again = run_command(harness, "/context undo")
     assert (again.ok, again.text) == (False, "nothing was trimmed in this session, so there is nothing to undo")
@@ -213,11 +213,11 @@ def test_lines_longer_than_a_page_are_cut_across_pages(harness: Harness) -> None
 )
 def test_what_cannot_be_done_is_reported(harness: Harness, line: str, said: str) -> None:
     trimmed(harness)
-    before = list(harness.session.stm)
+    before = list(harness.session.window_ids)
     result = run_command(harness, line)
     assert not result.ok
     assert said in result.text
-    assert harness.session.stm == before
+    assert harness.session.window_ids == before
 
 
 def test_without_a_trim_everything_is_there(harness: Harness) -> None:
@@ -231,7 +231,7 @@ def test_restore_puts_the_messages_back(harness: Harness) -> None:
     dropped = harness.session.trims[0].dropped
     said = run_command(harness, "/context restore t1").text
     assert mentions(said, f"{len(dropped)} messages", "t1")
-    assert set(dropped) <= set(harness.session.stm)
+    assert set(dropped) <= set(harness.session.window_ids)
     assert harness.window is not None
     sent = {message.id for message in harness.window.build().request.messages}
     assert set(dropped) <= sent
@@ -239,14 +239,14 @@ def test_restore_puts_the_messages_back(harness: Harness) -> None:
 
 def test_trims_and_undos_survive_a_restart(harness: Harness) -> None:
     trimmed(harness)
-    stm, id = list(harness.session.stm), harness.session.id
+    stm, id = list(harness.session.window_ids), harness.session.id
     harness.session.close()
     harness.session = harness.store.open(id)
     harness.window = make_window(harness.session, WINDOW)
-    assert harness.session.stm == stm
+    assert harness.session.window_ids == stm
     assert run_command(harness, "/context expand t1").ok
     assert run_command(harness, "/context undo").ok
-    assert [message.id for message in harness.session.messages] == harness.session.stm
+    assert [message.id for message in harness.session.messages] == harness.session.window_ids
 
 
 def test_handles_are_completed_newest_first(harness: Harness) -> None:

@@ -86,7 +86,7 @@ def units(draw: st.DrawFn) -> list[Message]:
             name=call.name,
             content=draw(OUTPUTS),
             ok=draw(st.booleans()),
-            deeds=draw(st.none() | DEEDS),
+            side_effects=draw(st.none() | DEEDS),
         )
         for call in answered
     ]

@@ -35,7 +35,7 @@ def did(n: int, **deeds: object) -> list[Message]:
     call = ToolCall(id=f"c{n}", name="tool")
     return [
         AssistantMessage(tool_calls=(call,)),
-        ToolMessage(tool_call_id=call.id, name="tool", content="ok", deeds=SideEffects(**deeds)),  # type: ignore[arg-type]
+        ToolMessage(tool_call_id=call.id, name="tool", content="ok", side_effects=SideEffects(**deeds)),  # type: ignore[arg-type]
     ]
 
 
@@ -131,7 +131,7 @@ def call(
     made = ToolCall(id="c", name=name, arguments=json.dumps(arguments))
     return [
         AssistantMessage(tool_calls=(made,)),
-        ToolMessage(tool_call_id="c", name=name, content=output, ok=ok, deeds=deeds),
+        ToolMessage(tool_call_id="c", name=name, content=output, ok=ok, side_effects=deeds),
     ]
 
 

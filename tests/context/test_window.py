@@ -198,10 +198,10 @@ def test_what_does_not_fit_stays_in_the_archive(session: Session) -> None:
     work(session, 150)
     window = make_window(session, 8_192)
     window.build()
-    stm = list(session.stm)
+    stm = list(session.window_ids)
     with pytest.raises(UserError, match=r"t1 does not fit: it would take [\d,]+ tokens"):
         window.undo_trim()
-    assert (session.stm, len(session.trims)) == (stm, 1)
+    assert (session.window_ids, len(session.trims)) == (stm, 1)
 
 
 def test_expand_brings_one_span_back_until_the_next_trim(session: Session) -> None:

@@ -34,7 +34,7 @@ def did(name: str, output: str, *, ok: bool = True, code: int | None = None, **a
     """A call and its result."""
     call = ToolCall(id="c", name=name, arguments=json.dumps(arguments))
     deeds = SideEffects(command=str(arguments["command"]), exit_code=code) if code is not None else None
-    result = ToolMessage(tool_call_id="c", name=name, content=output, ok=ok, deeds=deeds)
+    result = ToolMessage(tool_call_id="c", name=name, content=output, ok=ok, side_effects=deeds)
     return [AssistantMessage(tool_calls=(call,)), result]
 
 

@@ -270,7 +270,7 @@ def said_everywhere(text: str, escaped: str = "") -> SessionState:
             name=text,
             summary=text,
             blob="0123456789abcdef",
-            deeds=SideEffects(question=text, answer=text, command=text, exit_code=1, read=(text,)),
+            side_effects=SideEffects(question=text, answer=text, command=text, exit_code=1, read=(text,)),
         ),
         ToolMessage(id="t2", tool_call_id="c2", content=f"--- a\n+++ b\n@@ -1 +1 @@\n-{text}\n+{text}\n+{text}\n"),
         ToolMessage(id="t3", tool_call_id="lost" + text, content=text, name=text),

@@ -129,7 +129,7 @@ def test_all_but_the_damaged_line_of_a_snapshot_is_rescued(tmp_path: Path) -> No
     session = store.open(session_id)
     assert [message.id for message in session.messages] == ids[:4] + ids[5:]
     assert session.name == "demo"
-    assert session.stm == ids[:4] + ids[5:]
+    assert session.window_ids == ids[:4] + ids[5:]
     session.close()
 
 

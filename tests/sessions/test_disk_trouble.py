@@ -186,7 +186,7 @@ def test_a_journal_deleted_beside_its_snapshot_is_written_again(tmp_path: Path) 
     session.set_todos(())
     kill(session)
     again = store.open(session.id)
-    assert (again.messages, again.bills, again.stm) == (session.messages, session.bills, session.stm)
+    assert (again.messages, again.bills, again.window_ids) == (session.messages, session.bills, session.window_ids)
     again.close()
 
 

@@ -59,7 +59,7 @@ def test_a_whole_fork_has_everything_but_the_bills_and_the_name(store: SessionSt
     assert copy.parent == source
     assert copy.name == "try another way"
     assert copy.messages == original.messages
-    assert (copy.stm, copy.trims, copy.todos) == (original.stm, original.trims, original.todos)
+    assert (copy.window_ids, copy.trims, copy.todos) == (original.window_ids, original.trims, original.todos)
     assert (copy.model, copy.token_ratio, copy.bills) == ("m", 3.5, [])
     assert copy.working_directory == original.working_directory
     last = copy.messages[-1]
@@ -82,12 +82,12 @@ def test_up_to_a_message_the_window_is_as_it_was_then(store: SessionStore, tmp_p
     fork = store.open(store.fork(source, upto=messages[4].id))
     assert fork.messages == list(messages[:5])
     assert [trim.handle for trim in fork.trims] == []  # both came after the fifth message, which is of 101.0
-    assert fork.stm == [message.id for message in messages[:5]]
+    assert fork.window_ids == [message.id for message in messages[:5]]
     fork.close()
 
     later = store.open(store.fork(source, upto=messages[11].id))
     assert [trim.handle for trim in later.trims] == ["t1"]
-    assert later.stm == [message.id for message in messages[1:12]]
+    assert later.window_ids == [message.id for message in messages[1:12]]
     later.close()
 
 

@@ -120,7 +120,7 @@ def test_what_trimming_dropped_from_history_comes_back_from_the_archive() -> Non
     )
     words = [message.content for message in read.state.messages if not isinstance(message, AssistantMessage)]
     assert words == ["0", "[CONTEXT TRIM]", "1", "2", "3", "4", "5"]
-    assert len(read.state.stm) == 4
+    assert len(read.state.window_ids) == 4
     again = loading.decode_foreign_session({"history": [archive[0], notice, *archive[4:]], "yarn": {"s": archive}}, "s")
     assert again == read  # the notice has no id of its own, and gets the same one each time
 
@@ -156,7 +156,7 @@ def test_what_clio_wrote_itself_is_never_mended() -> None:
 def test_the_archive_of_a_trimmed_session_is_all_there(store: SessionStore) -> None:
     session = store.open(TRIMMED)
     assert len(session.messages) == 124
-    assert len(session.stm) == 46
+    assert len(session.window_ids) == 46
     asked = [message.content.split(":")[0] for message in session.messages if isinstance(message, UserMessage)]
     assert asked == [*(f"request {number}" for number in range(1, 31)), "trim now please"]
     session.close()
@@ -204,5 +204,5 @@ def test_any_json_object_is_read_and_the_same_twice(document: dict[str, Any]) ->
     first = loading.decode_foreign_session(document, "s")
     ids = [message.id for message in first.state.messages]
     assert len(ids) == len(set(ids))
-    assert set(first.state.stm) <= set(ids)
+    assert set(first.state.window_ids) <= set(ids)
     assert msgspec.json.encode(loading.decode_foreign_session(document, "s")) == msgspec.json.encode(first)

@@ -52,7 +52,7 @@ def test_every_version_opens(tmp_path: Path, version: int) -> None:
     assert (info.id, info.name, info.messages, info.first_words) == (SESSION_ID, "renamed", 6, "what is in app.py?")
     session = store.open(SESSION_ID)
     assert session.messages == MESSAGES
-    assert session.stm == ["m1", "m2", "m3", "m4", "m5"]
+    assert session.window_ids == ["m1", "m2", "m3", "m4", "m5"]
     assert session.bills == BILLS
     assert session.todos == (Todo(id=1, title="read", status="in_progress"), Todo(id=2, title="fix", note="later"))
     assert (session.name, session.model, session.token_ratio, session.parent) == ("renamed", "big", 3.5, "older")

@@ -67,7 +67,7 @@ def test_everything_comes_back(tmp_path: Path, end: str) -> None:
 
     again = store.open(session.id)
     assert again.messages == said
-    assert again.stm == [message.id for message in said[4:]]
+    assert again.window_ids == [message.id for message in said[4:]]
     assert (again.id, again.name, again.parent, again.model) == (session.id, "second name", "older", "big")
     assert (again.created_at, again.working_directory) == (session.created_at, tmp_path / "sub")
     assert (again.todos, again.bills, again.token_ratio) == (TODOS, [BILL, BILL], 3.25)
@@ -111,7 +111,7 @@ def test_later_messages_join_the_window(tmp_path: Path) -> None:
     say(session, second)
     kill(session)
     again = store.open(session.id)
-    assert again.stm == [message.id for message in second]
+    assert again.window_ids == [message.id for message in second]
     again.close()
 
 
@@ -258,16 +258,16 @@ def test_trims_come_back_and_the_last_can_be_reversed(tmp_path: Path, end: str) 
     session.close() if end == "close" else kill(session)
 
     again = store.open(session.id)
-    assert (again.messages, again.stm, again.trims) == (said, ids[5:], [first, second])
+    assert (again.messages, again.window_ids, again.trims) == (said, ids[5:], [first, second])
     assert again.undo_trim() == second
-    assert (again.stm, again.trims) == (ids[3:], [first])
+    assert (again.window_ids, again.trims) == (ids[3:], [first])
     again.close() if end == "close" else kill(again)
 
     last = store.open(session.id)
-    assert (last.stm, last.trims) == (ids[3:], [first])
+    assert (last.window_ids, last.trims) == (ids[3:], [first])
     assert last.undo_trim() == first
     assert last.undo_trim() is None
-    assert last.stm == ids
+    assert last.window_ids == ids
     last.close()
 
 
@@ -283,5 +283,5 @@ def test_a_lost_journal_is_written_again_with_its_trims(tmp_path: Path) -> None:
     say(session, a_turn(2))
     kill(session)
     again = store.open(session.id)
-    assert (again.trims, again.stm) == ([trim], [message.id for message in again.messages[1:]])
+    assert (again.trims, again.window_ids) == ([trim], [message.id for message in again.messages[1:]])
     again.close()

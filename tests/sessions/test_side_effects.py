@@ -107,7 +107,9 @@ def test_arguments_that_are_no_object() -> None:
 
 def test_a_call_that_says_what_it_did_is_believed() -> None:
     call = ToolCall(id="c", name="write_file", arguments='{"path": "a"}')
-    assert find_side_effects(call, ToolMessage(tool_call_id="c", content="", deeds=SideEffects())) == SideEffects()
+    assert (
+        find_side_effects(call, ToolMessage(tool_call_id="c", content="", side_effects=SideEffects())) == SideEffects()
+    )
 
 
 def test_notes_name_files_as_they_are_shown_and_hold_no_secrets(tmp_path: Path) -> None:

@@ -38,7 +38,9 @@ def test_words_are_known_by_where_they_stand(messages: tuple[Message, ...], said
 
 def test_an_answer_to_a_question_is_the_users_word() -> None:
     deeds = SideEffects(question="How do you deploy?", answer=FACT)
-    asked = ToolMessage(id="a", tool_call_id="1", name="ask_user", content=f"The user answered: {FACT}", deeds=deeds)
+    asked = ToolMessage(
+        id="a", tool_call_id="1", name="ask_user", content=f"The user answered: {FACT}", side_effects=deeds
+    )
     assert find_source((FACT,), (asked,)).asserted_by == "user"
 
 
@@ -73,7 +75,7 @@ def test_only_what_follows_the_notice_is_the_users_in_a_session_that_came_with_t
 
 def test_an_answer_and_an_agents_words_before_the_notice_are_the_files() -> None:
     answered = ToolMessage(
-        id="a", tool_call_id="1", name="ask_user", content="", deeds=SideEffects(question="How?", answer=FACT)
+        id="a", tool_call_id="1", name="ask_user", content="", side_effects=SideEffects(question="How?", answer=FACT)
     )
     assert find_source((FACT,), (answered, NOTICE)).asserted_by != "user"
     assert find_source((FACT,), (AssistantMessage(id="b", content=FACT), NOTICE)).asserted_by == "tool"

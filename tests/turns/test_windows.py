@@ -340,12 +340,12 @@ def test_a_trimmed_session_goes_on_after_a_restart(make_harness: MakeHarness) ->
 
     async def story() -> list[Any]:
         await harness.turn("read every big file")
-        session_id, stm = harness.app.session.id, list(harness.app.session.stm)
+        session_id, stm = harness.app.session.id, list(harness.app.session.window_ids)
         trims = list(harness.app.session.trims)
         await harness.app.close()
         harness.app = harness.build()
         harness.app.open_session(session_id)
-        assert (harness.app.session.stm, harness.app.session.trims) == (stm, trims)
+        assert (harness.app.session.window_ids, harness.app.session.trims) == (stm, trims)
         await harness.turn("what did you read?")
         await harness.app.close()
         return bodies(harness)[-1]["messages"]

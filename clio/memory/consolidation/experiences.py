@@ -47,7 +47,7 @@ def doings_of(messages: Iterable[Message]) -> list[Doing]:
             asked.update((call.id, call) for call in message.tool_calls)
         elif isinstance(message, ToolMessage):
             call = asked.pop(message.tool_call_id, None)
-            if call is None or (message.deeds is None and _never_ran(message)):
+            if call is None or (message.side_effects is None and _never_ran(message)):
                 continue
             deeds = find_side_effects(call, message)
             if deeds.command or deeds.changed or deeds.commits or deeds.question:

@@ -228,7 +228,7 @@ class RequestText:
         session = self._session
         if session is None:
             return set()
-        return set(session.stm).difference(*(trim.shrunk for trim in session.trims))
+        return set(session.window_ids).difference(*(trim.shrunk for trim in session.trims))
 
     @cached_property
     def _window(self) -> list[str]:

@@ -121,7 +121,7 @@ def call_line(call: ToolCall, result: ToolMessage | None) -> str:
         name = str(arguments.get(_FAMILIES[name], "")).casefold() or name
         arguments.pop(_FAMILIES[call.name.casefold()], None)
     verb = _VERBS.get(name, "")
-    deeds = (result.deeds if result else None) or SideEffects()
+    deeds = (result.side_effects if result else None) or SideEffects()
     done = _changed(deeds) or " ".join(filter(None, (verb or name.replace("_", " "), *_told(arguments))))
     outcome = _outcome(verb, deeds, result) if result else ""
     return truncate_line(

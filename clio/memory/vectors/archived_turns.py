@@ -85,7 +85,7 @@ class EjectedTurns:
 
     def _newly_left(self, session: Session) -> "list[TurnDoc]":
         """What left its window since the last time; all that ever did, where another embedder made the vectors."""
-        messages, inside, reached = session.messages, set(session.stm), self._reached
+        messages, inside, reached = session.messages, set(session.window_ids), self._reached
         start = reached.place if reached and self._goes_on(reached, session) else 0
         first = next((place for place in range(start, len(messages)) if messages[place].id in inside), len(messages))
         self._reached = _Reached(session, self._vectors.embedder, first, messages[first - 1].id if first else "")
@@ -124,7 +124,7 @@ class EjectedTurns:
                 state = load_session(SessionFiles(store.folder, id), outputs=False).state
             except (ClioError, OSError):
                 continue  # it is tried again at the next start, and opening it names the reason
-            self._put(id, _left(state.messages, state.stm))
+            self._put(id, _left(state.messages, state.window_ids))
             self._vectors.mark(id, stamp)
             read += 1
             time.sleep(_PAUSE_S)
@@ -154,7 +154,7 @@ class EjectedTurns:
         sessions: of these; None: of all. session: the one that asks; what is in its window is passed over, as after
         the undoing of a trim.
         """
-        seen = frozenset(f"{session.id}/{id}" for id in session.stm) if session else frozenset[str]()
+        seen = frozenset(f"{session.id}/{id}" for id in session.window_ids) if session else frozenset[str]()
         found = self._vectors.search(question, count, groups=sessions, without=seen)
         if self._reached is not None and self._reached.by is not self._vectors.embedder:
             last = self._reached.session  # the embedder failed, and its vectors are of no use to the one that follows

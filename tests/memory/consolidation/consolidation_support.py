@@ -95,7 +95,7 @@ def ran(command: str, output: str, code: int = 0) -> list[Message]:
     text = f"[exit {code} in 0.2 s]\n{output}"
     return [
         AssistantMessage(tool_calls=(call,)),
-        ToolMessage(tool_call_id=call.id, name=call.name, content=text, ok=not code, deeds=deeds),
+        ToolMessage(tool_call_id=call.id, name=call.name, content=text, ok=not code, side_effects=deeds),
     ]
 
 
@@ -105,7 +105,7 @@ def edited(path: str) -> list[Message]:
     deeds = SideEffects(changed=(ChangedFile(path=path, kind="update"),))
     return [
         AssistantMessage(tool_calls=(call,)),
-        ToolMessage(tool_call_id=call.id, name=call.name, content="edited", deeds=deeds),
+        ToolMessage(tool_call_id=call.id, name=call.name, content="edited", side_effects=deeds),
     ]
 
 

@@ -148,7 +148,7 @@ def test_call_ids_that_repeat_are_told_apart() -> None:
     again = [
         message
         if not isinstance(message, ToolMessage)
-        else ToolMessage(tool_call_id="same", content=message.content, deeds=message.deeds)
+        else ToolMessage(tool_call_id="same", content=message.content, side_effects=message.side_effects)
         for message in experience.messages
     ]
     same = [

@@ -131,4 +131,4 @@ def _pair(
 ) -> Iterator[Message]:
     call = ToolCall(id=id, name=name, arguments=msgspec.json.encode(arguments).decode())
     yield AssistantMessage(tool_calls=(call,))
-    yield ToolMessage(tool_call_id=id, name=name, content=output, ok=ok, deeds=deeds)
+    yield ToolMessage(tool_call_id=id, name=name, content=output, ok=ok, side_effects=deeds)

@@ -72,7 +72,7 @@ class Desk:
     def trim(self) -> None:
         """All that was said so far leaves the window."""
         handle = f"t{len(self.session.trims) + 1}"
-        self.session.add_trim(Trim(handle=handle, dropped=tuple(self.session.stm), created=self.now))
+        self.session.add_trim(Trim(handle=handle, dropped=tuple(self.session.window_ids), created=self.now))
         self.memory.window_trimmed()
 
 

@@ -26,7 +26,7 @@ def turn(words: str, steps: Iterable[Step] = (), answer: str = "Done.") -> list[
         call = ToolCall(id=f"call_{number}", name=name, arguments=msgspec.json.encode(arguments).decode())
         ok = deeds.exit_code in (None, 0)
         messages.append(AssistantMessage(tool_calls=(call,)))
-        messages.append(ToolMessage(tool_call_id=call.id, name=name, content="…", ok=ok, deeds=deeds))
+        messages.append(ToolMessage(tool_call_id=call.id, name=name, content="…", ok=ok, side_effects=deeds))
     return [*messages, AssistantMessage(content=answer)]
 
 

@@ -79,4 +79,4 @@ def a_session(project: Path, messages: Sequence[Message], *, dropped: int | None
 
 def drop(session: Session, count: int, handle: str = "t1") -> None:
     if count:
-        session.add_trim(Trim(handle=handle, dropped=tuple(session.stm[:count]), created=1.0))
+        session.add_trim(Trim(handle=handle, dropped=tuple(session.window_ids[:count]), created=1.0))
