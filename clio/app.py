@@ -166,10 +166,10 @@ class App:
         return AddedCommands(custom, PromptCommands(runtime.servers), problems=custom.problems)
 
     async def output_of(self, command: str) -> str:
-        """Return the output of a shell command in a custom command's text, or why it was not run; needs approval as
-        any.
-        """
+        """Return the output of a shell command in a custom command's text, or why it was not run.
 
+        The command needs approval like any other.
+        """
         return await run_prompt_command(command, self.conversation.make_command_runner())
 
     @property

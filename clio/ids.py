@@ -3,11 +3,11 @@
 import os
 import time
 
-_CLOCKS_DIFFER_S = 86_400.0
+_CLOCKS_DIFFER_S = 86_400.0  # seconds: another machine's clock may be ahead by up to a day
 
 
 def new_id() -> str:
-    """A UUID version 7 in its 36-character form: 48 bits of Unix milliseconds, 74 random bits.
+    """Return a UUID version 7 in its 36-character form: 48 bits of Unix milliseconds, 74 random bits.
 
     Source: RFC 9562, section 5.7. (`uuid.uuid7` needs Python 3.14.)
     """

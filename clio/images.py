@@ -99,18 +99,18 @@ def image_size(data: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int]:
-    place = 2
-    while place + 9 < len(data) and data[place] == 0xFF:
-        marker = data[place + 1]
+    offset = 2
+    while offset + 9 < len(data) and data[offset] == 0xFF:
+        marker = data[offset + 1]
         if marker == 0xFF:  # a fill byte
-            place += 1
+            offset += 1
         elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            height, width = struct.unpack_from(">HH", data, place + 5)
+            height, width = struct.unpack_from(">HH", data, offset + 5)
             return width, height
         elif marker == 0x01 or 0xD0 <= marker <= 0xD7:
-            place += 2
+            offset += 2
         else:
-            place += 2 + struct.unpack_from(">H", data, place + 2)[0]
+            offset += 2 + struct.unpack_from(">H", data, offset + 2)[0]
     return 0, 0
 
 

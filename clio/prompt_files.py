@@ -33,7 +33,7 @@ def prompt_names(folder: str) -> tuple[str, ...]:
 def fill_prompt(name: str, **values: str) -> str:
     """Return the prompt with each `$name` replaced. Raises ValueError for a missing or an unused value."""
     text = load_prompt(name)
-    wanted = set(_PLACEHOLDER.findall(text))
-    if wanted != set(values):
-        raise ValueError(f"prompt {name!r} needs {sorted(wanted)} and was given {sorted(values)}")
+    placeholders = set(_PLACEHOLDER.findall(text))
+    if placeholders != set(values):
+        raise ValueError(f"prompt {name!r} needs {sorted(placeholders)} and was given {sorted(values)}")
     return _PLACEHOLDER.sub(lambda match: values[match[1]], text)

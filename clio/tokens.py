@@ -117,9 +117,8 @@ class TokenEstimator:
         """Adjust the ratio by one bill; return whether it changed.
 
         units: weight of the whole billed request. The first bill sets the ratio, the second moves it by half the
-        difference,
-        the fifth and all later ones by a fifth: new = 0.8 old + 0.2 observed. Ignored are a bill of zero, and one
-        that no tokenizer would produce for that text (under 0.5 or over 20 units per token).
+        difference, the fifth and all later ones by a fifth: new = 0.8 old + 0.2 observed. Ignored are a bill of zero,
+        and one that no tokenizer would produce for that text (under 0.5 or over 20 units per token).
         """
         if prompt_tokens > 0:
             self.last = BilledEstimate(estimated=self.estimate_request(units), billed=prompt_tokens)

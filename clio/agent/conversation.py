@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 MAX_MENTION_TOKENS = 12_000
 """Limit for one mention on any window; all mentions of a message together take at most a quarter of the window."""
-_LEAST_TOKENS = 100
+_MIN_MENTION_TOKENS = 100
 """A mention that would get less is refused: a shorter excerpt is not useful to the model."""
 
 
@@ -85,40 +85,42 @@ class MentionContext(Struct, kw_only=True, frozen=True):
         Pictures are not text: `take_images` returns those of the same message.
 
         Args:
-            of: number of messages that share the quarter of the window.
+            message_count: number of messages that share the quarter of the window.
         """
         self.images.clear()
         if not (mentions := find_mentions(text)[:MAX_MENTIONS]):
             return []
         from clio.agent.mention_lookup import MentionRefused
 
-        most = min(MAX_MENTION_TOKENS, self.window_tokens // 8)
-        look_up = self.look_up(most)
-        left, found = self.window_tokens // 4 // message_count, list[Fragment]()
+        max_tokens = min(MAX_MENTION_TOKENS, self.window_tokens // 8)
+        look_up = self.look_up(max_tokens)
+        tokens_left, found = self.window_tokens // 4 // message_count, list[Fragment]()
         for mention in mentions:
             try:
-                got = await look_up.find(mention)
-                if got is None:
+                content = await look_up.find(mention)
+                if content is None:
                     continue
-                if got.image is not None:
-                    self.images.append(got.image)
+                if content.image is not None:
+                    self.images.append(content.image)
                 else:
-                    if left < _LEAST_TOKENS:
-                        raise MentionRefused("what is named before it takes all of the room there is for mentions")
+                    if tokens_left < _MIN_MENTION_TOKENS:
+                        raise MentionRefused("the mentions before it already fill the space for mentions")
                     found.append(
-                        make_mention_fragment(got.mention, got.rows, min(most, left), self.estimator, way=got.way)
+                        make_mention_fragment(
+                            content.mention, content.rows, min(max_tokens, tokens_left), self.estimator, way=content.way
+                        )
                     )
-                    left -= self.estimator.estimate_text(found[-1].text)
-                self.emit(Notice(text=f"+ {got.mention.label} · {got.what}"))
+                    tokens_left -= self.estimator.estimate_text(found[-1].text)
+                self.emit(Notice(text=f"+ {content.mention.label} · {content.what}"))
             except (MentionRefused, ClioError, OSError) as error:
-                self.emit(Notice(text=f"@{mention.label} is not put in: {error}", level="warning"))
+                self.emit(Notice(text=f"@{mention.label} was not added: {error}", level="warning"))
         return found
 
     def take_images(self) -> tuple[ImagePart, ...]:
         """Return and clear the pictures mentioned in the text passed last to `fragments`."""
-        taken = tuple(self.images)
+        images = tuple(self.images)
         self.images.clear()
-        return taken
+        return images
 
 
 class ProgressPage:
@@ -208,8 +210,7 @@ class DelegateMaker(Protocol):
 class Conversation:
     """Runs turns of one session with one model. Switching session or model creates another conversation.
 
-    Tools, window and requests are made before the first turn, because the server is asked for the model's limits
-    then.
+    Tools, window and requests are made before the first turn, because the server is asked for the model's limits then.
 
     Args:
         read_log: which file contents the model has seen in this session; passed on when another model continues it.
@@ -238,7 +239,7 @@ class Conversation:
         self._subagents = subagents
         self._loop: Loop | None = None
         self._calibration: Calibration | BackgroundFetch | None = None
-        self._told_left_out: list[tuple[str, ...]] = []
+        self._reported_omissions: list[tuple[str, ...]] = []
 
     # Turns
 
@@ -321,8 +322,8 @@ class Conversation:
         runtime.memory.ask_a_model(side.ask if self.provider.name != OFFLINE else None)
         compact = is_compact(limits)
         self.page = PageSize(COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS)
-        skills = self._usable_skills()
-        mentioned = self._mentioned(limits)
+        skills = self._list_usable_skills()
+        mentioned = self._make_mention_context(limits)
         builder = self._make_builder(limits, skills, mentioned)
         self._calibration = self._calibrate(builder)
         progress = ProgressPage(
@@ -363,7 +364,7 @@ class Conversation:
         """
         runtime, session = self.runtime, self.session
         hooks = TurnHooks(runtime.hooks, session, self.estimator)
-        checks = self._edit_checks()
+        checks = self._make_edit_checks()
         runner = ToolRunner(
             runtime,
             session,
@@ -377,7 +378,7 @@ class Conversation:
                 note_below=folders.render_for if folders else lambda action: "",
                 exclusive=alone,
             ),
-            takes_images=self._is_shown_images,
+            takes_images=self._sends_images,
         )
         support = TurnSupport(
             mailbox=self.mailbox,
@@ -398,15 +399,15 @@ class Conversation:
             self._calibration.begin()  # the server has answered; this does nothing if it also sent a bill
 
     @property
-    def _is_shown_images(self) -> bool:
+    def _sends_images(self) -> bool:
         """Whether pictures are sent to the model that answers."""
         return self.provider.name != OFFLINE and takes_images(self.config, self.provider.model)
 
-    def _edit_checks(self) -> EditChecks:
+    def _make_edit_checks(self) -> EditChecks:
         """Return the checks that the loop runs after edits."""
         runtime, config = self.runtime, self.config
 
-        def open_surroundings() -> "CheckContext":
+        def open_check_context() -> "CheckContext":
             from clio.checks.checkers import CheckContext
 
             return CheckContext(
@@ -418,8 +419,8 @@ class Conversation:
                 sandbox=runtime.sandbox,
             )
 
-        wanted = None if config.checks[-1:] == (CHECKS_OFF,) else open_surroundings
-        return EditChecks(wanted, clean=runtime.clean, tell=runtime.tell)
+        open_context = None if config.checks[-1:] == (CHECKS_OFF,) else open_check_context
+        return EditChecks(open_context, clean=runtime.clean, tell=runtime.tell)
 
     def make_command_runner(self) -> ToolRunner:
         """Return a runner for the commands inside a prompt template that the user runs.
@@ -435,19 +436,19 @@ class Conversation:
 
     def _offer(self, limits: ModelLimits, skills: Sequence[Skill], *, compact: bool) -> tuple[list[Tool], OmittedTools]:
         """Return the tools offered to the model, and those left out because the window is too small."""
-        own = self.make_own_tools(skills)
+        own_tools = self.make_own_tools(skills)
         if self._subagents is not None:
-            own.append(self._subagents.make_tool(self, limits))
-        servers, left_servers = make_server_tools(self.runtime.servers, limits.context_window // 4)
-        left = OmittedTools(
-            own=tuple(tool.name for tool in own if compact and tool.name not in COMPACT_TOOLS),
-            servers=tuple(left_servers),
+            own_tools.append(self._subagents.make_tool(self, limits))
+        servers, omitted_servers = make_server_tools(self.runtime.servers, limits.context_window // 4)
+        omitted = OmittedTools(
+            own=tuple(tool.name for tool in own_tools if compact and tool.name not in COMPACT_TOOLS),
+            servers=tuple(omitted_servers),
             offered=len(self.runtime.servers.offered),
         )
-        if left.names and left.names not in self._told_left_out:
-            self._told_left_out.append(left.names)
-            self.ui.emit(Notice(text=left.description, level="warning" if left.servers else "info"))
-        return [*(tool for tool in own if tool.name not in left.own), *servers], left
+        if omitted.names and omitted.names not in self._reported_omissions:
+            self._reported_omissions.append(omitted.names)
+            self.ui.emit(Notice(text=omitted.description, level="warning" if omitted.servers else "info"))
+        return [*(tool for tool in own_tools if tool.name not in omitted.own), *servers], omitted
 
     def make_own_tools(self, skills: Sequence[Skill] = ()) -> list[Tool]:
         """Return all tools except those of MCP servers and the one that starts sub-agents."""
@@ -468,12 +469,12 @@ class Conversation:
         ]
         return [*tools, make_use_skill_tool(runtime.skills, skills)] if skills else tools
 
-    def _usable_skills(self) -> tuple[Skill, ...]:
+    def _list_usable_skills(self) -> tuple[Skill, ...]:
         """Return the skills of the session, and allow the model to read the files of the user's own skills."""
         runtime = self.runtime
         found = runtime.skills.find()
-        if news := runtime.skills.take_trust_notice(found):
-            runtime.warn(news)
+        if notice := runtime.skills.take_trust_notice(found):
+            runtime.warn(notice)
         skills = runtime.skills.list_usable(found)
         runtime.policy.allow_reading(runtime.skills.list_readable_folders(skills))
         return skills
@@ -518,26 +519,26 @@ class Conversation:
 
     def _memory_fragments(self, cap_tokens: int | None) -> list[Fragment]:
         """Return what project memory contributes to the prompt, in fragments of at most `cap_tokens` if given."""
-        most = min(cap_tokens or KNOWLEDGE_TOKENS, KNOWLEDGE_TOKENS)
-        remembered = self.runtime.memory.prefix_fragments(most, min(CHARS_PER_TOKEN, self.estimator.ratio))
-        self._tell_of_memory()
+        max_tokens = min(cap_tokens or KNOWLEDGE_TOKENS, KNOWLEDGE_TOKENS)
+        remembered = self.runtime.memory.prefix_fragments(max_tokens, min(CHARS_PER_TOKEN, self.estimator.ratio))
+        self._show_memory_notices()
         return remembered
 
     async def _turn_fragments(self, text: str, mentioned: MentionContext) -> list[Fragment]:
         runtime = self.runtime
         remembered = await asyncio.to_thread(runtime.memory.turn_fragments, text)
-        self._tell_of_memory()
-        meant, elsewhere = runtime.pending_input.take_replacement()
-        mentions = await mentioned.fragments(f"{text}\n{elsewhere}")
-        named = [*runtime.hooks.take_notes(), *runtime.pending_input.take_fragments(), *mentions, *meant]
+        self._show_memory_notices()
+        replacement, replacement_mentions = runtime.pending_input.take_replacement()
+        mentions = await mentioned.fragments(f"{text}\n{replacement_mentions}")
+        named = [*runtime.hooks.take_notes(), *runtime.pending_input.take_fragments(), *mentions, *replacement]
         restored = await asyncio.to_thread(runtime.turn_files.make_fragments)
         return [*runtime.planning.begin_turn(), *restored, *remembered, *named]
 
-    def _tell_of_memory(self) -> None:
+    def _show_memory_notices(self) -> None:
         for sentence in self.runtime.memory.take_notices():
             self.runtime.warn(sentence)
 
-    def _mentioned(self, limits: ModelLimits) -> MentionContext:
+    def _make_mention_context(self, limits: ModelLimits) -> MentionContext:
         runtime = self.runtime
 
         def look_up(most_tokens: int) -> "MentionLookup":
@@ -553,7 +554,7 @@ class Conversation:
                 estimator=self.estimator,
                 session_tokens=most_tokens,
                 model=self.provider.model,
-                takes_images=self._is_shown_images,
+                takes_images=self._sends_images,
                 pasted=runtime.pending_input.images,
                 servers=runtime.servers,
             )

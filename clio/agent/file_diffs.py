@@ -28,10 +28,10 @@ def render_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str
     """Return the change with secrets replaced by `clean`. Raises ClioError, OSError."""
     before, after = change.before, change.after
     what = "new" if before is None else "deleted" if after is None else "changed"
-    head = "".join(_modes(before, after))
-    old, new = (_text(state, checkpoints) for state in (before, after))
+    head = "".join(_render_mode_lines(before, after))
+    old, new = (_read_text(state, checkpoints) for state in (before, after))
     if old is None or new is None:
-        return RenderedChange(path=change.path, what=what, text=head + _in_words(change, checkpoints))
+        return RenderedChange(path=change.path, what=what, text=head + _describe_unreadable_change(change, checkpoints))
     names = (change.path if before else _NOTHING, change.path if after else _NOTHING)
     diff = diff_texts(old, new, *names)
     text = diff.text
@@ -42,29 +42,29 @@ def render_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str
     return RenderedChange(
         path=change.path,
         what=what,
-        text=clean(to_printable(_placed(text, head))),
+        text=clean(to_printable(_insert_mode_lines(text, head))),
         added=diff.added,
         removed=diff.removed,
     )
 
 
-def _placed(text: str, head: str) -> str:
+def _insert_mode_lines(text: str, head: str) -> str:
     """Insert the lines about permissions below the names of the files."""
     lines = text.split("\n", 2)
     return "\n".join([*lines[:2], head + lines[2]]) if head else text
 
 
-def _modes(before: FileState | None, after: FileState | None) -> list[str]:
+def _render_mode_lines(before: FileState | None, after: FileState | None) -> list[str]:
     if before is None or after is None or (before.mode == after.mode and (before.link is None) == (after.link is None)):
         return []
-    return [f"old mode {_mode(before)}\n", f"new mode {_mode(after)}\n"]
+    return [f"old mode {_format_mode(before)}\n", f"new mode {_format_mode(after)}\n"]
 
 
-def _mode(state: FileState) -> str:
+def _format_mode(state: FileState) -> str:
     return f"{0o120000 if state.link is not None else 0o100000 | state.mode:o}"
 
 
-def _text(state: FileState | None, checkpoints: Checkpoints) -> str | None:
+def _read_text(state: FileState | None, checkpoints: Checkpoints) -> str | None:
     """Return the content as text; None if it is not text that can be shown."""
     data = checkpoints.read_content(state) if state is None or state.size <= _MAX_BYTES else None
     if data is None:
@@ -75,11 +75,11 @@ def _text(state: FileState | None, checkpoints: Checkpoints) -> str | None:
         return None
 
 
-def _in_words(change: Change, checkpoints: Checkpoints) -> str:
-    sizes = " → ".join(_size(state) for state in (change.before, change.after))
+def _describe_unreadable_change(change: Change, checkpoints: Checkpoints) -> str:
+    sizes = " → ".join(_describe_size(state) for state in (change.before, change.after))
     lost = any(checkpoints.read_content(state) is None for state in (change.before, change.after))
     return f"{'Not kept' if lost else 'Binary file'} {change.path}: {sizes}\n"
 
 
-def _size(state: FileState | None) -> str:
+def _describe_size(state: FileState | None) -> str:
     return "nothing" if state is None else "a link" if state.link is not None else format_bytes(state.size)

@@ -49,7 +49,7 @@ from clio.text.hidden_text import reveal_hidden_text
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 
-_RECENT = 200
+_RECENT_MESSAGES = 200
 """Number of newest messages that are searched for the calls of the newest step."""
 
 
@@ -71,7 +71,7 @@ class SessionWriter:
             for call in message.tool_calls
         }
         self._warned = ""
-        self._warnings_told = len(session.warnings)
+        self._warning_count = len(session.warnings)
 
     def add_message(self, message: Message) -> None:
         """Add a complete message."""
@@ -104,16 +104,19 @@ class SessionWriter:
     def add_interrupted_answer(self, partial: ModelAnswer | None) -> None:
         """Like `add_broken_answer` after an interrupt by the user; adds a note about it for the next request."""
         running = {message.tool_call_id for message in answer_open_calls(self._session.messages, "", 0.0)}
-        calls = [call for one in self._session.messages[-_RECENT:] for call in _calls_of(one)]
+        calls = [call for one in self._session.messages[-_RECENT_MESSAGES:] for call in _get_tool_calls(one)]
         names = list(dict.fromkeys(call.name for call in calls if call.id in running))
         self.add_broken_answer(partial)
         if names:
-            what = f"while {', '.join(names)} ran; what was done until then stays done"
+            situation = f"while {', '.join(names)} ran; what was done until then stays done"
         elif partial is not None and partial.text.strip():
-            what = "while you were answering; your answer ends where it was cut off"
+            situation = "while you were answering; your answer ends where it was cut off"
         else:
-            what = "while you were thinking; nothing of that answer was kept"
-        text = f"[The user interrupted you {what}. Do not take up that work again unless the next message asks for it.]"
+            situation = "while you were thinking; nothing of that answer was kept"
+        text = (
+            f"[The user interrupted you {situation}. "
+            "Do not take up that work again unless the next message asks for it.]"
+        )
         self.add_message(UserMessage(content=text, origin="interrupt", created=self._now()))
 
     def answer_open_calls(self, reason: str) -> None:
@@ -128,12 +131,12 @@ class SessionWriter:
         if reason and reason != self._warned:
             self._emit(Notice(text=f"this session is not saved: {reason}", level="warning"))
         self._warned = reason
-        for warning in self._session.warnings[self._warnings_told :]:
+        for warning in self._session.warnings[self._warning_count :]:
             self._emit(Notice(text=warning, level="warning"))
-        self._warnings_told = len(self._session.warnings)
+        self._warning_count = len(self._session.warnings)
 
 
-def _calls_of(message: Message) -> tuple[ToolCall, ...]:
+def _get_tool_calls(message: Message) -> tuple[ToolCall, ...]:
     return message.tool_calls if isinstance(message, AssistantMessage) else ()
 
 
@@ -147,7 +150,7 @@ UNCHANGED_STOP_COUNT = 12
 
 _TIMING = LazyRegex(r"\b(?:in|Time:|after)\s+\d+\.\d+ ?m?s\b|\b\d+\.\d{2,}s\b")
 """Durations as commands, compilers and test runners print them: a different duration is not a different result."""
-_WAITS = LazyRegex(
+_WAITING_COMMAND = LazyRegex(
     r"(?:^|[;&|({\n`]|\b(?:do|then|else|kubectl|docker|podman|run)\b)\s*"
     r"(?:sleep|usleep|wait|watch|until|Start-Sleep)\b|\.sleep\(|--(?:wait|watch|follow)\b"
 )
@@ -162,7 +165,7 @@ _ADVICE = {
     "job_output": "Use wait_s to wait for the job.",
 }
 """What to change after a repeated failure, by tool."""
-_GENERAL = "Change the arguments, or go another way."
+_GENERAL_ADVICE = "Change the arguments, or go another way."
 
 
 class RepetitionVerdict(Struct, frozen=True, kw_only=True):
@@ -177,7 +180,7 @@ class RepetitionVerdict(Struct, frozen=True, kw_only=True):
     stop: str = ""
 
 
-class _Seen(Struct):
+class _RepeatedResult(Struct):
     """The newest result of one call, and how often in a row it was the same."""
 
     result: str
@@ -190,12 +193,11 @@ class RepetitionGuard:
     """Counts identical calls with identical results over the steps of one turn.
 
     The count starts again after a call that may have changed something and after a wait. Several identical calls in
-    one
-    step count once, because the model has not seen their results yet.
+    one step count once, because the model has not seen their results yet.
     """
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, str], _Seen] = {}
+        self._seen: dict[tuple[str, str], _RepeatedResult] = {}
 
     def judge(self, call: ToolCall, result: ToolMessage, *, step: int, changes: bool) -> RepetitionVerdict:
         """Record a result and return what to do about it.
@@ -203,24 +205,24 @@ class RepetitionGuard:
         Args:
             changes: whether the call may have changed anything, according to its tool.
         """
-        arguments = _decode(call.arguments)
+        arguments = _decode_arguments(call.arguments)
         key = (call.name, repr(sorted(arguments.items())) if arguments else call.arguments)
         text = _TIMING.sub("", result.content)
-        if _waits(call.name, arguments):
+        if _is_waiting_call(call.name, arguments):
             self._seen.clear()  # after a wait the same call may have another result
             return RepetitionVerdict()
         seen = self._seen.get(key)
         if changes and result.ok:
             self._seen = {key: seen} if seen is not None else {}
         if seen is None or (seen.result, seen.ok) != (text, result.ok):
-            self._seen[key] = _Seen(result=text, ok=result.ok, step=step)
+            self._seen[key] = _RepeatedResult(result=text, ok=result.ok, step=step)
             return RepetitionVerdict()
         if seen.step != step:
             seen.count, seen.step = seen.count + 1, step
-        return _failed(call, result, seen.count) if not result.ok else _unchanged(call, seen.count)
+        return _judge_failure(call, result, seen.count) if not result.ok else _judge_unchanged(call, seen.count)
 
 
-def _failed(call: ToolCall, result: ToolMessage, count: int) -> RepetitionVerdict:
+def _judge_failure(call: ToolCall, result: ToolMessage, count: int) -> RepetitionVerdict:
     if count >= FAILURE_STOP_COUNT:
         return RepetitionVerdict(stop=f"{call.name} failed {count} times in the same way: {result.summary}")
     if count < FAILURE_HINT_COUNT:
@@ -230,7 +232,7 @@ def _failed(call: ToolCall, result: ToolMessage, count: int) -> RepetitionVerdic
     return RepetitionVerdict(hint=f"[This is the same call as before with the same failure; {last}. {_advice(call)}]")
 
 
-def _unchanged(call: ToolCall, count: int) -> RepetitionVerdict:
+def _judge_unchanged(call: ToolCall, count: int) -> RepetitionVerdict:
     if count >= UNCHANGED_STOP_COUNT:
         return RepetitionVerdict(
             stop=f"{call.name} was called {count} times in the same way, with the same result each time"
@@ -243,13 +245,13 @@ def _unchanged(call: ToolCall, count: int) -> RepetitionVerdict:
     )
 
 
-def _waits(name: str, arguments: dict[str, Any]) -> bool:
+def _is_waiting_call(name: str, arguments: dict[str, Any]) -> bool:
     if name == "run_command":
-        return bool(_WAITS.search(str(arguments.get("command", ""))))
+        return bool(_WAITING_COMMAND.search(str(arguments.get("command", ""))))
     return name == "ask_user" or bool(arguments.get("wait_s"))
 
 
-def _decode(arguments: str) -> dict[str, Any]:
+def _decode_arguments(arguments: str) -> dict[str, Any]:
     try:
         return decode_json(arguments, dict[str, Any])
     except msgspec.MsgspecError:
@@ -257,18 +259,18 @@ def _decode(arguments: str) -> dict[str, Any]:
 
 
 def _advice(call: ToolCall) -> str:
-    return _ADVICE.get(call.name, _GENERAL)
+    return _ADVICE.get(call.name, _GENERAL_ADVICE)
 
 
 MAX_CONTINUATIONS = 3
 """Requests per turn that continue an answer cut off at the output limit."""
-_CUT_OFF = frozenset({"length", "model_context_window_exceeded"})
+_CUT_OFF_REASONS = frozenset({"length", "model_context_window_exceeded"})
 """Finish reasons of an answer that was cut off, possibly in the middle of its last call."""
-_REFUSED = {
+_REFUSAL_NOTICES = {
     "content_filter": "the server's content filter ended this answer",
     "refusal": "the model declined to answer",
 }
-_REFUSED_STEP = "say it in other words, or go back to an earlier turn with /rewind"
+_REFUSAL_ADVICE = "say it in other words, or go back to an earlier turn with /rewind"
 _KEPT_WORDS = "kept beside it, where the model can read it"
 
 
@@ -356,8 +358,7 @@ class Loop:
         """Run a turn from the user's text to the end of the answer. A turn that fails is reported, not raised.
 
         Cancelling the task interrupts the turn: the partial answer is saved, open calls are answered, and
-        CancelledError is
-        raised again.
+        CancelledError is raised again.
         """
         try:
             return await self._run_turn(text)
@@ -367,7 +368,7 @@ class Loop:
     async def _run_turn(self, text: str) -> TurnFinished:
         turn = _Turn(started=time.perf_counter())
         try:
-            await self._begin(text)
+            await self._begin_turn(text)
             turn.begun = True
             await self._run_steps(turn)
         except asyncio.CancelledError:
@@ -376,45 +377,45 @@ class Loop:
                 self._writer.add_interrupted_answer(partial)
             else:
                 self._writer.add_broken_answer(partial)
-            self._finish(turn, "interrupted", "interrupted")
+            self._finish_turn(turn, "interrupted", "interrupted")
             raise
         # SpendingLimitReached comes before a request is sent, so without a partial answer; ProviderError may have one.
         except _Stop as stop:
-            return self._finish(turn, stop.status, str(stop))
+            return self._finish_turn(turn, stop.status, str(stop))
         except SpendingLimitReached as error:
-            return self._finish(turn, "max_cost", str(error))
+            return self._finish_turn(turn, "max_cost", str(error))
         except ProviderRefused as error:
-            return self._finish(turn, "refused", str(error))
+            return self._finish_turn(turn, "refused", str(error))
         except ContextOverflow as error:
-            return self._finish(turn, "context_full", str(error))
+            return self._finish_turn(turn, "context_full", str(error))
         except ProviderError as error:
             self._writer.add_broken_answer(self._model_request.take_partial())
-            return self._finish(turn, "failed", str(error))
+            return self._finish_turn(turn, "failed", str(error))
         if turn.approval_missing:
-            return self._finish(turn, "approval_needed", turn.approval_missing)
-        return self._finish(turn, "done", "")
+            return self._finish_turn(turn, "approval_needed", turn.approval_missing)
+        return self._finish_turn(turn, "done", "")
 
-    async def _begin(self, text: str) -> None:
-        words = self._safe_words(text)
-        if refusal := await self._hooks.find_refusal(words):
-            raise _Stop("blocked", f"a hook refused these words: {refusal}")
-        context = await self._context.make_turn_context(self._now(), words)
-        fitted = self._fit(words)
-        self._add_words(fitted, context)
+    async def _begin_turn(self, text: str) -> None:
+        safe_text = self._make_safe_text(text)
+        if refusal := await self._hooks.find_refusal(safe_text):
+            raise _Stop("blocked", f"a hook blocked this message: {refusal}")
+        context = await self._context.make_turn_context(self._now(), safe_text)
+        fitted = self._fit_to_window(safe_text)
+        self._add_user_message(fitted, context)
         self._emit(TurnStarted(session_id=self._session.id, text=fitted.text, model=self._provider.model))
         if self._resumed:
             self._resumed = False
             await self._context.add_recovery_note()
 
-    def _safe_words(self, text: str) -> str:
+    def _make_safe_text(self, text: str) -> str:
         # pasted text may contain invisible characters that its user never saw
         safe = self._redactor.message(reveal_hidden_text(text))
         if secrets := sum(safe.counts.values()):
-            what = "1 secret was" if secrets == 1 else f"{secrets} secrets were"
-            self._emit(Notice(text=f"{what} replaced in your message before it was kept or sent"))
+            subject = "1 secret was" if secrets == 1 else f"{secrets} secrets were"
+            self._emit(Notice(text=f"{subject} replaced in your message before it was saved or sent"))
         return safe.text
 
-    def _fit(self, words: str) -> FittedText:
+    def _fit_to_window(self, words: str) -> FittedText:
         """Return as much of the text as may go into one message; the whole text is stored beside it."""
         fitted = fit_user_text(
             words, self._context.limits.context_window, self._context.ratio, self._session.write_blob
@@ -423,26 +424,26 @@ class Loop:
             self._emit(Notice(text=f"the message is longer than half of the window; its middle is {_KEPT_WORDS}"))
         return fitted
 
-    async def _take_steering(self, step: int) -> bool:
+    async def _add_steering_messages(self, step: int) -> bool:
         """Add the messages the user has sent meanwhile to the request of this step; return whether there were any."""
         count = len(self._mailbox.waiting)
         while text := self._mailbox.take():
-            words = self._safe_words(text)
-            said = self._fit(words)
-            self._emit(Steered(text=said.text, step=step))
+            safe_text = self._make_safe_text(text)
+            fitted = self._fit_to_window(safe_text)
+            self._emit(Steered(text=fitted.text, step=step))
             context = ""
             try:
-                context = await self._context.make_steering_context(words, count)
+                context = await self._context.make_steering_context(safe_text, count)
             finally:  # the message is added even if the turn is cancelled while its context is looked up
-                self._add_words(said, context, steers=True)
+                self._add_user_message(fitted, context, steers=True)
         return count > 0
 
-    def _add_words(self, words: FittedText, context: str, *, steers: bool = False) -> None:
+    def _add_user_message(self, fitted: FittedText, context: str, *, steers: bool = False) -> None:
         message = UserMessage(
-            content=words.text,
+            content=fitted.text,
             context=self._redactor.redact(context).text,
             images=self._take_images(),
-            blob=words.blob,
+            blob=fitted.blob,
             steers=steers,
             created=self._now(),
         )
@@ -455,10 +456,10 @@ class Loop:
                 reason = f'stopped after {self._max_steps} steps; say "go on" or raise --max-steps'
                 raise _Stop("max_steps", reason)
             turn.steps = step
-            if await self._take_steering(step):
+            if await self._add_steering_messages(step):
                 guard = RepetitionGuard()
                 turn.continuations = 0
-            self._add_for_hook(await self._hooks.before_trim(self._context.is_trim_due))
+            self._add_hook_message(await self._hooks.before_trim(self._context.is_trim_due))
             answer, bill = await self._model_request.ask(step)
             turn.count(answer.usage, bill)
             message, calls = self._writer.add_answer(answer)
@@ -466,34 +467,34 @@ class Loop:
             if answer.finish_reason == "model_context_window_exceeded":
                 self._learn_window(answer.usage)
             # Every call in the journal needs a result: servers reject a history with open calls.
-            if calls and answer.finish_reason in _REFUSED:
+            if calls and answer.finish_reason in _REFUSAL_NOTICES:
                 self._writer.answer_open_calls("not run: the answer was refused before it was whole")
                 calls = ()
             if calls:
-                await self._run_calls(calls, answer.finish_reason in _CUT_OFF, guard, turn)
+                await self._run_calls(calls, answer.finish_reason in _CUT_OFF_REASONS, guard, turn)
             self._writer.sync()
             self._emit(StepFinished(step=step, usage=answer.usage))
-            if not calls and not self._goes_on(message, turn) and not await self._sent_on(turn):
+            if not calls and not self._must_continue(message, turn) and not await self._is_continued_by_hook(turn):
                 return
 
-    async def _sent_on(self, turn: _Turn) -> bool:
-        return not turn.approval_missing and self._add_for_hook(await self._hooks.find_continuation(turn.text))
+    async def _is_continued_by_hook(self, turn: _Turn) -> bool:
+        return not turn.approval_missing and self._add_hook_message(await self._hooks.find_continuation(turn.text))
 
-    def _add_for_hook(self, text: str) -> bool:
+    def _add_hook_message(self, text: str) -> bool:
         if text:
             self._writer.add_message(UserMessage(content=text, origin="hook", created=self._now()))
         return bool(text)
 
-    def _goes_on(self, message: AssistantMessage, turn: _Turn) -> bool:
+    def _must_continue(self, message: AssistantMessage, turn: _Turn) -> bool:
         """Whether an answer without calls was cut off and must be continued."""
-        if said := _REFUSED.get(message.finish_reason):
-            self._emit(Notice(text=f"{said}: {_REFUSED_STEP}", level="warning"))
+        if notice := _REFUSAL_NOTICES.get(message.finish_reason):
+            self._emit(Notice(text=f"{notice}: {_REFUSAL_ADVICE}", level="warning"))
         pauses = message.finish_reason == "pause_turn"
         resends = getattr(self._provider, "protocol", "") == "messages"
         if pauses and resends and turn.continuations < MAX_CONTINUATIONS:
             turn.continuations += 1
             return True  # the Messages protocol continues when the answer is sent back unchanged
-        if message.finish_reason not in _CUT_OFF and not pauses:
+        if message.finish_reason not in _CUT_OFF_REASONS and not pauses:
             return False
         if self._mailbox.waiting:
             return True  # the user's waiting message tells how to continue
@@ -516,18 +517,18 @@ class Loop:
 
     async def _run_calls(self, calls: tuple[ToolCall, ...], cut_off: bool, guard: RepetitionGuard, turn: _Turn) -> None:
         """Run calls in order, adjacent read-only ones concurrently; raise `_Stop` if the model repeats itself."""
-        place = calls[find_report_index([call.name for call in calls])]
+        report_call = calls[find_report_index([call.name for call in calls])]
         self._runner.page.fit_to_window(*self._context.free_room(), calls=len(calls))
-        for batch in self._batches(calls):
+        for batch in self._split_into_batches(calls):
             outcomes = await self._run_batch(batch, cut_off)
             stop = ""
             for call, outcome in zip(batch, outcomes, strict=True):
                 changes = not self._runner.is_read_only(call)
-                judged = guard.judge(call, outcome.message, step=turn.steps, changes=changes)
-                await self._add_result(_with_hint(outcome.message, judged.hint), checked=call is place)
+                verdict = guard.judge(call, outcome.message, step=turn.steps, changes=changes)
+                await self._add_result(_append_hint(outcome.message, verdict.hint), checked=call is report_call)
                 if outcome.approval_missing:
                     turn.approval_missing = outcome.message.content
-                stop = stop or judged.stop
+                stop = stop or verdict.stop
             if stop:
                 self._writer.answer_open_calls("not run: the turn was stopped")
                 raise _Stop("failed", stop)
@@ -538,16 +539,16 @@ class Loop:
         Args:
             checked: wait for the checks of this step, up to their time limit, and add what they found.
         """
-        said = ""
+        report = ""
         try:
             if checked:
-                said = await self._checks.end_step()
+                report = await self._checks.end_step()
         finally:  # the result is added even if the turn is cancelled while it waits for the checks
             self._writer.add_message(
-                structs.replace(message, content=f"{message.content}\n\n{said}") if said else message
+                structs.replace(message, content=f"{message.content}\n\n{report}") if report else message
             )
 
-    def _batches(self, calls: tuple[ToolCall, ...]) -> Iterator[list[ToolCall]]:
+    def _split_into_batches(self, calls: tuple[ToolCall, ...]) -> Iterator[list[ToolCall]]:
         for read_only, group in itertools.groupby(calls, key=self._runner.is_read_only):
             if read_only:
                 yield list(group)
@@ -561,7 +562,7 @@ class Loop:
             tasks = [group.create_task(self._runner.run(call, cut_off=cut_off)) for call in batch]
         return [task.result() for task in tasks]
 
-    def _finish(self, turn: _Turn, status: TurnStatus, error: str) -> TurnFinished:
+    def _finish_turn(self, turn: _Turn, status: TurnStatus, error: str) -> TurnFinished:
         self._writer.sync()
         finished = TurnFinished(
             status=status,
@@ -577,5 +578,5 @@ class Loop:
         return finished
 
 
-def _with_hint(message: ToolMessage, hint: str) -> ToolMessage:
+def _append_hint(message: ToolMessage, hint: str) -> ToolMessage:
     return structs.replace(message, content=f"{message.content}\n\n{hint}") if hint else message

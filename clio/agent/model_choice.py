@@ -94,7 +94,7 @@ class FallbackModels:
         warn: Callable[[str], None] = lambda _: None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._waiting = list(names) if open_model else []  # not opened yet
+        self._unopened = list(names) if open_model else []  # not opened yet
         self._open_model = open_model
         self._opened: list[Provider] = []
         self._cooldown_s = cooldown_s
@@ -110,37 +110,37 @@ class FallbackModels:
         Args:
             chosen: the provider of the chosen model, which is preferred.
         """
-        resting: list[Provider] = []
-        seen = {_key(one) for one in tried}
+        cooling: list[Provider] = []
+        seen = {_make_provider_key(one) for one in tried}
         for provider in self._candidates(chosen):
-            if _key(provider) in seen:
+            if _make_provider_key(provider) in seen:
                 continue
-            seen.add(_key(provider))
+            seen.add(_make_provider_key(provider))
             if not self._is_cooling(provider):
                 return provider
-            resting.append(provider)
-        return resting[0] if resting else None
+            cooling.append(provider)
+        return cooling[0] if cooling else None
 
     def is_probe(self, provider: Provider) -> bool:
         """Whether a provider that failed is being asked again for the first time; one attempt is then enough."""
-        return _key(provider) in self._failed and not self._is_cooling(provider)
+        return _make_provider_key(provider) in self._failed and not self._is_cooling(provider)
 
     def record_failure(self, provider: Provider) -> None:
         """Record that the server did not answer."""
-        if self._opened or self._waiting:  # without fallback models there is no choice to make
-            self._failed[_key(provider)] = self._now()
+        if self._opened or self._unopened:  # without fallback models there is no choice to make
+            self._failed[_make_provider_key(provider)] = self._now()
 
     def record_answer(self, provider: Provider) -> None:
         """Record that the server answered."""
-        self._failed.pop(_key(provider), None)
+        self._failed.pop(_make_provider_key(provider), None)
 
     def _candidates(self, chosen: Provider) -> Iterator[Provider]:
         """Yield the chosen provider, then the others; each is opened when it is reached."""
         yield chosen
         for provider in tuple(self._opened):
             yield provider
-        while self._waiting and self._open_model is not None:
-            name = self._waiting.pop(0)
+        while self._unopened and self._open_model is not None:
+            name = self._unopened.pop(0)
             try:
                 provider = self._open_model(name)
             except ConfigError as error:
@@ -150,7 +150,7 @@ class FallbackModels:
             yield provider
 
     def _is_cooling(self, provider: Provider) -> bool:
-        since = self._failed.get(_key(provider))
+        since = self._failed.get(_make_provider_key(provider))
         return since is not None and 0 <= self._now() - since < self._cooldown_s
 
 
@@ -158,8 +158,7 @@ def can_fall_back(error: Exception) -> bool:
     """Whether another model may take the step.
 
     True if the server is busy, failing or unreachable, or the quota of the account is used up; False if the request,
-    the
-    key or the address is wrong.
+    the key or the address is wrong.
     """
     match error:
         case ServerFailed():
@@ -170,5 +169,5 @@ def can_fall_back(error: Exception) -> bool:
             return isinstance(error, RateLimited | StreamBroken)
 
 
-def _key(provider: Provider) -> str:
+def _make_provider_key(provider: Provider) -> str:
     return f"{provider.name} {provider.model}"

@@ -116,38 +116,38 @@ class AnswerDisplay:
         self._emit = emit
         # text already shown; joined only when needed, because an answer may arrive in many chunks
         self._pieces: list[str] = []
-        self._again: str | None = None  # text of the new answer while it matches what was shown
-        self._thoughts_shown = False
+        self._repeated: str | None = None  # text of the new answer while it matches what was shown
+        self._is_reasoning_shown = False
 
     def show_text(self, delta: str) -> None:
         """Show more of the answer, or nothing if that part is already shown."""
         if not delta:
             return
-        if self._again is None:
+        if self._repeated is None:
             self._show(delta)
             return
-        self._again += delta
+        self._repeated += delta
         shown = self._shown()
-        if self._again.startswith(shown):
-            rest, self._again = self._again[len(shown) :], None
+        if self._repeated.startswith(shown):
+            rest, self._repeated = self._repeated[len(shown) :], None
             self._show(rest)
-        elif not shown.startswith(self._again):
-            self._start_over(self._again)
+        elif not shown.startswith(self._repeated):
+            self._start_over(self._repeated)
 
     def show_reasoning(self, delta: str) -> None:
         """Show more of the reasoning; that of a second attempt is not shown."""
-        if delta and not self._thoughts_shown:
+        if delta and not self._is_reasoning_shown:
             self._emit(ReasoningDelta(text=delta))
 
     def restart(self) -> None:
         """Prepare for a new stream after one that broke."""
-        self._again = "" if self._pieces else None
-        self._thoughts_shown = True
+        self._repeated = "" if self._pieces else None
+        self._is_reasoning_shown = True
 
     def finish(self) -> None:
         """End a complete stream. If it is shorter than what was shown, the shown text is replaced."""
-        if self._again is not None and self._again != self._shown():
-            self._start_over(self._again)
+        if self._repeated is not None and self._repeated != self._shown():
+            self._start_over(self._repeated)
 
     def _show(self, text: str) -> None:
         if text:
@@ -156,7 +156,7 @@ class AnswerDisplay:
 
     def _start_over(self, text: str) -> None:
         self._emit(StreamRestarted())
-        self._pieces, self._again = [], None
+        self._pieces, self._repeated = [], None
         self._show(text)
 
     def _shown(self) -> str:
@@ -176,23 +176,23 @@ async def receive_answer(
     """
     visible, thoughts = redactor.stream(), redactor.stream()
     stream = provider.stream(request)
-    thinks = mixed = False
+    in_reasoning = mixed = False
     try:
         async for chunk in stream:
             answer.add_chunk(chunk)
             # Chunks that contain both do not end either text: a secret could be split across the boundary.
-            mixed, mixes = bool(chunk.reasoning and chunk.text), mixed
+            mixed, was_mixed = bool(chunk.reasoning and chunk.text), mixed
             if chunk.reasoning:
-                if not thinks and not mixes:
+                if not in_reasoning and not was_mixed:
                     display.show_text(visible.finish())
                     visible = redactor.stream()
-                thinks = True
+                in_reasoning = True
                 display.show_reasoning(thoughts.feed(chunk.reasoning))
             if chunk.text:
-                if thinks and not (mixed and mixes):
+                if in_reasoning and not (mixed and was_mixed):
                     display.show_reasoning(thoughts.finish())
                     thoughts = redactor.stream()
-                thinks = False
+                in_reasoning = False
                 display.show_text(visible.feed(chunk.text))
     finally:
         close = getattr(stream, "aclose", None)
@@ -214,8 +214,7 @@ def make_assistant_message(
 ) -> AssistantMessage:
     """Return the answer as a message to store, with secrets replaced in text, reasoning and arguments.
 
-    A model repeats what it read, so invisible characters are also made visible in its text. Reasoning items are
-    stored
+    A model repeats what it read, so invisible characters are also made visible in its text. Reasoning items are stored
     unchanged or not at all: a server rejects a changed one, so those that contain a secret are dropped.
     """
     items = answer.reasoning_items
@@ -238,7 +237,7 @@ def make_assistant_message(
 
 _EMPTY_RETRIES = 2
 """Retries for an empty answer to a large request: three empty answers are taken as an overflow."""
-_NEXT_STEP = "say it again in a minute, or choose another model with --model"
+_RETRY_ADVICE = "say it again in a minute, or choose another model with --model"
 
 
 class ModelCaller:
@@ -274,26 +273,27 @@ class ModelCaller:
             except ProviderError as error:
                 attempt += 1
                 too_large = large and isinstance(error, StreamBroken) and answer.is_empty
-                most = min(_EMPTY_RETRIES if too_large else MAX_RETRIES, retries)
+                max_attempts = min(_EMPTY_RETRIES if too_large else MAX_RETRIES, retries)
                 self._has_answered = self._has_answered or isinstance(error, StreamBroken)
-                if not self._may_pass(error) or attempt > most:
+                if not self._can_retry(error) or attempt > max_attempts:
                     if too_large:
                         raise ContextOverflow(str(error)) from error
                     if isinstance(error, RateLimited) and error.retryable:
-                        raise RateLimited(f"{error}, {attempt} times: {_NEXT_STEP}", error.retry_after_s) from error
+                        raise RateLimited(f"{error}, {attempt} times: {_RETRY_ADVICE}", error.retry_after_s) from error
                     if type(error) is ServerFailed and error.retryable and not error.unreachable:
-                        raise ServerFailed(f"{error}, {attempt} times: {_NEXT_STEP}") from error
+                        raise ServerFailed(f"{error}, {attempt} times: {_RETRY_ADVICE}") from error
                     raise
-                await self._wait(attempt, most, error)
+                await self._wait(attempt, max_attempts, error)
                 display.restart()
             else:
                 self.partial = None
                 self._has_answered = True
                 return answer
 
-    def _may_pass(self, error: ProviderError) -> bool:
-        """Whether retrying can help: a server that has answered before may come back; one that never did has a wrong
-        address.
+    def _can_retry(self, error: ProviderError) -> bool:
+        """Whether retrying can help.
+
+        A server that has answered before may come back; one that never answered probably has a wrong address.
         """
         return error.retryable or (self._has_answered and isinstance(error, ServerFailed) and error.unreachable)
 
@@ -332,7 +332,7 @@ class ModelRequest:
         self._redactor = runtime.redactor
         self._rng = random.Random()
         self._callers: dict[int, ModelCaller] = {}
-        self._caller = self._caller_of(provider)
+        self._caller = self._get_caller(provider)
         self._answering = provider
 
     def take_partial(self) -> ModelAnswer | None:
@@ -352,73 +352,73 @@ class ModelRequest:
             ContextOverflow: the server has also refused `MAX_OVERFLOWS` smaller requests.
         """
         tried: list[Provider] = []
-        provider = self._next(tried) or self._provider
+        provider = self._pick_next_provider(tried) or self._provider
         while True:
             tried.append(provider)
             try:
-                answer = await self._ask_one(provider, step)
+                answer = await self._ask_provider(provider, step)
             except (ProviderError, ProviderRefused) as error:
                 if not can_fall_back(error):
                     raise
                 self._fallback.record_failure(provider)
-                following = self._next(tried)
+                following = self._pick_next_provider(tried)
                 if following is None:
                     raise
                 if (partial := self.take_partial()) is not None and partial.text:
                     self._emit(StreamRestarted())
-                self._tell_change(following, why=str(error))
+                self._report_model_change(following, why=str(error))
                 provider = following
             else:
                 self._fallback.record_answer(provider)
-                self._tell_change(provider, why="")
+                self._report_model_change(provider, why="")
                 return answer
 
-    def _next(self, tried: list[Provider]) -> Provider | None:
+    def _pick_next_provider(self, tried: list[Provider]) -> Provider | None:
         """Return the next provider to ask; None if all were tried. Under a spending limit its price must be known."""
-        passed_over = list(tried)
-        while (provider := self._fallback.pick_provider(self._provider, passed_over)) is not None:
+        excluded = list(tried)
+        while (provider := self._fallback.pick_provider(self._provider, excluded)) is not None:
             try:
                 if provider is not self._provider:
                     self._spending.check_start(provider)
             except ConfigError as error:
                 self._emit(Notice(text=f"{provider.model} at {provider.name} does not take over: {error}"))
-                passed_over.append(provider)
+                excluded.append(provider)
             else:
                 return provider
         return None
 
-    def _tell_change(self, provider: Provider, *, why: str) -> None:
+    def _report_model_change(self, provider: Provider, *, why: str) -> None:
         """Report once that another model answers from now on."""
         if provider is self._answering:
             return
         self._answering = provider
         name = f"{provider.model} at {provider.name}"
-        back = provider is self._provider
-        text = f"{name} answers again" if back and not why else f"{why.rstrip('.')}; {name} takes over"
-        self._emit(Notice(text=text, level="info" if back else "warning"))
+        is_chosen = provider is self._provider
+        text = f"{name} answers again" if is_chosen and not why else f"{why.rstrip('.')}; {name} takes over"
+        self._emit(Notice(text=text, level="info" if is_chosen else "warning"))
 
-    def _caller_of(self, provider: Provider) -> ModelCaller:
+    def _get_caller(self, provider: Provider) -> ModelCaller:
         if id(provider) not in self._callers:
             self._callers[id(provider)] = ModelCaller(provider, self._redactor, self._emit, self._rng)
         return self._callers[id(provider)]
 
-    async def _ask_one(self, provider: Provider, step: int) -> tuple[ModelAnswer, Bill | None]:
+    async def _ask_provider(self, provider: Provider, step: int) -> tuple[ModelAnswer, Bill | None]:
         """Return the answer of one model."""
-        self._caller = self._caller_of(provider)
+        self._caller = self._get_caller(provider)
         limits = await provider.limits() if provider is not self._provider else None
         with self._context.fit_to(limits):
-            return await self._ask_within(provider, step)
+            return await self._ask_with_budget(provider, step)
 
-    async def _ask_within(self, provider: Provider, step: int) -> tuple[ModelAnswer, Bill | None]:
+    async def _ask_with_budget(self, provider: Provider, step: int) -> tuple[ModelAnswer, Bill | None]:
         built = self._context.build()
-        self._tell_trim(built)
-        wanted = built.request.max_output_tokens or self._context.limits.max_output_tokens
+        self._report_trim(built)
+        output_tokens = built.request.max_output_tokens or self._context.limits.max_output_tokens
         with await self._spending.reserve(
-            provider, built.prompt_tokens, output_tokens=wanted, conversation=self._session.id
-        ) as held:
-            if held.most_output is not None:
+            provider, built.prompt_tokens, output_tokens=output_tokens, conversation=self._session.id
+        ) as reservation:
+            if reservation.most_output is not None:
                 built = structs.replace(
-                    built, request=structs.replace(built.request, max_output_tokens=held.most_output)
+                    built, request=structs.replace(built.request, max_output_tokens=reservation.most_output)
                 )
             self._emit(StepStarted(step=step, prompt_tokens=built.prompt_tokens))
             retries = 0 if self._fallback.is_probe(provider) else MAX_RETRIES
@@ -430,21 +430,22 @@ class ModelRequest:
             if provider is self._provider and self._context.learn_from_acceptance(built, billed):
                 self._session.set_token_ratio(self._context.ratio)
             if answer.usage is not None:
-                return answer, self._bill(held, answer.usage, answer.cost)
-            held.count_estimate(built.prompt_tokens, len(answer.text + answer.reasoning) // 4)
+                return answer, self._add_bill(reservation, answer.usage, answer.cost)
+            reservation.count_estimate(built.prompt_tokens, len(answer.text + answer.reasoning) // 4)
             return answer, None
 
     async def _ask_smaller(
         self, provider: Provider, built: BuiltRequest, retries: int
     ) -> tuple[BuiltRequest, ModelAnswer]:
-        """Return the answer, and the request it answers: the given one, or a smaller one if the server found it too
-        large.
+        """Return the request that was answered and the answer.
+
+        It is the given request, or a smaller one if the server found that too large.
         """
         sizes: list[str] = []
         for attempt in itertools.count(1):
             try:
                 large = self._context.is_large_request(built)
-                request = self._completed(built.request, provider)
+                request = self._add_effort_and_cache_key(built.request, provider)
                 return built, await self._caller.ask(request, large=large, retries=retries)
             except ContextOverflow as error:
                 sizes.append(f"{built.prompt_tokens:,}")
@@ -459,27 +460,27 @@ class ModelRequest:
                     self._emit(StreamRestarted())
                 await self._context.add_recovery_note()
                 built = self._context.build_smaller(attempt, built, error)
-                self._tell_trim(built)
+                self._report_trim(built)
                 text = f"the server finds the request too large; asking again with about {built.prompt_tokens:,} tokens"
                 self._emit(Notice(text=text))
         raise AssertionError("unreachable")
 
-    def _completed(self, request: ChatRequest, provider: Provider) -> ChatRequest:
+    def _add_effort_and_cache_key(self, request: ChatRequest, provider: Provider) -> ChatRequest:
         """Return the request with the effort, cache key and stop words for the model that is asked."""
         effort = self._efforts.get_effort(provider.model)
         return structs.replace(request, effort=effort, cache_key=self._cache_key, stop=self._runtime.stop_words)
 
-    def _tell_trim(self, built: BuiltRequest) -> None:
+    def _report_trim(self, built: BuiltRequest) -> None:
         if built.trimmed is not None:
             self._emit(ContextTrimmed(**structs.asdict(built.trimmed)))
 
-    def _bill(self, held: Reservation, usage: Usage, stated: int | None) -> Bill:
+    def _add_bill(self, reservation: Reservation, usage: Usage, stated: int | None) -> Bill:
         bill = Bill(
-            model=held.provider.model,
+            model=reservation.provider.model,
             **structs.asdict(usage),
             timestamp=self._now(),
-            server=held.provider.name,
-            cost=held.count_bill(usage, stated),
+            server=reservation.provider.name,
+            cost=reservation.count_bill(usage, stated),
         )
         self._session.add_bill(bill)
         return bill
@@ -549,25 +550,25 @@ class SideQuestion:
             effort=choose_side_effort(self._effort_of(provider.model), find_usable_efforts(provider, provider.model)),
         )
         try:
-            return await self._ask(provider, request, len(prompt + system) // 4, max_tokens)
+            return await self._ask_within_budget(provider, request, len(prompt + system) // 4, max_tokens)
         except ProviderRefused as error:  # a wrong API key of the light model ends this question, not the conversation
             raise ServerFailed(str(error), retryable=False) from error
 
-    async def _ask(self, provider: Provider, request: ChatRequest, tokens: int, max_tokens: int) -> str:
+    async def _ask_within_budget(self, provider: Provider, request: ChatRequest, tokens: int, max_tokens: int) -> str:
         parts: list[str] = []
         if self._spending is None:
             async for chunk in provider.stream(request):
                 parts.append(self._take(chunk))
             return "".join(parts)
         try:
-            held = await self._spending.reserve(provider, tokens, output_tokens=max_tokens)
+            reservation = await self._spending.reserve(provider, tokens, output_tokens=max_tokens)
         except SpendingLimitReached as error:
             raise ServerFailed(str(error), retryable=False) from error
-        with held:
+        with reservation:
             async for chunk in provider.stream(request):
                 parts.append(self._take(chunk))
                 if chunk.usage is not None:
-                    held.count_bill(chunk.usage, chunk.cost)
+                    reservation.count_bill(chunk.usage, chunk.cost)
         return "".join(parts)
 
     def _take(self, chunk: Chunk) -> str:

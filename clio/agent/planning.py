@@ -1,8 +1,7 @@
 """Plan mode: what the model is told in it, whether it has proposed a plan, and which mode follows.
 
 The plan is the session's todo list as the model wrote it, so it is on disk, in recovery notes, and can be edited.
-Whether plan mode is on and a plan waits for approval is stored with the session too. The mode to return to is not:
-it
+Whether plan mode is on and a plan waits for approval is stored with the session too. The mode to return to is not: it
 is the one the process started with, so that no stored file can widen what may run.
 """
 
@@ -46,15 +45,15 @@ class Planning:
     def proposed_plan(self) -> tuple[Todo, ...]:
         """The plan made in the last turn; empty if that turn was stopped, made none, or plan mode is off."""
         todos = self._session.todos
-        made = self._ended and self.is_on and todos != self._todos
-        return todos if made and any(todo.status != "completed" for todo in todos) else ()
+        is_new = self._ended and self.is_on and todos != self._todos
+        return todos if is_new and any(todo.status != "completed" for todo in todos) else ()
 
     def set_mode(self, mode: ApprovalMode) -> None:
         """Switch to a mode that the user named."""
         if mode == "plan" and not self.is_on:
             self.before = self._policy.mode
         self._policy.mode = mode
-        self._keep()
+        self._store_state()
 
     def cycle_mode(self) -> ApprovalMode:
         """Switch to the next mode and return it. Modes passed on the way do not change the mode to return to."""
@@ -62,20 +61,20 @@ class Planning:
         if mode == "plan":
             self.before = "ask" if self._turn_mode == "all" else self._turn_mode
         self._policy.mode = mode
-        self._keep()
+        self._store_state()
         return mode
 
     def approve_plan(self, mode: ApprovalMode) -> str:
         """Approve the current todo list and switch to `mode`; return the text the next turn begins with."""
         self._policy.mode = mode
         self._ended, self._approved = False, True
-        self._keep()
+        self._store_state()
         return CARRY_OUT
 
     def dismiss_plan(self) -> None:
         """Dismiss the proposal without approving it; it stays the todo list."""
         self._ended = False
-        self._keep()
+        self._store_state()
 
     def begin_session(self, session: Session, *, asked: bool) -> None:
         """Switch to another session: plan mode and a waiting plan are restored as stored in it.
@@ -94,24 +93,27 @@ class Planning:
         """Start a turn; return what the model is told about plan mode and its list."""
         session = self._session
         self._todos, self._ended = session.todos, False
-        self._keep()
+        self._store_state()
         approved, self._approved = self._approved, False
         if not self.is_on:
             self._turn_mode = self._policy.mode
         if self.is_on:
-            return [_told("context/plan", _TAG, "plan mode is on"), *_listed(session.todos)]
+            return [_make_plan_fragment("context/plan", _TAG, "plan mode is on"), *_listed(session.todos)]
         if approved:
-            return [_told("context/plan_approved", "plan_approved", "the plan was approved"), *_listed(session.todos)]
+            return [
+                _make_plan_fragment("context/plan_approved", "plan_approved", "the plan was approved"),
+                *_listed(session.todos),
+            ]
         if _was_planning(session):
-            return [_told("context/plan_over", "plan_mode_over", "plan mode was on before")]
+            return [_make_plan_fragment("context/plan_over", "plan_mode_over", "plan mode was on before")]
         return []
 
     def end_turn(self, *, done: bool) -> None:
         """End a turn. A plan written by a turn that was stopped is not proposed."""
         self._ended = done
-        self._keep()
+        self._store_state()
 
-    def _keep(self) -> None:
+    def _store_state(self) -> None:
         """Store the state of plan mode in the session, so that a restart restores it."""
         session = self._session
         planned = PlanMode(proposed=bool(self.proposed_plan)) if self.is_on else None
@@ -119,7 +121,7 @@ class Planning:
             session.set_plan_mode(planned)
 
 
-def _told(prompt: str, name: str, reason: str) -> Fragment:
+def _make_plan_fragment(prompt: str, name: str, reason: str) -> Fragment:
     return Fragment(name=name, text=load_prompt(prompt), source="approve", reason=reason, whole=True)
 
 

@@ -63,7 +63,7 @@ class ToolLimit:
         if self._tools is None or name in self._tools or isinstance(action, ReadFiles | TouchOwnState):
             return
         if isinstance(action, RunCommand):
-            rules = [rule for tool, rule in map(_taken_apart, self._tools) if tool == _COMMAND]
+            rules = [rule for tool, rule in map(_split_tool_entry, self._tools) if tool == _COMMAND]
             if "" in rules or self._policy.covers(action, rules):
                 return
         listed = ", ".join(self._tools) or "none"
@@ -73,7 +73,7 @@ class ToolLimit:
         )
 
 
-def _taken_apart(entry: str) -> tuple[str, str]:
+def _split_tool_entry(entry: str) -> tuple[str, str]:
     """Split an entry into the tool's name and the rule in parentheses."""
     name, _, rule = entry.partition("(")
     return name, rule.removesuffix(")")
@@ -85,7 +85,7 @@ class Runtime:
     Args:
         now: returns the time in seconds since the epoch.
         pending_input: what the user has prepared for the next message.
-        book: what servers refused in earlier runs.
+        lesson_book: what servers refused in earlier runs.
 
     Attributes:
         session: the session the user sees; `begin_session` switches to another one.
@@ -239,7 +239,7 @@ class Runtime:
         try:
             store_allow_rule(self.loaded, rule)
         except ClioError as error:
-            self.warn(f"the rule holds for this session only: {error}")
+            self.warn(f"the rule is valid for this session only: {error}")
 
     def refresh_index(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Update the index of earlier sessions in small steps. Run it in a thread.

@@ -31,8 +31,8 @@ class Spending:
     Attributes:
         cap: spending limit in micro-dollars; None for no limit.
         problem: why prices are not known, such as an invalid file; "" if they are.
-        sharers: number of conversations that send requests concurrently. They share what is left, so that the first
-            request does not reserve all of it.
+        sharer_count: number of conversations that send requests concurrently. They share what is left, so that the
+            first request does not reserve all of it.
     """
 
     def __init__(self, book: PriceBook, ledger: Ledger | None = None, *, cap: int | None = None) -> None:
@@ -47,7 +47,7 @@ class Spending:
         self._waiting: list[asyncio.Future[None]] = []
         # Model and input tokens of the last request, by conversation; "" is the newest of all conversations.
         self._seen: dict[str, tuple[str, int]] = {}
-        self._unbilled = ""  # why the limit can no longer be enforced
+        self._limit_problem = ""  # why the limit can no longer be enforced
         self._session_id, self._bills, self._session_cost = "", 0, Cost()
 
     def check_start(self, provider: Provider) -> None:
@@ -74,66 +74,70 @@ class Spending:
         if self.cap is None:
             return Reservation(self, provider, conversation)
         while True:
-            if self._unbilled:
-                raise SpendingLimitReached(self._unbilled)
-            price = self._price(provider)
+            if self._limit_problem:
+                raise SpendingLimitReached(self._limit_problem)
+            price = self._find_price(provider)
             rate = price.rate_for(prompt_tokens).output if price else 0
-            least = self._least(price, provider.model, prompt_tokens, conversation)
-            answer = _cost(min(MIN_ANSWER_TOKENS, output_tokens), rate)
-            free = self.cap - self._spent - sum(one.amount for one in self._open)
+            least = self._compute_least_cost(price, provider.model, prompt_tokens, conversation)
+            answer = _compute_cost(min(MIN_ANSWER_TOKENS, output_tokens), rate)
+            free = self.cap - self._spent - sum(other.amount for other in self._open)
             if least + answer <= free:
                 break
             # Not even the cheapest outcome of the requests in progress would leave enough: waiting cannot help.
-            if least + answer > self.cap - self._spent - sum(one.least for one in self._open) or not self._open:
+            if least + answer > self.cap - self._spent - sum(other.least for other in self._open) or not self._open:
                 raise SpendingLimitReached(
                     f"stopped by --max-cost {format_money(self.cap)}: {format_money(self._spent)} is spent, and the "
                     f"next request costs {format_money(least + answer)} or more; raise it, or ask for less"
                 )
-            await self._settled()
+            await self._wait_for_bill()
         # Requests that are already reserved have taken their share; the rest is for the others.
         share = max(free // max(self.sharer_count - len(self._open), 1) - least, answer)
-        most = max(share * _A_MILLION // rate, 1) if rate else None
-        if most is not None and most >= output_tokens:
-            most, share = None, _cost(output_tokens, rate)
-        held = Reservation(self, provider, conversation, least=least, answer=share if rate else 0, most_output=most)
-        self._open.append(held)
-        return held
+        max_output = max(share * _A_MILLION // rate, 1) if rate else None
+        if max_output is not None and max_output >= output_tokens:
+            max_output, share = None, _compute_cost(output_tokens, rate)
+        reservation = Reservation(
+            self, provider, conversation, least=least, answer=share if rate else 0, most_output=max_output
+        )
+        self._open.append(reservation)
+        return reservation
 
-    def count_bill(self, held: "Reservation", usage: Usage, stated: int | None) -> int | None:
-        """See `Reservation.bill`."""
-        provider = held.provider
-        self._seen[held.conversation] = self._seen[""] = (provider.model, usage.prompt_tokens)
-        price = self._price(provider) if stated is None else None
+    def count_bill(self, reservation: "Reservation", usage: Usage, stated: int | None) -> int | None:
+        """See `Reservation.count_bill`."""
+        provider = reservation.provider
+        self._seen[reservation.conversation] = self._seen[""] = (provider.model, usage.prompt_tokens)
+        price = self._find_price(provider) if stated is None else None
         cost = stated if stated is not None else price.cost(usage) if price else None
         if cost is None:
             self.run += Cost(unpriced_tokens=usage.prompt_tokens + usage.completion_tokens)
-            self._unbilled = f"--max-cost cannot be kept: {explain_unknown_price(provider.name, provider.model)}"
+            self._limit_problem = f"--max-cost cannot be kept: {explain_unknown_price(provider.name, provider.model)}"
         else:
             self.run += Cost(micro_dollars=cost)
-        self.settle(held, 0)
+        self.settle(reservation, 0)
         return cost
 
-    def count_unbilled(self, held: "Reservation", usage: Usage) -> None:
-        """See `Reservation.assume`."""
-        price = self._price(held.provider) if self.cap is not None else None
+    def count_unbilled(self, reservation: "Reservation", usage: Usage) -> None:
+        """See `Reservation.count_estimate`."""
+        price = self._find_price(reservation.provider) if self.cap is not None else None
         if price is None and self.cap is not None:
-            self._unbilled = f"--max-cost cannot be kept: {held.provider.name} did not say what its answer cost"
-        self.settle(held, price.cost(usage) if price else 0)
+            self._limit_problem = (
+                f"--max-cost cannot be kept: {reservation.provider.name} did not say what its answer cost"
+            )
+        self.settle(reservation, price.cost(usage) if price else 0)
 
-    def settle(self, held: "Reservation", assumed: int) -> None:
+    def settle(self, reservation: "Reservation", assumed: int) -> None:
         """Release the money a request reserved; add `assumed` micro-dollars for which no server has sent a bill."""
         self._assumed += assumed
-        if held in self._open:
-            self._open.remove(held)
+        if reservation in self._open:
+            self._open.remove(reservation)
         waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            if not one.done():
-                one.set_result(None)
+        for waiter in waiting:
+            if not waiter.done():
+                waiter.set_result(None)
 
-    async def _settled(self) -> None:
-        one = asyncio.get_running_loop().create_future()
-        self._waiting.append(one)
-        await one
+    async def _wait_for_bill(self) -> None:
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        await waiter
 
     def get_session_cost(self, session: Session) -> Cost | None:
         """Return what the session has cost so far; None before its first bill. Adds only bills that are new since."""
@@ -149,17 +153,17 @@ class Spending:
     def _spent(self) -> int:
         return self.run.micro_dollars + self._assumed
 
-    def _least(self, price: Price | None, model: str, prompt_tokens: int, conversation: str) -> int:
+    def _compute_least_cost(self, price: Price | None, model: str, prompt_tokens: int, conversation: str) -> int:
         """Return the least the input costs: what the server saw in the last request counts as cached."""
         if price is None:
             return 0
-        of, tokens = self._seen.get(conversation) or self._seen.get("", ("", 0))
-        seen = min(tokens, prompt_tokens) if of == model else 0
+        last_model, tokens = self._seen.get(conversation) or self._seen.get("", ("", 0))
+        seen = min(tokens, prompt_tokens) if last_model == model else 0
         # where the provider charges for cache writes, each request writes all new tokens
         written = prompt_tokens - seen
         return price.cost(Usage(prompt_tokens=prompt_tokens, cached_tokens=seen, cache_write_tokens=written))
 
-    def _price(self, provider: Provider) -> Price | None:
+    def _find_price(self, provider: Provider) -> Price | None:
         try:
             price, self.problem = self.book.find_price(provider.name, provider.model), ""
         except ConfigError as error:
@@ -224,7 +228,7 @@ def open_spending(loaded: LoadedConfig, now: Callable[[], float] = time.time) ->
     )
 
 
-def _cost(tokens: int, rate: int) -> int:
+def _compute_cost(tokens: int, rate: int) -> int:
     return tokens * rate // _A_MILLION
 
 
@@ -234,29 +238,31 @@ class LedgerWriter:
     def __init__(self, spending: Spending, project: Path) -> None:
         self._spending = spending
         self._project = str(project)
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def write_bills(self, session: Session, bills: list[Bill]) -> list[str]:
         """Add these bills of the session to the ledger; return the sentences to show. May be called in a thread."""
         spent = make_ledger_entries(bills, project=self._project, session=session.id, day_of=format_day)
-        said = [self._spending.problem, *self._unpriced(spent)]
+        said = [self._spending.problem, *self._explain_new_unpriced_models(spent)]
         try:
             self._spending.ledger.add(spent)
         except (StorageError, OSError, TimeoutError) as error:
             said.append(
                 f"what this turn cost is not in /cost days: {error_cause(error)}; /cost rebuild counts it later"
             )
-        new = [sentence for sentence in dict.fromkeys(said) if sentence and sentence not in self._told]
-        self._told.update(new)
+        new = [sentence for sentence in dict.fromkeys(said) if sentence and sentence not in self._reported]
+        self._reported.update(new)
         return new
 
-    def _unpriced(self, spent: list[LedgerEntry]) -> Iterator[str]:
+    def _explain_new_unpriced_models(self, spent: list[LedgerEntry]) -> Iterator[str]:
         """Yield a sentence for each model without a price, once ever: the ledger shows whether it was used before."""
-        models = {(one.server, one.model) for one in spent if one.unpriced_tokens}
+        models = {(entry.server, entry.model) for entry in spent if entry.unpriced_tokens}
         if not models or self._spending.problem:
             return
         try:
-            known = {(one.server, one.model) for one in self._spending.ledger.read().spent if one.unpriced_tokens}
+            known = {
+                (entry.server, entry.model) for entry in self._spending.ledger.read().spent if entry.unpriced_tokens
+            }
         except (StorageError, OSError):
             known = set[tuple[str, str]]()
         for server, model in sorted(models - known):

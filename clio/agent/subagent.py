@@ -1,7 +1,6 @@
 """Sub-agents: conversations that the model starts with a task and that answer with a report.
 
-Each has its own session and window and shares everything else with the runtime: the same policy judges its calls,
-the
+Each has its own session and window and shares everything else with the runtime: the same policy judges its calls, the
 same user is asked, the same turn undoes its file changes, and its cost counts towards the same limit. It is never
 offered more tools than its sender has, and cannot start other sub-agents.
 """
@@ -62,7 +61,7 @@ class SubagentPool:
         self._free = asyncio.Semaphore(MAX_CONCURRENT)
         self.one_changes = asyncio.Lock()
         self.one_asks = asyncio.Lock()
-        self._working = self._to_work = 0
+        self._running_count = self._unfinished_count = 0
 
     def make_tool(self, sender: Conversation, limits: ModelLimits) -> Tool:
         """Return the tool with which a conversation starts sub-agents."""
@@ -78,24 +77,24 @@ class SubagentPool:
     async def _run(self, sender: Conversation, task: DelegatedTask, progress: Progress) -> ToolOutput:
         with self._share_budget():
             async with self._free:
-                return await self._work(sender, task, progress)
+                return await self._run_subagent(sender, task, progress)
 
     @contextmanager
     def _share_budget(self) -> Generator[None]:
         """While a sub-agent works, share what may still be spent among all that were sent with it."""
         spending = self._runtime.spending
-        if not self._working:
-            self._to_work = _count_sent(self._runtime.session)
-        self._working += 1
-        spending.sharer_count = min(self._to_work, MAX_CONCURRENT)
+        if not self._running_count:
+            self._unfinished_count = _count_sent(self._runtime.session)
+        self._running_count += 1
+        spending.sharer_count = min(self._unfinished_count, MAX_CONCURRENT)
         try:
             yield
         finally:
-            self._working -= 1
-            self._to_work -= 1
-            spending.sharer_count = min(self._to_work, MAX_CONCURRENT) if self._working else 1
+            self._running_count -= 1
+            self._unfinished_count -= 1
+            spending.sharer_count = min(self._unfinished_count, MAX_CONCURRENT) if self._running_count else 1
 
-    async def _work(self, sender: Conversation, task: DelegatedTask, progress: Progress) -> ToolOutput:
+    async def _run_subagent(self, sender: Conversation, task: DelegatedTask, progress: Progress) -> ToolOutput:
         runtime, provider = self._runtime, sender.provider
         model = task.model or (task.agent.model if task.agent else "")
         if model and model != provider.model:
@@ -114,7 +113,7 @@ class SubagentPool:
             if (window := subagent.window) is not None:
                 runtime.windows.save_window(provider, window.limits)
             runtime.note_spending(session, session.bills)
-        return _report(task, session, finished, listener)
+        return _make_report(task, session, finished, listener)
 
 
 class Subagent(Conversation):
@@ -148,10 +147,10 @@ class Subagent(Conversation):
 
     def _make_loop(self, limits: ModelLimits) -> Loop:
         runtime, task = self.runtime, self._task
-        every, left_servers = list_subagent_tools(self, limits)
-        wanted = [names for names in (task.tools, task.agent.tools if task.agent else None) if names]
-        tools = [tool for tool in every if all(tool.name in names for names in wanted)]
-        left_out = OmittedTools(servers=tuple(left_servers), offered=len(runtime.servers.offered))
+        all_tools, omitted_servers = list_subagent_tools(self, limits)
+        allowed_names = [names for names in (task.tools, task.agent.tools if task.agent else None) if names]
+        tools = [tool for tool in all_tools if all(tool.name in names for names in allowed_names)]
+        left_out = OmittedTools(servers=tuple(omitted_servers), offered=len(runtime.servers.offered))
         memory = runtime.memory.begin_subagent(limits.context_window)
 
         def prefix() -> Prefix:
@@ -178,13 +177,13 @@ class Subagent(Conversation):
             turn_fragments=turn_fragments,
             read_image=self._read_image,
         )
-        most = task.agent.max_steps if task.agent else self.config.max_steps
+        max_steps = task.agent.max_steps if task.agent else self.config.max_steps
         return self._assemble(
             ContextWindow(self.session, builder, limits, now=runtime.now),
             tools,
             left_out,
             runtime.asked.make_folder_instructions(self.config, limits, self.estimator),
-            max_steps=min(self.config.max_steps, most),
+            max_steps=min(self.config.max_steps, max_steps),
             alone=self._pool.one_changes,
         )
 
@@ -197,13 +196,14 @@ def list_subagent_tools(conversation: Conversation, limits: ModelLimits) -> tupl
 
 def _count_sent(session: Session) -> int:
     """Return how many sub-agents the model has just started with one answer."""
-    answer = next((one for one in reversed(session.messages) if isinstance(one, AssistantMessage)), None)
+    answer = next((message for message in reversed(session.messages) if isinstance(message, AssistantMessage)), None)
     return sum(call.name == DelegateTool.name for call in answer.tool_calls) if answer else 1
 
 
 class _Listener:
-    """Receives the events of a sub-agent: its calls are shown as progress of the sender's call, and warnings are passed
-    on.
+    """Receives the events of a sub-agent.
+
+    Its calls are shown as progress of the sender's call, and its warnings are passed on.
     """
 
     def __init__(self, progress: Progress, emit: Emit, name: str) -> None:
@@ -232,7 +232,7 @@ def _definition_fragment(agent: SubagentDefinition) -> Fragment:
     return Fragment(name="agent", text=agent.text, source=agent.shown, reason="what this sub-agent is told", whole=True)
 
 
-def _report(task: DelegatedTask, session: Session, finished: TurnFinished, listener: _Listener) -> ToolOutput:
+def _make_report(task: DelegatedTask, session: Session, finished: TurnFinished, listener: _Listener) -> ToolOutput:
     ok = finished.status == "done"
     changed = list(listener.changed)
     facts = [f"sub-agent {task.name}, session {session.id}, {format_count(finished.steps, 'step')}"]

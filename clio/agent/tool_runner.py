@@ -34,7 +34,7 @@ from clio.tools.schemas import describe_arguments
 
 _MAX_REPAIRED = 2_000_000
 """Characters; repairing more takes longer than a new answer from the model."""
-_WORD = LazyRegex(r"Invalid enum value '(?P<word>[^']+)' - at `\$.*\.(?P<key>\w+)`")
+_ENUM_ERROR = LazyRegex(r"Invalid enum value '(?P<word>[^']+)' - at `\$.*\.(?P<key>\w+)`")
 """msgspec's message for a string outside an enum."""
 
 
@@ -47,10 +47,10 @@ def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> 
     Raises:
         ToolRetry: the message tells the model which arguments the tool takes.
     """
-    document = _decode(text.strip() or "{}", cut_off=cut_off)
-    _refuse_half_letters(document)
+    document = _decode_or_repair(text.strip() or "{}", cut_off=cut_off)
+    _refuse_unstorable_values(document)
     if args is FreeArguments:
-        return _free(document)
+        return _make_free_arguments(document)
     if isinstance(document, dict) and set(cast("dict[str, Any]", document)) == {"arguments"}:
         document = cast("dict[str, Any]", document)["arguments"]  # some models wrap the object once more
     tried = set[str]()
@@ -58,16 +58,17 @@ def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> 
         try:
             return msgspec.convert(document, args, strict=False)
         except msgspec.ValidationError as error:
-            word = _WORD.match(str(error))
+            word = _ENUM_ERROR.match(str(error))
             if word is None or word[0] in tried:
                 raise ToolRetry(
-                    f"the arguments are wrong: {_plain(error)}. They are: {describe_arguments(args)}"
+                    f"the arguments are wrong: {_simplify_validation_error(error)}. "
+                    f"They are: {describe_arguments(args)}"
                 ) from error
             tried.add(word[0])
-            document = _respelled(document, key=word["key"], word=word["word"])
+            document = _correct_enum_value(document, key=word["key"], word=word["word"])
 
 
-def _refuse_half_letters(document: Any) -> None:
+def _refuse_unstorable_values(document: Any) -> None:
     """Raise ToolRetry if a string contains half of a surrogate pair: repaired JSON may, but it cannot be stored."""
     try:
         msgspec.json.encode(document)
@@ -79,27 +80,27 @@ def _refuse_half_letters(document: Any) -> None:
         raise ToolRetry("the arguments hold a number that is too large; send a smaller one") from None
 
 
-def _respelled(document: Any, *, key: str, word: str) -> Any:
+def _correct_enum_value(document: Any, *, key: str, word: str) -> Any:
     """Return the document with one enum value spelled as in the schema: `In-Progress` becomes `in_progress`."""
     if isinstance(document, list):
-        return [_respelled(each, key=key, word=word) for each in cast("list[Any]", document)]
+        return [_correct_enum_value(each, key=key, word=word) for each in cast("list[Any]", document)]
     if not isinstance(document, dict):
         return document
     entries = cast("dict[str, Any]", document).items()
     spelled = word.strip().lower().replace("-", "_").replace(" ", "_")
     return {
-        name: spelled if name == key and value == word else _respelled(value, key=key, word=word)
+        name: spelled if name == key and value == word else _correct_enum_value(value, key=key, word=word)
         for name, value in entries
     }
 
 
-def _free(document: Any) -> FreeArguments:
+def _make_free_arguments(document: Any) -> FreeArguments:
     if not isinstance(document, dict):
         raise ToolRetry("the arguments must be one JSON object, as the tool's schema describes it")
     return FreeArguments(cast("dict[str, Any]", document))
 
 
-def _decode(text: str, *, cut_off: bool) -> Any:
+def _decode_or_repair(text: str, *, cut_off: bool) -> Any:
     try:
         return decode_json(text)
     except msgspec.DecodeError as error:
@@ -107,10 +108,10 @@ def _decode(text: str, *, cut_off: bool) -> Any:
             raise ToolRetry(
                 "the call was cut off by the output limit; make the same change in smaller pieces"
             ) from error
-        return _repair(text, error)
+        return _repair_json(text, error)
 
 
-def _repair(text: str, error: msgspec.DecodeError) -> Any:
+def _repair_json(text: str, error: msgspec.DecodeError) -> Any:
     if is_text_too_deep(text) or len(text) > _MAX_REPAIRED:
         raise ToolRetry(f"the arguments are not valid JSON ({error}); send one JSON object") from error
     import json_repair
@@ -124,7 +125,7 @@ def _repair(text: str, error: msgspec.DecodeError) -> Any:
     raise ToolRetry(f"the arguments are not valid JSON ({error}); send one JSON object") from error
 
 
-def _plain(error: msgspec.ValidationError) -> str:
+def _simplify_validation_error(error: msgspec.ValidationError) -> str:
     """Rewrite msgspec's message, such as "Expected `int`, got `str` - at `$.limit`", as a sentence."""
     return str(error).replace(" - at `$.", " at `").replace(" - at `$`", "").replace("Object ", "the call ")
 
@@ -135,12 +136,11 @@ def collect_side_effects(
     """Return the side effects of a call: those its tool reported, and the files it changed.
 
     Paths are as displayed, and secrets are replaced. Empty for a call without side effects, so that no code has to
-    infer
-    them from the arguments.
+    infer them from the arguments.
     """
     told = output.side_effects or SideEffects()
     return SideEffects(
-        changed=tuple(_note(change, display) for change in output.changed) + told.changed,
+        changed=tuple(_describe_changed_file(change, display) for change in output.changed) + told.changed,
         read=told.read,
         commits=tuple(Commit(hash=commit.hash, subject=redact(commit.subject)) for commit in told.commits),
         command=redact(told.command),
@@ -150,7 +150,7 @@ def collect_side_effects(
     )
 
 
-def _note(change: FileChange, display: Callable[[Path], str]) -> ChangedFile:
+def _describe_changed_file(change: FileChange, display: Callable[[Path], str]) -> ChangedFile:
     moved_to = display(change.moved_to) if change.moved_to else ""
     lines = find_changed_lines(change.before, change.after) if change.before is not None and change.after else ()
     return ChangedFile(path=display(change.path), kind=change.kind, moved_to=moved_to, lines=lines)
@@ -172,32 +172,32 @@ def render_revision_note(proposed: Action, answer: Answer, display: Callable[[Pa
     """
     if not isinstance(proposed, ChangeFiles):
         return ""
-    wanted = {change.path: change for change in answer.changes}
+    approved = {change.path: change for change in answer.changes}
     paragraphs: list[str] = []
     for change in proposed.changes:
-        name, ours = display(change.path), wanted.get(change.path)
-        declined = next((one for one in answer.declined if one.path == change.path), None)
-        if ours is None:
+        name, revised = display(change.path), approved.get(change.path)
+        declined = next((entry for entry in answer.declined if entry.path == change.path), None)
+        if revised is None:
             paragraphs.append(f"The user declined what you proposed for {name}; it is as it was.")
         elif change.path in answer.edited:
-            paragraphs.append(_edited(name, change, ours))
+            paragraphs.append(_describe_edited_change(name, change, revised))
         elif declined is not None:
-            paragraphs.append(_declined(name, declined))
+            paragraphs.append(_describe_declined_hunks(name, declined))
     return "\n".join([*paragraphs, "Go on from the files as they are now."]) if paragraphs else ""
 
 
-def _edited(name: str, proposed: FileChange, ours: FileChange) -> str:
+def _describe_edited_change(name: str, proposed: FileChange, ours: FileChange) -> str:
     diff = diff_texts(proposed.after or "", ours.after or "", f"{name} (proposed)", f"{name} (as the user wrote it)")
     head = f"The user edited your proposal for {name} before allowing it. From yours (-) to what is written (+):"
-    return "\n".join([head, *_bounded(diff.text, name)])
+    return "\n".join([head, *_limit_diff_rows(diff.text, name)])
 
 
-def _declined(name: str, declined: Declined) -> str:
+def _describe_declined_hunks(name: str, declined: Declined) -> str:
     head = f"The user declined {declined.hunks} of {declined.of} hunks of {name}; not applied:"
-    return "\n".join([head, *_bounded(declined.diff, name)])
+    return "\n".join([head, *_limit_diff_rows(declined.diff, name)])
 
 
-def _bounded(diff: str, name: str) -> Iterator[str]:
+def _limit_diff_rows(diff: str, name: str) -> Iterator[str]:
     rows = diff.removesuffix("\n").split("\n")
     for row in rows[:_MAX_ROWS]:
         yield row if len(row) <= _MAX_CHARS else f"{row[:_MAX_CHARS]} [cut]"
@@ -212,51 +212,52 @@ class TurnHooks:
         self._hooks = hooks
         self._session = session
         self._estimator = estimator
-        self._sent_on = 0
+        self._continuations = 0
 
     async def find_refusal(self, words: str) -> str:
         """Return why a hook refuses to begin a turn with this text; "" if none does."""
-        self._sent_on = 0
+        self._continuations = 0
         return await self._hooks.before_prompt(self._session.id, words, resumed=bool(self._session.messages))
 
     async def before_trim(self, will_trim: Callable[[], bool]) -> str:
         """Return what hooks want the model to know after a trim, if the next request will trim the window."""
         if not self._hooks.has_hook("before_trim") or not will_trim():
             return ""
-        heard = await self._hooks.before_trim(self._session.id)
-        return self._rendered(heard)
+        verdict = await self._hooks.before_trim(self._session.id)
+        return self._render_notes(verdict)
 
     async def find_continuation(self, text: str) -> str:
-        """Return the message for an agent that has finished while a hook asks for more; "" otherwise. Twice per turn at
-        most.
+        """Return the message that continues a finished turn because a hook asks for more; "" otherwise.
+
+        At most `MAX_CONTINUATIONS` times in a turn.
         """
-        if self._sent_on >= MAX_CONTINUATIONS or not self._hooks.has_hook("stop"):
+        if self._continuations >= MAX_CONTINUATIONS or not self._hooks.has_hook("stop"):
             return ""
-        heard = await self._hooks.stop(self._session.id, text, self._sent_on)
-        if not heard.refusal:
+        verdict = await self._hooks.stop(self._session.id, text, self._continuations)
+        if not verdict.refusal:
             return ""
-        self._sent_on += 1
-        return fill_prompt("context/hook_stop", reason=heard.refusal)
+        self._continuations += 1
+        return fill_prompt("context/hook_stop", reason=verdict.refusal)
 
     async def before_tool(self, call: ToolCall, title: str) -> str:
         """Return notes of hooks to put below the result of a call. Raises ToolFailed if a hook refuses the call."""
-        heard = await self._hooks.before_tool(self._session.id, call.name, call.arguments, title)
-        if heard.refusal:
-            raise ToolFailed(f"a hook of the user's refused this: {heard.refusal}")
-        return self._rendered(heard)
+        verdict = await self._hooks.before_tool(self._session.id, call.name, call.arguments, title)
+        if verdict.refusal:
+            raise ToolFailed(f"a hook of the user's refused this: {verdict.refusal}")
+        return self._render_notes(verdict)
 
     async def after_tool(self, call: ToolCall, output: ToolOutput, files_changed: Sequence[str]) -> str:
         """Return what hooks say about a result, to be put below it."""
         if not self._hooks.has_hook("after_tool"):
             return ""
-        heard = await self._hooks.after_tool(
+        verdict = await self._hooks.after_tool(
             self._session.id, call.name, call.arguments, ok=output.ok, result=output.text, files_changed=files_changed
         )
-        refusal = f"A hook of the user's objects to this result: {heard.refusal}" if heard.refusal else ""
-        return "\n".join(filter(None, (refusal, self._rendered(heard))))
+        refusal = f"A hook of the user's objects to this result: {verdict.refusal}" if verdict.refusal else ""
+        return "\n".join(filter(None, (refusal, self._render_notes(verdict))))
 
-    def _rendered(self, heard: HookVerdict) -> str:
-        return "\n".join(filter(None, (render_fragment(part, self._estimator) for part in heard.notes)))
+    def _render_notes(self, verdict: HookVerdict) -> str:
+        return "\n".join(filter(None, (render_fragment(part, self._estimator) for part in verdict.notes)))
 
 
 MAX_RESULT_CHARS = 24_000
@@ -266,7 +267,7 @@ _SCREEN_LINES = 8
 _FAILURE_LINES = 3
 """Last lines of a long failure that the screen shows."""
 _TITLE_CHARS = 120
-_CONFINED = "commands that run without a question can't write files and have no network or secrets"
+_CONFINEMENT_NOTE = "commands that run without a question can't write files and have no network or secrets"
 
 
 class CallOutcome(Struct, frozen=True, kw_only=True):
@@ -314,7 +315,7 @@ class CallSupport(Struct, frozen=True, kw_only=True):
         hooks: the user's commands around a call.
         checks: told about files before they change.
         note_below: returns text to put below the result of an action; may read files.
-        alone: held while a call changes something, shared by all runners that work concurrently.
+        exclusive: lock held while a call changes something, shared by all runners that work concurrently.
     """
 
     turn_files: TurnFileRecorder
@@ -355,7 +356,7 @@ class ToolRunner:
         self._support = support
         self._now = runtime.now
         self.page = offered.page
-        self._began: dict[str, float] = {}
+        self._started: dict[str, float] = {}
         self._preparing = asyncio.Lock()
         self._asking = asyncio.Lock()
 
@@ -377,7 +378,7 @@ class ToolRunner:
         below = ""
         try:
             async with self._preparing:  # in the order of the calls, so that they are displayed in that order
-                tool = self._find(call.name)
+                tool = self._find_tool(call.name)
                 arguments = parse_arguments(call.arguments, tool.args, cut_off=cut_off)
                 prepared = await asyncio.to_thread(tool.prepare, arguments)
                 title = shorten_title(self._redactor.redact(prepared.title).text)
@@ -398,28 +399,28 @@ class ToolRunner:
                 output = structs.replace(output, text=f"{output.text}\n\n{approved.note}")
             if support is not None:
                 notes.append(await asyncio.to_thread(support.note_below, approved.prepared.action))
-                notes.append(await support.hooks.after_tool(call, output, self._names(output)))
+                notes.append(await support.hooks.after_tool(call, output, self._list_changed_names(output)))
             below = "\n\n".join(filter(None, notes))
         except ApprovalNeeded as error:
             output, missing = ToolOutput(text=str(error), summary=NEEDS_APPROVAL, ok=False), True
         except ClioError as error:
             output = ToolOutput(text=str(error), summary=_first_line(str(error)), ok=False)
         except Exception as error:  # one of the two outermost boundaries: a bug in a tool must not end the turn
-            output = _bug(call.name, error)
-        seconds = time.perf_counter() - self._began.pop(call.id, started)
-        return self._finish(call, title, output, seconds, asked=asked, missing=missing, below=below)
+            output = _make_internal_error(call.name, error)
+        seconds = time.perf_counter() - self._started.pop(call.id, started)
+        return self._make_outcome(call, title, output, seconds, asked=asked, missing=missing, below=below)
 
     async def _carry_out(
         self, call: ToolCall, prepared: PreparedCall, unasked: ConfinedRun | None, *, may_change: bool = False
     ) -> ToolOutput:
         """Run an approved call. may_change: it may change files although the policy judged that it only reads."""
-        alone = self._support.exclusive if self._support is not None else None
+        lock = self._support.exclusive if self._support is not None else None
         # Judging a command may read files, so it is done in a thread.
-        looks = not may_change and (alone is None or await asyncio.to_thread(self._only_looks, prepared.action))
-        if alone is None or looks:
-            return await self._do(call, prepared, unasked, may_change=may_change)
-        async with alone:
-            return await self._do(call, prepared, unasked, may_change=may_change)
+        only_reads = not may_change and (lock is None or await asyncio.to_thread(self._only_reads, prepared.action))
+        if lock is None or only_reads:
+            return await self._run_prepared(call, prepared, unasked, may_change=may_change)
+        async with lock:
+            return await self._run_prepared(call, prepared, unasked, may_change=may_change)
 
     async def _offer_unconfined(
         self, call: ToolCall, prepared: PreparedCall, output: ToolOutput
@@ -433,17 +434,21 @@ class ToolRunner:
                 prepared, lambda: self._policy.judge_unconfined(prepared.action, output.denied_need)
             )
         except ApprovalNeeded as error:
-            return _add_line(output, f"[{_CONFINED}; it {output.denied_need}. {error}]", NEEDS_APPROVAL), False, True
+            return (
+                _add_line(output, f"[{_CONFINEMENT_NOTE}; it {output.denied_need}. {error}]", NEEDS_APPROVAL),
+                False,
+                True,
+            )
         except ToolFailed as error:
-            return _add_line(output, f"[{_CONFINED}; it {output.denied_need}. {error}]"), False, False
+            return _add_line(output, f"[{_CONFINEMENT_NOTE}; it {output.denied_need}. {error}]"), False, False
         return await self._carry_out(call, approved.prepared, None, may_change=True), approved.asked, False
 
-    def _only_looks(self, action: Action) -> bool:
+    def _only_reads(self, action: Action) -> bool:
         if isinstance(action, RunCommand):
             return self._policy.is_read_only(action)
         return isinstance(action, ReadFiles | FetchUrl | TouchOwnState)
 
-    async def _do(
+    async def _run_prepared(
         self, call: ToolCall, prepared: PreparedCall, unasked: ConfinedRun | None, *, may_change: bool
     ) -> ToolOutput:
         def tell(text: str) -> None:
@@ -453,7 +458,7 @@ class ToolRunner:
             if self._support is not None:
                 await self._support.turn_files.record_before(prepared.action, may_change=may_change)
                 await self._support.checks.before_change(prepared.action)
-            self._began[call.id] = time.perf_counter()  # excludes the time the user took to approve it
+            self._started[call.id] = time.perf_counter()  # excludes the time the user took to approve it
             if unasked is not None and prepared.run_confined is not None:
                 return await prepared.run_confined(tell, unasked)
             return await prepared.run(tell)
@@ -464,7 +469,7 @@ class ToolRunner:
             if self._support is not None:
                 self._support.turn_files.record_after()
 
-    def _stored(self, pictures: tuple[Picture, ...]) -> tuple[ImagePart, ...]:
+    def _store_pictures(self, pictures: tuple[Picture, ...]) -> tuple[ImagePart, ...]:
         """Store the bytes of the pictures in the session and return them as parts of a message."""
         return tuple(
             ImagePart(
@@ -476,10 +481,10 @@ class ToolRunner:
             for picture in pictures
         )
 
-    def _names(self, output: ToolOutput) -> tuple[str, ...]:
+    def _list_changed_names(self, output: ToolOutput) -> tuple[str, ...]:
         return tuple(self._workspace.display(path) for path in list_touched_paths(output.changed))
 
-    def _find(self, name: str) -> Tool:
+    def _find_tool(self, name: str) -> Tool:
         tool = self.tools.get(name)
         if tool is None and name in self._left_out:
             raise ToolFailed(f"the tool {name!r} is left out, because the window is too small for it; do without it")
@@ -502,20 +507,20 @@ class ToolRunner:
 
     async def _settle_verdict(self, prepared: PreparedCall, judge: Callable[[], Verdict]) -> _Approved:
         if not isinstance(first := judge(), Ask):
-            return self._allowed(prepared, first)
+            return self._make_approved(prepared, first)
         async with self._asking:
             verdict = judge()  # the answer to the previous question may have settled this one
             if not isinstance(verdict, Ask):
-                return self._allowed(prepared, verdict)
+                return self._make_approved(prepared, verdict)
             request = ApprovalRequest(title=prepared.title, action=prepared.action, verdict=verdict)
             answer = await self._ui.approve(request)
             if answer.kind == "changed":
                 return await self._revise(prepared, answer)
-            self._obey(answer, request)
+            self._apply_answer(answer, request)
             return _Approved(prepared=prepared, asked=True)
 
-    def _allowed(self, prepared: PreparedCall, verdict: Allow | Deny) -> _Approved:
-        self._settle(verdict)
+    def _make_approved(self, prepared: PreparedCall, verdict: Allow | Deny) -> _Approved:
+        self._raise_if_denied(verdict)
         if isinstance(verdict, Allow) and verdict.confined:
             return _Approved(prepared=prepared, unasked=ConfinedRun(network=verdict.network))
         return _Approved(prepared=prepared)
@@ -523,20 +528,20 @@ class ToolRunner:
     async def _revise(self, prepared: PreparedCall, answer: Answer) -> _Approved:
         """Return the call as the user edited it, after judging it again. Raises ToolError."""
         if prepared.revise is None:
-            raise ToolFailed("this call cannot be done in part; it was not done")
+            raise ToolFailed("this call cannot be approved in part; it was not run")
         revised = await asyncio.to_thread(prepared.revise, answer.changes)
         verdict = self._policy.judge(revised.action)
         if isinstance(verdict, Deny):
-            self._settle(verdict)
+            self._raise_if_denied(verdict)
 
         note = render_revision_note(prepared.action, answer, self._workspace.display)
         return _Approved(prepared=revised, asked=True, note=note)
 
-    def _settle(self, verdict: Allow | Deny) -> None:
+    def _raise_if_denied(self, verdict: Allow | Deny) -> None:
         if isinstance(verdict, Deny):
             raise ToolFailed(f"not allowed: {verdict.reason}")
 
-    def _obey(self, answer: Answer, request: ApprovalRequest) -> None:
+    def _apply_answer(self, answer: Answer, request: ApprovalRequest) -> None:
         match answer.kind:
             case "no" if answer.interrupted:
                 raise ToolFailed("interrupted by the user, who did not answer")
@@ -551,7 +556,7 @@ class ToolRunner:
             case "once" | "changed":
                 pass
 
-    def _finish(
+    def _make_outcome(
         self,
         call: ToolCall,
         title: str,
@@ -564,9 +569,9 @@ class ToolRunner:
     ) -> CallOutcome:
         from clio.tools.output import preview_output
 
-        images = self._stored(output.images) if self._takes_images else ()
-        unseen = f"{output.text}\n{_UNSEEN}" if output.images and not images else output.text
-        safe = self._redactor.message(neutralize_tool_output(unseen))
+        images = self._store_pictures(output.images) if self._takes_images else ()
+        raw_text = f"{output.text}\n{_NO_PICTURES_NOTE}" if output.images and not images else output.text
+        safe = self._redactor.message(neutralize_tool_output(raw_text))
         text = safe.text
         # Stored after redaction: the blob can be read by the model later.
         handle = self._session.write_blob(text) if len(text) > self.page.chars else None
@@ -576,7 +581,7 @@ class ToolRunner:
             content="\n\n".join(filter(None, (preview_output(text, self.page.chars, handle), below))),
             images=images,
             ok=output.ok,
-            summary=self._redactor.redact(output.summary).text + _replaced(sum(safe.counts.values())),
+            summary=self._redactor.redact(output.summary).text + _format_replaced_count(sum(safe.counts.values())),
             seconds=round(seconds, 3),
             blob=handle,
             side_effects=collect_side_effects(
@@ -599,13 +604,13 @@ class ToolRunner:
                     "".join(diff_change(change, self._workspace.display).text for change in output.changed)
                 ).text,
                 asked=asked,
-                files_changed=self._names(output),
+                files_changed=self._list_changed_names(output),
             )
         )
         return CallOutcome(message=message, changed=output.changed, approval_missing=missing)
 
 
-_UNSEEN = (
+_NO_PICTURES_NOTE = (
     "[This model does not support images, so you cannot see it. Say so if it matters; the user can switch to another "
     "model with /model.]"
 )
@@ -615,7 +620,7 @@ def _add_line(output: ToolOutput, line: str, summary: str = "") -> ToolOutput:
     return structs.replace(output, text=f"{output.text}\n{line}", summary=summary or output.summary, denied_need="")
 
 
-def _replaced(secrets: int) -> str:
+def _format_replaced_count(secrets: int) -> str:
     return f", {format_count(secrets, 'secret')} replaced" if secrets else ""
 
 
@@ -649,9 +654,9 @@ def _first_line(text: str) -> str:
     return truncate(line, _TITLE_CHARS) or "failed"
 
 
-def _bug(name: str, error: Exception) -> ToolOutput:
+def _make_internal_error(name: str, error: Exception) -> ToolOutput:
     return ToolOutput(
-        text=f"{name} failed by a fault of its own ({type(error).__name__}: {error}); go on without it",
+        text=f"{name} failed with an internal error ({type(error).__name__}: {error}); continue without it",
         summary=f"internal error: {type(error).__name__}",
         ok=False,
     )

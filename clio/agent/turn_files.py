@@ -54,7 +54,7 @@ class TurnFileRecorder:
         self.enabled = enabled
         self.before_change: Callable[[ChangeFiles], Awaitable[None]] | None = None
         self._ready = self._watched = False
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
 
     def begin_session(self, session: Session) -> None:
         """Assign file changes from now on to the turns of another session."""
@@ -77,15 +77,15 @@ class TurnFileRecorder:
         try:
             if isinstance(action, ChangeFiles):
                 self._watched = True
-                await asyncio.wrap_future(self.checkpoints.before_files(turn, _paths(action)))
+                await asyncio.wrap_future(self.checkpoints.before_files(turn, _list_changed_paths(action)))
             elif isinstance(action, RunCommand) and (
                 may_change or not await asyncio.to_thread(self._only_reads, action)
             ):
                 self._watched = True
                 await asyncio.wrap_future(self.checkpoints.before_command(turn))
         except (ClioError, OSError) as error:
-            self._say(f"/undo will not cover this call: {error_cause(error)}", warning=True)
-        self._tell()
+            self._report_once(f"/undo will not cover this call: {error_cause(error)}", warning=True)
+        self._report_checkpoint_news()
 
     def record_after(self) -> None:
         """Record the end of a call, successful or not. Returns at once; the next call waits for the work."""
@@ -98,7 +98,7 @@ class TurnFileRecorder:
         turn = get_running_turn(self._session)
         if self.enabled and turn is not None:
             await asyncio.wrap_future(self.checkpoints.end_turn(turn))
-            self._tell()
+            self._report_checkpoint_news()
 
     def end_cancelled_turn(self) -> None:
         """End a turn that was cancelled, without waiting."""
@@ -112,8 +112,10 @@ class TurnFileRecorder:
             try:
                 self.checkpoints.recover()
             except (ClioError, OSError) as error:
-                self._say(f"what an earlier clio did to files cannot be told: {error_cause(error)}", warning=True)
-            self._tell()
+                self._report_once(
+                    f"what an earlier clio did to files cannot be told: {error_cause(error)}", warning=True
+                )
+            self._report_checkpoint_news()
 
     def make_fragments(self) -> list[Fragment]:
         """Return what the model is told about files restored since the last message."""
@@ -125,7 +127,7 @@ class TurnFileRecorder:
         except (ClioError, OSError):
             return []  # /undo has reported the error
         known = {message.id for message in session.messages} if records else set[str]()
-        lines = [line for record in records if (line := _line(record, known))]
+        lines = [line for record in records if (line := _describe_restore(record, known))]
         if not lines:
             return []
         text = "\n".join([*lines, _ADVICE])
@@ -140,28 +142,32 @@ class TurnFileRecorder:
 
     def render_step(self, step: "RestoreStep") -> "RenderedChange":
         """Return what taking this step would do to its file."""
-        return self._shown_step(step, step.wanted.target)
+        return self._render_step_change(step, step.wanted.target)
 
     def render_lost_edits(self, step: "RestoreStep") -> "RenderedChange":
         """Return the later changes by others that this step would discard; the whole change if they are not known."""
         expected = step.wanted.expected
-        return self._shown_step(step, step.wanted.target) if step.current == expected else self._edits(step)
+        return (
+            self._render_step_change(step, step.wanted.target)
+            if step.current == expected
+            else self._render_later_edits(step)
+        )
 
-    def _edits(self, step: "RestoreStep") -> "RenderedChange":
+    def _render_later_edits(self, step: "RestoreStep") -> "RenderedChange":
         self.checkpoints.store_current(step.wanted.path)
         return self.render_change(Change(path=step.wanted.path, before=step.wanted.expected, after=step.current))
 
-    def _shown_step(self, step: "RestoreStep", target: FileState | None) -> "RenderedChange":
+    def _render_step_change(self, step: "RestoreStep", target: FileState | None) -> "RenderedChange":
         self.checkpoints.store_current(step.wanted.path)
         return self.render_change(Change(path=step.wanted.path, before=step.current, after=target))
 
-    def _tell(self) -> None:
+    def _report_checkpoint_news(self) -> None:
         for sentence in self.checkpoints.take_news():
-            self._say(sentence)
+            self._report_once(sentence)
 
-    def _say(self, text: str, *, warning: bool = False) -> None:
-        if text not in self._said:
-            self._said.add(text)
+    def _report_once(self, text: str, *, warning: bool = False) -> None:
+        if text not in self._reported:
+            self._reported.add(text)
             self._emit(Notice(text=text, level="warning" if warning else "info"))
 
 
@@ -173,16 +179,16 @@ def get_running_turn(session: Session) -> TurnRef | None:
     return None
 
 
-def _paths(action: ChangeFiles) -> list[Path]:
+def _list_changed_paths(action: ChangeFiles) -> list[Path]:
     moved = [change.moved_to for change in action.changes if change.moved_to is not None]
     return [*(change.path for change in action.changes), *moved]
 
 
-def _line(record: Record, known: set[str]) -> str:
+def _describe_restore(record: Record, known: set[str]) -> str:
     """Describe one restore, if it concerns turns the model knows about."""
     paths = [change.path for change in record.changes]
     if not paths or not (record.kind == "redo" or known & set(record.of)):
         return ""
     named = ", ".join(paths[:_MAX_PATHS]) + (f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else "")
-    what = "brought back changes that had been undone" if record.kind == "redo" else "undid changes you had made"
-    return f"The user {what}; these files were put back: {named}"
+    action = "brought back changes that had been undone" if record.kind == "redo" else "undid changes you had made"
+    return f"The user {action}; these files were put back: {named}"

@@ -213,7 +213,7 @@ def _keep_recent(
 
 
 def _start_within(units: Sequence[Unit], budget: float) -> int:
-    """Like `tail_start`, but excludes the newest unit if it exceeds the budget."""
+    """Like `find_tail_start`, but excludes the newest unit if it exceeds the budget."""
     start = find_tail_start(units, budget)
     return start if _weight(units[start:]) <= budget else len(units)
 

@@ -364,8 +364,7 @@ class FolderInstructions:
         """Whether git ignores the file together with everything else in its directory.
 
         A file that is ignored by its own name in a directory that is not ignored is the user's own instruction, kept
-        out of
-        the repository. Without git nothing is ignored.
+        out of the repository. Without git nothing is ignored.
         """
         if not (self._top / ".git").exists():
             return False

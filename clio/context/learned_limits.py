@@ -15,7 +15,7 @@ from clio.tokens import TokenEstimator
 WINDOWS_FILE_NAME = "windows.json"
 MAX_WINDOWS = 200
 LIFE_DAYS = {LIMIT_NAMED: 7, LIMIT_REFUSED: 1}
-"""Days for which it is valid. A bare refusal says less: the server may have had a temporary problem."""
+"""Days for which a discovery is valid. A bare refusal says less: the server may have had a temporary problem."""
 _DAY_S = 86_400.0
 
 
@@ -25,7 +25,7 @@ class FoundWindow(Struct, frozen=True, kw_only=True):
     Attributes:
         tokens: discovered size.
         said: size assumed before; if another size is stated later, that one is used instead.
-        source: NAMED or REFUSED.
+        source: `LIMIT_NAMED` or `LIMIT_REFUSED`.
         found: time of discovery, in seconds since 1970.
     """
 

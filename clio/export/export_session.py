@@ -312,7 +312,7 @@ class ExportCleaner:
                     content=self.text(message.content),
                     name=self.text(message.name),
                     summary=self.text(message.summary),
-                    deeds=deeds,
+                    side_effects=deeds,
                 )
             case AssistantMessage():
                 calls = tuple(

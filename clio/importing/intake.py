@@ -102,7 +102,7 @@ class ImportCleaner:
                     blob=blob,
                     summary=summary,
                     name=name,
-                    deeds=deeds,
+                    side_effects=deeds,
                 )
             case SystemMessage():
                 return structs.replace(message, content=self.text(message.content))

@@ -125,26 +125,28 @@ def test_shortened_texts_keep_both_ends(chars: int) -> None:
 
 
 def call(
-    name: str, output: str = "ok", *, ok: bool = True, deeds: SideEffects | None = None, **arguments: object
+    name: str, output: str = "ok", *, ok: bool = True, side_effects: SideEffects | None = None, **arguments: object
 ) -> list[Message]:
     """A call with these arguments and its result."""
     made = ToolCall(id="c", name=name, arguments=json.dumps(arguments))
     return [
         AssistantMessage(tool_calls=(made,)),
-        ToolMessage(tool_call_id="c", name=name, content=output, ok=ok, side_effects=deeds),
+        ToolMessage(tool_call_id="c", name=name, content=output, ok=ok, side_effects=side_effects),
     ]
 
 
 def ran(command: str, output: str = "", code: int = 0) -> list[Message]:
-    return call("run_command", output, ok=not code, deeds=SideEffects(command=command, exit_code=code), command=command)
+    return call(
+        "run_command", output, ok=not code, side_effects=SideEffects(command=command, exit_code=code), command=command
+    )
 
 
 def edited(path: str, old: str, new: str) -> list[Message]:
     deeds = SideEffects(changed=(ChangedFile(path=path, kind="update", lines=((3, 5),)),))
-    return call("edit_file", deeds=deeds, path=path, old_string=old, new_string=new)
+    return call("edit_file", side_effects=deeds, path=path, old_string=old, new_string=new)
 
 
-COMMITTED = call("git", deeds=SideEffects(commits=(Commit(hash="1a2b3c4", subject="one"),)))
+COMMITTED = call("git", side_effects=SideEffects(commits=(Commit(hash="1a2b3c4", subject="one"),)))
 
 
 @pytest.mark.parametrize(
@@ -178,9 +180,9 @@ def test_changes_that_were_taken_back(messages: list[Message], reverted: bool) -
 
 def test_lines_read_and_changed() -> None:
     rows = "".join(f"{number:>3}|x\n" for number in range(10, 41))
-    messages = [*call("read_file", rows, deeds=SideEffects(read=("a.py",)), path="a.py", offset=10, limit=31)]
+    messages = [*call("read_file", rows, side_effects=SideEffects(read=("a.py",)), path="a.py", offset=10, limit=31)]
     messages += [
-        *call("read_file", "1|a\n2|b", deeds=SideEffects(read=("b.py",)), path="b.py"),
+        *call("read_file", "1|a\n2|b", side_effects=SideEffects(read=("b.py",)), path="b.py"),
         *edited("a.py", "x", "y"),
     ]
     summary = summarize_messages(messages)
@@ -214,7 +216,7 @@ def test_a_patch_that_failed_is_made_good_file_by_file() -> None:
     worked = failed.replace("+y", "+z").partition("*** Update File: b.py")[0] + "*** End Patch"
     before = call("apply_patch", "no file was changed; the hunk does not fit", ok=False, patch=failed)
     deeds = SideEffects(changed=(ChangedFile(path="a.py", kind="update"),))
-    after = call("apply_patch", "patch applied", deeds=deeds, patch=worked)
+    after = call("apply_patch", "patch applied", side_effects=deeds, patch=worked)
     attempts = summarize_messages([*before, *after]).attempts
     assert {what: why for what, why in attempts.items() if why} == {
         "apply_patch b.py": "no file was changed; the hunk does not fit"

@@ -107,7 +107,7 @@ def shop_talk() -> list[Message]:
             "summary": "exit 1 in 2.3 s",
             "ok": False,
             "seconds": 2.3,
-            "deeds": SideEffects(command="pytest -q tests/test_prices.py", exit_code=1),
+            "side_effects": SideEffects(command="pytest -q tests/test_prices.py", exit_code=1),
         },
         {
             "role": AssistantMessage,
@@ -128,7 +128,7 @@ def shop_talk() -> list[Message]:
             "name": "edit_file",
             "content": "edited shop/prices.py: +3 -2 lines",
             "summary": "+3 -2",
-            "deeds": SideEffects(changed=(ChangedFile(path="shop/prices.py", kind="update"),)),
+            "side_effects": SideEffects(changed=(ChangedFile(path="shop/prices.py", kind="update"),)),
         },
         {"role": ToolMessage, "tool_call_id": "c4", "name": "write_file", "content": "created", "summary": "2 lines"},
         {"role": ToolMessage, "tool_call_id": "c5", "name": "git", "content": GIT_DIFF, "summary": "+2 -1"},

@@ -107,7 +107,7 @@ def test_what_cannot_be_sent_is_reported(make_harness: MakeHarness, name: str, d
     harness = make_harness([text("ok")], model="gpt-4o")
     draw(harness, name, data)
     assert isinstance(say(harness, f"see @{name}")[-1]["content"], str)
-    assert told(harness) == [f"@{name} is not put in: {why}"]
+    assert told(harness) == [f"@{name} was not added: {why}"]
 
 
 def test_a_picture_whose_bytes_are_gone_is_named_in_its_place(make_harness: MakeHarness) -> None:

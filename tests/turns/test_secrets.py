@@ -30,7 +30,7 @@ def test_in_a_file_in_words_and_in_an_answer(make_harness: MakeHarness) -> None:
 
     asyncio.run(story())
     assert [notice.text for notice in harness.seen(Notice)][:1] == [
-        "1 secret was replaced in your message before it was kept or sent"
+        "1 secret was replaced in your message before it was saved or sent"
     ]
     assert all("1 secret replaced" in call.summary for call in harness.seen(ToolFinished))
     sent = b"".join(request.raw for request in harness.server.requests)

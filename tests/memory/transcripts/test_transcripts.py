@@ -35,7 +35,7 @@ def line(tool: str, arguments: dict[str, object], content: str = "", **result: o
             line(
                 "edit_file",
                 {"path": "a.py", "old": "x", "new": "y"},
-                deeds=SideEffects(changed=(ChangedFile(path="a.py", kind="update"),)),
+                side_effects=SideEffects(changed=(ChangedFile(path="a.py", kind="update"),)),
             ),
             "edited a.py",
         ),
@@ -43,7 +43,7 @@ def line(tool: str, arguments: dict[str, object], content: str = "", **result: o
             line(
                 "apply_patch",
                 {"patch": "*** Begin"},
-                deeds=SideEffects(
+                side_effects=SideEffects(
                     changed=(ChangedFile(path="a", kind="move", moved_to="b"), ChangedFile(path="c", kind="add"))
                 ),
             ),
@@ -56,12 +56,12 @@ def line(tool: str, arguments: dict[str, object], content: str = "", **result: o
                 "[exit 1]\nE  KeyError: 'id'",
                 ok=False,
                 summary="exit 1",
-                deeds=SideEffects(command="pytest -q", exit_code=1),
+                side_effects=SideEffects(command="pytest -q", exit_code=1),
             ),
             "ran pytest -q → exit 1: E KeyError: 'id'",
         ),
         (
-            line("run_command", {"command": "ls"}, "[exit 0]\na", deeds=SideEffects(command="ls", exit_code=0)),
+            line("run_command", {"command": "ls"}, "[exit 0]\na", side_effects=SideEffects(command="ls", exit_code=0)),
             "ran ls → exit 0",
         ),
         (
@@ -72,12 +72,12 @@ def line(tool: str, arguments: dict[str, object], content: str = "", **result: o
             line(
                 "git",
                 {"operation": "commit", "message": "fix"},
-                deeds=SideEffects(commits=(Commit(hash="1a2b3c4", subject="fix: x"),)),
+                side_effects=SideEffects(commits=(Commit(hash="1a2b3c4", subject="fix: x"),)),
             ),
             "git 'fix' → 1a2b3c4 fix: x",
         ),
         (
-            line("ask_user", {"question": "SQLite?"}, deeds=SideEffects(question="SQLite?", answer="yes")),
+            line("ask_user", {"question": "SQLite?"}, side_effects=SideEffects(question="SQLite?", answer="yes")),
             "asked 'SQLite?' → 'yes'",
         ),
         (line("file_operations", {"operation": "read_file", "path": "big.log"}), "read big.log"),
