@@ -96,11 +96,9 @@ class Unit(Struct, frozen=True, kw_only=True):
 def split_units(messages: Iterable[Message], weigh: Callable[[Message], float]) -> list[Unit]:
     """Split a conversation into units, oldest first, repaired so that every server accepts them.
 
-    Each result directly follows its call, in the order of the calls, however late it came. Calls without a
-    result, results
-    without a call, second results for a call and second calls with the same id in one message are dropped. An
-    answer
-    without text and calls is not a unit.
+    Each result directly follows its call, in the order of the calls, however late it came. Calls without a result,
+    results without a call, second results for a call and second calls with the same id in one message are dropped. An
+    answer without text and calls is not a unit.
     """
     listed = list(messages)
     results = _results(listed)
@@ -235,8 +233,7 @@ def apply_cuts(message: Message, cuts: Mapping[str, int]) -> Message:
 def shorten_message(message: Message, chars: int) -> Message:
     """Return a view of a message in which no long text exceeds `chars` characters; STALE and the like give one line.
 
-    Shortened are outputs of tools, texts of answers, and each string in the arguments of calls. The user's text
-    is
+    Shortened are outputs of tools, texts of answers, and each string in the arguments of calls. The user's text is
     unchanged.
     """
     match message:
@@ -278,9 +275,8 @@ def fit_units(
 ) -> dict[str, int]:
     """Return the length in characters to which each message must be cut for the units to weigh at most `limit`.
 
-    All texts are cut to one common length, tool outputs first, so the largest are cut most and short ones stay
-    whole. If
-    that is not enough, the result is the smallest possible.
+    All texts are cut to one common length, tool outputs first, so the largest are cut most and short ones stay whole.
+    If that is not enough, the result is the smallest possible.
 
     Args:
         whole: returns the stored message for a view of it.

@@ -179,8 +179,7 @@ class ContextBuilder:
 
     Args:
         prefixes: functions that return a prefix, the largest first; smaller ones are used if the window turns out
-            smaller
-            than stated. At least one.
+            smaller than stated. At least one.
         turn_fragments: returns what memory adds to a turn with this text.
         named_fragments: returns what a text mentions; its second argument is the number of messages entered
             together.

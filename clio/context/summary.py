@@ -1,12 +1,9 @@
 """What happened in a stretch of conversation, as data; `summary_text` renders it.
 
 The summary of two stretches is the merge of their summaries: `summarize_messages(a + b)` equals
-`merge_summaries(summarize_messages(a), summarize_messages(b))` if no unit is split. So a session is summarized
-trim by
-trim, each message is read once, and rendered text is never parsed. Single texts are shortened; of commands,
-attempts,
-test runs and the assistant's texts only the newest are kept; what else must be omitted is decided by the
-renderer.
+`merge_summaries(summarize_messages(a), summarize_messages(b))` if no unit is split. So a session is summarized trim by
+trim, each message is read once, and rendered text is never parsed. Single texts are shortened; of commands, attempts,
+test runs and the assistant's texts only the newest are kept; what else must be omitted is decided by the renderer.
 """
 
 from collections.abc import Iterable, Mapping

@@ -100,9 +100,8 @@ _LEAST_TOKENS = 60
 class SummaryMessage:
     """The summary of a session up to its window, extended with each trim; not stored.
 
-    It covers every message before the newest one that left the window, including the task's message even if that
-    is still
-    in the window. So the summary after another trim is always a merge, never a new start.
+    It covers every message before the newest one that left the window, including the task's message even if that is
+    still in the window. So the summary after another trim is always a merge, never a new start.
     """
 
     def __init__(self, session: Session, short_term: ShortTerm, estimator: TokenEstimator) -> None:

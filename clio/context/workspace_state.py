@@ -41,8 +41,7 @@ class TreeState(Struct, frozen=True):
 class WorkingTree:
     """The state of one project's working tree, read in advance when a turn is about to begin.
 
-    Reading takes git 40 ms in 20,000 files. A state up to `MAX_STATE_AGE_S` old is used, unless clio itself has
-    run
+    Reading takes git 40 ms in 20,000 files. A state up to `MAX_STATE_AGE_S` old is used, unless clio itself has run
     something since. Shared by everything in the process: see `get_working_tree`.
     """
 

@@ -201,11 +201,9 @@ class PreparedCall(Struct, frozen=True, kw_only=True):
         title: for the user, one line: "read clio/app.py:10-40", "run pytest -q".
         action: what the policy judges and the user sees as a diff; `run` does exactly this or raises.
         revise: returns the call with other changes to the same files, if the user accepts only some of them or
-            edits the
-            text. Runs in a worker thread; raises ToolError. None for a call that changes no files.
+            edits the text. Runs in a worker thread; raises ToolError. None for a call that changes no files.
         run_confined: like `run`, for a call that the policy allows without a question only because it reads; None
-            for
-            a call that is not confined.
+            for a call that is not confined.
     """
 
     title: str

@@ -36,8 +36,7 @@ class GitTool:
     Args:
         attribution: a trailer for its commits.
         sandbox: used for commands that change something, because they run hooks. A push needs more than the
-            sandbox
-            allows and is asked about.
+            sandbox allows and is asked about.
     """
 
     name = "git"

@@ -48,13 +48,10 @@ class Source(Struct, frozen=True, kw_only=True):
 def find_source(parts: Sequence[str], messages: Sequence[Message]) -> Source:
     """Return which of the last 400 messages contains all parts of a text word for word; the newest counts.
 
-    A user's words count from 12 characters on. A tool's words count at any length, because taking a quotation for
-    the
-    model's own words is the worse mistake. Case, spacing and closing punctuation are ignored. Text in both a
-    user's and a
-    tool's message counts as the user's. Messages that came with the repository count as a tool's, whatever author
-    they
-    name.
+    A user's words count from 12 characters on. A tool's words count at any length, because taking a quotation for the
+    model's own words is the worse mistake. Case, spacing and closing punctuation are ignored. Text in both a user's and
+    a tool's message counts as the user's. Messages that came with the repository count as a tool's, whatever author
+    they name.
     """
     wanted = [text for part in parts if (text := _plain(part))]
     if not wanted:

@@ -408,8 +408,7 @@ def parse_memory_call(args: MemoryArgs) -> MemoryCall:
     """Return the call that the arguments mean.
 
     Raises ToolRetry, which names what would be right: unknown operation, missing or invalid parameter, or two
-    parameters
-    that set the same field differently.
+    parameters that set the same field differently.
     """
     asked = _operation(str(args.operation))
     raw = _given(args)

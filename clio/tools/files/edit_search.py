@@ -326,8 +326,7 @@ def _block_end(lines: list[str], keys: list[str], start: int, last: str) -> int:
 
 def _extent(keys: list[str], wanted: list[str], at: int, slack: int) -> tuple[int, int, int]:
     """Return the range of lines that a block covers if most of it begins at `at`, allowing for missing lines on both
-    sides,
-    and the index of its last line that is present.
+    sides, and the index of its last line that is present.
     """
     low, high = max(0, at - slack), min(len(keys), max(at, 0) + len(wanted) + slack)
     first: tuple[int, int] | None = None

@@ -164,11 +164,9 @@ def is_glob(text: str) -> bool:
 def make_path_matcher(pattern: str) -> Callable[[str], bool]:
     """Return a function that tells whether a relative path with forward slashes matches the pattern.
 
-    `*` and `?` do not match slashes, `**` does; `{a,b}` and `[a-z]` work. A pattern without a slash is matched
-    against the
-    file name, one with a slash against the whole path, one that ends in a slash against everything in that
-    folder; a
-    leading `!` negates it. Raises ToolRetry for an invalid pattern.
+    `*` and `?` do not match slashes, `**` does; `{a,b}` and `[a-z]` work. A pattern without a slash is matched against
+    the file name, one with a slash against the whole path, one that ends in a slash against everything in that folder;
+    a leading `!` negates it. Raises ToolRetry for an invalid pattern.
     """
     negative = pattern.startswith("!")
     text = pattern[1:] if negative else pattern
@@ -379,8 +377,7 @@ def make_ripgrep_options(root: Path, folder: Path, *, hidden: bool) -> list[str]
 def list_files(root: Path, under: Path | None = None, *, hidden: bool = False, rg: str | None = "auto") -> list[str]:
     """Return the files in `root`, or in its folder `under`, as sorted relative paths with forward slashes.
 
-    Links are neither listed nor followed; folders of version control are left out. An ignored folder is listed if
-    it is
+    Links are neither listed nor followed; folders of version control are left out. An ignored folder is listed if it is
     given as `under`.
 
     Args:

@@ -215,11 +215,9 @@ class HunkFailed(Exception):
 def apply_patch_hunks(text: str, hunks: Sequence[PatchHunk]) -> PatchedText:
     """Apply hunks, which must be in the order of the file.
 
-    Each is searched after the previous one: first in the block below its `@@` line, then in the rest, then from
-    the last
-    line that the previous hunk changes. All are matched to the present text, so that line numbers in messages are
-    those
-    of the file. Raises HunkFailed if a hunk does not match in exactly one place.
+    Each is searched after the previous one: first in the block below its `@@` line, then in the rest, then from the
+    last line that the previous hunk changes. All are matched to the present text, so that line numbers in messages are
+    those of the file. Raises HunkFailed if a hunk does not match in exactly one place.
     """
     bare = bool(text) and not text.endswith(("\n", "\r"))
     ending = find_main_ending(text)
@@ -351,8 +349,7 @@ def _block_after(text: str, headers: Sequence[str], cursor: int) -> tuple[int, i
     """Return the range from the line of the last header to the end of the block it opens; None if not found.
 
     The block ends before the next line that is not indented deeper and begins with a letter or the like; closing
-    brackets
-    still belong to it.
+    brackets still belong to it.
     """
     if not headers:
         return None

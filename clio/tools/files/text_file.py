@@ -115,8 +115,7 @@ class TextFile(Struct, frozen=True, kw_only=True):
 
     Attributes:
         text: decoded, without byte order mark, original line endings. Bytes that are invalid in UTF-8 are lone
-            surrogates,
-            so that they are preserved; `to_printable` makes them printable.
+            surrogates, so that they are preserved; `to_printable` makes them printable.
         encoding: name of the codec.
         bom: byte order mark before the text, often empty.
         mode: permission bits.

@@ -304,8 +304,7 @@ def merge_replacement(text: str, match: TextMatch, old: str, new: str) -> str:
 def _indented_like_first(text: str, match: TextMatch, old: str, new: str) -> str:
     """Return the replacement of one line searched without indentation, with further lines indented like it.
 
-    Lines that are indented already stay: each at least as deep as the line in the file, the second deeper if the
-    first
+    Lines that are indented already stay: each at least as deep as the line in the file, the second deeper if the first
     opens a block.
     """
     if "\n" not in new.rstrip("\n") or "\n" in old.rstrip("\n") or old[:1].isspace() or new[:1].isspace():

@@ -158,9 +158,8 @@ async def launch_command(
 ) -> tuple[asyncio.SubprocessTransport, _Protocol]:
     """Start a command in a session of its own, like `loop.subprocess_exec`. Not for Windows.
 
-    If Python was removed or replaced while clio runs, a command that is not confined is started as clio's own
-    child; such
-    a command survives if clio is killed.
+    If Python was removed or replaced while clio runs, a command that is not confined is started as clio's own child;
+    such a command survives if clio is killed.
 
     Args:
         stdin: descriptor for its standard input; None for no input.

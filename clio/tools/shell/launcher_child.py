@@ -1,18 +1,14 @@
 """Start clio's commands and end them when clio is gone. Run as a program, by path, with the standard library only.
 
-It is the parent of every command, and on Linux it adopts orphaned processes (PR_SET_CHILD_SUBREAPER). So when
-clio is
-killed, even by SIGKILL, everything its commands ever started is found below this process, whatever session or
-process
+It is the parent of every command, and on Linux it adopts orphaned processes (PR_SET_CHILD_SUBREAPER). So when clio is
+killed, even by SIGKILL, everything its commands ever started is found below this process, whatever session or process
 group it moved to. On other systems only the sessions and process trees of the commands are found.
 
-Standard input is a Unix socket to clio. A request is a length and that many bytes (see `launcher.LaunchRequest`)
-with
-four file descriptors: the command's standard input, output and error, and a pipe to which this program writes
-`P<pid>` or `E<errno>`, and at the end `X<exit code>` (negative for a signal), one per line. A length of 0 means
-that
-clio exits normally: commands that still run are killed, and daemons they started continue. If the socket closes
-without it, clio was killed: everything is ended.
+Standard input is a Unix socket to clio. A request is a length and that many bytes (see `launcher.LaunchRequest`) with
+four file descriptors: the command's standard input, output and error, and a pipe to which this program writes `P<pid>`
+or `E<errno>`, and at the end `X<exit code>` (negative for a signal), one per line. A length of 0 means that clio exits
+normally: commands that still run are killed, and daemons they started continue. If the socket closes without it, clio
+was killed: everything is ended.
 """
 
 import _socket  # importing socket.py would double what this program loads

@@ -80,9 +80,8 @@ _MAX_ESCAPE = 4096
 class TerminalText:
     """Converts raw output to text incrementally; the result does not depend on how the bytes are split.
 
-    Bytes that are not UTF-8 become U+FFFD. Of a line redrawn with carriage returns only the last version is kept;
-    a line
-    without an end is returned in pieces of 64 KiB.
+    Bytes that are not UTF-8 become U+FFFD. Of a line redrawn with carriage returns only the last version is kept; a
+    line without an end is returned in pieces of 64 KiB.
     """
 
     def __init__(self) -> None:

@@ -174,8 +174,7 @@ async def run_sandboxed(
 ) -> tuple[RunningProcess, bool, str]:
     """Run a shell command line, or an argument list, to its end.
 
-    Returns the process, whether it was stopped after `timeout_s`, and what to report about the sandbox, or "".
-    Raises
+    Returns the process, whether it was stopped after `timeout_s`, and what to report about the sandbox, or "". Raises
     ToolFailed.
 
     Args:
