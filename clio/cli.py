@@ -81,8 +81,8 @@ def _run(argv: list[str]) -> int:
             reconfigure(errors="replace")
     arguments = command_line.parse_arguments(argv)
     _import_msgspec()
-    serves = tuple(arguments.words) == ("mcp",) and not arguments.help
-    if arguments.words and find_subcommand(arguments.words[0]) and not serves:
+    starts_mcp_server = tuple(arguments.words) == ("mcp",) and not arguments.help
+    if arguments.words and find_subcommand(arguments.words[0]) and not starts_mcp_server:
         return _run_subcommand(arguments)
     if arguments.help and list(arguments.words) == ["acp"]:
         from clio.entrypoints.acp.server import HELP
@@ -131,10 +131,10 @@ def _run_repl(arguments: "Arguments") -> int:
 
         options = options or _options(arguments)
         loaded = load_config(options, os.environ)
-        from clio.entrypoints import last_words
+        from clio.entrypoints import uncaught_errors
         from clio.entrypoints.repl import repl
 
-        with last_words.report_errors_redacted(sys.argv[1:]):
+        with uncaught_errors.report_errors_redacted(sys.argv[1:]):
             return repl.run_repl(options, loaded)
     except BaseException:
         first_paint.restore_terminal()  # the error message then begins on a line of its own
@@ -157,11 +157,11 @@ def _run_one_shot(arguments: "Arguments") -> int:
         for sentence in notes:
             print(f"clio: {escape_controls(sentence)}", file=sys.stderr)
     get_working_tree(loaded.project).read_ahead()  # git runs in the background while everything else is imported
-    talks = options.input == "stream-json"  # the input is not one prompt but many lines
-    options = with_prompt(options, arguments.prompt or "" if talks else read_whole_prompt(arguments.prompt or ""))
-    from clio.entrypoints import last_words, oneshot
+    reads_lines = options.input == "stream-json"  # the input is not one prompt but many lines
+    options = with_prompt(options, arguments.prompt or "" if reads_lines else read_whole_prompt(arguments.prompt or ""))
+    from clio.entrypoints import oneshot, uncaught_errors
 
-    with last_words.report_errors_redacted(sys.argv[1:]):
+    with uncaught_errors.report_errors_redacted(sys.argv[1:]):
         return oneshot.run_oneshot(options, loaded)
 
 
@@ -172,9 +172,9 @@ def _options(arguments: "Arguments") -> "Options":
     options = make_options(arguments)
     if arguments.worktree is None:
         return options
-    from clio.entrypoints.project_setup import enter
+    from clio.entrypoints.project_setup import enter_worktree
 
-    return enter(options, arguments.worktree)
+    return enter_worktree(options, arguments.worktree)
 
 
 def _run_subcommand(arguments: "Arguments") -> int:
@@ -267,9 +267,9 @@ def _init(arguments: "Arguments") -> int:
 def _mcp(arguments: "Arguments") -> int:
     from clio.config.layers import load_config
     from clio.config.options import make_options
-    from clio.entrypoints import last_words, mcp_server
+    from clio.entrypoints import mcp_server, uncaught_errors
 
-    with last_words.report_errors_redacted(sys.argv[1:]):
+    with uncaught_errors.report_errors_redacted(sys.argv[1:]):
         return mcp_server.run_mcp_server(
             load_config(make_options(arguments), os.environ), read_only=arguments.read_only
         )
@@ -277,10 +277,10 @@ def _mcp(arguments: "Arguments") -> int:
 
 def _acp(arguments: "Arguments") -> int:
     from clio.config.options import make_options
-    from clio.entrypoints import last_words
+    from clio.entrypoints import uncaught_errors
     from clio.entrypoints.acp import server as acp_server
 
-    with last_words.report_errors_redacted(sys.argv[1:]):
+    with uncaught_errors.report_errors_redacted(sys.argv[1:]):
         return acp_server.run_acp_server(make_options(arguments))
 
 
@@ -336,7 +336,7 @@ def _print_damage_notes() -> None:
 
 def report_error(error: BaseException, argv: list[str]) -> int:
     """Print in one sentence on standard error why the program ended; return the exit code."""
-    from clio.entrypoints.last_words import make_redactor
+    from clio.entrypoints.uncaught_errors import make_redactor
     from clio.errors import ClioError, SessionNotFound
     from clio.storage.locks import NO_SPACE_ERRNOS, format_os_error
 

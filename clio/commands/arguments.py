@@ -11,13 +11,13 @@ from clio.text.fuzzy import find_nearest_name
 
 OTHER_AGENTS_COMMANDS: dict[str, str] = {
     "add": "@path in a message",
-    "bug": "clio doctor, outside",
+    "bug": "clio doctor in a shell",
     "compact": "/session trim",
-    "config": "clio config show, outside",
-    "doctor": "clio doctor, outside",
+    "config": "clio config show in a shell",
+    "doctor": "clio doctor in a shell",
     "forget": "/memory forget",
     "history": "/session list",
-    "init": "clio init, outside",
+    "init": "clio init in a shell",
     "mode": "/approve",
     "new": "/session new",
     "permissions": "/approve",
@@ -26,7 +26,7 @@ OTHER_AGENTS_COMMANDS: dict[str, str] = {
     "reset": "/session new",
     "resume": "/session list",
     "run": "!command",
-    "settings": "clio config show, outside",
+    "settings": "clio config show in a shell",
     "status": "/session show",
     "think": "/effort",
     "tokens": "/context",
@@ -61,9 +61,10 @@ class ParsedArguments(Struct, frozen=True, kw_only=True):
 
     Attributes:
         words: without quotes.
-        typed: the words as typed with the text between them, without the options.
+        words_as_typed: the words as typed with the text between them, without the options.
         text: as typed, for free text; quotes around the whole text are removed.
-        options: the last value of each option by name; "" for a switch. many: all values of repeatable options.
+        options: the last value of each option by name; "" for a switch.
+        repeated: all values of repeatable options.
     """
 
     words: tuple[str, ...] = ()
@@ -93,8 +94,8 @@ def parse_options(
     """
     repeated = tuple(repeated)
     known = dict.fromkeys(switches, False) | dict.fromkeys((*valued, *repeated), True)
-    many: dict[str, tuple[str, ...]] = {}
-    kept: list[re.Match[str]] = []
+    values_by_option: dict[str, tuple[str, ...]] = {}
+    remaining: list[re.Match[str]] = []
     options: dict[str, str] = {}
     tokens = _TOKEN.finditer(text)
     for token in tokens:
@@ -102,36 +103,40 @@ def parse_options(
         if word is not None and short:
             word = short.get(word, word)
         if word is None or not word.startswith("--"):
-            kept.append(token)
+            remaining.append(token)
             continue
         if word == "--":
-            kept.extend(tokens)
+            remaining.extend(tokens)
             break
         name, equals, value = word.partition("=")
-        takes = _known(name, known)
+        takes = _takes_value(name, known)
         if takes and not equals:
             following = next(tokens, None)
             if following is None:
                 raise UsageError(f"{name} needs a value")
-            value = _plain(following)
+            value = _unquote_token(following)
         elif equals and not takes:
             raise UsageError(f"{name} takes no value")
         options[name] = value
         if name in repeated:
-            many[name] = (*many.get(name, ()), value)
-    words = tuple(map(_plain, kept))
-    typed = _as_typed(text, kept)
+            values_by_option[name] = (*values_by_option.get(name, ()), value)
+    words = tuple(map(_unquote_token, remaining))
+    typed = _as_typed(text, remaining)
     return ParsedArguments(
-        words=words, words_as_typed=typed, text=words[0] if len(words) == 1 else typed, options=options, repeated=many
+        words=words,
+        words_as_typed=typed,
+        text=words[0] if len(words) == 1 else typed,
+        options=options,
+        repeated=values_by_option,
     )
 
 
 def join_arguments(arguments: Sequence[str]) -> str:
-    """Join a process's arguments into a text that `read` splits into the same arguments."""
+    """Join a process's arguments into a text that `parse_options` splits into the same arguments."""
     return " ".join(shlex.quote(argument) if _needs_quotes(argument) else argument for argument in arguments)
 
 
-def _known(name: str, known: dict[str, bool]) -> bool:
+def _takes_value(name: str, known: dict[str, bool]) -> bool:
     """Whether the option takes a value."""
     if name in known:
         return known[name]
@@ -140,18 +145,18 @@ def _known(name: str, known: dict[str, bool]) -> bool:
     raise UsageError(f"There is no option {name!r} here; {suggest_name(name, known)}")
 
 
-def _plain(token: re.Match[str]) -> str:
+def _unquote_token(token: re.Match[str]) -> str:
     if token[1] is not None:
         return _ESCAPED.sub(r"\1", token[1])
     return token[3] if token[2] is None else token[2].replace("'\"'\"'", "'")
 
 
-def _as_typed(text: str, kept: Sequence[re.Match[str]]) -> str:
+def _as_typed(text: str, remaining: Sequence[re.Match[str]]) -> str:
     """Return the remaining words as typed, with the text between those that were adjacent."""
     parts: list[str] = []
-    for number, token in enumerate(kept):
+    for number, token in enumerate(remaining):
         if number:
-            between = text[kept[number - 1].end() : token.start()]
+            between = text[remaining[number - 1].end() : token.start()]
             parts.append(" " if between.strip() else between)
         parts.append(token[0])
     return "".join(parts)
@@ -209,29 +214,33 @@ def parse_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) -
         if name in valued:
             place += 1
             if not equals:
-                value = words[place][0] if place < len(words) else _needs(name)
+                value = words[place][0] if place < len(words) else _raise_missing_value(name)
                 place += 1
             given.append((name, strip_quotes(value)))
         elif valued and _OPTION_LIKE.match(word):
-            _known(name, dict.fromkeys(valued, True))
+            _takes_value(name, dict.fromkeys(valued, True))
         elif len(head) < heads:
             head.append(strip_quotes(word))
             place += 1
         else:
             separator = next((at for at, (word, _, _) in enumerate(words) if word == "--" and at > place), None)
             if separator is None:
-                ends_at = _before_options(words, place, valued, given)
+                ends_at = _find_text_end(words, place, valued, given)
             if valued:
                 _refuse_options(words[place : separator or ends_at], valued)
             break
     while len(head) < heads and place < ends_at:
         head.append(strip_quotes(words[place][0]))
         place += 1
-    kept = words[place:ends_at]
+    remaining = words[place:ends_at]
     return ParsedText(
         heads=tuple(head),
-        text=strip_quotes(kept[0][0]) if len(kept) == 1 else argument[kept[0][1] : kept[-1][2]] if kept else "",
-        has_text=bool(kept),
+        text=strip_quotes(remaining[0][0])
+        if len(remaining) == 1
+        else argument[remaining[0][1] : remaining[-1][2]]
+        if remaining
+        else "",
+        has_text=bool(remaining),
         options={name: tuple(value for key, value in given if key == name) for name, _ in given},
     )
 
@@ -240,7 +249,7 @@ def _refuse_options(words: Sequence[tuple[str, int, int]], valued: Collection[st
     """Raise UsageError for what looks like an option among the words of a text."""
     for word, _, _ in words:
         name = word.partition("=")[0]
-        if _OPTION_LIKE.match(word) and _known(name, dict.fromkeys(valued, True)):
+        if _OPTION_LIKE.match(word) and _takes_value(name, dict.fromkeys(valued, True)):
             raise UsageError(f"{name} is inside the text; put it before or after the text, or write -- before the text")
 
 
@@ -268,7 +277,7 @@ def parse_count(raw: str, what: str) -> int:
     return int(raw)
 
 
-def _before_options(
+def _find_text_end(
     words: list[tuple[str, int, int]], first: int, valued: Collection[str], given: list[tuple[str, str]]
 ) -> int:
     """Return where the options after the text begin, and append them to `given`."""
@@ -282,12 +291,12 @@ def _before_options(
             found.append((words[end - 2][0], strip_quotes(words[end - 1][0])))
             end -= 2
         elif name in valued:
-            _needs(name)
+            _raise_missing_value(name)
         else:
             break
     given += reversed(found)
     return end
 
 
-def _needs(name: str) -> str:
-    raise UsageError(f"{name} needs a value behind it")
+def _raise_missing_value(name: str) -> str:
+    raise UsageError(f"{name} needs a value")

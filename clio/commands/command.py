@@ -48,11 +48,11 @@ class ExpandedCommand(Struct, frozen=True, kw_only=True):
     Attributes:
         text: sent to the model as what the user asks for.
         source: its author: a file, a server.
-        named: the part of it whose "@" mentions are looked up as if the user had typed them.
-        model: answers this one turn; "" is the model of the session.
+        mention_text: the part of it whose "@" mentions are looked up as if the user had typed them.
+        model: the model for this one turn; "" is the model of the session.
         tools: of the tools that change or reach something, only these may be called in the turn; None allows all.
         stop_words: end an answer of this turn, in place of the setting `stop_words`; empty leaves that.
-        lead: the prompt that explains the text to the model.
+        lead_prompt: the prompt that explains the text to the model.
         cap_tokens: the limit of what is sent; it never takes more than a quarter of the window.
     """
 
@@ -67,37 +67,37 @@ class ExpandedCommand(Struct, frozen=True, kw_only=True):
 
 
 ExpandCommand = Callable[[], Awaitable[ExpandedCommand]]
-"""Finds out what a line stands for. Awaited as part of its turn, so it may take time, ask the user, and be stopped with
-Esc. Raises ClioError to prevent the turn.
+"""Returns the text that a line stands for. Awaited as part of its turn, so it may take time, ask the user, and be
+stopped with Esc. Raises ClioError to prevent the turn.
 """
 
 
 class RunExpandedCommand(Struct, frozen=True, kw_only=True, tag="make_prompt"):
-    """Begin a turn with the line `said` after `make` has found out what it stands for."""
+    """Begin a turn with `line`; `expand` returns the text that it stands for."""
 
     line: str
     expand: ExpandCommand
 
 
-def make_command_fragment(meaning: ExpandedCommand, window_tokens: int) -> Fragment:
+def make_command_fragment(expanded: ExpandedCommand, window_tokens: int) -> Fragment:
     """Return the text as the fragment that precedes the message calling it."""
-    only = "" if meaning.tools is None else f"\n\nIn this turn only {_listed(meaning.tools)} may change anything."
+    only = "" if expanded.tools is None else f"\n\nIn this turn only {_listed(expanded.tools)} may change anything."
     return Fragment(
-        name=meaning.lead_prompt.rpartition("/")[2],
-        text=f"{load_prompt(meaning.lead_prompt)}\n\n{meaning.text}{only}",
-        source=meaning.source.replace('"', "'"),
+        name=expanded.lead_prompt.rpartition("/")[2],
+        text=f"{load_prompt(expanded.lead_prompt)}\n\n{expanded.text}{only}",
+        source=expanded.source.replace('"', "'"),
         reason="the user called it",
-        cap_tokens=min(meaning.cap_tokens, window_tokens // 4),
+        cap_tokens=min(expanded.cap_tokens, window_tokens // 4),
     )
 
 
-def describe_expansion(said: str, meaning: ExpandedCommand) -> str:
+def describe_expansion(line: str, expanded: ExpandedCommand) -> str:
     """Return the one line shown to the user in place of the text: "+ /review · 42 lines of
     .clio/commands/review.md".
     """
-    lines = len(meaning.text.splitlines())
-    model = f" · answered by {meaning.model}" if meaning.model else ""
-    return f"+ {said.split(maxsplit=1)[0]} · {format_count(lines, 'line')} of {meaning.source}{model}"
+    lines = len(expanded.text.splitlines())
+    model = f" · answered by {expanded.model}" if expanded.model else ""
+    return f"+ {line.split(maxsplit=1)[0]} · {format_count(lines, 'line')} of {expanded.source}{model}"
 
 
 def _listed(tools: tuple[str, ...]) -> str:
@@ -107,7 +107,8 @@ def _listed(tools: tuple[str, ...]) -> str:
 class WorkControl(Struct, frozen=True, kw_only=True):
     """How work in a thread is stopped and reports progress.
 
-    stop: whether to end; called often, so it must be fast. tell: called with the amount done and the total.
+    is_stopped: whether to end; called often, so it must be fast. report_progress: called with the amount done and the
+    total.
     """
 
     is_stopped: Callable[[], bool] = never_stop
@@ -122,7 +123,7 @@ def quote_code(text: str) -> str:
 class Table(Struct, frozen=True, kw_only=True):
     """Rows of plain text under headings.
 
-    wide: the column that shrinks on a narrow terminal. cut: it is truncated then, instead of wrapped.
+    wide_column: the column that shrinks on a narrow terminal. is_truncated: it is truncated then, instead of wrapped.
     """
 
     columns: tuple[str, ...]
@@ -237,7 +238,7 @@ class SetTheme(Struct, frozen=True, kw_only=True, tag="set_theme"):
 class GitTask(Struct, frozen=True, kw_only=True, tag="git_work"):
     """Commit after the user has approved message and files, or describe a branch for a pull request; never pushes.
 
-    words: for a commit, instructions for its message; for "pr", the branch to compare with; "" finds one.
+    instructions: for a commit, instructions for its message; for "pr", the branch to compare with; "" finds one.
     file: where the text of a pull request is written; "" shows it.
     """
 
@@ -249,7 +250,7 @@ class GitTask(Struct, frozen=True, kw_only=True, tag="git_work"):
 class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
     """Ask yes or no; on yes, run `then`, itself a command line with its slash.
 
-    word: what must be typed to agree, if one key would be too little; "" if "y" is enough.
+    required_word: must be typed to agree, if one key would be too little; "" if "y" is enough.
     """
 
     question: str
@@ -283,7 +284,7 @@ class EditText(Struct, frozen=True, kw_only=True, tag="edit_text"):
 
 
 class WaitFor(Struct, frozen=True, kw_only=True, tag="wait_for"):
-    """Await this, then show its result. saying: what is awaited, for display. Ctrl-C stops it.
+    """Await this, then show its result. label: what is awaited, for display. Ctrl-C stops it.
 
     work: raises ClioError.
     """
@@ -516,7 +517,7 @@ class Command(Struct, frozen=True, kw_only=True):
         subcommands: first words of the argument with handlers of their own; `handler` runs if none is given.
         suggest: completes the whole argument; suggest_word: its last word, such as an option or a path.
         source: where a command that is not built in is from, for help; "" for a built-in one.
-        own: the user wrote it. yields: the user's own command of the same name takes precedence.
+        is_users_own: the user wrote it. is_overridable: the user's own command of the same name takes precedence.
     """
 
     name: str

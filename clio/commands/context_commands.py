@@ -57,7 +57,7 @@ def show_last(ctx: CommandContext, argument: str) -> CommandResult:
     calls = list_last_calls(ctx.session.messages)
     word = argument.strip().lower()
     if word == _THINKING:
-        return _thinking(ctx.session.messages)
+        return _show_thinking(ctx.session.messages)
     if not calls:
         return CommandResult(text="The last turn made no calls.", data=[])
     if word == "list":
@@ -110,11 +110,11 @@ def _last_turn(messages: Sequence[Message]) -> Sequence[Message]:
     return messages
 
 
-def _thinking(messages: Sequence[Message]) -> CommandResult:
+def _show_thinking(messages: Sequence[Message]) -> CommandResult:
     thoughts = [message.reasoning for message in _last_turn(messages) if isinstance(message, AssistantMessage)]
     text = "\n\n".join(thought.strip() for thought in thoughts if thought.strip())
     if not text:
-        return CommandResult(text="The model showed no thinking in the last turn.", data="")
+        return CommandResult(text="The model showed no reasoning in the last turn.", data="")
     return CommandResult(verbatim=text, data=text)
 
 
@@ -136,14 +136,14 @@ def _suggest(ctx: CommandContext) -> Iterable[Suggestion]:
     for call in list_last_calls(ctx.session.messages):
         yield Suggestion(text=str(call.number), note=f"{call.title} … {call.line}")
     yield Suggestion(text="list", note="the calls of the last turn")
-    yield Suggestion(text=_THINKING, note="what the model thought aloud")
+    yield Suggestion(text=_THINKING, note="the model's reasoning")
 
 
 LAST = (
     Command(
         name="last",
         argument="[N | list | thinking]",
-        summary="the whole output of a call of the last turn, or what the model thought",
+        summary="full output of a call of the last turn, or the model's reasoning",
         handler=show_last,
         suggest=_suggest,
     ),
@@ -153,13 +153,13 @@ LAST = (
 PAGE_CHARS = 6_000
 """About three screens."""
 _MAX_SUGGESTED = 20
-_WHO_SAYS = {
+_WINDOW_SOURCES = {
     "config": "as configured",
-    "server": "the server says so",
-    "profile": "known of this model",
-    "default": "a guess",
-    "named": "the server refused more",
-    "refused": "a guess from what the server refused",
+    "server": "from server",
+    "profile": "known for this model",
+    "default": "assumed",
+    "named": "from the server's error message",
+    "refused": "estimated from a refused request",
 }
 
 
@@ -172,35 +172,37 @@ def show_context(ctx: CommandContext, argument: str) -> CommandResult:
         return CommandResult(follow_up=LoadWindow(then="/context"))
     use = window.measure_usage()
     share = 100 * (use.window - use.free - use.reserve) / use.window
-    says = _WHO_SAYS.get(window.limits.source, window.limits.source)
-    title = f"{ctx.provider.model}: window {use.window:,} tokens ({says}), {share:.0f} % used"
-    facts = _facts(ctx.session, window, use)
-    facts = replace(facts, rows=(*facts.rows, *_labelled("tools of MCP", _server_tools(ctx))))
-    return CommandResult(bar=Bar(title=title, parts=_parts(use)), table=facts)
+    source = _WINDOW_SOURCES.get(window.limits.source, window.limits.source)
+    title = f"{ctx.provider.model}: window {use.window:,} tokens ({source}), {share:.0f} % used"
+    facts = _make_fact_table(ctx.session, window, use)
+    facts = replace(facts, rows=(*facts.rows, *_make_labelled_rows("tools of MCP", _server_tools(ctx))))
+    return CommandResult(bar=Bar(title=title, parts=_list_bar_parts(use)), table=facts)
 
 
 def expand_trim(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the original messages of one trim, a page at a time."""
     handle, _, number = argument.partition(" ")
-    trim = _find(ctx.session, handle)
+    trim = _find_trim(ctx.session, handle)
     if trim is None:
-        return make_refusal(_no_trim(ctx.session, handle, "/context expand"))
+        return make_refusal(_explain_unknown_trim(ctx.session, handle, "/context expand"))
     if not trim.dropped:
-        return CommandResult(text=f"{trim.handle} moved no messages; it shortened {_outputs(trim.shortened_count)}.")
-    text = "\n\n".join(_dropped(ctx.session, trim))
+        return CommandResult(
+            text=f"{trim.handle} moved no messages; it shortened {_count_outputs(trim.shortened_count)}."
+        )
+    text = "\n\n".join(_render_dropped(ctx.session, trim))
     pages = _pages(text)
     page = int(number) if number.strip().isascii() and number.strip().isdigit() else 0 if number.strip() else 1
     if not 1 <= page <= len(pages):
         return make_refusal(f"{trim.handle} has {format_count(len(pages), 'page')}, not {number.strip()!r}")
     head = f"{trim.handle}: {format_count(len(trim.dropped), 'message')}, page {page} of {len(pages)}"
-    more = f"\n\n/context expand {trim.handle} {page + 1} goes on" if page < len(pages) else ""
+    more = f"\n\n/context expand {trim.handle} {page + 1} continues" if page < len(pages) else ""
     return CommandResult(verbatim=f"{head}\n\n{pages[page - 1]}{more}")
 
 
 def restore_trim(ctx: CommandContext, argument: str) -> CommandResult:
     """Restore the messages of one trim to the window, until the next trim."""
-    if _find(ctx.session, argument) is None:
-        return make_refusal(_no_trim(ctx.session, argument, "/context restore"))
+    if _find_trim(ctx.session, argument) is None:
+        return make_refusal(_explain_unknown_trim(ctx.session, argument, "/context restore"))
     if ctx.window is None:
         return CommandResult(follow_up=LoadWindow(then=f"/context restore {argument}"))
     trim = ctx.window.expand_trim(argument)
@@ -218,19 +220,19 @@ def undo_trim(ctx: CommandContext, argument: str) -> CommandResult:
         return CommandResult(follow_up=LoadWindow(then="/context undo"))
     trim = ctx.window.undo_trim()
     done = [f"{format_count(len(trim.dropped), 'message')} are in the window again"] if trim.dropped else []
-    done += [f"{_outputs(trim.shortened_count)} are shown whole"] if trim.shrunk else []
+    done += [f"{_count_outputs(trim.shortened_count)} are shown in full"] if trim.shrunk else []
     return CommandResult(text=f"{trim.handle} is undone: {' and '.join(done) or 'nothing else changed'}.")
 
 
 def trim_now(ctx: CommandContext, argument: str) -> CommandResult:
     """Trim the window now."""
     if argument:
-        return make_refusal("/session trim takes nothing; it brings the conversation down to half of its room")
+        return make_refusal("/session trim takes nothing; it trims the conversation to half of its room")
     if ctx.window is None:
         return CommandResult(follow_up=LoadWindow(then="/session trim"))
     trimmed = ctx.window.trim_now()
     if trimmed is None:
-        return CommandResult(text="There is nothing to trim: what is being worked on always stays.")
+        return CommandResult(text="Nothing to trim: the current task always stays in the window.")
     event = ContextTrimmed(
         handle=trimmed.handle,
         messages=trimmed.messages,
@@ -245,31 +247,33 @@ def trim_now(ctx: CommandContext, argument: str) -> CommandResult:
 def suggest_trims(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the handles of the trims, newest first."""
     for trim in ctx.session.trims[: -_MAX_SUGGESTED - 1 : -1]:
-        yield Suggestion(text=trim.handle, note=_about(trim))
+        yield Suggestion(text=trim.handle, note=_describe_trim(trim))
 
 
-def _parts(use: "WindowUsage") -> tuple[BarPart, ...]:
+def _list_bar_parts(use: "WindowUsage") -> tuple[BarPart, ...]:
     amounts = (
         ("system prompt", use.system, "█"),
         ("instructions, memory", use.memory, "▓"),
         ("tools", use.tools, "▒"),
         ("thread summary", use.summary, "≡"),
         ("history", use.history, "■"),
-        ("kept for the answer", use.reserve, "░"),
+        ("reserved for output", use.reserve, "░"),
         ("free", use.free, "·"),
     )
     return tuple(BarPart(name=name, amount=amount, mark=mark) for name, amount, mark in amounts)
 
 
-def _facts(session: "Session", window: "ContextWindow", use: "WindowUsage") -> Table:
-    talk = use.summary + use.history
+def _make_fact_table(session: "Session", window: "ContextWindow", use: "WindowUsage") -> Table:
+    used = use.summary + use.history
     rows = [
-        ("last request", _last_request(window)),
-        ("conversation", f"{talk:,} of {talk + use.free:,} tokens; trimmed above {use.trim_above:,}"),
-        ("next trim", _next_trim(window.foresee_next_trim())),
-        ("trims", _trims(session)),
-        *_labelled("in the prompt", [_prompt_part(part, str(session.working_directory)) for part in use.parts]),
-        *_labelled("not in it", use.problems),
+        ("last request", _describe_last_request(window)),
+        ("conversation", f"{used:,} of {used + use.free:,} tokens; compacts automatically at {use.trim_above:,}"),
+        ("next trim", _describe_next_trim(window.foresee_next_trim())),
+        ("trims", _describe_trims(session)),
+        *_make_labelled_rows(
+            "in the prompt", [_prompt_part(part, str(session.working_directory)) for part in use.parts]
+        ),
+        *_make_labelled_rows("left out", use.problems),
     ]
     return Table(columns=("", ""), rows=tuple(rows), wide_column=1)
 
@@ -284,58 +288,62 @@ def _server_tools(ctx: CommandContext) -> list[str]:
     ]
 
 
-def _labelled(label: str, values: Sequence[str]) -> list[tuple[str, str]]:
+def _make_labelled_rows(label: str, values: Sequence[str]) -> list[tuple[str, str]]:
     """Return rows of a table with the label in the first one only."""
     return [("" if place else label, value) for place, value in enumerate(values)]
 
 
 def _prompt_part(part: "PromptPartUsage", project: str) -> str:
     source = part.source.removeprefix(f"{project}/")
-    return f"{source}: {part.reason}, {part.tokens:,} tokens" + (", cut to that" if part.cut else "")
+    return f"{source}: {part.reason}, {part.tokens:,} tokens" + (", truncated" if part.cut else "")
 
 
-def _next_trim(trim: "NextTrim") -> str:
+def _describe_next_trim(trim: "NextTrim") -> str:
     when = f"in about {trim.left:,} tokens" if trim.left else "with the next request"
     first = "the first message" if trim.messages == 1 else f"the first {trim.messages:,} messages"
-    leaving = f"{first}, {trim.tokens:,} tokens, {'leaves' if trim.messages == 1 else 'leave'}"
+    leaving = f"{first}, {trim.tokens:,} tokens, will be summarized"
     what = [leaving] if trim.messages else []
-    what += [f"{_outputs(trim.shortened)} shown shorter"] if trim.shortened else []
-    return f"at {trim.at_share:.0%} of the room, {when}: ".replace("%", " %") + (", ".join(what) or "nothing leaves")
+    what += [f"{_count_outputs(trim.shortened)} will be shortened"] if trim.shortened else []
+    return f"at {trim.at_share:.0%} of the room, {when}: ".replace("%", " %") + (
+        ", ".join(what) or "nothing to summarize"
+    )
 
 
-def _last_request(window: "ContextWindow") -> str:
+def _describe_last_request(window: "ContextWindow") -> str:
     last = window.last_billed
     if last is None:
-        return "none was billed yet, so all numbers are estimates"
+        return "no usage was reported yet, so all numbers are estimates"
     off = abs(last.error) * 100
     how = "exact" if off < 0.05 else f"{off:.1f} % too {'high' if last.error > 0 else 'low'}"
     return f"estimated {last.estimated:,} tokens, billed {last.billed:,}: {how}"
 
 
-def _trims(session: "Session") -> str:
+def _describe_trims(session: "Session") -> str:
     if not session.trims:
         return "none so far"
     last = session.trims[-1]
-    return f"{len(session.trims):,} so far; {last.handle} is the newest: {_about(last)}"
+    return f"{len(session.trims):,} so far; {last.handle} is the newest: {_describe_trim(last)}"
 
 
-def _about(trim: "Trim") -> str:
+def _describe_trim(trim: "Trim") -> str:
     moved = (
-        format_count(len(trim.dropped), "message") if trim.dropped else _outputs(trim.shortened_count) + " shortened"
+        format_count(len(trim.dropped), "message")
+        if trim.dropped
+        else _count_outputs(trim.shortened_count) + " shortened"
     )
     return f"{moved}, {trim.freed_tokens:,} tokens freed"
 
 
-def _outputs(count: int) -> str:
+def _count_outputs(count: int) -> str:
     return format_count(count, "tool output")
 
 
-def _find(session: "Session", handle: str) -> "Trim | None":
-    wanted = handle.strip().lower()
-    return next((trim for trim in session.trims if trim.handle == wanted), None)
+def _find_trim(session: "Session", handle: str) -> "Trim | None":
+    handle_text = handle.strip().lower()
+    return next((trim for trim in session.trims if trim.handle == handle_text), None)
 
 
-def _no_trim(session: "Session", handle: str, command: str) -> str:
+def _explain_unknown_trim(session: "Session", handle: str, command: str) -> str:
     if not session.trims:
         return "Nothing has been trimmed in this session, so all of it is in the window."
     known = ", ".join(trim.handle for trim in session.trims[-10:])
@@ -344,16 +352,16 @@ def _no_trim(session: "Session", handle: str, command: str) -> str:
     return f"There is no trim {handle!r}; the newest are {known}"
 
 
-def _dropped(session: "Session", trim: "Trim") -> Iterable[str]:
+def _render_dropped(session: "Session", trim: "Trim") -> Iterable[str]:
     """Yield the messages as text, each with its number in the session."""
     dropped = set(trim.dropped)
     for place, message in enumerate(session.messages, 1):
         if message.id in dropped:
             when = format_stored_time(", %Y-%m-%d %H:%M", message.created, "") if message.created else ""
-            yield f"── {place} {_who(message)}{when}\n{_render_message(message)}".rstrip()
+            yield f"── {place} {_name_author(message)}{when}\n{_render_message(message)}".rstrip()
 
 
-def _who(message: Message) -> str:
+def _name_author(message: Message) -> str:
     match message:
         case UserMessage(origin=origin):
             return "you" if origin == "user" else "clio"
@@ -390,7 +398,7 @@ def _pages(text: str) -> Sequence[str]:
 CONTEXT = (
     Command(
         name="context",
-        summary="what fills the model's window",
+        summary="how full the model's context window is, and with what",
         handler=show_context,
         subcommands=(
             Command(

@@ -31,20 +31,20 @@ def show_cost(ctx: CommandContext, argument: str) -> CommandResult:
     total = total_bills(ctx.session.bills)
     rows = [(f"{turn.number}  {turn.words}", turn.sum) for turn in turns[-TURNS:]]
     rows += [(f"session ({format_count(len(turns), 'turn')})", total)]
-    spent = _spent(ctx)
-    recent = {name: _added(_since(ctx, spent, ago)) for name, ago in (("today", 0), ("30 days", DAYS - 1))}
-    rows += [(f"project, {name}", sum_) for name, sum_ in recent.items() if sum_.requests]
-    said = [_price_words(ctx)]
+    spent = _list_entries(ctx)
+    recent = {name: _sum_entries(_filter_since(ctx, spent, ago)) for name, ago in (("today", 0), ("30 days", DAYS - 1))}
+    rows += [(f"project, {name}", totals) for name, totals in recent.items() if totals.requests]
+    sentences = [_describe_price(ctx)]
     if total.requests:
-        said += [_thinking_words(total), _limit_words(ctx)]
+        sentences += [_describe_reasoning(total), _describe_limit(ctx)]
     return CommandResult(
-        text=" ".join(filter(None, said)),
-        table=_table("turn", rows),
+        text=" ".join(filter(None, sentences)),
+        table=_make_cost_table("turn", rows),
         data={
             "session": ctx.session.id,
             "turns": [{"number": turn.number, "words": turn.words, **_data(turn.sum)} for turn in turns],
             "total": _data(total),
-            **{name.replace(" ", "_"): _data(sum_) for name, sum_ in recent.items()},
+            **{name.replace(" ", "_"): _data(totals) for name, totals in recent.items()},
         },
     )
 
@@ -55,17 +55,21 @@ def show_cost_by_day(ctx: CommandContext, argument: str) -> CommandResult:
     if given.words:
         return make_refusal(f"/cost days takes --all and nothing else, not {given.words[0]!r}")
     everything = "--all" in given.options
-    spent = _spent(ctx, everything=everything)
+    spent = _list_entries(ctx, everything=everything)
     title = "all projects" if everything else "this project"
-    return _grouped(ctx, spent, "day", lambda one: one.date, f"Nothing was spent in {title} so far.", newest=DAYS)
+    return _make_grouped_result(
+        ctx, spent, "day", lambda entry: entry.date, f"No costs in {title} so far.", newest=DAYS
+    )
 
 
 def show_cost_by_project(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the costs of each project in the last thirty days, highest first."""
     if argument:
         return make_refusal("/cost projects takes nothing; /cost days --all shows the days")
-    spent = _since(ctx, _spent(ctx, everything=True), DAYS - 1)
-    return _grouped(ctx, spent, "project, 30 days", lambda one: one.project, "Nothing was spent in the last 30 days.")
+    spent = _filter_since(ctx, _list_entries(ctx, everything=True), DAYS - 1)
+    return _make_grouped_result(
+        ctx, spent, "project, 30 days", lambda entry: entry.project, "No costs in the last 30 days."
+    )
 
 
 def show_prices(ctx: CommandContext, argument: str) -> CommandResult:
@@ -76,7 +80,7 @@ def show_prices(ctx: CommandContext, argument: str) -> CommandResult:
     rows = tuple(row for price in listed for row in _price_rows(book, price))
     if not rows:
         return CommandResult(
-            text=f"No prices are known for {quote_code(server)}; write them into {quote_code(SHOWN_PRICES_PATH)}.",
+            text=f"No prices are known for {quote_code(server)}; add them to {quote_code(SHOWN_PRICES_PATH)}.",
             data=[],
         )
     return CommandResult(
@@ -91,7 +95,7 @@ def suggest_all(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     return (Suggestion(text="--all", note="every project, not only this one"),)
 
 
-def _grouped(
+def _make_grouped_result(
     ctx: CommandContext,
     spent: "Sequence[LedgerEntry]",
     heading: str,
@@ -102,78 +106,78 @@ def _grouped(
 ) -> CommandResult:
     """Return one row for each key: the last `newest` keys, or, if None, sorted by cost."""
     groups: dict[str, list[LedgerEntry]] = {}
-    for one in spent:
-        groups.setdefault(key(one), []).append(one)
+    for entry in spent:
+        groups.setdefault(key(entry), []).append(entry)
     if not groups:
         return CommandResult(text=nothing, data=[])
-    sums = {name: _added(group) for name, group in groups.items()}
+    sums = {name: _sum_entries(group) for name, group in groups.items()}
     order = sorted(sums, reverse=True) if newest else sorted(sums, key=lambda name: -sums[name].cost.micro_dollars)
     shown = order[:newest]
     rows = [(name, sums[name]) for name in shown]
-    rows += [("together", _added([one for name in shown for one in groups[name]]))] if len(shown) > 1 else []
+    rows += [("total", _sum_entries([entry for name in shown for entry in groups[name]]))] if len(shown) > 1 else []
     return CommandResult(
-        text=_damage_words(ctx),
-        table=_table(heading, rows),
+        text=_describe_damage(ctx),
+        table=_make_cost_table(heading, rows),
         data=[{heading.split(",")[0]: name, **_data(sums[name])} for name in shown],
     )
 
 
-def _spent(ctx: CommandContext, *, everything: bool = False) -> "list[LedgerEntry]":
+def _list_entries(ctx: CommandContext, *, everything: bool = False) -> "list[LedgerEntry]":
     project = str(ctx.loaded.main_project)
-    return [one for one in ctx.spending.ledger.read().spent if everything or one.project == project]
+    return [entry for entry in ctx.spending.ledger.read().spent if everything or entry.project == project]
 
 
-def _since(ctx: CommandContext, spent: "Iterable[LedgerEntry]", ago: int) -> "list[LedgerEntry]":
+def _filter_since(ctx: CommandContext, spent: "Iterable[LedgerEntry]", ago: int) -> "list[LedgerEntry]":
     first = ctx.spending.book.day(ago)
-    return [one for one in spent if one.date >= first]
+    return [entry for entry in spent if entry.date >= first]
 
 
-def _added(spent: "Sequence[LedgerEntry]") -> BillTotals:
+def _sum_entries(spent: "Sequence[LedgerEntry]") -> BillTotals:
     return BillTotals(
-        requests=sum(one.requests for one in spent),
-        prompt_tokens=sum(one.prompt_tokens for one in spent),
-        cached_tokens=sum(one.cached_tokens for one in spent),
-        cache_write_tokens=sum(one.cache_write_tokens for one in spent),
-        reasoning_tokens=sum(one.reasoning_tokens for one in spent),
-        completion_tokens=sum(one.completion_tokens for one in spent),
-        cost=sum((one.cost for one in spent), Cost()),
+        requests=sum(entry.requests for entry in spent),
+        prompt_tokens=sum(entry.prompt_tokens for entry in spent),
+        cached_tokens=sum(entry.cached_tokens for entry in spent),
+        cache_write_tokens=sum(entry.cache_write_tokens for entry in spent),
+        reasoning_tokens=sum(entry.reasoning_tokens for entry in spent),
+        completion_tokens=sum(entry.completion_tokens for entry in spent),
+        cost=sum((entry.cost for entry in spent), Cost()),
     )
 
 
-def _table(heading: str, rows: Sequence[tuple[str, BillTotals]]) -> Table:
+def _make_cost_table(heading: str, rows: Sequence[tuple[str, BillTotals]]) -> Table:
     """Return the sums by name; a column for cache writes only if there were any."""
     amounts: list[tuple[str, Callable[[BillTotals], int]]] = [
-        ("in", lambda sum_: sum_.prompt_tokens),
-        ("cached", lambda sum_: sum_.cached_tokens),
+        ("in", lambda totals: totals.prompt_tokens),
+        ("cached", lambda totals: totals.cached_tokens),
     ]
-    if any(sum_.cache_write_tokens for _, sum_ in rows):
-        amounts.append(("written", lambda sum_: sum_.cache_write_tokens))
-    amounts.append(("out", lambda sum_: sum_.completion_tokens))
+    if any(totals.cache_write_tokens for _, totals in rows):
+        amounts.append(("written", lambda totals: totals.cache_write_tokens))
+    amounts.append(("out", lambda totals: totals.completion_tokens))
     return Table(
         columns=(heading, *("" for _ in amounts), "cost"),
         rows=tuple(
-            (name, *(f"{format_tokens(count(sum_))} {word}" for word, count in amounts), sum_.cost.text or UNKNOWN)
-            for name, sum_ in rows
+            (name, *(f"{format_tokens(count(totals))} {word}" for word, count in amounts), totals.cost.text or UNKNOWN)
+            for name, totals in rows
         ),
         wide_column=0,
         is_truncated=True,
     )
 
 
-def _data(sum_: BillTotals) -> dict[str, object]:
+def _data(totals: BillTotals) -> dict[str, object]:
     return {
-        "requests": sum_.requests,
-        "prompt_tokens": sum_.prompt_tokens,
-        "cached_tokens": sum_.cached_tokens,
-        "cache_write_tokens": sum_.cache_write_tokens,
-        "reasoning_tokens": sum_.reasoning_tokens,
-        "completion_tokens": sum_.completion_tokens,
-        "micro_dollars": sum_.cost.micro_dollars,
-        "unpriced_tokens": sum_.cost.unpriced_tokens,
+        "requests": totals.requests,
+        "prompt_tokens": totals.prompt_tokens,
+        "cached_tokens": totals.cached_tokens,
+        "cache_write_tokens": totals.cache_write_tokens,
+        "reasoning_tokens": totals.reasoning_tokens,
+        "completion_tokens": totals.completion_tokens,
+        "micro_dollars": totals.cost.micro_dollars,
+        "unpriced_tokens": totals.cost.unpriced_tokens,
     }
 
 
-def _price_words(ctx: CommandContext) -> str:
+def _describe_price(ctx: CommandContext) -> str:
     """Describe the current model's price, and how reliable it is."""
     server, model, book = ctx.provider.name, ctx.provider.model, ctx.spending.book
     try:
@@ -181,45 +185,45 @@ def _price_words(ctx: CommandContext) -> str:
     except ConfigError as error:
         return f"Costs are not counted: {error}."
     if price is None and states_cost(server):
-        return f"{server} says with each answer what it cost."
+        return f"{server} reports the cost with each answer."
     if price is None:
         return explain_unknown_price(server, model)[0].upper() + explain_unknown_price(server, model)[1:] + "."
     if price.is_free:
-        return f"{quote_code(model)} at {server} costs nothing."
+        return f"{quote_code(model)} at {server}: no cost."
     rate = price.rate
     amounts = ", ".join(
         f"{format_money(amount)} {name}"
         for name, amount in (
             ("input", rate.input),
             ("cached", rate.cached),
-            ("written", rate.write),
-            ("written for an hour", rate.write_1h),
+            ("cache write", rate.write),
+            ("cache write for 1 h", rate.write_1h),
             ("output", rate.output),
         )
         if amount is not None
     )
     day = f", as of {price.as_of}" if price.as_of else ""
     old = (
-        f" That is more than {OLD_DAYS} days ago: correct it in {quote_code(SHOWN_PRICES_PATH)}."
+        f" That is more than {OLD_DAYS} days ago: update it in {quote_code(SHOWN_PRICES_PATH)}."
         if book.is_old(price)
         else ""
     )
-    return f"{quote_code(model)} at {server}: {amounts} a million tokens{day}.{old}"
+    return f"{quote_code(model)} at {server}: {amounts} per 1M tokens{day}.{old}"
 
 
-def _thinking_words(total: BillTotals) -> str:
+def _describe_reasoning(total: BillTotals) -> str:
     thinking = total.reasoning_tokens
-    return f"{format_tokens(thinking)} tokens of this session's output are thinking." if thinking else ""
+    return f"{format_tokens(thinking)} tokens of this session's output are reasoning." if thinking else ""
 
 
-def _limit_words(ctx: CommandContext) -> str:
+def _describe_limit(ctx: CommandContext) -> str:
     spending = ctx.spending
     if spending.cap is None:
         return ""
-    return f"This run may spend {format_money(spending.cap)}; {format_money(spending.run.micro_dollars)} is spent."
+    return f"Limit of this run: {format_money(spending.cap)}, spent {format_money(spending.run.micro_dollars)}."
 
 
-def _damage_words(ctx: CommandContext) -> str:
+def _describe_damage(ctx: CommandContext) -> str:
     damaged = len(ctx.spending.ledger.read().damaged)
     return f"{damaged} lines of {ctx.spending.ledger.path} cannot be read and are left out." if damaged else ""
 
@@ -254,9 +258,9 @@ def _price_data(price: "Price") -> dict[str, object]:
 def rebuild_costs(ctx: CommandContext, argument: str) -> CommandResult:
     """Rebuild this project's costs from its sessions, after the file was lost or turns were killed."""
     if argument:
-        return make_refusal("/cost rebuild takes nothing; it counts this project's sessions")
+        return make_refusal("/cost rebuild takes nothing; it recalculates this project's costs")
     if ctx.config.incognito:
-        return make_refusal("An incognito clio writes nothing, the ledger of costs neither.")
+        return make_refusal("Incognito mode writes nothing, including the costs.")
     found: dict[str, list[Bill]] = {}
     left_out = 0
     for info in ctx.store.list():
@@ -280,19 +284,21 @@ def rebuild_costs(ctx: CommandContext, argument: str) -> CommandResult:
 COST = (
     Command(
         name="cost",
-        summary="what was spent: turns, session, days",
+        summary="costs by turn, session and day",
         handler=show_cost,
         subcommands=(
             Command(
                 name="days",
                 argument="[--all]",
-                summary="each of the last days of this project, or of all",
+                summary="costs per day, of this project or of all",
                 handler=show_cost_by_day,
                 suggest_word=suggest_all,
             ),
-            Command(name="projects", summary="each project in the last 30 days", handler=show_cost_by_project),
-            Command(name="prices", argument="[SERVER]", summary="the prices it is counted with", handler=show_prices),
-            Command(name="rebuild", summary="count this project again from its sessions", handler=rebuild_costs),
+            Command(name="projects", summary="costs per project in the last 30 days", handler=show_cost_by_project),
+            Command(name="prices", argument="[SERVER]", summary="the prices used", handler=show_prices),
+            Command(
+                name="rebuild", summary="recalculate this project's costs from its sessions", handler=rebuild_costs
+            ),
         ),
     ),
 )

@@ -58,8 +58,8 @@ class CustomFile(Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: "folder:name".
-        shown: the path as the user would write it.
-        own: it is in the user's own directory.
+        display_path: the path as the user would write it.
+        is_users_own: it is in the user's own directory.
         model: "" if the file names none, or is written for another agent, whose model names do not apply here.
         tools: see `ExpandedCommand.tools`.
         stop_words: see `ExpandedCommand.stop_words`.
@@ -83,9 +83,9 @@ class CustomFolders:
 
     def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
         self._project = project
-        self._person = user_home(env)
+        self._user_home = user_home(env)
         self._places = list_definition_folders(
-            (".clio/commands", _OTHER), project=project, home=home, user_home_folder=self._person
+            (".clio/commands", _OTHER), project=project, home=home, user_home_folder=self._user_home
         )
         self._known: dict[Path, tuple[tuple[int, int], CustomFile | str]] = {}
 
@@ -107,7 +107,7 @@ class CustomFolders:
         return tuple(found.values()), tuple(problems)
 
     def _read(self, path: Path, name: str, root: Path | None) -> CustomFile | str:
-        shown = display_path(path, project=self._project, user_home=self._person)
+        shown = display_path(path, project=self._project, user_home=self._user_home)
         try:
             if not _NAME.fullmatch(name):
                 raise UnreadableFile(f"{name!r} cannot be typed; use letters, digits and dashes, a letter first")
@@ -299,7 +299,9 @@ class CustomCommands:
 
     def withheld(self) -> tuple[TrustRequest, ...]:
         """Return the project's commands that run programs or name a model and are not trusted yet."""
-        wanted = [make_widening(file) for file in self._folders.read()[0] if not file.is_users_own and _is_wide(file)]
+        wanted = [
+            make_widening(file) for file in self._folders.read()[0] if not file.is_users_own and _needs_trust(file)
+        ]
         known = self._trust.fingerprints(self._project) if wanted else frozenset[str]()
         return tuple(value for value in wanted if value.fingerprint not in known)
 
@@ -316,7 +318,7 @@ class CustomCommands:
     def _call(self, ctx: CommandContext, file: CustomFile, argument: str) -> CommandResult:
         if not file.template:
             return make_refusal(
-                f"{file.display_path} holds no text; write what {quote_code('/' + file.name)} is to ask for"
+                f"{file.display_path} is empty; write the prompt that {quote_code('/' + file.name)} sends"
             )
         if any(value.where == file.display_path for value in self.withheld()):
             runs = ", ".join(quote_code(command) for command in list_shell_commands(file.template))
@@ -325,17 +327,17 @@ class CustomCommands:
                 *([f"asks for the model {quote_code(file.model)}"] if file.model else []),
             ]
             return make_refusal(
-                f"{quote_code('/' + file.name)} is the project's and {' and '.join(does)}, and this folder is not "
-                "trusted with it; look at it and allow it with `/trust`, or outside with `clio config trust`"
+                f"{quote_code('/' + file.name)} belongs to the project and {' and '.join(does)}, and the project is "
+                "not trusted yet;  review it and allow it with `/trust`, or with `clio config trust` in a shell"
             )
 
         async def make() -> ExpandedCommand:
-            return await _meaning(ctx, file, argument)
+            return await _expand_template(ctx, file, argument)
 
         return CommandResult(follow_up=RunExpandedCommand(line=f"/{file.name} {argument}".rstrip(), expand=make))
 
 
-def _is_wide(file: CustomFile) -> bool:
+def _needs_trust(file: CustomFile) -> bool:
     """Whether the command does more than insert text: it runs a program, or selects another model."""
     return bool(file.model or list_shell_commands(file.template))
 
@@ -351,7 +353,7 @@ def make_widening(file: CustomFile) -> TrustRequest:
     )
 
 
-async def _meaning(ctx: CommandContext, file: CustomFile, argument: str) -> ExpandedCommand:
+async def _expand_template(ctx: CommandContext, file: CustomFile, argument: str) -> ExpandedCommand:
     """Return the file's text with arguments and command outputs inserted; the commands run one after the other."""
     parts: list[str] = []
     named: list[str] = []

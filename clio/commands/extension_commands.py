@@ -24,6 +24,7 @@ from clio.errors import ClioError, UserError
 from clio.prompt_files import fill_prompt
 from clio.skills.skills import (
     FILE_NAME,
+    MAX_SKILL_BYTES,
     MAX_SUBAGENT_BYTES,
     Skill,
     SkillSet,
@@ -37,12 +38,11 @@ from clio.skills.skills import (
     parse_subagent_definition,
     split_front_matter,
 )
-from clio.skills.skills import MAX_SKILL_BYTES as MAX_BYTES_of_skill
 from clio.storage.files import make_folder, write_atomic
 
-_EMPTY = (
-    "No hooks: commands that run at clio's events go into ~/.clio/hooks.yaml, a project's into .clio/hooks.yaml; "
-    "write `stop:` and below it `- run: COMMAND`."
+_NO_HOOKS = (
+    "No hooks. Hooks are commands that run at clio's events: define yours in ~/.clio/hooks.yaml, a project's in "
+    ".clio/hooks.yaml; for example `stop:`, and below it `- run: COMMAND`."
 )
 
 
@@ -62,12 +62,12 @@ def show_hooks(ctx: CommandContext, argument: str) -> CommandResult:
         if value.key.startswith("hooks.")
     ]
     if not rows:
-        return CommandResult(text=_EMPTY)
+        return CommandResult(text=_NO_HOOKS)
     return CommandResult(table=Table(columns=("event", "command", "from", ""), rows=tuple(rows), wide_column=1))
 
 
 HOOKS: tuple[Command, ...] = (
-    Command(name="hooks", summary="commands of yours that run at clio's events", handler=show_hooks),
+    Command(name="hooks", summary="your commands that run at clio's events", handler=show_hooks),
 )
 
 
@@ -79,17 +79,19 @@ def list_agents(ctx: CommandContext, argument: str) -> CommandResult:
     """List every sub-agent, where it is defined, and whether it may be used."""
     if argument:
         return make_refusal(f"/agents list takes nothing; /agents show {argument} shows one")
-    folders = _folders(ctx)
-    found, problems = folders.find()
-    usable = folders.list_usable()
-    told = "\n".join(f"- {problem}" for problem in problems[:_SHOWN_PROBLEMS])
-    data = [_agent_data(one, one in usable) for one in found]
+    catalog = _make_catalog(ctx)
+    found, problems = catalog.find()
+    usable = catalog.list_usable()
+    problem_lines = "\n".join(f"- {problem}" for problem in problems[:_SHOWN_PROBLEMS])
+    data = [_agent_data(agent, agent in usable) for agent in found]
     if not found:
-        general = "No sub-agents but the general one, which has all tools; `/agents new NAME` begins one."
-        return CommandResult(text=f"{general}\n\n{told}".strip(), data=data)
-    rows = tuple((one.name, "" if one in usable else "waits for /trust", one.shown, one.description) for one in found)
+        general = "Only the general sub-agent, which has all tools; `/agents new NAME` creates another."
+        return CommandResult(text=f"{general}\n\n{problem_lines}".strip(), data=data)
+    rows = tuple(
+        (agent.name, "" if agent in usable else "waits for /trust", agent.shown, agent.description) for agent in found
+    )
     table = Table(columns=("agent", "", "where", "when it is used"), rows=rows, wide_column=3, is_truncated=True)
-    return CommandResult(text=told, table=table, data=data)
+    return CommandResult(text=problem_lines, table=table, data=data)
 
 
 def show_agent(ctx: CommandContext, argument: str) -> CommandResult:
@@ -97,36 +99,34 @@ def show_agent(ctx: CommandContext, argument: str) -> CommandResult:
     name = parse_options(argument).text.strip().lower()
     if not name:
         return make_refusal("Which agent? Write /agents show NAME; /agents list shows all")
-    folders = _folders(ctx)
-    found, _ = folders.find()
-    one = next((one for one in found if one.name == name), None)
-    if one is None:
-        names = [one.name for one in found]
-        hint = suggest_name(name, names) if names else "there are none; /agents new NAME begins one"
+    catalog = _make_catalog(ctx)
+    found, _ = catalog.find()
+    agent = next((agent for agent in found if agent.name == name), None)
+    if agent is None:
+        names = [agent.name for agent in found]
+        hint = suggest_name(name, names) if names else "there are none; /agents new NAME creates one"
         raise UserError(f"There is no agent {name!r}; {hint}")
-    is_usable = one in folders.list_usable()
+    is_usable = agent in catalog.list_usable()
     rows = [
-        ("agent", one.name),
-        ("when it is used", one.description),
-        ("where", one.shown + ("" if is_usable else " (waits for /trust)")),
-        ("tools", ", ".join(one.tools) if one.tools else "all but those of a conversation"),
-        ("model", one.model or "that of the session"),
-        ("most steps", str(one.max_steps)),
-        *([("problem", one.problem)] if one.problem else []),
+        ("agent", agent.name),
+        ("when it is used", agent.description),
+        ("where", agent.shown + ("" if is_usable else " (waits for /trust)")),
+        ("tools", ", ".join(agent.tools) if agent.tools else "all except those of a conversation"),
+        ("model", agent.model or "the session's model"),
+        ("max steps", str(agent.max_steps)),
+        *([("problem", agent.problem)] if agent.problem else []),
     ]
     table = Table(columns=("what", "value"), rows=tuple(rows), wide_column=1)
-    return CommandResult(table=table, verbatim=one.text, data=_agent_data(one, is_usable) | {"text": one.text})
+    return CommandResult(table=table, verbatim=agent.text, data=_agent_data(agent, is_usable) | {"text": agent.text})
 
 
 def new_agent(ctx: CommandContext, argument: str) -> CommandResult:
     """Create a sub-agent from a template, in the editor."""
     given = parse_options(argument, switches=(_OWN,))
     if len(given.words) != 1:
-        return make_refusal(
-            "Write /agents new NAME, or /agents new NAME --user for one that goes with you to every project"
-        )
+        return make_refusal("Write /agents new NAME, or /agents new NAME --user to have it in every project")
     if ctx.config.incognito:
-        return make_refusal("An incognito clio stores nothing; start without --incognito.")
+        return make_refusal("Incognito mode stores nothing; start without --incognito.")
     name, own = given.words[0].lower(), _OWN in given.options
     home = ctx.loaded.home if own else ctx.loaded.project / FOLDER_NAME
     path = home / "agents" / f"{name}.md"
@@ -137,48 +137,48 @@ def new_agent(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal(f"No agent can be called {name[:64]!r}: {error}")
     if path.exists():
         return make_refusal(f"There is an agent {name!r} already; open {path} to change it")
-    return CommandResult(follow_up=EditText(text=text, then=lambda saved: _agent_store(ctx, path, saved, own=own)))
+    return CommandResult(follow_up=EditText(text=text, then=lambda saved: _store_agent(ctx, path, saved, own=own)))
 
 
-def _agent_store(ctx: CommandContext, path: Path, text: str, *, own: bool) -> CommandResult:
+def _store_agent(ctx: CommandContext, path: Path, text: str, *, own: bool) -> CommandResult:
     """Save the user's text if it defines a sub-agent, and trust it, because the user wrote it."""
     data = text.encode("utf-8", "replace")
     if len(data) > MAX_SUBAGENT_BYTES:
         return make_refusal(
-            f"A definition has up to {MAX_SUBAGENT_BYTES:,} bytes, and this has {len(data):,}; say it in fewer words"
+            f"A definition has up to {MAX_SUBAGENT_BYTES:,} bytes, and this has {len(data):,}; shorten it"
         )
     try:
         parse_subagent_definition(text, stem=path.stem, shown=path.name, own=own)
     except UnreadableFile as error:
-        return make_refusal(f"The agent was not written: {error}")
+        return make_refusal(f"The agent was not saved: {error}")
     make_folder(path.parent)
     write_atomic(path, data, 0o644)
-    written = next((one for one in _folders(ctx).find()[0] if one.shown.endswith(path.name)), None)
+    written = next((agent for agent in _make_catalog(ctx).find()[0] if agent.shown.endswith(path.name)), None)
     if written is not None and not own:
         TrustStore(ctx.loaded.home).add(ctx.loaded.project, describe_subagent_trust(written))
-    return CommandResult(text=f"Wrote {quote_code(str(path))}. The model may send it from the next session on.")
+    return CommandResult(text=f"Wrote {quote_code(str(path))}. The model can use it from the next session on.")
 
 
-def _folders(ctx: CommandContext) -> SubagentCatalog:
+def _make_catalog(ctx: CommandContext) -> SubagentCatalog:
     return SubagentCatalog(ctx.loaded.project, ctx.loaded.home, os.environ)
 
 
-def _agent_data(one: SubagentDefinition, usable: bool) -> dict[str, object]:
+def _agent_data(agent: SubagentDefinition, usable: bool) -> dict[str, object]:
     return {
-        "name": one.name,
-        "description": one.description,
-        "path": one.shown,
-        "own": one.own,
+        "name": agent.name,
+        "description": agent.description,
+        "path": agent.shown,
+        "own": agent.own,
         "usable": usable,
-        "tools": list(one.tools) if one.tools else None,
-        "model": one.model or None,
-        "max_steps": one.max_steps,
+        "tools": list(agent.tools) if agent.tools else None,
+        "model": agent.model or None,
+        "max_steps": agent.max_steps,
     }
 
 
 def _suggest_agents(ctx: CommandContext) -> Iterable[Suggestion]:
     try:
-        return [Suggestion(text=one.name, note=one.description[:60]) for one in _folders(ctx).find()[0]]
+        return [Suggestion(text=agent.name, note=agent.description[:60]) for agent in _make_catalog(ctx).find()[0]]
     except (ClioError, OSError):
         return ()
 
@@ -186,17 +186,21 @@ def _suggest_agents(ctx: CommandContext) -> Iterable[Suggestion]:
 AGENTS: tuple[Command, ...] = (
     Command(
         name="agents",
-        summary="sub-agents the model may send: windows and words of their own",
+        summary="sub-agents with their own context window and instructions",
         handler=list_agents,
         subcommands=(
-            Command(name="list", summary="every one and where it is", handler=list_agents),
+            Command(name="list", summary="list the sub-agents and their files", handler=list_agents),
             Command(
-                name="show", argument="NAME", summary="what it is told", handler=show_agent, suggest=_suggest_agents
+                name="show",
+                argument="NAME",
+                summary="show its instructions",
+                handler=show_agent,
+                suggest=_suggest_agents,
             ),
             Command(
                 name="new",
                 argument="NAME [--user]",
-                summary="begin one here, or one for every project",
+                summary="create one for this project, or for every project",
                 handler=new_agent,
             ),
         ),
@@ -211,29 +215,31 @@ def list_skills(ctx: CommandContext, argument: str) -> CommandResult:
     found = ctx.skills.find()
     usable = ctx.skills.list_usable(found)
     data = [_skill_data(skill, skill in usable) for skill in found.skills]
-    told = [f"- {problem}" for problem in found.problems[:_SHOWN_PROBLEMS]]
-    if more := len(found.problems) - len(told):
-        told.append(f"- and {more} more") if more > 0 else None
+    problem_lines = [f"- {problem}" for problem in found.problems[:_SHOWN_PROBLEMS]]
+    if more := len(found.problems) - len(problem_lines):
+        problem_lines.append(f"- and {more} more") if more > 0 else None
     if not found.skills:
-        return CommandResult(text="\n".join(["No skills; `/skills new NAME` begins one.", "", *told]), data=data)
+        return CommandResult(
+            text="\n".join(["No skills; `/skills new NAME` creates one.", "", *problem_lines]), data=data
+        )
     rows = tuple(
         (skill.name, "" if skill in usable else "waits for /trust", skill.shown, skill.description)
         for skill in found.skills
     )
     table = Table(columns=("skill", "", "where", "when it is used"), rows=rows, wide_column=3, is_truncated=True)
-    return CommandResult(text="\n".join(told), table=table, data=data)
+    return CommandResult(text="\n".join(problem_lines), table=table, data=data)
 
 
 def use_skill(ctx: CommandContext, argument: str) -> CommandResult:
     """Send a skill with the message after its name to the model."""
     name, _ = split_first_word(argument)
     if not name:
-        return make_refusal("Which skill? Write /skills use NAME WORDS; /skills list shows all")
+        return make_refusal("Which skill? Write /skills use NAME TEXT; /skills list shows all")
     found = ctx.skills.find()
-    skill = _named(found, name)
+    skill = _find_skill(found, name)
     if skill not in ctx.skills.list_usable(found):
         return make_refusal(
-            f"The skill {quote_code(skill.name)} is the project's, and this folder is not trusted with it: `/trust`"
+            f"The skill {quote_code(skill.name)} belongs to the project, which is not trusted yet: `/trust`"
         )
     opened = ctx.skills.open(skill)
 
@@ -249,7 +255,7 @@ def show_skill(ctx: CommandContext, argument: str) -> CommandResult:
     if not name:
         return make_refusal("Which skill? Write /skills show NAME; /skills list shows all")
     found = ctx.skills.find()
-    skill = _named(found, name)
+    skill = _find_skill(found, name)
     is_usable = skill in ctx.skills.list_usable(found)
     body = ctx.skills.open(skill).body
     files = list_skill_files(skill)
@@ -258,7 +264,7 @@ def show_skill(ctx: CommandContext, argument: str) -> CommandResult:
         ("when it is used", skill.description),
         ("where", skill.shown + ("" if is_usable else " (waits for /trust)")),
         ("files", ", ".join(files)),
-        ("tools", f"{', '.join(skill.tools)} (each still asks as always)" if skill.tools else ""),
+        ("tools", f"{', '.join(skill.tools)} (approvals as usual)" if skill.tools else ""),
         ("needs", skill.compatibility),
         ("license", skill.license),
         *skill.metadata.items(),
@@ -273,42 +279,40 @@ def new_skill(ctx: CommandContext, argument: str) -> CommandResult:
     """Create a skill from a template, in the editor."""
     given = parse_options(argument, switches=(_OWN,))
     if len(given.words) != 1:
-        return make_refusal(
-            "Write /skills new NAME, or /skills new NAME --user for one that goes with you to every project"
-        )
+        return make_refusal("Write /skills new NAME, or /skills new NAME --user to have it in every project")
     name = given.words[0]
     if problem := describe_name_problem(name):
-        return make_refusal(f"{name!r} is no name of a skill: {problem}")
+        return make_refusal(f"{name!r} is not a valid skill name: {problem}")
     own = _OWN in given.options
     folder = (ctx.loaded.home if own else ctx.loaded.main_project / FOLDER_NAME) / "skills" / name
     if ctx.config.incognito:
-        return make_refusal("An incognito clio stores nothing; start without --incognito.")
+        return make_refusal("Incognito mode stores nothing; start without --incognito.")
     if (folder / FILE_NAME).exists():
         return make_refusal(f"There is a skill {name!r} already; open {folder / FILE_NAME} to change it")
 
     def store(text: str) -> CommandResult:
-        return _skill_store(ctx, name, folder, text)
+        return _store_skill(ctx, name, folder, text)
 
     return CommandResult(follow_up=EditText(text=fill_prompt("context/new_skill", skill=name), then=store))
 
 
-def _skill_store(ctx: CommandContext, name: str, folder: Path, text: str) -> CommandResult:
+def _store_skill(ctx: CommandContext, name: str, folder: Path, text: str) -> CommandResult:
     """Save the user's text if it is a skill, and trust it, because the user wrote it."""
     data = text.encode("utf-8", "replace")
-    if len(data) > MAX_BYTES_of_skill:
+    if len(data) > MAX_SKILL_BYTES:
         return make_refusal(
-            f"A skill has up to {MAX_BYTES_of_skill:,} bytes, and this has {len(data):,}; put the rest into files"
+            f"A skill has up to {MAX_SKILL_BYTES:,} bytes, and this has {len(data):,}; put the rest into files"
         )
     try:
         make_skill(split_front_matter(text, FILE_NAME), folder_name=name, folder=folder, shown=FILE_NAME, own=True)
     except UnreadableFile as error:
-        return make_refusal(f"The skill was not written: {error}")
+        return make_refusal(f"The skill was not saved: {error}")
     make_folder(folder)
     write_atomic(folder / FILE_NAME, data, 0o644)
-    skill = next((one for one in ctx.skills.find().skills if one.folder == folder.resolve()), None)
+    skill = next((agent for agent in ctx.skills.find().skills if agent.folder == folder.resolve()), None)
     if skill is None:
         return make_refusal(
-            f"{folder / FILE_NAME} is written, and another skill of that name comes before it: /skills list"
+            f"{folder / FILE_NAME} is saved, but another skill of that name takes precedence: /skills list"
         )
     ctx.skills.trust(skill)
     return CommandResult(
@@ -320,11 +324,11 @@ def _skill_store(ctx: CommandContext, name: str, folder: Path, text: str) -> Com
     )
 
 
-def _named(found: SkillSet, name: str) -> Skill:
+def _find_skill(found: SkillSet, name: str) -> Skill:
     skill = found.get(name)
     if skill is None:
         names = [skill.name for skill in found.skills]
-        hint = suggest_name(name.lower(), names) if names else "there are none; /skills new NAME begins one"
+        hint = suggest_name(name.lower(), names) if names else "there are none; /skills new NAME creates one"
         raise UserError(f"There is no skill {name!r}; {hint}")
     return skill
 
@@ -350,22 +354,22 @@ def _suggest_skills(ctx: CommandContext) -> Iterable[Suggestion]:
 SKILLS = (
     Command(
         name="skills",
-        summary="instructions for kinds of work, which the model loads when they fit",
+        summary="instructions for certain tasks; the model loads them when they apply",
         handler=list_skills,
         subcommands=(
-            Command(name="list", summary="every skill and where it is", handler=list_skills),
+            Command(name="list", summary="list the skills and their files", handler=list_skills),
             Command(
                 name="use",
-                argument="NAME [WORDS]",
-                summary="put it before these words",
+                argument="NAME [TEXT]",
+                summary="send it with this text",
                 handler=use_skill,
                 suggest=_suggest_skills,
             ),
-            Command(name="show", argument="NAME", summary="what it says", handler=show_skill, suggest=_suggest_skills),
+            Command(name="show", argument="NAME", summary="show its text", handler=show_skill, suggest=_suggest_skills),
             Command(
                 name="new",
                 argument="NAME [--user]",
-                summary="begin one here, or one for every project",
+                summary="create one for this project, or for every project",
                 handler=new_skill,
             ),
         ),

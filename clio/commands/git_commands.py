@@ -82,12 +82,12 @@ def build_commit_prompt(
         else "Write in the same language and the same form."
     )
     parts = [
-        *([f"The person wants it to say: {words}"] if words else []),
-        *([f"This message was not what they wanted:\n{before}"] if before else []),
-        *([f"Earlier commits begin so:\n{_listed(subjects)}\n{style}"] if subjects else []),
+        *([f"The user's instructions for it: {words}"] if words else []),
+        *([f"The user rejected this message:\n{before}"] if before else []),
+        *([f"First lines of earlier commits:\n{_format_list(subjects)}\n{style}"] if subjects else []),
         *([f"The repository's template for messages:\n{template}"] if template else []),
-        *([f"Asked for in the conversation, last things last:\n{_listed(task)}"] if task else []),
-        _files(difference),
+        *([f"The user's requests in the conversation, latest last:\n{_format_list(task)}"] if task else []),
+        _format_files(difference),
         render_fitted_diff(fit_diff(clean(difference.text), max_chars)),
     ]
     return clean("\n\n".join(parts))
@@ -103,9 +103,9 @@ def build_pr_prompt(
 ) -> str:
     """Build the request for a pull request's title and description. commits: their messages, oldest first."""
     parts = [
-        f"The commits, oldest first:\n{_listed(commits)}",
-        *([f"Asked for in the conversation, last things last:\n{_listed(task)}"] if task else []),
-        _files(difference),
+        f"The commits, oldest first:\n{_format_list(commits)}",
+        *([f"The user's requests in the conversation, latest last:\n{_format_list(task)}"] if task else []),
+        _format_files(difference),
         render_fitted_diff(fit_diff(clean(difference.text), max_chars)),
     ]
     return clean("\n\n".join(parts))
@@ -117,18 +117,18 @@ def render_fitted_diff(fitted: FittedDiff) -> str:
     return f"The diff{missing}:\n{fitted.text}"
 
 
-def _files(difference: CommitDiff) -> str:
+def _format_files(difference: CommitDiff) -> str:
     lines = [f"{count.path} {format_line_counts(count)}" for count in difference.counts[:_MAX_PROMPT_FILES]]
     more = len(difference.counts) - len(lines)
     return "Files:\n" + "\n".join([*lines, *([f"and {more:,} more"] if more > 0 else [])])
 
 
-def _listed(lines: Sequence[str]) -> str:
+def _format_list(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
 _CHARS_PER_TOKEN = 2.5  # diffs consist of short words and symbols
-_SHARE = 4
+_WINDOW_SHARE = 4
 """The change may take a quarter of the window: the files around it are read, too."""
 _MOST_TOKENS = 24_000
 _MAX_REVIEW_FILES = 200
@@ -139,10 +139,10 @@ def expand_review(
 ) -> ExpandedCommand:
     """Return the request of a review. Raises UserError if there is no change to review, or for an unknown argument."""
     state = read_state(ctx.loaded.project)
-    what, difference = _difference(state, words, staged_only=staged_only)
+    what, difference = _find_difference(state, words, staged_only=staged_only)
     if not difference.text.strip():
-        raise UserError(f"there is nothing to review: {what} changes nothing")
-    budget_tokens = min(_MOST_TOKENS, window_tokens // _SHARE)
+        raise UserError(f"there is nothing to review in {what}")
+    budget_tokens = min(_MOST_TOKENS, window_tokens // _WINDOW_SHARE)
     listed = [f"{count.path} {format_line_counts(count)}" for count in difference.counts[:_MAX_REVIEW_FILES]]
     more = len(difference.counts) - len(listed)
     files = "\n".join([*listed, *([f"and {more:,} more"] if more > 0 else [])])
@@ -150,8 +150,8 @@ def expand_review(
     room = max(int(budget_tokens * _CHARS_PER_TOKEN) - len(head) - 600, 1_000)
     fitted = fit_diff(ctx.redactor.redact(difference.text).text, room)
     note = (
-        f"\n\nOf the diff {fitted.describe_omitted}, marked where they are. Look at what is missing with the git tool "
-        "(operation diff or show, with path), as far as it matters, and say what you did not look at."
+        f"\n\nOf the diff {fitted.describe_omitted}, marked where they are. Look at the missing parts with the git "
+        "tool (operation diff or show, with path) where they matter, and say which parts you did not review."
         if not fitted.is_whole
         else ""
     )
@@ -164,11 +164,11 @@ def expand_review(
     )
 
 
-def _difference(state: RepositoryState, words: Sequence[str], *, staged_only: bool) -> tuple[str, CommitDiff]:
+def _find_difference(state: RepositoryState, words: Sequence[str], *, staged_only: bool) -> tuple[str, CommitDiff]:
     if staged_only:
         if words:
-            raise UsageError("/review --staged takes no further words: what is staged is looked at as a whole")
-        return "what is staged", diff_staged(state)
+            raise UsageError("/review --staged takes no further words: it reviews all staged changes")
+        return "the staged changes", diff_staged(state)
     revisions = [word for word in words if _is_revision(state, word)]
     paths = [word for word in words if word not in revisions]
     if len(revisions) > 2:
@@ -177,9 +177,9 @@ def _difference(state: RepositoryState, words: Sequence[str], *, staged_only: bo
         if path.startswith("-"):
             raise UsageError(f"/review does not know {path!r}; it takes a range, --staged, or files")
         if not os.path.lexists(state.root / state.prefix / path) and not _was_tracked(state, path):
-            raise UserError(f"{path!r} is no revision git knows and no file here; give main..HEAD, --staged, or a file")
+            raise UserError(f"{path!r} is neither a revision nor a file; give main..HEAD, --staged, or a file")
     if not revisions:
-        return _open_work(state, paths)
+        return _diff_uncommitted(state, paths)
     span = revisions if len(revisions) > 1 or ".." in revisions[0] else [f"{revisions[0]}^!"]
     if span[0].endswith("^!") and not _has_parent(state, revisions[0]):
         span = [get_empty_tree(state.root), revisions[0]]
@@ -188,7 +188,7 @@ def _difference(state: RepositoryState, words: Sequence[str], *, staged_only: bo
     )
 
 
-def _open_work(state: RepositoryState, paths: Sequence[str]) -> tuple[str, CommitDiff]:
+def _diff_uncommitted(state: RepositoryState, paths: Sequence[str]) -> tuple[str, CommitDiff]:
     """Return all uncommitted changes below the project's directory, staged or not; with paths, only theirs."""
     folders = [f"{state.prefix}{path}".rstrip("/") for path in paths]
     files = [
@@ -198,7 +198,7 @@ def _open_work(state: RepositoryState, paths: Sequence[str]) -> tuple[str, Commi
         and file.path.startswith(state.prefix)
         and (not folders or any(file.path == one or file.path.startswith(f"{one}/") for one in folders))
     ]
-    what = ", ".join(paths) or "what is not committed"
+    what = ", ".join(paths) or "the uncommitted changes"
     return what, diff_unstaged(state, files) if files else CommitDiff(text="", counts=())
 
 
@@ -228,7 +228,7 @@ def _has_parent(state: RepositoryState, revision: str) -> bool:
 
 MOST_COMMITS = 100
 _ANSWER_TOKENS = 2_000
-_USUAL = ("main", "master", "trunk", "develop")
+_USUAL_BASES = ("main", "master", "trunk", "develop")
 _TEMPLATES = (".github/pull_request_template.md", ".github/PULL_REQUEST_TEMPLATE.md", "docs/pull_request_template.md")
 
 
@@ -238,20 +238,22 @@ async def describe_branch(ctx: CommandContext, base: str, file: str) -> CommandR
     Raises UserError if there is nothing to describe, or the file exists already.
     """
     project = ctx.loaded.project
-    target = _target(project, file) if file else None
-    found = await asyncio.to_thread(_collect, project, base)
-    text, note, notices = await _text(ctx, found)
+    target = _check_target_file(project, file) if file else None
+    found = await asyncio.to_thread(_collect_branch_changes, project, base)
+    text, note, notices = await _write_description(ctx, found)
     text = ctx.redactor.redact(text).text
     number = len(found.commits)
     since = f"{format_count(number, 'commit')} since {found.base}"
-    told = " ".join([f"{since}, {format_stat(found.difference.counts)}{note}.", *(f"{one}." for one in notices)])
+    summary = " ".join([f"{since}, {format_stat(found.difference.counts)}{note}.", *(f"{one}." for one in notices)])
     if target is None:
-        return CommandResult(text=told, verbatim=text, copy=text, data={"base": found.base, "text": text})
+        return CommandResult(text=summary, verbatim=text, copy=text, data={"base": found.base, "text": text})
     await asyncio.to_thread(write_atomic, target, f"{text}\n".encode(), 0o644)
-    return CommandResult(text=f"{told} Written to {quote_code(file)}.", data={"base": found.base, "file": str(target)})
+    return CommandResult(
+        text=f"{summary} Written to {quote_code(file)}.", data={"base": found.base, "file": str(target)}
+    )
 
 
-class _Found:
+class _BranchChanges:
     """The changes of a branch. commits: their messages, oldest first."""
 
     def __init__(self, base: str, commits: Sequence[str], difference: CommitDiff, template: str) -> None:
@@ -261,12 +263,12 @@ class _Found:
         self.template = template
 
 
-def _collect(project: Path, wanted: str) -> _Found:
+def _collect_branch_changes(project: Path, wanted: str) -> _BranchChanges:
     state = read_state(project)
     if state.has_no_commit:
-        raise UserError("there is no commit yet, so there is nothing to describe; /commit makes one")
-    base = wanted or _base_of(state.root, state.branch)
-    start = _merge_base(state.root, base)
+        raise UserError("there is no commit yet, so there is nothing to describe; /commit creates one")
+    base = wanted or _find_base(state.root, state.branch)
+    start = _find_merge_base(state.root, base)
     messages = run_git(state.root, "log", "--reverse", "--no-merges", "--no-show-signature", "--format=%B%x00",
                    f"--max-count={MOST_COMMITS}", f"{start}..HEAD", "--")  # fmt: skip
     commits = [one.strip() for one in messages.split("\0") if one.strip()]
@@ -276,39 +278,39 @@ def _collect(project: Path, wanted: str) -> _Found:
             f"{here} has no commit that {base} does not have; commit first, or name another base: /pr BRANCH"
         )
     template = next(filter(None, (read_text(state.root / name, state.root) for name in _TEMPLATES)), "")
-    return _Found(base, commits, diff_between(state.root, start, "HEAD"), template)
+    return _BranchChanges(base, commits, diff_between(state.root, start, "HEAD"), template)
 
 
-def _base_of(root: Path, branch: str) -> str:
+def _find_base(root: Path, branch: str) -> str:
     """Return the remote's default branch, else a usual name other than this branch.
 
     Raises UserError if there is none.
     """
     named = run_git(root, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD", accepted_codes=(1,))
-    candidates = [*([named] if named else []), *(f"origin/{name}" for name in _USUAL), *_USUAL]
+    candidates = [*([named] if named else []), *(f"origin/{name}" for name in _USUAL_BASES), *_USUAL_BASES]
     for name in candidates:
         if name != branch and run_git(
             root, "rev-parse", "--quiet", "--verify", f"{name}^{{commit}}", accepted_codes=(1,)
         ):
             return name
-    raise UserError("which branch this one goes into is not clear; name it: /pr BRANCH")
+    raise UserError("the target branch is not clear; name it: /pr BRANCH")
 
 
-def _merge_base(root: Path, base: str) -> str:
+def _find_merge_base(root: Path, base: str) -> str:
     if base.startswith("-") or not run_git(
         root, "rev-parse", "--quiet", "--verify", f"{base}^{{commit}}", accepted_codes=(1, 128)
     ):
-        raise UserError(f"{base!r} is no branch and no commit git knows here; `git branch -a` lists what there is")
+        raise UserError(f"{base!r} is not a branch or commit of this repository; `git branch -a` lists the branches")
     start = run_git(root, "merge-base", base, "HEAD", accepted_codes=(1,))
     if not start:
         raise UserError(f"{base} and this branch have no commit in common; name another base: /pr BRANCH")
     return start.splitlines()[0]
 
 
-async def _text(ctx: CommandContext, found: _Found) -> tuple[str, str, list[str]]:
+async def _write_description(ctx: CommandContext, found: _BranchChanges) -> tuple[str, str, list[str]]:
     """Return the text, a note on how it was made, and the changes needed for the server to accept the request."""
     if ctx.provider.name == OFFLINE:
-        return _by_rule(found), ", by rule: no model is there", []
+        return _describe_without_model(found), ", without a model: none is connected", []
     prompt = build_pr_prompt(
         found.difference,
         found.commits,
@@ -328,14 +330,14 @@ async def _text(ctx: CommandContext, found: _Found) -> tuple[str, str, list[str]
     try:
         answer = await side.answer(prompt, system=load_prompt("git/pr"), max_tokens=_ANSWER_TOKENS)
     except ProviderError as error:
-        return _by_rule(found), f", by rule: {error}", notices
+        return _describe_without_model(found), f", without a model: {error}", notices
     text = extract_message(answer)
     if not text:
-        return _by_rule(found), ", by rule: the model gave no answer", notices
+        return _describe_without_model(found), ", without a model: it gave no answer", notices
     return text, "", notices
 
 
-def _by_rule(found: _Found) -> str:
+def _describe_without_model(found: _BranchChanges) -> str:
     """Return the commits' first lines and the files, without a model."""
     subjects = [message.partition("\n")[0] for message in found.commits]
     title = subjects[0] if len(subjects) == 1 else f"{subjects[-1]}"
@@ -356,13 +358,13 @@ def _by_rule(found: _Found) -> str:
     )
 
 
-def _target(project: Path, file: str) -> Path:
+def _check_target_file(project: Path, file: str) -> Path:
     """Return the path to write. Raises UserError if it exists, or its directory is missing."""
     path = project / Path(file).expanduser()
     if path.exists():
-        raise UserError(f"{file!r} is there already; give another name, or delete it first")
+        raise UserError(f"{file!r} already exists; give another name, or delete it first")
     if not path.parent.is_dir():
-        raise UserError(f"the folder of {file!r} does not exist; make it first, or give another name")
+        raise UserError(f"the folder of {file!r} does not exist; create it first, or give another name")
     return path
 
 
@@ -401,7 +403,7 @@ def start_review(ctx: CommandContext, argument: str) -> CommandResult:
     return CommandResult(follow_up=RunExpandedCommand(line=f"/review {argument}".rstrip(), expand=make))
 
 
-def _branches(ctx: CommandContext) -> Iterable[Suggestion]:
+def _suggest_branches(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the branches."""
     try:
         names = run_git(ctx.loaded.project, "for-each-ref", "--format=%(refname:short)", "--count=200", "refs/heads")
@@ -410,34 +412,34 @@ def _branches(ctx: CommandContext) -> Iterable[Suggestion]:
     return (Suggestion(text=name) for name in names.splitlines())
 
 
-def _review_words(ctx: CommandContext) -> Iterable[Suggestion]:
-    yield Suggestion(text=_STAGED, note="what is staged")
-    for branch in _branches(ctx):
-        yield Suggestion(text=f"{branch.text}..HEAD", note=f"what {branch.text} does not have")
+def _suggest_review_arguments(ctx: CommandContext) -> Iterable[Suggestion]:
+    yield Suggestion(text=_STAGED, note="the staged changes")
+    for branch in _suggest_branches(ctx):
+        yield Suggestion(text=f"{branch.text}..HEAD", note=f"the changes since {branch.text}")
 
 
 GIT = (
     Command(
         name="commit",
-        argument="[WORDS]",
-        summary="commit what is staged, or what this session changed; the message is shown before",
+        argument="[TEXT]",
+        summary="commit the staged changes, or this session's; shows the message first",
         handler=start_commit,
         is_overridable=True,
     ),
     Command(
         name="review",
         argument="[RANGE | --staged | FILE ...]",
-        summary="have a change looked at: what is not committed, or a range of commits; nothing is changed",
+        summary="review uncommitted changes or a range of commits; read-only",
         handler=start_review,
-        suggest=_review_words,
+        suggest=_suggest_review_arguments,
         is_overridable=True,
     ),
     Command(
         name="pr",
         argument="[BASE] [--file PATH]",
-        summary="title and text for a pull request of this branch; nothing is pushed",
+        summary="write title and text of a pull request for this branch; pushes nothing",
         handler=start_pull_request,
         is_overridable=True,
-        suggest=_branches,
+        suggest=_suggest_branches,
     ),
 )

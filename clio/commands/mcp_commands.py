@@ -129,11 +129,11 @@ def show_servers(ctx: CommandContext, argument: str) -> CommandResult:
     """List the servers and their cost in tokens, or describe one."""
     given = parse_options(argument, switches=("--check",))
     if "--check" in given.options:
-        return CommandResult(follow_up=WaitFor(label="asking the servers", work=lambda: _checked_list(ctx)))
-    standings = ctx.servers.list_statuses()
+        return CommandResult(follow_up=WaitFor(label="asking the servers", work=lambda: _check_servers(ctx)))
+    statuses = ctx.servers.list_statuses()
     if given.words:
-        return _whole(_named(standings, given.words[0]), ctx.servers)
-    return _list(standings, ctx.servers)
+        return _describe_server(_find_status(statuses, given.words[0]), ctx.servers)
+    return _make_server_list(statuses, ctx.servers)
 
 
 def reload_servers(ctx: CommandContext, argument: str) -> CommandResult:
@@ -143,7 +143,7 @@ def reload_servers(ctx: CommandContext, argument: str) -> CommandResult:
 
     async def work() -> CommandResult:
         await ctx.reload_servers()
-        return _list(ctx.servers.list_statuses(), ctx.servers)
+        return _make_server_list(ctx.servers.list_statuses(), ctx.servers)
 
     return CommandResult(follow_up=WaitFor(label="starting the MCP servers", work=work))
 
@@ -151,7 +151,7 @@ def reload_servers(ctx: CommandContext, argument: str) -> CommandResult:
 def test_server(ctx: CommandContext, argument: str) -> CommandResult:
     """Start another process of one server, and list what it offers, with timings."""
     name = argument.strip()
-    server = _named(ctx.servers.list_statuses(), name).server if name else None
+    server = _find_status(ctx.servers.list_statuses(), name).server if name else None
     if server is None:
         return make_refusal("Which server? Write /mcp test NAME; /mcp list shows all")
 
@@ -159,8 +159,8 @@ def test_server(ctx: CommandContext, argument: str) -> CommandResult:
         servers = ctx.servers.copy()
         begun = time.monotonic()
         try:
-            standing = await servers.start(server.name)
-            return _whole(standing, servers, took_s=time.monotonic() - begun)
+            status = await servers.start(server.name)
+            return _describe_server(status, servers, took_s=time.monotonic() - begun)
         except ServerDown as error:
             raise ClioError(f"the MCP server {server.name!r} cannot be used: {error}") from None
         finally:
@@ -179,7 +179,7 @@ def add_server(ctx: CommandContext, argument: str) -> CommandResult:
     scope = given.options.get("--scope", "project")
     if scope not in _SCOPES:
         return make_refusal(f"--scope is project or user, not {scope!r}")
-    env, headers = _pairs(given.repeated, "--env", "="), _pairs(given.repeated, "--header", "=:")
+    env, headers = _parse_pairs(given.repeated, "--env", "="), _parse_pairs(given.repeated, "--header", "=:")
     fields = {
         "command": words[0] if words else None,
         "args": list(words[1:]) or None,
@@ -188,24 +188,25 @@ def add_server(ctx: CommandContext, argument: str) -> CommandResult:
         "env": env or None,
         "headers": headers or None,
     }
-    said = {key: value for key, value in fields.items() if value is not None}
+    given_fields = {key: value for key, value in fields.items() if value is not None}
     own = scope == "user"
     path = user_mcp_file(ctx.loaded.home) if own else project_mcp_file(ctx.loaded.main_project)
-    checked = make_server(given.words[0], said, str(path), own=own)
+    checked = make_server(given.words[0], given_fields, str(path), own=own)
     if ctx.config.incognito:
-        return make_refusal("An incognito clio stores nothing; start without --incognito.")
+        return make_refusal("Incognito mode stores nothing; start without --incognito.")
     add_server_entry(path, checked)
     if not own:
         trust_added_server(ctx.loaded.home, ctx.loaded.main_project, checked.name)
     text = (
-        f"{quote_code(checked.name)} is in {quote_code(str(path))}; clio uses it after a restart. "
+        f"{quote_code(checked.name)} was added to {quote_code(str(path))}; clio uses it after a restart. "
         f"`/mcp test {checked.name}` tries it."
     )
     if literal := next(
         (key for key, value in {**env, **headers}.items() if _SECRET.search(key) and "${" not in value), ""
     ):
         text += (
-            f" The value of {quote_code(literal)} is in that file now; `${{NAME}}` would take it from the environment."
+            f" The value of {quote_code(literal)} is stored in that file; `${{NAME}}` would read it from the "
+            "environment."
         )
     return CommandResult(text=text, data={"name": checked.name, "file": str(path)})
 
@@ -215,19 +216,19 @@ def remove_server(ctx: CommandContext, argument: str) -> CommandResult:
     given = parse_options(argument, valued=("--scope",))
     scope = given.options.get("--scope")
     if len(given.words) != 1 or (scope is not None and scope not in _SCOPES):
-        return make_refusal("Write /mcp remove NAME, with --scope project or --scope user where both files have it")
+        return make_refusal("Write /mcp remove NAME, with --scope project or --scope user if both files have it")
     name = given.words[0]
     files = {"project": project_mcp_file(ctx.loaded.main_project), "user": user_mcp_file(ctx.loaded.home)}
     for one in (scope,) if scope else _SCOPES:
         if remove_server_entry(files[one], name):
             text = (
-                f"{quote_code(name)} is no longer in {quote_code(str(files[one]))}; clio is without "
-                "it from its next start."
+                f"{quote_code(name)} was removed from {quote_code(str(files[one]))}; this takes effect at clio's "
+                "next start."
             )
             return CommandResult(text=text, data={"name": name, "file": str(files[one])})
-    standing = next((one for one in ctx.servers.list_statuses() if one.server.name == name), None)
-    if standing is not None:
-        return make_refusal(f"{name!r} is defined in {standing.server.where}; remove it there by hand")
+    status = next((one for one in ctx.servers.list_statuses() if one.server.name == name), None)
+    if status is not None:
+        return make_refusal(f"{name!r} is defined in {status.server.where}; remove it there by hand")
     return make_refusal(f"There is no MCP server {name!r}; /mcp list shows all")
 
 
@@ -236,49 +237,49 @@ def suggest_servers(ctx: CommandContext) -> Iterable[Suggestion]:
     return [Suggestion(text=one.server.name, note=describe_server(one.server)) for one in ctx.servers.list_statuses()]
 
 
-async def _checked_list(ctx: CommandContext) -> CommandResult:
+async def _check_servers(ctx: CommandContext) -> CommandResult:
     servers = ctx.servers.copy()
     try:
-        return _list(await servers.reload(), servers)
+        return _make_server_list(await servers.reload(), servers)
     finally:
         await servers.close()
 
 
-def _list(standings: "Sequence[ServerStatus]", servers: "McpServers") -> CommandResult:
-    told = [f"- {problem}" for problem in servers.problems]
-    told += [f"- {one.server.name}: {one.why}" for one in standings if one.state == "failed"]
-    data = [_data(one, servers) for one in standings]
-    if not standings:
+def _make_server_list(statuses: "Sequence[ServerStatus]", servers: "McpServers") -> CommandResult:
+    lines = [f"- {problem}" for problem in servers.problems]
+    lines += [f"- {one.server.name}: {one.why}" for one in statuses if one.state == "failed"]
+    data = [_data(one, servers) for one in statuses]
+    if not statuses:
         none = f"No MCP servers; `{_ADD}` adds one."
-        return CommandResult(text="\n".join([none, *(["", *told] if told else [])]), data=data)
+        return CommandResult(text="\n".join([none, *(["", *lines] if lines else [])]), data=data)
     rows = tuple(
         (
             one.server.name,
-            one.state if one.server.enabled else "switched off",
+            one.state if one.server.enabled else "disabled",
             f"{len(one.catalog.tools):,}" if one.catalog else "?",
             f"{servers.tokens(one.server.name):,}" if one.catalog else "?",
             f"{len(one.catalog.resources):,}" if one.catalog else "?",
             f"{len(one.catalog.prompts):,}" if one.catalog else "?",
             describe_server(one.server),
         )
-        for one in standings
+        for one in statuses
     )
-    columns = ("server", "state", "tools", "tokens", "resources", "prompts", "what it is")
+    columns = ("server", "state", "tools", "tokens", "resources", "prompts", "command or URL")
     return CommandResult(
-        text="\n".join(told), table=Table(columns=columns, rows=rows, wide_column=6, is_truncated=True), data=data
+        text="\n".join(lines), table=Table(columns=columns, rows=rows, wide_column=6, is_truncated=True), data=data
     )
 
 
-def _whole(standing: "ServerStatus", servers: "McpServers", took_s: float | None = None) -> CommandResult:
-    server, catalog = standing.server, standing.catalog
-    seconds = standing.seconds if took_s is None else took_s
+def _describe_server(status: "ServerStatus", servers: "McpServers", took_s: float | None = None) -> CommandResult:
+    server, catalog = status.server, status.catalog
+    seconds = status.seconds if took_s is None else took_s
     rows = [
         ("server", f"{server.name}, from {server.where}"),
-        ("what it is", describe_server(server)),
-        ("state", _state(standing)),
-        ("calls itself", " ".join(filter(None, (catalog.server, catalog.version))) if catalog else ""),
+        ("command or URL", describe_server(server)),
+        ("state", _describe_state(status)),
+        ("reported name", " ".join(filter(None, (catalog.server, catalog.version))) if catalog else ""),
         ("started in", f"{seconds:.2f} s" if seconds is not None else ""),
-        ("what else it writes", str(standing.log) if standing.log and standing.log.exists() else ""),
+        ("log", str(status.log) if status.log and status.log.exists() else ""),
     ]
     if catalog:
         offered = set(server.tools) if server.tools is not None else None
@@ -290,39 +291,39 @@ def _whole(standing: "ServerStatus", servers: "McpServers", took_s: float | None
         rows += [("resource", f"@{server.name}:{one.uri} {one.name}".rstrip()) for one in catalog.resources]
         rows += [("prompt", f"/mcp:{server.name}:{one.name} {_first_line(one.description)}") for one in catalog.prompts]
     table = Table(columns=("what", "value"), rows=tuple(row for row in rows if row[1]), wide_column=1)
-    return CommandResult(table=table, data=_data(standing, servers) | {"seconds": seconds})
+    return CommandResult(table=table, data=_data(status, servers) | {"seconds": seconds})
 
 
-def _data(standing: "ServerStatus", servers: "McpServers") -> dict[str, object]:
-    catalog = standing.catalog
+def _data(status: "ServerStatus", servers: "McpServers") -> dict[str, object]:
+    catalog = status.catalog
     return {
-        "name": standing.server.name,
-        "where": standing.server.where,
-        "what": describe_server(standing.server),
-        "enabled": standing.server.enabled,
-        "state": standing.state,
-        "why": standing.why,
+        "name": status.server.name,
+        "where": status.server.where,
+        "what": describe_server(status.server),
+        "enabled": status.server.enabled,
+        "state": status.state,
+        "why": status.why,
         "tools": [tool.name for tool in catalog.tools] if catalog else None,
         "resources": [one.uri for one in catalog.resources] if catalog else None,
         "prompts": [one.name for one in catalog.prompts] if catalog else None,
-        "tokens": servers.tokens(standing.server.name) if catalog else None,
+        "tokens": servers.tokens(status.server.name) if catalog else None,
     }
 
 
-def _state(standing: "ServerStatus") -> str:
-    if not standing.server.enabled:
-        return "switched off"
-    return f"failed: {standing.why}" if standing.state == "failed" else standing.state
+def _describe_state(status: "ServerStatus") -> str:
+    if not status.server.enabled:
+        return "disabled"
+    return f"failed: {status.why}" if status.state == "failed" else status.state
 
 
-def _named(standings: "Sequence[ServerStatus]", name: str) -> "ServerStatus":
-    found = next((one for one in standings if one.server.name == name), None)
+def _find_status(statuses: "Sequence[ServerStatus]", name: str) -> "ServerStatus":
+    found = next((one for one in statuses if one.server.name == name), None)
     if found is None:
         raise UsageError(f"There is no MCP server {name!r}; /mcp list shows all")
     return found
 
 
-def _pairs(many: dict[str, tuple[str, ...]], option: str, signs: str) -> dict[str, str]:
+def _parse_pairs(many: dict[str, tuple[str, ...]], option: str, signs: str) -> dict[str, str]:
     """Parse repeated options such as `--env K=V`. Raises UsageError."""
     found: dict[str, str] = {}
     for text in many.get(option, ()):
@@ -341,25 +342,25 @@ def _first_line(text: str) -> str:
 MCP = (
     Command(
         name="mcp",
-        summary="the servers whose tools the model has",
+        summary="the MCP servers and their tools",
         handler=show_servers,
         subcommands=(
             Command(
-                name="list", argument="[--check]", summary="every server; --check starts each", handler=show_servers
+                name="list", argument="[--check]", summary="list the servers; --check starts each", handler=show_servers
             ),
             Command(
-                name="show", argument="NAME", summary="all of one server", handler=show_servers, suggest=suggest_servers
+                name="show", argument="NAME", summary="show one server", handler=show_servers, suggest=suggest_servers
             ),
             Command(
                 name="add",
                 argument="NAME [--env K=V] [--header K=V] [--scope project|user] --url URL | -- COMMAND ...",
-                summary="use a further server",
+                summary="add a server",
                 handler=add_server,
             ),
             Command(
                 name="remove",
                 argument="NAME [--scope project|user]",
-                summary="use it no longer",
+                summary="remove a server",
                 handler=remove_server,
                 suggest=suggest_servers,
             ),

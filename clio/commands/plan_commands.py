@@ -32,8 +32,8 @@ _ITEM = re.compile(r"(?:(?:[-*+]|\d+[.)])\s+)?(?:\[(.?)\](?:\s+|$))?(.*)")
 _COMMENT = re.compile(r"^<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
 HELP = """
 <!--
-One line is one item: [ ] open, [>] in work, [x] done, [!] blocked. Lines set in below it are its note.
-Move, reword, delete and add lines as you like; nothing left means no list.
+One line per item: [ ] open, [>] in progress, [x] done, [!] blocked. Indented lines below an item are its note.
+Move, edit, delete and add lines as you like; an empty file clears the list.
 -->
 """
 
@@ -58,19 +58,19 @@ def parse_todos_from_markdown(text: str, old: tuple[Todo, ...]) -> tuple[Todo, .
             continue
         if line[0].isspace() and items and not re.match(r"\s*[-*+]\s+\[.?\]", line):
             items[-1][2].append(line.strip())
-        elif item := _item(line.strip()):
+        elif item := _parse_item(line.strip()):
             items.append((*item, []))
     active = [title for status, title, _ in items if status == "in_progress"]
     if len(active) > 1:
-        raise UsageError(f"Only one item can be in work, these would be: {', '.join(active)}; leave [>] at one of them")
-    numbers = _numbers([todo.title for todo in old], [title for _, title, _ in items], [todo.id for todo in old])
+        raise UsageError(f"Only one item can be in progress, but [>] marks {', '.join(active)}; keep it at one of them")
+    numbers = _assign_ids([todo.title for todo in old], [title for _, title, _ in items], [todo.id for todo in old])
     return tuple(
         Todo(id=number, title=title, status=status, note="\n".join(notes))
         for number, (status, title, notes) in zip(numbers, items, strict=True)
     )
 
 
-def _item(line: str) -> tuple[TodoStatus, str] | None:
+def _parse_item(line: str) -> tuple[TodoStatus, str] | None:
     """Parse status and title of one line; None if it has no text."""
     found = _ITEM.fullmatch(line)
     assert found is not None  # every part of the pattern is optional
@@ -78,11 +78,11 @@ def _item(line: str) -> tuple[TodoStatus, str] | None:
     if not title:
         return None
     if mark is not None and (mark or " ") not in _STATUSES:
-        raise UsageError(f"The mark [{mark}] of {title!r} means nothing here; write [ ], [>], [x] or [!]")
+        raise UsageError(f"Unknown mark [{mark}] of {title!r}; write [ ], [>], [x] or [!]")
     return _STATUSES[mark or " "], title
 
 
-def _numbers(before: list[str], after: list[str], ids: list[int]) -> list[int]:
+def _assign_ids(before: list[str], after: list[str], ids: list[int]) -> list[int]:
     """Return an id for each title: its previous one wherever it is now, that of the line it replaced, or a new one."""
     left = dict(zip(ids, before, strict=True))
     numbers: list[int | None] = []
@@ -118,7 +118,7 @@ def show_all_todos(ctx: CommandContext, argument: str) -> CommandResult:
 def add_todo(ctx: CommandContext, argument: str) -> CommandResult:
     """Append an item to the list."""
     if not argument:
-        return make_refusal("A todo needs words: write /todo add TEXT")
+        return make_refusal("Add what? Write /todo add TEXT")
     title = " ".join(ctx.redactor.redact(argument).text.split())
     number = max((todo.id for todo in ctx.session.todos), default=0) + 1
     todo = Todo(id=number, title=title, status="pending")
@@ -128,13 +128,13 @@ def add_todo(ctx: CommandContext, argument: str) -> CommandResult:
 
 def finish_todo(ctx: CommandContext, argument: str) -> CommandResult:
     """Mark an item as done by its number."""
-    todo = _find(ctx.session, argument)
+    todo = _find_todo(ctx.session, argument)
     if todo is None:
         numbers = ", ".join(str(todo.id) for todo in ctx.session.todos) or "none, the list is empty"
         return make_refusal(f"There is no todo {argument!r}; the numbers are {numbers}")
-    ticked = msgspec.structs.replace(todo, status="completed")
-    ctx.session.set_todos(tuple(ticked if other.id == todo.id else other for other in ctx.session.todos))
-    return CommandResult(text=f"Done: {quote_code(todo.title)}", data=msgspec.to_builtins(ticked))
+    finished = msgspec.structs.replace(todo, status="completed")
+    ctx.session.set_todos(tuple(finished if other.id == todo.id else other for other in ctx.session.todos))
+    return CommandResult(text=f"Done: {quote_code(todo.title)}", data=msgspec.to_builtins(finished))
 
 
 def edit_todos(ctx: CommandContext, argument: str) -> CommandResult:
@@ -148,7 +148,7 @@ def store_edited_todos(ctx: CommandContext, text: str) -> CommandResult:
     try:
         todos = parse_todos_from_markdown(ctx.redactor.redact(text).text, ctx.session.todos)
     except UsageError as error:
-        return make_refusal(f"{error}; the list stays as it was")
+        return make_refusal(f"{error}; the list is unchanged")
     ctx.session.set_todos(todos)
     return make_todo_result(ctx, whole=True)
 
@@ -175,30 +175,36 @@ def suggest_open_todos(ctx: CommandContext) -> Iterable[Suggestion]:
             yield Suggestion(text=str(todo.id), note=todo.title)
 
 
-def _find(session: "Session", number: str) -> Todo | None:
+def _find_todo(session: "Session", number: str) -> Todo | None:
     return next((todo for todo in session.todos if str(todo.id) == number), None)
 
 
 TODO = (
     Command(
         name="todo",
-        summary="the session's list of work",
+        summary="the session's task list",
         handler=show_todos,
         subcommands=(
             Command(name="add", argument="TEXT", summary="add a todo", handler=add_todo),
-            Command(name="done", argument="N", summary="tick one off", handler=finish_todo, suggest=suggest_open_todos),
-            Command(name="edit", summary="change the list in your editor, as a checklist", handler=edit_todos),
-            Command(name="all", summary="the list with nothing folded", handler=show_all_todos),
-            Command(name="clear", summary="empty the list", handler=clear_todos),
+            Command(
+                name="done",
+                argument="N",
+                summary="mark a todo as done",
+                handler=finish_todo,
+                suggest=suggest_open_todos,
+            ),
+            Command(name="edit", summary="edit the list in your editor, as a checklist", handler=edit_todos),
+            Command(name="all", summary="show every todo", handler=show_all_todos),
+            Command(name="clear", summary="clear the list", handler=clear_todos),
         ),
     ),
 )
 
 
-NO_PLAN = "There is no plan yet; say what is to be planned"
+NO_PLAN = "No plan yet; describe the task"
 _WORDS = {
-    "go": "carry the plan out",
-    "edit": "change the plan in your editor",
+    "go": "carry out the plan",
+    "edit": "edit the plan in your editor",
     "off": "leave plan mode; the list stays",
 }
 
@@ -209,11 +215,11 @@ def change_plan_mode(ctx: CommandContext, argument: str) -> CommandResult:
         case "":
             return _enter_or_review(ctx)
         case "off":
-            return _leave(ctx)
+            return _leave_plan_mode(ctx)
         case "edit":
-            return _edit(ctx)
+            return _edit_plan(ctx)
         case "go":
-            return _go(ctx)
+            return _carry_out_plan(ctx)
         case _:
             ctx.planning.set_mode("plan")
             return CommandResult(follow_up=RunPrompt(text=argument), data={"mode": "plan"})
@@ -229,11 +235,11 @@ def _enter_or_review(ctx: CommandContext) -> CommandResult:
         return CommandResult(follow_up=ReviewPlan(), data={"mode": "plan"})
     was_on = ctx.planning.is_on
     ctx.planning.set_mode("plan")
-    text = f"{NO_PLAN}." if was_on else "Plan mode: only reads run. Say what is to be planned; `/plan off` leaves it."
+    text = f"{NO_PLAN}." if was_on else "Plan mode (read-only). Describe the task; `/plan off` to exit."
     return CommandResult(text=text, data={"mode": "plan"})
 
 
-def _leave(ctx: CommandContext) -> CommandResult:
+def _leave_plan_mode(ctx: CommandContext) -> CommandResult:
     if not ctx.planning.is_on:
         return make_refusal(f"Plan mode is not on; the approval mode is {quote_code(ctx.policy.mode)}")
     ctx.planning.set_mode(ctx.planning.before)
@@ -242,7 +248,7 @@ def _leave(ctx: CommandContext) -> CommandResult:
     return CommandResult(text=f"Plan mode is off, approval mode {quote_code(mode)}.{stays}", data={"mode": mode})
 
 
-def _edit(ctx: CommandContext) -> CommandResult:
+def _edit_plan(ctx: CommandContext) -> CommandResult:
     """Show the edited plan; in plan mode, review it again."""
     if not ctx.session.todos:
         return make_refusal(f"{NO_PLAN}, or write one with /todo edit")
@@ -257,7 +263,7 @@ def _edit(ctx: CommandContext) -> CommandResult:
     return CommandResult(follow_up=msgspec.structs.replace(step, then=then))
 
 
-def _go(ctx: CommandContext) -> CommandResult:
+def _carry_out_plan(ctx: CommandContext) -> CommandResult:
     from_mode = ctx.planning.before if ctx.planning.is_on else ctx.policy.mode
     if all(todo.status == "completed" for todo in ctx.session.todos):
         return make_refusal(f"{NO_PLAN}" if not ctx.session.todos else "Everything in the plan is done")
@@ -276,7 +282,7 @@ PLAN = (
     Command(
         name="plan",
         argument="[TEXT | go | edit | off]",
-        summary="look and propose first: only reads run until you approve a plan",
+        summary="plan mode: read-only until you approve a plan",
         handler=change_plan_mode,
         suggest=_suggest,
     ),

@@ -167,19 +167,19 @@ def scenario_names(ctx: CommandContext) -> Sequence[str]:
 
 
 _NOTES = {
-    "--type": "bands of scores, commas between",
-    "--scenario": "only for this kind of work",
+    "--type": "score bands, separated by commas",
+    "--scenario": "only this task type",
     "--min-score": "from 0 to 10",
-    "--limit": "so many at most",
-    "--touch": "what is found counts as confirmed",
+    "--limit": "at most this many",
+    "--touch": "confirm what is found",
     "--format": "context: as text for another program",
     "--yes": "do not ask",
     "--score": "from 0, never, to 10, always",
     "--reason": "why, in a few words",
-    "--keywords": "other words for it, commas between",
-    "--scenarios": "the kinds of work it is for, commas between",
-    "--item": "its words",
-    "--rule": "said as a rule: set, not averaged",
+    "--keywords": "keywords, separated by commas",
+    "--scenarios": "task types, separated by commas",
+    "--item": "its text",
+    "--rule": "a rule: its score is set, not averaged",
 }
 
 
@@ -209,7 +209,7 @@ def show_top_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the preferences with the highest weight; changes nothing."""
     given = parse_options(argument, valued=("--type", "--scenario"), short=_SHORT)
     if len(given.words) > 1:
-        return make_refusal(f"/prefs top takes a number, not {given.text!r}; /prefs recall looks for words")
+        return make_refusal(f"/prefs top takes a number, not {given.text!r}; /prefs recall searches")
     number = parse_count(given.words[0], "/prefs top") if given.words else DEFAULT_TOP
     found = ctx.memory.preferences.recall("", types=_types(given), scenario=given.options.get("--scenario"))
     return _listed(ctx, found[:number], given, of=len(found))
@@ -256,7 +256,7 @@ def show_preferences(ctx: CommandContext, argument: str) -> CommandResult:
 def show_keywords(ctx: CommandContext, argument: str) -> CommandResult:
     """List every keyword with its number of preferences."""
     if argument:
-        return make_refusal("/prefs keywords takes nothing; /prefs recall WORD looks for one")
+        return make_refusal("/prefs keywords takes nothing; /prefs recall WORD searches for one")
     found = ctx.memory.preferences.keywords()
     if not found:
         return CommandResult(text="No preference has keywords; `/prefs update ID --keywords a,b` gives some.", data={})
@@ -268,7 +268,7 @@ def show_keywords(ctx: CommandContext, argument: str) -> CommandResult:
 def show_scenarios(ctx: CommandContext, argument: str) -> CommandResult:
     """List the task types with their number of preferences."""
     if argument:
-        return make_refusal("/prefs scenarios takes nothing; /scenario NAME says what the work at hand is")
+        return make_refusal("/prefs scenarios takes nothing; /scenario NAME sets the task type")
     preferences = ctx.memory.preferences
     book, used = preferences.book, preferences.scenarios()
     rows = tuple(
@@ -282,7 +282,7 @@ def show_scenarios(ctx: CommandContext, argument: str) -> CommandResult:
         },
         "problem": book.problem,
     }
-    table = Table(columns=("scenario", "preferences", "also called", "words"), rows=rows, wide_column=3)
+    table = Table(columns=("task type", "preferences", "aliases", "keywords"), rows=rows, wide_column=3)
     return CommandResult(text=f"{book.problem}." if book.problem else "", table=table, data=data)
 
 
@@ -306,8 +306,8 @@ def show_preference_info(ctx: CommandContext, argument: str) -> CommandResult:
             f"{len(everything)}, of them {format_count(limits, 'hard limit')}, {format_count(rules, 'explicit rule')}",
         ),
         ("by band", ", ".join(f"{name} {number}" for name, number in bands.items())),
-        ("fading", f"half-life {preferences.fading.half_life_days:g} days, floor {preferences.fading.floor:g}"),
-        ("scenario", ctx.memory.scenario or "told from each request"),
+        ("decay", f"half-life {preferences.fading.half_life_days:g} days, floor {preferences.fading.floor:g}"),
+        ("task type", ctx.memory.scenario or "detected per turn"),
     )
     data = {
         "file": str(preferences.path),
@@ -334,12 +334,12 @@ def _one(ctx: CommandContext, wanted: str) -> CommandResult:
     rows = [
         ("what", record.content),
         ("score", f"{one.score:g}, {describe_strength(one)} ({', '.join(one.bands)})"),
-        ("weight", f"{one.weight:.2f} now, fading {one.coefficient:.2f}"),
+        ("weight", f"{one.weight:.2f} now, decay {one.coefficient:.2f}"),
         ("reason", record.reason),
         ("keywords", ", ".join(record.keywords)),
         ("for", ", ".join(record.scenarios)),
-        ("said", f"as a rule, by {by}" if record.explicit else f"not as a rule, by {by}"),
-        ("first", date(record.created)),
+        ("stated", f"as a rule, by {by}" if record.explicit else f"not as a rule, by {by}"),
+        ("added", date(record.created)),
         (
             "confirmed",
             f"{date(record.seen)} ({ago(time.time(), record.seen)}), {format_count(record.touch_count, 'use')}",
@@ -369,7 +369,7 @@ def _scenario_hint(ctx: CommandContext, given: ParsedArguments) -> str:
     book = ctx.memory.preferences.book
     if name is None or book.knows(name) or name.lower() in ctx.memory.preferences.scenarios():
         return ""
-    return f"There is no scenario {quote_code(name)}; {suggest_name(name, book.names)}"
+    return f"There is no task type {quote_code(name)}; {suggest_name(name, book.names)}"
 
 
 def _types(given: ParsedArguments) -> tuple[str, ...]:
@@ -381,7 +381,7 @@ ALWAYS_SCORE, NEVER_SCORE = 10.0, 0.5
 _TOUCHES: dict[Touch, str] = {
     "touched": "confirmed",
     "cooldown": "confirmed already within the last 12 hours",
-    "not_found": "there is none",
+    "not_found": "not found",
 }
 
 
@@ -415,8 +415,8 @@ def add_preference(ctx: CommandContext, argument: str) -> CommandResult:
     one = find_weighed(preferences, done.record.id)
     data = {"action": done.action, "preference": make_preference_data(one)}
     return CommandResult(
-        text=f"{_added(done, score)}: {quote_code(done.record.content)}, score {one.score:g}, "
-        f"{describe_strength(one)} · `/memory undo`{_note_score(done, score)}{_note_limit(ctx, done)}",
+        text=f"{_added(done, score)}: {quote_code(done.record.content)} (score {one.score:g}, "
+        f"{describe_strength(one)}) · `/memory undo`{_note_score(done, score)}{_note_limit(ctx, done)}",
         data=data,
     )
 
@@ -444,8 +444,8 @@ def update_preference(ctx: CommandContext, argument: str) -> CommandResult:
     one = find_weighed(preferences, after.id)
     return CommandResult(
         text=(
-            f"Changed: {quote_code(after.content)}, score {one.score:g}, {describe_strength(one)}. "
-            "`/memory undo` takes that back."
+            f"Preference changed: {quote_code(after.content)} (score {one.score:g}, {describe_strength(one)}) "
+            "· `/memory undo`"
         ),
         data=make_preference_data(one),
     )
@@ -475,7 +475,7 @@ def touch_preferences(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal("Which preference? Write /prefs touch ITEM; /prefs apply takes ids")
     status = ctx.memory.preferences.touch(item)
     if status == "not_found":
-        return make_refusal(f"There is no preference {item!r}; /prefs recall looks for words, /prefs apply takes ids")
+        return make_refusal(f"There is no preference {item!r}; /prefs recall searches, /prefs apply takes ids")
     return CommandResult(text=f"{quote_code(item)}: {_TOUCHES[status]}.", data={"item": item, "status": status})
 
 
@@ -484,12 +484,12 @@ def remove_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Move a preference to the archive."""
     wanted = parse_options(argument).text
     if not wanted:
-        return make_refusal("Which preference? Write /prefs remove ID, or its words; /prefs shows them")
+        return make_refusal("Which preference? Write /prefs remove ID, or its text; /prefs shows them")
     preferences = ctx.memory.preferences
     one = find_weighed(preferences, preferences.find(wanted).id)
     preferences.remove(one.record.id)
     return CommandResult(
-        text=f"Removed: {quote_code(one.record.content)}. `/memory undo` brings it back.",
+        text=f"Removed: {quote_code(one.record.content)} · `/memory undo`",
         data={"removed": make_preference_data(one)},
     )
 
@@ -499,11 +499,11 @@ def clear_preferences(ctx: CommandContext, argument: str) -> CommandResult:
     """Move all preferences to the archive; asks first."""
     given = parse_options(argument, switches=("--yes",))
     if given.words:
-        return make_refusal("/prefs clear takes only --yes; /prefs remove takes one out")
+        return make_refusal("/prefs clear takes only --yes; /prefs remove removes one")
     preferences = ctx.memory.preferences
     everything = preferences.all()
     if not everything:
-        return CommandResult(text="There was no preference.", data={"cleared": 0})
+        return CommandResult(text="There are no preferences.", data={"cleared": 0})
     if "--yes" not in given.options:
         limits = sum(one.score <= HARD_LIMIT_SCORE for one in everything)
         question = (
@@ -512,7 +512,7 @@ def clear_preferences(ctx: CommandContext, argument: str) -> CommandResult:
         return CommandResult(follow_up=Confirm(question=question, then="/prefs clear --yes"))
     number = preferences.clear()
     return CommandResult(
-        text=f"Cleared {format_count(number, 'preference')}. `/memory undo` brings them back.", data={"cleared": number}
+        text=f"Cleared {format_count(number, 'preference')} · `/memory undo`", data={"cleared": number}
     )
 
 
@@ -527,16 +527,16 @@ def _item_and_reason(ctx: CommandContext, given: ParsedArguments) -> tuple[str, 
         item = given.words[0]
         reason = reason or given.words[1]
     elif quoted and len(given.words) > 2:
-        raise UsageError("/prefs add takes an item and a reason; put quotes round each, or give --reason")
+        raise UsageError("/prefs add takes an item and a reason; put quotes around each, or give --reason")
     if not item.strip():
-        raise UsageError("What do you like, or not? Write /prefs add ITEM, such as /prefs add never use tabs")
+        raise UsageError("Which preference? Write /prefs add ITEM, such as /prefs add never use tabs")
     return ctx.redactor.redact(item).text, ctx.redactor.redact(reason).text
 
 
 def _added(done: Saved, score: float) -> str:
     if done.action == "new":
-        return "Saved to your memory"
-    return "Changed in your memory" if done.record.score == score else "Confirmed"
+        return "Preference saved"
+    return "Preference changed" if done.record.score == score else "Confirmed"
 
 
 def _note_score(done: Saved, score: float) -> str:
@@ -544,7 +544,7 @@ def _note_score(done: Saved, score: float) -> str:
     if done.other is None or done.record.score == score:
         return ""
     if done.record.score == done.other.score and done.other.explicit:
-        return " It was set as a rule, so its score stays; `/prefs update ID --score X` sets another."
+        return " It is a rule, so its score is unchanged; `/prefs update ID --score X` sets another."
     return f" It had {done.other.score:g}; 0.6 of the new score and 0.4 of the old one make its score."
 
 
@@ -553,7 +553,7 @@ def _note_limit(ctx: CommandContext, done: Saved) -> str:
     about = thing(done.record.content)
     limits = [limit for limit in ctx.memory.preferences.hard_limits() if thing(limit.content) == about]
     others = [limit.content for limit in limits if limit.id != done.record.id]
-    return f" The hard limit {quote_code(others[0])} stands all the same." if others else ""
+    return f" The hard limit {quote_code(others[0])} still applies." if others else ""
 
 
 def _id(ctx: CommandContext, word: str) -> str:
@@ -592,7 +592,7 @@ def configure_preferences(ctx: CommandContext, argument: str) -> CommandResult:
 def suggest_config(ctx: CommandContext) -> list[Suggestion]:
     """Complete the forms of the argument."""
     return [
-        Suggestion(text="show", note="how preferences fade"),
+        Suggestion(text="show", note="how preferences decay"),
         Suggestion(text="set-half-life ", note="days, above 0"),
         Suggestion(text="set-floor ", note="from 0 to below 1"),
     ]
@@ -608,7 +608,7 @@ def _set(ctx: CommandContext, name: str, value: str) -> CommandResult:
     days = float(value) if name == "preference_half_life_days" else before.half_life_days
     floor = float(value) if name == "preference_floor" else before.floor
     if elsewhere:
-        return _shown(ctx, f"Written to {path}, but {origin} says otherwise and counts.")
+        return _shown(ctx, f"Written to {path}, but {origin} overrides it.")
     preferences.fading = Fading(half_life_days=days, floor=floor)
     return _shown(ctx, f"Written to {path}.", {name: str(path)})
 
@@ -621,7 +621,7 @@ def _shown(ctx: CommandContext, text: str, said_by: Mapping[str, str] | None = N
         ("floor", f"{fading.floor:g}", said["preference_floor"]),
     )
     data = {"half_life_days": fading.half_life_days, "floor": fading.floor}
-    return CommandResult(text=text, table=Table(columns=("", "value", "said by"), rows=rows, wide_column=2), data=data)
+    return CommandResult(text=text, table=Table(columns=("", "value", "from"), rows=rows, wide_column=2), data=data)
 
 
 def _origin(ctx: CommandContext, name: str) -> str:
@@ -639,33 +639,33 @@ def set_scenario(ctx: CommandContext, argument: str) -> CommandResult:
     if wanted and wanted != AUTO:
         if not book.knows(wanted):
             return make_refusal(
-                f"There is no scenario {argument.strip()!r}; {suggest_name(wanted, [*book.names, AUTO])}"
+                f"There is no task type {argument.strip()!r}; {suggest_name(wanted, [*book.names, AUTO])}"
             )
         ctx.memory.scenario = book.resolve(wanted)
     elif wanted == AUTO:
         ctx.memory.scenario = None
     named = ctx.memory.scenario
-    told = (
-        f"The scenario is {quote_code(named)} until `/scenario auto`."
+    state = (
+        f"The task type is {quote_code(named)} until `/scenario auto`."
         if named
-        else "The scenario is told from each turn."
+        else "The task type is detected per turn."
     )
     problem = f" {book.problem}." if book.problem else ""
-    choice = "" if wanted else f" There are {', '.join(map(quote_code, book.names))}; `/scenario NAME` names one."
+    choice = "" if wanted else f" Task types: {', '.join(map(quote_code, book.names))}; `/scenario NAME` sets one."
     data = {"scenario": named, "names": list(book.names), "problem": book.problem}
-    return CommandResult(text=f"{told}{choice}{problem}", data=data)
+    return CommandResult(text=f"{state}{choice}{problem}", data=data)
 
 
 def _suggest(ctx: CommandContext) -> Iterable[Suggestion]:
     yield from (Suggestion(text=name) for name in scenario_names(ctx))
-    yield Suggestion(text=AUTO, note="told from the words of each turn")
+    yield Suggestion(text=AUTO, note="detected per turn")
 
 
 SCENARIO = (
     Command(
         name="scenario",
         argument="[NAME|auto]",
-        summary="which kind of work is at hand, for the tastes that fit it",
+        summary="set the task type, for preferences that depend on it",
         handler=set_scenario,
         suggest=_suggest,
     ),
@@ -685,21 +685,21 @@ PREFS = (
             Command(
                 name="add",
                 argument=f"ITEM {_FIELDS_FORM} [--rule]",
-                summary="note a preference; never … and always … are rules",
+                summary="add a preference; never … and always … are rules",
                 handler=add_preference,
                 suggest_word=suggest_filters(*_FIELDS, "--rule"),
             ),
             Command(
                 name="top",
                 argument="[N] [--type BANDS] [--scenario NAME]",
-                summary="the heaviest",
+                summary="those with the highest weight",
                 handler=show_top_preferences,
                 suggest_word=suggest_filters("--type", "--scenario"),
             ),
             Command(
                 name="show",
                 argument="[ID] [--format context]",
-                summary="all of them, or one whole",
+                summary="all preferences, or one in full",
                 handler=show_preferences,
                 suggest=suggest_items,
                 suggest_word=suggest_filters("--format"),
@@ -707,14 +707,14 @@ PREFS = (
             Command(
                 name="recall",
                 argument="[QUERY] [--type BANDS] [--scenario NAME] [--min-score X] [--limit N] [--touch]",
-                summary="look for words in them",
+                summary="search preferences",
                 handler=recall_preferences,
                 suggest_word=suggest_filters("--type", "--scenario", "--min-score", "--limit", "--touch"),
             ),
             Command(
                 name="update",
                 argument=f"ID [--item TEXT] {_FIELDS_FORM}",
-                summary="set what is given of one",
+                summary="change fields of one",
                 handler=update_preference,
                 suggest_word=lambda ctx, argument: (
                     *suggest_prefs(ctx, argument),
@@ -731,32 +731,34 @@ PREFS = (
             Command(
                 name="touch",
                 argument="ITEM",
-                summary="confirm one by its words",
+                summary="confirm one by its text",
                 handler=touch_preferences,
                 suggest=suggest_items,
             ),
             Command(
                 name="remove",
                 argument="ID",
-                summary="put one into the archive",
+                summary="archive one",
                 handler=remove_preferences,
                 suggest=suggest_items,
                 suggest_word=suggest_prefs,
             ),
             Command(name="keywords", summary="all keywords, how often each is used", handler=show_keywords),
-            Command(name="scenarios", summary="the kinds of work, how many are for each", handler=show_scenarios),
-            Command(name="info", summary="how many there are, where, how they fade", handler=show_preference_info),
+            Command(
+                name="scenarios", summary="the task types and how many preferences each has", handler=show_scenarios
+            ),
+            Command(name="info", summary="number, file and decay", handler=show_preference_info),
             Command(
                 name="config",
                 argument="[show|set-half-life DAYS|set-floor SHARE]",
-                summary="how they fade",
+                summary="show or set the decay",
                 handler=configure_preferences,
                 suggest=suggest_config,
             ),
             Command(
                 name="clear",
                 argument="[--yes]",
-                summary="put all of them into the archive",
+                summary="archive all",
                 handler=clear_preferences,
                 suggest_word=suggest_filters("--yes"),
             ),

@@ -37,61 +37,66 @@ from clio.commands.style_commands import FEEDBACK, STYLE
 from clio.commands.undo_commands import CHECKPOINT
 from clio.errors import UsageError
 
-_WANTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+_HELP_GROUPS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
-        "who answers",
+        "Model",
         (
             ("model", "the model"),
             ("style", "wording"),
             ("skills", "instructions"),
-            ("agents", "helpers"),
-            ("effort", "how hard it thinks"),
-            ("scenario", "kind of work"),
+            ("agents", "sub-agents"),
+            ("effort", "reasoning"),
+            ("scenario", "task type"),
         ),
     ),
     (
-        "who decides",
-        (("plan", "look first"), ("approve", "what asks"), ("hooks", "your checks"), ("trust", "this project")),
+        "Permissions",
+        (
+            ("plan", "plan first"),
+            ("approve", "approval mode"),
+            ("hooks", "your commands"),
+            ("trust", "this project"),
+        ),
     ),
-    ("what goes on", (("todo", "list"), ("last", "results"), ("context", "window"), ("cost", "money"))),
-    ("take it back", (("undo", "a turn"), ("redo", "it"), ("diff", "changes"), ("rewind", "further back"))),
-    ("git", (("commit", "with a message"), ("review", "a change"), ("pr", "its text"))),
+    ("Status", (("todo", "tasks"), ("last", "results"), ("context", "window"), ("cost", "spending"))),
+    ("Undo", (("undo", "a turn"), ("redo", "it"), ("diff", "changes"), ("rewind", "further back"))),
+    ("Git", (("commit", "with a message"), ("review", "a change"), ("pr", "its text"))),
     (
-        "remember",
+        "Memory",
         (
             ("memory", "this project"),
-            ("prefs", "you"),
-            ("note", "texts"),
-            ("docs", "files"),
-            ("recall", "all"),
+            ("prefs", "preferences"),
+            ("note", "notes"),
+            ("docs", "documents"),
+            ("recall", "search all"),
             ("feedback", "+ or -"),
         ),
     ),
-    ("earlier talk", (("session", "list, search, switch, name, fork, export"),)),
+    ("Sessions", (("session", "list, search, switch, name, fork, export"),)),
     (
-        "clio itself",
-        (("theme", "colours"), ("mcp", "servers"), ("clear", "the screen"), ("help", "this"), ("exit", "leaves")),
+        "Settings",
+        (("theme", "colours"), ("mcp", "servers"), ("clear", "the screen"), ("help", "this"), ("exit", "clio")),
     ),
 )
-_SIGNS = "text to the model · @path names a file · !command runs one · #words are remembered"
+_SIGNS = "type a message · @path adds a file · !command runs it in a shell · #text saves to memory"
 _MAX_ADDED = 8
-NEXT = "`/help COMMAND` shows one command, `/help keys` all keys. Esc stops what runs, Ctrl-D leaves."
+NEXT = "`/help COMMAND` shows one command, `/help keys` all keys. Esc interrupts, Ctrl-D exits."
 
 
 def make_help_table(names: Collection[str], added: Sequence[str] = ()) -> Table:
     """Return these commands, grouped; those in no group, and those not built in, have a row each."""
-    rows = [("say", _SIGNS)]
+    rows = [("Ask", _SIGNS)]
     known: set[str] = set()
-    for want, commands in _WANTS:
-        there = [(name, words) for name, words in commands if name in names]
-        known |= {name for name, _ in there}
-        if there:
-            rows.append((want, " · ".join(f"/{name} {words}" for name, words in there)))
+    for label, commands in _HELP_GROUPS:
+        offered = [(name, words) for name, words in commands if name in names]
+        known |= {name for name, _ in offered}
+        if offered:
+            rows.append((label, " · ".join(f"/{name} {words}" for name, words in offered)))
     if rest := [name for name in names if name not in known]:
-        rows.append(("also", " · ".join(f"/{name}" for name in rest)))
+        rows.append(("More", " · ".join(f"/{name}" for name in rest)))
     if added:
         more = [f"{len(added) - _MAX_ADDED} more"] if len(added) > _MAX_ADDED else []
-        rows.append(("added", " · ".join([*(f"/{name}" for name in added[:_MAX_ADDED]), *more])))
+        rows.append(("Custom", " · ".join([*(f"/{name}" for name in added[:_MAX_ADDED]), *more])))
     return Table(columns=("to", "type"), rows=tuple(rows), wide_column=1)
 
 
@@ -107,42 +112,42 @@ KEYS: tuple[tuple[str, tuple[Key, ...]], ...] = (
     (
         "on the line",
         (
-            Key(keys="Enter", what="sends; goes on after an open bracket, an open ``` or a \\", bound=("enter",)),
-            Key(keys="Enter", what="on an empty line, with --screen-reader: says how things are"),
+            Key(keys="Enter", what="sends; adds a line after an open bracket, an open ``` or a \\", bound=("enter",)),
+            Key(keys="Enter", what="on an empty line, with --screen-reader: reads the status"),
             Key(keys="Alt-Enter", what="starts a new line", bound=("escape enter",)),
             Key(keys="Tab", what="completes commands, their options, @paths, @session: and @note:"),
-            Key(keys="↑ ↓", what="earlier lines; ↑ on an empty one takes back what waits", bound=("up",)),
-            Key(keys="Ctrl-R", what="searches earlier lines, of other projects too", bound=("c-r", "escape", "c-g")),
+            Key(keys="↑ ↓", what="history; ↑ on an empty line edits the queued message", bound=("up",)),
+            Key(keys="Ctrl-R", what="searches the history, of other projects too", bound=("c-r", "escape", "c-g")),
             Key(keys="Ctrl-X Ctrl-E", what="edits the line in $EDITOR; v in vi's normal mode", bound=("c-x c-e", "v")),
-            Key(keys="Ctrl-V", what="puts in the picture from the clipboard", bound=("c-v",)),
-            Key(keys="Backspace", what="takes a pasted text away as a whole", bound=("backspace",)),
-            Key(keys="Ctrl-C", what="empties the line; Ctrl-_ brings it back", bound=("c-c",)),
-            Key(keys="Ctrl-D", what="leaves, on an empty line"),
+            Key(keys="Ctrl-V", what="inserts the picture from the clipboard", bound=("c-v",)),
+            Key(keys="Backspace", what="deletes a pasted text as a whole", bound=("backspace",)),
+            Key(keys="Ctrl-C", what="clears the line; Ctrl-_ restores it", bound=("c-c",)),
+            Key(keys="Ctrl-D", what="exits, on an empty line"),
         ),
     ),
     (
         "at any time",
         (
-            Key(keys="Ctrl-O", what="opens the last results whole, as /last does", bound=("c-o",)),
-            Key(keys="Ctrl-T", what="unfolds the model's reasoning, or folds it"),
-            Key(keys="Shift-Tab", what="who decides: ask, edits, plan", bound=("s-tab",)),
+            Key(keys="Ctrl-O", what="shows the last results in full, as /last does", bound=("c-o",)),
+            Key(keys="Ctrl-T", what="shows or hides the model's reasoning"),
+            Key(keys="Shift-Tab", what="switches the approval mode: ask, edits, plan", bound=("s-tab",)),
         ),
     ),
     (
         "while a turn runs",
         (
-            Key(keys="Esc Ctrl-C", what="stops the step and what it started"),
-            Key(keys="Enter", what="what was typed waits for the end of the turn"),
-            Key(keys="Enter Enter", what="lets it steer the next step; so does a ! before it"),
-            Key(keys="↑", what="edits what waits"),
+            Key(keys="Esc Ctrl-C", what="interrupts the step and what it started"),
+            Key(keys="Enter", what="queues the message until the turn ends"),
+            Key(keys="Enter Enter", what="sends it with the next step; so does a ! before it"),
+            Key(keys="↑", what="edits the queued message"),
         ),
     ),
     (
         "at a question",
         (
-            Key(keys="y s a n", what="once, for this session, always, no"),
+            Key(keys="y s a n", what="yes, for this session, always, no"),
             Key(keys="e h", what="edit the change, decide hunk by hunk"),
-            Key(keys="any other", what="with --screen-reader: says the keys again"),
+            Key(keys="any other", what="with --screen-reader: repeats the keys"),
             Key(keys="j k g G Space b", what="move in a long change, as the arrows and pages do"),
         ),
     ),
@@ -166,8 +171,8 @@ def show_help(ctx: CommandContext, argument: str) -> CommandResult:
     """Show an overview of all input, one command with its forms, or all keys."""
     if not argument:
         names = [command.name for command in COMMANDS]
-        told = [f"- {problem}" for problem in ctx.added.problems()[:_MAX_PROBLEMS]]
-        text = "\n".join([NEXT, "", *told]).strip()
+        problem_lines = [f"- {problem}" for problem in ctx.added.problems()[:_MAX_PROBLEMS]]
+        text = "\n".join([NEXT, "", *problem_lines]).strip()
         return CommandResult(
             table=make_help_table(names, [command.name for command in list_added_commands(ctx)]), text=text
         )
@@ -196,7 +201,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         name="help",
         argument="[COMMAND|keys]",
-        summary="what can be typed here",
+        summary="list commands and keys",
         handler=show_help,
         suggest=suggest_names,
     ),
@@ -244,10 +249,10 @@ def run_added_command(ctx: CommandContext, line: str) -> RunExpandedCommand | Ru
     if not is_command(line):
         return None
     name, argument = split_first_word(line.strip()[1:])
-    begins = name == "review" or (name == "skills" and split_first_word(argument)[0] == "use")
+    may_start_turn = name == "review" or (name == "skills" and split_first_word(argument)[0] == "use")
     commands = list_added_commands(ctx)
     built_in = find_command(name) is not None and find_command(name) is find_command(name, ctx)
-    if not begins and (not name or not commands or built_in):
+    if not may_start_turn and (not name or not commands or built_in):
         return None
     if find_command(name, ctx) is None:
         near = suggest_name(name, [command.name for command in commands], "/", otherwise="none")
@@ -267,17 +272,19 @@ def complete_command_line(ctx: CommandContext | None, text: str) -> Iterator[tup
     """
     name, space, argument = text[1:].partition(" ")
     if not space:
-        theirs = list_added_commands(ctx)
-        hidden = {command.name.lower() for command in theirs}
-        ours = (command for command in COMMANDS if command.name not in hidden)
-        yield from _starting(((called, command) for command in ours for called in _offered(command, name)), name, "/")
-        yield from _starting(((command.name, command) for command in theirs), name, "/")
+        added = list_added_commands(ctx)
+        hidden = {command.name.lower() for command in added}
+        built_in = (command for command in COMMANDS if command.name not in hidden)
+        yield from _complete_names(
+            ((called, command) for command in built_in for called in _select_completed_names(command, name)), name, "/"
+        )
+        yield from _complete_names(((command.name, command) for command in added), name, "/")
         return
     command = find_command(name, ctx)
     if command is not None and command.subcommands:
         first, space, argument = argument.partition(" ")
         if not space:
-            yield from _starting(((sub.name, sub) for sub in command.subcommands), first)
+            yield from _complete_names(((sub.name, sub) for sub in command.subcommands), first)
             return
         command = find_by_name(command.subcommands, first)
     if command is not None and ctx is not None:
@@ -302,10 +309,10 @@ def list_added_commands(ctx: CommandContext | None) -> tuple[Command, ...]:
     """Return the commands that are not built in, unless a built-in one has the same name; none without a context."""
     if ctx is None:
         return ()
-    return tuple(command for command in ctx.added.all() if _counts(command))
+    return tuple(command for command in ctx.added.all() if _is_callable_by_name(command))
 
 
-def _counts(command: Command) -> bool:
+def _is_callable_by_name(command: Command) -> bool:
     """Whether an added command can be called by its name."""
     built_in = find_by_name(COMMANDS, command.name)
     return built_in is None or (built_in.is_overridable and command.is_users_own)
@@ -323,11 +330,11 @@ def _short_usage(command: Command) -> str:
     return format_command_usage("/" + command.name, command)
 
 
-def _called(command: Command) -> tuple[str, ...]:
+def _list_names_of(command: Command) -> tuple[str, ...]:
     return (command.name, *command.aliases)
 
 
-def _offered(command: Command, typed: str) -> tuple[str, ...]:
+def _select_completed_names(command: Command, typed: str) -> tuple[str, ...]:
     """Return the command's own name, or only its aliases if just these begin with the typed text: no duplicates."""
     return (command.name,) if command.name.startswith(typed.lower()) else command.aliases
 
@@ -336,14 +343,16 @@ def _nearest_command(name: str, ctx: CommandContext) -> str:
     """Return the end of the error message for an unknown command."""
     if elsewhere := OTHER_AGENTS_COMMANDS.get(name.lower()):
         return f"use {elsewhere}"
-    return suggest_name(name, _names(ctx), "/", otherwise="/help shows all of them")
+    return suggest_name(name, _list_all_names(ctx), "/", otherwise="/help shows all of them")
 
 
-def _names(ctx: CommandContext) -> list[str]:
-    return [name for command in (*COMMANDS, *list_added_commands(ctx)) for name in _called(command)]
+def _list_all_names(ctx: CommandContext) -> list[str]:
+    return [name for command in (*COMMANDS, *list_added_commands(ctx)) for name in _list_names_of(command)]
 
 
-def _starting(named: Iterable[tuple[str, Command]], typed: str, prefix: str = "") -> Iterator[tuple[Suggestion, int]]:
+def _complete_names(
+    named: Iterable[tuple[str, Command]], typed: str, prefix: str = ""
+) -> Iterator[tuple[Suggestion, int]]:
     for name, command in named:
         if name.lower().startswith(typed.lower()):
             yield Suggestion(text=prefix + name, note=command.summary), len(prefix + typed)

@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo
 
 
-_CHANGES_NOTHING = "An incognito clio changes nothing on disk; start without --incognito to {}."
+_CHANGES_NOTHING = "Incognito mode changes nothing on disk; start without --incognito to {}."
 
 
 def name_running(ctx: CommandContext, argument: str) -> CommandResult:
     """Name the running session."""
-    title = _title(ctx, parse_options(argument).text)
+    title = _clean_title(ctx, parse_options(argument).text)
     if not title:
-        return make_refusal("A name needs words: write /session name TEXT")
+        return make_refusal("Which name? Write /session name TEXT")
     ctx.session.rename(title)
     return CommandResult(text=f"This session is now {quote_code(title)}.")
 
@@ -58,10 +58,10 @@ def name_stored(ctx: CommandContext, argument: str) -> CommandResult:
     """Name or rename a stored session. Raises SessionLocked if a clio has it open."""
     words = parse_options(argument).words
     if len(words) < 2:
-        return make_refusal("Which session, and what is it called? Write clio sessions name ID TEXT")
+        return make_refusal("Which session, and which name? Write clio sessions name ID TEXT")
     if ctx.config.incognito:
         return make_refusal(_CHANGES_NOTHING.format("name a session"))
-    title = _title(ctx, " ".join(words[1:]))
+    title = _clean_title(ctx, " ".join(words[1:]))
     session_id = ctx.store.find(words[0])
     if unsaved := ctx.store.rename(session_id, title):
         return make_refusal(f"The name is not saved: {unsaved}")
@@ -74,13 +74,13 @@ def fork_running(ctx: CommandContext, argument: str) -> CommandResult:
     if not session.is_persistent:
         return make_refusal(_CHANGES_NOTHING.format("copy a session"))
     if not session.messages:
-        return make_refusal(
-            "Nothing has been said in this session yet, so there is nothing to copy; it is a new one already"
-        )
-    copied = _fork(ctx, session.id, parse_options(argument).text)
+        return make_refusal("This session has no messages yet, so there is nothing to copy")
+    copied = _copy_session(ctx, session.id, parse_options(argument).text)
     known = [info.id for info in ctx.store.list()]
-    stays = f"The session before stays as it is: /session switch {session.id[: unique_id_length(known)]} goes back."
-    return CommandResult(text=stays, follow_up=SwitchSession(session_id=copied), data=_copied(session.id, copied))
+    stays = f"The original is unchanged: /session switch {session.id[: unique_id_length(known)]} returns to it."
+    return CommandResult(
+        text=stays, follow_up=SwitchSession(session_id=copied), data=_make_copy_data(session.id, copied)
+    )
 
 
 def fork_stored(ctx: CommandContext, argument: str) -> CommandResult:
@@ -91,8 +91,10 @@ def fork_stored(ctx: CommandContext, argument: str) -> CommandResult:
     if ctx.config.incognito:
         return make_refusal(_CHANGES_NOTHING.format("copy a session"))
     session_id = ctx.store.find(words[0])
-    copied = _fork(ctx, session_id, " ".join(words[1:]))
-    return CommandResult(text=f"Copied; clio -r {copied} goes on in the copy.", data=_copied(session_id, copied))
+    copied = _copy_session(ctx, session_id, " ".join(words[1:]))
+    return CommandResult(
+        text=f"Copied; clio -r {copied} continues in the copy.", data=_make_copy_data(session_id, copied)
+    )
 
 
 def delete_session(ctx: CommandContext, argument: str) -> CommandResult:
@@ -107,33 +109,33 @@ def delete_session(ctx: CommandContext, argument: str) -> CommandResult:
     session_id = ctx.store.find(given.text)
     if session_id == ctx.session.id:
         return make_refusal("The running session cannot be deleted; start another one with /session new first")
-    info = _info(ctx, session_id)
+    info = _find_info(ctx, session_id)
     called = (
         f"{format_short_title(info, 60)!r} ({format_count(info.messages, 'message')})" if info else repr(session_id)
     )
     if "--yes" not in given.options:
-        question = f"Delete the session {called} for good?"
+        question = f"Delete the session {called} permanently?"
         return CommandResult(follow_up=Confirm(question=question, then=f"/session delete {session_id} --yes"))
     ctx.store.delete(session_id)
     return CommandResult(text=f"Deleted {quote_code(called)}.", data={"deleted": session_id})
 
 
-def _fork(ctx: CommandContext, session_id: str, name: str) -> str:
-    info = _info(ctx, session_id)
+def _copy_session(ctx: CommandContext, session_id: str, name: str) -> str:
+    info = _find_info(ctx, session_id)
     title = f"{format_title(info)} (copy)" if info else None
-    return ctx.store.fork(session_id, upto=None, name=_title(ctx, name) or title)
+    return ctx.store.fork(session_id, upto=None, name=_clean_title(ctx, name) or title)
 
 
-def _copied(source: str, copy: str) -> dict[str, str]:
+def _make_copy_data(source: str, copy: str) -> dict[str, str]:
     return {"id": copy, "parent": source}
 
 
-def _info(ctx: CommandContext, session_id: str) -> "SessionInfo | None":
+def _find_info(ctx: CommandContext, session_id: str) -> "SessionInfo | None":
     """Return the session's entry in the list; None if it was deleted just now."""
     return next((info for info in ctx.store.list() if info.id == session_id), None)
 
 
-def _title(ctx: CommandContext, text: str) -> str:
+def _clean_title(ctx: CommandContext, text: str) -> str:
     return " ".join(ctx.redactor.redact(text).text.split())
 
 
@@ -146,9 +148,9 @@ def show_session(ctx: CommandContext, argument: str) -> CommandResult:
     given = parse_options(argument)
     session_id = ctx.store.find(given.text) if given.words else ctx.session.id
     if session_id == ctx.session.id:
-        return _shown(ctx, ctx.session, None)
+        return _describe_session(ctx, ctx.session, None)
     info = next((info for info in ctx.store.list() if info.id == session_id), None)
-    return _shown(ctx, ctx.store.open(session_id, persist=False), info)
+    return _describe_session(ctx, ctx.store.open(session_id, persist=False), info)
 
 
 def list_sessions(ctx: CommandContext, argument: str) -> CommandResult:
@@ -156,16 +158,16 @@ def list_sessions(ctx: CommandContext, argument: str) -> CommandResult:
     given = parse_options(argument, switches=("--all",))
     if given.words:
         return make_refusal(
-            f"A list takes no words, and {given.words[0]!r} is one; to find a session write /session search"
+            f"/session list takes no words, not {given.words[0]!r}; use /session search to find a session"
         )
     infos = ctx.store.list()
     if not infos:
-        return CommandResult(text="No sessions yet in this project; one is kept from its first message.", data=[])
+        return CommandResult(
+            text="No sessions yet in this project; a session is saved from its first message on.", data=[]
+        )
     newest = None if "--all" in given.options or len(infos) <= NEWEST else NEWEST
     table = make_session_table(infos, running=ctx.session.id, now=time.time(), newest=newest)
-    text = (
-        f"The {newest} newest of {len(infos):,} sessions; /session list --all shows the others too." if newest else ""
-    )
+    text = f"The {newest} newest of {len(infos):,} sessions; /session list --all shows all of them." if newest else ""
     return CommandResult(text=text, table=table, data=[_info_data(info, ctx) for info in infos])
 
 
@@ -181,15 +183,15 @@ def suggest_all(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
     return (Suggestion(text="--all", note=f"not only the newest {NEWEST}"),)
 
 
-def _shown(ctx: CommandContext, session: "Session", info: "SessionInfo | None") -> CommandResult:
+def _describe_session(ctx: CommandContext, session: "Session", info: "SessionInfo | None") -> CommandResult:
     """Describe a session. info: its entry in the list; None for the running one."""
     used = sum(bill.prompt_tokens + bill.completion_tokens for bill in session.bills)
     open_todos = sum(todo.status != "completed" for todo in session.todos)
     rows = [
         ("id", session.id),
         ("name", session.name or "–"),
-        ("started", _moment(session.created_at)),
-        *([("last used", _moment(info.updated_at))] if info else []),
+        ("started", _format_moment(session.created_at)),
+        *([("last used", _format_moment(info.updated_at))] if info else []),
         ("messages", str(len(session.messages))),
         ("tokens billed", f"{used:,}"),
         *([("model", model)] if (model := session.model if info else ctx.provider.model) else []),
@@ -197,9 +199,9 @@ def _shown(ctx: CommandContext, session: "Session", info: "SessionInfo | None") 
         *([("open todos", str(open_todos))] if open_todos else []),
         *([("trims", str(len(session.trims)))] if session.trims else []),
         *([("copied from", session.parent)] if session.parent and not session.delegated else []),
-        *([("work of", f"the sub-agent {session.delegated}, for {session.parent}")] if session.delegated else []),
+        *([("created by", f"the sub-agent {session.delegated}, for {session.parent}")] if session.delegated else []),
         *_imported_rows(session),
-        *([("from", "the repository: your clio did not write it")] if session.is_foreign else []),
+        *([("from", "the repository, not written by your clio")] if session.is_foreign else []),
         ("folder", str(session.working_directory)),
         ("on disk", _on_disk(ctx) if info is None else "yes, in use" if info.running else "yes"),
     ]
@@ -230,7 +232,7 @@ def _imported_rows(session: "Session") -> list[tuple[str, str]]:
     if imported is None:
         return []
     within = [("part of", imported.within)] if imported.within else []
-    return [("imported", f"{_moment(imported.at)} from {imported.agent}: {imported.source}"), *within]
+    return [("imported", f"{_format_moment(imported.at)} from {imported.agent}: {imported.source}"), *within]
 
 
 def _info_data(info: "SessionInfo", ctx: CommandContext) -> dict[str, object]:
@@ -257,7 +259,7 @@ def _on_disk(ctx: CommandContext) -> str:
     return "yes" if session.messages else "from its first message on"
 
 
-def _moment(seconds: float) -> str:
+def _format_moment(seconds: float) -> str:
     return format_stored_time("%Y-%m-%d %H:%M", seconds) if seconds else "–"
 
 
@@ -270,16 +272,14 @@ _SCOPES = re.compile(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
 
 def search_sessions(ctx: CommandContext, argument: str) -> CommandResult:
     """Search the sessions, best match first; the next prompt line then contains the command that resumes it."""
-    given = parse_options(argument, switches=("--all",))
+    given = parse_options(argument, switches=("--all", "--why"))
     query = (
         given.words_as_typed if given.words_as_typed.startswith('"') else given.text
     )  # double quotes search for the words in this order
     if not query.strip():
-        return make_refusal(
-            "What was said? Write /session search with a few words of it; in:output looks at tools' output"
-        )
+        return make_refusal("Search for what? Write /session search WORDS; in:output searches the tools' output")
     if ctx.config.incognito:
-        return make_refusal("An incognito clio reads no earlier session; start without --incognito to search.")
+        return make_refusal("Incognito mode reads no earlier session; start without --incognito to search.")
     recall = ctx.memory.recall_sessions(
         query,
         current=ctx.session.id or None,
@@ -290,16 +290,17 @@ def search_sessions(ctx: CommandContext, argument: str) -> CommandResult:
     best = [session.passages[0] for session in recall.sessions if session.passages]
     data = _data(query, recall)
     if not best:
-        return CommandResult(text=f"No session says {quote_code(query)}.{_missed(recall)}", data=data)
+        return CommandResult(text=f"No session contains {quote_code(query)}.{_describe_missed(recall)}", data=data)
     infos = ctx.store.list()
     places = {info.id: place for place, info in enumerate(infos)}
     first = next((hit for hit in best if hit.session_id != ctx.session.id), None)
     # Without a running session there is no next prompt line.
     resume = f"Enter resumes “{quote_code(_found_title(first))}”." if first and ctx.session.id else ""
+    score = _describe_score(best[0]) if "--why" in given.options else ""
     return CommandResult(
-        text=f"{_points(best[0])}{_missed(recall)} {resume}".strip(),
+        text=f"{score}{_describe_missed(recall)} {resume}".strip(),
         table=Table(
-            columns=("#", "session", "last used", "said", "id"),
+            columns=("#", "session", "last used", "match", "id"),
             rows=tuple(_row(hit, infos, places, query, ctx.session.id) for hit in best),
             wide_column=3,
         ),
@@ -310,9 +311,10 @@ def search_sessions(ctx: CommandContext, argument: str) -> CommandResult:
 
 def suggest_scope(ctx: CommandContext, argument: str) -> "Iterable[Suggestion]":
     """Complete the options of a query."""
-    yield Suggestion(text="in:output", note="look at whole outputs of tools")
-    yield Suggestion(text="in:title", note="look at the sessions' titles")
-    yield Suggestion(text="--all", note="look at the running session too")
+    yield Suggestion(text="in:output", note="search the tools' full output")
+    yield Suggestion(text="in:title", note="search the sessions' titles")
+    yield Suggestion(text="--all", note="search the running session too")
+    yield Suggestion(text="--why", note="show the score of the best match")
 
 
 def _row(
@@ -320,12 +322,12 @@ def _row(
 ) -> tuple[str, str, str, str, str]:
     place = places.get(hit.session_id)
     length = unique_id_length(places)
-    said = find_snippet(hit.snippet, query, _SNIPPET_CHARS)
+    match = find_snippet(hit.snippet, query, _SNIPPET_CHARS)
     if place is None:  # deleted since it was indexed
-        return ("–", truncate(_found_title(hit), _TITLE_CHARS), "–", said, hit.session_id[:length])
+        return ("–", truncate(_found_title(hit), _TITLE_CHARS), "–", match, hit.session_id[:length])
     info = infos[place]
     used = format_last_used(info, running, time.time())
-    return (str(place + 1), format_short_title(info, _TITLE_CHARS), used, said, info.id[:length])
+    return (str(place + 1), format_short_title(info, _TITLE_CHARS), used, match, info.id[:length])
 
 
 def find_snippet(text: str, query: str, chars: int) -> str:
@@ -333,7 +335,7 @@ def find_snippet(text: str, query: str, chars: int) -> str:
     text = " ".join(text.split())
     if len(text) <= chars:
         return text
-    centre = _place_of(query, text.casefold())
+    centre = _find_query_place(query, text.casefold())
     start = max(0, min(centre - chars // 3, len(text) - chars))
     if start:
         start = text.find(" ", start - 1, centre) + 1 or start
@@ -344,14 +346,14 @@ def find_snippet(text: str, query: str, chars: int) -> str:
     return before + text[start:end].strip() + ("…" if end < len(text) else "")
 
 
-def _place_of(query: str, folded: str) -> int:
+def _find_query_place(query: str, folded: str) -> int:
     """Return the position of the whole query, else of its longest word, which may have another ending in the text."""
     words = _WORD.findall(_SCOPES.sub(" ", query).casefold())
     wanted = [" ".join(words), *(word[: max(4, len(word) - 3)] for word in sorted(words, key=len, reverse=True))]
     return next((place for text in wanted if text and (place := folded.find(text)) >= 0), 0)
 
 
-def _points(hit: "Recalled") -> str:
+def _describe_score(hit: "Recalled") -> str:
     """Return why the best match is first."""
     signals = hit.signals
     named = {
@@ -361,20 +363,20 @@ def _points(hit: "Recalled") -> str:
         "title": signals.title,
     }
     parts = ", ".join(f"{what} {round(points, 1):g}" for what, points in named.items() if round(points, 1))
-    return f"Best first; the first one's points: {parts}." if parts else "Best first."
+    return f"Score of the best match: {parts}." if parts else ""
 
 
-def _missed(recall: "Recall") -> str:
+def _describe_missed(recall: "Recall") -> str:
     parts: list[str] = []
     if recall.unreadable:
         parts.append(f"{format_count(len(recall.unreadable), 'session')} cannot be read")
     if recall.unsearched:
-        parts.append(f"{format_count(recall.unsearched, 'session')} not looked at yet, search again in a moment")
+        parts.append(f"{format_count(recall.unsearched, 'session')} not indexed yet, search again in a moment")
     return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _found_title(hit: "Recalled") -> str:
-    return " ".join(hit.session_name.split()) or "(no words yet)"
+    return " ".join(hit.session_name.split()) or "(no messages yet)"
 
 
 def _data(query: str, recall: "Recall") -> dict[str, object]:
@@ -430,7 +432,7 @@ def new_session(ctx: CommandContext, argument: str) -> CommandResult:
 SESSION = (
     Command(
         name="session",
-        summary="the running session and those before it",
+        summary="the running session, and earlier ones",
         handler=show_session,
         subcommands=(
             Command(
@@ -449,33 +451,33 @@ SESSION = (
             ),
             Command(
                 name="search",
-                argument="WORDS [in:output] [--all]",
-                summary="what was said in other sessions; Enter then resumes the best",
+                argument="WORDS [in:output] [--all] [--why]",
+                summary="search earlier sessions; Enter then resumes the best match",
                 handler=search_sessions,
                 suggest_word=suggest_scope,
             ),
             Command(
                 name="switch",
                 argument="SESSION",
-                summary="go on with another one: number, id, start of an id or name",
+                summary="continue another session: number, id, start of an id or name",
                 handler=switch_session,
                 suggest=suggest_sessions,
             ),
             Command(name="name", argument="TEXT", summary="name the running session", handler=name_running),
-            Command(name="new", argument="[NAME]", summary="start an empty one", handler=new_session),
-            Command(name="fork", argument="[NAME]", summary="go on in a copy of the running one", handler=fork_running),
-            Command(name="trim", summary="make room in the model's window now", handler=trim_now),
+            Command(name="new", argument="[NAME]", summary="start an empty session", handler=new_session),
+            Command(name="fork", argument="[NAME]", summary="continue in a copy of this session", handler=fork_running),
+            Command(name="trim", summary="trim the conversation now", handler=trim_now),
             Command(
                 name="delete",
                 argument="SESSION [--yes]",
-                summary="remove one for good",
+                summary="delete a session permanently",
                 handler=delete_session,
                 suggest=suggest_sessions,
             ),
             Command(
                 name="export",
                 argument=f"PATH {OPTIONS}",
-                summary="write the running one to a file to hand on",
+                summary="export this session to a file",
                 handler=export_running,
                 suggest_word=suggest_export,
             ),
@@ -494,19 +496,19 @@ SESSIONS = Command(
         ),
         Command(
             name="search",
-            argument="WORDS [in:output]",
-            summary="what was said; on a terminal Enter then resumes the best",
+            argument="WORDS [in:output] [--why]",
+            summary="search sessions; on a terminal Enter then resumes the best match",
             handler=search_sessions,
         ),
         Command(name="show", argument="ID", summary="one session: length, model, tokens, todos", handler=show_stored),
-        Command(name="name", argument="ID TEXT", summary="give a session a name", handler=name_stored),
+        Command(name="name", argument="ID TEXT", summary="rename a session", handler=name_stored),
         Command(name="fork", argument="ID [NAME]", summary="copy a session", handler=fork_stored),
         Command(
             name="export",
             argument=f"ID PATH {OPTIONS}",
-            summary="write a session to a file to hand on",
+            summary="export a session to a file",
             handler=export_stored,
         ),
-        Command(name="delete", argument="ID [--yes]", summary="remove a session for good", handler=delete_session),
+        Command(name="delete", argument="ID [--yes]", summary="delete a session permanently", handler=delete_session),
     ),
 )

@@ -1,4 +1,4 @@
-"""Sessions as text: titles, ages and sizes as a table and as completions; and a session as one file."""
+"""Session titles, ages and sizes as a table and as completions; and the arguments of an export."""
 
 import os
 import re
@@ -30,10 +30,10 @@ _NO_FILE_NAME = re.compile(r"[^\w.-]+")
 def make_session_table(
     sessions: "Iterable[SessionInfo]", *, running: str | None, now: float, newest: int | None = None
 ) -> Table:
-    """Sessions as a person chooses among them. `running` is marked; `now` is in seconds since the epoch.
+    """Return a table of sessions to choose from. `running` is marked; `now` is in seconds since the epoch.
 
-    newest: how many are shown; None for all. Their ids are told apart from all the others'.
-    Where some came with the repository, or were written by other programs or by sub-agents, a column says so.
+    newest: how many are shown; None for all. The ids are long enough to be unique among all sessions.
+    If some came with the repository, or were written by other programs or by sub-agents, a column tells which.
     """
     infos = list(sessions)
     length = unique_id_length(info.id for info in infos)
@@ -49,7 +49,7 @@ def make_session_table(
 
 
 def describe_origin(info: "SessionInfo") -> str:
-    """The repository, the program that wrote it, or the sub-agent that worked; "" for a talk with clio."""
+    """Return the repository, the program or the sub-agent that wrote a session; "" for the user's own."""
     if info.came_with_project:
         return "the repository"
     if info.delegated is not None:
@@ -58,33 +58,33 @@ def describe_origin(info: "SessionInfo") -> str:
 
 
 def unique_id_length(ids: Iterable[str]) -> int:
-    """How many characters tell these ids apart: 8, unless some were made within the same minute."""
+    """Return how many characters make these ids unique: 8, unless some were created within the same minute."""
     known = set(ids)
     return next((length for length in _ID_LENGTHS if len({id[:length] for id in known}) == len(known)), _ID_LENGTHS[-1])
 
 
 def format_title(info: "SessionInfo") -> str:
-    """A session's name, or the first words said in it, on one line."""
-    return " ".join((info.name or info.first_words or "(no words yet)").split())
+    """Return a session's name, or the first words of its first message, on one line."""
+    return " ".join((info.name or info.first_words or "(no messages yet)").split())
 
 
 def format_short_title(info: "SessionInfo", chars: int) -> str:
-    """The same in at most so many characters."""
+    """Return the title in at most `chars` characters."""
     return truncate(format_title(info), chars)
 
 
 def format_last_used(info: "SessionInfo", running: str | None, now: float) -> str:
-    """When somebody last said something in it."""
+    """Return how long ago a session was last used."""
     return "this one" if info.id == running else "in use" if info.running else format_ago(now - info.updated_at)
 
 
 def make_file_stem(title: str) -> str:
-    """A session's title as the name of a file, without its ending."""
+    """Return a session's title as a file name without a suffix."""
     return _NO_FILE_NAME.sub("-", title)[:60].strip("-. ").lower() or "session"
 
 
 def suggest_sessions(ctx: CommandContext) -> Iterable[Suggestion]:
-    """The stored sessions but the running one: by name where they have one, else by the start of their id."""
+    """Complete the stored sessions except the running one: by name, else by the start of the id."""
     infos = ctx.store.list()
     length = unique_id_length(info.id for info in infos)
     for info in infos[:_MAX_SUGGESTED]:
@@ -97,35 +97,35 @@ def suggest_sessions(ctx: CommandContext) -> Iterable[Suggestion]:
 OPTIONS = "[--format html|md|json] [--force]"
 FORMS: tuple[ExportForm, ...] = get_args(ExportForm)
 _MAX_SUGGESTED_FILES = 60
-_NOTES = {"--format": "html, md or json", "--force": "replace what is there"}
+_NOTES = {"--format": "html, md or json", "--force": "replace an existing file"}
 
 
 def export_running(ctx: CommandContext, argument: str) -> CommandResult:
-    """Write the running session to a file, with all that was said up to now."""
-    given = _read(argument)
+    """Write the running session to a file, with all its messages up to now."""
+    given = _parse_export_options(argument)
     if not given.words:
-        return make_refusal(f"Where to? Write /session export PATH {OPTIONS}; the path's ending names the form")
-    if not ctx.session.is_persistent:
         return make_refusal(
-            "An incognito session is nowhere on disk, so it cannot be exported; start without --incognito."
+            f"Export to which file? Write /session export PATH {OPTIONS}; the suffix selects the format"
         )
+    if not ctx.session.is_persistent:
+        return make_refusal("An incognito session is not on disk, so it cannot be exported; start without --incognito.")
     if not ctx.session.messages:
-        return make_refusal("Nothing has been said in this session yet, so there is nothing to export.")
-    return _to_file(ctx.session.id, given.text, given)
+        return make_refusal("This session has no messages yet, so there is nothing to export.")
+    return _make_export_result(ctx.session.id, given.text, given)
 
 
 def export_stored(ctx: CommandContext, argument: str) -> CommandResult:
     """Write a stored session to a file."""
-    given = _read(argument)
+    given = _parse_export_options(argument)
     if len(given.words) != 2:
         return make_refusal(
-            f"Which session, and where to? Write clio sessions export ID PATH {OPTIONS}; PATH - prints it"
+            f"Which session, and to which file? Write clio sessions export ID PATH {OPTIONS}; PATH - prints it"
         )
-    return _to_file(ctx.store.find(given.words[0]), given.words[1], given)
+    return _make_export_result(ctx.store.find(given.words[0]), given.words[1], given)
 
 
 def suggest_export(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    """Folders to export to, the options, and the forms after `--format`."""
+    """Complete folders to export to, the options, and the formats after `--format`."""
     before, _, word = argument.rpartition(" ")
     if before.endswith("--format"):
         return [Suggestion(text=form) for form in FORMS]
@@ -135,7 +135,7 @@ def suggest_export(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
 
 
 def suggest_paths(typed: str) -> list[Suggestion]:
-    """What lies on disk under a path that is being typed, folders with a final slash; "~" is the home folder."""
+    """Complete a path from the disk, folders with a final slash; "~" is the home folder."""
     folder, slash, start = typed.rpartition("/")
     try:
         with os.scandir(os.path.expanduser(folder + slash) or ".") as entries:  # noqa: PTH111 Path would drop a "./"
@@ -149,17 +149,19 @@ def suggest_paths(typed: str) -> list[Suggestion]:
     return [Suggestion(text=path) for path in found[:_MAX_SUGGESTED_FILES]]
 
 
-def _read(argument: str) -> ParsedArguments:
+def _parse_export_options(argument: str) -> ParsedArguments:
     return parse_options(argument, switches=("--force",), valued=("--format",))
 
 
-def _to_file(session_id: str, path: str, given: ParsedArguments) -> CommandResult:
+def _make_export_result(session_id: str, path: str, given: ParsedArguments) -> CommandResult:
     return CommandResult(
-        follow_up=ExportSession(session_id=session_id, path=path, form=_form(given), force="--force" in given.options)
+        follow_up=ExportSession(
+            session_id=session_id, path=path, form=_parse_export_form(given), force="--force" in given.options
+        )
     )
 
 
-def _form(given: ParsedArguments) -> ExportForm | None:
+def _parse_export_form(given: ParsedArguments) -> ExportForm | None:
     name = given.options.get("--format")
     if name is None:
         return None
@@ -167,4 +169,4 @@ def _form(given: ParsedArguments) -> ExportForm | None:
     for form in FORMS:
         if form == wanted:
             return form
-    raise UsageError(f"There is no form {name!r} of an export; {suggest_name(name, FORMS)}")
+    raise UsageError(f"There is no export format {name!r}; {suggest_name(name, FORMS)}")

@@ -45,7 +45,7 @@ from clio.text.formatting import MICROS_PER_DOLLAR, format_money, format_tokens
 
 
 def list_waiting_for_trust(loaded: LoadedConfig, env: Mapping[str, str] = os.environ) -> tuple[TrustRequest, ...]:
-    """Return all of them in the form in which the user is asked to trust them."""
+    """Return the project's skills, sub-agents, commands and checks that wait for trust."""
     catalog = SkillCatalog(loaded.main_project, loaded.home, env)
     commands = CustomCommands(loaded.main_project, loaded.home, env)
     agents = SubagentCatalog(loaded.main_project, loaded.home, env)
@@ -91,7 +91,7 @@ THEME = (
 MODES: dict[ApprovalMode, str] = {
     "ask": "reads run, writes and commands ask",
     "edits": "writes inside the project run, commands ask",
-    "all": "everything but the never-list runs",
+    "all": "everything runs except blocked commands",
     "plan": "only reads run; nothing is changed",
 }
 
@@ -124,23 +124,23 @@ def suggest_modes(ctx: CommandContext) -> Iterable[Suggestion]:
 
 def trust_project(ctx: CommandContext, argument: str) -> CommandResult:
     """Show which settings and files of this project wait for trust, and offer to trust them."""
-    brings = (*list_waiting_for_trust(ctx.loaded), *list_waiting_programs(ctx.loaded))
-    withheld = (*ctx.loaded.withheld, *brings)
+    waiting = (*list_waiting_for_trust(ctx.loaded), *list_waiting_programs(ctx.loaded))
+    withheld = (*ctx.loaded.withheld, *waiting)
     if not withheld:
-        return CommandResult(text="Nothing of this project is withheld.")
+        return CommandResult(text="Nothing in this project is waiting for trust.")
     if ctx.config.incognito:
-        return make_refusal("An incognito clio stores nothing, trust neither; start without --incognito.")
+        return make_refusal("Incognito mode stores nothing, including trust; start without --incognito.")
     if argument == "--yes":
-        if brings:
-            TrustStore(ctx.loaded.home).add_all(ctx.loaded.main_project, brings)
+        if waiting:
+            TrustStore(ctx.loaded.home).add_all(ctx.loaded.main_project, waiting)
         return CommandResult(follow_up=GrantTrust())
     if argument:
         return make_refusal(f"/trust does not know {argument!r}; type /trust alone to see what would be granted")
     rows = tuple((value.key, value.value, value.where) for value in withheld)
     return CommandResult(
-        text="This project asks for what widens what clio may do, or what the model is told to do:",
+        text="This project's config wants extra permissions, or gives the model instructions:",
         table=Table(columns=("what", "value", "from"), rows=rows, wide_column=1),
-        follow_up=Confirm(question="Trust this folder with them?", then="/trust --yes"),
+        follow_up=Confirm(question="Trust it?", then="/trust --yes"),
     )
 
 
@@ -148,17 +148,15 @@ APPROVE = (
     Command(
         name="approve",
         argument="[MODE]",
-        summary="who decides about writes and commands",
+        summary="approval mode: which writes and commands need approval",
         handler=set_approval_mode,
         suggest=suggest_modes,
     ),
 )
 GENERAL = (
-    Command(
-        name="trust", summary="let this project's withheld settings, skills and commands count", handler=trust_project
-    ),
-    Command(name="clear", summary="empty the screen; the conversation stays", handler=clear_screen),
-    Command(name="exit", aliases=("quit",), summary="leave clio", handler=quit_clio),
+    Command(name="trust", summary="apply this project's withheld settings, skills and commands", handler=trust_project),
+    Command(name="clear", summary="clear the screen; the conversation stays", handler=clear_screen),
+    Command(name="exit", aliases=("quit",), summary="exit clio", handler=quit_clio),
 )
 
 
@@ -188,64 +186,66 @@ def set_model(ctx: CommandContext, argument: str) -> CommandResult:
     provider = ctx.provider
     if not argument:
         if not isinstance(provider, ListsModels):
-            return _offer(ctx, {}, "")
+            return _make_model_list(ctx, {}, "")
         server = provider
         return CommandResult(
-            follow_up=WaitFor(label=f"asking {provider.name} for its models", work=lambda: _listed(ctx, server))
+            follow_up=WaitFor(
+                label=f"asking {provider.name} for its models", work=lambda: _request_model_list(ctx, server)
+            )
         )
     if len(argument.split()) > 1:
         return make_refusal(f"A model's name has no spaces: {argument!r}; write /model NAME")
-    if argument.isdecimal() and argument not in _known(ctx):
-        chosen = _row("/model", argument)
+    if argument.isdecimal() and argument not in _list_known_models(ctx):
+        chosen = _get_listed_value("/model", argument)
         if not chosen:
             return make_refusal(f"There is no row {argument} to choose: `/model` lists the models")
         argument = chosen
     if argument == provider.model:
-        return CommandResult(text=f"{quote_code(argument)} answers already.")
+        return CommandResult(text=f"{quote_code(argument)} is already in use.")
     return CommandResult(follow_up=SetModel(name=argument))
 
 
-def _row(command: str, number: str) -> str:
+def _get_listed_value(command: str, number: str) -> str:
     """Return the value of a row in the list that the command showed last; "" if there is no such row."""
     rows = _ROWS.get(command, ())
     return rows[int(number) - 1] if 0 < int(number) <= len(rows) else ""
 
 
-async def _listed(ctx: CommandContext, server: ListsModels) -> CommandResult:
+async def _request_model_list(ctx: CommandContext, server: ListsModels) -> CommandResult:
     """Return the models the server lists; if it does not list any, those known otherwise, and the reason."""
     name = ctx.provider.name
     try:
         offered = await server.offered()
     except ClioError as error:
-        return _offer(ctx, {}, f"{name} did not list its models: {error}")
+        return _make_model_list(ctx, {}, f"{name} did not list its models: {error}")
     if not offered:
-        return _offer(ctx, {}, f"{name} lists no models.")
+        return _make_model_list(ctx, {}, f"{name} lists no models.")
     SERVED[name] = tuple(one.name for one in offered)
-    return _offer(ctx, {one.name: one for one in offered}, "")
+    return _make_model_list(ctx, {one.name: one for one in offered}, "")
 
 
-def _offer(ctx: CommandContext, windows: Mapping[str, OfferedModel], problem: str) -> CommandResult:
+def _make_model_list(ctx: CommandContext, windows: Mapping[str, OfferedModel], problem: str) -> CommandResult:
     """Return the models to choose from with price, window and features. windows: those the server lists, by name."""
     provider = ctx.provider
     if provider.name == OFFLINE:
-        return CommandResult(text=f"No language model answers: clio is {quote_code(OFFLINE)}. {_CONNECT}")
+        return CommandResult(text=f"No language model is connected: clio is {quote_code(OFFLINE)}. {_CONNECT}")
     running = provider.model
-    own = [known for known in _known(ctx) if known not in windows]
+    own = [known for known in _list_known_models(ctx) if known not in windows]
     names = sorted([*own, *sorted(windows, key=str.lower)], key=lambda one: one != running)
     _ROWS["/model"] = tuple(names)
-    text = f"{_running(ctx)} `/model NAME` switches. The number of a row does too."
+    text = f"{_describe_current_model(ctx)} `/model NAME`, or the number of a row, switches."
     if len(names) > MAX_SHOWN_MODELS:
         text += (
-            f" {len(names) - MAX_SHOWN_MODELS:,} more are not shown; Tab behind `/model` and a few letters finds them."
+            f" {len(names) - MAX_SHOWN_MODELS:,} more are not shown; type a few letters after `/model` and press Tab."
         )
     if own and windows:
-        text += " What you have named yourself and the server does not list is marked `not listed`."
-    described = [_describe(ctx, one, windows.get(one, OfferedModel(name=one))) for one in names]
+        text += " Models of your configuration that the server does not list are marked `not listed`."
+    described = [_describe_model(ctx, one, windows.get(one, OfferedModel(name=one))) for one in names]
     rows = tuple(
         ("→" if one.name == running else "", *one.cells, "not listed" if windows and one.name in own else "")
         for one in described
     )
-    columns = ("", "model", "window", "$ in", "$ out", "$ cached", "takes", "")
+    columns = ("", "model", "window", "$ in", "$ out", "$ cached", "supports", "")
     table = Table(columns=columns, rows=rows, wide_column=1, is_truncated=True)
     return CommandResult(
         text=f"{text}\n\n{problem}" if problem else text,
@@ -262,7 +262,7 @@ def _offer(ctx: CommandContext, windows: Mapping[str, OfferedModel], problem: st
     )
 
 
-def _running(ctx: CommandContext) -> str:
+def _describe_current_model(ctx: CommandContext) -> str:
     provider = ctx.provider
     effort = ctx.efforts.get_effort(provider.model)
     return f"{quote_code(provider.model)} at {quote_code(provider.name)}, effort {quote_code(effort)}."
@@ -276,21 +276,21 @@ class _Described(Struct, frozen=True, kw_only=True):
     data: dict[str, object]
 
 
-def _describe(ctx: CommandContext, name: str, said: OfferedModel) -> _Described:
+def _describe_model(ctx: CommandContext, name: str, offered_model: OfferedModel) -> _Described:
     """Describe a model by its window, its price per million tokens, and its features, as far as they are known.
 
     An alias is described by the model it stands for, on that model's server.
     """
     real, server = _resolve_model(ctx, name)
-    window = read_configured_limits(ctx.config, name)[0] or said.window or _profiled(real)
+    window = read_configured_limits(ctx.config, name)[0] or offered_model.window or _get_profiled_window(real)
     price = None
     with suppress(ClioError):  # /cost prices reports an invalid prices file
         price = ctx.spending.book.find_price(server, real)
     rates = (price.rate.input, price.rate.output, price.rate.cached) if price else ()
     own = ctx.config.models.get(name)
-    images = said.images if said.images is not None and (own is None or own.images is None) else None
+    images = offered_model.images if offered_model.images is not None and (own is None or own.images is None) else None
     images = takes_images(ctx.config, real) if images is None else images
-    efforts = said.efforts if said.efforts is not None else find_usable_efforts(ctx.provider, real)
+    efforts = offered_model.efforts if offered_model.efforts is not None else find_usable_efforts(ctx.provider, real)
     takes = ", ".join(filter(None, ("images" if images else "", describe_efforts(efforts))))
     money = tuple(map(format_money, rates)) or ("", "", "")
     cost = dict(zip(("input", "output", "cached"), (rate / MICROS_PER_DOLLAR for rate in rates), strict=False))
@@ -316,12 +316,12 @@ def _resolve_model(ctx: CommandContext, name: str) -> tuple[str, str]:
     return own.model or name, own.provider or (url_host(own.base_url) if own.base_url else ctx.provider.name)
 
 
-def _profiled(name: str) -> int:
+def _get_profiled_window(name: str) -> int:
     profile = find_profile(name)
     return profile.context_window if profile else 0
 
 
-def _known(ctx: CommandContext) -> list[str]:
+def _list_known_models(ctx: CommandContext) -> list[str]:
     """Return models named in the configuration, the current one, and those its server has listed."""
     listed = SERVED.get(ctx.provider.name, ())
     names = [ctx.config.model, ctx.session.model, *ctx.config.models, ctx.provider.model, *listed]
@@ -330,7 +330,7 @@ def _known(ctx: CommandContext) -> list[str]:
 
 def suggest_models(ctx: CommandContext) -> Iterable[Suggestion]:
     """Complete the models known so far; the caller requests the server's list in the meantime."""
-    for name in _known(ctx):
+    for name in _list_known_models(ctx):
         yield Suggestion(text=name, note="in use" if name == ctx.provider.model else "")
 
 
@@ -350,20 +350,22 @@ def set_effort(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the levels of reasoning effort, or change that of the current model."""
     name, model = ctx.provider.name, ctx.provider.model
     if name == OFFLINE:
-        return make_refusal(f"No language model answers, so there is no effort to set. {_CONNECT}")
+        return make_refusal(f"No language model is connected, so there is no effort to set. {_CONNECT}")
     levels = find_usable_efforts(ctx.provider, model)
     word = argument.lower()
     if not word:
         return _offer_efforts(ctx, levels)
-    word = (_row("/effort", word) if word.isdecimal() else "") or word
+    word = (_get_listed_value("/effort", word) if word.isdecimal() else "") or word
     level = next((one for one in get_args(Effort) if one == word), None)
     if level is None:
         return make_refusal(f"There is no effort {argument!r}; {suggest_name(word, list(_LEVELS))}")
     ctx.efforts.choose(model, level)
-    text = f"{quote_code(model)} is asked with effort {quote_code(level)} from the next request on."
+    text = f"Effort {quote_code(level)} for {quote_code(model)} from the next request on."
     if level != AUTO and levels is not None and level not in levels:
-        taken = ", ".join(levels) or "no effort at all"
-        text += f" It is known to take {taken}; if its server refuses {quote_code(level)}, the nearest one is used."
+        accepted = ", ".join(levels) or "no effort at all"
+        text += (
+            f" It is known to accept {accepted}; if its server refuses {quote_code(level)}, the nearest one is used."
+        )
     return CommandResult(text=text, data={"model": model, "effort": level})
 
 
@@ -373,13 +375,13 @@ def _offer_efforts(ctx: CommandContext, levels: tuple[str, ...] | None) -> Comma
     offered = [AUTO, *(level for level in EFFORTS if levels is None or level in (*levels, current))]
     _ROWS["/effort"] = tuple(offered)
     text = (
-        f"{_running(ctx)} `/effort LEVEL`, or the number of its row, sets it for this model in this session, also "
-        "after a resume."
+        f"{_describe_current_model(ctx)} `/effort LEVEL`, or the number of its row, sets it for this model in this "
+        "session, also after a resume."
     )
     if levels is None:
-        text += " Which levels it takes is not known; for one that is refused, the nearest is used."
+        text += " Which levels it accepts is not known; if one is refused, the nearest is used."
     elif not levels:
-        text += " As far as is known this model takes no effort setting."
+        text += " This model is not known to accept an effort setting."
     rows = tuple(("→" if level == current else "", level, _LEVELS[level]) for level in offered)
     table = Table(columns=("", "effort", ""), rows=rows, wide_column=2)
     return CommandResult(
@@ -407,14 +409,14 @@ MODEL = (
     Command(
         name="model",
         argument="[NAME]",
-        summary="list or switch models, with what each costs, holds and takes",
+        summary="list or switch models, with price, window and features",
         handler=set_model,
         suggest=suggest_models,
     ),
     Command(
         name="effort",
         argument="[LEVEL]",
-        summary="how hard the model thinks: auto, none, minimal, low, medium, high, xhigh, max",
+        summary="reasoning effort: auto, none, minimal, low, medium, high, xhigh, max",
         handler=set_effort,
         suggest=suggest_efforts,
     ),

@@ -41,10 +41,10 @@ _FRACTIONS = {0.25: "¼", 0.5: "½", 0.75: "¾"}
 _REASONS: Mapping[str, Category] = {name: name for name in CATEGORIES}
 _FROM = {
     "you": "",
-    "undo": "taken back with /undo",
-    "words": "your next words",
+    "undo": "reverted with /undo",
+    "words": "your next message",
     "tests": "a check",
-    "revert": "taken back",
+    "revert": "reverted",
 }
 
 
@@ -93,10 +93,10 @@ def describe_rating(noted: "Noted", *, styles_on: bool) -> str:
         return f"Noted: {said} · {describe_learned(noted.learned)}"
     about = f" for {quote_code(noted.turn.question)}" if noted.turn.question else ""
     if not styles_on:
-        return f"Kept: {said}{about}. Styles are off, so none learns from it; `/style on` lets ratings teach them."
+        return f"Saved: {said}{about}. Styles are off, so none learns from it; `/style on` turns them on."
     if not noted.turn.style:
-        return f"Kept: {said}{about}. That answer had no style, so none learns from it."
-    return f"Noted: {said} · {quote_code(noted.turn.style)} in {noted.turn.bucket} stays as it was"
+        return f"Saved: {said}{about}. That answer had no style, so none learns from it."
+    return f"Noted: {said} · {quote_code(noted.turn.style)} in {noted.turn.bucket} is unchanged"
 
 
 def make_noted_data(noted: "Noted") -> dict[str, Any]:
@@ -143,11 +143,11 @@ _NOTHING = (
     "empty line after it."
 )
 _REASON_WORDS = {
-    "too_verbose": "it says too much",
-    "too_brief": "it says too little",
-    "wrong_tone": "it says it in the wrong way",
-    "not_helpful": "it does not help",
-    "incorrect_info": "it is wrong",
+    "too_verbose": "too long",
+    "too_brief": "too short",
+    "wrong_tone": "wrong tone",
+    "not_helpful": "not helpful",
+    "incorrect_info": "wrong",
 }
 
 
@@ -155,7 +155,7 @@ _REASON_WORDS = {
 def show_recent_ratings(ctx: CommandContext, argument: str) -> CommandResult:
     """Show the last ratings, by the user and inferred."""
     if argument:
-        return make_refusal("/feedback takes +, - or 0, then a reason or your own words; alone it lists what was rated")
+        return make_refusal("/feedback takes +, - or 0, then a reason or your own text; alone it lists the ratings")
     found = [(one.turn, rating) for one in ctx.memory.feedback.recent(_SHOWN) for rating in one.ratings]
     found = sorted(found, key=lambda pair: -pair[1].at)[:_SHOWN]
     data = [
@@ -176,7 +176,7 @@ def show_recent_ratings(ctx: CommandContext, argument: str) -> CommandResult:
         for turn, rating in found
     )
     signs = sum(rating.weight < 1.0 for _, rating in found)
-    noticed = f" {format_count(signs, 'is a sign', 'are signs')} that clio noticed and counts in part." if signs else ""
+    noticed = f" {format_count(signs, 'was', 'were')} inferred by clio and counts in part." if signs else ""
     return CommandResult(
         text=f"{format_count(len(found), 'rating')}, the newest first.{noticed}",
         table=Table(columns=("", "answer to", "why", "style", "age"), rows=rows, wide_column=1, is_truncated=True),
@@ -202,11 +202,11 @@ def make_rate_handler(reward: Literal[-1, 0, 1]) -> Handler:
 def withdraw_rating(ctx: CommandContext, argument: str) -> CommandResult:
     """Remove the user's rating of the last answer."""
     if argument:
-        return make_refusal("/feedback undo takes nothing; it takes back what you said of the last answer")
+        return make_refusal("/feedback undo takes nothing; it removes your rating of the last answer")
     noted = ctx.memory.feedback.withdraw()
     before = noted.changed
     said = f"{SIGNS[before.reward]} {format_reason(before)}".rstrip() if before else ""
-    text = f"Taken back: {said} for “{noted.turn.question}”; what it taught is taken back with it."
+    text = f"Removed {said} for “{noted.turn.question}”, and what was learned from it."
     return CommandResult(text=text, data=make_noted_data(noted))
 
 
@@ -220,7 +220,7 @@ FEEDBACK = (
     Command(
         name="feedback",
         aliases=("fb",),
-        summary="say how the last answer was; alone: what was rated",
+        summary="rate the last answer; without arguments, list the ratings",
         handler=show_recent_ratings,
         subcommands=(
             Command(
@@ -234,7 +234,7 @@ FEEDBACK = (
                 name="-",
                 aliases=("down", "bad", "-1", "−"),
                 argument=_ARGUMENT,
-                summary="it was not",
+                summary="the last answer was not good",
                 handler=make_rate_handler(-1),
                 suggest=suggest_reasons,
             ),
@@ -242,10 +242,10 @@ FEEDBACK = (
                 name="0",
                 aliases=("neutral", "ok"),
                 argument=_ARGUMENT,
-                summary="neither; takes the place of what was said before",
+                summary="neutral; replaces your earlier rating",
                 handler=make_rate_handler(0),
             ),
-            Command(name="undo", summary="take back what you said of the last answer", handler=withdraw_rating),
+            Command(name="undo", summary="remove your rating of the last answer", handler=withdraw_rating),
         ),
     ),
 )
@@ -318,10 +318,7 @@ def _complaint(words: str) -> Category | None:
     return reason or (classify(said) if len(said.split()) <= 2 or _ABOUT_ANSWER.match(said) else None)
 
 
-OFF = (
-    "Styles are off: answers are worded as the model words them. `/style on` lets clio choose, and learn from `+` "
-    "and `-`."
-)
+OFF = "Response styles are off. `/style on` lets clio choose one for each answer, and learn from `+` and `-`."
 _LEAST_TASTE = 0.05
 """How far from the middle a dimension must be to be listed as the user's taste."""
 _TASTES = 4
@@ -337,7 +334,7 @@ def show_style_state(ctx: CommandContext, argument: str) -> CommandResult:
     data = {"on": styles.is_on, "pinned": styles.pinned, "last": _last_data(styles), "styles": _views_data(views)}
     if not styles.is_on:
         rated = sum(one.ratings for view in views for one in view.earned.values())
-        kept = f" What {format_count(round(rated), 'rating')} taught is kept." if rated >= 1 else ""
+        kept = f" What was learned from {format_count(round(rated), 'rating')} is kept." if rated >= 1 else ""
         return CommandResult(text=OFF + kept, data=data)
     lines = [_how(styles), _last(styles), *_favourites(views), *_problems(styles)]
     return CommandResult(text="\n\n".join(line for line in lines if line), data=data)
@@ -347,7 +344,7 @@ def show_style_state(ctx: CommandContext, argument: str) -> CommandResult:
 def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
     """List every style with its ratings."""
     if argument:
-        return make_refusal("/style list takes nothing; /style show NAME shows one whole")
+        return make_refusal("/style list takes nothing; /style show NAME shows one in full")
     styles = ctx.memory.styles
     views = styles.views()
     last = styles.current.skill.id if styles.current else None
@@ -364,13 +361,16 @@ def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
         for view in views
     )
     own = sum(not view.skill.built_in and not styles.is_projects(view.skill) for view in views)
-    mark = "● every answer has it" if styles.pinned else "● the last answer had it" if last else ""
+    mark = "● used for every answer" if styles.pinned else "● used for the last answer" if last else ""
     notes = [note for note in (mark, "* your own" if own else "") if note]
     text = f"{format_count(len(views), 'style')}{'; ' + ', '.join(notes) if notes else ''}."
     return CommandResult(
         text="\n\n".join([text if styles.is_on else f"{OFF} {text}", *_problems(styles)]),
         table=Table(
-            columns=("", "style", "what it is", "rated", "sure", "used"), rows=rows, wide_column=2, is_truncated=True
+            columns=("", "style", "description", "rated", "confidence", "used"),
+            rows=rows,
+            wide_column=2,
+            is_truncated=True,
         ),
         data=_views_data(views),
     )
@@ -380,7 +380,7 @@ def list_styles(ctx: CommandContext, argument: str) -> CommandResult:
 def explain_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Explain how the style of the last answer was chosen: every style, its weight, and what was learned there."""
     if argument:
-        return make_refusal("/style why takes nothing; it tells of the last answer")
+        return make_refusal("/style why takes nothing; it explains the last answer")
     styles = ctx.memory.styles
     choice = styles.why()
     if choice is None:
@@ -392,11 +392,11 @@ def explain_style(ctx: CommandContext, argument: str) -> CommandResult:
         "likes": dict(zip(DIMENSIONS, (round(value, 3) for value in tastes), strict=True)),
     }
     off = "" if styles.is_on else "Styles are off now. "
-    told = [off + _chosen_line(choice), _chance_line(choice), _tastes_line(tastes), _left_out_line(choice.arms)]
+    paragraphs = [off + _chosen_line(choice), _chance_line(choice), _tastes_line(tastes), _left_out_line(choice.arms)]
     rows = tuple(_arm_row(arm, choice) for arm in choice.arms if not arm.left_out)
-    columns = ("", "style", "intent+time+mood+topic", "earned", "sure", "draw", "taste", "score")
+    columns = ("", "style", "intent+time+mood+topic", "rated", "conf.", "draw", "fit", "score")
     return CommandResult(
-        text="\n\n".join(line for line in told if line),
+        text="\n\n".join(line for line in paragraphs if line),
         table=Table(columns=columns, rows=rows, wide_column=1) if rows else None,
         data=data,
     )
@@ -415,8 +415,8 @@ def show_style(ctx: CommandContext, argument: str) -> CommandResult:
     rows = [
         ("name", skill.name),
         ("fits", _fits(skill.trigger)),
-        ("sounds", ", ".join(sound) or "like nothing in particular: every dimension is 0.5"),
-        ("model reads", skill.text),
+        ("sounds", ", ".join(sound) or "neutral: every dimension is 0.5"),
+        ("prompt text", skill.text),
         *(
             (f"with {intent}", f"{format_votes(one.ups, one.downs)}, confidence {one.confidence:.2f}")
             for intent, one in view.earned.items()
@@ -465,8 +465,8 @@ def suggest_own_styles(ctx: CommandContext) -> Iterable[Suggestion]:
 def _how(styles: "Styles") -> str:
     pinned = styles.pinned
     if pinned:
-        return f"Every answer is {quote_code(pinned)}, as you said; `/style auto` lets clio choose again."
-    return "Styles are on: clio chooses how each answer is worded, and learns from `+` and `-`."
+        return f"Every answer uses {quote_code(pinned)}, as you chose; `/style auto` lets clio choose again."
+    return "Styles are on: clio chooses one for each answer, and learns from `+` and `-`."
 
 
 def _last(styles: "Styles") -> str:
@@ -475,7 +475,7 @@ def _last(styles: "Styles") -> str:
         return "" if choice is None else "No style fitted the last answer."
     tried = ", tried out" if choice.explored else ""
     return (
-        f"The last answer: {quote_code(choice.chosen)}{tried}, for {choice.situation.bucket}; `/style why` tells more."
+        f"The last answer: {quote_code(choice.chosen)}{tried}, for {choice.situation.bucket}; `/style why` explains it."
     )
 
 
@@ -491,7 +491,7 @@ def _favourites(views: "Sequence[StyleView]") -> Iterable[str]:
         f"{intent} {quote_code(id)} {format_votes(one.ups, one.downs)}" for intent, (_, id, one) in sorted(best.items())
     ]
     if parts:
-        yield f"Liked best: {', '.join(parts)}."
+        yield f"Best rated: {', '.join(parts)}."
 
 
 def _problems(styles: "Styles") -> Iterable[str]:
@@ -503,10 +503,10 @@ def _chosen_line(choice: "Choice") -> str:
     kind = f"{situation.intent} · {situation.sentiment} · {situation.time_of_day}"
     if choice.chosen is None:
         return f"No style fitted the last answer ({kind})."
-    how = "you named it" if choice.pinned else "tried out" if choice.explored else "it scored best"
+    how = "you chose it" if choice.pinned else "tried out" if choice.explored else "it scored best"
     when = time.time() - choice.at
     age = f", {ago(time.time(), choice.at)}" if choice.at and when > DAY_S else ""
-    return f"{quote_code(choice.chosen)} for the last answer{age}: {how}. Taken for {kind}."
+    return f"{quote_code(choice.chosen)} for the last answer{age}: {how}. Classified as {kind}."
 
 
 def _chance_line(choice: "Choice") -> str:
@@ -523,7 +523,7 @@ def _chance_line(choice: "Choice") -> str:
 
 def _tastes_line(vector: Sequence[float]) -> str:
     marked = [f"{name.replace('_', ' ')} {value:.2f}" for name, value in _marked(vector)][:_TASTES]
-    return f"Learned of your taste there, 0.50 being nothing: {', '.join(marked)}." if marked else ""
+    return f"Your learned preferences there (0.50 is neutral): {', '.join(marked)}." if marked else ""
 
 
 def _left_out_line(arms: "Sequence[ArmAccount]") -> str:
@@ -620,13 +620,13 @@ def turn_styles_on(ctx: CommandContext, argument: str) -> CommandResult:
     number = len(styles.skills().skills)
     pinned = styles.pinned
     does = (
-        f"every answer is {quote_code(pinned)}"
+        f"every answer uses {quote_code(pinned)}"
         if pinned
-        else f"clio words each answer in one of {format_count(number, 'style')}"
+        else f"clio chooses one of {format_count(number, 'style')} for each answer"
     )
     text = (
-        f"Styles are on: from the next answer on {does}. `+` or `-` and Enter on an empty line after an answer says "
-        "how it was; `/style why` tells why it was so."
+        f"Styles are on: from the next answer on {does}. Rate an answer with `+` or `-` and Enter on an empty line; "
+        "`/style why` explains the choice."
     )
     return CommandResult(text=text, data={"on": True, "pinned": styles.pinned})
 
@@ -654,8 +654,8 @@ def use_style(ctx: CommandContext, argument: str) -> CommandResult:
     skill = ctx.memory.styles.use(argument)
     assert skill is not None
     text = (
-        f"Every answer is {quote_code(skill.id)} from now on: {skill.summary or skill.name}. `/style "
-        "auto` takes that back."
+        f"Every answer uses {quote_code(skill.id)} from now on: {skill.summary or skill.name}. `/style auto` "
+        "lets clio choose again."
     )
     return CommandResult(text=text, data={"on": True, "pinned": skill.id})
 
@@ -677,12 +677,12 @@ def reset_styles(ctx: CommandContext, argument: str) -> CommandResult:
     if given.text:
         skill = styles.find(given.text)
         styles.reset(skill.id)
-        return CommandResult(text=f"Nothing is known of {quote_code(skill.id)} any more.", data={"reset": [skill.id]})
+        return CommandResult(text=f"Deleted what was learned about {quote_code(skill.id)}.", data={"reset": [skill.id]})
     rated = [view for view in styles.views() if view.earned]
     if not rated and not styles.state().vectors:
         return CommandResult(text="Nothing was learned about styles yet.", data={"reset": []})
     if "--yes" not in given.options:
-        question = f"Forget all that was learned about {format_count(len(rated), 'style')}? It cannot be taken back."
+        question = f"Forget all that was learned about {format_count(len(rated), 'style')}? This cannot be undone."
         return CommandResult(follow_up=Confirm(question=question, then="/style reset --yes"))
     styles.reset()
     return CommandResult(
@@ -700,11 +700,11 @@ def delete_style(ctx: CommandContext, argument: str) -> CommandResult:
     styles = ctx.memory.styles
     skill = styles.find(given.text)
     if not skill.built_in and "--yes" not in given.options:
-        question = f"Delete {skill.source}? It cannot be taken back."
+        question = f"Delete {skill.source}? This cannot be undone."
         return CommandResult(follow_up=Confirm(question=question, then=f"/style delete {skill.id} --yes"))
     path = styles.delete(skill.id)
     again = styles.skills().get(skill.id)
-    built_in = f" The {'built-in ' if again.built_in else ''}style of that name shows again." if again else ""
+    built_in = f" The {'built-in ' if again.built_in else ''}style of that name is used again." if again else ""
     return CommandResult(text=f"Deleted {quote_code(str(path))}.{built_in}", data={"deleted": str(path)})
 
 
@@ -713,9 +713,7 @@ def export_style(ctx: CommandContext, argument: str) -> CommandResult:
     """Write what was learned, and the styles that are not built in, to a file or to the screen."""
     given = parse_options(argument, switches=("--force",))
     if len(given.words) > 1:
-        return make_refusal(
-            f"/style export takes one path, not {given.text!r}; put quotes around one with blanks in it"
-        )
+        return make_refusal(f"/style export takes one path, not {given.text!r}; put quotes around a path with spaces")
     document = msgspec.to_builtins(ctx.memory.styles.export())
     text = ctx.redactor.redact(msgspec.json.format(msgspec.json.encode(document), indent=2).decode("utf-8")).text
     if not given.words:
@@ -726,12 +724,12 @@ def export_style(ctx: CommandContext, argument: str) -> CommandResult:
     if path.exists() and "--force" not in given.options:
         return make_refusal(f"{str(path)!r} exists; --force replaces it")
     if not path.parent.is_dir():
-        return make_refusal(f"There is no folder {str(path.parent)!r} to write {path.name!r} into; make it first")
+        return make_refusal(f"There is no folder {str(path.parent)!r} to write {path.name!r} into; create it first")
     written = text.encode("utf-8") + b"\n"
     try:
         write_atomic(path, written)
     except OSError as error:
-        return make_refusal(f"{str(path)!r} cannot be written ({error.strerror}); name a place you may write to")
+        return make_refusal(f"{str(path)!r} cannot be written ({error.strerror}); choose a path you can write to")
     return CommandResult(
         text=f"Wrote what was learned about styles to {quote_code(str(path))} ({format_bytes(len(written))}).",
         data={"path": str(path), "bytes": len(written)},
@@ -742,12 +740,12 @@ STYLE = (
     Command(
         name="style",
         aliases=("styles",),
-        summary="how answers are worded: chosen, and learned from your ratings",
+        summary="response styles, chosen per answer and learned from your ratings",
         handler=show_style_state,
         subcommands=(
             Command(name="on", summary="let clio choose the style of each answer", handler=turn_styles_on),
             Command(name="off", summary="no styles; what was learned stays", handler=turn_styles_off),
-            Command(name="list", summary="the styles, and what each earned", handler=list_styles),
+            Command(name="list", summary="the styles and their ratings", handler=list_styles),
             Command(
                 name="use",
                 argument="NAME",
@@ -757,7 +755,9 @@ STYLE = (
             ),
             Command(name="auto", summary="choose for each answer again", handler=choose_style_again),
             Command(name="why", summary="how the last answer's style was chosen", handler=explain_style),
-            Command(name="show", argument="NAME", summary="one whole", handler=show_style, suggest=suggest_styles),
+            Command(
+                name="show", argument="NAME", summary="show one in full", handler=show_style, suggest=suggest_styles
+            ),
             Command(
                 name="reset",
                 argument="[NAME]",
@@ -775,7 +775,7 @@ STYLE = (
             Command(
                 name="delete",
                 argument="NAME",
-                summary="delete a style of your own",
+                summary="delete one of your own styles",
                 handler=delete_style,
                 suggest=suggest_own_styles,
             ),

@@ -38,11 +38,11 @@ def parse_gc(text: str) -> GcRequest:
     return GcRequest(
         yes="--yes" in given.options,
         caches="--caches" in given.options,
-        sessions_s=None if age is None else _seconds(age),
+        sessions_s=None if age is None else _parse_age(age),
     )
 
 
-def _seconds(age: str) -> float:
+def _parse_age(age: str) -> float:
     found = _AGE.fullmatch(age.strip().lower())
     if found is None or not int(found[1]):
         raise UsageError(f"--sessions-older-than takes an age such as 90d, 6m or 1y, not {age!r}")
@@ -56,7 +56,7 @@ def _refuse_gc(ctx: CommandContext, argument: str) -> CommandResult:
 GC = Command(
     name="gc",
     argument="[--yes] [--caches] [--sessions-older-than AGE]",
-    summary="what takes how much in .clio and ~/.clio; --yes frees what may go",
+    summary="disk usage of .clio and ~/.clio; --yes deletes what is not needed",
     handler=_refuse_gc,
 )
 
@@ -95,13 +95,15 @@ def parse_import(text: str) -> ImportRequest:
     options = given.options
     if not given.words:
         if options:
-            raise UsageError(f"Whose? Write clio import with one of {', '.join(AGENTS)}, then {next(iter(options))}")
+            raise UsageError(
+                f"Import from which agent? Write clio import {'|'.join(AGENTS)}, then {next(iter(options))}"
+            )
         return ImportRequest()
     name, *more = given.words
     if name.lower() not in AGENTS:
         raise UsageError(f"clio cannot import from {name!r}; {suggest_name(name.lower(), AGENTS, 'clio import ')}")
     if len(more) > 1:
-        raise UsageError(f"One path at a time, and {more[1]!r} is a second one; quotes go around a path with blanks")
+        raise UsageError(f"Only one path is accepted, not also {more[1]!r}; put quotes around a path with spaces")
     facts = options.get("--facts", "ask").lower()
     if facts not in _ANSWERS:
         raise UsageError(f"--facts takes yes or no, not {options['--facts']!r}; without it you are asked")
@@ -120,20 +122,20 @@ def _refuse_import(ctx: CommandContext, argument: str) -> CommandResult:
     return make_refusal("Sessions are imported from the command line: leave with /quit, then write clio import")
 
 
-def _agent(name: Agent, summary: str) -> Command:
+def _make_agent_command(name: Agent, summary: str) -> Command:
     return Command(name=name, argument=_OPTIONS, summary=summary, handler=_refuse_import)
 
 
 IMPORT = Command(
     name="import",
-    summary="what other agents keep of this project; imports nothing",
+    summary="list what other agents stored about this project; imports nothing",
     handler=_refuse_import,
     subcommands=(
-        _agent("claude", "sessions of Claude Code and its sub-agents, then its notes one by one"),
-        _agent("codex", "sessions of Codex, then its notes one by one"),
-        _agent("gemini", "chats of Gemini CLI, then what it was told to remember"),
-        _agent("aider", "chats of aider: .aider.chat.history.md"),
-        _agent("clio", "sessions of the clio, or Perl original, in the project PATH"),
+        _make_agent_command("claude", "sessions of Claude Code and its sub-agents, then its notes one by one"),
+        _make_agent_command("codex", "sessions of Codex, then its notes one by one"),
+        _make_agent_command("gemini", "chats of Gemini CLI, then its saved memories"),
+        _make_agent_command("aider", "chats of aider: .aider.chat.history.md"),
+        _make_agent_command("clio", "sessions of the clio, or Perl original, in the project PATH"),
     ),
 )
 
@@ -142,10 +144,10 @@ def show_worktrees(ctx: CommandContext, argument: str) -> CommandResult:
     """List the worktrees, with uncommitted changes."""
     if argument:
         return make_refusal(f"clio worktree list takes no further word, not {argument!r}")
-    found = list_worktrees(_start(ctx))
+    found = list_worktrees(_get_start_folder(ctx))
     if not found:
-        return CommandResult(text="There is no worktree of clio's here; `clio --worktree NAME` makes one.", data=[])
-    rows = tuple((one.name, one.branch or "(detached)", _state(one), str(one.path)) for one in found)
+        return CommandResult(text="No worktrees created by clio here; `clio --worktree NAME` creates one.", data=[])
+    rows = tuple((one.name, one.branch or "(detached)", _describe_state(one), str(one.path)) for one in found)
     data = [
         {"name": one.name, "branch": one.branch, "path": str(one.path), "state": row[2]}
         for one, row in zip(found, rows, strict=True)
@@ -160,26 +162,27 @@ def remove_worktree(ctx: CommandContext, argument: str) -> CommandResult:
     words = parse_options(argument).words
     if len(words) != 1:
         return make_refusal("clio worktree remove takes the name of one worktree; clio worktree list shows them")
-    start = _start(ctx)
-    gone = delete_worktree(start, words[0])
+    start = _get_start_folder(ctx)
+    removed = delete_worktree(start, words[0])
     stays = ""
-    if gone.branch:
-        own = count_own_commits(start, gone)
-        held = f" with {format_count(own, 'commit')} no other branch has" if own else ""
-        delete = "" if own else f"; `git branch -d {gone.branch}` deletes it"
-        stays = f" The branch {quote_code(gone.branch)} stays{held}{delete}."
+    if removed.branch:
+        own = count_own_commits(start, removed)
+        unique_commits = f" with {format_count(own, 'commit')} no other branch has" if own else ""
+        delete = "" if own else f"; `git branch -d {removed.branch}` deletes it"
+        stays = f" The branch {quote_code(removed.branch)} stays{unique_commits}{delete}."
     return CommandResult(
-        text=f"The worktree {quote_code(gone.name)} is gone.{stays}", data={"removed": gone.name, "branch": gone.branch}
+        text=f"Removed the worktree {quote_code(removed.name)}.{stays}",
+        data={"removed": removed.name, "branch": removed.branch},
     )
 
 
-def _start(ctx: CommandContext) -> Path:
+def _get_start_folder(ctx: CommandContext) -> Path:
     return ctx.loaded.start_folder or ctx.loaded.project
 
 
-def _state(one: Worktree) -> str:
+def _describe_state(one: Worktree) -> str:
     if one.gone:
-        return "its folder is gone"
+        return "folder is missing"
     number = count_worktree_changes(one)
     words = "clean" if not number else f"{format_count(number, 'file')} not committed"
     return f"{words}, locked" if one.locked else words
@@ -187,14 +190,14 @@ def _state(one: Worktree) -> str:
 
 WORKTREE = Command(
     name="worktree",
-    summary="the worktrees clio made beside this checkout",
+    summary="the worktrees created by clio for this repository",
     handler=show_worktrees,
     subcommands=(
-        Command(name="list", summary="all of them, and what is not committed there", handler=show_worktrees),
+        Command(name="list", summary="all worktrees, with uncommitted changes", handler=show_worktrees),
         Command(
             name="remove",
             argument="NAME",
-            summary="delete the folder of one, if nothing in it would be lost; its branch stays",
+            summary="delete a worktree's folder, if nothing would be lost; its branch stays",
             handler=remove_worktree,
         ),
     ),

@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from clio.checkpoints.checkpoints import RestorePlan
 
 
-WHY = {
-    "edited": "it was changed since",
-    "between": "somebody else changed it in between",
-    "unsure": "nobody can tell whether the turn changed it, or you",
-    "lost": "its bytes are not kept",
-    "blocked": "a link leads its folder elsewhere",
+CONFLICT_REASONS = {
+    "edited": "it has newer changes",
+    "between": "it was changed by another program in between",
+    "unsure": "it may have been changed by you and not by the turn",
+    "lost": "it has no saved content",
+    "blocked": "it is in a folder that is now a link",
 }
 _WORDS_CHARS = 60
 _DIFF_LINES = 400
 _NAMED = 5
-_OFF = "What turns do to files is not kept, since the setting checkpoints is false; set it to true to undo later turns"
+_OFF = "Checkpoints are off, so file changes cannot be undone; set checkpoints to true to undo later turns"
 
 
 class SessionTurn(Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ def session_turns(ctx: CommandContext) -> list[SessionTurn]:
 def find_turn(turns: Sequence[SessionTurn], word: str) -> SessionTurn:
     """Return the turn of that number. Raises UserError naming the valid numbers."""
     if not turns:
-        raise UserError("Nothing has been said in this session yet, so it has no turns")
+        raise UserError("This session has no messages yet, so it has no turns")
     if not word.isdecimal() or not 1 <= int(word) <= len(turns):
         raise UserError(f"There is no turn {word!r}; the turns are 1 to {len(turns)}, and /rewind lists them")
     return turns[int(word) - 1]
@@ -93,7 +93,7 @@ def select_files(given: ParsedArguments, option: str, steps: Iterable["RestoreSt
     """Return the files named after an option. Raises UserError for one that would not change."""
     if option not in given.options:
         if given.words:
-            raise UserError(f"What is {given.words[0]!r}? Files to be left as they are stand after {option}")
+            raise UserError(f"Unknown argument {given.words[0]!r}; files to leave unchanged follow {option}")
         return set()
     names = {given.options[option], *given.words}
     known = [step.wanted.path for step in steps]
@@ -110,7 +110,7 @@ def list_shown_changes(ctx: CommandContext, steps: Iterable["RestoreStep"]) -> l
 
 def make_change_table(shown: Sequence["RenderedChange"]) -> Table:
     """Return a table of the files and the size of their changes."""
-    words = {"new": "comes", "deleted": "goes", "changed": "changes"}
+    words = {"new": "created", "deleted": "deleted", "changed": "changed"}
     rows = tuple((one.path, words[one.what], format_counts(one.added, one.removed)) for one in shown)
     return Table(columns=("file", "what", "lines"), rows=rows, wide_column=0)
 
@@ -135,7 +135,7 @@ def format_turn_title(turn: SessionTurn, now: float) -> str:
 
 def describe_skipped(left: Iterable[tuple[str, str]]) -> str:
     """Return the files that were not touched, each with its reason, as Markdown."""
-    return "".join(f"\n- {quote_code(path)} is left as it is: {why}" for path, why in left)
+    return "".join(f"\n- {quote_code(path)} was left unchanged: {why}" for path, why in left)
 
 
 def make_change_data(shown: Iterable["RenderedChange"]) -> list[dict[str, Any]]:
@@ -158,20 +158,33 @@ def explain_conflicts(
         return None
     diff = limit_diff("".join(ctx.turn_files.render_lost_edits(step).text for step in steps))
     names = [step.wanted.path for step in steps]
-    reasons = "; ".join(f"{step.wanted.path!r}: {WHY[step.verdict]}" for step in steps[:_NAMED])
+    reasons = "; ".join(
+        f"{step.wanted.path} {CONFLICT_REASONS[step.verdict].removeprefix('it ')}" for step in steps[:_NAMED]
+    )
+    command = again(set(), False).split()[0]
+    not_done = {"/undo": "Not undone", "/redo": "Not redone"}.get(command, "Not rewound")
     more = f" and {len(names) - _NAMED} more files" if len(names) > _NAMED else ""
     return CommandResult(
-        text=f"Nothing was changed. {reasons}{more}. Below is what would be lost.\n"
-        f"{again(leave | set(names), False)} leaves {'it' if len(names) == 1 else 'them'} as it is now.\n"
-        f"{again(leave, True)} takes it back all the same; /redo has it then.",
+        text=f"{not_done}: {reasons}{more} (below).\n"
+        f"{again(leave | set(names), False)} leaves {'it' if len(names) == 1 else 'them'} unchanged.\n"
+        f"{again(leave, True)} overwrites the newer changes; /redo restores them.",
         diff=diff,
         ok=False,
-        data={"refused": [{"path": step.wanted.path, "why": WHY[step.verdict]} for step in steps], "diff": diff},
+        data={
+            "refused": [{"path": step.wanted.path, "why": CONFLICT_REASONS[step.verdict]} for step in steps],
+            "diff": diff,
+        },
     )
 
 
-RewindKind = Literal["files", "talk", "both"]
-_KINDS: dict[str, RewindKind] = {"files": "files", "talk": "talk", "both": "both"}
+RewindKind = Literal["files", "conversation", "both"]
+# "talk" is the former name of "conversation".
+_KINDS: dict[str, RewindKind] = {
+    "files": "files",
+    "conversation": "conversation",
+    "both": "both",
+    "talk": "conversation",
+}
 _SHOWN = 15
 _SAID_CHARS = 400
 
@@ -181,31 +194,34 @@ def rewind_turn(ctx: CommandContext, argument: str) -> CommandResult:
     given = parse_options(argument, switches=("--force", "--yes", "--all"), valued=("--except",))
     turns = session_turns(ctx)
     if not given.words:
-        return _list(ctx, turns, whole="--all" in given.options)
+        return _list_turns(ctx, turns, whole="--all" in given.options)
     turn = find_turn(turns, given.words[0])
-    what = _kind(turn, given.words[1:])
+    what = _parse_rewind_kind(turn, given.words[1:])
     rest = ParsedArguments(words=given.words[2:], options=given.options)
     if what != "files" and not ctx.session.is_persistent:
         return make_refusal(
             f"An incognito session is not stored, so it cannot be copied; /rewind {turn.number} files works"
         )
     later = {one.id for one in turns[turn.number - 1 :]}
-    plan = ctx.turn_files.checkpoints.plan_undo(later, "rewind") if what != "talk" else None
+    plan = ctx.turn_files.checkpoints.plan_undo(later, "rewind") if what != "conversation" else None
     leave = select_files(rest, "--except", plan.steps if plan else ())
     if plan is not None and "--force" not in given.options:
         refusal = explain_conflicts(
-            ctx, plan, leave, lambda spared, force: _again(turn, what, spared, given, *(["--force"] if force else []))
+            ctx,
+            plan,
+            leave,
+            lambda spared, force: _format_rewind_command(turn, what, spared, given, *(["--force"] if force else [])),
         )
         if refusal is not None:
             return refusal
     if "--yes" not in given.options:
-        return _question(ctx, plan, turn, what, leave, given)
-    return _carry_out(ctx, plan, turn, what, leave, force="--force" in given.options)
+        return _make_rewind_question(ctx, plan, turn, what, leave, given)
+    return _carry_out_rewind(ctx, plan, turn, what, leave, force="--force" in given.options)
 
 
-def _list(ctx: CommandContext, turns: list[SessionTurn], *, whole: bool) -> CommandResult:
+def _list_turns(ctx: CommandContext, turns: list[SessionTurn], *, whole: bool) -> CommandResult:
     if not turns:
-        return make_refusal("Nothing has been said in this session yet, so there is nothing to go back to")
+        return make_refusal("This session has no messages yet, so there is nothing to go back to")
     shown = list(reversed(turns))[: None if whole else _SHOWN]
     now = time.time()
     rows: list[tuple[str, ...]] = []
@@ -229,8 +245,8 @@ def _list(ctx: CommandContext, turns: list[SessionTurn], *, whole: bool) -> Comm
         )
     more = f" {len(turns) - len(shown)} earlier ones: `/rewind --all`." if len(shown) < len(turns) else ""
     return CommandResult(
-        text="`/rewind TURN files`, `talk` or `both` goes back to **before** that turn; `/diff TURN` shows what it did."
-        + more,
+        text="`/rewind TURN files`, `conversation` or `both` goes back to **before** that turn; `/diff TURN` shows its "
+        f"changes.{more}",
         table=Table(
             columns=("#", "ago", "you said", "files", "lines"), rows=tuple(rows), wide_column=2, is_truncated=True
         ),
@@ -238,15 +254,17 @@ def _list(ctx: CommandContext, turns: list[SessionTurn], *, whole: bool) -> Comm
     )
 
 
-def _kind(turn: SessionTurn, words: tuple[str, ...]) -> RewindKind:
+def _parse_rewind_kind(turn: SessionTurn, words: tuple[str, ...]) -> RewindKind:
     if not words:
-        raise UsageError(f"What goes back? Write /rewind {turn.number} files, talk or both")
+        raise UsageError(f"Rewind what? Write /rewind {turn.number} files, conversation or both")
     if words[0] not in _KINDS:
-        raise UsageError(f"/rewind does not know {words[0]!r}; what goes back is files, talk or both")
+        raise UsageError(f"/rewind does not know {words[0]!r}; it takes files, conversation or both")
     return _KINDS[words[0]]
 
 
-def _again(turn: SessionTurn, what: RewindKind, leave: set[str], given: ParsedArguments, *more: str) -> str:
+def _format_rewind_command(
+    turn: SessionTurn, what: RewindKind, leave: set[str], given: ParsedArguments, *more: str
+) -> str:
     """Return the command line that does the same with these options added."""
     force = ("--force",) if "--force" in given.options else ()
     options = dict.fromkeys((*force, *more))
@@ -255,7 +273,7 @@ def _again(turn: SessionTurn, what: RewindKind, leave: set[str], given: ParsedAr
     )
 
 
-def _question(
+def _make_rewind_question(
     ctx: CommandContext,
     plan: "RestorePlan | None",
     turn: SessionTurn,
@@ -267,23 +285,23 @@ def _question(
     steps = [step for step in plan.steps if step.verdict != "same" and step.wanted.path not in leave] if plan else []
     shown = list_shown_changes(ctx, steps)
     parts: list[str] = []
-    if what != "talk":
+    if what != "conversation":
         parts.append(f"change {format_count(len(shown), 'file')}" if shown else "change no file")
     if what != "files":
         parts.append("copy the conversation")
-    outside = f" Outside of this project: {', '.join(plan.outside)}." if plan and plan.outside else ""
+    outside = f" Outside this project: {', '.join(plan.outside)}." if plan and plan.outside else ""
     return CommandResult(
         text=f"Before turn {turn.number}, {quote_code(turn.words)}:" if shown else "",
         table=make_change_table(shown) if shown else None,
         follow_up=Confirm(
             question=f"Back to before turn {turn.number}: {', '.join(parts)}?{outside}",
-            then=_again(turn, what, leave, given, "--yes"),
+            then=_format_rewind_command(turn, what, leave, given, "--yes"),
         ),
         data={"turn": turn.number, "what": what, "files": make_change_data(shown)},
     )
 
 
-def _carry_out(
+def _carry_out_rewind(
     ctx: CommandContext,
     plan: "RestorePlan | None",
     turn: SessionTurn,
@@ -298,16 +316,18 @@ def _carry_out(
     if plan is not None:
         restored = ctx.turn_files.checkpoints.carry_out(plan, ctx.session.id, force=force, leave=leave)
         changed = [change.path for change in restored.record.changes]
-        left = [*restored.left, *((step.wanted.path, WHY[step.verdict]) for step in plan.impossible)]
+        left = [*restored.left, *((step.wanted.path, CONFLICT_REASONS[step.verdict]) for step in plan.impossible)]
         back = "; /redo undoes that" if changed else ""
         sentences.append(f"{format_count(len(changed), 'file')} as before turn {turn.number}{back}.")
     follow_up: FollowUp | None = None
     if what != "files":
-        follow_up = _fork(ctx, turn)
+        follow_up = _make_fork_step(ctx, turn)
         known = [info.id for info in ctx.store.list()]
         short = ctx.session.id[: unique_id_length(known)]
         said = truncate(" ".join(turn.said.split()), _SAID_CHARS)
-        sentences.append(f"You had said: {quote_code(said)}. /session switch {short} goes back to where you were.")
+        sentences.append(
+            f"Your message was: {quote_code(said)}. /session switch {short} returns to the session you left."
+        )
     return CommandResult(
         text=" ".join(sentences) + describe_skipped(left),
         follow_up=follow_up,
@@ -315,7 +335,7 @@ def _carry_out(
     )
 
 
-def _fork(ctx: CommandContext, turn: SessionTurn) -> FollowUp:
+def _make_fork_step(ctx: CommandContext, turn: SessionTurn) -> FollowUp:
     """Return a copy of the session that ends before the turn; an empty session if nothing precedes it."""
     ids = [message.id for message in ctx.session.messages]
     place = ids.index(turn.id)
@@ -328,7 +348,7 @@ def _fork(ctx: CommandContext, turn: SessionTurn) -> FollowUp:
 
 _SWITCHES = ("--force", "--yes")
 _EXCEPT = "--except"
-_IGNORED = " What .gitignore leaves out was not looked at."
+_IGNORED = " Files ignored by git were not checked."
 
 
 def undo_turn(ctx: CommandContext, argument: str) -> CommandResult:
@@ -338,14 +358,14 @@ def undo_turn(ctx: CommandContext, argument: str) -> CommandResult:
     turn = next((turn for turn in reversed(turns) if turn.files and not turn.back), None)
     if turn is None:
         return make_refusal(
-            "There is nothing to undo: no turn of this session has changed files, or all of it is undone"
+            "Nothing to undo: no turn of this session has changed files, or everything is already undone"
         )
     plan = ctx.turn_files.checkpoints.plan_undo({turn.id}, "undo")
     title = format_turn_title(turn, time.time())
     tail = _IGNORED if turn.files and turn.files.scanned else ""
-    result = _go(ctx, given, plan, "/undo", f"Undid {title}", f"{tail} /redo brings it back.")
+    result = _carry_out_plan(ctx, given, plan, "/undo", f"Undid {title}", f"{tail} /redo restores it.")
     if result.ok and result.follow_up is None and turn is turns[-1]:
-        _tell_learning(ctx)
+        _record_unwanted_answer(ctx)
     return result
 
 
@@ -356,11 +376,11 @@ def redo_turn(ctx: CommandContext, argument: str) -> CommandResult:
     sessions = {ctx.session.id, ctx.session.parent or ""}
     plan = ctx.turn_files.checkpoints.plan_redo(sessions)
     if plan is None:
-        return make_refusal("There is nothing to redo: nothing was undone, or all of it was brought back")
-    return _go(ctx, given, plan, "/redo", "Brought back what was undone", " /undo takes it back again.")
+        return make_refusal("Nothing to redo: nothing was undone, or everything is already restored")
+    return _carry_out_plan(ctx, given, plan, "/redo", "Restored the undone changes", " /undo reverts it.")
 
 
-def _go(
+def _carry_out_plan(
     ctx: CommandContext, given: ParsedArguments, plan: "RestorePlan", called: str, done: str, tail: str
 ) -> CommandResult:
     """Carry out the plan, or explain why not."""
@@ -375,13 +395,13 @@ def _go(
         return refusal
     outside = [path for path in plan.outside if path not in leave]
     if outside and "--yes" not in given.options:
-        question = f"Outside of this project {', '.join(outside)} would change too. Go on?"
+        question = f"Files outside this project would change too: {', '.join(outside)}. Continue?"
         return CommandResult(follow_up=Confirm(question=question, then=again(leave, False, "--yes")))
     shown = {one.path: one for one in list_shown_changes(ctx, (step for step in plan.steps if step.verdict != "same"))}
     restored = ctx.turn_files.checkpoints.carry_out(plan, ctx.session.id, force=force, leave=leave)
     put = [shown[change.path] for change in restored.record.changes if change.path in shown]
-    left = [*restored.left, *((step.wanted.path, WHY[step.verdict]) for step in plan.impossible)]
-    left += [(path, "you said so") for path in sorted(leave)]
+    left = [*restored.left, *((step.wanted.path, CONFLICT_REASONS[step.verdict]) for step in plan.impossible)]
+    left += [(path, "you excluded it") for path in sorted(leave)]
     words = format_count(len(put), "file") if put else "no file had to change"
     return CommandResult(
         text=f"{done}: {words}.{tail}{describe_skipped(left)}",
@@ -390,12 +410,12 @@ def _go(
     )
 
 
-def _tell_learning(ctx: CommandContext) -> None:
+def _record_unwanted_answer(ctx: CommandContext) -> None:
     """Record that the reverted answer was unwanted; errors are ignored, because a rating is not worth failing /undo."""
     if ctx.config.incognito:
         return
     try:
-        ctx.memory.feedback.signal(-1, 0.5, "undo", "you took its changes back")
+        ctx.memory.feedback.signal(-1, 0.5, "undo", "you undid its changes")
     except (ClioError, OSError):
         return
 
@@ -419,7 +439,7 @@ def show_turn_diff(ctx: CommandContext, argument: str) -> CommandResult:
         raise UserError(f"Turn {turn.number} has not changed {unknown[0]!r}; /diff {turn.number} shows what it has")
     shown = [ctx.turn_files.render_change(change) for change in changes if not words or change.path in words]
     lines = format_counts(sum(one.added for one in shown), sum(one.removed for one in shown))
-    state = " It is taken back." if turn.back else ""
+    state = " It is undone." if turn.back else ""
     tail = _IGNORED if turn.files.scanned else ""
     what = (
         quote_code(shown[0].path) if len(shown) == 1 else format_count(len(shown), "file")
@@ -453,19 +473,19 @@ def suggest_rewind(ctx: CommandContext) -> Iterable[Suggestion]:
 
 _PUT_BACK = "[--force] [--except FILE ...]"
 CHECKPOINT = (
-    Command(name="undo", argument=_PUT_BACK, summary="take back what the last turn did to files", handler=undo_turn),
-    Command(name="redo", argument=_PUT_BACK, summary="bring back what was undone", handler=redo_turn),
+    Command(name="undo", argument=_PUT_BACK, summary="undo the last turn's file changes", handler=undo_turn),
+    Command(name="redo", argument=_PUT_BACK, summary="redo what was undone", handler=redo_turn),
     Command(
         name="diff",
         argument="[TURN] [FILE ...]",
-        summary="what a turn did to files",
+        summary="show a turn's file changes",
         handler=show_turn_diff,
         suggest=suggest_turns,
     ),
     Command(
         name="rewind",
-        argument="[TURN files|talk|both]",
-        summary="go back to before a turn: its files, the conversation, or both",
+        argument="[TURN files|conversation|both]",
+        summary="go back to before a turn: files, conversation, or both",
         handler=rewind_turn,
         suggest=suggest_rewind,
     ),

@@ -34,7 +34,7 @@ _HANDLE = re.compile(rb"[0-9a-f]{16,}")
 
 
 class RemovableFile(Struct, frozen=True, kw_only=True):
-    """Something that may be deleted. free: deletes it; raises OSError or ClioError if it is needed after all."""
+    """A file that is not needed. free: deletes it; raises OSError or ClioError if it is needed after all."""
 
     path: Path
     bytes: int
@@ -42,7 +42,7 @@ class RemovableFile(Struct, frozen=True, kw_only=True):
 
 
 class DiskUsage(Struct, kw_only=True):
-    """The files of one kind in one directory. waste: those that may be deleted."""
+    """The files of one kind in one directory. removable: those that are not needed."""
 
     kind: str
     folder: Path
@@ -52,8 +52,8 @@ class DiskUsage(Struct, kw_only=True):
 
     @property
     def removable_bytes(self) -> int:
-        """Bytes that may be deleted."""
-        return sum(one.bytes for one in self.removable)
+        """Return the bytes of the files that are not needed."""
+        return sum(file.bytes for file in self.removable)
 
 
 class CleanupLimits(Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class CleanupLimits(Struct, frozen=True, kw_only=True):
     sessions_s: float | None
 
 
-class _Named:
+class _SessionText:
     """The text of a session, to look up output handles: in a set first, in the whole text only if missing there."""
 
     def __init__(self, text: bytes) -> None:
@@ -80,29 +80,31 @@ class _Named:
 def measure_folder(folder: Path, limits: CleanupLimits, now: float) -> list[DiskUsage]:
     """List the files in one `.clio` directory by kind, largest first. Changes nothing; links are not followed."""
     found: dict[str, DiskUsage] = {}
-    referenced: dict[str, _Named | None] = {}
-    for path, status in _files(folder):
+    referenced: dict[str, _SessionText | None] = {}
+    for path, status in _walk_files(folder):
         inside = path.relative_to(folder)
-        what = _kind(inside)
-        heap = found.setdefault(what, DiskUsage(kind=what, folder=folder))
-        heap.bytes += status.st_size
-        heap.files += 1
+        kind = _classify_file(inside)
+        usage = found.setdefault(kind, DiskUsage(kind=kind, folder=folder))
+        usage.bytes += status.st_size
+        usage.files += 1
         age = now - status.st_mtime
-        if _is_removable(what, path, folder, age, limits, referenced):
-            free = _unlock(path) if what == "locks" else path.unlink
-            heap.removable.append(RemovableFile(path=path, bytes=status.st_size, free=free))
+        if _is_removable(kind, path, folder, age, limits, referenced):
+            free = _make_lock_deleter(path) if kind == "locks" else path.unlink
+            usage.removable.append(RemovableFile(path=path, bytes=status.st_size, free=free))
     if limits.sessions_s is not None:
-        _old_sessions(folder, found, now - limits.sessions_s)
+        _add_old_sessions(folder, found, now - limits.sessions_s)
     store = folder / "checkpoints"
     if "copies of files for /undo" in found:
         most, oldest = limits.checkpoint_bytes, limits.checkpoint_age_s
-        if beyond := count_excess_bytes(store, max_bytes=most, max_age_s=oldest, now=now):
+        if excess_bytes := count_excess_bytes(store, max_bytes=most, max_age_s=oldest, now=now):
             free = lambda: shrink_store(store, max_bytes=most, max_age_s=oldest, now=time.time())  # noqa: E731
-            found["copies of files for /undo"].removable.append(RemovableFile(path=store, bytes=beyond, free=free))
-    return sorted(found.values(), key=lambda heap: -heap.bytes)
+            found["copies of files for /undo"].removable.append(
+                RemovableFile(path=store, bytes=excess_bytes, free=free)
+            )
+    return sorted(found.values(), key=lambda usage: -usage.bytes)
 
 
-def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def _walk_files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     for top, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not (Path(top) / name).is_symlink())
         for name in sorted(names):
@@ -111,7 +113,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
                 yield path, path.lstat()
 
 
-def _kind(inside: Path) -> str:
+def _classify_file(inside: Path) -> str:
     name, first = inside.name, inside.parts[0]
     if TEMP_FILE_NAME.fullmatch(name):
         return "unfinished writes"
@@ -127,11 +129,11 @@ def _kind(inside: Path) -> str:
 
 
 def _is_removable(
-    what: str, path: Path, folder: Path, age_s: float, limits: CleanupLimits, referenced: dict[str, _Named | None]
+    kind: str, path: Path, folder: Path, age_s: float, limits: CleanupLimits, referenced: dict[str, _SessionText | None]
 ) -> bool:
     if age_s < YOUNG_S:
         return False
-    match what:
+    match kind:
         case "unfinished writes":
             return is_abandoned(path)
         case "locks":
@@ -141,31 +143,31 @@ def _is_removable(
         case "caches":
             return limits.caches and path.relative_to(folder / "cache").parts[0].startswith(CACHES)
         case "outputs of tools":
-            return _is_orphan(path, folder / "sessions", referenced)
+            return _is_orphaned_output(path, folder / "sessions", referenced)
         case _:
             return False
 
 
-def _is_orphan(path: Path, sessions: Path, referenced: dict[str, _Named | None]) -> bool:
+def _is_orphaned_output(path: Path, sessions: Path, referenced: dict[str, _SessionText | None]) -> bool:
     """Whether no session mentions the output: the session was deleted, or clio was killed before it recorded the
     output.
     """
     inside = path.relative_to(sessions)
     if len(inside.parts) != 3 or inside.parts[1] != "blobs" or not is_session_id(inside.parts[0]):
-        return not _is_known(SessionFiles(sessions, inside.parts[0]))
+        return not _session_exists(SessionFiles(sessions, inside.parts[0]))
     files = SessionFiles(sessions, inside.parts[0])
     if files.id not in referenced:
-        texts = None if find_lock_owner(files.lock) else _texts(files)
-        referenced[files.id] = None if texts is None else _Named(texts)
+        texts = None if find_lock_owner(files.lock) else _read_session_texts(files)
+        referenced[files.id] = None if texts is None else _SessionText(texts)
     named = referenced[files.id]
     return named is not None and not named.has(path.name[:_HANDLE_CHARS].encode())
 
 
-def _is_known(files: SessionFiles) -> bool:
+def _session_exists(files: SessionFiles) -> bool:
     return any(files.folder.glob(f"{files.id}{SNAPSHOT}*")) or any(files.folder.glob(f"{files.id}{JOURNAL}*"))
 
 
-def _texts(files: SessionFiles) -> bytes | None:
+def _read_session_texts(files: SessionFiles) -> bytes | None:
     """Return the bytes of a session's files, including damaged copies; None if one cannot be read."""
     parts = sorted((*files.folder.glob(f"{files.id}{SNAPSHOT}*"), *files.folder.glob(f"{files.id}{JOURNAL}*")))
     try:
@@ -174,7 +176,7 @@ def _texts(files: SessionFiles) -> bytes | None:
         return None
 
 
-def _unlock(path: Path) -> Callable[[], None]:
+def _make_lock_deleter(path: Path) -> Callable[[], None]:
     def free() -> None:
         lock = FileLock(path)  # another process may take the lock meanwhile; only its holder deletes the file
         if lock.acquire():
@@ -183,19 +185,21 @@ def _unlock(path: Path) -> Callable[[], None]:
     return free
 
 
-def _old_sessions(folder: Path, found: dict[str, DiskUsage], before: float) -> None:
+def _add_old_sessions(folder: Path, found: dict[str, DiskUsage], before: float) -> None:
     store = SessionStore(folder / "sessions")
     for info in store.list():
         files = SessionFiles(store.folder, info.id)
         if info.updated_at >= before or find_lock_owner(files.lock) is not None:
             continue
         size = sum(path.lstat().st_size for path in store.folder.glob(f"{info.id}.*"))
-        size += sum(status.st_size for _, status in _files(files.attachments))
-        heap = found.setdefault("sessions", DiskUsage(kind="sessions", folder=folder))
-        heap.removable.append(RemovableFile(path=files.snapshot, bytes=size, free=_deleter(store, info.id)))
+        size += sum(status.st_size for _, status in _walk_files(files.attachments))
+        usage = found.setdefault("sessions", DiskUsage(kind="sessions", folder=folder))
+        usage.removable.append(
+            RemovableFile(path=files.snapshot, bytes=size, free=_make_session_deleter(store, info.id))
+        )
 
 
-def _deleter(store: SessionStore, id: str) -> Callable[[], None]:
+def _make_session_deleter(store: SessionStore, id: str) -> Callable[[], None]:
     def free() -> None:
         with suppress(ClioError):  # deleted with its parent, or opened meanwhile
             store.delete(id)
@@ -213,24 +217,24 @@ def run_gc(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
     """
     wanted = parse_gc(join_arguments(words))
     if loaded.config.incognito and wanted.yes:
-        raise UserError("an incognito clio changes nothing on disk, so it frees nothing; leave out --incognito")
-    heaps = measure_disk_usage(loaded, wanted)
-    waste = sum(heap.removable_bytes for heap in heaps)
+        raise UserError("incognito mode deletes nothing; leave out --incognito")
+    usages = measure_disk_usage(loaded, wanted)
+    removable_bytes = sum(usage.removable_bytes for usage in usages)
     frees = wanted.yes
     if not json:
-        print_result(CommandResult(table=_table(heaps, loaded)), "")
-        if waste and not frees and not loaded.config.incognito:
-            answer = ask_on_terminal(f"\nFree {format_bytes(waste)}? [y/N] ")
+        print_result(CommandResult(table=_make_usage_table(usages, loaded)), "")
+        if removable_bytes and not frees and not loaded.config.incognito:
+            answer = ask_on_terminal(f"\nDelete {format_bytes(removable_bytes)}? [y/N] ")
             frees = (answer or "").strip().lower() in ("y", "yes")
-    freed, problems = _free(heaps) if frees else (0, [])
+    freed, problems = _delete_files(usages) if frees else (0, [])
     if json:
-        print_json(CommandResult(text="", data=_data(heaps, freed, problems)))
+        print_json(CommandResult(text="", data=_make_data(usages, freed, problems)))
     else:
-        print_result(CommandResult(text=""), remove_code_marks(_summarize(waste, freed, problems, asked=frees)))
-    if problems:
-        raise ClioError(
-            f"{len(problems)} could not be deleted, such as {problems[0]}; look at the rights of the folder"
+        print_result(
+            CommandResult(text=""), remove_code_marks(_summarize(removable_bytes, freed, problems, asked=frees))
         )
+    if problems:
+        raise ClioError(f"{len(problems)} could not be deleted, such as {problems[0]}; check the folder's permissions")
     return 0
 
 
@@ -245,29 +249,29 @@ def measure_disk_usage(loaded: LoadedConfig, wanted: GcRequest) -> list[DiskUsag
     )
     folders = dict.fromkeys((loaded.main_project / FOLDER_NAME, loaded.home))
     now = time.time()
-    return [heap for folder in folders if folder.is_dir() for heap in measure_folder(folder, limits, now)]
+    return [usage for folder in folders if folder.is_dir() for usage in measure_folder(folder, limits, now)]
 
 
-def _free(heaps: Sequence[DiskUsage]) -> tuple[int, list[str]]:
+def _delete_files(usages: Sequence[DiskUsage]) -> tuple[int, list[str]]:
     """Delete unneeded files; return the bytes freed, and what could not be deleted."""
     freed = 0
     problems: list[str] = []
-    for heap in heaps:
-        for one in heap.removable:
+    for usage in usages:
+        for file in usage.removable:
             try:
-                one.free()
-                freed += one.bytes
+                file.free()
+                freed += file.bytes
             except FileNotFoundError:
                 continue  # deleted together with something else
             except (OSError, ClioError) as error:
-                problems.append(f"{one.path.name}: {getattr(error, 'strerror', None) or error}")
-        if heap.kind == "outputs of tools":
-            _drop_empty_folders(heap)
+                problems.append(f"{file.path.name}: {getattr(error, 'strerror', None) or error}")
+        if usage.kind == "outputs of tools":
+            _drop_empty_folders(usage)
     return freed, problems
 
 
-def _drop_empty_folders(heap: DiskUsage) -> None:
-    for folder in sorted({one.path.parent for one in heap.removable}, reverse=True):
+def _drop_empty_folders(usage: DiskUsage) -> None:
+    for folder in sorted({file.path.parent for file in usage.removable}, reverse=True):
         try:
             folder.rmdir()
             folder.parent.rmdir()
@@ -275,43 +279,43 @@ def _drop_empty_folders(heap: DiskUsage) -> None:
             continue  # not empty
 
 
-def _table(heaps: Sequence[DiskUsage], loaded: LoadedConfig) -> Table:
+def _make_usage_table(usages: Sequence[DiskUsage], loaded: LoadedConfig) -> Table:
     home_folder = user_home(os.environ)
     rows = [
         (
-            display_path(heap.folder, project=loaded.main_project, user_home=home_folder),
-            heap.kind,
-            f"{heap.files:,}",
-            format_bytes(heap.bytes),
-            f"{format_bytes(heap.removable_bytes)} in {len(heap.removable):,}" if heap.removable else "",
+            display_path(usage.folder, project=loaded.main_project, user_home=home_folder),
+            usage.kind,
+            f"{usage.files:,}",
+            format_bytes(usage.bytes),
+            f"{format_bytes(usage.removable_bytes)} in {len(usage.removable):,}" if usage.removable else "",
         )
-        for heap in heaps
+        for usage in usages
     ]
-    return Table(columns=("folder", "what", "files", "size", "may go"), rows=tuple(rows), wide_column=1)
+    return Table(columns=("folder", "kind", "files", "size", "can be freed"), rows=tuple(rows), wide_column=1)
 
 
-def _data(heaps: Sequence[DiskUsage], freed: int, problems: Sequence[str]) -> dict[str, object]:
+def _make_data(usages: Sequence[DiskUsage], freed: int, problems: Sequence[str]) -> dict[str, object]:
     rows = [
         {
-            "folder": str(heap.folder),
-            "what": heap.kind,
-            "files": heap.files,
-            "bytes": heap.bytes,
-            "may_go": {"count": len(heap.removable), "bytes": heap.removable_bytes},
+            "folder": str(usage.folder),
+            "what": usage.kind,
+            "files": usage.files,
+            "bytes": usage.bytes,
+            "may_go": {"count": len(usage.removable), "bytes": usage.removable_bytes},
         }
-        for heap in heaps
+        for usage in usages
     ]
-    return {"heaps": rows, "may_go_bytes": sum(heap.removable_bytes for heap in heaps), "freed_bytes": freed,
+    return {"heaps": rows, "may_go_bytes": sum(usage.removable_bytes for usage in usages), "freed_bytes": freed,
             "problems": list(problems)}  # fmt: skip
 
 
-def _summarize(waste: int, freed: int, problems: Sequence[str], *, asked: bool) -> str:
-    if asked and (waste or freed or problems):
+def _summarize(removable_bytes: int, freed: int, problems: Sequence[str], *, asked: bool) -> str:
+    if asked and (removable_bytes or freed or problems):
         return (
             f"Freed {format_bytes(freed)}."
             if not problems
             else f"Freed {format_bytes(freed)}; not all could be deleted."
         )
-    if waste:
-        return f"{format_bytes(waste)} may go; nothing was deleted. `clio gc --yes` frees it."
-    return "Nothing may go."
+    if removable_bytes:
+        return f"{format_bytes(removable_bytes)} can be freed; nothing was deleted. `clio gc --yes` deletes it."
+    return "Nothing to clean up."

@@ -36,19 +36,19 @@ from clio.text.formatting import format_bytes, format_count
 from clio.ui.pipe_screen import format_seconds
 from clio.ui.safe_text import clean
 
-_SHOWN = 5
-_FATES: tuple[tuple[Fate, str], ...] = (
+_MAX_SHOWN = 5
+_FATE_LABELS: tuple[tuple[Fate, str], ...] = (
     ("new", "new"),
     ("grown", "grown since"),
-    ("known", "here already"),
-    ("old", "from before that day"),
-    ("empty", "without a word said"),
-    ("busy", "being written by another clio: run the import again"),
+    ("known", "already imported"),
+    ("old", "older than that date"),
+    ("empty", "without messages"),
+    ("busy", "in use by another clio: run the import again"),
 )
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of an import. kept: the facts added. known: how many facts were known before."""
+    """The outcome of an import. kept: the facts stored. known: how many facts were stored before."""
 
     wanted: ImportRequest
     found: FoundFiles
@@ -60,19 +60,19 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_survey_result(
-    founds: Sequence[FoundFiles], known: Imports, facts: dict[str, int], home: Path
+    sources: Sequence[FoundFiles], known: Imports, facts: dict[str, int], home: Path
 ) -> CommandResult:
     """Return a table of agents, with what each has about this project; nothing is imported."""
     rows: list[tuple[str, ...]] = []
     data: list[dict[str, object]] = []
-    for found in founds:
+    for found in sources:
         ours = [file for file in found.files if file.ours]
         done = sum(is_already_read(known, file) for file in ours)
         where = ", ".join(display_path(place, project=None, user_home=home) for place in found.where) or "not here"
         noted = facts.get(found.agent, 0)
         sizes = sum(file.size for file in ours)
-        told = (f"{len(ours):,}", f"{done:,}", f"{len(found.files) - len(ours):,}", f"{noted:,}")
-        rows.append((found.agent, where, *told, format_bytes(sizes) if ours else "–"))
+        counts = (f"{len(ours):,}", f"{done:,}", f"{len(found.files) - len(ours):,}", f"{noted:,}")
+        rows.append((found.agent, where, *counts, format_bytes(sizes) if ours else "–"))
         data.append(
             {
                 "agent": found.agent,
@@ -86,46 +86,46 @@ def make_survey_result(
         )
     columns = ("agent", "where", "files here", "imported", "elsewhere", "facts", "size")
     waiting = [str(row["agent"]) for row in data if row["files"] != row["imported"] or row["facts"]]
-    text = f"clio import {waiting[0]} takes in what {waiting[0]} has of this project." if waiting else ""
+    text = f"clio import {waiting[0]} imports what {waiting[0]} has about this project." if waiting else ""
     if not any(row["files"] or row["facts"] for row in data):
-        text = (
-            "No other agent keeps anything of this project where it usually does; clio import AGENT PATH looks there."
-        )
+        text = "No other agent has data about this project in its usual place; clio import AGENT PATH searches another."
     return CommandResult(text=text, table=Table(columns=columns, rows=tuple(rows), wide_column=1), data=data)
 
 
 def make_outcome_result(outcome: Outcome) -> CommandResult:
     """Describe what was imported, and what was left out."""
     report, wanted = outcome.report, outcome.wanted
-    lines = [_summarize_import(outcome), *_left_out(outcome)]
-    if said := report.tally.sentence():
-        lines.append(said)
+    lines = [_summarize_import(outcome), *_describe_skipped(outcome)]
+    if sentence := report.tally.sentence():
+        lines.append(sentence)
     unreadable = [*outcome.found.unusable, *report.tally.unreadable]
-    lines += [f"Not read: {path} ({reason})." for path, reason in unreadable[:_SHOWN]]
-    if len(unreadable) > _SHOWN:
-        lines.append(f"Not read: {len(unreadable) - _SHOWN:,} further files.")
+    lines += [f"Not read: {path} ({reason})." for path, reason in unreadable[:_MAX_SHOWN]]
+    if len(unreadable) > _MAX_SHOWN:
+        lines.append(f"Not read: {len(unreadable) - _MAX_SHOWN:,} further files.")
     if report.stopped:
-        lines.append(f"Stopped with {format_count(report.left, 'file')} left; the same command goes on from there.")
+        lines.append(f"Stopped with {format_count(report.left, 'file')} left; the same command continues from there.")
     elif report.fates["new"] and not wanted.dry_run:
-        lines.append("clio sessions list shows them, clio recall WORDS searches them; clio -r ID goes on in a copy.")
-    return CommandResult(text="\n".join(lines), data=_data(outcome, unreadable))
+        lines.append(
+            "clio sessions list shows them, clio recall WORDS searches them, clio -r ID continues one in a copy."
+        )
+    return CommandResult(text="\n".join(lines), data=_make_data(outcome, unreadable))
 
 
 def make_facts_result(outcome: Outcome) -> CommandResult:
     """Report how many facts were added, and which wait for a decision."""
     listed = outcome.facts if len(outcome.kept) < len(outcome.facts) else ()
     shown = "\n".join(f"- {' '.join(fact.text.split())}" for fact in listed)
-    return CommandResult(text=_facts(outcome), verbatim=shown)
+    return CommandResult(text=_describe_facts(outcome), verbatim=shown)
 
 
 def _summarize_import(outcome: Outcome) -> str:
     report, agent = outcome.report, outcome.found.agent
-    parts = [f"{report.fates[fate]:,} {words}" for fate, words in _FATES if report.fates[fate]]
+    parts = [f"{report.fates[fate]:,} {words}" for fate, words in _FATE_LABELS if report.fates[fate]]
     if report.unchanged:
         parts.append(f"{format_count(report.unchanged, 'file')} unchanged since the last import")
     if not parts:
-        return f"There is nothing of {agent}'s to take in here."
-    would = "It would be, from" if outcome.wanted.dry_run else "From"
+        return f"{agent} has nothing to import here."
+    would = "Would import from" if outcome.wanted.dry_run else "From"
     done = ""
     if report.messages:
         secrets = f", {format_count(outcome.secrets, 'secret')} replaced" if outcome.secrets else ""
@@ -134,26 +134,23 @@ def _summarize_import(outcome: Outcome) -> str:
     return f"{would} {agent}: {', '.join(parts)}{done}."
 
 
-def _left_out(outcome: Outcome) -> list[str]:
+def _describe_skipped(outcome: Outcome) -> list[str]:
     others = sum(not file.ours for file in outcome.found.files)
     if not others:
         return []
-    return [
-        f"{format_count(others, 'file')} of other projects {'was' if others == 1 else 'were'} left; --all takes them."
-    ]
+    return [f"Skipped {format_count(others, 'file')} of other projects; --all imports them."]
 
 
-def _facts(outcome: Outcome) -> str:
+def _describe_facts(outcome: Outcome) -> str:
     kept, agent, number = outcome.kept, outcome.found.agent, format_count(len(outcome.facts), "fact")
-    known = f" {format_count(outcome.known, 'fact was', 'facts were')} known already." if outcome.known else ""
+    known = f" {format_count(outcome.known, 'fact was', 'facts were')} already known." if outcome.known else ""
     if kept:
-        came = f"{format_count(len(kept), 'fact')} of {agent}'s came into the project knowledge"
-        return f"{came}; /memory list shows them.{known}"
-    way = f"clio import {agent} in a terminal asks about each, --facts yes takes all"
-    return f"{agent} wrote down {number} that could be project knowledge; none was taken: {way}.{known}"
+        return f"Saved {format_count(len(kept), 'fact')} of {agent} to project memory; /memory list shows them.{known}"
+    way = f"clio import {agent} in a terminal asks about each, --facts yes saves all"
+    return f"{agent} has {number} that could be project memory; none was saved: {way}.{known}"
 
 
-def _data(outcome: Outcome, unreadable: Sequence[tuple[str, str]]) -> dict[str, object]:
+def _make_data(outcome: Outcome, unreadable: Sequence[tuple[str, str]]) -> dict[str, object]:
     report = outcome.report
     kept = {fact.fingerprint for fact in outcome.kept}
     return {
@@ -161,7 +158,7 @@ def _data(outcome: Outcome, unreadable: Sequence[tuple[str, str]]) -> dict[str, 
         "where": [str(place) for place in outcome.found.where],
         "dry_run": outcome.wanted.dry_run,
         "stopped": report.stopped,
-        "sessions": {fate: report.fates[fate] for fate, _ in _FATES},
+        "sessions": {fate: report.fates[fate] for fate, _ in _FATE_LABELS},
         "files": report.files,
         "unchanged": report.unchanged,
         "left": report.left,
@@ -188,9 +185,9 @@ def format_question(fact: Fact, number: int, total: int, project: Path, home: Pa
     return f"{number} of {total} · {display_path(fact.source, project=project, user_home=home)}\n{fact.text}"
 
 
-_BY_THEM = Provenance(asserted_by="model")
+_BY_OTHER_AGENT = Provenance(asserted_by="model")
 """As for `/memory import`: no user of this clio has stated it."""
-_ALL, _NONE_MORE = ("a", "all"), ("q", "quit")
+_ALL, _QUIT = ("a", "all"), ("q", "quit")
 
 
 def run_import(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
@@ -201,7 +198,7 @@ def run_import(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int
     """
     wanted = parse_import(join_arguments(words))
     if loaded.config.incognito:
-        raise UserError("an incognito clio stores nothing, so it imports nothing; leave out --incognito")
+        raise UserError("incognito mode stores nothing, so it imports nothing; leave out --incognito")
     ctx = SubcommandContext(loaded)
 
     def show(result: CommandResult) -> None:
@@ -211,15 +208,15 @@ def run_import(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int
             print_result(result, replace_slash_commands(result.text), aloud=loaded.config.screen_reader)
 
     try:
-        looker = SourceFinder(loaded.project, os.environ)
+        finder = SourceFinder(loaded.project, os.environ)
         if wanted.agent is None:
-            show(_survey(ctx, looker))
+            show(_make_survey(ctx, finder))
             return 0
-        outcome = _import(ctx, looker, wanted, quiet=json)
+        outcome = _run_importer(ctx, finder, wanted, quiet=json)
         if not json:
             show(make_outcome_result(outcome))
         if not outcome.report.stopped and wanted.facts != "no":
-            outcome = _with_facts(ctx, looker, outcome, may_ask=not json)
+            outcome = _import_facts(ctx, finder, outcome, may_ask=not json)
         if json:
             show(make_outcome_result(outcome))
         elif outcome.facts:
@@ -227,7 +224,7 @@ def run_import(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise ClioError(f"{format_os_error(error)} What was done until then is kept.") from error
+        raise ClioError(f"{format_os_error(error)} What was imported before is saved.") from error
     finally:
         ctx.close()
     if outcome.report.stopped:
@@ -235,23 +232,25 @@ def run_import(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int
     return 0
 
 
-def _survey(ctx: SubcommandContext, looker: SourceFinder) -> CommandResult:
-    founds = [looker.find_files(agent, None) for agent in AGENTS]
+def _make_survey(ctx: SubcommandContext, finder: SourceFinder) -> CommandResult:
+    sources = [finder.find_files(agent, None) for agent in AGENTS]
     here = ctx.store.folder.resolve()
-    founds = [_without(found, here) for found in founds]
-    known = _ledger(ctx).read()
-    facts = {found.agent: len(_offered(ctx, looker, ImportRequest(agent=found.agent), known)[0]) for found in founds}
-    return make_survey_result(founds, known, facts, user_home(os.environ))
+    sources = [_exclude_folder(found, here) for found in sources]
+    known = _open_ledger(ctx).read()
+    facts = {
+        found.agent: len(_find_new_facts(ctx, finder, ImportRequest(agent=found.agent), known)[0]) for found in sources
+    }
+    return make_survey_result(sources, known, facts, user_home(os.environ))
 
 
-def _import(ctx: SubcommandContext, looker: SourceFinder, wanted: ImportRequest, *, quiet: bool) -> Outcome:
+def _run_importer(ctx: SubcommandContext, finder: SourceFinder, wanted: ImportRequest, *, quiet: bool) -> Outcome:
     agent = wanted.agent
     assert agent is not None
-    found = looker.find_files(agent, wanted.path, every=wanted.every)
-    found = _without(found, ctx.store.folder.resolve())
+    found = finder.find_files(agent, wanted.path, every=wanted.every)
+    found = _exclude_folder(found, ctx.store.folder.resolve())
     if not found.where:
-        raise UserError(f"{agent} keeps nothing where it usually does; write clio import {agent} PATH")
-    ledger = _ledger(ctx)
+        raise UserError(f"{agent} has no data in its usual place; write clio import {agent} PATH")
+    ledger = _open_ledger(ctx)
     importer = Importer(
         ctx.store.folder,
         ledger,
@@ -259,7 +258,7 @@ def _import(ctx: SubcommandContext, looker: SourceFinder, wanted: ImportRequest,
         MAX_RESULT_CHARS,
         record=ctx.store.record_own,
     )
-    with _watched(f"importing {agent}", ctx, quiet=quiet) as track:
+    with _show_stoppable_progress(f"importing {agent}", ctx, quiet=quiet) as track:
         report = importer.run(
             [file for file in found.files if file.ours],
             since=wanted.since,
@@ -269,21 +268,21 @@ def _import(ctx: SubcommandContext, looker: SourceFinder, wanted: ImportRequest,
             progress=track.report_progress,
         )
     if report.fates["new"] + report.fates["grown"] and not wanted.dry_run and not report.stopped:
-        with _watched("indexing", ctx, quiet=quiet) as track:
+        with _show_stoppable_progress("indexing", ctx, quiet=quiet) as track:
             ctx.memory.refresh_index(track.is_stopped, track.report_progress)
     return Outcome(wanted=wanted, found=found, report=report, secrets=ctx.redactor.total)
 
 
-def _with_facts(ctx: SubcommandContext, looker: SourceFinder, outcome: Outcome, *, may_ask: bool) -> Outcome:
+def _import_facts(ctx: SubcommandContext, finder: SourceFinder, outcome: Outcome, *, may_ask: bool) -> Outcome:
     """Offer the agent's facts; return the outcome with those that were kept."""
-    wanted, ledger = outcome.wanted, _ledger(ctx)
-    facts, known, unreadable = _offered(ctx, looker, wanted, Imports() if wanted.again else ledger.read())
+    wanted, ledger = outcome.wanted, _open_ledger(ctx)
+    facts, known, unreadable = _find_new_facts(ctx, finder, wanted, Imports() if wanted.again else ledger.read())
     outcome.report.tally.unreadable.extend(unreadable)
-    kept, asked = _decide(ctx, ledger, wanted, facts, may_ask=may_ask)
+    kept, asked = _decide_facts(ctx, ledger, wanted, facts, may_ask=may_ask)
     return structs.replace(outcome, facts=kept if asked else facts, kept=kept, known=known)
 
 
-def _decide(
+def _decide_facts(
     ctx: SubcommandContext, ledger: ImportLedger, wanted: ImportRequest, facts: Sequence[Fact], *, may_ask: bool
 ) -> tuple[list[Fact], bool]:
     """Return the facts to keep, and whether the user was asked about them; in a pipe, the user is not asked."""
@@ -296,13 +295,13 @@ def _decide(
         for number, fact in enumerate(facts, 1):
             answer = "y"
             if not rest:
-                if not may_ask or (answer := _answer(fact, number, len(facts), ctx.loaded.project)) is None:
+                if not may_ask or (answer := _ask_about_fact(fact, number, len(facts), ctx.loaded.project)) is None:
                     return kept, bool(kept)
                 rest = answer in _ALL
-                if answer in _NONE_MORE:
+                if answer in _QUIT:
                     break
             if rest or answer in ("y", "yes"):
-                ctx.memory.add(MemoryDraft(kind="discovery", content=fact.text), _BY_THEM)
+                ctx.memory.add(MemoryDraft(kind="discovery", content=fact.text), _BY_OTHER_AGENT)
                 kept.append(fact)
             elif answer in ("n", "no"):
                 declined.append(fact.fingerprint)
@@ -311,40 +310,40 @@ def _decide(
     return kept, wanted.facts != "yes"
 
 
-def _answer(fact: Fact, number: int, total: int, project: Path) -> str | None:
+def _ask_about_fact(fact: Fact, number: int, total: int, project: Path) -> str | None:
     if number == 1 and not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         return None
     sys.stdout.write(f"\n{clean(format_question(fact, number, total, project, user_home(os.environ)))}\n")
-    answer = ask_on_terminal("Remember this of the project? [y]es, [n]o, [a]ll, [q]uit: ")
+    answer = ask_on_terminal("Save to project memory? [y]es, [n]o, [a]ll, [q]uit: ")
     return None if answer is None else answer.strip().lower()
 
 
-def _offered(
-    ctx: SubcommandContext, looker: SourceFinder, wanted: ImportRequest, known: Imports
+def _find_new_facts(
+    ctx: SubcommandContext, finder: SourceFinder, wanted: ImportRequest, known: Imports
 ) -> tuple[list[Fact], int, list[tuple[str, str]]]:
     """Return the facts neither known nor declined, the number of known ones, and the files that cannot be read."""
     agent = wanted.agent
     assert agent is not None
     facts, unreadable = find_facts(
-        agent, looker, ctx.loaded.project, wanted.path, lambda text: ctx.redactor.redact(text).text
+        agent, finder, ctx.loaded.project, wanted.path, lambda text: ctx.redactor.redact(text).text
     )
-    there = {normal(entry.content) for entry in ctx.memory.knowledge().entries} if facts else set[str]()
-    new = [fact for fact in facts if normal(fact.text) not in there]
+    stored = {normal(entry.content) for entry in ctx.memory.knowledge().entries} if facts else set[str]()
+    new = [fact for fact in facts if normal(fact.text) not in stored]
     return [fact for fact in new if fact.fingerprint not in known.declined], len(facts) - len(new), unreadable
 
 
-def _without(found: FoundFiles, folder: Path) -> FoundFiles:
+def _exclude_folder(found: FoundFiles, folder: Path) -> FoundFiles:
     """Return what was found, without the files in this project's own session directory."""
     files = tuple(file for file in found.files if file.path.resolve().parent != folder)
     return FoundFiles(agent=found.agent, where=found.where, files=files, unusable=found.unusable)
 
 
-def _ledger(ctx: SubcommandContext) -> ImportLedger:
+def _open_ledger(ctx: SubcommandContext) -> ImportLedger:
     return ImportLedger(ctx.store.folder.parent / "cache")
 
 
 @contextmanager
-def _watched(label: str, ctx: SubcommandContext, *, quiet: bool) -> Generator[WorkControl]:
+def _show_stoppable_progress(label: str, ctx: SubcommandContext, *, quiet: bool) -> Generator[WorkControl]:
     """Show progress; Ctrl-C asks the work to stop at its next block, a second Ctrl-C ends it at once."""
     stopped = threading.Event()
     stream = None if quiet else sys.stderr

@@ -26,22 +26,29 @@ from clio.ui.safe_text import escape_controls
 
 _PACKAGE = Path(__file__).parent.parent
 _INSTRUCTIONS = "instructions.md"
-_SPEAKING = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
-_LINE = f"{FOLDER_NAME}/"
-_COVERING = {FOLDER_NAME, _LINE, f"/{FOLDER_NAME}", f"/{_LINE}", f"{_LINE}*", f"/{_LINE}*"}
+_AGENTS_FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
+_IGNORE_LINE = f"{FOLDER_NAME}/"
+_EQUIVALENT_LINES = {
+    FOLDER_NAME,
+    _IGNORE_LINE,
+    f"/{FOLDER_NAME}",
+    f"/{_IGNORE_LINE}",
+    f"{_IGNORE_LINE}*",
+    f"/{_IGNORE_LINE}*",
+}
 
 FILE_SUMMARIES: dict[str, str] = {
-    "README.md": "what lies in this folder",
-    "config.yaml": "settings, every one of them still off",
-    "mcp.yaml": "MCP servers, every one of them still off",
-    _INSTRUCTIONS: "what every conversation here should know",
-    ".gitignore": "keeps it all out of git; git add -f shares a file",
+    "README.md": "what is in this folder",
+    "config.yaml": "settings, all commented out",
+    "mcp.yaml": "MCP servers, all commented out",
+    _INSTRUCTIONS: "instructions for conversations in this project",
+    ".gitignore": "keeps this folder out of git; git add -f to share",
 }
 """Each file that `clio init` may write, with a short description."""
 
 
 class SetupFile(Struct, frozen=True, kw_only=True):
-    """One file of `.clio/`. fate: "new" will be written, "kept" exists already, "needless" is not needed here."""
+    """One file of `.clio/`. action: "new" will be written, "kept" exists already, "needless" is not needed here."""
 
     name: str
     action: Literal["new", "kept", "needless"]
@@ -52,17 +59,17 @@ def plan_setup(project: Path) -> tuple[SetupFile, ...]:
     """Return what creating `.clio/` in this project would do. Raises UserError if a file is in the way."""
     folder = project / FOLDER_NAME
     if folder.exists() and not folder.is_dir():
-        raise UserError(f"{str(folder)!r} is a file and a folder is needed there; move it away")
-    return tuple(_piece(project, name) for name in FILE_SUMMARIES if name != ".gitignore" or not folder.is_dir())
+        raise UserError(f"{str(folder)!r} is a file where a folder is needed; move it away")
+    return tuple(_plan_file(project, name) for name in FILE_SUMMARIES if name != ".gitignore" or not folder.is_dir())
 
 
-def write_setup(project: Path, pieces: tuple[SetupFile, ...]) -> None:
+def write_setup(project: Path, files: tuple[SetupFile, ...]) -> None:
     """Write the new files. A file created meanwhile stays as it is. Raises OSError."""
     folder = project / FOLDER_NAME
     make_ignored_folder(folder, folder)
-    for piece in pieces:
-        if piece.action == "new":
-            _write_new(folder / piece.name, IGNORE_ALL if piece.name == ".gitignore" else read_example(piece.name))
+    for file in files:
+        if file.action == "new":
+            _write_new(folder / file.name, IGNORE_ALL if file.name == ".gitignore" else read_example(file.name))
 
 
 def read_example(name: str) -> bytes:
@@ -75,7 +82,7 @@ def read_example(name: str) -> bytes:
 
 def is_folder_ignored(project: Path) -> bool:
     """Whether the project's own `.gitignore` already ignores `.clio/`."""
-    return any(line.strip() in _COVERING for line in _lines(project / ".gitignore"))
+    return any(line.strip() in _EQUIVALENT_LINES for line in _read_lines(project / ".gitignore"))
 
 
 def add_gitignore_line(project: Path) -> None:
@@ -84,15 +91,15 @@ def add_gitignore_line(project: Path) -> None:
     old = path.read_bytes() if path.exists() else b""
     end = b"\r\n" if b"\r\n" in old else b"\n"
     before = old if not old or old.endswith(b"\n") else old + end
-    write_atomic(path, before + _LINE.encode() + end, path.stat().st_mode & 0o777 if path.exists() else 0o644)
+    write_atomic(path, before + _IGNORE_LINE.encode() + end, path.stat().st_mode & 0o777 if path.exists() else 0o644)
 
 
-def _piece(project: Path, name: str) -> SetupFile:
+def _plan_file(project: Path, name: str) -> SetupFile:
     if os.path.lexists(project / FOLDER_NAME / name):
-        return SetupFile(name=name, action="kept", why="is there already and stays as it is")
-    speaking = next((other for other in _SPEAKING if (project / other).is_file()), None)
-    if name == _INSTRUCTIONS and speaking:
-        return SetupFile(name=name, action="needless", why=f"not needed: {speaking} tells agents what to know")
+        return SetupFile(name=name, action="kept", why="already exists, unchanged")
+    agents_file = next((other for other in _AGENTS_FILES if (project / other).is_file()), None)
+    if name == _INSTRUCTIONS and agents_file:
+        return SetupFile(name=name, action="needless", why=f"not needed, because {agents_file} exists")
     return SetupFile(name=name, action="new", why=FILE_SUMMARIES[name])
 
 
@@ -110,7 +117,7 @@ def _write_new(path: Path, data: bytes) -> None:
         temp.unlink(missing_ok=True)
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _read_lines(path: Path) -> Iterator[str]:
     try:
         yield from path.read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
@@ -128,26 +135,26 @@ def run_init(loaded: LoadedConfig, env: Mapping[str, str], *, yes: bool, dry_run
     """
     project, home_folder = loaded.project, user_home(env)
     if loaded.config.incognito:
-        raise UsageError("an incognito clio writes nothing; leave out --incognito to begin a .clio/")
+        raise UsageError("incognito mode writes nothing; leave out --incognito to create .clio/")
     if project / FOLDER_NAME == clio_home(env).resolve():
-        raise UserError("the .clio/ of the home folder is clio's own; go to a project and run clio init there")
+        raise UserError("the .clio/ of the home folder is clio's own; run clio init in a project")
     try:
-        pieces = plan_setup(project)
+        files = plan_setup(project)
         if not dry_run:
-            write_setup(project, pieces)
+            write_setup(project, files)
         sys.stdout.write(
             f"{escape_controls(display_path(project / FOLDER_NAME, project=None, user_home=home_folder))}/\n"
         )
-        for piece in pieces:
-            verb = "would be written" if dry_run and piece.action == "new" else _VERBS[piece.action]
-            sys.stdout.write(f"  {piece.name:<16} {verb:<{16 if dry_run else 9}} {piece.why}\n")
-        _offer_line(loaded, yes=yes, dry_run=dry_run)
+        for file in files:
+            verb = "would be written" if dry_run and file.action == "new" else _VERBS[file.action]
+            sys.stdout.write(f"  {file.name:<16} {verb:<{16 if dry_run else 9}} {file.why}\n")
+        _offer_gitignore_line(loaded, yes=yes, dry_run=dry_run)
     except OSError as error:
         raise StorageError(format_os_error(error)) from None
     return 0
 
 
-def _offer_line(loaded: LoadedConfig, *, yes: bool, dry_run: bool) -> None:
+def _offer_gitignore_line(loaded: LoadedConfig, *, yes: bool, dry_run: bool) -> None:
     """Offer to add `.clio/` to `.gitignore`, which is changed only after a yes."""
     project = loaded.project
     if not read_branch(project):
@@ -155,17 +162,17 @@ def _offer_line(loaded: LoadedConfig, *, yes: bool, dry_run: bool) -> None:
     if has_shared_memory(team_memory_folder(project)):
         sys.stdout.write(f".gitignore was not changed: {FOLDER_NAME}/{SHARED_NAME}/ is shared through git\n")
     elif is_folder_ignored(project):
-        sys.stdout.write(f".gitignore names {FOLDER_NAME}/ already\n")
+        sys.stdout.write(f".gitignore already contains {FOLDER_NAME}/\n")
     elif dry_run:
-        sys.stdout.write(f".gitignore does not name {FOLDER_NAME}/; you would be asked whether to add it\n")
+        sys.stdout.write(f".gitignore does not contain {FOLDER_NAME}/; you would be asked whether to add it\n")
     elif yes or (ask_on_terminal(f"Add {FOLDER_NAME}/ to .gitignore? [y/N] ") or "").strip().lower() in ("y", "yes"):
         add_gitignore_line(project)
-        sys.stdout.write(f".gitignore names {FOLDER_NAME}/ now\n")
+        sys.stdout.write(f"added {FOLDER_NAME}/ to .gitignore\n")
     else:
         sys.stdout.write(f".gitignore was not changed; clio init --yes adds {FOLDER_NAME}/\n")
 
 
-def enter(options: Options, name: str) -> Options:
+def enter_worktree(options: Options, name: str) -> Options:
     """Return the options with the worktree's directory as `cwd`; print the directory. Raises UserError."""
 
     def allow(root: Path) -> None:

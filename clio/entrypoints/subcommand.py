@@ -73,9 +73,9 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
         from clio.ui.reader.spoken_text import wrap_line
 
         lines = speak_result(structs.replace(result, text=text, ok=True))
-        TerminalOutput(sys.stdout).write("".join(f"{wrap_line(line, _width() - 1)}\n" for line in lines))
+        TerminalOutput(sys.stdout).write("".join(f"{wrap_line(line, _get_width() - 1)}\n" for line in lines))
         return
-    width = _width()
+    width = _get_width()
     output = TerminalOutput(sys.stdout)
     if result.bar is not None:
         from clio.ui.tables import render_bar
@@ -85,13 +85,13 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
             "\n".join([clean_line(result.bar.title), *("".join(part for part, _ in row) for row in rows)]) + "\n"
         )
     if text:
-        output.write(_wrapped(clean(text), width) + "\n")
+        output.write(_wrap_text(clean(text), width) + "\n")
     if result.verbatim:
         output.write(clean(result.verbatim).rstrip("\n") + "\n")
     if result.table is not None:
         heading, lines = render_table(result.table, width)
         apart = [""] if text or result.verbatim else []
-        output.write("\n".join([*apart, *([_faint(heading)] if heading else []), *lines]) + "\n")
+        output.write("\n".join([*apart, *([_format_faint(heading)] if heading else []), *lines]) + "\n")
 
 
 def print_json(result: CommandResult) -> None:
@@ -131,17 +131,17 @@ def remove_code_marks(text: str) -> str:
     return _CODE.sub(r"\2", text)
 
 
-def _wrapped(text: str, width: int) -> str:
+def _wrap_text(text: str, width: int) -> str:
     lines = (textwrap.wrap(line, width, break_on_hyphens=False, break_long_words=False) for line in text.splitlines())
     return "\n".join("\n".join(line) for line in lines)
 
 
-def _faint(heading: str) -> str:
+def _format_faint(heading: str) -> str:
     terminal = detect_terminal(os.environ, is_tty=sys.stdout.isatty())
     return f"\x1b[2m{heading}\x1b[0m" if terminal.escapes else heading
 
 
-def _width() -> int:
+def _get_width() -> int:
     """Return the terminal's columns, a very large number for a pipe; the variable COLUMNS is ignored."""
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or 80
@@ -151,7 +151,7 @@ def _width() -> int:
 
 SWITCH = "/session switch "
 """The command that handlers name to continue a session; on the command line that is `clio -r`."""
-_CALLED_OTHERWISE = {"session": "sessions", "trust": "config trust"}
+_COMMAND_LINE_NAMES = {"session": "sessions", "trust": "config trust"}
 _SLASH = re.compile(
     r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|skills|style|trust)(?=[ .;,:`']|$)"
 )
@@ -160,7 +160,7 @@ _SLASH = re.compile(
 def replace_slash_commands(text: str) -> str:
     """Replace slash commands in a handler's text by their `clio` forms, and remove the marks around code."""
     text = remove_code_marks(text).replace(SWITCH.strip(), "clio -r")
-    return _SLASH.sub(lambda found: f"clio {_CALLED_OTHERWISE.get(found[1], found[1])}", text)
+    return _SLASH.sub(lambda found: f"clio {_COMMAND_LINE_NAMES.get(found[1], found[1])}", text)
 
 
 class SubcommandContext:
@@ -287,15 +287,15 @@ class SubcommandContext:
 
 def make_conversation_error() -> UserError:
     """Return the error for what requires a conversation."""
-    return UserError("this needs a conversation; start clio and give the command there, with a slash")
+    return UserError("this needs a conversation; start clio and type the command there, with a slash")
 
 
 _HELP_COLUMNS, _MIN_SUMMARY = 100, 20
 _OPTIONS = """\
-options that may stand anywhere before "--":
+options, anywhere before "--":
   --json                                print one JSON document
-  --cwd FOLDER                          the project this folder is in
-  --config FILE, --incognito, --no-ltm, --no-color, --debug   as everywhere
+  --cwd FOLDER                          use the project of this folder
+  --config FILE, --incognito, --no-ltm, --no-color, --debug   see clio --help
 """
 
 
@@ -307,7 +307,7 @@ def run_subcommand(options: Options, loaded: LoadedConfig, words: Sequence[str],
     """
     ctx = SubcommandContext(loaded, is_json=json)
     try:
-        step = _carry_out(ctx, words, json=json)
+        step = _run_handlers(ctx, words, json=json)
     except ClioError as error:
         error.args = (replace_slash_commands(str(error)),)
         raise
@@ -317,12 +317,12 @@ def run_subcommand(options: Options, loaded: LoadedConfig, words: Sequence[str],
         raise ClioError(format_os_error(error)) from error
     finally:
         ctx.close()
-    return 0 if json or step is None else _after(step, options, loaded)
+    return 0 if json or step is None else _carry_out_follow_up(step, options, loaded)
 
 
-def _carry_out(ctx: SubcommandContext, words: Sequence[str], *, json: bool) -> FollowUp | None:
+def _run_handlers(ctx: SubcommandContext, words: Sequence[str], *, json: bool) -> FollowUp | None:
     """Run the handler and its follow-ups; return a follow-up that comes after the printed result."""
-    table, called = _table(words[0])
+    table, called = _find_table(words[0])
     command, argument = select_subcommand(table, join_arguments(words[1:]), called)
     result = command.handler(ctx, argument)
     while True:
@@ -331,8 +331,8 @@ def _carry_out(ctx: SubcommandContext, words: Sequence[str], *, json: bool) -> F
         match result.follow_up:
             case Confirm(question=question, then=then, required_word=word):
                 if not json:
-                    _show(result, aloud=ctx.config.screen_reader)
-                _agreed(question, word, may_ask=not json)
+                    _print_command_result(result, aloud=ctx.config.screen_reader)
+                _ask_to_confirm(question, word, may_ask=not json)
                 command, argument = select_subcommand(table, then.partition(" ")[2], called)
                 result = command.handler(ctx, argument)
             case ExportSession() as step:
@@ -346,24 +346,24 @@ def _carry_out(ctx: SubcommandContext, words: Sequence[str], *, json: bool) -> F
             case WaitFor(work=work):
                 import asyncio
 
-                result = asyncio.run(_awaited(work))
+                result = asyncio.run(_await_work(work))
             case EditText(text=text, then=then, suffix=suffix):
                 from clio.ui.terminal_handoff import edit_text
 
                 if json:
-                    raise UsageError("an editor is no answer in JSON; give the new text on the command line instead")
-                _show(result, aloud=ctx.config.screen_reader)
+                    raise UsageError("--json opens no editor; give the new text on the command line instead")
+                _print_command_result(result, aloud=ctx.config.screen_reader)
                 edited = edit_text(text, suffix)
                 result = CommandResult(text="Nothing was changed.") if edited is None else then(edited)
             case step:
                 if json:
                     print_json(result)
                 else:
-                    _show(result, aloud=ctx.config.screen_reader)
+                    _print_command_result(result, aloud=ctx.config.screen_reader)
                 return step
 
 
-async def _awaited(work: Callable[[], Awaitable[CommandResult]]) -> CommandResult:
+async def _await_work(work: Callable[[], Awaitable[CommandResult]]) -> CommandResult:
     return await work()
 
 
@@ -373,72 +373,73 @@ def format_help(word: str, columns: int = 0) -> str:
     from textwrap import wrap
 
     columns = columns or get_terminal_size((_HELP_COLUMNS, 24)).columns
-    table, called = _table(word)
+    table, called = _find_table(word)
     rows = [(form, summary) for form, summary in list_forms(table, called)]
     if word == "mcp":
         rows[0] = ("clio mcp [--read-only]", "offer this memory to other agents, over MCP")
     width = min(max(len(form) for form, _ in rows), 36)
     lines: list[str] = []
     for form, summary in rows:
-        told = wrap(summary, max(columns - width - 4, _MIN_SUMMARY)) or [""]
+        summary_lines = wrap(summary, max(columns - width - 4, _MIN_SUMMARY)) or [""]
         if len(form) > width:
-            told.insert(0, "")
+            summary_lines.insert(0, "")
         lines += [
-            f"  {left:<{width}}  {line}".rstrip() for left, line in zip([form, *[""] * len(told)], told, strict=False)
+            f"  {left:<{width}}  {line}".rstrip()
+            for left, line in zip([form, *[""] * len(summary_lines)], summary_lines, strict=False)
         ]
     return "\n".join([*lines, "", _OPTIONS])
 
 
-def _table(word: str) -> tuple[Command, str]:
+def _find_table(word: str) -> tuple[Command, str]:
     """Return the command of a sub-command, and the beginning of its usage lines."""
-    door = find_subcommand(word)
-    assert door is not None
-    if door.name == SESSIONS.name:
-        return SESSIONS, f"clio {door.name}"
-    if door.name == "worktree":
+    subcommand = find_subcommand(word)
+    assert subcommand is not None
+    if subcommand.name == SESSIONS.name:
+        return SESSIONS, f"clio {subcommand.name}"
+    if subcommand.name == "worktree":
         from clio.commands.subcommands import WORKTREE
 
-        return WORKTREE, f"clio {door.name}"
-    if door.name == "gc":
+        return WORKTREE, f"clio {subcommand.name}"
+    if subcommand.name == "gc":
         from clio.commands.subcommands import GC
 
-        return GC, f"clio {door.name}"
-    if door.name == "import":
+        return GC, f"clio {subcommand.name}"
+    if subcommand.name == "import":
         from clio.commands.subcommands import IMPORT
 
-        return IMPORT, f"clio {door.name}"
+        return IMPORT, f"clio {subcommand.name}"
     from clio.commands.registry import find_command
 
-    command = find_command(door.name)
+    command = find_command(subcommand.name)
     assert command is not None
-    return command, f"clio {door.name}"
+    return command, f"clio {subcommand.name}"
 
 
-def _show(result: CommandResult, *, aloud: bool) -> None:
+def _print_command_result(result: CommandResult, *, aloud: bool) -> None:
     if result.ok:
         print_result(result, replace_slash_commands(result.text), aloud=aloud)
     else:
         print_sentence(f"clio: {replace_slash_commands(result.text)}")
 
 
-def _agreed(question: str, word: str, *, may_ask: bool) -> None:
+def _ask_to_confirm(question: str, word: str, *, may_ask: bool) -> None:
     """Ask the user to confirm. word: the only answer that means yes, if any.
 
     Raises UsageError if the user declines or cannot be asked.
     """
     answer = ask_on_terminal(f"{question} [{f'type {word}' if word else 'y/N'}] ") if may_ask else None
     if answer is None:
-        raise UsageError(f"{question} Nobody can be asked here; add --yes")
+        raise UsageError(f"{question} clio cannot ask here; add --yes")
     if answer.strip().lower() not in ((word,) if word else ("y", "yes")):
         raise UsageError("nothing was changed")
 
 
-def _after(step: FollowUp, options: Options, loaded: LoadedConfig) -> int:
+def _carry_out_follow_up(step: FollowUp, options: Options, loaded: LoadedConfig) -> int:
     """Carry out a follow-up after the result is printed. Returns the exit code."""
     match step:
         case Prefill(text=text) if text.startswith(SWITCH):
             best = text.removeprefix(SWITCH)
-            answer = ask_on_terminal("Resume which (Enter: best, q: none)? ")
+            answer = ask_on_terminal("Resume which session (Enter: best match, q: none)? ")
             if answer is None:
                 print_sentence(f"resume it with: clio -r {best}")
                 return 0

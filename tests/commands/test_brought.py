@@ -36,7 +36,7 @@ def test_the_question_shows_all_of_it_and_a_yes_settles_it(harness: Harness) -> 
     )
     run_command(harness, "/trust --yes")
     assert keys(harness) == []
-    assert run_command(harness, "/trust").text == "Nothing of this project is withheld."
+    assert run_command(harness, "/trust").text == "Nothing in this project is waiting for trust."
 
 
 def test_the_command_line_trusts_them_too(

@@ -56,14 +56,14 @@ def test_the_bar_adds_up_to_the_window(harness: Harness) -> None:
     shown = amounts(result)
     assert sum(shown.values()) == WINDOW
     assert list(shown) == [
-        "system prompt", "instructions, memory", "tools", "thread summary", "history", "kept for the answer", "free",
+        "system prompt", "instructions, memory", "tools", "thread summary", "history", "reserved for output", "free",
     ]  # fmt: skip
     assert shown["history"] > 5 * len(LONG) / 5
     assert shown["thread summary"] == 0
     talk, room = shown["history"], shown["history"] + shown["free"]
     assert facts(result) == {
-        "last request": "none was billed yet, so all numbers are estimates",
-        "conversation": f"{talk:,} of {room:,} tokens; trimmed above {room * 3 // 4:,}",
+        "last request": "no usage was reported yet, so all numbers are estimates",
+        "conversation": f"{talk:,} of {room:,} tokens; compacts automatically at {room * 3 // 4:,}",
         "next trim": facts(result)["next trim"],
         "trims": "none so far",
     }
@@ -75,7 +75,7 @@ def test_the_next_trim_is_reported_before_it_comes(harness: Harness) -> None:
     assert harness.window is not None
     seen = harness.window.foresee_next_trim()
     said = facts(run_command(harness, "/context"))["next trim"]
-    first = f"the first {seen.messages} messages, {seen.tokens:,} tokens, leave"
+    first = f"the first {seen.messages} messages, {seen.tokens:,} tokens, will be summarized"
     assert mentions(said, "75 %", f"{seen.left:,} tokens", first)
 
 
@@ -149,7 +149,7 @@ def test_a_trim_that_only_shortens_says_so(harness: Harness) -> None:
 
 def test_there_may_be_nothing_to_trim(harness: Harness) -> None:
     harness.talk("hello")
-    assert "nothing to trim" in run_command(harness, "/session trim").text
+    assert "Nothing to trim" in run_command(harness, "/session trim").text
     assert harness.session.trims == []
 
 
@@ -170,7 +170,7 @@ def test_expand_shows_every_message_word_for_word(harness: Harness) -> None:
         head, _, rest = result.verbatim.partition("\n\n")
         assert head.startswith(f"t1: {len(dropped)} messages, page {page} of ")
         assert len(rest) < PAGE_CHARS + 100
-        pages.append(rest.removesuffix(f"\n\n/context expand t1 {page + 1} goes on"))
+        pages.append(rest.removesuffix(f"\n\n/context expand t1 {page + 1} continues"))
     assert len(pages) > 1
     assert result.text == f"t1 has {len(pages)} pages, not '{len(pages) + 1}'"
     shown = "\n".join(pages)

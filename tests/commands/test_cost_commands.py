@@ -60,14 +60,14 @@ def test_days_of_this_project_and_of_all(harness: Harness) -> None:
     )
     own = rows(run_command(harness, "/cost days"))
     assert [(name, cells[-1]) for name, cells in own.items()] == [
-        ("2026-11-20", "$0.02"), ("2026-11-19", "$0.04"), ("together", "$0.06"),
+        ("2026-11-20", "$0.02"), ("2026-11-19", "$0.04"), ("total", "$0.06"),
     ]  # fmt: skip
     assert rows(run_command(harness, "/cost days --all"))["2026-11-20"][-1] == "$0.52"
 
 
 def test_nothing_spent_is_said_in_words(harness: Harness) -> None:
-    assert mentions(run_command(harness, "/cost days").text, "Nothing", "spent")
-    assert run_command(harness, "/cost").text == "`offline` at offline costs nothing."
+    assert mentions(run_command(harness, "/cost days").text, "No costs", "this project")
+    assert run_command(harness, "/cost").text == "`offline` at offline: no cost."
 
 
 def test_prices_of_one_server_the_users_first(harness: Harness) -> None:
@@ -108,7 +108,7 @@ def test_writes_to_a_cache_and_thinking_are_reported_where_there_are_any(harness
     harness.session.add_bill(bill)
     result = run_command(harness, "/cost")
     assert rows(result)["1  think"] == ("1.0k in", "600 cached", "300 written", "50 out", "$0.001")
-    assert mentions(result.text, "40 tokens", "thinking")
+    assert mentions(result.text, "40 tokens", "reasoning")
     assert result.data["total"]["cache_write_tokens"] == 300
     lines = make_ledger_entries(harness.session.bills, project="p", session="s", day_of=lambda _: "2026-11-20")
     added = merge_entries([*lines, *lines])

@@ -35,7 +35,7 @@ def only(folders: CustomFolders) -> CustomFile:
 
 def test_properties(places: dict[str, Path], folders: CustomFolders) -> None:
     (places["project"] / "commit.md").write_text(
-        "---\ndescription: Commit what is staged\nargument-hint: [message]\nmodel: small\n"
+        "---\ndescription: Commit the staged changes\nargument-hint: [message]\nmodel: small\n"
         "allowed-tools: Bash(git add:*), Read, Edit, mcp__jira__search\n---\n\nCommit $1.\n"
     )
     assert only(folders) == CustomFile(
@@ -43,7 +43,7 @@ def test_properties(places: dict[str, Path], folders: CustomFolders) -> None:
         display_path=".clio/commands/commit.md",
         is_users_own=False,
         template="Commit $1.",
-        description="Commit what is staged",
+        description="Commit the staged changes",
         hint="message",
         model="small",
         tools=("run_command(git add *)", "edit_file", "apply_patch", "mcp_jira_search"),

@@ -25,7 +25,7 @@ def harness(tmp_path: Path) -> Iterator[Harness]:
 
 @pytest.fixture
 def styled(harness: Harness) -> Harness:
-    """Every answer is detailed."""
+    """Every answer uses detailed."""
     ok(harness, "/style use detailed")
     return harness
 
@@ -76,7 +76,7 @@ def test_one_line_says_what_was_learned(styled: Harness) -> None:
 def test_while_styles_are_off_it_is_kept_and_teaches_nothing(harness: Harness) -> None:
     answer(harness, "why?")
     text = ok(harness, "/feedback -").text
-    assert text.startswith("Kept: − for `why?`. Styles are off")
+    assert text.startswith("Saved: − for `why?`. Styles are off")
     assert "/style on" in text
     assert len(rows(harness)) == 1
     assert harness.memory.styles.state().contexts == {}
@@ -86,7 +86,7 @@ def test_what_was_said_can_be_taken_back(styled: Harness) -> None:
     answer(styled, "why?")
     before = styled.memory.styles.state().contexts
     ok(styled, "/feedback - too long")
-    assert ok(styled, "/feedback undo").text.startswith("Taken back: − too_verbose · “too long” for “why?”")
+    assert ok(styled, "/feedback undo").text.startswith("Removed − too_verbose · “too long” for “why?”")
     assert rows(styled) == []
     assert before == {}
     after = styled.memory.styles.state().contexts
@@ -103,7 +103,7 @@ def test_signs_are_listed_as_signs(styled: Harness) -> None:
     assert result.table is not None
     assert [row[:3] for row in result.table.rows] == [
         ("+", "no, that's wrong", "“better”"),
-        ("−¼", "fix it", "your next words: “no, that's wrong”"),
+        ("−¼", "fix it", "your next message: “no, that's wrong”"),
     ]
 
 
@@ -201,7 +201,7 @@ def test_the_subcommand_rates_the_newest_answer_of_the_project(place: Place) -> 
     said(place, "first question", "first answer")
     said(place, "second question", "second answer")
     text = printed(place, "feedback", "-", "too_verbose", "it went on")
-    assert text.startswith("Kept: − too_verbose · “it went on” for second question.")
+    assert text.startswith("Saved: − too_verbose · “it went on” for second question.")
     assert "`clio style on`" not in text
     assert "clio style on" in text
     [row] = as_json(place, "feedback")

@@ -29,7 +29,7 @@ def test_help_fits_a_screen_and_leaves_no_command_out(harness: Harness) -> None:
 
 
 def test_a_command_no_group_knows_has_a_row_all_the_same() -> None:
-    assert ("also", "/brandnew") in make_help_table(["help", "brandnew"]).rows
+    assert ("More", "/brandnew") in make_help_table(["help", "brandnew"]).rows
 
 
 def test_help_keys_lists_every_key(harness: Harness) -> None:

@@ -223,7 +223,7 @@ def test_a_wipe_from_the_command_line_needs_a_terminal_or_yes(tmp_path: Path) ->
     asked = clio(place, "memory", "wipe", "--scope", "project")
     assert (asked.returncode, asked.stderr) == (
         2,
-        "clio: Delete all of it for good? Nobody can be asked here; add --yes\n",
+        "clio: Delete all of it for good? clio cannot ask here; add --yes\n",
     )
     as_json = clio(place, "memory", "wipe", "--scope", "project", "--json")
     assert as_json.returncode == 2

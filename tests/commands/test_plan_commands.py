@@ -46,7 +46,7 @@ def test_a_clio_that_began_in_plan_mode_asks_afterwards(tmp_path: Path) -> None:
 def test_plan_alone_enters_and_then_puts_the_list_before_the_user(tmp_path: Path) -> None:
     harness = make_harness(tmp_path)
     assert run_command(harness, "/plan").follow_up is None
-    assert "no plan yet" in run_command(harness, "/plan").text
+    assert "No plan yet" in run_command(harness, "/plan").text
     harness.session.set_todos(LIST)
     assert run_command(harness, "/plan").follow_up == ReviewPlan()
 
@@ -83,7 +83,7 @@ def test_a_list_edited_to_nonsense_stays_as_it_was(tmp_path: Path) -> None:
     step = run_command(harness, "/todo edit").follow_up
     assert isinstance(step, EditText)
     result = step.then("- [>] look\n- [>] fix\n")
-    assert not result.ok and "Only one item can be in work" in result.text
+    assert not result.ok and "Only one item can be in progress" in result.text
     assert harness.session.todos == LIST
 
 

@@ -52,7 +52,7 @@ def test_what_is_said_of_an_addition(harness: Harness) -> None:
     assert "score 9, liked" in ok(harness, "/prefs add tabs").text
     assert mentions(ok(harness, "/prefs add tabs --score 5").text, "9", "0.6", "new", "0.4", "old")
     rule = ok(harness, "/prefs add never use tabs").text
-    assert rule.startswith("Changed in your memory: `never use tabs`, score 0.5, hard limit")
+    assert rule.startswith("Preference changed: `never use tabs` (score 0.5, hard limit)")
     assert items(harness, "/prefs") == ["never use tabs"]
     assert mentions(ok(harness, "/prefs add tabs").text, "hard limit", "`never use tabs`")
 
@@ -60,7 +60,7 @@ def test_what_is_said_of_an_addition(harness: Harness) -> None:
 def test_a_rule_stays_where_it_is_only_inferred_again(harness: Harness) -> None:
     ok(harness, "/prefs add emojis --score 0.5")
     again = ok(harness, "/prefs add emojis --score 9").text
-    assert "It was set as a rule, so its score stays" in again
+    assert "It is a rule, so its score is unchanged" in again
     assert data(harness, "/prefs show emojis")["score"] == 0.5
     ok(harness, "/prefs update emojis --score 6")
     assert data(harness, "/prefs show emojis")["score"] == 6.0
@@ -117,13 +117,13 @@ def test_filters(harness: Harness) -> None:
     assert items(harness, "/prefs recall --scenario dev") == ["short functions"]
     assert items(harness, "/prefs recall --min-score 5 --limit 1") == ["short functions"]
     unknown = ok(harness, "/prefs recall --scenario codin")
-    assert mentions(unknown.text, "No matching preferences", "no scenario", "`codin`", "'coding'")
+    assert mentions(unknown.text, "No matching preferences", "no task type", "`codin`", "'coding'")
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("/prefs add", "What do you like, or not?"),
+        ("/prefs add", "Which preference?"),
         ("/prefs add x --score 11", "--score takes a number from 0 to 10, not '11'"),
         ("/prefs add x --score -1", "--score takes a number from 0 to 10, not '-1'"),
         ("/prefs add x --score nan", "--score takes a number from 0 to 10"),
@@ -150,7 +150,7 @@ def test_filters(harness: Harness) -> None:
         ("/prefs clear all", "/prefs clear takes only --yes"),
         ("/prefs info x", "/prefs info takes nothing"),
         ("/prefs reccal", "did you mean '/prefs recall'?"),
-        ("/scenario codin", "There is no scenario 'codin'; did you mean 'coding'?"),
+        ("/scenario codin", "There is no task type 'codin'; did you mean 'coding'?"),
     ],
 )
 def test_what_cannot_be_done_is_reported_and_nothing_changes(harness: Harness, line: str, said: str) -> None:
@@ -162,7 +162,7 @@ def test_what_cannot_be_done_is_reported_and_nothing_changes(harness: Harness, l
 
 
 def test_clearing_asks_and_comes_back_whole(harness: Harness) -> None:
-    assert ok(harness, "/prefs clear").text == "There was no preference."
+    assert ok(harness, "/prefs clear").text == "There are no preferences."
     for item in ("tabs", "dark mode", "never use goto"):
         ok(harness, f"/prefs add {item}")
     asked = ok(harness, "/prefs clear").follow_up
@@ -234,7 +234,7 @@ def test_completion(harness: Harness) -> None:
 
 
 def test_the_scenario_is_named_and_given_back(harness: Harness) -> None:
-    assert "told from each turn" in ok(harness, "/scenario").text
+    assert "detected per turn" in ok(harness, "/scenario").text
     assert mentions(ok(harness, "/scenario Docs").text, "`writing`", "`/scenario auto`")
     assert harness.memory.scenario == "writing"
     assert data(harness, "/scenario")["scenario"] == "writing"

@@ -83,7 +83,8 @@ def test_search_groups_by_session_and_puts_the_best_on_the_next_line(harness: Ha
     assert row[1] == "Retries"
     assert "retry policy doubles" in row[3]
     assert "Enter resumes “`Retries`”." in found.text
-    assert "exact words 3" in found.text
+    assert "exact words" not in found.text
+    assert "exact words 3" in run_command(harness, "/session search retry policy --why").text
     assert data(found)["query"] == "retry policy"
 
 
@@ -107,7 +108,7 @@ def test_a_default_is_reported_as_a_default(harness: Harness) -> None:
     earlier(harness, "hello")
     nothing = run_command(harness, "/session search wombat")
     assert nothing.ok
-    assert "No session says `wombat`" in nothing.text
+    assert "No session contains `wombat`" in nothing.text
     assert data(nothing)["sessions"] == []
     assert not run_command(harness, "/session search").ok
 

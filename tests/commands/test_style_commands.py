@@ -40,7 +40,7 @@ def ids(harness: Harness) -> list[str]:
 
 
 def test_answers_get_a_style_only_between_on_and_off(harness: Harness) -> None:
-    assert "Styles are off" in ok(harness, "/style").text
+    assert "styles are off" in ok(harness, "/style").text
     assert answer(harness, "why?") is None
     assert "from the next answer on" in ok(harness, "/style on").text
     assert answer(harness, "why?") is not None
@@ -51,13 +51,13 @@ def test_answers_get_a_style_only_between_on_and_off(harness: Harness) -> None:
 
 
 def test_a_named_style_is_used_until_clio_may_choose_again(harness: Harness) -> None:
-    assert ok(harness, "/style use Teaching").text.startswith("Every answer is `teaching` from now on")
+    assert ok(harness, "/style use Teaching").text.startswith("Every answer uses `teaching` from now on")
     for question in ("why?", "fix the bug", "hello"):
         given = answer(harness, question)
         assert given is not None
         assert given.source.endswith("teaching.md")
     assert data(harness, "/style")["pinned"] == "teaching"
-    assert "you named it" in ok(harness, "/style why").text
+    assert "you chose it" in ok(harness, "/style why").text
     ok(harness, "/style auto")
     assert data(harness, "/style")["pinned"] is None
     assert data(harness, "/style")["on"] is True
@@ -69,7 +69,7 @@ def test_a_misspelt_name_is_helped_on(harness: Harness) -> None:
 
 
 def test_why_accounts_for_every_style(harness: Harness) -> None:
-    assert "Styles are off" in ok(harness, "/style why").text
+    assert "styles are off" in ok(harness, "/style why").text
     ok(harness, "/style on")
     assert ok(harness, "/style why").text == "No answer had a style yet."
     answer(harness, "fix the failing test in the parser")
@@ -101,10 +101,10 @@ def test_why_tells_what_was_learned_there(harness: Harness) -> None:
     answer(harness, "fix the failing test in the parser")
     result = ok(harness, "/style why")
     assert "3 answers with this intent rated" in result.text
-    assert "Learned of your taste there" in result.text
+    assert "Your learned preferences there" in result.text
     assert result.table is not None
     assert [row[3] for row in result.table.rows if row[1] == "concise"] == ["3↑ 0↓"]
-    assert ok(harness, "/style").text.endswith("Liked best: fix `concise` 3↑ 0↓.")
+    assert ok(harness, "/style").text.endswith("Best rated: fix `concise` 3↑ 0↓.")
 
 
 def test_the_account_is_there_in_another_clio(harness: Harness, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_one_style_is_shown_whole(harness: Harness, own: Path) -> None:
     table = ok(harness, "/style show haiku").table
     assert table is not None
     shown = {row[0]: row[1] for row in table.rows}
-    assert shown["model reads"] == "Answer as a haiku."
+    assert shown["prompt text"] == "Answer as a haiku."
     assert shown["sounds"] == "verbosity 0.00"
     assert shown["from"] == str(own)
 
@@ -140,7 +140,7 @@ def test_reset_forgets_one_or_after_a_question_all(harness: Harness) -> None:
     place = "fix/neutral/morning"
     harness.memory.styles.learn(place, "concise", 1)
     harness.memory.styles.learn(place, "detailed", -1)
-    assert ok(harness, "/style reset concise").text == "Nothing is known of `concise` any more."
+    assert ok(harness, "/style reset concise").text == "Deleted what was learned about `concise`."
     assert set(harness.memory.styles.state().contexts[place]) == {"detailed"}
     asked = ok(harness, "/style reset").follow_up
     assert isinstance(asked, Confirm)
@@ -165,7 +165,7 @@ def test_a_style_of_the_user_in_place_of_a_built_in_one_gives_way_to_it_again(ha
     own = harness.loaded.home / "styles" / "concise.md"
     own.parent.mkdir(parents=True)
     own.write_text(OWN.replace("haiku", "concise"), encoding="utf-8")
-    assert ok(harness, "/style delete concise --yes").text.endswith("The built-in style of that name shows again.")
+    assert ok(harness, "/style delete concise --yes").text.endswith("The built-in style of that name is used again.")
 
 
 def test_a_file_that_holds_no_style_is_named(harness: Harness, own: Path) -> None:
@@ -211,7 +211,7 @@ def place(tmp_path: Path) -> Place:
 def test_the_subcommand_turns_styles_on_for_every_later_clio(place: Place) -> None:
     assert "from the next answer on" in printed(place, "style", "on")
     assert as_json(place, "style")["on"] is True
-    assert printed(place, "styles", "use", "concise").startswith("Every answer is concise from now on")
+    assert printed(place, "styles", "use", "concise").startswith("Every answer uses concise from now on")
     assert as_json(place, "style")["pinned"] == "concise"
     printed(place, "style", "off")
     assert as_json(place, "style")["on"] is False

@@ -286,7 +286,7 @@ def test_pictures_links_and_attached_texts_come_with_the_words(ed: Editor, place
     assert "data:image/png;base64," in sent
     assert "the docs (https://example.org/x)" in sent
     broken = fails(lambda: ed.prompt(session, image_block("§", "image/png")))
-    assert "no base64" in str(broken)
+    assert "not valid base64" in str(broken)
     assert "the prompt is empty" in str(fails(lambda: ed.prompt(session, "  ")))
 
 
@@ -351,11 +351,11 @@ def test_slash_commands_work_without_a_screen(ed: Editor, place: Place, project:
     for line, shown in (
         ("/context", "window"),
         ("/approve edits", "Approval mode `edits`"),
-        ("/effort high", "effort `high` from the next request on"),
+        ("/effort high", "Effort `high` for `test-model` from the next request on"),
         ("/effort", "| → | high |"),
         ("/model", "effort `high`"),
         ("/nonsense", "There is no command"),
-        ("/session new", "opened in the editor"),
+        ("/session new", "Open sessions in the editor"),
         ("/todo edit", "needs a terminal"),
         ("/session export out.html", "Wrote"),
         ("/todo add buy milk", "buy milk"),
@@ -389,8 +389,8 @@ def test_how_turns_end(ed: Editor, place: Place, project: Path) -> None:
 def test_wrong_folders_and_settings_are_one_sentence(ed: Editor, project: Path, tmp_path: Path) -> None:
     for folder, sentence in (
         ("relative", "must be an absolute path"),
-        (str(tmp_path / "nowhere"), "there is no such folder"),
-        (str(project / "a.py"), "that is not a folder"),
+        (str(tmp_path / "nowhere"), "no such folder"),
+        (str(project / "a.py"), "not a folder"),
     ):
         error = fails(lambda folder=folder: ed.call(ed.agent.new_session(cwd=folder, mcp_servers=[])))
         assert (error.code, sentence in str(error)) == (-32602, True)

@@ -196,7 +196,7 @@ def test_no_edit_and_other_words(repo: Path, monkeypatch: pytest.MonkeyPatch) ->
     person = Person(CommitAnswer(kind="again", instructions="say another"), EDIT, GO)
     one.commit(person)
     assert log(repo, "%B") == "fix: another a\n\nmore"
-    assert "The person wants it to say: say another\n\nThis message was not what they wanted:\nfix: a" in asked(one)
+    assert "The user's instructions for it: say another\n\nThe user rejected this message:\nfix: a" in asked(one)
 
 
 def test_a_secret_is_named_before_anything_and_never_sent(repo: Path) -> None:
@@ -340,8 +340,8 @@ def branched(repo: Path) -> Path:
         ("HEAD", "HEAD (1 file, +1 −0)", ["+three"], ["+two"]),
         ("main", "main (3 files, +3 −0)", ["+one", "new file"], ["+two"]),
         ("main side", "main side (2 files, +2 −1)", ["+two"], ["+loose"]),
-        ("", "what is not committed (3 files, +3 −2)", ["+staged", "+loose", "+new"], ["+three"]),
-        ("--staged", "what is staged (1 file, +1 −1)", ["+staged"], ["+loose"]),
+        ("", "the uncommitted changes (3 files, +3 −2)", ["+staged", "+loose", "+new"], ["+three"]),
+        ("--staged", "the staged changes (1 file, +1 −1)", ["+staged"], ["+loose"]),
         ("b.py", "b.py (1 file, +1 −1)", ["+loose"], ["+staged"]),
         ("main..HEAD c.py", "main..HEAD c.py (1 file, +1 −0)", ["+three"], ["+two"]),
     ],
@@ -397,17 +397,17 @@ def test_a_large_change_is_bounded_and_says_what_is_left_out(repo: Path) -> None
     assert len(prompt) < 32_000
     assert "+small" in prompt
     assert "Of the diff 2" in prompt
-    assert "say what you did not look at" in prompt
+    assert "say which parts you did not review" in prompt
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("nonsense", "'nonsense' is no revision git knows and no file here"),
+        ("nonsense", "'nonsense' is neither a revision nor a file"),
         ("--staged a.py", "takes no further words"),
         ("HEAD main side", "takes one range"),
-        ("HEAD..HEAD", "there is nothing to review: HEAD..HEAD changes nothing"),
-        ("", "there is nothing to review: what is not committed"),
+        ("HEAD..HEAD", "there is nothing to review in HEAD..HEAD"),
+        ("", "there is nothing to review in the uncommitted changes"),
     ],
 )
 def test_what_cannot_be_reviewed_is_a_sentence(branched: Path, words: str, sentence: str) -> None:
@@ -453,22 +453,22 @@ def test_without_a_model_it_lists_commits_and_files(branched: Path) -> None:
         "feat: three", "", "Commits:", "", "- fix: two", "- feat: three", "",
         "Files:", "", "- `a.py` (+1 −1)", "- `c.py` (+1 −0)",
     ]  # fmt: skip
-    assert result.text.endswith("by rule: no model is there.")
+    assert result.text.endswith("without a model: none is connected.")
 
 
 def test_it_is_written_to_a_file_that_is_not_there_yet(branched: Path) -> None:
     result = pr(clio(branched, "T\n\nB"), "main", "pr.md")
     assert (branched / "pr.md").read_text(encoding="utf-8") == "T\n\nB\n"
     assert result.text.endswith("Written to `pr.md`.")
-    with pytest.raises(UserError, match=r"'pr\.md' is there already"):
+    with pytest.raises(UserError, match=r"'pr\.md' already exists"):
         pr(clio(branched), "main", "pr.md")
 
 
 @pytest.mark.parametrize(
     ("base", "sentence"),
     [
-        ("nowhere", "'nowhere' is no branch and no commit"),
-        ("--all", "'--all' is no branch"),
+        ("nowhere", "'nowhere' is not a branch or commit"),
+        ("--all", "'--all' is not a branch or commit"),
         ("side", "side has no commit that side does not have"),
     ],
 )
@@ -517,7 +517,7 @@ def test_a_review_runs_without_a_terminal(branched: Path, tmp_path: Path) -> Non
         text=True,
         check=False,
     )
-    assert (wrong.returncode, "'nonsense' is no revision" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "'nonsense' is neither a revision" in wrong.stderr) == (2, True)
 
 
 def test_a_repositorys_own_hook_runs_only_after_a_yes_which_is_remembered(repo: Path) -> None:

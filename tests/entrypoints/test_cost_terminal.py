@@ -63,7 +63,7 @@ def test_a_limit_ends_the_turn_and_not_clio(tmp_path: Path) -> None:
             r"stopped by --max-cost \$0\.03[\s\S]*❯\s+test-model · ask", regex=True
         )  # the line is asked for again
         clio.line("/cost")
-        clio.wait_for("This run may spend $0.03")
+        clio.wait_for("Limit of this run: $0.03")
 
 
 def test_a_plain_terminal_shows_the_same_words(tmp_path: Path) -> None:

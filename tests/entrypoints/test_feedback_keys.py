@@ -32,7 +32,7 @@ def test_a_key_rates_the_last_answer_and_a_second_one_changes_it(place: Place, s
         clio.line("/style on")
         clio.wait_for("Styles are on")
         clio.line("/style use detailed")
-        clio.wait_for("Every answer is detailed")
+        clio.wait_for("Every answer uses detailed")
         clio.line("why does the build fail?")
         clio.wait_for("A very long answer.")
         clio.wait_for(r"test-model · ask · .*· detailed", regex=True)

@@ -72,7 +72,7 @@ def test_the_second_time_nothing_is_written(place: Place) -> None:
     before = tree(place.project)
     done = init(place, "--yes")
     assert done.returncode == 0
-    assert "written" not in done.stdout and "names .clio/ already" in done.stdout
+    assert "written" not in done.stdout and ".gitignore already contains .clio/" in done.stdout
     assert tree(place.project) == before
 
 
@@ -87,7 +87,7 @@ def test_a_file_that_is_there_stays_and_the_others_come(place: Place) -> None:
 
 def test_agents_md_makes_instructions_needless(place: Place) -> None:
     (place.project / "AGENTS.md").write_text("Use tabs.\n", encoding="utf-8")
-    assert "left out  not needed: AGENTS.md" in init(place).stdout
+    assert "left out  not needed, because AGENTS.md exists" in init(place).stdout
     assert not (place.project / ".clio" / "instructions.md").exists()
 
 

@@ -208,7 +208,7 @@ def test_it_ends_with_its_client_and_with_ctrl_c(place: Place) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("mcp", "--incognito"), "an incognito clio has no memory to offer; start clio mcp without --incognito"),
+        (("mcp", "--incognito"), "incognito mode has no memory to offer; start clio mcp without --incognito"),
         (("--read-only", "-p", "x"), "--read-only belongs to 'clio mcp'"),
         (("mcp", "--cwd", "nowhere"), "there is no such folder"),
     ],
@@ -241,7 +241,7 @@ def harness(tmp_path: Path) -> Harness:
 
 
 def test_project_knowledge_by_kind_and_by_words(harness: Harness) -> None:
-    assert harness.ask("project_knowledge").text == "Nothing is known about this project yet."
+    assert harness.ask("project_knowledge").text == "No project memory yet."
     ship = harness.memory.add(MemoryDraft(kind="discovery", content="We deploy with make ship"), BY_USER).record
     page = harness.memory.add(
         MemoryDraft(kind="solution", content="denied", solution="run it as root", confidence=0.4),
@@ -256,7 +256,7 @@ def test_project_knowledge_by_kind_and_by_words(harness: Harness) -> None:
     assert [one["id"] for one in harness.ask("project_knowledge", kind="solutions").data["entries"]] == [page.id]
     assert [one["id"] for one in harness.ask("project_knowledge", query="deploying").data["entries"]] == [ship.id]
     assert harness.ask("project_knowledge", limit=1).text.splitlines()[-1].startswith("… and 1 more;")
-    assert harness.ask("project_knowledge", query="zebra").text == "No entry shares a word with that, of 2."
+    assert harness.ask("project_knowledge", query="zebra").text == "No memory matches the query, of 2."
     assert harness.ask("forget", id=ship.id).data["forgotten"][0]["text"] == "We deploy with make ship"
     with pytest.raises(ToolRetry, match="There is no kind 'opinion'"):
         harness.ask("project_knowledge", kind="opinion")

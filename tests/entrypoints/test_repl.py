@@ -279,7 +279,7 @@ def test_the_first_prompt_is_before_heavy_imports(place: Place) -> None:
 def test_the_first_start_introduces_itself(tmp_path: Path, server: ChatServer) -> None:
     place = make_place(tmp_path, server, visited=False)
     with place.clio() as clio:
-        clio.wait_for(r"/help shows what can be typed here\n❯\n+test-model · ask\Z", regex=True)
+        clio.wait_for(r"/help shows list commands and keys\n❯\n+test-model · ask\Z", regex=True)
         assert "test-model at" in clio.text
         clio.line("/exit")
         assert clio.wait_exit() == 0
@@ -346,7 +346,7 @@ def test_trust_is_asked_for_once(place: Place, server: ChatServer) -> None:
         clio.line("hello")
         clio.wait_for("Changed it.")
         clio.line("/trust")
-        clio.wait_for("Trust this folder with them? [y/N]")
+        clio.wait_for("Trust it? [y/N]")
         clio.send("y")
         clio.wait_for("trusted; the project's settings count")
         clio.wait_for("test-model · edits")

@@ -24,7 +24,7 @@ def test_look_trim_read_and_undo(place: Place, server: ChatServer) -> None:
     with place.clio(columns=80, lines=60) as clio:
         clio.wait_for("test-model · ask")
         clio.line("/context")  # no one has spoken, so the server is asked for the window first
-        clio.wait_for("test-model: window 32,000 tokens (the server says so)")
+        clio.wait_for("test-model: window 32,000 tokens (from server)")
         clio.wait_for("trims         none so far")
         for number in range(3):
             clio.line(f"explain part {number} of the parser")
@@ -36,7 +36,7 @@ def test_look_trim_read_and_undo(place: Place, server: ChatServer) -> None:
         assert "billed 9,000:" in clio.text
         assert re.search(r"█+▒+≡+■+░+·+\n", clio.text)
         clio.line("/context expand t1")
-        clio.wait_for("t1 2 goes on")
+        clio.wait_for("t1 2 continues")
         assert "explain part 0 of the parser" in clio.everything
         clio.line("/context undo")
         clio.wait_for("t1 is undone")

@@ -48,7 +48,7 @@ def test_a_turn_is_undone_and_brought_back(place: Place) -> None:
         assert plan.read_text(encoding="utf-8") == PLAN
         assert not (place.project / "docs").exists()
         clio.line("/redo")
-        clio.wait_for("Brought back what was undone: 2 files")
+        clio.wait_for("Restored the undone changes: 2 files")
         assert (place.project / "docs" / "hi.md").exists()
 
 
@@ -93,7 +93,7 @@ def test_rewinding_both_asks_and_goes_on_in_a_copy(place: Place) -> None:
         clio.line("/rewind 2 both")
         clio.wait_for("Back to before turn 2")
         clio.send("y")
-        clio.wait_for("goes back to where you were")
+        clio.wait_for("Your message was")
         clio.wait_for("4 messages")
         assert (place.project / "plan.txt").read_text(encoding="utf-8") == PLAN
         clio.line("and now?")

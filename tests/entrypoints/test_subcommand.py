@@ -113,7 +113,7 @@ def test_a_session_in_use_is_not_renamed(place: Place) -> None:
 
 def test_deleting_needs_a_yes(place: Place) -> None:
     session = said(place, "hello")
-    assert "Nobody can be asked here; add --yes" in refused(place, "sessions", "delete", "1")
+    assert "clio cannot ask here; add --yes" in refused(place, "sessions", "delete", "1")
     assert "add --yes" in refused(place, "sessions", "delete", "1", "--json")
     assert (place.project / ".clio" / "sessions" / f"{session}.json").exists()
     assert printed(place, "sessions", "delete", "1", "--yes") == "Deleted 'hello' (1 message).\n"
@@ -152,8 +152,8 @@ def test_an_export_replaces_nothing_unasked(place: Place) -> None:
         (["1", "talk.txt"], "names no form of an export; use .html, .md or .json, or add --format"),
         (["1", "gone/talk.md"], "There is no folder"),
         (["1", "gone/"], "There is no folder"),
-        (["1", "x.md", "--format", "pdf"], "There is no form 'pdf' of an export; choose one of html, md, json"),
-        (["1"], "Which session, and where to? Write clio sessions export ID PATH"),
+        (["1", "x.md", "--format", "pdf"], "There is no export format 'pdf'; choose one of html, md, json"),
+        (["1"], "Which session, and to which file? Write clio sessions export ID PATH"),
         (["nobody", "x.md"], "No session matches 'nobody'; clio sessions list"),
     ],
 )
@@ -178,14 +178,14 @@ def test_an_export_can_go_into_a_pipe_without_its_secrets(place: Place) -> None:
         (["session", "trim"], "clio sessions does not know 'trim'; choose one of list, search, "),
         (["sessions", "show"], "Which session?"),
         (["sessions", "show", "nobody"], "No session matches 'nobody'"),
-        (["sessions", "search"], "What was said?"),
+        (["sessions", "search"], "Search for what?"),
         (["sessions", "list", "--al"], "There is no option '--al' here; did you mean '--all'?"),
         (["memory", "lsit"], "clio memory does not know 'lsit'; did you mean 'clio memory list'?"),
         (["notes", "shwo"], "clio note does not know 'shwo'; did you mean 'clio note show'?"),
         (["sessions", "list", "--cwd", "gone"], "--cwd 'gone': there is no such folder"),
-        (["sessions", "search", "x", "--incognito"], "An incognito clio reads no earlier session"),
-        (["sessions", "fork", "1", "--incognito"], "An incognito clio changes nothing on disk"),
-        (["sessions", "name", "1", "x", "--incognito"], "An incognito clio changes nothing on disk"),
+        (["sessions", "search", "x", "--incognito"], "Incognito mode reads no earlier session"),
+        (["sessions", "fork", "1", "--incognito"], "Incognito mode changes nothing on disk"),
+        (["sessions", "name", "1", "x", "--incognito"], "Incognito mode changes nothing on disk"),
     ],
 )
 def test_mistakes_are_a_sentence_and_exit_code_two(place: Place, arguments: list[str], says: str) -> None:

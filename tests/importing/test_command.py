@@ -91,9 +91,9 @@ def test_in_a_pipe_facts_are_listed_and_none_is_taken(
     claude_file(home, project)
     main(["import", "claude"])
     shown = capsys.readouterr().out
-    assert "none was taken" in shown and "- tests run with make" in shown
+    assert "none was saved" in shown and "- tests run with make" in shown
     main(["import", "claude", "--facts", "yes"])
-    assert "1 fact of claude's came into" in capsys.readouterr().out
+    assert "Saved 1 fact of claude to project memory" in capsys.readouterr().out
     main(["import", "claude"])
     assert mentions(capsys.readouterr().out, "claude", "1 file", "unchanged")
 
@@ -119,11 +119,11 @@ def test_what_an_import_tells_a_program(project: Path, home: Path, capsys: pytes
     [
         (["claud"], "clio cannot import from 'claud'; did you mean 'clio import claude'?"),
         (["claude", "nowhere"], "There is nothing at 'nowhere'; give a file or a folder of claude's"),
-        (["claude", "a", "b"], "One path at a time, and 'b' is a second one; quotes go around a path with blanks"),
+        (["claude", "a", "b"], "Only one path is accepted, not also 'b'; put quotes around a path with spaces"),
         (["claude", "--facts", "maybe"], "--facts takes yes or no, not 'maybe'; without it you are asked"),
-        (["claude"], "claude keeps nothing where it usually does; write clio import claude PATH"),
-        (["--all"], "Whose? Write clio import with one of claude, codex, gemini, aider, clio, then --all"),
-        (["aider", "--incognito"], "an incognito clio stores nothing, so it imports nothing; leave out --incognito"),
+        (["claude"], "claude has no data in its usual place; write clio import claude PATH"),
+        (["--all"], "Import from which agent? Write clio import claude|codex|gemini|aider|clio, then --all"),
+        (["aider", "--incognito"], "incognito mode stores nothing, so it imports nothing; leave out --incognito"),
     ],
 )
 def test_what_cannot_be_meant(project: Path, words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

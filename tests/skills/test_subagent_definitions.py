@@ -92,7 +92,7 @@ def test_a_link_out_of_the_project_is_not_followed(house: House) -> None:
 def test_they_are_listed_shown_and_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     harness = make_harness(tmp_path)
     monkeypatch.setenv("HOME", str(harness.loaded.home.parent))
-    assert "general one" in run_command(harness, "/agents").text
+    assert "Only the general sub-agent" in run_command(harness, "/agents").text
     follow_up = run_command(harness, "/agents new explore").follow_up
     assert isinstance(follow_up, EditText)
     follow_up.then(follow_up.text)

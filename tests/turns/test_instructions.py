@@ -55,7 +55,7 @@ def test_context_names_each_with_what_it_takes_and_what_was_not_read(make_harnes
     rows = [tuple(map(str, row)) for row in table.rows]
     place = next(place for place, row in enumerate(rows) if row[0] == "in the prompt")
     assert rows[place][1].startswith("AGENTS.md: the project's instructions to agents, 2,7")
-    assert rows[place][1].endswith(" tokens, cut to that")
+    assert rows[place][1].endswith(" tokens, truncated")
     assert rows[place + 1][1].startswith("style.md: imported by AGENTS.md, ")
-    assert ("not in it", "AGENTS.md imports /etc/hosts, which is outside of the project; import it in "
+    assert ("left out", "AGENTS.md imports /etc/hosts, which is outside of the project; import it in "
             "~/.clio/instructions.md instead") in rows  # fmt: skip

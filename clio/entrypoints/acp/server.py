@@ -259,7 +259,7 @@ async def _await_answer(answer: Awaitable[T]) -> T:
     try:
         return await answer
     except RequestError as error:
-        raise OSError(f"the editor says: {error}") from error
+        raise OSError(f"the editor refused: {error}") from error
 
 
 def _add_editor_servers(loaded: LoadedConfig, handed: Sequence[Any]) -> tuple[LoadedConfig, list[str]]:
@@ -298,9 +298,9 @@ def _collect_notices(loaded: LoadedConfig, refused: Sequence[str]) -> list[str]:
     """Notices to show before the first prompt."""
     sentences = list_start_notes(loaded)
     if loaded.config.incognito and not loaded.is_folder_blocked:
-        sentences.append("incognito: nothing is written and nothing is remembered")
+        sentences.append("incognito: nothing is written or remembered")
     if refused:
-        sentences.append(f"not reached from here, so not used: the editor's MCP servers {', '.join(refused)}")
+        sentences.append(f"not used, because clio cannot reach them: the editor's MCP servers {', '.join(refused)}")
     return sentences
 
 
@@ -377,7 +377,7 @@ class StdioTransport:
         try:
             message: object = json.loads(line)
         except (ValueError, RecursionError):
-            self._refuse(PARSE_ERROR, "Parse error: the line is no JSON")
+            self._refuse(PARSE_ERROR, "Parse error: the line is not JSON")
             return
         if isinstance(message, dict):
             self._incoming.put_nowait(message)  # pyright: ignore[reportUnknownArgumentType]
@@ -437,7 +437,7 @@ def _finish_write(written: "asyncio.Future[None]", error: OSError | None) -> Non
     if error is None:
         written.set_result(None)
     else:
-        written.set_exception(ConnectionError("the editor does not read any more"))
+        written.set_exception(ConnectionError("the editor no longer reads"))
         written.exception()  # marks the error as retrieved: possibly nothing awaits it
 
 
@@ -646,9 +646,7 @@ def _check_folder(cwd: str) -> Path:
             return path
     except OSError as error:  # not a valid file name
         raise UsageError(f"cwd {cwd!r} cannot be used: {error.strerror}") from None
-    raise UsageError(
-        f"cwd {cwd!r}: " + ("that is not a folder" if os.path.lexists(path) else "there is no such folder")
-    )
+    raise UsageError(f"cwd {cwd!r}: " + ("not a folder" if os.path.lexists(path) else "no such folder"))
 
 
 def _title(info: SessionInfo) -> str | None:
@@ -671,7 +669,7 @@ Lets an editor use clio as its agent, over the Agent Client Protocol: the editor
 speaks to it on standard input and output. It ends when the editor closes its end. docs/editors.md has the
 settings for Zed, JetBrains and Neovim.
 
-The editor names the project of each conversation. These options count in all of them:
+The editor names the project of each conversation. These options apply to all of them:
   -m, --model NAME, --provider NAME, --base-url URL, --context-window TOKENS
   --approve MODE, --max-steps N, --max-cost USD, --scenario NAME, --no-ltm, --incognito
   --config FILE, --debug   as everywhere
@@ -691,7 +689,7 @@ def run_acp_server(options: Options) -> int:
         ) from None
     assert acp.PROTOCOL_VERSION
     if sys.stdin and sys.stdin.isatty():
-        print_sentence("clio: waiting for an editor on standard input; Ctrl-C ends it")
+        print_sentence("clio: waiting for an editor on standard input; Ctrl-C to stop")
     if not options.overrides.get("debug"):
         # The SDK logs a traceback for every error that is answered, and for an editor that has exited.
         logging.getLogger().setLevel(logging.CRITICAL)

@@ -117,8 +117,8 @@ class EditorAttachments(PendingInput):
 
     def take_fragments(self) -> list[Fragment]:
         """Remove and return all attachments, oldest first."""
-        taken, self._attached = self._attached, []
-        return [*super().take_fragments(), *taken]
+        attachments, self._attached = self._attached, []
+        return [*super().take_fragments(), *attachments]
 
 
 def read_prompt_blocks(blocks: "list[Block]", attachments: EditorAttachments) -> str:
@@ -126,23 +126,23 @@ def read_prompt_blocks(blocks: "list[Block]", attachments: EditorAttachments) ->
 
     Raises UsageError for an empty prompt, and for audio and other binary data.
     """
-    words = ""
+    text = ""
     for block in blocks:
         piece = _read_block_text(block, attachments)
-        glued = words and not words[-1].isspace() and piece[:1] and not piece[0].isspace()
-        words += (" " if glued and block.type != "text" else "") + piece
-    if not words.strip():
-        raise UsageError("the prompt is empty; write what is to be done")
-    return words.strip()
+        glued = text and not text[-1].isspace() and piece[:1] and not piece[0].isspace()
+        text += (" " if glued and block.type != "text" else "") + piece
+    if not text.strip():
+        raise UsageError("the prompt is empty; write a message")
+    return text.strip()
 
 
 def _read_block_text(block: "Block", attachments: EditorAttachments) -> str:
     if block.type == "text":
         return block.text
     if block.type == "image":
-        return _picture(block.data, attachments)
+        return _attach_picture(block.data, attachments)
     if block.type == "audio":
-        raise UsageError("clio takes no sound; send text, files or pictures")
+        raise UsageError("clio does not accept audio; send text, files or pictures")
     if block.type == "resource_link":
         return format_mention(block.uri, block.title or block.name)
     resource = block.resource
@@ -151,26 +151,26 @@ def _read_block_text(block: "Block", attachments: EditorAttachments) -> str:
         attachments.attach(_name_from_uri(resource.uri), text)
         return _name_from_uri(resource.uri)
     if (resource.mime_type or "").startswith("image/"):
-        return _picture(str(getattr(resource, "blob", "")), attachments)
+        return _attach_picture(str(getattr(resource, "blob", "")), attachments)
     raise UsageError(f"{_name_from_uri(resource.uri)!r} is neither text nor a picture; name the file instead")
 
 
 def format_mention(uri: str, title: str) -> str:
     """Return how the text names a link: a file as a mention, which clio then reads; anything else by its address."""
-    path, lines = _file(uri)
+    path, lines = _parse_file_uri(uri)
     if path:
         return format_file_mention(path) + lines
     return f"{title} ({uri})" if title and title != uri else uri
 
 
 def _name_from_uri(uri: str) -> str:
-    """The name under which a text is attached."""
-    path, lines = _file(uri)
+    """Return the name under which a text is attached."""
+    path, lines = _parse_file_uri(uri)
     return f"{Path(path).name}{lines}" if path else uri
 
 
-def _file(uri: str) -> tuple[str, str]:
-    """The path and the line range, as in a mention, of a file URI; empty strings for any other address."""
+def _parse_file_uri(uri: str) -> tuple[str, str]:
+    """Return the path and the line range, as in a mention, of a file URI; empty strings for any other address."""
     parts = urlsplit(uri)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
         return "", ""
@@ -180,13 +180,13 @@ def _file(uri: str) -> tuple[str, str]:
     return url2pathname(parts.path), lines
 
 
-def _picture(data: str, attachments: EditorAttachments) -> str:
+def _attach_picture(data: str, attachments: EditorAttachments) -> str:
     if len(data) > MAX_IMAGE_BYTES * 4 // 3 + 4:
         raise UsageError(f"the picture is larger than {MAX_IMAGE_BYTES // 1_000_000} MB; send a smaller one")
     try:
         return f"@clipboard:{attachments.add_image(base64.b64decode(data, validate=True))}"
     except ValueError:  # binascii.Error is one
-        raise UsageError("the picture is no base64 text; send it again") from None
+        raise UsageError("the picture is not valid base64; send it again") from None
 
 
 Ask = Callable[[str, "ToolCallUpdate", "list[PermissionOption]"], Awaitable["RequestPermissionResponse"]]
@@ -235,8 +235,10 @@ class EditorQuestions:
         chosen = getattr(answer.outcome, "option_id", "")
         chosen = chosen if any(chosen == known for known, _, _ in options) else ""
         went_on = any(chosen == known and kind != "reject_once" for known, _, kind in options)
-        stand: CallStatus = ("completed" if went_on else "failed") if own else ("in_progress" if went_on else "pending")
-        self._put(self.make.make_call_update(id, status=stand))
+        status: CallStatus = (
+            ("completed" if went_on else "failed") if own else ("in_progress" if went_on else "pending")
+        )
+        self._put(self.make.make_call_update(id, status=status))
         return chosen
 
     def _put(self, update: object) -> None:
@@ -284,7 +286,7 @@ class EditorApprover:
                 paths = [self._editor_path(change.path) for change in changes]
                 both = tuple((path, self._sides(change)) for path, change in zip(paths, changes, strict=True))
                 moved = [
-                    f"{path} becomes {self._editor_path(change.moved_to)}"
+                    f"{path} moves to {self._editor_path(change.moved_to)}"
                     for path, change in zip(paths, changes, strict=True)
                     if change.moved_to is not None
                 ]
@@ -323,7 +325,7 @@ class EditorAsker:
         """
         if not options:
             raise ToolFailed(
-                "this editor can only show answers to choose from; call again with options, or ask in your answer and "
+                "this editor can only show options to choose from; call again with options, or ask in your answer and "
                 "end the turn"
             )
         rows: list[tuple[str, str, Kind]] = [
@@ -359,18 +361,18 @@ def format_result_as_markdown(result: CommandResult) -> str:
     if result.diff:
         parts.append(fence_text(clean(result.diff)).replace("```\n", "```diff\n", 1))
     if result.table is not None:
-        parts.append(_table(result.table))
+        parts.append(_format_table(result.table))
     if result.todos:
         parts.append(clean(format_todos_as_markdown(result.todos)).rstrip())
     return "\n\n".join(part for part in parts if part)
 
 
-def _table(table: Table) -> str:
+def _format_table(table: Table) -> str:
     rows = [table.columns, tuple("---" for _ in table.columns), *table.rows]
-    return "\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows)
+    return "\n".join("| " + " | ".join(_format_cell(cell) for cell in row) + " |" for row in rows)
 
 
-def _cell(text: str) -> str:
+def _format_cell(text: str) -> str:
     return " ".join(clean(text).split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
@@ -392,12 +394,12 @@ def replay_messages(messages: Sequence[Message], make: UpdateMaker, places: Plac
                     put(SpokenMessage("agent_message_chunk", clean(message.content)))
                 calls.update((call.id, call) for call in message.tool_calls)
             case ToolMessage():
-                _call(message, calls.get(message.tool_call_id), make, places, put)
+                _replay_call(message, calls.get(message.tool_call_id), make, places, put)
             case _:
                 pass  # messages of clio's own to the model were not shown
 
 
-def _call(
+def _replay_call(
     result: ToolMessage, call: ToolCall | None, make: UpdateMaker, places: Places, put: Callable[[Any], None]
 ) -> None:
     given = decode_arguments(call.arguments) if call else None
@@ -405,9 +407,9 @@ def _call(
     named = places(result.name, given)
     id = result.tool_call_id
     status = "completed" if result.ok else "failed"
-    words = clean_line(f"{result.name} {title}")
-    put(make.make_call_start(id, result.name, words, status=status, places=named, given=given))
-    changed = _changed(result, given) if named else None
+    text = clean_line(f"{result.name} {title}")
+    put(make.make_call_start(id, result.name, text, status=status, places=named, given=given))
+    changed = _find_edited_texts(result, given) if named else None
     shown = (
         ShownContent(changes=((named[0].path, changed),))
         if changed
@@ -416,7 +418,7 @@ def _call(
     put(make.make_call_update(id, shown=shown))
 
 
-def _changed(result: ToolMessage, given: object) -> FileVersions | None:
+def _find_edited_texts(result: ToolMessage, given: object) -> FileVersions | None:
     """The texts before and after an edit, as far as the call's arguments contain them."""
     if not result.ok or not isinstance(given, dict):
         return None
@@ -434,7 +436,7 @@ def _changed(result: ToolMessage, given: object) -> FileVersions | None:
 
 
 Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
-_IN_TERMINAL = "This needs a terminal; start `clio -c` in the project and give the command there."
+_IN_TERMINAL = "This needs a terminal; start `clio -c` in the project and type the command there."
 
 
 class EditorSession:
@@ -487,19 +489,19 @@ class EditorSession:
         replay_messages(self.app.session.messages, self._make, self._listener.places, self._put)
         self._sent["plan"] = ()
 
-    def start(self, words: str) -> "asyncio.Task[Stop]":
+    def start(self, text: str) -> "asyncio.Task[Stop]":
         """Start a turn for a prompt, or pass it to the running turn; the task ends with that turn.
 
         Nothing is awaited here, so a cancellation that follows at once finds the task.
         """
         if self.running and self._task is not None:
-            if is_command(words):
-                self._run_read_only(words)
+            if is_command(text):
+                self._run_read_only(text)
             else:
-                self.app.mailbox.put(words)
+                self.app.mailbox.put(text)
             return self._task
         self._stop.reset()
-        self._task = asyncio.create_task(self._answer(words))
+        self._task = asyncio.create_task(self._answer(text))
         return self._task
 
     async def wait(self, task: "asyncio.Task[Stop]") -> Stop:
@@ -551,9 +553,9 @@ class EditorSession:
             await asyncio.wait({self._task})
         await self.app.close()
 
-    async def _answer(self, words: str) -> Stop:
+    async def _answer(self, text: str) -> Stop:
         try:
-            stop = await (self._command(words) if is_command(words) else self._turn(words))
+            stop = await (self._command(text) if is_command(text) else self._turn(text))
             while stop == "end_turn" and (following := await self._following()):
                 stop = await self._turn(following)
             return stop
@@ -562,10 +564,10 @@ class EditorSession:
             self.report_changes()
             self._tell_commands()
 
-    async def _turn(self, words: str, make: ExpandCommand | None = None) -> Stop:
+    async def _turn(self, text: str, make: ExpandCommand | None = None) -> Stop:
         """Run one turn. make: expands a custom command. Raises ClioError if the turn failed."""
         self._listener.begin_turn()
-        finished = await self.app.run_turn(words, make)
+        finished = await self.app.run_turn(text, make)
         self.report_changes()
         self.app.learner.defer_suggestions()
         match finished.status:
@@ -596,9 +598,9 @@ class EditorSession:
         chosen = await self._desk.ask_choice("Carry out this plan?", options, kind="switch_mode", shown=shown)
         for mode in modes:
             if mode == chosen:
-                words = planning.approve_plan(mode)
+                text = planning.approve_plan(mode)
                 self.report_changes()
-                return words
+                return text
         planning.dismiss_plan()
         return ""
 
@@ -606,7 +608,7 @@ class EditorSession:
         """Run a read-only command while a turn runs."""
         result = run_command(self.app, line)
         if result.follow_up is not None:
-            self._listener.note(f"{line.split()[0]} has to wait; give it again when this turn is done")
+            self._listener.note(f"{line.split()[0]} has to wait; type it again when this turn is done")
         else:
             self._show(result)
 
@@ -623,17 +625,17 @@ class EditorSession:
         match step:
             case RunPrompt(text=text):
                 return await self._turn(text)
-            case RunExpandedCommand(line=said, expand=make):
-                return await self._turn(said, make)
+            case RunExpandedCommand(line=shown_line, expand=make):
+                return await self._turn(shown_line, make)
             case ReviewPlan():
-                words = await self._review()
-                return await self._turn(words) if words else "end_turn"
+                text = await self._review()
+                return await self._turn(text) if text else "end_turn"
             case LoadWindow(then=then):
                 await app.open_window()
                 return await self._command(then)
             case SetModel(name=name):
                 app.set_model(name)
-                listener.note(f"{app.provider.model} at {app.provider.name} answers from now on")
+                listener.note(f"{app.provider.model} at {app.provider.name} is used from now on")
             case SetApproval(mode=mode):
                 app.planning.set_mode(mode)
             case Confirm(question=question, then=then, required_word=word):
@@ -645,8 +647,8 @@ class EditorSession:
                 self._show(await self._work(make_long_work(app, step)))
             case LongWork():
                 self._show(await self._work(step))
-            case WaitFor(label=saying, work=work):
-                listener.note(f"{saying} …")
+            case WaitFor(label=label, work=work):
+                listener.note(f"{label} …")
                 result = await work()
                 self._show(result)
                 return "end_turn" if result.follow_up is None else await self._follow(result.follow_up)
@@ -654,13 +656,13 @@ class EditorSession:
                 self._show(await describe_branch(app, base, file))
             case GrantTrust():
                 trust_project(app.loaded)
-                listener.note("trusted; the project's settings count in sessions that are opened from now on")
+                listener.note("trusted; the project's settings apply to sessions opened from now on")
             case Prefill(text=text):
                 listener.text(f"Next: `{text}`")
             case Choose():
                 pass  # the result's table explains how to choose
             case NewSession() | SwitchSession():
-                listener.text("Sessions are opened in the editor: by its list of threads, or by a new one.")
+                listener.text("Open sessions in the editor: from its list of threads, or as a new thread.")
             case _:
                 listener.text(_IN_TERMINAL)
         return "end_turn"
@@ -682,14 +684,14 @@ class EditorSession:
                 self.id, self._make.make_call_update(id, shown=ShownContent(text=f"{done:,} of {total:,}")), key=id
             )
 
-        stand: CallStatus = "failed"
+        status: CallStatus = "failed"
         try:
             result = await asyncio.to_thread(step.work, WorkControl(is_stopped=stopped.is_set, report_progress=tell))
-            stand = "completed"
+            status = "completed"
             return result
         finally:
             stopped.set()
-            self._put(self._make.make_call_update(id, status=stand))
+            self._put(self._make.make_call_update(id, status=status))
 
     def _show(self, result: CommandResult) -> None:
         if text := format_result_as_markdown(result):

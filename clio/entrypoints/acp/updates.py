@@ -505,7 +505,7 @@ class EditorListener:
             case StreamRestarted():
                 self.note("the answer was cut off and starts again:")
             case Retrying():
-                self._thought(f"{event.reason}; again in {event.delay_s:.0f} s ({event.attempt} of {event.of})")
+                self._thought(f"{event.reason}; retrying in {event.delay_s:.0f} s ({event.attempt} of {event.of})")
             case MessageAdded(message=AssistantMessage() as message):
                 self._answered(message)
             case MessageAdded(message=ToolMessage() as message):

@@ -1,4 +1,4 @@
-"""The scripts by which bash, zsh and fish complete clio's words, made from the tables of the command line."""
+"""`clio completions SHELL`: the completion scripts of bash, zsh and fish, made from the tables of the command line."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -11,8 +11,8 @@ from clio.commands.memory.portability import WIPE_CHOICES
 from clio.commands.registry import find_command
 from clio.commands.session_commands import SESSIONS
 from clio.config.command_line import COMMANDS, FLAGS, INPUT_FORMATS, OUTPUT_FORMATS, SUBCOMMANDS, Flag
-from clio.config.command_line import SUBCOMMAND_FLAGS as DOOR_SWITCHES
-from clio.config.command_line import VALUED_FLAGS as DOOR_VALUED
+from clio.config.command_line import SUBCOMMAND_FLAGS as SUBCOMMAND_SWITCHES
+from clio.config.command_line import VALUED_FLAGS as SUBCOMMAND_VALUED
 from clio.config.schema import CONFIG_FIELDS
 from clio.memory.retrieval.results import FUSIONS, LAYERS
 from clio.memory.store.record import KINDS, TYPES
@@ -21,11 +21,14 @@ from clio.providers.registry import OFFLINE
 from clio.text.scoring import SCORE_BANDS
 
 LISTED = ("entries", "models", "notes", "scenarios", "servers", "sessions", "skills", "styles", "worktrees")
-"""Kinds whose candidates change, so that the shell asks clio for them."""
+"""Kinds whose candidates change: the script runs `clio __complete KIND` for them."""
 
 
 class RuntimeWords(Struct, frozen=True, kw_only=True):
-    """kinds: which of LISTED completes a word, by sub-command and word. new: verbs whose word names something new."""
+    """Words that clio completes at run time.
+
+    kinds: which of LISTED completes a word, by sub-command and word. new: verbs whose word names something new.
+    """
 
     kinds: Mapping[tuple[str, str], str]
     new: frozenset[tuple[str, str]]
@@ -65,43 +68,43 @@ _CHOICE = re.compile(r"[a-z][a-z-]*( [A-Z]+)?(\|[a-z][a-z-]*( [A-Z]+)?)+")
 
 
 class Row(Struct, frozen=True):
-    """One word that can be completed, and what it means."""
+    """One candidate and its description."""
 
     word: str
     note: str = ""
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """What can be completed: these words, or a kind: files, folders, or one of LISTED, which clio lists."""
+    """What can follow: one of these rows, or a kind: files, folders, or one of LISTED."""
 
     rows: tuple[Row, ...] = ()
     kind: str = ""
 
 
 def collect_places() -> dict[str, Place]:
-    """Every place by its key."""
-    found: dict[str, Place] = {"heads": Place(rows=tuple(_heads()))}
-    found["flags"] = _flag_rows(flag for flag in FLAGS if not flag.only)
+    """Return what can follow at each position, by the position's key in the scripts."""
+    found: dict[str, Place] = {"heads": Place(rows=tuple(_list_first_words()))}
+    found["flags"] = _make_flag_place(flag for flag in FLAGS if not flag.only)
     for flag in FLAGS:
-        if place := _of_flag(flag):
+        if place := _find_value_place(flag):
             found |= {f"value {name}": place for name in flag.names}
     for first in dict.fromkeys(words[0] for words in COMMANDS):
-        _add(found, f"verbs {first}", [Row(words[1], words_of) for words, words_of in COMMANDS.items()
+        _add_rows(found, f"verbs {first}", [Row(words[1], words_of) for words, words_of in COMMANDS.items()
                                        if words[0] == first and words[1:]])  # fmt: skip
-        found[f"flags {first}"] = _flag_rows(flag for flag in FLAGS if _fits(flag, first))
-    for door in SUBCOMMANDS:
-        command = get_subcommand(door.name)
-        _add(found, f"verbs {door.name}", [Row(sub.name, sub.summary) for sub in command.subcommands])
-        behind = DOOR_SWITCHES | DOOR_VALUED
-        own = [flag for flag in FLAGS if behind & {*flag.names} or door.name in flag.only]
-        found[f"flags {door.name}"] = _flag_rows(own)
+        found[f"flags {first}"] = _make_flag_place(flag for flag in FLAGS if _can_follow(flag, first))
+    for subcommand in SUBCOMMANDS:
+        command = get_subcommand(subcommand.name)
+        _add_rows(found, f"verbs {subcommand.name}", [Row(sub.name, sub.summary) for sub in command.subcommands])
+        subcommand_flags = SUBCOMMAND_SWITCHES | SUBCOMMAND_VALUED
+        own = [flag for flag in FLAGS if subcommand_flags & {*flag.names} or subcommand.name in flag.only]
+        found[f"flags {subcommand.name}"] = _make_flag_place(own)
         for verb in (command, *command.subcommands):
-            _add_verb(found, door.name, verb, "" if verb is command else verb.name)
+            _add_verb(found, subcommand.name, verb, "" if verb is command else verb.name)
     return found
 
 
 def get_subcommand(name: str) -> Command:
-    """The command with its verbs of a sub-command."""
+    """Return the command record of a sub-command."""
     from clio.commands.subcommands import GC, IMPORT, WORKTREE
 
     own = {"sessions": SESSIONS, "gc": GC, "import": IMPORT, "worktree": WORKTREE}
@@ -111,40 +114,42 @@ def get_subcommand(name: str) -> Command:
 
 
 def list_aliases() -> dict[str, str]:
-    """Aliases of sub-commands, with the names they stand for."""
-    return {alias: door.name for door in SUBCOMMANDS for alias in door.aliases}
+    """Return the aliases of sub-commands with the names they stand for."""
+    return {alias: subcommand.name for subcommand in SUBCOMMANDS for alias in subcommand.aliases}
 
 
 def list_valued_options() -> tuple[list[str], list[str]]:
-    """The flags and options that take a value, and those whose value is optional."""
+    """Return the flags and options that take a value, and those whose value is optional."""
     always = {name for flag in FLAGS if flag.metavar for name in flag.names}
     maybe = {name for flag in FLAGS if (flag.metavar or "").startswith("[") for name in flag.names}
-    for door in SUBCOMMANDS:
-        command = get_subcommand(door.name)
+    for subcommand in SUBCOMMANDS:
+        command = get_subcommand(subcommand.name)
         for verb in (command, *command.subcommands):
-            always |= {name for name, value in _parse(verb.argument)[0] if value}
+            always |= {name for name, value in _parse_usage(verb.argument)[0] if value}
     return sorted(always), sorted(maybe)
 
 
 def list_switches() -> set[str]:
-    """The flags and options that take no value."""
+    """Return the flags and options that take no value."""
     found = {name for flag in FLAGS if not flag.metavar for name in flag.names}
-    for door in SUBCOMMANDS:
-        command = get_subcommand(door.name)
+    for subcommand in SUBCOMMANDS:
+        command = get_subcommand(subcommand.name)
         for verb in (command, *command.subcommands):
-            found |= {name for name, value in _parse(verb.argument)[0] if not value}
+            found |= {name for name, value in _parse_usage(verb.argument)[0] if not value}
     return found
 
 
-def _heads() -> Iterator[Row]:
+def _list_first_words() -> Iterator[Row]:
     from clio.config.command_line import COMMAND_FAMILIES
 
     for first in dict.fromkeys(words[0] for words in COMMANDS):
         yield Row(first, COMMAND_FAMILIES.get(first) or COMMANDS[first,])
-    yield from (Row(door.name, door.summary) for door in SUBCOMMANDS if (door.name,) not in COMMANDS)
+    yield from (
+        Row(subcommand.name, subcommand.summary) for subcommand in SUBCOMMANDS if (subcommand.name,) not in COMMANDS
+    )
 
 
-def _fits(flag: Flag, head: str) -> bool:
+def _can_follow(flag: Flag, head: str) -> bool:
     """Whether a flag can follow a sub-command that has no verbs."""
     if head == "completions":
         return flag.dest == "help"
@@ -154,12 +159,12 @@ def _fits(flag: Flag, head: str) -> bool:
     return flag.dest == "help" or (sets and head in ("config", "doctor", "acp")) or flag.dest in ("cwd", "config")
 
 
-def _flag_rows(flags: Iterable[Flag]) -> Place:
+def _make_flag_place(flags: Iterable[Flag]) -> Place:
     return Place(rows=tuple(Row(name, flag.summary) for flag in flags for name in flag.names if name.startswith("--")))
 
 
-def _of_flag(flag: Flag) -> Place | None:
-    """What a flag takes; None where it takes nothing, or free text."""
+def _find_value_place(flag: Flag) -> Place | None:
+    """Return what completes a flag's value; None if it takes no value, or free text."""
     field = CONFIG_FIELDS.get(flag.field)
     fixed = {
         "output": OUTPUT_FORMATS,
@@ -174,26 +179,26 @@ def _of_flag(flag: Flag) -> Place | None:
     return Place(kind=kind) if kind else None
 
 
-def _add(found: dict[str, Place], key: str, rows: list[Row]) -> None:
+def _add_rows(found: dict[str, Place], key: str, rows: list[Row]) -> None:
     if rows:
         found[key] = Place(rows=tuple(rows))
 
 
 def _add_verb(found: dict[str, Place], head: str, verb: Command, name: str) -> None:
-    options, words = _parse(verb.argument)
-    _add(found, f"options {head} {name}".rstrip(), [Row(option) for option, _ in options])
+    options, words = _parse_usage(verb.argument)
+    _add_rows(found, f"options {head} {name}".rstrip(), [Row(option) for option, _ in options])
     for option, value in options:
-        if place := _known(head, name, option, value):
+        if place := _find_place(head, name, option, value):
             found[f"value {head} {name} {option}".replace("  ", " ")] = place
     for number, word in enumerate(words, start=1):
-        if name and (place := _known(head, name, "", word)):
+        if name and (place := _find_place(head, name, "", word)):
             found[f"place {head} {name} {number}"] = place
             if word.endswith("…"):
                 found[f"place {head} {name} more"] = place
 
 
-def _known(head: str, verb: str, option: str, value: str) -> Place | None:
-    """What completes a value, by how help writes it; None for free text."""
+def _find_place(head: str, verb: str, option: str, value: str) -> Place | None:
+    """Return what completes a value, by how help writes it; None for free text."""
     value = value.rstrip("….")
     if _CHOICE.fullmatch(value):
         return Place(rows=tuple(Row(part.partition(" ")[0]) for part in value.split("|")))
@@ -204,7 +209,7 @@ def _known(head: str, verb: str, option: str, value: str) -> Place | None:
     return Place(kind=kind) if kind else None
 
 
-def _parse(argument: str) -> tuple[list[tuple[str, str]], list[str]]:
+def _parse_usage(argument: str) -> tuple[list[tuple[str, str]], list[str]]:
     """Parse an argument as help writes it: its options, each with its value or "", and its other words in order."""
     options: list[tuple[str, str]] = []
     words: list[str] = []
@@ -227,7 +232,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def make_completion_script(shell: str) -> str:
-    """The whole script. shell: one of SHELLS."""
+    """Return the completion script. shell: one of SHELLS."""
     text = Path(__file__).with_name(f"clio.{shell}").read_text(encoding="utf-8")
     always, maybe = list_valued_options()
     parts = {
@@ -241,15 +246,15 @@ def make_completion_script(shell: str) -> str:
     return text
 
 
-def _bash(key: str, place: Place) -> str:
-    what = f"kind={place.kind}" if place.kind else f"list={_quoted(' '.join(row.word for row in place.rows))}"
-    return f"        {_quoted(key)}) {what} ;;"
+def _format_bash_case(key: str, place: Place) -> str:
+    assignment = f"kind={place.kind}" if place.kind else f"list={_quote(' '.join(row.word for row in place.rows))}"
+    return f"        {_quote(key)}) {assignment} ;;"
 
 
-def _zsh(key: str, place: Place) -> str:
+def _format_zsh_case(key: str, place: Place) -> str:
     if place.kind:
-        return f"        {_quoted(key)}) kind={place.kind} ;;"
-    return f"        {_quoted(key)}) list=({' '.join(_quoted(_zsh_row(row)) for row in place.rows)}) ;;"
+        return f"        {_quote(key)}) kind={place.kind} ;;"
+    return f"        {_quote(key)}) list=({' '.join(_quote(_zsh_row(row)) for row in place.rows)}) ;;"
 
 
 def _zsh_row(row: Row) -> str:
@@ -257,13 +262,13 @@ def _zsh_row(row: Row) -> str:
     return f"{word}:{row.note}" if row.note else word
 
 
-def _fish(key: str, place: Place) -> str:
-    what = f"set kind {place.kind}" if place.kind else f"set list {' '.join(map(_fish_row, place.rows))}"
-    return f"        case {_fish_quoted(key)}\n            {what}"
+def _format_fish_case(key: str, place: Place) -> str:
+    assignment = f"set kind {place.kind}" if place.kind else f"set list {' '.join(map(_fish_row, place.rows))}"
+    return f"        case {_quote_for_fish(key)}\n            {assignment}"
 
 
 def _fish_row(row: Row) -> str:
-    return f"{_fish_quoted(row.word)}" + (f"\\t{_fish_quoted(row.note)}" if row.note else "")
+    return f"{_quote_for_fish(row.word)}" + (f"\\t{_quote_for_fish(row.note)}" if row.note else "")
 
 
 def _alias(shell: str, alias: str, name: str) -> str:
@@ -271,12 +276,16 @@ def _alias(shell: str, alias: str, name: str) -> str:
     return f"{space}case {alias}\n{space}    set head {name}" if shell == "fish" else f"{space}{alias}) head={name} ;;"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def _fish_quoted(text: str) -> str:
+def _quote_for_fish(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-_WRITERS: Mapping[str, Callable[[str, Place], str]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+_WRITERS: Mapping[str, Callable[[str, Place], str]] = {
+    "bash": _format_bash_case,
+    "zsh": _format_zsh_case,
+    "fish": _format_fish_case,
+}

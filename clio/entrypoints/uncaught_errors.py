@@ -1,4 +1,4 @@
-"""Reports uncaught errors on standard error, without secrets."""
+"""Reports uncaught errors on standard error, with secrets and control characters removed."""
 
 import logging
 import os
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def make_redactor(argv: Sequence[str]) -> Callable[[str], str]:
     """Return a function that removes secrets and control characters according to the settings of these arguments."""
-    redactor = _redactor(tuple(argv))
+    redactor = _load_redactor(tuple(argv))
     return lambda text: safe_text.clean(redactor.redact(text).text)
 
 
@@ -29,11 +29,13 @@ def report_errors_redacted(argv: Sequence[str]) -> Generator[None]:
     Python's own reports of these print the error's message and the thread's name unchanged.
     """
     hooks, last = (threading.excepthook, sys.unraisablehook), logging.lastResort
-    threading.excepthook = lambda told: _say(argv, f"in thread {told.thread.name if told.thread else '?'}", told)
-    sys.unraisablehook = lambda told: _say(argv, f"in {told.object!r}", told)
+    threading.excepthook = lambda hook: _print_report(
+        argv, f"in thread {hook.thread.name if hook.thread else '?'}", hook
+    )
+    sys.unraisablehook = lambda hook: _print_report(argv, f"in {hook.object!r}", hook)
     formatter = last.formatter if last else None
     if last:
-        last.setFormatter(_Clean(argv))
+        last.setFormatter(_RedactingFormatter(argv))
     try:
         yield
     finally:
@@ -42,7 +44,7 @@ def report_errors_redacted(argv: Sequence[str]) -> Generator[None]:
             last.setFormatter(formatter)
 
 
-class _Clean(logging.Formatter):
+class _RedactingFormatter(logging.Formatter):
     def __init__(self, argv: Sequence[str]) -> None:
         super().__init__()
         self._argv = argv
@@ -51,15 +53,16 @@ class _Clean(logging.Formatter):
         return make_redactor(self._argv)(super().format(record))
 
 
-def _say(argv: Sequence[str], where: str, told: Any) -> None:
-    if told.exc_type is SystemExit or sys.stderr is None:
+def _print_report(argv: Sequence[str], where: str, hook: Any) -> None:
+    """Print the traceback of the arguments of `threading.excepthook` or `sys.unraisablehook`."""
+    if hook.exc_type is SystemExit or sys.stderr is None:
         return
-    text = "".join(traceback.format_exception(told.exc_type, told.exc_value, told.exc_traceback))
-    sys.stderr.write(make_redactor(argv)(f"clio: not caught, {where}:\n{text}"))
+    text = "".join(traceback.format_exception(hook.exc_type, hook.exc_value, hook.exc_traceback))
+    sys.stderr.write(make_redactor(argv)(f"clio: uncaught error {where}:\n{text}"))
 
 
 @cache
-def _redactor(argv: tuple[str, ...]) -> "Redactor":
+def _load_redactor(argv: tuple[str, ...]) -> "Redactor":
     """Return the redactor of the settings; of the environment alone if the settings cannot be loaded."""
     from clio.config.command_line import parse_arguments
     from clio.config.layers import load_config
