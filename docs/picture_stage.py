@@ -97,7 +97,7 @@ def stage(
         argv = [sys.executable, "-m", "clio", *options]
         whole_env = environment(home, server) | env
         with PtySession(argv, cwd=project, env=whole_env, columns=columns, lines=lines) as terminal:
-            terminal.wait_for("gpt-5.6 · " if visited else "can be typed here")
+            terminal.wait_for("gpt-5.6 · " if visited else "help for commands")
             on = Stage(terminal, server, project)
             on.settle()
             yield on

@@ -39,7 +39,7 @@ def home_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"ANTHROPIC_API_KEY": "sk-1"}, "anthropic", "big at anthropic · key from ANTHROPIC_API_KEY"),
         ({}, "ollama", "big at ollama · no key needed"),
         ({}, "offline", "offline: no key, no local server · export OPENAI_API_KEY=… or start Ollama"),
-        ({"CLIO_PROVIDER": "offline"}, "offline", "offline as asked · export OPENAI_API_KEY=… or start Ollama"),
+        ({"CLIO_PROVIDER": "offline"}, "offline", "offline as configured · export OPENAI_API_KEY=… or start Ollama"),
     ],
 )
 def test_who_answers_and_where_the_key_is_from(project: Path, env: dict[str, str], server: str, told: str) -> None:
@@ -51,13 +51,13 @@ def test_the_key_itself_is_never_shown(project: Path) -> None:
 
 
 def test_a_missing_part_is_reported_with_the_command_that_repairs_it(project: Path) -> None:
-    assert lines(project.resolve(), {})[1].endswith("shop · no git: git init · no AGENTS.md: clio init")
+    assert lines(project.resolve(), {})[1].endswith("shop · no git – run `git init` · no AGENTS.md – run `clio init`")
 
 
 def test_instructions_that_were_begun_are_to_be_filled_in(project: Path) -> None:
     (project / ".clio").mkdir()
     (project / ".clio" / "instructions.md").write_text("<!-- what should be known -->\n", encoding="utf-8")
-    assert lines(project, {})[1].endswith(" · .clio/instructions.md: still to be filled in")
+    assert lines(project, {})[1].endswith(" · .clio/instructions.md is still empty")
 
 
 def test_what_is_there_is_named(project: Path) -> None:
@@ -74,7 +74,7 @@ def test_the_first_start_in_a_terminal(tmp_path: Path, columns: int, rows: int) 
         place = Place(tmp_path / "home" / "shop", tmp_path / "home", server)
         place.project.mkdir(parents=True)
         with place.clio(columns=columns, lines=rows) as clio:
-            clio.wait_for(r"typed here\n❯\n+test-model · ask", regex=True)
+            clio.wait_for(r"help for commands\n❯\n+test-model · ask", regex=True)
             told = clio.text[: clio.text.index("❯")]
             assert told.index("test-model at") < told.index("~/shop · no git") < told.index("/help")
             assert all(len(line) <= columns for line in clio.lines)
@@ -91,4 +91,4 @@ def test_a_plain_terminal_is_greeted_once_too(tmp_path: Path) -> None:
             clio.wait_for(r"^> ?$|\n>", regex=True)
             clio.line("/exit")
             assert clio.wait_exit() == 0
-            assert ("typed here" in clio.everything) is greeted
+            assert ("help for commands" in clio.everything) is greeted

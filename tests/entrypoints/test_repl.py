@@ -338,7 +338,7 @@ def test_trust_is_asked_for_once(place: Place, server: ChatServer) -> None:
     (place.project / ".clio").mkdir()
     (place.project / ".clio" / "config.yaml").write_text("approve: edits\n", encoding="utf-8")
     with place.clio() as clio:
-        clio.wait_for("Trust this folder with it? [y/N]")
+        clio.wait_for("Trust it? [y/N]")
         assert "approve: edits  (.clio/config.yaml:1)" in clio.text
         clio.line("n")
         clio.wait_for("test-model · ask")

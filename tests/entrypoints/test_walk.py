@@ -94,7 +94,7 @@ class Session:
         self.walk.look(name, shows, since, counts=counts)
 
     def beginning(self) -> None:
-        self.look("first-start", r"typed here\n+❯\n+test-model · ask")
+        self.look("first-start", r"for commands\n+❯\n+test-model · ask")
         self.clio.line("/contxt")
         self.look("mistyped", r"/context[\s\S]*❯\n+test-model", "❯ /contxt")
         self.clio.line("/help")
@@ -197,7 +197,7 @@ class Session:
         self.clio.line("/undo")
         self.look("undo", r"Undid[\s\S]*❯\n+test-model", "❯ /undo")
         self.clio.line("/redo")
-        self.look("redo", r"Brought back[\s\S]*❯\n+test-model", "❯ /redo")
+        self.look("redo", r"Restored[\s\S]*❯\n+test-model", "❯ /redo")
         self.clio.line("/rewind")
         self.look("rewind", r"you said[\s\S]*❯\n+test-model", "❯ /rewind")
 

@@ -100,7 +100,7 @@ def test_an_early_yes_grants_no_trust(tmp_path: Path) -> None:
         trusted = place.home / ".clio" / "trusted.json"
         with place.clio("--provider", "offline") as session:
             session.send("yes\r")
-            session.wait_for("Trust this folder with it? [y/N]")
+            session.wait_for("Trust it? [y/N]")
             session.take_in(0.5)
             assert not trusted.exists()
             session.line(answer)

@@ -46,7 +46,7 @@ def describe_start(
     return (
         describe_model(loaded, env, model=model, server=server),
         describe_project(loaded.project, user_home),
-        f"clio {__version__} · /help shows what can be typed here",
+        f"clio {__version__} · /help for commands",
     )
 
 
@@ -61,7 +61,7 @@ def describe_model(loaded: LoadedConfig, env: Mapping[str, str], *, model: str, 
     """Return the model, its server and the source of the key; without a model, how to connect one."""
     if server == OFFLINE:
         asked = (loaded.config.provider or "").lower() == OFFLINE
-        return f"offline{' as asked' if asked else ': no key, no local server'} · {CONNECT}"
+        return f"offline{' as configured' if asked else ': no key, no local server'} · {CONNECT}"
     key = _key_place(loaded, env, server)
     return f"{model} at {server} · {f'key from {key}' if key else 'no key needed'}"
 
@@ -86,7 +86,7 @@ def _key_place(loaded: LoadedConfig, env: Mapping[str, str], server: str) -> str
 def _git(project: Path) -> str:
     branch = read_branch(project)
     if not branch:
-        return "no git: git init"
+        return "no git – run `git init`"
     return f"git {branch}" if shutil.which("git") else f"git {branch}, but git is not installed"
 
 
@@ -99,7 +99,7 @@ def _instructions(project: Path) -> str:
     if found:
         return found[0].source
     own = f"{FOLDER_NAME}/{OWN_FILE.name}"
-    return f"{own}: still to be filled in" if (project / own).is_file() else "no AGENTS.md: clio init"
+    return f"{own} is still empty" if (project / own).is_file() else "no AGENTS.md – run `clio init`"
 
 
 Ask = Callable[[str], str]
@@ -117,9 +117,7 @@ def settle_trust(options: Options, loaded: LoadedConfig, env: Mapping[str, str],
 
     rows = "\n".join(map(escape_controls, withheld_rows(loaded.withheld)))
     try:
-        answer = ask(
-            f"This folder's configuration asks for more than usual:\n{rows}\nTrust this folder with it? [y/N] "
-        )
+        answer = ask(f"This project's config wants extra permissions:\n{rows}\nTrust it? [y/N] ")
     except EOFError:
         sys.stdout.write("\n")
         return loaded
@@ -189,9 +187,9 @@ def render_welcome(loaded: LoadedConfig, *, model: str, server: str, first: bool
         yield from describe_start(loaded, os.environ, model=model, server=server, user_home=user_home)
         note_greeting(loaded.home)
     if loaded.config.screen_reader:
-        yield "screen reader mode. Enter on an empty line says how things are, /help keys says what keys do"
+        yield "screen reader mode: Enter on an empty line reads the status, /help keys lists the keys"
     if loaded.config.incognito and not loaded.is_folder_blocked:
-        yield "incognito: nothing is written and nothing is remembered"
+        yield "incognito: nothing is written or remembered"
     if loaded.withheld or loaded.problems:
         from clio.config.show import list_start_notes
 
