@@ -134,7 +134,7 @@ def undo() -> str:
     """A turn is taken back."""
     with stage([call(FIX), say(FIXED)], FILES, lines=40, options=("--approve", "edits")) as on:
         on.ask("make the discount a percentage", "2 requests")
-        on.ask("/undo", "brings it back")
+        on.ask("/undo", "restores it")
         return on.picture()
 
 

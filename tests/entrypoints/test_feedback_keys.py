@@ -94,7 +94,7 @@ def test_a_rating_is_no_line_to_come_back_to(place: Place, server: ChatServer) -
         clio.line("explain it")
         clio.wait_for("Answered.")
         clio.line("+")
-        clio.wait_for("Kept: +")
+        clio.wait_for("Saved: +")
         clio.wait_for("/style on")
         clio.key("up")
         clio.wait_for(r"❯ explain it\s+test-model", regex=True)
@@ -109,7 +109,7 @@ def test_a_terminal_that_can_only_print_rates_too(place: Place, server: ChatServ
         clio.line("explain it")
         clio.wait_for("Answered.")
         clio.line("-")
-        clio.wait_for("Kept: −")
+        clio.wait_for("Saved: −")
     assert [one["reward"] for one in ratings(place)] == [-1]
 
 
@@ -120,6 +120,6 @@ def test_what_is_typed_during_a_turn_rates_the_answer_it_ends_with(place: Place,
         clio.line("explain it")
         clio.wait_for("word3 ")
         clio.line("+")
-        clio.wait_for("Kept: + for")
+        clio.wait_for("Saved: + for")
     assert [one["reward"] for one in ratings(place)] == [1]
     assert len(server.requests) == 1

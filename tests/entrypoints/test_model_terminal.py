@@ -90,7 +90,7 @@ def test_read_aloud_the_list_is_reported_and_the_command_sets_it(place: Place) -
         clio.wait_for("you:")
         for line, heard in (
             ("/effort", "row 5: effort: high; for hard problems"),
-            ("/effort low", "effort low from the next request"),
+            ("/effort low", "Effort low for"),
         ):
             clio.send(line)
             clio.wait_for(f"you: {line}")
@@ -105,6 +105,6 @@ def test_without_a_live_terminal_the_table_is_printed(place: Place) -> None:
         clio.line("/effort")
         clio.wait_for("medium")
         clio.line("/effort medium")
-        clio.wait_for("with effort `medium`")
+        clio.wait_for("Effort `medium`")
         clio.key("ctrl-d")
         clio.wait_exit()

@@ -182,7 +182,7 @@ def test_the_key_still_goes_back_in_an_open_menu(place: Place, server: ChatServe
     with place.clio() as clio:
         clio.wait_for("test-model · ask")
         clio.send("/pl")
-        clio.wait_for("look and propose")
+        clio.wait_for("read-only until you approve")
         clio.key("shift-tab")
         clio.wait_for("❯ /plan")
         assert "test-model · ask" in clio.text

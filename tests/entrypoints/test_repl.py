@@ -221,14 +221,14 @@ def test_switching_deleting_and_new(place: Place, server: ChatServer) -> None:
         clio.line("/session switch 2")
         clio.wait_for("› first talk")
         clio.line("/session delete second")
-        clio.wait_for("for good? [y/N]")
+        clio.wait_for("permanently? [y/N]")
         clio.send("n")
         at_prompt(clio)
         clio.line("/session list")
         clio.wait_for("this one")
         assert "second" in clio.text.split("/session list")[-1]
         clio.line("/session delete second")
-        clio.wait_for(r"(?s)for good.*for good", regex=True)
+        clio.wait_for(r"(?s)permanently.*permanently", regex=True)
         clio.send("y")
         clio.wait_for("Deleted")
         leave(clio)
@@ -279,7 +279,7 @@ def test_the_first_prompt_is_before_heavy_imports(place: Place) -> None:
 def test_the_first_start_introduces_itself(tmp_path: Path, server: ChatServer) -> None:
     place = make_place(tmp_path, server, visited=False)
     with place.clio() as clio:
-        clio.wait_for(r"/help shows list commands and keys\n❯\n+test-model · ask\Z", regex=True)
+        clio.wait_for(r"/help for commands\n❯\n+test-model · ask\Z", regex=True)
         assert "test-model at" in clio.text
         clio.line("/exit")
         assert clio.wait_exit() == 0
@@ -346,7 +346,7 @@ def test_trust_is_asked_for_once(place: Place, server: ChatServer) -> None:
         clio.line("hello")
         clio.wait_for("Changed it.")
         clio.line("/trust")
-        clio.wait_for("Trust it? [y/N]")
+        clio.wait_for(r"instructions:[\s\S]*Trust it\? \[y/N\]", regex=True)
         clio.send("y")
         clio.wait_for("trusted; the project's settings count")
         clio.wait_for("test-model · edits")

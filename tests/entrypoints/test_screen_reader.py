@@ -74,7 +74,7 @@ def test_a_conversation_is_plain_lines_said_once(place: Place, server: ChatServe
         typed(clio, "and again")
         settled(clio, "failed, 1 request")
         typed(clio, "/undo")
-        settled(clio, "/redo brings it back")
+        settled(clio, "/redo restores it")
         clio.key("enter")
         settled(clio, "approval mode ask")
         clio.key("ctrl-d")

@@ -84,7 +84,7 @@ def test_an_export_holds_what_was_said_a_moment_ago(place: Place) -> None:
 
 def test_outside_of_a_conversation_enter_opens_the_best_session(place: Place) -> None:
     with place.clio("sessions", "search", "retry", "policy", columns=100, lines=40) as clio:
-        clio.wait_for("Resume which (Enter: best, q: none)?")
+        clio.wait_for("Resume which session (Enter: best match, q: none)?")
         clio.key("enter")
         clio.wait_for("session Retries · 2 messages")
         clio.wait_for("offline · ask")
@@ -104,7 +104,7 @@ def test_a_search_can_be_left(place: Place, keys: str) -> None:
 def test_deleting_asks_on_a_terminal(place: Place) -> None:
     for answer, code, left in (("n", 2, 2), ("y", 0, 1)):
         with place.clio("sessions", "delete", "Retries", columns=100, lines=20) as clio:
-            clio.wait_for("Delete the session 'Retries' (2 messages) for good? [y/N]")
+            clio.wait_for("Delete the session 'Retries' (2 messages) permanently? [y/N]")
             clio.line(answer)
             assert clio.wait_exit() == code, clio.everything
         assert len(store_of(place).list()) == left
