@@ -123,13 +123,13 @@ def are_safe_arguments(head: Sequence[str], rest: Sequence[Word], inside: Callab
                 return False
             place += 1
             continue
-        taken = _count_option_words(word.text, known)
-        values = rest[place + 1 : place + taken]
-        if not taken or len(values) < taken - 1 or any(each.text.startswith("-") for each in values):
+        word_count = _count_option_words(word.text, known)
+        values = rest[place + 1 : place + word_count]
+        if not word_count or len(values) < word_count - 1 or any(each.text.startswith("-") for each in values):
             return False
         if any(each.glob for each in (word, *values)):
             return False
-        place += taken
+        place += word_count
     return True
 
 
@@ -474,17 +474,17 @@ class CommandView:
         """Return the one rule that would allow the line next time; None if no rule or several would be needed."""
         if self.unknown:
             return None
-        wanted: set[str | None] = set()
+        missing_rules: set[str | None] = set()
         for command, risk in zip(self.line.commands, self.risks, strict=True):
             needed, inside = self._get_needed_level(command, risk), self._make_inside_test(command)
             if (risk.level == "low" and not self._has_unknown_word(command)) or any(
                 is_allowed_by_rule(rule, command, needed, inside) for rule in rules
             ):
                 continue
-            wanted.add(
+            missing_rules.add(
                 suggest_exact_rule(command) if needed != risk.level else suggest_rule(command, risk.level, inside)
             )
-        return wanted.pop() if len(wanted) == 1 else None
+        return missing_rules.pop() if len(missing_rules) == 1 else None
 
     def _make_inside_test(self, command: SimpleCommand) -> Callable[[Word], bool]:
         """Return a predicate: whether an operand of this command leads only into the workspace, links resolved."""
@@ -586,9 +586,9 @@ class CommandView:
             for condition in judgement.conditions:
                 if why := explain_project_influence(condition, resolve_links(base), self.workspace.root):
                     return why
-        there = [*bases, *(posixpath.join(base, _expand_home(judgement.directory)) for base in bases)]
+        starting_folders = [*bases, *(posixpath.join(base, _expand_home(judgement.directory)) for base in bases)]
         for word in judgement.paths:
-            if why := self._explain_refused_path(word.text, word, there, writes=False, named=True):
+            if why := self._explain_refused_path(word.text, word, starting_folders, writes=False, named=True):
                 return f"reads {why}"
         if judgement.lists_arguments and "git" in command.upstream and (why := _explain_unsafe_index_name(bases)):
             return why

@@ -495,9 +495,9 @@ def _assess_unknown_call(command: SimpleCommand) -> Risk:
     if special is not None:
         return special
     if program in HIGH_RISK_WORDS:
-        words, what = HIGH_RISK_WORDS[program]
+        words, effect = HIGH_RISK_WORDS[program]
         if found := next((word for word in rest if word in words), None):
-            return high_risk(f"{program} {found} changes the {what}")
+            return high_risk(f"{program} {found} changes the {effect}")
     if program in BUILD_TOOLS or program in HIGH_RISK_WORDS:
         return medium_risk(f"{program} runs the project's or a package's code")
     if program in FILE_PROGRAMS:

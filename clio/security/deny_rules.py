@@ -511,8 +511,8 @@ class _RuleMatcher:
             if word.dynamic and word.glob:
                 return "maybe"  # without quotes it may expand to several words
             readings: list[Certainty] = [
-                self._match_lead(rest[taken:], lead, known, call, command, seen)
-                for taken in _count_option_values(word.text, known)
+                self._match_lead(rest[value_count:], lead, known, call, command, seen)
+                for value_count in _count_option_values(word.text, known)
             ]
             value = rest[0] if rest and 1 in _count_option_values(word.text, known) else None
             if value is not None and value.dynamic and value.glob:
@@ -573,21 +573,21 @@ class _RuleMatcher:
         args = call[1:]
         return _pick_least_certain([self._match_tail_word(word, args) for word in self.tail])
 
-    def _match_tail_word(self, wanted: str, args: Words) -> Certainty:
+    def _match_tail_word(self, rule_word: str, args: Words) -> Certainty:
         """Whether one option of the rule, or a word after its options, is among the arguments."""
         program = _get_listed_name(self.program)
-        if wanted == "*" or any(_is_same_option(each.text, wanted, program) for each in args if not each.dynamic):
+        if rule_word == "*" or any(_is_same_option(each.text, rule_word, program) for each in args if not each.dynamic):
             return "yes"
-        forces = program == "git" and self.lead[:1] == ("push",) and wanted in ("-f", "--force")
+        forces = program == "git" and self.lead[:1] == ("push",) and rule_word in ("-f", "--force")
         if forces and any(each.text.startswith(("+", "--mirror")) for each in args):
             return "yes"  # a leading `+` in `git push origin +main` forces the push
-        if not wanted.startswith("-") and any(fnmatchcase(each.text, wanted) for each in args):
+        if not rule_word.startswith("-") and any(fnmatchcase(each.text, rule_word) for each in args):
             return "yes"
-        letters = wanted[1:]
-        bundle = wanted[:1] == "-" and wanted[:2] != "--" and len(letters) > 1 and letters.isalpha()
+        letters = rule_word[1:]
+        bundle = rule_word[:1] == "-" and rule_word[:2] != "--" and len(letters) > 1 and letters.isalpha()
         if bundle and program not in _TABLES.single_dash_programs:
             return _pick_least_certain([self._match_tail_word(f"-{letter}", args) for letter in letters])
-        name, sign, value = wanted.partition("=")
+        name, sign, value = rule_word.partition("=")
         if sign and self._match_tail_word(name, args) == "yes" and any(each.text == value for each in args):
             return "yes"
         return "maybe" if any(each.dynamic for each in args) else "no"
@@ -680,11 +680,11 @@ def _is_before_script_name(program: str, word: Word) -> bool:
     return program in _TABLES.script_runners and _SUBCOMMAND_SYNONYMS[program].get(word.text, word.text) == "run"
 
 
-def _can_be_autocorrected(name: str, wanted: str) -> bool:
+def _can_be_autocorrected(name: str, rule_word: str) -> bool:
     """Whether git might autocorrect an unknown sub-command to another one."""
     from difflib import SequenceMatcher
 
-    return SequenceMatcher(None, name, wanted).ratio() >= 0.7
+    return SequenceMatcher(None, name, rule_word).ratio() >= 0.7
 
 
 def _iter_calls(command: SimpleCommand) -> Iterator[Words]:
@@ -729,14 +729,14 @@ def _count_option_values(text: str, known: Options) -> tuple[int, ...]:
     return (0, 1)
 
 
-def _is_same_option(text: str, wanted: str, program: str) -> bool:
+def _is_same_option(text: str, rule_word: str, program: str) -> bool:
     """Whether an argument is the option of a rule: another spelling, an abbreviation, or part of a cluster."""
-    if not wanted.startswith("-") or not text.startswith("-"):
+    if not rule_word.startswith("-") or not text.startswith("-"):
         return False
-    if fnmatchcase(text, wanted):
+    if fnmatchcase(text, rule_word):
         return True
     rows = [row.split() for row in _TABLES.option_spellings.get(program, ())]
-    for each in {wanted, *(same for row in rows if wanted in row for same in row)}:
+    for each in {rule_word, *(same for row in rows if rule_word in row for same in row)}:
         if "=" in each:
             (name, _, value), (given, _, given_value) = each.partition("="), text.partition("=")
             if given_value and len(given) > 3 and name.startswith(given) and value.startswith(given_value):

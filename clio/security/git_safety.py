@@ -567,7 +567,7 @@ def _make_printable(text: str) -> str:
 
 @cache
 def _parse_keys(text: str) -> dict[str, frozenset[str]]:
-    """Parse a table of `git_settings` into names by section."""
+    """Parse a table of setting names into names by section."""
     table: dict[str, set[str]] = {}
     section = ""
     for word in text.split():

@@ -379,8 +379,10 @@ class _CommandJudge:
     def check_sync_or_tar(self, program: str) -> str | None:
         """Reject `rsync --delete x/ /`, which empties its target, and `tar --remove-files /`."""
         if program == "tar":
-            taken = next((word for word in self.operands if self.whole.is_whole(word)), None)
-            return f"tar would remove {taken.text!r}" if taken and "--remove-files" in self.argv else None
+            whole_operand = next((word for word in self.operands if self.whole.is_whole(word)), None)
+            return (
+                f"tar would remove {whole_operand.text!r}" if whole_operand and "--remove-files" in self.argv else None
+            )
         if not self.operands:
             return None
         target, sources = self.operands[-1], self.operands[:-1]
@@ -472,9 +474,9 @@ class _CommandJudge:
             return f"find writes to the device {written}" if written else None
         if program in _DEVICE_READERS:
             return None
-        looks = _DISPLAY_ARGUMENTS.get(program, ())
+        display_arguments = _DISPLAY_ARGUMENTS.get(program, ())
         overwrites = program == "badblocks" and {"-w", "-n"} & set(self.argv)
-        if not overwrites and any(text in looks for text in self.argv):
+        if not overwrites and any(text in display_arguments for text in self.argv):
             return None
         texts = list(self.argv)
         if program in _OUTPUT_OPTIONS:

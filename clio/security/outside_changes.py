@@ -614,10 +614,14 @@ def _iter_option_values(words: tuple[Word, ...], options: tuple[str, ...]) -> It
 def _unwrap_package_runner(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Return the call that `npx`, `pnpm dlx`, `uvx` and similar programs start; nothing for other programs."""
     texts = tuple(word.text for word in words)
-    taken = next((len(each) for each in _TABLES.package_runners if texts[: len(each)] == each), 0)
-    while taken and taken < len(words) and words[taken].text in ("-y", "--yes", "-q", "--quiet", "--"):
-        taken += 1
-    return words[taken:] if taken else ()
+    runner_length = next((len(each) for each in _TABLES.package_runners if texts[: len(each)] == each), 0)
+    while (
+        runner_length
+        and runner_length < len(words)
+        and words[runner_length].text in ("-y", "--yes", "-q", "--quiet", "--")
+    ):
+        runner_length += 1
+    return words[runner_length:] if runner_length else ()
 
 
 def _iter_git_operands(words: tuple[Word, ...]) -> Iterator[Word]:

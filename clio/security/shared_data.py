@@ -555,5 +555,5 @@ def _explain_unknown_program(
     return f"{program} {found} may discard what does not belong to the project"
 
 
-def _find_index(words: tuple[Word, ...], wanted: Word) -> int:
-    return next(at for at, word in enumerate(words) if word is wanted)
+def _find_index(words: tuple[Word, ...], target: Word) -> int:
+    return next(at for at, word in enumerate(words) if word is target)

@@ -177,8 +177,8 @@ def _find_installed_target(program: str, values: tuple[Word, ...], whole: WholeP
     for word in operands:
         if program in _OVERWRITERS and word.text.startswith(_TABLES.kernel_folders):
             return word.text
-        kept = word.text.removeprefix("~").removeprefix("$HOME").removeprefix(whole.home)
-        if program in _REMOVERS and kept != word.text and kept.strip("/*") in _TABLES.irreplaceable_folders:
+        below_home = word.text.removeprefix("~").removeprefix("$HOME").removeprefix(whole.home)
+        if program in _REMOVERS and below_home != word.text and below_home.strip("/*") in _TABLES.irreplaceable_folders:
             return word.text
         needed = (
             word.text.startswith(_TABLES.program_folders)
@@ -307,8 +307,8 @@ class _TargetAnalysis:
             targets = _list_targets(program, command)
             unknown = next((word for word in targets if not self.is_determined(word, command)), None)
             if unknown is not None:
-                what = "what a pipe passes" if unknown.text == "$INPUT" else repr(unknown.text)
-                return f"{program} would delete or overwrite {what}, which is computed at run time"
+                subject = "what a pipe passes" if unknown.text == "$INPUT" else repr(unknown.text)
+                return f"{program} would delete or overwrite {subject}, which is computed at run time"
             if targets and (command.folders is None or any("$" in one or "`" in one for one in command.folders)):
                 anywhere = WholePaths(("/", self._home), self._start, self._home)
                 if found := next((word for word in targets if anywhere.is_whole(word)), None):

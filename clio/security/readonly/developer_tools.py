@@ -46,8 +46,8 @@ def make_subcommand_judge(
         names = (" ".join(texts[:many]) for many in range(len(texts), -1, -1))
         name = next((name for name in names if name in table), None)
         if name is None:
-            what = repr(" ".join(texts[:1])) if texts else "without a subcommand it"
-            raise UnknownWord(f"{what} is not known to be harmless")
+            subject = repr(" ".join(texts[:1])) if texts else "without a subcommand it"
+            raise UnknownWord(f"{subject} is not known to be harmless")
         spec = read_grammar(table[name], order=order, long_single_dash=long_single_dash)
         call = parse_call(spec, words[1 + len(name.split()) :])
         if check is not None:
@@ -413,8 +413,8 @@ def _list_upward(directory: Path, root: Path) -> Iterator[Path]:
             yield parent
 
 
-def _find_first_reason(look: Callable[[Path], str], directory: Path, root: Path) -> str:
-    return next((why for place in _list_upward(directory, root) if (why := look(place))), "")
+def _find_first_reason(explain: Callable[[Path], str], directory: Path, root: Path) -> str:
+    return next((why for place in _list_upward(directory, root) if (why := explain(place))), "")
 
 
 def _explain_python_shadowing(directory: Path) -> str:

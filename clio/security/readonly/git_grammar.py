@@ -390,9 +390,9 @@ def _judge_grep(words: tuple[Word, ...]) -> ParsedCall:
     if call.has_option("-e", "-f") or not call.operands or call.operands[0].glob:
         return call
     pattern = call.operands[0]
-    kept = list(call.paths)
-    kept.remove(pattern)
-    return ParsedCall(options=call.options, operands=call.operands, paths=tuple(kept))
+    paths = list(call.paths)
+    paths.remove(pattern)
+    return ParsedCall(options=call.options, operands=call.operands, paths=tuple(paths))
 
 
 def _judge_config(words: tuple[Word, ...]) -> ParsedCall:

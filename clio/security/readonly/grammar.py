@@ -283,7 +283,7 @@ class Judgement(Struct, frozen=True):
         network: it queries a local service.
         git: it reads a repository, whose configuration may name programs.
         directory: the directory of that repository (`git -C`), relative to its own.
-        conditions: what must be true of the project's files, see `project_files`.
+        conditions: what must be true of the project's files, see `developer_tools.explain_project_influence`.
     """
 
     paths: tuple[Word, ...] = ()

@@ -96,7 +96,7 @@ class StreamRedactor:
         self._before = ""  # emitted start of the current line, or at least its last word
         self._passed: deque[str] = deque(maxlen=_MAX_PASSED_PIECES)  # pieces emitted since `_before` was computed
         self._append_passed = self._passed.append
-        self._active_signs = 0  # bits of the signs seen on this line; see `finder.NAMES` and the constants below it
+        self._active_signs = 0  # bits of the signs seen on this line; see the constants of `finder` such as `NAME_BITS`
         # the line may be a table row with a secret's name in one cell, and nothing else is suspicious
         self._cells = False
         self._quiet = 0  # how many more pieces without a sign end the wait for the value of a name

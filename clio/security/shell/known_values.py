@@ -233,8 +233,8 @@ def find_known_calls(command: SimpleCommand, line: CommandLine, text: str) -> Kn
         many *= len(values)
     if many > _MAX_CALLS:
         return None
-    for taken in product(*bound.values()):
-        given = dict(zip(bound, taken, strict=True))
+    for combination in product(*bound.values()):
+        given = dict(zip(bound, combination, strict=True))
         call: list[Word] = []
         for word, choice in zip(words, choices, strict=True):
             filled = choice[0] if choice else _replace_variables(word, given)
