@@ -200,9 +200,8 @@ class SignTest:
         """Whether the words need a full scan: -1 or `WHOLE_LINE`, otherwise those of `bits` that stay valid.
 
         There are no false negatives: if `SecretFinder.spans` would find something in the words, or if they may begin
-        something,
-        the answer is yes, except for a name without a separator after it, which the text before covers. False positives
-        only cost time. The user's patterns are not tested here.
+        something, the answer is yes, except for a name without a separator after it, which the text before covers.
+        False positives only cost time. The user's patterns are not tested here.
 
         Args:
             before: the end of the line emitted so far.
