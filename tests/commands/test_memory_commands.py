@@ -134,8 +134,8 @@ def test_a_text_without_a_kind_is_a_project_fact(harness: Harness, line: str) ->
             "There is no kind 'patern' of project knowledge; did you mean 'pattern'?",
         ),
         ("/memory add pattern", "A pattern needs words: write /memory add pattern TEXT"),
-        ("/memory add solution E", "A solution needs the error and what helped: write /memory add solution ERROR"),
-        ("/memory add solution => S", "A solution needs the error and what helped"),
+        ("/memory add solution E", "A solution needs the error and its solution: write /memory add solution ERROR"),
+        ("/memory add solution => S", "A solution needs the error and its solution"),
         ("/memory add failure => P", "A failure needs what failed"),
         ("/memory add workflow lint", "A workflow needs two steps or more"),
         ("/memory add pattern x --confidence 1.4", "--confidence takes a number from 0 to 1, not '1.4'"),
@@ -458,7 +458,7 @@ def test_prune_shows_then_asks_then_does(harness: Harness) -> None:
     dry = ok(harness, "/memory prune --dry-run")
     assert dry.follow_up is None
     assert mentions(dry.text, "2 memories", "90 days", "30%", "6")
-    assert [(row[1], row[-1]) for row in rows(dry)] == [("an old fact", "old"), ("a doubtful one", "doubtful")]
+    assert [(row[1], row[-1]) for row in rows(dry)] == [("an old fact", "old"), ("a doubtful one", "uncertain")]
     asked = ok(harness, "/memory prune")
     assert isinstance(asked.follow_up, Confirm)
     assert asked.follow_up.question == "Move 2 memories to the archive?"
@@ -569,7 +569,7 @@ def test_the_originals_file_is_imported(harness: Harness, tmp_path: Path) -> Non
     shutil.copy(PERL / "ltm_all_types.json", path)
     result = ok(harness, f"/memory import {path}")
     number = len(harness.memory.knowledge().entries)
-    assert result.text.startswith(f"From `{path}`: {number} new, 0 confirmed, 0 skipped")
+    assert result.text.startswith(f"From `{path}`: {number} new, 0 confirmed, 0 already known")
     assert {entry.kind for entry in harness.memory.knowledge().entries} == {
         "discovery", "solution", "pattern", "workflow", "failure", "rule",
     }  # fmt: skip
@@ -579,7 +579,7 @@ def test_the_originals_file_is_imported(harness: Harness, tmp_path: Path) -> Non
     ("content", "said"),
     [
         (None, "There is no file "),
-        ("folder", "is no file; give the path of a bundle or an ltm.json"),
+        ("folder", "is not a file; give the path of a bundle or an ltm.json"),
         ("{", "This is no ltm.json ("),
         ("[]", "This is no ltm.json ("),
         ('{"patterns": {"discoveries": 3}}', "This is no ltm.json ("),

@@ -46,7 +46,7 @@ def offered(harness: Harness, typed: str) -> list[str]:
 def test_everything_goes_into_one_file(harness: Harness, tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     result = ok(harness, f"/memory export {path}")
-    assert result.text.endswith("): 1 entry of project knowledge, 1 memory of the project, 1 memory of yours, 1 note.")
+    assert result.text.endswith("): 1 project memory, 1 memory of the project, 1 user memory, 1 note.")
     document = json.loads(path.read_text(encoding="utf-8"))
     assert (document["schema"], document["version"], document["head"]["project"]) == ("clio.memory", 1, "one")
     assert path.stat().st_mode & 0o777 == 0o600
@@ -132,9 +132,11 @@ def test_what_cannot_be_imported_changes_nothing(
 def test_a_wipe_shows_what_goes_and_asks_for_its_name(harness: Harness, tmp_path: Path) -> None:
     before = tree(tmp_path)
     shown = ok(harness, "/memory wipe --scope project")
-    assert shown.text.startswith("This goes for good, without an undo. What stays: the sessions, which --sessions ")
+    assert shown.text.startswith(
+        "This is deleted permanently and cannot be undone. Not deleted: the sessions, which --sessions "
+    )
     assert shown.follow_up == Confirm(
-        question="Delete all of it for good?", then="/memory wipe --scope project --yes", required_word="project"
+        question="Delete all of it permanently?", then="/memory wipe --scope project --yes", required_word="project"
     )
     assert shown.table is not None
     assert [row[:2] for row in shown.table.rows] == [
@@ -173,12 +175,12 @@ def test_sessions_go_only_where_that_is_reported_and_none_that_is_open(harness: 
     harness.start()
     harness.talk("another")
     told = ok(harness, "/memory wipe --scope project --yes").text
-    assert "This conversation keeps what it was given" in told
+    assert "This conversation still has the memories it received" in told
     assert len(harness.store.list()) == 2
     told = ok(harness, "/memory wipe --scope project --sessions --yes").text
     assert "1 session is open and stay" in told
     assert [info.id for info in harness.store.list()] == [harness.session.id] != [first]
-    assert "goes with --scope project or all" in refused(harness, "/memory wipe --scope user --sessions")
+    assert "needs --scope project or all" in refused(harness, "/memory wipe --scope user --sessions")
 
 
 @pytest.mark.parametrize(
@@ -223,7 +225,7 @@ def test_a_wipe_from_the_command_line_needs_a_terminal_or_yes(tmp_path: Path) ->
     asked = clio(place, "memory", "wipe", "--scope", "project")
     assert (asked.returncode, asked.stderr) == (
         2,
-        "clio: Delete all of it for good? clio cannot ask here; add --yes\n",
+        "clio: Delete all of it permanently? clio cannot ask here; add --yes\n",
     )
     as_json = clio(place, "memory", "wipe", "--scope", "project", "--json")
     assert as_json.returncode == 2
@@ -240,14 +242,14 @@ def test_in_a_terminal_only_the_scopes_name_agrees(tmp_path: Path) -> None:
         shell.line(f"/memory remember the {MARK} smiles")
         shell.wait_for("Saved to project memory")
         shell.line("/memory wipe --scope project")
-        shell.wait_for("Delete all of it for good? [type project]")
+        shell.wait_for("Delete all of it permanently? [type project]")
         shell.line("y")
         shell.line("/memory count")
         shell.wait_for("1 memory: 1 of the project")
         shell.line("/memory wipe --scope project")
         shell.wait_for(r"(?s)1 memory: 1.*\[type project\]", regex=True)
         shell.line("project")
-        shell.wait_for("Deleted for good.")
+        shell.wait_for("Deleted permanently.")
     assert holding(MARK, place.project) == []
     with place.clio("memory", "wipe", "--scope", "user", columns=100, lines=20) as door:
         door.wait_for("There is nothing to wipe.")
@@ -263,10 +265,12 @@ def test_a_user_rewords_their_own_memory(harness: Harness) -> None:
     assert record.provenance and record.provenance.asserted_by == "user"
     opened = ok(harness, f"/memory edit {id[-8:]}").follow_up
     assert isinstance(opened, EditText) and opened.text == "deploys take 6 minutes"
-    assert opened.then("deploys take 6 minutes\n").text.endswith("is as it was.")
+    assert opened.then("deploys take 6 minutes\n").text.endswith("is unchanged.")
     assert opened.then("deploys take 7 minutes\n").ok
     ok(harness, "/memory undo")
     assert harness.memory.memories.find(id).content == "deploys take 6 minutes"
-    assert "nor examples to set" in refused(harness, f"/memory edit {id} --confidence 0.5")
+    assert "Only project memory has a confidence and examples" in refused(
+        harness, f"/memory edit {id} --confidence 0.5"
+    )
     [taste] = harness.memory.memories.user.records()
     assert "write /prefs update" in refused(harness, f"/memory edit {taste.id} other")

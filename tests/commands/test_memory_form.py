@@ -77,10 +77,10 @@ def test_a_workflow_without_a_name_keeps_none() -> None:
         ("confidence: 0.9", "confidence: 9", "line 4: confidence takes a number from 0 to 1, not '9'"),
         ("confidence: 0.9", "confidence:", "line 4: 'confidence' must not be empty"),
         ("text: We deploy with make ship", "text:", "line 3: 'text' must not be empty"),
-        ("text: We deploy with make ship\n", "", "there is no line 'text:' any more"),
+        ("text: We deploy with make ship\n", "", "the line 'text:' is missing"),
         ("  Makefile", "Makefile", "line 6 has no colon: 'Makefile'"),
         ("examples:", "text: twice", "line 5 gives 'text' again; line 3 has it already"),
-        ("text: We", "  set in\ntext: We", "line 3 is set in, and there is no field above it: 'set in'"),
+        ("text: We", "  set in\ntext: We", "line 3 is indented, but there is no field above it: 'set in'"),
     ],
 )
 def test_an_error_names_the_line_and_the_cause(old: str, new: str, said: str) -> None:
@@ -93,7 +93,7 @@ def test_an_error_names_the_line_and_the_cause(old: str, new: str, said: str) ->
 
 def test_the_problem_is_above_the_text_once() -> None:
     text = with_problem(with_problem(write_form(FACT), "first"), "second")
-    assert text.startswith("# NOT SAVED: second\n# what belongs to the line above")
+    assert text.startswith("# NOT SAVED: second\n# continuation lines are indented")
     assert text.splitlines()[1:] == write_form(FACT).splitlines()[1:]
     assert with_problem("text: x\n", "late") == "# NOT SAVED: late\ntext: x\n"
     assert read_form(text, FACT) == {}

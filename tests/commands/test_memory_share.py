@@ -50,7 +50,7 @@ def folder(harness: Harness) -> Path:
 
 def test_it_is_off_until_the_user_has_seen_and_agreed(harness: Harness) -> None:
     assert ok(harness, "/memory share").text.startswith(
-        "Nothing is shared: 2 memories of project knowledge only you have."
+        "Nothing is shared: 2 memories only you have."
     )
     result = ok(harness, "/memory share on")
     assert isinstance(result.follow_up, Confirm)
@@ -65,7 +65,7 @@ def test_it_is_off_until_the_user_has_seen_and_agreed(harness: Harness) -> None:
     assert not folder(harness).exists()
     done = ok(harness, result.follow_up.then)
     assert "2 memories are now in `.clio/ltm/`" in done.text
-    assert mentions(done.text, "git", "not", "`.clio/`", "`.gitignore:1`")
+    assert mentions(done.text, "git ignores it", "`.clio/`", "`.gitignore:1`")
     assert (harness.loaded.project / ".gitignore").read_text(encoding="utf-8") == ".clio/\nhome/\n"
     assert "is mine" not in "".join(path.read_text(encoding="utf-8") for path in folder(harness).rglob("*.json"))
 
@@ -97,7 +97,7 @@ def test_what_others_said_is_shown_under_their_names(harness: Harness) -> None:
     data: Any = ok(harness, "/memory share").data
     assert (data["by"], len(data["rivals"])) == ({"Ann": 2, "Bob": 1, "Cy": 1}, 2)
     text = ok(harness, "/memory share").text
-    for words in ("2 memories said otherwise", "1 file left out", "discovery/d-abc123.0123456789abcdef.json"):
+    for words in ("2 memories contradict", "1 file left out", "discovery/d-abc123.0123456789abcdef.json"):
         assert words in text
     shown = ok(harness, f"/memory show {data['rivals'][0]}")
     assert shown.table is not None
@@ -118,7 +118,7 @@ def test_off_takes_all_of_it_back_once_the_user_agreed(harness: Harness) -> None
 def test_what_makes_no_sense_is_refused(harness: Harness) -> None:
     assert "one of on, off, status, tidy" in run_command(harness, "/memory share everything").text
     assert "goes with /memory share on" in run_command(harness, "/memory share tidy --gitignore").text
-    assert ok(harness, "/memory share tidy").text.startswith("0 files")
+    assert ok(harness, "/memory share tidy").text.startswith("Deleted 0 files")
     assert [one.text for one, _ in complete_command_line(harness, "/memory share o")] == ["on", "off"]
     assert [one.text for one, _ in complete_command_line(harness, "/memory share on ")] == ["--gitignore", "--yes"]
 
@@ -139,7 +139,7 @@ def test_in_a_clone_the_user_is_asked_before_anything_is_read(tmp_path: Path) ->
 
     refused = clio("memory", "share", "off", "--yes")
     assert (refused.returncode, "not yet trusted" in refused.stderr) == (2, True)
-    assert "what is in it is not read" in clio("memory", "share").stdout
+    assert "is not read, because you do not trust it yet" in clio("memory", "share").stdout
     assert json.loads(clio("memory", "list", "--json").stdout)["entries"] == []
     trust_project(loaded)
     again_loaded = load_config(Options(cwd=place.project), env)

@@ -57,7 +57,7 @@ def test_a_requested_consolidation_is_reported_and_logged(harness: Harness) -> N
     assert done.text.startswith(f"consolidated: {len(FACTS)} turns replayed, {len(FACTS)} facts")
     assert json.loads(json.dumps(done.data))["facts"] == len(FACTS)
     log = run_command(harness, "/memory log")
-    assert "by hand" in log.text and "8080" in log.text
+    assert "requested" in log.text and "8080" in log.text
     assert run_command(harness, "/memory undo").text.startswith("Undone: the sleep of")
 
 

@@ -84,7 +84,7 @@ def test_recall_without_a_query_and_with_limits_and_types(harness: Harness) -> N
     assert mentions(ok(harness, "/memory recall zebra").text, "No memory", "`zebra`", "5 memories")
     assert mentions(ok(harness, "/memory recall --type note").text, "No memory", "type", "5 memories")
     assert data(harness, "/memory recall zebra") == []
-    assert ok(harness, "/memory count").text == "5 memories: 4 of the project, 1 yours."
+    assert ok(harness, "/memory count").text == "5 memories: 4 of the project, 1 of yours."
     assert data(harness, "/memory count") == {"total": 5, "project": 4, "user": 1}
 
 
@@ -133,7 +133,7 @@ def test_compaction_archives_what_has_faded(harness: Harness) -> None:
     )
     past.memories.remember("try the other branch", "note", 0.3)
     keep(harness, "Wombats dig --type fact")
-    assert mentions(ok(harness, "/memory compact").text, "1 memory", "archive", "1 kept", "`/memory undo`")
+    assert mentions(ok(harness, "/memory compact").text, "1 memory", "archive", "1 left", "`/memory undo`")
     assert data(harness, "/memory compact") == {"removed": 0, "remaining": 1, "merged": 0}
 
 
@@ -161,7 +161,7 @@ def test_a_memory_whose_file_has_changed_is_marked(harness: Harness) -> None:
         ("/memory recall x --limit 1.5", "--limit takes a whole number, or -1 for all, not '1.5'"),
         ("/memory history", "Which memory?"),
         ("/memory history 0a1b2c3d", "there is no memory '0a1b2c3d'"),
-        ("/memory forget xy", "ids of project knowledge begin with a letter and a dash"),
+        ("/memory forget xy", "ids of project memory begin with a letter and a dash"),
         ("/memory move 0a1b2c3d", "Move which memory, and where?"),
         ("/memory count x", "/memory count takes nothing"),
         ("/memory compact x", "/memory compact takes nothing"),
@@ -212,7 +212,7 @@ def test_the_same_on_the_command_line(tmp_path: Path) -> None:
     assert any((place.home / ".clio").glob("memories*")), "a preference is the person's"
     found = json.loads(at_the_door(place, "recall", "token", "--json").stdout)
     assert [hit["id"] for hit in found] == [memory["id"]]
-    assert at_the_door(place, "count").stdout == "2 memories: 1 of the project, 1 yours.\n"
+    assert at_the_door(place, "count").stdout == "2 memories: 1 of the project, 1 of yours.\n"
     gone = at_the_door(place, "forget", memory["id"])
     assert gone.stdout.endswith("· clio memory undo\n")
     wrong = at_the_door(place, "history", "0a1b2c3d")

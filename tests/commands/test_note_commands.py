@@ -119,7 +119,7 @@ def test_search_finds_notes_only(harness: Harness) -> None:
     assert row[0] == "plan"
     assert "first we deploy, then rest" in row[1]
     assert [hit["key"] for hit in data(harness, "/note search deploy")] == ["plan"]
-    assert ok(harness, "/note search zebra").text.startswith("No note shares a word with `zebra`")
+    assert ok(harness, "/note search zebra").text.startswith("No note matches `zebra`")
 
 
 def test_edit_opens_the_text_and_stores_what_comes_back(harness: Harness) -> None:

@@ -37,7 +37,7 @@ def test_everything_is_in_one_table_with_where_it_is_from(harness: Harness) -> N
     result = recall(harness, "gateway")
     assert result.ok and result.table is not None
     assert {row[0] for row in result.table.rows} == {"you said", "fact", "note", "hard limit"}
-    assert result.text.startswith("Best first; the first one ") and " Open it: `" in result.text
+    assert result.text.startswith("Best match: ") and " Open it: `" in result.text
 
 
 def test_the_table_fits_a_terminal_of_80_columns(harness: Harness) -> None:
@@ -74,7 +74,7 @@ def test_the_command_that_opens_an_answer_opens_it(harness: Harness) -> None:
 
 
 def test_as_of_a_day_before_anything_was_said_nothing_is_known(harness: Harness) -> None:
-    assert "Nothing that is remembered says" in recall(harness, "fact --at 2020-01-01 nodes").text
+    assert "No memories match" in recall(harness, "fact --at 2020-01-01 nodes").text
     assert data(harness, "gateway nodes --at 2020-01-01")["at"] > 0
 
 
@@ -115,7 +115,7 @@ def test_it_is_a_command_of_the_shell_too(tmp_path: Path) -> None:
     answer = json.loads(printed(place, "recall", "gateway nodes", "--layer", "L1", "--json"))
     assert [hit["text"] for hit in answer["hits"]] == ["the gateway has two nodes"]
     assert "clio recall" in refused(place, "recall")
-    assert printed(place, "recall", "quantum").startswith("Nothing that is remembered says quantum.")
+    assert printed(place, "recall", "quantum").startswith("No memories match quantum.")
 
 
 def test_a_misspelt_option_stores_nothing(tmp_path: Path) -> None:

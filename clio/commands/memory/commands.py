@@ -1,4 +1,4 @@
-"""`/memory`, `/remember` and `/recall`: which function answers which word."""
+"""The table of /memory with all its sub-commands, and /recall, /memory prune, consolidate, log, on and off."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -69,7 +69,7 @@ _FROM = {"user": "you said", "assistant": "clio said", "tool": "a tool"}
 
 
 def hit_table(hits: Sequence[RecallHit], query: str, now: float, *, why: bool) -> Table:
-    """The answers as a person looks them over; `now` in seconds since the epoch. why: each with all its reasons."""
+    """Return the hits as a table; `now` in seconds since the epoch. why: with all reasons of each."""
     rows = tuple(
         (origin(hit), _what(hit, query) + (f" – {reasons_text(hit)}" if why else ""), *_ends(hit, now)) for hit in hits
     )
@@ -77,23 +77,25 @@ def hit_table(hits: Sequence[RecallHit], query: str, now: float, *, why: bool) -
 
 
 def origin(hit: RecallHit) -> str:
-    """What it is, in one or two words."""
+    """Return what kind of memory a hit is, in one or two words."""
     return _FROM.get(hit.kind, hit.kind) if hit.layer == "L0" else hit.kind.replace("limit", "hard limit")
 
 
 def reasons_text(hit: RecallHit) -> str:
-    """All signals of a score with their numbers, in the order they were counted."""
+    """Return all signals of a score with their numbers, in the order they were counted."""
     return f"{hit.score:.2f}: " + ", ".join(f"{reason.words} ({reason.value:g})" for reason in hit.reasons)
 
 
 def first_because(hit: RecallHit) -> str:
-    """Why the first one is first, in a few words."""
-    told = [reason.words for reason in hit.reasons if reason.name in ("words", "title", "meaning", "recency", "same")]
-    return f"Best first; the first one {', '.join(told)}."
+    """Return why the first hit is first, in a few words."""
+    reasons = [
+        reason.words for reason in hit.reasons if reason.name in ("words", "title", "meaning", "recency", "same")
+    ]
+    return f"Best match: {', '.join(reasons)}." if reasons else ""
 
 
 def opening(hit: RecallHit, trims: "Iterable[Trim]") -> str:
-    """The command that shows it whole; empty where there is none. trims: of the running session."""
+    """Return the command that shows a hit in full; "" if there is none. trims: of the running session."""
     match hit.source:
         case "memory":
             return f"/memory history {hit.id[-SHORT_ID:]}"
@@ -113,7 +115,7 @@ def opening(hit: RecallHit, trims: "Iterable[Trim]") -> str:
 
 
 def answer_data(query: str, answer: RecallAnswer, trims: "Sequence[Trim]") -> dict[str, Any]:
-    """The answer in JSON's own types; times in seconds since the epoch. trims: of the running session."""
+    """Return the answer in JSON types; times in seconds since the epoch. trims: of the running session."""
     return {
         "query": query,
         "hits": [_data(hit, opening(hit, trims)) for hit in answer.hits],
@@ -173,15 +175,15 @@ def _word(key: str) -> str:
 
 
 def missing(answer: RecallAnswer) -> str:
-    """What the answer lacks, and how many more there are."""
+    """Return what was left out of the answer, and how many more hits there are."""
     parts = [f"{answer.more:,} more, see --limit" if answer.more else "", *answer.left_out]
-    told = "; ".join(part for part in parts if part)
-    return f" ({told})" if told else ""
+    text = "; ".join(part for part in parts if part)
+    return f" ({text})" if text else ""
 
 
 def nothing(query: str) -> str:
-    """The sentence where nothing has the words."""
-    return f"Nothing that is remembered says {quote_code(query)}."
+    """Return the sentence for a query without hits."""
+    return f"No memories match {quote_code(query)}."
 
 
 _VALUED = ("--layer", "--at", "--limit", "--fusion")
@@ -198,13 +200,13 @@ _NAMED_LAYERS: dict[str, Layer] = {
 @remembers
 @names_repository
 def recall(ctx: CommandContext, argument: str) -> CommandResult:
-    """Sessions, documents, memories, project knowledge, notes, preferences and styles in one list, the best first."""
+    """Search sessions, documents, memories, notes, preferences and styles; best match first."""
     given = parse_options(argument, switches=("--why",), valued=_VALUED)
     query = (
         given.words_as_typed if given.words_as_typed.startswith('"') else given.text
-    )  # double quotes: the words stand together
+    )  # double quotes: search for these words in this order
     if not query.strip():
-        return make_refusal("Recall what? Write /recall with a few words; --layer, --at and --why narrow and explain")
+        return make_refusal("Recall what? Write /recall WORDS; --layer and --at narrow the search, --why explains it")
     now = time.time()
     at = parse_when(given.options["--at"], now) if "--at" in given.options else None
     answer = ctx.memory.retriever.search(
@@ -231,12 +233,12 @@ def recall(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 def suggest(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    """Options, and what may stand behind one of them."""
+    """Complete options and their values."""
     before = argument.split(" ")[:-1]
     match before[-1] if before else "":
         case "--layer":
-            yield Suggestion(text="L0", note="what was said: sessions, trimmed turns, documents")
-            yield Suggestion(text="L1", note="memories, project knowledge, notes")
+            yield Suggestion(text="L0", note="sessions, trimmed turns, documents")
+            yield Suggestion(text="L1", note="memories and notes")
             yield Suggestion(text="L2", note="preferences, hard limits, styles")
         case "--fusion":
             yield Suggestion(text="convex", note="by scores, weighed")
@@ -250,22 +252,22 @@ def suggest(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
 
 
 _NOTES = {
-    "--layer": "L0 what was said, L1 what was kept, L2 what you like",
+    "--layer": "L0 sessions and documents, L1 memories, L2 preferences",
     "--at": "as of a date",
-    "--limit": "so many at most",
+    "--limit": "at most this many",
     "--fusion": "convex, or rrf",
-    "--why": "each with all its reasons",
+    "--why": "with all reasons of each",
 }
 
 
 def _layers(given: ParsedArguments) -> tuple[Layer, ...]:
-    """The layers asked for, commas between. Raises UsageError for one there is not."""
-    said = [part.strip() for part in given.options.get("--layer", "").split(",") if part.strip()]
+    """Return the requested layers, separated by commas. Raises UsageError for an unknown one."""
+    names_given = [part.strip() for part in given.options.get("--layer", "").split(",") if part.strip()]
     names: dict[str, Layer] = {**_NAMED_LAYERS, "l0": "L0", "l1": "L1", "l2": "L2"}
-    for part in said:
+    for part in names_given:
         if part.casefold() not in names:
             raise UsageError(f"There is no layer {part!r}; {suggest_name(part, [*LAYERS, *_NAMED_LAYERS])}")
-    return tuple(dict.fromkeys(names[part.casefold()] for part in said)) or LAYERS
+    return tuple(dict.fromkeys(names[part.casefold()] for part in names_given)) or LAYERS
 
 
 def _fusion(given: ParsedArguments) -> Fusion:
@@ -279,7 +281,7 @@ RECALL: tuple[Command, ...] = (
     Command(
         name="recall",
         argument="WORDS [--layer L] [--at DATE] [--limit N] [--fusion F] [--why]",
-        summary="everything that is remembered, in one list: what was said, kept, liked",
+        summary="search all memory: sessions, documents, memories, preferences",
         handler=recall,
         suggest_word=suggest,
     ),
@@ -288,7 +290,7 @@ RECALL: tuple[Command, ...] = (
 
 @remembers
 def prune(ctx: CommandContext, argument: str) -> CommandResult:
-    """Show what is old or doubtful; move it to the archive once the person agrees."""
+    """Show old or uncertain memories; move them to the archive after the user agrees."""
     given = parse_options(argument, switches=("--dry-run", "--yes"), valued=("--days", "--below"))
     if given.words:
         return make_refusal(
@@ -319,7 +321,7 @@ def prune(ctx: CommandContext, argument: str) -> CommandResult:
         return CommandResult(text=text, data=data)
     table = _prune_table(pruned.removed, why, now)
     if "--dry-run" in given.options:
-        text = f"To the archive would go {what}, {bounds}; {pruned.kept:,} would stay."
+        text = f"Would move to the archive: {what}, {bounds}; {pruned.kept:,} would stay."
         return CommandResult(text=text, table=table, data=data)
     return CommandResult(
         text=f"{what[0].upper()}{what[1:]} {'is' if len(pruned.removed) == 1 else 'are'} {bounds}.",
@@ -338,14 +340,14 @@ def _prune_table(entries: Iterable[MemoryRecord], why: dict[str, str], now: floa
             bare_line(entry),
             f"{entry.confidence:.0%}",
             short_age(now, entry.updated),
-            "doubtful" if why[entry.id] == "uncertain" else why[entry.id],
+            "uncertain" if why[entry.id] == "uncertain" else why[entry.id],
         )
         for entry in entries
     )
     return Table(columns=("id", "what", "sure", "age", "why"), rows=rows, wide_column=1, is_truncated=True)
 
 
-_BY = {"hand": "by hand", "idle": "while you were away", "exit": "as clio was left"}
+_BY = {"hand": "requested", "idle": "while idle", "exit": "at exit"}
 
 
 @remembers
@@ -367,7 +369,7 @@ def log(ctx: CommandContext, argument: str) -> CommandResult:
     data = [report_data(report) for report in reports]
     if not reports:
         return CommandResult(text="Nothing was consolidated here yet; `/memory consolidate` does it now.", data=data)
-    return CommandResult(text="\n\n".join(map(_told, reports)), data=data)
+    return CommandResult(text="\n\n".join(map(_format_report, reports)), data=data)
 
 
 def consolidation_result(report: Report) -> CommandResult:
@@ -380,24 +382,26 @@ def consolidation_result(report: Report) -> CommandResult:
 
 
 def report_data(report: Report) -> dict[str, Any]:
-    """A report in JSON's own types: all its fields, and its line."""
+    """Return all fields of a report in JSON types, and its line."""
     fields = {name: msgspec.to_builtins(getattr(report, name)) for name in report.__struct_fields__}
     return {"line": report.line, **fields}
 
 
-def _told(report: Report) -> str:
+def _format_report(report: Report) -> str:
     when = format_stored_time("%d %b %H:%M", report.at)
     line = report.line.removeprefix("consolidated: ").partition(" · ")[0]
     head = f"**{when}**, {_BY[report.by]}, {report.seconds:.1f} s: {line}"
     read_ = [f"- {report.sessions:,} sessions read" + (f", {report.unread:,} unreadable" if report.unread else "")]
     if report.turns_archived or report.turns_deleted:
-        read_.append(f"- ratings: {report.turns_archived:,} turns archived, {report.turns_deleted:,} deleted for good")
+        read_.append(
+            f"- ratings: {report.turns_archived:,} turns archived, {report.turns_deleted:,} deleted permanently"
+        )
     trouble = [f"- warning: {sentence}" for sentence in report.trouble]
     return "\n".join([head, "", *read_, *_changes(report), *trouble])
 
 
 def _changes(report: Report) -> list[str]:
-    """The changes as a list; what stands in them is data, so nothing of it is markup."""
+    """Return the changes as a list, quoted as code, because they contain arbitrary text."""
     listed = [f"- {quote_code(change)}" for change in report.changes]
     return ["", *listed] if report.dry_run and listed else listed
 
@@ -415,27 +419,27 @@ SLEEP_ROWS: tuple[Command, ...] = (
 )
 
 
-_OUTSIDE = "Memory is turned off inside a conversation; `clio --incognito` starts one that has none from the beginning."
+_OUTSIDE = "Memory is turned off inside a conversation; `clio --incognito` starts one without memory."
 
 
 @remembers
 def turn_off(ctx: CommandContext, argument: str) -> CommandResult:
-    """Bring nothing up and store nothing until it is turned on again, or clio is left."""
+    """Recall and save nothing until memory is turned on again, or clio exits."""
     if argument:
         return make_refusal("/memory off takes nothing")
     if not ctx.session.id:
         return make_refusal(_OUTSIDE)
     ctx.memory.is_off = True
     text = (
-        "Memory is off: nothing more is brought up and nothing is remembered until `/memory on`. What the model was "
-        "given before stays in this session; the session itself is still stored."
+        "Memory is off: nothing is recalled or saved until `/memory on`. Memories that the model has received stay in "
+        "this session; the session itself is still saved."
     )
     return CommandResult(text=text, data={"on": False})
 
 
 @remembers
 def turn_on(ctx: CommandContext, argument: str) -> CommandResult:
-    """Bring things up and store them again."""
+    """Recall and save memories again."""
     if argument:
         return make_refusal("/memory on takes nothing")
     if not ctx.session.id:
@@ -450,7 +454,7 @@ _KINDS = suggest_words(
     ("event", "only events"),
     ("note", "only notes, with and without a key"),
     ("preference", "only preferences"),
-    ("archive", "what was forgotten or pruned"),
+    ("archive", "forgotten and pruned memories"),
     ("--scope project", "only of the project"),
     ("--scope user", "only yours"),
 )
@@ -479,7 +483,7 @@ MEMORY = (
             Command(
                 name="search",
                 argument="QUERY",
-                summary="find project knowledge and notes by their words",
+                summary="search project memory and notes",
                 handler=search,
             ),
             Command(
@@ -519,18 +523,18 @@ MEMORY = (
                     ("--type", "fact, event, preference, else note"),
                     ("--importance", "from 0 to 1, else 0.5"),
                     ("--scope", "project or user"),
-                    ("--keyword", "another word it is found by"),
+                    ("--keyword", "a further keyword"),
                     ("--example", "a file it is about"),
                 ),
             ),
             Command(
                 name="recall",
                 argument="[QUERY] [--type T] [--limit N]",
-                summary="the memories that answer a query, the best first",
+                summary="the memories that match a query, best first",
                 handler=recall_of_edits,
                 suggest_word=suggest_options(
                     ("--type", "only fact, preference, event or note; !fact is all others"),
-                    ("--limit", "so many at most, -1 for all, else 10"),
+                    ("--limit", "at most this many, -1 for all, else 10"),
                 ),
             ),
             Command(
@@ -541,23 +545,23 @@ MEMORY = (
                 suggest_word=suggest_memories,
             ),
             Command(name="count", summary="how many memories there are", handler=count_all),
-            Command(name="compact", summary="archive faded memories, join those alike", handler=compact),
-            Command(name="stats", summary="how much is known, how old and how sure it is", handler=stats),
+            Command(name="compact", summary="archive expired memories, merge duplicates", handler=compact),
+            Command(name="stats", summary="number, age and confidence of the memories", handler=stats),
             Command(
                 name="prune",
                 argument="[--days N] [--below X] [--dry-run] [--yes]",
-                summary="move what is old or doubtful to the archive",
+                summary="archive old or uncertain memories",
                 handler=prune,
                 suggest_word=suggest_options(
-                    ("--days", "so many days unconfirmed are too old, else 90"),
-                    ("--below", "less sure than this is doubtful, else 0.3"),
-                    ("--dry-run", "only show what would go"),
+                    ("--days", "older than this many days unconfirmed, else 90"),
+                    ("--below", "confidence below this, else 0.3"),
+                    ("--dry-run", "only show what would be archived"),
                 ),
             ),
-            Command(name="why", summary="what memory gave the model in the last turn", handler=why),
-            Command(name="off", summary="bring nothing up and remember nothing until /memory on", handler=turn_off),
-            Command(name="on", summary="bring things up and remember again", handler=turn_on),
-            Command(name="undo", summary="take the last change of memory back", handler=undo),
+            Command(name="why", summary="which memories the last turn used, and why", handler=why),
+            Command(name="off", summary="recall and save nothing until /memory on", handler=turn_off),
+            Command(name="on", summary="recall and save memories again", handler=turn_on),
+            Command(name="undo", summary="undo the last change of memory", handler=undo),
             *OPEN_ROWS,
             *TIME_ROWS,
             *SLEEP_ROWS,

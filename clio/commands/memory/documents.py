@@ -1,4 +1,4 @@
-"""/docs and /note: documents for recall, and named texts put aside in this project."""
+"""/docs and /note: documents for recall, and notes with a key in this project."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -49,28 +49,30 @@ _MAX_PASSAGES_FOUND = 5
 
 @remembers
 def add(ctx: CommandContext, argument: str) -> CommandResult:
-    """Take in files or folders."""
+    """Add files or folders."""
     paths = parse_options(argument).words
     if not paths:
         return make_refusal("Which document? Write /docs add PATH, a file or a folder; ignored files are left out")
     found = [_path(ctx, text) for text in paths]
-    return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _take_in(ctx, found, track)))
+    return CommandResult(follow_up=LongWork(label=READING, work=lambda track: _add_documents(ctx, found, track)))
 
 
-def _take_in(ctx: CommandContext, paths: Sequence[Path], track: WorkControl) -> CommandResult:
+def _add_documents(ctx: CommandContext, paths: Sequence[Path], track: WorkControl) -> CommandResult:
     add = ctx.memory.documents.add
     files = [_files(ctx, path) for path in paths]
     done = [
         add(path, inside, stop=track.is_stopped, tell=tell)
-        for path, inside, tell in zip(paths, files, _together(files, track), strict=True)
+        for path, inside, tell in zip(paths, files, _split_progress(files, track), strict=True)
         if not track.is_stopped()
     ]
-    return CommandResult(text=_told(ctx, map(_added, done)) or _STOPPED, data=[_data(one) for one in done])
+    return CommandResult(
+        text=_join_sentences(ctx, map(_added, done)) or _STOPPED, data=[_data(result) for result in done]
+    )
 
 
 @remembers
 def list_documents(ctx: CommandContext, argument: str) -> CommandResult:
-    """What was added, and whether it has changed since it was read."""
+    """List the documents, and whether they have changed since they were read."""
     if argument:
         return make_refusal(f"/docs list takes nothing; /docs search {argument} searches the documents")
     documents = ctx.memory.documents
@@ -95,18 +97,18 @@ def list_documents(ctx: CommandContext, argument: str) -> CommandResult:
 
 @remembers
 def remove(ctx: CommandContext, argument: str) -> CommandResult:
-    """Let go of what was added; the files themselves are not touched."""
+    """Remove documents from memory; the files themselves are not changed."""
     paths = parse_options(argument).words
     if not paths:
         return make_refusal("Which document? Write /docs remove PATH; /docs list shows what was added")
-    gone = [ctx.memory.documents.remove(path) for path in paths]
-    text = f"Let go of {', '.join(quote_code(source.path) for source in gone)}; the files stay as they are."
-    return CommandResult(text=text, data={"removed": [source.path for source in gone]})
+    removed = [ctx.memory.documents.remove(path) for path in paths]
+    text = f"Removed {', '.join(quote_code(source.path) for source in removed)}; the files are unchanged."
+    return CommandResult(text=text, data={"removed": [source.path for source in removed]})
 
 
 @remembers
 def refresh(ctx: CommandContext, argument: str) -> CommandResult:
-    """Read again what changed, and take in what is new in folders."""
+    """Read changed files again, and add new files in folders."""
     documents = ctx.memory.documents
     named = parse_options(argument).words
     sources = [documents.find(path) for path in named] if named else documents.sources()
@@ -120,14 +122,16 @@ def _read_again(ctx: CommandContext, sources: "Sequence[DocumentSource]", track:
     files = [_files_now(ctx, source) for source in sources]
     done = [
         refresh(source, inside, stop=track.is_stopped, tell=tell)
-        for source, inside, tell in zip(sources, files, _together(files, track), strict=True)
+        for source, inside, tell in zip(sources, files, _split_progress(files, track), strict=True)
         if not track.is_stopped()
     ]
-    return CommandResult(text=_told(ctx, map(_refreshed, done)) or _STOPPED, data=[_data(one) for one in done])
+    return CommandResult(
+        text=_join_sentences(ctx, map(_refreshed, done)) or _STOPPED, data=[_data(result) for result in done]
+    )
 
 
-def _together(files: Sequence[Sequence[Path]], track: WorkControl) -> list[ProgressCallback]:
-    """For each source whom it tells how far it is: one bar for all of them."""
+def _split_progress(files: Sequence[Sequence[Path]], track: WorkControl) -> list[ProgressCallback]:
+    """Return a progress callback for each source; together they drive one bar."""
     total = sum(map(len, files))
     begins = accumulate(map(len, files[:-1]), initial=0)
     return [lambda done, _, begin=begin: track.report_progress(begin + done, total) for begin in begins]
@@ -135,7 +139,7 @@ def _together(files: Sequence[Sequence[Path]], track: WorkControl) -> list[Progr
 
 @remembers
 def search_documents(ctx: CommandContext, argument: str) -> CommandResult:
-    """The windows that are nearest to a question."""
+    """Search the documents for the windows nearest to a question."""
     question = parse_options(argument).text.strip()
     if not question:
         return make_refusal("Search for what? Write /docs search QUESTION")
@@ -145,22 +149,24 @@ def search_documents(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 def _search(ctx: CommandContext, question: str, track: WorkControl) -> CommandResult:
-    """Read what changed since, then look."""
+    """Read changed files, then search."""
     documents = ctx.memory.documents
     documents.catch_up(track.is_stopped, track.report_progress)
     if track.is_stopped():
-        return CommandResult(text="Stopped; what was read by then is kept, and nothing was searched.", data=[])
+        return CommandResult(text="Stopped before the search; files read so far are saved.", data=[])
     hits = documents.search(question, _MAX_PASSAGES_FOUND)
     data = [{"path": hit.path, "line": hit.line, "distance": round(hit.distance, 4), "text": hit.text} for hit in hits]
     if not hits:
-        return CommandResult(text=_told(ctx, [f"Nothing in the documents is near {quote_code(question)}."]), data=data)
+        return CommandResult(
+            text=_join_sentences(ctx, [f"Nothing in the documents matches {quote_code(question)}."]), data=data
+        )
     rows = tuple((f"{hit.path}:{hit.line}", f"{hit.distance:.2f}", " ".join(hit.text.split())) for hit in hits)
     table = Table(columns=("where", "distance", "text"), rows=rows, wide_column=2)
-    return CommandResult(text=_told(ctx, ()), table=table, data=data)
+    return CommandResult(text=_join_sentences(ctx, ()), table=table, data=data)
 
 
-def _told(ctx: CommandContext, sentences: Iterable[str]) -> str:
-    """What was done, and what is the matter with the server of vectors, if anything."""
+def _join_sentences(ctx: CommandContext, sentences: Iterable[str]) -> str:
+    """Return the sentences, and notices about the embeddings server, if any."""
     return "\n\n".join([*sentences, *ctx.memory.take_notices()])
 
 
@@ -174,7 +180,7 @@ def _path(ctx: CommandContext, text: str) -> Path:
 
 
 def _files(ctx: CommandContext, path: Path) -> list[Path]:
-    """The files of a folder that no ignore rule leaves out; a file is itself."""
+    """Return the files of a folder that are not ignored; for a file, the file."""
     if not path.is_dir():
         return [path]
     project = ctx.loaded.project
@@ -188,45 +194,45 @@ def _files_now(ctx: CommandContext, source: "DocumentSource") -> list[Path]:
     return _files(ctx, path) if path.exists() else []
 
 
-def _added(taken: "Taken") -> str:
-    source = taken.source
+def _added(result: "Taken") -> str:
+    source = result.source
     head = (
         f"Added {quote_code(source.path)}: {format_count(len(source.files), 'file')}, "
-        f"{format_count(taken.windows, 'window')}."
+        f"{format_count(result.windows, 'window')}."
     )
-    return head + _left_out(taken) + _stopped(taken)
+    return head + _left_out(result) + _stopped(result)
 
 
-def _refreshed(taken: "Taken") -> str:
-    source = taken.source
+def _refreshed(result: "Taken") -> str:
+    source = result.source
     if not source.files:
-        return f"{quote_code(source.path)} is gone, or has no text any more; `/docs remove` lets go of it."
-    read = f"{format_count(taken.read, 'file')} read again" if taken.read else "nothing had changed"
+        return f"{quote_code(source.path)} is missing or no longer has any text; `/docs remove` removes it."
+    read = f"{format_count(result.read, 'file')} read again" if result.read else "nothing has changed"
     return (
         f"{quote_code(source.path)}: {read}; {format_count(len(source.files), 'file')} in "
-        f"all.{_left_out(taken)}{_stopped(taken)}"
+        f"all.{_left_out(result)}{_stopped(result)}"
     )
 
 
-def _left_out(taken: "Taken") -> str:
-    if not taken.left_out:
+def _left_out(result: "Taken") -> str:
+    if not result.left_out:
         return ""
-    named = [f"{quote_code(file)} ({why})" for file, why in taken.left_out[:_SHOWN_LEFT_OUT]]
-    more = len(taken.left_out) - len(named)
+    named = [f"{quote_code(file)} ({why})" for file, why in result.left_out[:_SHOWN_LEFT_OUT]]
+    more = len(result.left_out) - len(named)
     return f" Left out: {', '.join(named)}" + (f" and {more} more." if more else ".")
 
 
-def _stopped(taken: "Taken") -> str:
-    if not taken.unread:
+def _stopped(result: "Taken") -> str:
+    if not result.unread:
         return ""
-    again = f"/docs refresh {join_arguments([taken.source.path])}"
-    return f" Stopped: {format_count(taken.unread, 'file')} not looked at; {quote_code(again)} goes on."
+    again = f"/docs refresh {join_arguments([result.source.path])}"
+    return f" Stopped: {format_count(result.unread, 'file')} not read; {quote_code(again)} continues."
 
 
-def _data(taken: "Taken") -> dict[str, object]:
-    left_out = [{"path": file, "reason": why} for file, why in taken.left_out]
-    numbers = {"windows": taken.windows, "read": taken.read, "unread": taken.unread}
-    return _source_data(taken.source) | numbers | {"left_out": left_out}
+def _data(result: "Taken") -> dict[str, object]:
+    left_out = [{"path": file, "reason": why} for file, why in result.left_out]
+    numbers = {"windows": result.windows, "read": result.read, "unread": result.unread}
+    return _source_data(result.source) | numbers | {"left_out": left_out}
 
 
 def _source_data(source: "DocumentSource") -> dict[str, object]:
@@ -249,35 +255,35 @@ def _suggest_added(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
 DOCS = (
     Command(
         name="docs",
-        summary="documents the model is reminded of when a question is near them",
+        summary="documents whose passages are recalled when a question is about them",
         handler=list_documents,
         subcommands=(
-            Command(name="list", summary="what was added, and whether it is up to date", handler=list_documents),
+            Command(name="list", summary="list the documents and whether they are up to date", handler=list_documents),
             Command(
                 name="add",
                 argument="PATH…",
-                summary="take in files or folders: text, Markdown, code",
+                summary="add files or folders: text, Markdown, code",
                 handler=add,
                 suggest_word=_suggest_files,
             ),
             Command(
                 name="remove",
                 argument="PATH…",
-                summary="let go of them; the files stay",
+                summary="remove documents; the files stay",
                 handler=remove,
                 suggest_word=_suggest_added,
             ),
             Command(
                 name="refresh",
                 argument="[PATH…]",
-                summary="read again what changed",
+                summary="read changed files again",
                 handler=refresh,
                 suggest_word=_suggest_added,
             ),
             Command(
                 name="search",
                 argument="QUESTION",
-                summary="the windows nearest to a question",
+                summary="search the documents",
                 handler=search_documents,
             ),
         ),
@@ -292,13 +298,13 @@ _MAX_NOTES_FOUND = 20
 @remembers
 @names_repository
 def list_notes(ctx: CommandContext, argument: str) -> CommandResult:
-    """All notes, newest first."""
+    """List all notes, newest first."""
     if argument:
         return make_refusal(f"/note list takes nothing; /note show {argument} shows one note")
     notes = ctx.memory.list_notes()
     data = [note_data(note) for note in notes]
     if not notes:
-        return CommandResult(text="No notes; `/note set KEY TEXT` puts one aside.", data=data)
+        return CommandResult(text="No notes; `/note set KEY TEXT` saves one.", data=data)
     now = time.time()
     rows = tuple((short_key(note.key), _beginning(note), short_age(now, note.timestamp)) for note in notes)
     table = Table(columns=("key", "text", "age"), rows=rows, wide_column=1, is_truncated=True)
@@ -308,7 +314,7 @@ def list_notes(ctx: CommandContext, argument: str) -> CommandResult:
 @remembers
 @names_repository
 def show(ctx: CommandContext, argument: str) -> CommandResult:
-    """One note whole, as it is."""
+    """Show one note in full."""
     note = _found(ctx, argument, "show")
     head = f"{quote_code(note.key)}, {date(note.timestamp)}, {format_count(len(note.content), 'character')}."
     return CommandResult(text=head, verbatim=note.content, data=note_data(note))
@@ -316,18 +322,18 @@ def show(ctx: CommandContext, argument: str) -> CommandResult:
 
 @remembers
 def set_(ctx: CommandContext, argument: str) -> CommandResult:
-    """Put a text aside under a key; a note of that key is replaced."""
+    """Save a text under a key; replaces the note of that key."""
     given = parse_text(argument, heads=1)
     if not given.heads or not given.has_text:
         return make_refusal(
-            "A note needs a key and a text: write /note set KEY TEXT, quotes around a key with blanks in it"
+            "A note needs a key and a text: write /note set KEY TEXT, with quotes around a key with spaces"
         )
     return _stored(ctx, given.heads[0], given.text)
 
 
 @remembers
 def edit(ctx: CommandContext, argument: str) -> CommandResult:
-    """Change a note in the editor; one that is not there yet begins empty."""
+    """Edit a note in the editor; a new one starts empty."""
     key = _key(argument)
     if not key:
         return make_refusal("Which note? Write /note edit KEY; /note list shows the keys")
@@ -346,7 +352,7 @@ def edit(ctx: CommandContext, argument: str) -> CommandResult:
 @remembers
 @names_repository
 def search_notes(ctx: CommandContext, argument: str) -> CommandResult:
-    """The notes that share a word with the query, the best first."""
+    """Search the notes; best match first."""
     query = parse_text(argument).text.strip()
     if not query:
         return make_refusal("Search for what? Write /note search WORDS")
@@ -356,7 +362,7 @@ def search_notes(ctx: CommandContext, argument: str) -> CommandResult:
     ]
     data = [note_data(notes[hit.key]) | {"score": hit.score} for hit in hits]
     if not hits:
-        text = f"No note shares a word with {quote_code(query)}; `/memory search` looks at the project knowledge too."
+        text = f"No note matches {quote_code(query)}; `/memory search` searches project memory too."
         return CommandResult(text=text, data=data)
     now = time.time()
     rows = tuple((short_key(hit.key), around(hit.text, query), short_age(now, hit.timestamp)) for hit in hits)
@@ -365,7 +371,7 @@ def search_notes(ctx: CommandContext, argument: str) -> CommandResult:
 
 @remembers
 def delete(ctx: CommandContext, argument: str) -> CommandResult:
-    """Take a note out."""
+    """Delete a note."""
     note = _found(ctx, argument, "delete")
     ctx.memory.delete_note(note.key)
     return CommandResult(
@@ -375,7 +381,7 @@ def delete(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 def _key(argument: str) -> str:
-    """The whole argument is the key, blanks and all; quotes around it are not part of it."""
+    """Return the whole argument as the key, spaces included, without quotes around it."""
     given = parse_text(argument, heads=1)
     return " ".join(part for part in (*given.heads, given.text) if part)
 
@@ -421,23 +427,23 @@ NOTE = (
     Command(
         name="note",
         aliases=("notes",),
-        summary="named texts put aside in this project",
+        summary="notes with a key, saved in this project",
         handler=list_notes,
         subcommands=(
             Command(name="list", summary="all notes, newest first", handler=list_notes),
-            Command(name="show", argument="KEY", summary="read one", handler=show, suggest=suggest_notes),
+            Command(name="show", argument="KEY", summary="show a note", handler=show, suggest=suggest_notes),
             Command(
                 name="set",
                 argument="KEY TEXT",
-                summary="put a text aside; one of that key is replaced",
+                summary="save a text; replaces the note of that key",
                 handler=set_,
                 suggest=suggest_notes,
             ),
             Command(
-                name="edit", argument="KEY", summary="change one in the editor", handler=edit, suggest=suggest_notes
+                name="edit", argument="KEY", summary="edit a note in the editor", handler=edit, suggest=suggest_notes
             ),
-            Command(name="search", argument="QUERY", summary="find notes by their words", handler=search_notes),
-            Command(name="delete", argument="KEY", summary="take one out", handler=delete, suggest=suggest_notes),
+            Command(name="search", argument="QUERY", summary="search notes", handler=search_notes),
+            Command(name="delete", argument="KEY", summary="delete a note", handler=delete, suggest=suggest_notes),
         ),
     ),
 )

@@ -78,7 +78,7 @@ def remember(ctx: CommandContext, argument: str) -> CommandResult:
 @remembers
 @names_repository
 def recall(ctx: CommandContext, argument: str) -> CommandResult:
-    """The memories that answer a query; without one, all preferences and the strongest others. They count as used."""
+    """Return the memories that match a query; without one, preferences and the strongest others. Marks them as used."""
     given = parse_text(argument, valued=("--type", "--limit"))
     kind = given.get_single("--type") or ""
     wanted = f"!{_type(kind[1:])}" if kind.startswith("!") else _type(kind) if kind else ""
@@ -129,7 +129,7 @@ def forget(ctx: CommandContext, argument: str) -> CommandResult:
 
 @remembers
 def move(ctx: CommandContext, argument: str) -> CommandResult:
-    """Take a memory with its history to the other scope."""
+    """Move a memory with its history to the other scope."""
     words = parse_options(argument).words
     if len(words) != 2:
         return make_refusal("Move which memory, and where? Write /memory move ID project, or /memory move ID user")
@@ -148,24 +148,22 @@ def count_all(ctx: CommandContext, argument: str) -> CommandResult:
         return make_refusal("/memory count takes nothing")
     found = ctx.memory.memories.count()
     total = sum(found.values())
-    text = f"{format_count(total, 'memory')}: {found['project']:,} of the project, {found['user']:,} yours."
+    text = f"{format_count(total, 'memory')}: {found['project']:,} of the project, {found['user']:,} of yours."
     return CommandResult(text=text, data={"total": total, **found})
 
 
 @remembers
 def compact(ctx: CommandContext, argument: str) -> CommandResult:
-    """Move what has faded to the archive, and join what says the same."""
+    """Archive expired memories, and merge duplicates."""
     if argument:
         return make_refusal("/memory compact takes nothing")
     done = ctx.memory.memories.compact()
     data = msgspec.to_builtins(done)
     if not done.removed:
-        return CommandResult(
-            text=f"Nothing has faded, and no two say the same: {format_count(done.remaining, 'memory')}.", data=data
-        )
-    same = f", {done.merged:,} of them part of another now" if done.merged else ""
-    text = f"{format_count(done.removed, 'memory')} moved to the archive{same}; {done.remaining:,} kept."
-    return CommandResult(text=f"{text} `/memory undo` brings them back.", data=data)
+        return CommandResult(text=f"Nothing to compact in {format_count(done.remaining, 'memory')}.", data=data)
+    same = f", {done.merged:,} of them merged into another" if done.merged else ""
+    text = f"{format_count(done.removed, 'memory')} moved to the archive{same}; {done.remaining:,} left"
+    return CommandResult(text=f"{text} · `/memory undo`", data=data)
 
 
 _JSON_NAMES = {"kind": "type", "is_corroborated": "corroborated"}
@@ -177,23 +175,23 @@ _TYPED_FIELDS = (
 
 
 def record_data(record: MemoryRecord, scope: Scope) -> dict[str, Any]:
-    """A memory in JSON's own types: all its fields, and whose it is."""
+    """Return all fields of a memory in JSON types, with its scope."""
     fields = {_JSON_NAMES.get(name, name): msgspec.to_builtins(getattr(record, name)) for name in _TYPED_FIELDS}
     return fields | {"scope": scope}
 
 
 def suggest_memories(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    """The ends of memories' ids for the first word, their words beside them, the newest first."""
+    """Complete the ends of memories' ids for the first word, with their text, newest first."""
     return () if " " in argument else _suggested(ctx, argument)
 
 
 def suggest_forgettable(ctx: CommandContext, argument: str) -> Iterable[Suggestion]:
-    """Ids of entries and of memories for each word, without those that are named already."""
+    """Complete ids of project memory and typed memories for each word, without those already given."""
     return [*suggest_several(ctx, argument), *_suggested(ctx, argument)]
 
 
 def _suggested(ctx: CommandContext, argument: str) -> list[Suggestion]:
-    """A damaged file is told by the command, not while its name is typed."""
+    """Return nothing for a damaged file: the command reports it, not its completion."""
     named = argument.split(" ")[:-1]
     try:
         records = [] if ctx.config.incognito else ctx.memory.memories.records()
@@ -224,7 +222,7 @@ def _preference(ctx: CommandContext, given: ParsedText) -> CommandResult:
 
 
 def _named(ctx: CommandContext, words: Sequence[str]) -> tuple[list[MemoryRecord], list[MemoryRecord]]:
-    """The entries and memories of these ids, each once. Raises UserError where one is neither."""
+    """Return the project memories and typed memories of these ids, each once. Raises UserError for an unknown id."""
     entries: dict[str, MemoryRecord] = {}
     records: dict[str, MemoryRecord] = {}
     for word in words:
@@ -237,7 +235,7 @@ def _named(ctx: CommandContext, words: Sequence[str]) -> tuple[list[MemoryRecord
         except UserError as error:
             if len(word) >= 4:
                 raise
-            raise UserError(f"{error}; ids of project knowledge begin with a letter and a dash") from error
+            raise UserError(f"{error}; ids of project memory begin with a letter and a dash") from error
         records[record.id] = record
     return list(entries.values()), list(records.values())
 
@@ -264,7 +262,7 @@ def parse_scope(name: str | None) -> Scope | None:
     if name is None:
         return None
     if name.lower() not in SCOPES:
-        raise UsageError(f"A memory is the project's or the user's: project or user, not {name!r}")
+        raise UsageError(f"The scope is project or user, not {name!r}")
     return cast(Scope, name.lower())
 
 
@@ -296,8 +294,8 @@ _COLUMNS = ("id", "kind", "scope", "what", "age", "")
 
 def _row(record: MemoryRecord, owner: Scope, is_stale: bool) -> tuple[str, ...]:
     age = short_age(time.time(), record.updated)
-    said = f"other sources say: {record.content}" if record.is_variant else record.content
-    return (short_id(record), record.kind, owner, said, age, "≠" if is_stale else "")
+    text = f"other sources say: {record.content}" if record.is_variant else record.content
+    return (short_id(record), record.kind, owner, text, age, "≠" if is_stale else "")
 
 
 def _signals(hit: Ranked) -> dict[str, float]:
@@ -307,12 +305,12 @@ def _signals(hit: Ranked) -> dict[str, float]:
 def _nothing(counts: dict[Scope, int], query: str) -> str:
     total = sum(counts.values())
     if not total:
-        return "Nothing is remembered yet; `/memory remember TEXT --type fact` is the first."
+        return "No memories yet; `/memory remember TEXT --type fact` saves one."
     if not query:
         return f"No memory is of that type, of {format_count(total, 'memory')}."
     return (
-        f"No memory shares a word with {quote_code(query)}, of {format_count(total, 'memory')}; `/memory "
-        "search` looks elsewhere."
+        f"No memory matches {quote_code(query)}, of {format_count(total, 'memory')}; `/memory search` searches "
+        "elsewhere."
     )
 
 
@@ -333,10 +331,10 @@ FORMS: dict[Kind, str] = {
 
 
 def fields_of(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Fields:
-    """The fields of a new entry, by the names of the fields of `MemoryRecord`.
+    """Return the fields of a new project memory, by the names of the fields of `MemoryRecord`.
 
-    is_path: whether a word without a slash or a dot names something in the project. Raises UsageError where a part is
-    missing, with the form that would be right.
+    is_path: whether a word without a slash or a dot names something in the project. Raises UsageError if a part is
+    missing, with the correct form.
     """
     fields = changes_of(kind, text, is_path=is_path)
     for part in ("content", "solution") if kind == "solution" else ("content",):
@@ -348,7 +346,7 @@ def fields_of(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Field
 
 
 def changes_of(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Fields:
-    """The fields a text gives; a side of an arrow that is left empty is left out, so it changes nothing."""
+    """Return the fields that a text gives; an empty side of an arrow is left out, so it changes nothing."""
     match kind:
         case "solution" | "failure":
             before, after = _two_sides(text)
@@ -362,11 +360,11 @@ def changes_of(kind: Kind, text: str, *, is_path: Callable[[str], bool]) -> Fiel
             return {"content": text.strip()}
 
 
-_NEEDS: dict[Kind, str] = {"solution": "the error and what helped", "failure": "what failed"}
+_NEEDS: dict[Kind, str] = {"solution": "the error and its solution", "failure": "what failed"}
 
 
 def _two_sides(text: str) -> tuple[str, str]:
-    """What stands before and behind the first arrow; "=>" counts before the others, which errors may hold."""
+    """Return the text before and after the first arrow; "=>" takes precedence: errors may contain the others."""
     for arrow in _ARROWS:
         if found := arrow.search(text):
             return text[: found.start()].strip(), text[found.end() :].strip()
@@ -382,7 +380,7 @@ def _workflow(text: str) -> Fields:
 
 
 def _steps(text: str) -> tuple[str, ...]:
-    """The steps between arrows; between commas where there is no arrow."""
+    """Return the steps between arrows, or between commas if there is no arrow."""
     for arrow in _ARROWS:
         if arrow.search(text):
             return tuple(step.strip() for step in arrow.split(text) if step.strip())
@@ -390,7 +388,7 @@ def _steps(text: str) -> tuple[str, ...]:
 
 
 def _scoped(text: str, is_path: Callable[[str], bool]) -> tuple[str | None, str]:
-    """The path a rule names before its first colon, and the rule; None where it names none."""
+    """Return the path that a rule names before its first colon, None if it names none; and the rule."""
     head, colon, rest = text.strip().partition(":")
     head = head.strip().strip("'\"`")
     if not colon or not rest.strip():
@@ -406,7 +404,7 @@ _INDENT = "  "
 
 
 class _Field(Struct, frozen=True):
-    """A line of the form: its name there, the field of `Entry`, and how its value is written."""
+    """A line of the form: its name there, the field of `MemoryRecord`, and how its value is written."""
 
     name: str
     field: str
@@ -440,10 +438,10 @@ class FormError(UserError):
 
 
 def write_form(entry: MemoryRecord) -> str:
-    """The entry as such a text; `read_form` reads it back as the same entry."""
+    """Return the memory as a form for the editor; `read_form` parses it."""
     lines = [
-        f"# {entry.id}, a {entry.kind} in project memory. Lines that begin with # do not count;",
-        "# what belongs to the line above is set in by two spaces. Saved unchanged, nothing happens.",
+        f"# {entry.id}, a {entry.kind} in project memory. Lines that begin with # are ignored;",
+        "# continuation lines are indented by two spaces. Save it unchanged to cancel.",
     ]
     for field in _FIELDS[entry.kind]:
         value = _shown(entry, field.field)
@@ -458,7 +456,7 @@ def write_form(entry: MemoryRecord) -> str:
 
 
 def read_form(text: str, entry: MemoryRecord) -> Fields:
-    """What the person changed of the entry, by the names of the fields of `MemoryRecord`; empty where nothing.
+    """Return what the user changed, by the names of the fields of `MemoryRecord`; empty if nothing.
 
     Raises FormError.
     """
@@ -471,9 +469,9 @@ def read_form(text: str, entry: MemoryRecord) -> Fields:
 
 
 def with_problem(text: str, problem: str) -> str:
-    """The text as it was edited, the problem in its first line, which does not count.
+    """Return the edited text with the problem in its first line, which is a comment.
 
-    It takes the place of the heading, so that the lines keep their numbers.
+    It replaces the heading, so that the lines keep their numbers.
     """
     first, _, rest = text.partition("\n")
     return f"# NOT SAVED: {' '.join(problem.split())}\n{rest if first.startswith('#') else text}"
@@ -485,17 +483,17 @@ def _shown(entry: MemoryRecord, field: str) -> Any:
 
 
 def _values(text: str, kind: Kind) -> Fields:
-    """The values of the lines, by the names of the fields of `MemoryRecord`."""
+    """Return the values of the lines, by the names of the fields of `MemoryRecord`."""
     fields = {field.name: field for field in _FIELDS[kind]}
     found = _lines(text, fields)
     for field in fields.values():
         if field.needed and field.name not in found:
-            raise FormError(f"there is no line {field.name + ':'!r} any more; put it back, or leave without saving")
+            raise FormError(f"the line {field.name + ':'!r} is missing; add it again, or close without saving")
     return {fields[name].field: _value(fields[name], number, lines) for name, (number, lines) in found.items()}
 
 
 def _lines(text: str, fields: dict[str, _Field]) -> dict[str, tuple[int, list[str]]]:
-    """The lines of each field, and the number of its first one."""
+    """Return the lines of each field, and the number of its first line."""
     found: dict[str, tuple[int, list[str]]] = {}
     current: list[str] | None = None
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
@@ -505,11 +503,11 @@ def _lines(text: str, fields: dict[str, _Field]) -> dict[str, tuple[int, list[st
             if current is not None:
                 current.append(line.removeprefix(_INDENT) if line.startswith(_INDENT) else line.lstrip())
             elif line.strip():
-                raise FormError(f"line {number} is set in, and there is no field above it: {line.strip()!r}")
+                raise FormError(f"line {number} is indented, but there is no field above it: {line.strip()!r}")
             continue
         name, colon, value = line.partition(":")
         if not colon:
-            raise FormError(f"line {number} has no colon: {line!r}; what belongs to the line above is set in")
+            raise FormError(f"line {number} has no colon: {line!r}; indent a line that continues the one above")
         field = fields.get(name.strip().lower())
         if field is None:
             raise FormError(f"line {number} names no field: {name.strip()!r}; {suggest_name(name.strip(), fields)}")
@@ -535,7 +533,7 @@ def _value(field: _Field, number: int, lines: list[str]) -> Any:
 
 
 def memory_named(ctx: CommandContext, word: str) -> MemoryRecord | None:
-    """The memory of that id, where it is none of an entry's."""
+    """Return the typed memory of that id; None for the id of a project memory, or an unknown one."""
     if word[1:2] == "-":
         return None
     try:
@@ -545,14 +543,14 @@ def memory_named(ctx: CommandContext, word: str) -> MemoryRecord | None:
 
 
 def reword(ctx: CommandContext, record: MemoryRecord, text: str, *, options: bool) -> CommandResult:
-    """Say it in other words: those given, or those that come from the editor.
+    """Change the text of a typed memory to the given one, or to that from the editor.
 
-    options: some were given, which an entry of the project knowledge has and a memory has not.
+    options: whether options were given; only project memory has them.
     """
     if record.kind == "preference":
         return make_refusal(f"{short_id(record)} is a preference; write /prefs update {short_id(record)} --item TEXT")
     if options:
-        return make_refusal("A memory has neither confidence nor examples to set; write /memory edit ID TEXT")
+        return make_refusal("Only project memory has a confidence and examples; write /memory edit ID TEXT")
     if not text.strip():
         return CommandResult(follow_up=EditText(text=record.content, then=lambda new: _from_editor(ctx, record, new)))
     memories = ctx.memory.memories
@@ -567,9 +565,9 @@ def reword(ctx: CommandContext, record: MemoryRecord, text: str, *, options: boo
 
 def _from_editor(ctx: CommandContext, record: MemoryRecord, text: str) -> CommandResult:
     if text.strip() == record.content:
-        return CommandResult(text=f"{short_id(record)} is as it was.")
+        return CommandResult(text=f"{short_id(record)} is unchanged.")
     if not text.strip():
-        return CommandResult(ok=False, text=f"{short_id(record)} is as it was: a memory needs words.")
+        return CommandResult(ok=False, text=f"{short_id(record)} is unchanged: a memory needs a text.")
     try:
         return reword(ctx, record, text, options=False)
     except (ClioError, OSError) as error:
@@ -613,7 +611,7 @@ def _added_kind(word: str) -> Kind | None:
 
 @remembers
 def edit(ctx: CommandContext, argument: str) -> CommandResult:
-    """Change a memory: to the text and the options given, or in the editor where there are none."""
+    """Change a memory to the given text and options, or in the editor if there are none."""
     given = parse_text(argument, heads=1, valued=_OPTIONS)
     if not given.heads:
         return make_refusal("Which memory? Write /memory edit ID; /memory list shows the ids")
@@ -630,11 +628,11 @@ def edit(ctx: CommandContext, argument: str) -> CommandResult:
 
 @remembers
 def undo(ctx: CommandContext, argument: str) -> CommandResult:
-    """Take the last change back; asked again, the one before it."""
+    """Undo the last change; called again, the one before it."""
     if argument:
-        return make_refusal("/memory undo takes nothing; it takes the last change back, asked again the one before it")
-    said = ctx.memory.undo()
-    return CommandResult(text=said, data={"undone": said})
+        return make_refusal("/memory undo takes nothing; it undoes the last change, called again the one before it")
+    text = ctx.memory.undo()
+    return CommandResult(text=text, data={"undone": text})
 
 
 def _options(given: ParsedText) -> dict[str, Any]:
@@ -658,12 +656,12 @@ def _is_path(ctx: CommandContext) -> Callable[[str], bool]:
 
 
 def _edited(ctx: CommandContext, entry: MemoryRecord) -> Callable[[str], CommandResult]:
-    """What becomes of the text that comes back from the editor; one that is wrong is opened again."""
+    """Return the function that stores the text from the editor; it opens an invalid text again."""
 
     def take(text: str) -> CommandResult:
         try:
             changes = read_form(text, entry)
-            return _update(ctx, entry, changes) if changes else CommandResult(text=f"{entry.id} is as it was.")
+            return _update(ctx, entry, changes) if changes else CommandResult(text=f"{entry.id} is unchanged.")
         except (ClioError, OSError) as error:
             again = EditText(text=with_problem(text, error_cause(error)), then=take, suffix=".txt")
             return CommandResult(
@@ -684,18 +682,18 @@ def _update(ctx: CommandContext, entry: MemoryRecord, changes: dict[str, Any]) -
 
 def _added(added: Saved) -> str:
     entry = added.record
-    held = _held(entry)
+    saved = _format_saved(entry)
     if not added.is_new:
         times = f"{entry.times} times, " if entry.times > 1 else ""
-        return f"Confirmed: {held} ({times}{entry.confidence:.0%} sure)"
-    text = f"{'Restored' if added.action == 'restored' else 'Saved'} to project memory: {held}"
+        return f"Confirmed: {saved} ({times}{entry.confidence:.0%} sure)"
+    text = f"{'Restored' if added.action == 'restored' else 'Saved'} to project memory: {saved}"
     if added.beside:
         text += f", alongside {', '.join(quote_code(other.solution) for other in added.beside[:3])}"
     return f"{text} · `/memory undo`"
 
 
-def _held(entry: MemoryRecord) -> str:
-    """The entry as it was understood, so that a slip is seen at once."""
+def _format_saved(entry: MemoryRecord) -> str:
+    """Return the memory as it was parsed, so that the user sees a mistake at once."""
     bare = msgspec.structs.replace(entry, context="")
     where = "" if entry.kind != "rule" else f", for {quote_code(entry.context)}" if _is_bound(entry) else ", everywhere"
     return f"{quote_code(bare.line)}{where}"

@@ -1,4 +1,4 @@
-"""/memory export, import, wipe and share: everything that was learned, as files to pass on, take in or delete."""
+"""/memory export, import, wipe and share: all memory as files, to pass on, import, delete or share through git."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -60,38 +60,36 @@ from clio.text.formatting import format_bytes, format_count, format_stored_time
 from clio.text.scoring import HARD_LIMIT_SCORE
 
 WHAT = {
-    "all": "everything that was learned",
-    "knowledge": "the project knowledge, as an ltm.json",
+    "all": "all memory",
+    "knowledge": "project memory, as an ltm.json",
     "memories": "facts, events, notes, preferences",
     "notes": "the notes by their keys",
-    "scenarios": "your kinds of work",
-    "styles": "what was learned about styles, and your own ones",
-    "feedback": "what was said of answers",
+    "scenarios": "your task types",
+    "styles": "what was learned about styles, and your own styles",
+    "feedback": "ratings of answers",
 }
 SHOWN = "-"
 _NAMES = {
-    "knowledge": ("entry of project knowledge", "entries of project knowledge"),
+    "knowledge": ("project memory", "project memories"),
     "knowledge_archived": ("archived", "archived"),
     "project_memories": ("memory of the project", "memories of the project"),
     "project_replaced": ("replaced", "replaced"),
     "project_archived": ("archived", "archived"),
-    "user_memories": ("memory of yours", "memories of yours"),
+    "user_memories": ("user memory", "user memories"),
     "user_replaced": ("replaced", "replaced"),
     "user_archived": ("archived", "archived"),
     "notes": ("note", "notes"),
-    "style_files": ("style of your own", "styles of your own"),
+    "style_files": ("own style", "own styles"),
     "feedback": ("line of feedback", "lines of feedback"),
 }
 
 
 @remembers
 def export(ctx: CommandContext, argument: str) -> CommandResult:
-    """Everything that was learned, secrets replaced: into a file, or shown."""
+    """Export all memory with secrets replaced, to a file or the screen."""
     given = parse_options(argument, switches=("--force",), valued=("--what",))
     if len(given.words) > 1:
-        return make_refusal(
-            f"/memory export takes one path, not {given.text!r}; put quotes around one with blanks in it"
-        )
+        return make_refusal(f"/memory export takes one path, not {given.text!r}; put quotes around a path with spaces")
     path = Path(given.words[0]).expanduser() if given.words and given.words[0] != SHOWN else None
     what = _what(given.options.get("--what"), path)
     if path is not None and (reason := _unwritable(path, force="--force" in given.options)):
@@ -103,25 +101,25 @@ def export(ctx: CommandContext, argument: str) -> CommandResult:
     try:
         write_atomic(path, data)
     except OSError as error:
-        return make_refusal(f"{str(path)!r} cannot be written ({error.strerror}); name a place you may write to")
+        return make_refusal(f"{str(path)!r} cannot be written ({error.strerror}); choose a path you can write to")
     if what == ("knowledge",):
         number = counts.get("knowledge", 0)
-        told, more = format_count(number, "memory"), {"entries": number}
+        counts_text, more = format_count(number, "memory"), {"entries": number}
     else:
-        told, more = in_words(counts) or "nothing, since nothing was learned yet", {"counts": counts}
+        counts_text, more = in_words(counts) or "nothing, there is no memory yet", {"counts": counts}
     return CommandResult(
-        text=f"Wrote {quote_code(str(path))} ({format_bytes(len(data))}): {told}.",
+        text=f"Wrote {quote_code(str(path))} ({format_bytes(len(data))}): {counts_text}.",
         data={"path": str(path), "bytes": len(data)} | more,
     )
 
 
 def places_of(ctx: CommandContext) -> Places:
-    """Where this shell's project and person keep what was learned."""
+    """Return the folders with the memory of this project and of the user."""
     return Places(project=ctx.loaded.main_project, home=ctx.loaded.home)
 
 
 def in_words(counts: dict[str, int]) -> str:
-    """What there is how much of, such as "12 entries of project knowledge, 3 notes"."""
+    """Format counts, such as "12 project memories, 3 notes"."""
     return ", ".join(
         format_count(number, *_NAMES[name]) for name, number in counts.items() if number and name in _NAMES
     )
@@ -140,7 +138,7 @@ def _written(ctx: CommandContext, what: Collection[Section]) -> tuple[bytes, dic
 
 
 def _what(name: str | None, path: Path | None) -> tuple[Section, ...]:
-    """The sections that are meant; a file whose name ends in ltm.json is one, unless somebody says otherwise."""
+    """Return the requested sections; by default only project memory for a file whose name ends in ltm.json."""
     if name is None:
         return ("knowledge",) if path and path.name.endswith("ltm.json") else SECTIONS
     wanted = name.strip().lower()
@@ -153,13 +151,13 @@ def _what(name: str | None, path: Path | None) -> tuple[Section, ...]:
 
 
 def _unwritable(path: Path, *, force: bool) -> str:
-    """Why nothing can be written there; empty where it can."""
+    """Return why the path cannot be written; "" if it can."""
     if path.is_dir():
         return f"{str(path)!r} is a folder; name a file in it, such as {str(path / 'all.json')!r}"
     if path.exists() and not force:
         return f"{str(path)!r} exists; --force replaces it"
     if not path.parent.is_dir():
-        return f"There is no folder {str(path.parent)!r} to write {path.name!r} into; make it first"
+        return f"There is no folder {str(path.parent)!r} to write {path.name!r} into; create it first"
     return ""
 
 
@@ -168,13 +166,13 @@ MAX_IMPORT_BYTES = 500_000_000
 
 @remembers
 def import_(ctx: CommandContext, argument: str) -> CommandResult:
-    """Take in everything of a bundle, or the entries of another ltm.json, also one of the Perl CLIO's.
+    """Import a bundle, or the project memory of another ltm.json, also of the Perl CLIO.
 
-    Nobody at this clio has said them: where the file names no one, the model has.
+    The user of this clio did not state them: if the file names no author, they count as the model's.
     """
     given = parse_options(argument, switches=("--dry-run",), valued=("--scope",))
     if len(given.words) != 1:
-        return make_refusal("Which file? Write /memory import PATH; quotes go around a path with blanks in it")
+        return make_refusal("Which file? Write /memory import PATH, with quotes around a path with spaces")
     path, scope, dry_run = Path(given.words[0]).expanduser(), _scope(given), "--dry-run" in given.options
     ctx.memory.knowledge()  # refuses where memory is off
     data = _data_of(path)
@@ -182,7 +180,7 @@ def import_(ctx: CommandContext, argument: str) -> CommandResult:
         bundle = decode_bundle(data, path)
         return _long(lambda track: _bundle(ctx, path, bundle, scope, dry_run=dry_run, track=track))
     if scope == "user":
-        return make_refusal(f"{str(path)!r} is an ltm.json, and all of it is the project's; leave out --scope user")
+        return make_refusal(f"{str(path)!r} is an ltm.json, which contains only project memory; leave out --scope user")
     return _long(lambda track: _knowledge(ctx, path, data, dry_run=dry_run, track=track))
 
 
@@ -209,7 +207,7 @@ def _bundle(
     text = f"{verb} {format_count(changes, 'thing')} from {quote_code(str(path))}{origin if head.at else ''}."
     if not changes:
         nothing = "Nothing would change" if dry_run else "Nothing changed"
-        text = f"{nothing}: all of {quote_code(str(path))} is known, or stays as it is here."
+        text = f"{nothing}: all of {quote_code(str(path))} is already known, or differs and is not replaced."
     tastes = sum(one.changes for one in taken if one.section == "memories" and one.scope == "user")
     if tastes and (rules := _rules(bundle, scope)):
         text += (
@@ -218,8 +216,8 @@ def _bundle(
         )
     if changes and not dry_run:
         text += (
-            " `/memory undo` takes memories, knowledge and notes back as one change; archives, scenarios, styles "
-            "and ratings only grow."
+            " `/memory undo` undoes memories and notes as one change; archives, task types, styles and ratings are not "
+            "undone."
         )
     return CommandResult(text=text, table=_import_table(taken), data=data)
 
@@ -230,11 +228,11 @@ def _knowledge(ctx: CommandContext, path: Path, data: bytes, *, dry_run: bool, t
     part = KnowledgePart(ltm=msgspec.Raw(text.encode("utf-8", "replace")))
     taken = _take(ctx, path, Bundle(knowledge=part), None, dry_run=dry_run, track=track)
     one = taken[0] if taken else Taken(section="knowledge", scope="project", what="")
-    parts = [f"{one.new:,} new", f"{one.changed:,} confirmed", f"{one.known:,} skipped, being known already"]
-    undo = " `/memory undo` takes that back." if one.changes and not dry_run else ""
-    would = "It would be from" if dry_run else "From"
+    parts = [f"{one.new:,} new", f"{one.changed:,} confirmed", f"{one.known:,} already known"]
+    undo = " · `/memory undo`" if one.changes and not dry_run else ""
+    would = "Would import from" if dry_run else "From"
     return CommandResult(
-        text=f"{would} {quote_code(str(path))}: {', '.join(parts)}.{undo}",
+        text=f"{would} {quote_code(str(path))}: {', '.join(parts)}{undo}",
         data={"path": str(path), "added": one.new, "confirmed": one.changed, "skipped": one.known}
         | ({"dry_run": True} if dry_run else {}),
     )
@@ -260,7 +258,7 @@ def _take(
 
 
 def _import_table(taken: tuple[Taken, ...]) -> Table:
-    """What became of each part, and only the columns that have anything to say."""
+    """Return what was imported of each part, without empty columns."""
     names = ("new", "changed", "known", "kept", "forgotten", "unusable")
     heads = {"changed": "newer", "kept": "stays as here", "forgotten": "forgotten here", "unusable": "not readable"}
     used = [name for name in names if any(getattr(one, name) for one in taken)]
@@ -269,7 +267,7 @@ def _import_table(taken: tuple[Taken, ...]) -> Table:
 
 
 def _rules(bundle: Bundle, scope: Scope | None) -> int:
-    """How many of the preferences in it are rules or hard limits that hold."""
+    """Return how many preferences of the bundle are valid rules or hard limits."""
     part = bundle.memories.user.records if bundle.memories and scope != "project" else ()
     return sum(record.is_live and _is_rule(record) for record in part)
 
@@ -285,7 +283,7 @@ def _scope(given: ParsedArguments) -> Scope | None:
     if name is None:
         return None
     if name.lower() not in SCOPES:
-        raise UsageError(f"A bundle holds what is the project's and what is the user's: project or user, not {name!r}")
+        raise UsageError(f"--scope is project or user, not {name!r}")
     return cast(Scope, name.lower())
 
 
@@ -293,10 +291,10 @@ def _data_of(path: Path) -> bytes:
     if not path.exists():
         raise UserError(f"There is no file {str(path)!r} to import; give the path of a bundle or an ltm.json")
     if not path.is_file():
-        raise UserError(f"{str(path)!r} is no file; give the path of a bundle or an ltm.json")
+        raise UserError(f"{str(path)!r} is not a file; give the path of a bundle or an ltm.json")
     if path.stat().st_size > MAX_IMPORT_BYTES:
         large = format_bytes(path.stat().st_size)
-        raise UserError(f"{str(path)!r} has {large}, which nothing clio exports has; is it another file?")
+        raise UserError(f"{str(path)!r} has {large}, too large for an export of clio; is it another file?")
     try:
         return path.read_bytes()
     except OSError as error:
@@ -304,7 +302,7 @@ def _data_of(path: Path) -> bytes:
 
 
 WIPE_CHOICES = {
-    "project": "all that was learned in this project",
+    "project": "all memory of this project",
     "user": "your memories and preferences",
     "styles": "what was learned about styles",
     "all": "all three",
@@ -315,20 +313,20 @@ _STAYS = {"user": "scenarios.yaml and config.yaml", "styles": "the style files y
 
 @remembers
 def wipe(ctx: CommandContext, argument: str) -> CommandResult:
-    """Show what would go, and delete it once the person has typed whose it is."""
+    """Show what would be deleted, and delete it after the user has typed the scope."""
     given = parse_options(argument, switches=("--yes", "--dry-run", "--sessions"), valued=("--scope",))
     named = given.options.get("--scope") or (given.words[0] if given.words else None)
     if named is None or len(given.words) > ("--scope" not in given.options):
         return make_refusal(
-            f"Wipe what? Write /memory wipe --scope {'|'.join(WIPE_CHOICES)}; it shows what would go, and asks"
+            f"Wipe what? Write /memory wipe --scope {'|'.join(WIPE_CHOICES)}; it shows what would be deleted, and asks"
         )
     scope, scopes = _scopes(named)
     with_sessions = "--sessions" in given.options
     if with_sessions and "project" not in scopes:
-        return make_refusal("Sessions are the project's: --sessions goes with --scope project or all")
+        return make_refusal("Sessions belong to the project: --sessions needs --scope project or all")
     ctx.memory.knowledge()  # refuses where memory is off
-    hoards = hoards_of(places_of(ctx), scopes)
-    doomed = survey(places_of(ctx), hoards)
+    file_sets = hoards_of(places_of(ctx), scopes)
+    doomed = survey(places_of(ctx), file_sets)
     sessions = ctx.store.list() if with_sessions else []
     data = {
         "scope": scope,
@@ -341,22 +339,22 @@ def wipe(ctx: CommandContext, argument: str) -> CommandResult:
         return CommandResult(text=f"There is nothing to wipe. {stays}", data=data)
     if "--dry-run" in given.options:
         return CommandResult(
-            text=f"This would go for good. {stays}", table=_wipe_table(ctx, doomed, sessions), data=data
+            text=f"This would be deleted permanently. {stays}", table=_wipe_table(ctx, doomed, sessions), data=data
         )
     if "--yes" not in given.options:
         then = f"/memory wipe --scope {scope} --yes{' --sessions' if with_sessions else ''}"
         return CommandResult(
-            text=f"This goes for good, without an undo. {stays} `/memory export all.json` keeps a copy.",
+            text=f"This is deleted permanently and cannot be undone. {stays} `/memory export all.json` saves a copy.",
             table=_wipe_table(ctx, doomed, sessions),
             data=data,
-            follow_up=Confirm(question="Delete all of it for good?", then=then, required_word=scope),
+            follow_up=Confirm(question="Delete all of it permanently?", then=then, required_word=scope),
         )
     table = _wipe_table(ctx, doomed, sessions)
     gone, left = _delete_sessions(ctx, sessions)
-    delete(places_of(ctx), hoards)
+    delete(places_of(ctx), file_sets)
     ctx.memory.wiped()
     return CommandResult(
-        text=f"Deleted for good. {stays}{_still_running(ctx, left)}",
+        text=f"Deleted permanently. {stays}{_still_running(ctx, left)}",
         table=table,
         data=data | {"wiped": True, "sessions": gone},
     )
@@ -373,10 +371,10 @@ def _scopes(name: str) -> tuple[str, tuple[WipeScope, ...]]:
 
 
 def _stays(scopes: Sequence[WipeScope], *, with_sessions: bool) -> str:
-    """What is no part of it, and what would take the sessions along."""
+    """Return what is not deleted, and how to delete the sessions too."""
     kept = [_SESSIONS_STAY] if "project" in scopes and not with_sessions else []
     kept += [_STAYS[scope] for scope in scopes if scope in _STAYS]
-    return f"What stays: {'; '.join(kept)}." if kept else ""
+    return f"Not deleted: {'; '.join(kept)}." if kept else ""
 
 
 def _wipe_table(ctx: CommandContext, doomed: Sequence[Doomed], sessions: Sequence[SessionInfo]) -> Table:
@@ -390,10 +388,10 @@ def _wipe_table(ctx: CommandContext, doomed: Sequence[Doomed], sessions: Sequenc
 
 
 def _where(ctx: CommandContext, one: Doomed) -> str:
-    hoard = one.hoard
-    files = hoard.files()
-    place = files[0] if len(files) == 1 else hoard.folder / hoard.names[0]
-    shown = hoard.folder if hoard.names == ("*",) else place
+    file_set = one.hoard
+    files = file_set.files()
+    place = files[0] if len(files) == 1 else file_set.folder / file_set.names[0]
+    shown = file_set.folder if file_set.names == ("*",) else place
     return display_path(shown, project=ctx.loaded.project, user_home=ctx.loaded.home.parent)
 
 
@@ -407,7 +405,7 @@ def _wipe_data(ctx: CommandContext, one: Doomed) -> dict[str, object]:
 
 
 def _delete_sessions(ctx: CommandContext, sessions: Sequence[SessionInfo]) -> tuple[int, int]:
-    """How many were deleted, and how many are open somewhere and stay."""
+    """Return how many sessions were deleted, and how many are open and stay."""
     gone = left = 0
     for info in sessions:
         try:
@@ -416,16 +414,18 @@ def _delete_sessions(ctx: CommandContext, sessions: Sequence[SessionInfo]) -> tu
         except SessionLocked:
             left += 1
         except SessionNotFound:
-            gone += 1  # somebody else was faster
+            gone += 1  # another process has deleted it
     return gone, left
 
 
 def _still_running(ctx: CommandContext, left: int) -> str:
-    """What a wipe cannot reach: conversations that go on."""
+    """Return a note about open conversations, whose context a wipe does not change."""
     others = sum(info.running for info in ctx.store.list() if info.id != ctx.session.id)
     parts = [f" {format_count(left, 'session is', 'sessions are')} open and stay."] if left else []
     if ctx.session.messages:
-        parts.append(f" This conversation keeps what it was given; {quote_code('/session new')} starts without it.")
+        parts.append(
+            f" This conversation still has the memories it received; {quote_code('/session new')} starts without them."
+        )
     if others:
         parts.append(
             f" {format_count(others, 'other conversation is', 'other conversations are')} open here and keep theirs."
@@ -434,16 +434,16 @@ def _still_running(ctx: CommandContext, left: int) -> str:
 
 
 _OPTIONS = suggest_options(
-    ("--what", "all, or only one part, such as knowledge"), ("--force", "replace the file that is there")
+    ("--what", "all, or only one part, such as knowledge"), ("--force", "replace an existing file")
 )
 _IMPORT_OPTIONS = suggest_options(
-    ("--scope", "only what is the project's, or the user's"), ("--dry-run", "only count what would change")
+    ("--scope", "only the project's or the user's memory"), ("--dry-run", "only count what would change")
 )
 
 _WIPE_OPTIONS = suggest_options(
     ("--scope", "whose: the project's, the user's, styles, or all"),
     ("--sessions", "the project's conversations, too"),
-    ("--dry-run", "only show what would go"),
+    ("--dry-run", "only show what would be deleted"),
 )
 
 
@@ -472,21 +472,21 @@ CONTROL_ROWS: tuple[Command, ...] = (
     Command(
         name="export",
         argument="[PATH] [--what PART] [--force]",
-        summary="write everything that was learned into one file",
+        summary="export all memory to one file",
         handler=export,
         suggest_word=_suggest_export,
     ),
     Command(
         name="import",
         argument="PATH [--scope S] [--dry-run]",
-        summary="take in what another clio exported, or an ltm.json",
+        summary="import an export of another clio, or an ltm.json",
         handler=import_,
         suggest_word=_suggest_import,
     ),
     Command(
         name="wipe",
         argument="--scope S [--sessions] [--dry-run] [--yes]",
-        summary="delete for good what was learned, once you agreed",
+        summary="delete memory permanently, after a question",
         handler=wipe,
         suggest_word=_suggest_wipe,
     ),
@@ -496,16 +496,16 @@ CONTROL_ROWS: tuple[Command, ...] = (
 _FOLDER = f"{FOLDER_NAME}/{SHARED_NAME}"
 _SHOWN, _PROBLEMS_SHOWN = 40, 5
 _WORDS = {
-    "on": "share what you know, as files for git",
-    "off": "take all of it back into ltm.json",
-    "status": "what is shared, by whom, and what git makes of it",
-    "tidy": "delete files that say nothing any more",
+    "on": "share project memory, as files for git",
+    "off": "move all of it back into ltm.json",
+    "status": "what is shared, by whom, and whether git tracks it",
+    "tidy": "delete files without a memory",
 }
 
 
 @remembers
 def share(ctx: CommandContext, argument: str) -> CommandResult:
-    """How sharing stands, or a change of it."""
+    """Show the state of sharing, or change it."""
     given = parse_options(argument, switches=("--yes", "--gitignore"), valued=("--days",))
     word = given.words[0].lower() if given.words else "status"
     if word not in _WORDS or len(given.words) > 1:
@@ -524,7 +524,7 @@ def share(ctx: CommandContext, argument: str) -> CommandResult:
 
 
 def _on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandResult:
-    """Show what others would read, and share it once the person has agreed."""
+    """Show what others would read, and share it after the user has agreed."""
     sharing = ctx.memory.sharing
     entries = sharing.would_be_shared()
     data = {"on": False, "entries": [entry_data(entry) for entry in entries]}
@@ -533,8 +533,8 @@ def _on(ctx: CommandContext, *, agreed: bool, gitignore: bool) -> CommandResult:
         rest = f", {len(shown)} shown here; `/memory list` shows all" if len(shown) < len(entries) else ""
         text = (
             f"{format_count(len(entries), 'memory')} would become files in "
-            f"`{_FOLDER}/`{rest}. Who has the "
-            "repository reads them, and what you learn from now on, under your git name. Secrets are replaced first. "
+            f"`{_FOLDER}/`{rest}. Everyone with the "
+            "repository can read them, and what you add from now on, under your git name.  Secrets are replaced first. "
             "Notes, memories, preferences, styles and sessions stay yours. What others share is read from then on."
         )
         then = f"/memory share on --yes{' --gitignore' if gitignore else ''}"
@@ -559,7 +559,7 @@ def _off(ctx: CommandContext, *, agreed: bool) -> CommandResult:
             text = (
                 f"{format_count(len(status.shared), 'memory')} go back into `{FOLDER_NAME}/ltm.json`, and "
                 f"`{_FOLDER}/` is deleted. "
-                "Committed, that takes it from everybody; agree with them first."
+                "After a commit it is removed for everyone; agree with them first."
             )
             then = "/memory share off --yes"
             return CommandResult(text=text, data=_share_data(status), follow_up=Confirm(question="Do it?", then=then))
@@ -578,21 +578,19 @@ def _tidy(ctx: CommandContext, days: str | None) -> CommandResult:
     if not old >= 0:
         raise UsageError(f"--days takes a number of days that is not below 0, not {days!r}")
     number = ctx.memory.sharing.tidy(old)
-    return CommandResult(
-        text=f"{format_count(number, 'file')} that said nothing any more deleted.", data={"deleted": number}
-    )
+    return CommandResult(text=f"Deleted {format_count(number, 'file')} without a memory.", data={"deleted": number})
 
 
 def _status(ctx: CommandContext) -> CommandResult:
     status = ctx.memory.sharing.status()
     if not status.there:
         own = format_count(len(status.private), "memory")
-        text = f"Nothing is shared: {own} of project knowledge only you have. `/memory share on` begins it."
+        text = f"Nothing is shared: {own} only you have. `/memory share on` shares them."
         return CommandResult(text=text, data=_share_data(status))
     if not status.trusted:
         text = (
-            f"`{_FOLDER}/` came with the project, and what is in it is not read: you have not said that you trust it. "
-            "`/trust`, or `clio config trust` outside of a conversation, says so; `/memory share on` shares yours, too."
+            f"`{_FOLDER}/` came with the project and is not read, because you do not trust it yet. "
+            "Trust it with `/trust`; `/memory share on` shares yours, too."
         )
         return CommandResult(text=text, data=_share_data(status))
     by = ", ".join(f"{name or 'unnamed'} {number:,}" for name, number in status.by.items())
@@ -601,14 +599,16 @@ def _status(ctx: CommandContext) -> CommandResult:
     ]
     if status.private:
         parts.append(f"{format_count(len(status.private), 'memory')} only you have; `/memory share on` shares them.")
-    parts += [_listed(status.rivals, "said otherwise by somebody else; `/memory forget ID` of one settles it")]
-    parts += [_listed(status.late, "changed while somebody forgot it; `/memory add` in those words brings it back")]
+    parts += [_listed(status.rivals, "contradict a memory of another person; `/memory forget ID` of one resolves it")]
+    parts += [
+        _listed(status.late, "changed while another person forgot them; `/memory add` with the same text restores one")
+    ]
     if status.problems:
         rows = [f"- {quote_code(f'{one.path}: {one.why}')}" for one in status.problems[:_PROBLEMS_SHOWN]]
         parts.append("\n".join([f"\n{format_count(len(status.problems), 'file')} left out:\n", *rows, ""]))
     if status.emptied:
         parts.append(
-            f"{format_count(status.emptied, 'file')} said something once; `/memory share tidy` deletes the old ones."
+            f"{format_count(status.emptied, 'file')} without a memory; `/memory share tidy` deletes the old ones."
         )
     parts += [_rule(status.rule)] if status.rule else []
     parts.append(_commit(ctx, status))
@@ -625,9 +625,9 @@ def _listed(entries: tuple[MemoryRecord, ...], what: str) -> str:
 def _rule(rule: Rule) -> str:
     lines = ", ".join(map(quote_code, rule.lines))
     begin = (
-        f"git does not see it: {quote_code(rule.pattern)} in {quote_code(rule.where)} leaves it out"
+        f"git ignores it: {quote_code(rule.pattern)} in {quote_code(rule.where)}"
         if rule.where
-        else f"git sees what is yours alone in `{FOLDER_NAME}/`, too"
+        else f"git also tracks your private files in `{FOLDER_NAME}/`"
     )
     return (
         f"{begin}. Put these lines at the end of {quote_code(rule.file)}, or `/memory share on "
@@ -671,7 +671,7 @@ SHARE_ROWS: tuple[Command, ...] = (
     Command(
         name="share",
         argument="on|off|status|tidy [--gitignore] [--yes]",
-        summary="keep it as files that a team merges in git",
+        summary="share project memory with a team through git",
         handler=share,
         suggest_word=_suggest,
     ),
