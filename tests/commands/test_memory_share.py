@@ -49,9 +49,7 @@ def folder(harness: Harness) -> Path:
 
 
 def test_it_is_off_until_the_user_has_seen_and_agreed(harness: Harness) -> None:
-    assert ok(harness, "/memory share").text.startswith(
-        "Nothing is shared: 2 memories only you have."
-    )
+    assert ok(harness, "/memory share").text.startswith("Nothing is shared: 2 memories only you have.")
     result = ok(harness, "/memory share on")
     assert isinstance(result.follow_up, Confirm)
     assert result.table is not None and len(result.table.rows) == 2
