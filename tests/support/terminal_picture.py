@@ -197,7 +197,7 @@ def _draw(run: Run, top: float, paper: Paper) -> Iterator[str]:
     colour = "" if front == paper.front else f' fill="{front}"'
     baseline = top + CELL_HEIGHT * 0.74
     yield (
-        f'<text x="{left:.1f}" y="{baseline:.1f}" textLength="{width:.1f}"{colour}{style}>'
+        f'<text x="{left:.1f}" y="{baseline:.1f}" textLength="{width:.1f}"{colour}{style} xml:space="preserve">'
         f"{escape(text, quote=False)}</text>"
     )
 
@@ -226,7 +226,7 @@ def svg_of(screen: pyte.Screen, *, title: str = "clio", last_line: int | None = 
             f'height="{height:g}" role="img" aria-label="{escape(title)}">',
             f'<rect width="100%" height="100%" rx="8" fill="{paper.back}"/>',
             dots,
-            f'<g font-family="{FONTS}" font-size="{FONT_SIZE}" fill="{paper.front}" xml:space="preserve">',
+            f'<g font-family="{FONTS}" font-size="{FONT_SIZE}" fill="{paper.front}">',
             f'<text x="{width / 2:g}" y="21" text-anchor="middle" font-size="12" fill="{paper.dim}">'
             f"{escape(title)}</text>",
             *drawn,
