@@ -112,7 +112,7 @@ class SessionWriter:
         elif partial is not None and partial.text.strip():
             situation = "while you were answering; your answer ends where it was cut off"
         else:
-            situation = "while you were thinking; nothing of that answer was kept"
+            situation = "while you were thinking; none of that answer was saved"
         text = (
             f"[The user interrupted you {situation}. "
             "Do not take up that work again unless the next message asks for it.]"
@@ -165,7 +165,7 @@ _ADVICE = {
     "job_output": "Use wait_s to wait for the job.",
 }
 """What to change after a repeated failure, by tool."""
-_GENERAL_ADVICE = "Change the arguments, or go another way."
+_GENERAL_ADVICE = "Change the arguments, or try something else."
 
 
 class RepetitionVerdict(Struct, frozen=True, kw_only=True):
@@ -239,7 +239,9 @@ def _judge_unchanged(call: ToolCall, count: int) -> RepetitionVerdict:
         )
     if count < UNCHANGED_HINT_COUNT:
         return RepetitionVerdict()
-    advice = _ADVICE["job_output"] if call.name == "job_output" else "Go on with what it says, or go another way."
+    advice = (
+        _ADVICE["job_output"] if call.name == "job_output" else "Continue with what it says, or try something else."
+    )
     return RepetitionVerdict(
         hint=f"[Called {count} times in the same way, and the result is the same each time. {advice}]"
     )
