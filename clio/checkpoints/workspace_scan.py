@@ -113,8 +113,7 @@ class TrackedFiles(Struct, frozen=True, kw_only=True):
     Attributes:
         blobs: the object name of each regular file whose changes git notices.
         special: other tracked paths, which must be read: links, files with a filter, files in a merge, and files git
-        was
-            told not to check.
+            was told not to check.
         submodules: folders of other repositories.
     """
 

@@ -75,8 +75,7 @@ class CheckerProgram(Struct, frozen=True, kw_only=True):
     Attributes:
         arguments: arguments before the paths.
         suffixes: of the files it checks.
-        configured: files, one of which the project must contain; "name:text" if it must contain the text; empty
-            if no
+        configured: files, one of which the project must contain; "name:text" if it must contain the text; empty if no
             configuration is needed.
         runs_code: it runs code of the project.
         is_whole: it checks the whole project and is not given paths.

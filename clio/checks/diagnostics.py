@@ -116,8 +116,7 @@ def _split_code(text: str) -> tuple[str, str]:
 def parse_node(output: str, root: Path) -> list[Diagnostic]:
     """Return the diagnostic that `node --check` printed for one file.
 
-    If the file was read from standard input, its path is the first line of the output, followed by the results
-    for the
+    If the file was read from standard input, its path is the first line of the output, followed by the results for the
     file as a script and as a module.
     """
     found = list(_NODE.finditer(output))

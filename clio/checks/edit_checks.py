@@ -18,9 +18,8 @@ EDITING_TOOLS = frozenset(("edit_file", "write_file", "apply_patch"))
 class EditChecks:
     """The checks of the turns of one loop.
 
-    The checks run once after each step that changes files. Problems that are new since before the turn's first
-    change of a
-    file are reported below the step's last edit. See `TurnChecks` for the limits.
+    The checks run once after each step that changes files. Problems that are new since before the turn's first change
+    of a file are reported below the step's last edit. See `TurnChecks` for the limits.
 
     Args:
         open_around: returns what the checkers need; called in a turn with edits. None if `checks` is off.

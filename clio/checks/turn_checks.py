@@ -40,11 +40,9 @@ class _Running(Struct, kw_only=True):
 class TurnChecks:
     """The state of one turn.
 
-    A checker that takes too long before an edit is not waited for from then on: only its diagnostics on lines
-    that the turn
-    changed count. A checker that is not ready when the step's time is over continues and is reported after the
-    next step;
-    a further edit stops it, because its result would be about files that have changed since.
+    A checker that takes too long before an edit is not waited for from then on: only its diagnostics on lines that the
+    turn changed count. A checker that is not ready when the step's time is over continues and is reported after the
+    next step; a further edit stops it, because its result would be about files that have changed since.
     """
 
     def __init__(

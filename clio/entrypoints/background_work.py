@@ -321,8 +321,7 @@ def export_to_file(ctx: CommandContext, step: ExportSession) -> CommandResult:
     """Write the session to a file, or to standard output; takes seconds for many megabytes.
 
     If the path is a directory, the file is named after the session. An existing file is replaced only with
-    `step.force`.
-    Raises UserError for a path that cannot be written, what `export_session` raises, and OSError.
+    `step.force`. Raises UserError for a path that cannot be written, what `export_session` raises, and OSError.
     """
     from clio.export.export_session import SUFFIXES, export_session
 

@@ -265,8 +265,7 @@ async def create_commit(
 ) -> CommitResult:
     """Commit these files as they are in the working tree; without files, what is staged.
 
-    Hooks run without a time limit; cancelling ends git and them. The message is kept on disk until the commit
-    succeeds.
+    Hooks run without a time limit; cancelling ends git and them. The message is kept on disk until the commit succeeds.
     A failed commit leaves the index unchanged. Raises UserError if git cannot be run.
     """
     save_message(state.root, message)

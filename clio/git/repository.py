@@ -39,9 +39,8 @@ def run_git(
     """Return what git prints, without the last newline; invalid UTF-8 is kept as surrogate escapes.
 
     Args:
-        index: used instead of the repository's own. Objects git writes meanwhile, such as the empty blob of a
-            file marked
-            with `add --intent-to-add`, go to a folder beside it and not into the repository.
+        index: used instead of the repository's own. Objects git writes meanwhile, such as the empty blob of a file
+            marked with `add --intent-to-add`, go to a folder beside it and not into the repository.
         accepted_codes: exit codes besides 0 that are not errors.
         filters, hooks: run those of the repository, which the user has allowed; otherwise git starts no other
             program.

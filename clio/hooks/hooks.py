@@ -1,7 +1,6 @@
 """The user's own commands that run at events of a session; each may refuse, or add text for the model.
 
-A hook can only restrict: what it allows is still judged by the policy, and asked about if necessary. Its output
-is data
+A hook can only restrict: what it allows is still judged by the policy, and asked about if necessary. Its output is data
 for the model: in tags, bounded, with its source.
 """
 

@@ -365,8 +365,7 @@ class OpenedSkill(Struct, frozen=True, kw_only=True):
 
 class SkillCatalog:
     """The skills of the project and the user. The folders are read at each call: they are few, and skills are edited
-    while
-    clio runs.
+    while clio runs.
 
     home: clio's own folder.
     """

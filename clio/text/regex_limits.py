@@ -97,9 +97,8 @@ class _Shape:
     def is_harmless(self, text: str) -> bool:
         """Whether Python's engine needs at most some milliseconds for any text of this length.
 
-        With one unbounded repetition it may scan to the end of the text from every position, which is fast for
-        most lines.
-        Such patterns are common, and importing the other engine takes long.
+        With one unbounded repetition it may scan to the end of the text from every position, which is fast for most
+        lines. Such patterns are common, and importing the other engine takes long.
         """
         if self.references or self.size > _MAX_WIDTH or self.loops > 1:
             return False

@@ -450,8 +450,7 @@ class EditorListener:
 
     Args:
         editor_path: returns a file's path as the editor names it, whose directory may be a link.
-        on_step: called after each step with its billed usage, and with None after each call that may have changed
-        the
+        on_step: called after each step with its billed usage, and with None after each call that may have changed the
             todo list.
     """
 

@@ -189,8 +189,7 @@ class Turns:
     """Runs one turn at a time: keys stop it, steer it, or are typed ahead.
 
     Args:
-        live: keys are watched one by one. If the terminal gives whole lines only, Ctrl-C stops a turn as a signal,
-        and
+        live: keys are watched one by one. If the terminal gives whole lines only, Ctrl-C stops a turn as a signal, and
             typed text waits in the terminal.
         watch: the keyboard watch of the running turn, None between turns.
         hotkeys: actions of further keys during a turn.

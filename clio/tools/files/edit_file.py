@@ -84,8 +84,7 @@ def revise_changes(
 ) -> list[PlannedChange]:
     """Return the plans for exactly these changes.
 
-    Each must be one of the planned changes, with at most another `after`; the expected present content stays the
-    same.
+    Each must be one of the planned changes, with at most another `after`; the expected present content stays the same.
     Raises ToolError if a change is for something else, or its text cannot be encoded.
     """
     open_plans = {plan.change.path: plan for plan in planned}

@@ -212,9 +212,8 @@ async def run_confined(
 ) -> tuple[RunningProcess, bool, str, str]:
     """Run a shell command line that needs no approval to its end, confined if possible.
 
-    Returns the values of `run_sandboxed`, and what the command needed and was denied, such as "needs the
-    network", or "".
-    Raises ToolFailed.
+    Returns the values of `run_sandboxed`, and what the command needed and was denied, such as "needs the network", or
+    "". Raises ToolFailed.
 
     Args:
         sandbox: used if the command cannot be confined.
