@@ -79,7 +79,7 @@ class HttpProvider:
     """See `Provider`.
 
     Args:
-        speak: returns the `WireProtocol` for a protocol's name.
+        make_protocol: returns the `WireProtocol` for a protocol's name.
         protocol: the protocol to start with.
         config: the user's settings about windows and models.
         may_switch: whether an error message that asks for another protocol changes it; if False, only a missing

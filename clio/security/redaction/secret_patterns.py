@@ -284,7 +284,7 @@ def is_passphrase(value: str, least: int = 3) -> bool:
 
     Args:
         least: words required if separators or capitals divide them; written together, at least 16 letters are
-        required.
+            required.
     """
     match = _CHAIN.fullmatch(value)
     if match is None:

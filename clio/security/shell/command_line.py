@@ -58,7 +58,7 @@ class SimpleCommand(Struct, frozen=True, kw_only=True):
 
     Attributes:
         words: the program and its arguments without wrappers (`env`, `timeout 5`, `sudo`). Empty for a bare
-        assignment.
+            assignment.
         written: the same call with its wrappers, for rules that name them.
         env: names and values of variables set for it; a dynamic value is as written.
         wrappers: programs that start it, outermost first; "sh -c" and similar by the name of the program.
