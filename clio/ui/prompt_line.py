@@ -89,7 +89,7 @@ class PromptLine:
     Args:
         text: the prompt before the line.
         status: returns the parts of the status line, most important first; called at every drawing, so it must be
-        cheap.
+            cheap.
         line_hint: returns the hint for what Enter will do with a text that is not a message, "" for a message; called
             at every key.
         vi: use vi keys.

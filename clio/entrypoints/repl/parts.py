@@ -58,7 +58,7 @@ _TYPING_S = 1.0  # a user who typed this recently may hit a question's key by ac
 
 
 class ReplParts(Struct, frozen=True):
-    """What runs behind the prompt line. suspended: gives the terminal to another program. desk: asks questions."""
+    """What runs behind the prompt line. suspended: gives the terminal to another program. prompt_io: asks questions."""
 
     app: "App"
     screen: "Screen | PipeScreen | ReaderScreen"
