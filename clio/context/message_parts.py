@@ -1,4 +1,4 @@
-"""What precedes a message's text: what it mentions with "@", and what the user prepared for it."""
+"""Text that is sent before a message: files and other things it mentions with "@", and output the user prepared."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -70,23 +70,21 @@ class Mention(Struct, frozen=True, kw_only=True):
 
 
 def find_mentions(text: str) -> list[Mention]:
-    """Return everything a message may mention, in order, each once. Whether it exists is not checked.
+    """Return the mentions in a message, in order, each once. Whether what they name exists is not checked.
 
     Text in ``` fences mentions nothing, nor does "@" inside a word, as in an e-mail address.
     """
     if "@" not in text and "#" not in text:
         return []
     plain = _FENCED.sub("", text)
-    found = [(match.start(), _mention(match)) for match in _MENTION.finditer(plain)]
-    found += [(match.start(), _hash_mention(match)) for match in _HASH_MENTION.finditer(plain)]
+    found = [(match.start(), _parse_mention(match)) for match in _MENTION.finditer(plain)]
+    found += [(match.start(), _parse_hash_mention(match)) for match in _HASH_MENTION.finditer(plain)]
     found.sort(key=lambda one: one[0])
     return list(dict.fromkeys(mention for _, mention in found if mention is not None))
 
 
 def list_readings(mention: Mention) -> Iterator[Mention]:
-    """Yield the mention, then what it may be without punctuation that ends a sentence: "see @app.py." names
-    `app.py`.
-    """
+    """Yield the mention, then shorter readings without punctuation at its end: "see @app.py." means `app.py`."""
     yield mention
     if mention.quoted or mention.lines is not None:
         return
@@ -100,18 +98,20 @@ def list_readings(mention: Mention) -> Iterator[Mention]:
 
 def format_file_mention(path: str) -> str:
     """Return a path as it is typed after "@", quoted if necessary."""
-    odd = path.startswith("@") or path[-1:] in _CLOSING or re.search(r"""[\s"'`<>|]""", path) or _RANGE.search(path)
-    return '@"' + path.replace('"', "") + '"' if odd else f"@{path}"
+    needs_quotes = (
+        path.startswith("@") or path[-1:] in _CLOSING or re.search(r"""[\s"'`<>|]""", path) or _RANGE.search(path)
+    )
+    return '@"' + path.replace('"', "") + '"' if needs_quotes else f"@{path}"
 
 
 def make_mention_fragment(
     mention: Mention, rows: Sequence[str], cap_tokens: int, estimator: TokenEstimator, *, way: str
 ) -> Fragment:
-    """Return the text of what was mentioned in at most `cap_tokens`: beginning and end, with a notice between.
+    """Return the mentioned text, at most `cap_tokens` long: its beginning and end, with a notice between.
 
     Args:
-        rows: its lines as shown to the model.
-        way: how the model gets the rest, as the end of the notice.
+        rows: the lines of the text as shown to the model.
+        way: how the model gets the rest, as the end of the notice, such as "read_file shows them".
     """
     return Fragment(
         name=_TAGS[mention.kind],
@@ -129,8 +129,8 @@ def fit_rows(rows: Sequence[str], cap_tokens: int, estimator: TokenEstimator, *,
     if sum(costs) <= cap_tokens:
         return list(rows)
     room = max(cap_tokens - _ROOM_FOR_NOTICE, 1)
-    head = _fitting(costs, int(room * _HEAD_SHARE))
-    tail = _fitting(costs[head:][::-1], room - sum(costs[:head]))
+    head = _count_fitting(costs, int(room * _HEAD_SHARE))
+    tail = _count_fitting(costs[head:][::-1], room - sum(costs[:head]))
     last = len(rows) - tail
     if head == last == 0 or not head:
         keep = max(int(len(rows[0]) * room * _HEAD_SHARE / max(costs[0], 1)), 1)
@@ -140,7 +140,8 @@ def fit_rows(rows: Sequence[str], cap_tokens: int, estimator: TokenEstimator, *,
     return [*rows[:head], f"[… {last - head:,} of {len(rows):,} lines left out here; {way} …]", *rows[last:]]
 
 
-def _fitting(costs: Sequence[int], room: int) -> int:
+def _count_fitting(costs: Sequence[int], room: int) -> int:
+    """Return how many of the first rows cost at most `room` tokens together."""
     used = 0
     for number, cost in enumerate(costs):
         used += cost
@@ -149,23 +150,25 @@ def _fitting(costs: Sequence[int], room: int) -> int:
     return len(costs)
 
 
-def _mention(match: re.Match[str]) -> Mention | None:
-    word, quoted, bare, after = match.groups()
-    kind = _KINDS.get(word or "", "path")
+def _parse_mention(match: re.Match[str]) -> Mention | None:
+    prefix, quoted, bare, line_range = match.groups()
+    kind = _KINDS.get(prefix or "", "path")
     if kind == "path":
-        return _path_mention(quoted, bare, after)
+        return _make_path_mention(quoted, bare, line_range)
     return Mention(kind=kind, name=bare) if quoted is None else Mention(kind=kind, name=quoted.strip(), quoted=True)
 
 
-def _hash_mention(match: re.Match[str]) -> Mention | None:
-    quoted, bare, after = match.groups()
-    return _path_mention(".", None, None) if quoted is bare is None else _path_mention(quoted, bare, after)
+def _parse_hash_mention(match: re.Match[str]) -> Mention | None:
+    quoted, bare, line_range = match.groups()
+    return (
+        _make_path_mention(".", None, None) if quoted is bare is None else _make_path_mention(quoted, bare, line_range)
+    )
 
 
-def _path_mention(quoted: str | None, bare: str | None, after: str | None) -> Mention | None:
+def _make_path_mention(quoted: str | None, bare: str | None, line_range: str | None) -> Mention | None:
     if quoted is not None:
-        return Mention(kind="path", name=quoted.strip(), lines=_split_range(f"x{after or ''}")[1], quoted=True)
-    name, lines = _split_range(f"{bare or ''}{after or ''}")
+        return Mention(kind="path", name=quoted.strip(), lines=_split_range(f"x{line_range or ''}")[1], quoted=True)
+    name, lines = _split_range(f"{bare or ''}{line_range or ''}")
     return Mention(kind="path", name=name, lines=lines) if name else None
 
 
@@ -185,7 +188,7 @@ MAX_IMAGES = 20
 
 
 class PendingInput:
-    """What the user has prepared for the next message. Kept in memory for the whole process.
+    """Pictures, command output and other text to be sent with the next message. Lives as long as the process.
 
     images: pasted pictures by number, from "1".
     """
@@ -193,8 +196,8 @@ class PendingInput:
     def __init__(self) -> None:
         self.images: dict[str, bytes] = {}
         self._pasted = 0
-        self._offered: list[Fragment] = []
-        self._meant: tuple[tuple[Fragment, ...], str] = ((), "")
+        self._pending: list[Fragment] = []
+        self._replacement: tuple[tuple[Fragment, ...], str] = ((), "")
 
     def add_image(self, data: bytes) -> str:
         """Store a pasted picture; return its number for `@clipboard:NUMBER`."""
@@ -207,7 +210,7 @@ class PendingInput:
     def add_command_output(self, command: str, state: str, output: str) -> None:
         """Put a command's output before the next message. state: how it ended, such as "exit 0 in 1.2 s"."""
         shown = cut_text(output, MAX_OUTPUT_CHARS, "run it again for all of it")
-        self._offered.append(
+        self._pending.append(
             Fragment(
                 name="command_output",
                 text=f"$ {command}\n[{state}]\n{shown or '(no output)'}",
@@ -219,23 +222,23 @@ class PendingInput:
 
     def add_fragment(self, fragment: Fragment) -> None:
         """Put a fragment before the next message."""
-        self._offered.append(fragment)
+        self._pending.append(fragment)
 
     @property
     def pending_count(self) -> int:
         """Number of fragments that wait for the next message."""
-        return len(self._offered)
+        return len(self._pending)
 
     def take_fragments(self) -> list[Fragment]:
         """Return and clear the waiting fragments, oldest first."""
-        taken, self._offered = self._offered, []
+        taken, self._pending = self._pending, []
         return taken
 
-    def replace_message(self, fragment: Fragment, named: str) -> None:
+    def replace_message(self, fragment: Fragment, mention_text: str) -> None:
         """Send this text in place of the next message; mentions are looked up in `named`."""
-        self._meant = ((fragment,), named)
+        self._replacement = ((fragment,), mention_text)
 
     def take_replacement(self) -> tuple[tuple[Fragment, ...], str]:
         """Return and clear the replacement of the message and the text to search for mentions."""
-        taken, self._meant = self._meant, ((), "")
+        taken, self._replacement = self._replacement, ((), "")
         return taken

@@ -22,7 +22,7 @@ from clio.tools.shell.processes import (
     RunningProcess,
     make_command_environment,
     make_shell_argv,
-    stop_started,
+    stop_started_process,
 )
 
 MAX_OUTPUT_CHARS = 100_000
@@ -99,7 +99,7 @@ async def _start(command: str, given: bytes, cwd: Path, env: Mapping[str, str]) 
             else:
                 request = LaunchRequest(argv=make_shell_argv(command), cwd=cwd, env=make_command_environment(env))
                 starting = launch_command(_HookProcess, request, stdin=file.fileno(), separate_stderr=True)
-            _, process = await start_process(starting, stop_started)
+            _, process = await start_process(starting, stop_started_process)
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         raise ToolFailed(f"{command[:200]!r} could not be started in {str(cwd)!r}: {reason}") from error

@@ -131,7 +131,8 @@ class Statement(Struct, frozen=True, kw_only=True):
 
     topic, topic_ids: what it is about; ids are numbers, versions, paths and names with digits in it.
     predicate: verb group and kind of preposition, "*" for a verb of change, "" where none was found.
-    value: words of what it says of its subject. numbers: quantities in it. is_named: the value is a name, path or number.
+    value: words of what it says of its subject. numbers: quantities in it.
+    is_named: the value is a name, path or number.
     former: words of a value it calls outdated ("not 8080", "from npm to pnpm").
     kind: single, multiple, additive or role; how many values the predicate has at a time.
     """

@@ -125,10 +125,10 @@ def _find_first_variable(env: Mapping[str, str], *names: str) -> tuple[str, str]
 
 
 TIME_LIMIT_S = 0.1
-"""For all probes together; they run at the same time."""
+"""Limit for looking for a local server; all ports are asked at the same time."""
 USUAL_PORTS: Mapping[int, str] = {11434: "ollama", 1234: "lmstudio", 8080: "llamacpp", 8000: "vllm"}
 _MAX_ANSWER_BYTES = 4_000_000
-_NOT_CHAT = ("embed", "bge-", "rerank", "whisper", "tts", "clip")
+_OTHER_MODEL_NAMES = ("embed", "bge-", "rerank", "whisper", "tts", "clip")
 
 
 class FoundServer(Struct, frozen=True, kw_only=True):
@@ -162,7 +162,7 @@ async def ask_models(base_url: str, time_limit_s: float, key: str | None = None)
         return ()  # nothing is listening, or another kind of server
     loaded = [as_text(row.get("id")) for row in list_model_rows(answer) if row.get("state") == "loaded"]
     names = [name for name in dict.fromkeys([*loaded, *list_model_names(answer)]) if name]
-    chat = [name for name in names if not any(word in name.lower() for word in _NOT_CHAT)]
+    chat = [name for name in names if not any(part in name.lower() for part in _OTHER_MODEL_NAMES)]
     return tuple(chat or names)
 
 
@@ -207,8 +207,8 @@ def list_models(base_url: str, key: str | None, time_limit_s: float = 1.0) -> tu
 
 def is_alias(config: Config, name: str | None) -> bool:
     """Whether a name is an alias of a model on a server, and not a model's own name with its settings."""
-    own = config.models.get(name) if name else None
-    return own is not None and bool(own.model or own.provider or own.base_url)
+    settings = config.models.get(name) if name else None
+    return settings is not None and bool(settings.model or settings.provider or settings.base_url)
 
 
 def resolve_alias(config: Config) -> Config:
@@ -218,24 +218,25 @@ def resolve_alias(config: Config) -> Config:
     settings apply to the model it stands for. An alias is never resolved twice.
     """
     name = config.model
-    own = config.models.get(name) if name else None
-    if name is None or own is None or not is_alias(config, name):
+    alias = config.models.get(name) if name else None
+    if name is None or alias is None or not is_alias(config, name):
         return config
-    model = own.model or name
+    model = alias.model or name
     known = config.models.get(model, ModelSettings()) if model != name else ModelSettings()
     merged = structs.replace(
-        known, **{field: value for field, value in _find_changed_settings(own).items() if field not in _SERVER_SETTINGS}
+        known,
+        **{field: value for field, value in _find_changed_settings(alias).items() if field not in _SERVER_SETTINGS},
     )
     changed: dict[str, object] = {"model": model, "models": {**config.models, model: merged}}
-    if own.provider or own.base_url:
-        same_server = own.base_url in (None, config.base_url) and own.provider in (None, config.provider)
+    if alias.provider or alias.base_url:
+        same_server = alias.base_url in (None, config.base_url) and alias.provider in (None, config.provider)
         if not same_server:
-            changed |= {"provider": own.provider, "base_url": own.base_url, "api": "auto"}
+            changed |= {"provider": alias.provider, "base_url": alias.base_url, "api": "auto"}
             changed |= {"api_key": None, "api_key_command": None}
-    if own.api_key_command:
-        changed |= {"api_key": None, "api_key_command": own.api_key_command}
-    if own.api:
-        changed["api"] = own.api
+    if alias.api_key_command:
+        changed |= {"api_key": None, "api_key_command": alias.api_key_command}
+    if alias.api:
+        changed["api"] = alias.api
     return structs.replace(config, **changed)
 
 
@@ -248,19 +249,14 @@ def find_model_settings(config: Config, model: str) -> ModelSettings | None:
 _SERVER_SETTINGS = frozenset(("provider", "model", "base_url", "api", "api_key_command"))
 
 
-def _find_changed_settings(own: ModelSettings) -> dict[str, object]:
+def _find_changed_settings(settings: ModelSettings) -> dict[str, object]:
     """Return the settings that differ from the defaults."""
     default = ModelSettings()
-    values = {name: getattr(own, name) for name in own.__struct_fields__}
+    values = {name: getattr(settings, name) for name in settings.__struct_fields__}
     return {name: value for name, value in values.items() if value != getattr(default, name)}
 
 
 DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
-
-
-def _find_server() -> "FoundServer | None":
-
-    return find_local_server()
 
 
 def make_provider(
@@ -268,7 +264,7 @@ def make_provider(
     env: Mapping[str, str],
     *,
     book: LessonBook | None = None,
-    find_server: "Callable[[], FoundServer | None]" = _find_server,
+    find_server: Callable[[], FoundServer | None] = find_local_server,
     learn_secret: Callable[[str], None] = lambda _: None,
 ) -> Provider:
     """Return the provider for this configuration.
@@ -308,7 +304,7 @@ def make_provider(
 
 
 class _Key(Struct, frozen=True, kw_only=True):
-    """A key and where it is from. command: prints the key; used in place of `text`."""
+    """An API key and the variable it is from. command: prints the key; used in place of `text`."""
 
     text: str = ""
     variable: str = DEFAULT_KEY_VARIABLE

@@ -26,7 +26,7 @@ def decode_json(data: bytes | str | msgspec.Raw, type: type[T], *, max_depth: in
 @overload
 def decode_json(data: bytes | str | msgspec.Raw, type: Any, *, max_depth: int = MAX_DEPTH) -> Any: ...
 def decode_json(data: bytes | str | msgspec.Raw, type: Any = Any, *, max_depth: int = MAX_DEPTH) -> Any:
-    """The value in `data`, of this type. Raises msgspec.DecodeError and nothing else, whatever the data is."""
+    """Return the decoded value of this type. Raises msgspec.DecodeError and nothing else, whatever the data is."""
     try:
         encoded = data.encode("utf-8") if isinstance(data, str) else bytes(data)
         check_depth(encoded, max_depth)
@@ -155,7 +155,10 @@ def _scrub(value: object) -> object:
 
 
 def make_valid_arguments(text: str) -> str:
-    """Return a tool call's arguments, or a JSON object that quotes them if they are not one: servers reject those."""
+    """Return a tool call's arguments if they are a JSON object; otherwise one that contains them as a string.
+
+    Servers reject a request that repeats a call with invalid arguments.
+    """
     try:
         decode_json(text, dict[str, Any])
     except msgspec.DecodeError:

@@ -11,15 +11,18 @@ MAX_CHARS = 2_000
 TIME_LIMIT_S = 0.1
 """For one line of text; ordinary patterns need microseconds."""
 _MAX_CHOICES = 2_000
+"""Limit for the ways in which a pattern without unbounded repetitions can match."""
 _MAX_SIZE = 10_000
 """Size of a pattern with its repetitions written out, which an engine may have to hold in memory."""
 _MAX_WIDTH = 2_000
+"""A repetition with a higher bound counts as unbounded."""
 _FEW_CHOICES, _SHORT_CHARS = 16, 1_000
+"""Limits for a pattern with one unbounded repetition, and for the text, that Python's engine may still run."""
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 
 
 class PatternRefused(ValueError):
-    """The reason, as the end of a sentence, why a pattern is not used."""
+    """A pattern is not used. The message is the reason, as the end of a sentence."""
 
 
 class PatternTooSlow(Exception):
@@ -40,9 +43,9 @@ class BoundedPattern:
     def __init__(self, pattern: str, flags: int = 0, *, refuse_nested: bool = True) -> None:
         self.pattern = pattern
         self._flags = flags
-        self._shape = _shape_of(pattern, flags)
+        self._shape = _parse_shape(pattern, flags)
         if refuse_nested and self._shape.is_nested:
-            raise PatternRefused("it repeats a repetition without a bound, which can take for ever")
+            raise PatternRefused("it has an unbounded repetition inside another one, which may never finish")
 
     @cached_property
     def _plain(self) -> re.Pattern[str]:
@@ -52,7 +55,7 @@ class BoundedPattern:
     def _timed(self) -> Any:
         regex = importlib.import_module("regex")
         try:
-            return regex.compile(self.pattern, self._flags & _ALIKE)
+            return regex.compile(self.pattern, self._flags & _SHARED_FLAGS)
         except (regex.error, RecursionError, MemoryError, OverflowError) as error:
             raise PatternRefused(f"it cannot be used: {error}") from None
 
@@ -78,12 +81,12 @@ class BoundedPattern:
         return found.span() if found else None
 
 
-_ALIKE = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.ASCII
+_SHARED_FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.ASCII
 """Flags with the same value in `re` and in the `regex` package."""
 
 
 class _Shape:
-    """What is known about a pattern before it runs."""
+    """Properties of a pattern from which its running time can be estimated."""
 
     def __init__(
         self, choices: int = 1, size: int = 1, loops: int = 0, depth: int = 0, *, references: bool = False
@@ -111,18 +114,18 @@ class _Shape:
         return self.depth > 1
 
 
-def _shape_of(pattern: str, flags: int) -> _Shape:
+def _parse_shape(pattern: str, flags: int) -> _Shape:
     if len(pattern) > MAX_CHARS:
         raise PatternRefused(f"it is longer than {MAX_CHARS:,} characters")
     parser: Any = importlib.import_module("re._parser")
     try:
         shape = _measure(parser.parse(pattern, flags))
     except re.error as error:
-        raise PatternRefused(f"it is no regular expression: {error.msg}") from None
+        raise PatternRefused(f"it is not a valid regular expression: {error.msg}") from None
     except (RecursionError, OverflowError):
         raise PatternRefused("it is nested too deeply") from None
     if shape.size > _MAX_SIZE:
-        raise PatternRefused(f"its repetitions come to more than {_MAX_SIZE:,} parts")
+        raise PatternRefused(f"its repetitions add up to more than {_MAX_SIZE:,} parts")
     return shape
 
 
@@ -130,7 +133,7 @@ def _measure(items: Any) -> _Shape:
     """Return the shape of a sequence. Unknown constructs count as ones that backtrack without a bound."""
     whole = _Shape(size=0)
     for op, argument in items:
-        part = _part(str(op), argument)
+        part = _measure_node(str(op), argument)
         whole.choices = min(whole.choices * part.choices, 10**9)
         whole.size += part.size
         whole.loops += part.loops
@@ -139,11 +142,11 @@ def _measure(items: Any) -> _Shape:
     return whole
 
 
-def _part(op: str, argument: Any) -> _Shape:
+def _measure_node(op: str, argument: Any) -> _Shape:
     if op in ("LITERAL", "NOT_LITERAL", "ANY", "IN", "AT"):
         return _Shape()
     if op in _REPEATS:
-        return _repeated(*argument)
+        return _measure_repetition(*argument)
     if op == "BRANCH":
         branches = [_measure(branch) for branch in argument[1]]
         return _Shape(
@@ -164,7 +167,7 @@ def _part(op: str, argument: Any) -> _Shape:
     return _Shape(references=True)
 
 
-def _repeated(least: int, most: Any, items: Any) -> _Shape:
+def _measure_repetition(least: int, most: Any, items: Any) -> _Shape:
     inner = _measure(items)
     unbounded = str(most) == "MAXREPEAT" or int(most) > _MAX_WIDTH
     times = max(int(least), 1) if unbounded else int(most)
@@ -176,10 +179,12 @@ def _repeated(least: int, most: Any, items: Any) -> _Shape:
     return _Shape(choices, inner.size * times, loops, depth, references=inner.references)
 
 
+# Partial matches: patterns that match a text which may still grow into a match.
+#
+# The modules of `re` used here are private and untyped.
 # pyright: reportPrivateUsage=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportAttributeAccessIssue=false, reportUnknownParameterType=false
 # pyright: reportMissingParameterType=false
-
 
 _PARTIAL_REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
 _ONE_CHARACTER = (
@@ -191,36 +196,36 @@ _ONE_CHARACTER = (
     _constants.CATEGORY,
 )
 _END = (_constants.AT, _constants.AT_END_STRING)
-_MOST_OF_A_REFERENCE = 40
-_MOST_LEADS = 64
+_MAX_REFERENCE_CHARS = 40
+_MAX_PREFIXES = 64
 _Node = tuple[Any, Any]
+"""One element of a parsed pattern: its kind, a constant of `re`, and its arguments."""
 _Sequence = list[_Node]
 
 
 def compile_partial(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """Compile an expression that matches where `pattern` could match if more text followed, up to the end of the
-    text.
+    """Compile an expression that matches where `pattern` could match if more text followed, to the end of the text.
 
     It matches slightly more: lookaheads are ignored, and a reference to a group counts as any word of at most 40
     characters. A text in which `pattern` matches before the end is not a partial match.
     """
     tree = _parser.parse(pattern, flags)
-    tree.data = _partial(list(tree.data), tree.state)
+    tree.data = _make_partial_sequence(list(tree.data), tree.state)
     return _compiler.compile(tree, flags)
 
 
 def list_first_letters(pattern: str, flags: int = 0) -> tuple[str, ...]:
-    """Return the lower-case letters, one of which begins every match of `pattern`; empty if there are too many.
+    """Return lower-case texts such that every match of `pattern` begins with one; () if there are too many.
 
     Searching for them takes a hundredth of the time of a search with the pattern.
     """
-    leads = _find_leads(list(_parser.parse(pattern, flags).data))
-    found = {lead.lower() for lead, _ in leads}
-    return () if len(found) > _MOST_LEADS or "" in found else tuple(sorted(found))
+    prefixes = _find_prefixes(list(_parser.parse(pattern, flags).data))
+    found = {prefix.lower() for prefix, _ in prefixes}
+    return () if len(found) > _MAX_PREFIXES or "" in found else tuple(sorted(found))
 
 
-def _find_leads(nodes: _Sequence) -> list[tuple[str, bool]]:
-    """Return what a sequence may begin with, each with whether that is all of it, so that the next node follows."""
+def _find_prefixes(nodes: _Sequence) -> list[tuple[str, bool]]:
+    """Return the texts a sequence may begin with, each with whether it is all that the sequence matches then."""
     found = [("", True)]
     for kind, given in nodes:
         if kind is _constants.LITERAL:
@@ -230,44 +235,48 @@ def _find_leads(nodes: _Sequence) -> list[tuple[str, bool]]:
         elif kind in (_constants.AT, _constants.ASSERT, _constants.ASSERT_NOT):
             continue
         elif kind is _constants.SUBPATTERN:
-            more = _find_leads(list(given[3].data))
+            more = _find_prefixes(list(given[3].data))
         elif kind is _constants.BRANCH:
-            more = [lead for each in given[1] for lead in _find_leads(list(each.data))]
+            more = [prefix for branch in given[1] for prefix in _find_prefixes(list(branch.data))]
         elif kind in _PARTIAL_REPEATS:
             least, most, body = given
-            more = [(lead, is_whole and most == 1) for lead, is_whole in _find_leads(list(body.data))]
+            more = [(prefix, is_whole and most == 1) for prefix, is_whole in _find_prefixes(list(body.data))]
             more += [] if least else [("", True)]
         else:
             more = [("", False)]
         found = [each for each in found if not each[1]] + [
-            (lead + further, is_whole) for lead, ends in found if ends for further, is_whole in more
+            (prefix + further, is_whole) for prefix, ends in found if ends for further, is_whole in more
         ]
-        if len(found) > _MOST_LEADS:
+        if len(found) > _MAX_PREFIXES:
             return [("", False)]
         if not any(is_whole for _, is_whole in found):
             break
     return found
 
 
-def _partial(nodes: _Sequence, state: Any) -> _Sequence:
-    """Return the sequence such that the end of the text may end it anywhere."""
+def _make_partial_sequence(nodes: _Sequence, state: Any) -> _Sequence:
+    """Return a sequence that matches like the given one, and also where the text ends before the sequence does."""
     found: _Sequence = [_END]
     for node in reversed(nodes):
-        inside = _inside(node, state)
-        whole = _whole(node)
+        inside = _make_partial_nodes(node, state)
+        whole = _make_whole_node(node)
         if whole is None:
-            found = _either([inside, found], state) if inside else found
+            found = _make_branch([inside, found], state) if inside else found
         else:
-            found = _either([inside, [whole, *found]], state) if inside else _either([[_END], [whole, *found]], state)
+            found = (
+                _make_branch([inside, [whole, *found]], state)
+                if inside
+                else _make_branch([[_END], [whole, *found]], state)
+            )
     return found
 
 
-def _either(sequences: list[_Sequence], state: Any) -> _Sequence:
+def _make_branch(sequences: list[_Sequence], state: Any) -> _Sequence:
     return [(_constants.BRANCH, (None, [_parser.SubPattern(state, each) for each in sequences]))]
 
 
-def _whole(node: _Node) -> _Node | None:
-    """Return a node as it must match if the text continues after it; None if it need not match."""
+def _make_whole_node(node: _Node) -> _Node | None:
+    """Return the node for a text that continues after it; None if the node need not match, such as a lookahead."""
     kind, given = node
     if kind is _constants.AT and given is not _constants.AT_END_STRING:
         return node if given is _constants.AT_BEGINNING_STRING else None
@@ -276,27 +285,25 @@ def _whole(node: _Node) -> _Node | None:
     return node
 
 
-def _inside(node: _Node, state: Any) -> _Sequence | None:
-    """Return what matches up to the end of a text that ends inside this node; None if the text can only end before
-    it.
-    """
+def _make_partial_nodes(node: _Node, state: Any) -> _Sequence | None:
+    """Return the nodes for a text that ends inside this node; None if the text can only end before the node."""
     kind, given = node
     if kind in _ONE_CHARACTER or kind is _constants.AT or kind is _constants.ASSERT_NOT:
         return None
     if kind in _PARTIAL_REPEATS:
         _, most, body = given
         inner = list(body.data)
-        partial = [_END] if len(inner) == 1 and inner[0][0] in _ONE_CHARACTER else _partial(inner, state)
+        partial = [_END] if len(inner) == 1 and inner[0][0] in _ONE_CHARACTER else _make_partial_sequence(inner, state)
         return [(_constants.MAX_REPEAT, (0, most, body)), *partial]
     if kind is _constants.BRANCH:
-        return _either([_partial(list(each.data), state) for each in given[1]], state)
+        return _make_branch([_make_partial_sequence(list(each.data), state) for each in given[1]], state)
     if kind is _constants.SUBPATTERN:
-        return _partial(list(given[3].data), state)
+        return _make_partial_sequence(list(given[3].data), state)
     if kind is _constants.ATOMIC_GROUP:
-        return _partial(list(given.data), state)
+        return _make_partial_sequence(list(given.data), state)
     if kind is _constants.ASSERT:
-        return _partial(list(given[1].data), state) if given[0] > 0 else None
+        return _make_partial_sequence(list(given[1].data), state) if given[0] > 0 else None
     if kind is _constants.GROUPREF:
-        blank = _parser.SubPattern(state, [(_constants.NOT_LITERAL, ord("\n"))])
-        return [(_constants.MAX_REPEAT, (0, _MOST_OF_A_REFERENCE, blank)), _END]
-    raise ValueError(f"a partial match of {kind} is not known")
+        any_char = _parser.SubPattern(state, [(_constants.NOT_LITERAL, ord("\n"))])
+        return [(_constants.MAX_REPEAT, (0, _MAX_REFERENCE_CHARS, any_char)), _END]
+    raise ValueError(f"partial matches of {kind} are not supported")

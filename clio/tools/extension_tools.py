@@ -82,13 +82,13 @@ class McpTool:
         )
 
 
-def select_server_tools(servers: "McpServers", most_tokens: int) -> tuple[list[Tool], list[str]]:
+def select_server_tools(servers: "McpServers", max_tokens: int) -> tuple[list[Tool], list[str]]:
     """Return the tools of this session, as many as fit in order, and the names of the others."""
     kept: list[Tool] = []
     used = 0
     for named in servers.offered:
         used += named.tokens
-        if used > most_tokens:
+        if used > max_tokens:
             return kept, [other.name for other in servers.offered[len(kept) :]]
         kept.append(McpTool(servers, named))
     return kept, []
@@ -145,8 +145,8 @@ class UseSkillTool:
     args = UseSkillArgs
     read_only = True
 
-    def __init__(self, shelf: SkillCatalog, skills: Sequence[Skill]) -> None:
-        self._shelf = shelf
+    def __init__(self, catalog: SkillCatalog, skills: Sequence[Skill]) -> None:
+        self._catalog = catalog
         self._skills = {skill.name: skill for skill in skills}
 
     def prepare(self, args: Any) -> PreparedCall:
@@ -160,7 +160,7 @@ class UseSkillTool:
 
         async def run(progress: Progress) -> ToolOutput:
             try:
-                text = (await asyncio.to_thread(self._shelf.open, skill)).text
+                text = (await asyncio.to_thread(self._catalog.open, skill)).text
             except UserError as error:
                 raise ToolFailed(f"{error}; go on without it") from None
             lines = format_count(len(text.splitlines()), "line")

@@ -96,7 +96,7 @@ class GitTool:
             text, before = "", await restore_files_changed_by_jobs(self._sandbox)
             for command in commands:
                 process, timed_out, note = await run_sandboxed(
-                    command, self._cwd, sandbox, timeout_s=self._timeout_s, on_news=progress
+                    command, self._cwd, sandbox, timeout_s=self._timeout_s, on_progress=progress
                 )
                 text = "\n".join(filter(None, (process.output.text().strip(), before, note)))
                 if timed_out or process.exit_code != 0:

@@ -41,7 +41,7 @@ class LazyTool:
 
     Args:
         make: imports and makes the tool, which has the same name, args and read_only.
-        described: values for names in braces in its description.
+        described: values for the placeholders in its description, by name: `{timeout_s}` in the text, "timeout_s" here.
     """
 
     def __init__(
@@ -212,21 +212,21 @@ def make_run_command_tool(workspace: Workspace, jobs: JobTable, timeout_s: int) 
     )
 
 
-def make_use_skill_tool(shelf: "SkillCatalog", skills: "Sequence[Skill]") -> Tool:
-    """Return the tool for the skills of a session that has some."""
+def make_use_skill_tool(catalog: "SkillCatalog", skills: "Sequence[Skill]") -> Tool:
+    """Return the tool that loads a skill, for a session that has skills."""
 
     def use_skill() -> Tool:
         from clio.tools.extension_tools import UseSkillTool
 
-        return UseSkillTool(shelf, skills)
+        return UseSkillTool(catalog, skills)
 
     return LazyTool("use_skill", UseSkillArgs, use_skill, read_only=True)
 
 
-def make_server_tools(servers: "McpServers", most_tokens: int) -> tuple[list[Tool], list[str]]:
-    """Return the tools of MCP servers, see `select_server_tools`."""
+def make_server_tools(servers: "McpServers", max_tokens: int) -> tuple[list[Tool], list[str]]:
+    """Return the tools of MCP servers that fit into `max_tokens`, and the names of servers whose tools do not."""
     if not servers.offered:
         return [], []
     from clio.tools.extension_tools import select_server_tools
 
-    return select_server_tools(servers, most_tokens)
+    return select_server_tools(servers, max_tokens)

@@ -166,7 +166,7 @@ def test_where_nothing_is_adopted_sessions_and_trees_are_found(tmp_path: Path, m
         ["sh", "-c", f"sh -c '{NOTED}' & setsid sh -c '{NOTED}' & wait"], cwd=tmp_path, start_new_session=True
     )
     noted(tmp_path, 2)
-    found = launcher_child._below(top.pid)  # pyright: ignore[reportPrivateUsage]
+    found = launcher_child._list_descendants(top.pid)  # pyright: ignore[reportPrivateUsage]
     assert set(noted(tmp_path, 2)) <= set(found)
     for pid in found:
         os.kill(pid, signal.SIGKILL)

@@ -74,7 +74,7 @@ def test_find(bench: Bench, pattern: str, names: list[str]) -> None:
 
 def test_find_nothing(bench: Bench) -> None:
     assert "the nearest names are view.py" in bench.call("find_files", pattern="veiw.py").text
-    assert "no file answers to '*.pyc'" in bench.call("find_files", pattern="*.pyc").text
+    assert "no file matches '*.pyc'" in bench.call("find_files", pattern="*.pyc").text
 
 
 @pytest.mark.parametrize(

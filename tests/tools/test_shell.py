@@ -228,7 +228,7 @@ def test_a_job_reports_what_is_new_then_ends(tmp_path: Path) -> None:
         first = await call(start, RunCommandArgs(command=command, background=True))
         while "one" not in first.text:
             first = await call(output, JobOutputArgs(job="job1"))
-        assert re.match(r"\[job1 runs since \d+ s; read to offset 4 with job_output\]\none$", first.text)
+        assert re.match(r"\[job1 running for \d+ s; read to offset 4 with job_output\]\none$", first.text)
         assert (await call(output, JobOutputArgs(job="job1"))).text.endswith("\n(nothing new)")
         (tmp_path / "go").touch()
         last = await call(output, JobOutputArgs(job="job1", wait_s=10))
@@ -240,7 +240,7 @@ def test_a_job_reports_what_is_new_then_ends(tmp_path: Path) -> None:
 
 
 def test_a_job_that_dies_at_once_is_reported_by_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clio.tools.shell.run_command._FIRST_LOOK_S", 10.0)
+    monkeypatch.setattr("clio.tools.shell.run_command._FIRST_OUTPUT_S", 10.0)
     output = asyncio.run(call(shell(tmp_path), RunCommandArgs(command="no-such-program-1", background=True)))
     assert "job1 ended: exit 127" in output.text
     assert "not found" in output.text

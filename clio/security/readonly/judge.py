@@ -1,8 +1,8 @@
 """Judge whether a simple command is read-only; includes find, fd and xargs, which start other programs.
 
 `judge_read_only` looks up the judge of the program, a function made from the tables of the other modules in this
-package. find, fd and xargs pass file names to the program they start. In the call that is judged, a placeholder takes
-the place of each such name.
+package. find, fd and xargs pass file names to the program they start. In the call that is judged, each such name is
+replaced by a placeholder.
 """
 
 import re
@@ -42,7 +42,7 @@ _FIND_FLAGS = word_set("""
     -follow
     """)
 _ONLY_PRINT_NAMES = frozenset({"echo", "basename", "dirname"})
-"""Those that open none of the files whose names they receive."""
+"""Programs that open none of the files whose names they receive."""
 _FIND_TEXT_OPTIONS = word_set("""
     -name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -mmin
     -atime -amin -ctime -cmin -used -uid -gid -user -group -perm -links -inum -maxdepth -mindepth -regextype -printf
@@ -135,35 +135,35 @@ def make_search_judges(judge_call: Judge) -> dict[str, Judge]:
 
 def _judge_find(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
     """Judge find: its tests and actions, and the programs it starts with `-exec`."""
-    if any(word.dynamic for word in words):
+    if any(name.dynamic for name in words):
         raise UnknownWord("has arguments computed at run time")
-    if [word.text for word in words[1:]] in (["--help"], ["-help"], ["--version"], ["-version"]):
+    if [name.text for name in words[1:]] in (["--help"], ["-help"], ["--version"], ["-version"]):
         return Judgement()
-    place, follows = _skip_leading_options(words)
+    index, follows = _skip_leading_options(words)
     paths: list[Word] = []
-    while place < len(words) and not _is_expression_start(words[place].text):
-        paths.append(words[place])
-        place += 1
+    while index < len(words) and not _is_expression_start(words[index].text):
+        paths.append(words[index])
+        index += 1
     paths = paths or [Word(".")]
     inner: list[Judgement] = []
-    while place < len(words):
-        word = words[place].text
-        if words[place].glob:
+    while index < len(words):
+        name = words[index].text
+        if words[index].glob:
             raise UnknownWord("find has an unquoted pattern in its expression")
-        if word == "-exec":
-            end = _find_end_of_exec(words, place + 1)
-            call = words[place + 1 : end]
+        if name == "-exec":
+            end = _find_end_of_exec(words, index + 1)
+            call = words[index + 1 : end]
             inner.append(_judge_find_exec(call, words[end].text == "+", judge_call))
-            place = end + 1
+            index = end + 1
             continue
-        arity = _count_find_values(word)
-        values = words[place + 1 : place + 1 + arity]
+        arity = _count_find_values(name)
+        values = words[index + 1 : index + 1 + arity]
         if len(values) < arity or any(value.glob for value in values):
-            raise UnknownWord(f"the value of {word} is missing or an unquoted pattern")
-        if word in _FIND_PATH_OPTIONS or (_FIND_NEWER.fullmatch(word) and not word.endswith("t")):
+            raise UnknownWord(f"the value of {name} is missing or an unquoted pattern")
+        if name in _FIND_PATH_OPTIONS or (_FIND_NEWER.fullmatch(name) and not name.endswith("t")):
             paths += values
-        follows = follows or word == "-follow"
-        place += 1 + arity
+        follows = follows or name == "-follow"
+        index += 1 + arity
     return Judgement(
         paths=(*paths, *(path for each in inner for path in each.paths)), follows_links=follows or bool(inner)
     )
@@ -171,17 +171,17 @@ def _judge_find(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
 
 def _skip_leading_options(words: tuple[Word, ...]) -> tuple[int, bool]:
     """Return the index after find's options before its starting points, and whether it follows links."""
-    place, follows = 1, False
-    while place < len(words) and not words[place].glob:
-        text = words[place].text
+    index, follows = 1, False
+    while index < len(words) and not words[index].glob:
+        text = words[index].text
         if text == "-D":
-            place += 1
+            index += 1
         elif text in ("-H", "-L"):
             follows = True
         elif text not in ("-P", "-E", "-s", "-x") and not _FIND_OPTIMIZATION.fullmatch(text):
             break
-        place += 1
-    return place, follows
+        index += 1
+    return index, follows
 
 
 def _is_expression_start(text: str) -> bool:
@@ -199,12 +199,12 @@ def _count_find_values(word: str) -> int:
     raise UnknownWord(f"find's {word!r} is not known to be harmless")
 
 
-def _find_end_of_exec(words: tuple[Word, ...], place: int) -> int:
+def _find_end_of_exec(words: tuple[Word, ...], start: int) -> int:
     """Return the index of the `;`, or of the `+` after `{}`, that ends the command of `-exec`."""
-    for at in range(place, len(words)):
-        if words[at].text == ";" or (words[at].text == "+" and words[at - 1].text == "{}" and at > place):
-            return at
-    raise UnknownWord("the command of -exec does not end")
+    for index in range(start, len(words)):
+        if words[index].text == ";" or (words[index].text == "+" and words[index - 1].text == "{}" and index > start):
+            return index
+    raise UnknownWord("the command after -exec has no end (`;` or `+`)")
 
 
 def _judge_find_exec(call: tuple[Word, ...], several: bool, judge_call: Judge) -> Judgement:
@@ -213,47 +213,48 @@ def _judge_find_exec(call: tuple[Word, ...], several: bool, judge_call: Judge) -
     return judge_with_names(filled, judge_call)
 
 
-def judge_with_names(words: tuple[Word, ...], judge_call: Judge, *, inert: bool = False) -> Judgement:
+def judge_with_names(words: tuple[Word, ...], judge_call: Judge, *, names_may_be_options: bool = False) -> Judgement:
     """Judge a call whose words may be placeholders for file names.
 
     Args:
-        inert: names may look like options, so only programs without a harmful option are accepted.
+        names_may_be_options: a name may begin with "-", so only programs without a harmful option are accepted. find
+            puts the path it starts from before each name.
     """
     if not words or words[0].dynamic or words[0].glob or "/" in words[0].text or words[0].text == _NAME_PLACEHOLDER:
-        raise UnknownWord("what is started for each file is not a plain program")
+        raise UnknownWord("starts something other than a plain program for each file")
     program = words[0].text
-    if program in _NEVER_STARTED or (inert and program not in _HARMLESS_WITH_ANY_OPTION):
-        raise UnknownWord(f"{program!r} is started with names of files, and is not known to be harmless then")
+    if program in _NEVER_STARTED or (names_may_be_options and program not in _HARMLESS_WITH_ANY_OPTION):
+        raise UnknownWord(f"starts {program!r} with file names, which is not known to be harmless")
     if any(_PLACEHOLDER_IN_WORD.search(word.text) for word in words):
-        raise UnknownWord("a name is put into an argument of what is started for each file")
+        raise UnknownWord("inserts a file name into an argument of the program it starts")
     judgement = judge_call(words)
     if judgement.network or judgement.git or judgement.lists_arguments:
-        raise UnknownWord(f"{program!r} is started for each file, and is not known to be harmless then")
+        raise UnknownWord(f"starts {program!r} for each file, which is not known to be harmless")
     return replace(judgement, paths=tuple(word for word in judgement.paths if word.text != _NAME_PLACEHOLDER))
 
 
 def _judge_fd(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
     """Judge fd, and the program it starts with `-x` or `-X`."""
-    at = next((at for at, word in enumerate(words) if word.text in _FD_EXEC_OPTIONS), len(words))
-    own, inner = words[1:at], words[at + 1 :]
-    if at < len(words) and any(word.text == "--" for word in own):
-        raise UnknownWord("clio can't tell where the command that fd starts begins")
+    split = next((split for split, word in enumerate(words) if word.text in _FD_EXEC_OPTIONS), len(words))
+    own, inner = words[1:split], words[split + 1 :]
+    if split < len(words) and any(word.text == "--" for word in own):
+        raise UnknownWord("clio can't tell where the command for fd to start begins")
     call = parse_call(read_grammar(_FD_GRAMMAR), own)
     paths = list(_list_fd_paths(call)) or [Word(".")]
     follows = call.has_option(*_FD_FOLLOW_OPTIONS)
-    if at == len(words):
+    if split == len(words):
         return Judgement(paths=tuple(paths), follows_links=follows)
     if inner and inner[-1].text == ";":
         inner = inner[:-1]
     if any(word.dynamic or word.text == ";" for word in inner):
         raise UnknownWord("has arguments computed at run time")
-    several = words[at].text in ("-X", "--exec-batch")
+    several = words[split].text in ("-X", "--exec-batch")
     filled = tuple(Word(_NAME_PLACEHOLDER, glob=several) if word.text == "{}" else word for word in inner)
     if not any(word.text == _NAME_PLACEHOLDER for word in filled):
         filled = (*filled, Word(_NAME_PLACEHOLDER, glob=several))
     if not all(map(_is_below, paths)):
-        raise UnknownWord("fd starts a command with names of files that are not below this directory")
-    started = judge_with_names(filled, judge_call, inert=True)
+        raise UnknownWord("fd starts a command with names of files outside this directory")
+    started = judge_with_names(filled, judge_call, names_may_be_options=True)
     return Judgement(paths=(*paths, *started.paths), follows_links=True, lists_arguments=True)
 
 
@@ -268,18 +269,18 @@ def _list_fd_paths(call: ParsedCall) -> tuple[Word, ...]:
 def judge_started_call(command: SimpleCommand, line: CommandLine | None, judge_call: Judge) -> Judgement:
     """Judge a call started by find, fd or xargs, as the parser returns it: computed words are file names.
 
-    Calls started by find and fd are judged together with them, and here again. For xargs, the line must show where the
-    names come from.
+    A call started by find or fd was already judged with the call of find or fd itself; the parser returns it as a
+    command of its own too. For xargs, the line must show where the names come from.
 
     Raises:
         UnknownWord: if the call is not known to be harmless.
     """
     starter = command.wrappers[-1]
     if starter not in NAME_PASSING_PROGRAMS:
-        raise UnknownWord(f"{starter!r} is started with names of files, and is not known to be harmless then")
+        raise UnknownWord(f"{starter!r} starts it with file names, which is not known to be harmless")
     if starter != "xargs":
         words = tuple(_replace_by_placeholder(word, ("{}", "$INPUT")) for word in command.words)
-        started = judge_with_names(words, judge_call, inert=starter != "find")
+        started = judge_with_names(words, judge_call, names_may_be_options=starter != "find")
         return replace(started, follows_links=True, lists_arguments=starter != "find")
     mark = _find_xargs_placeholder(command)
     words = tuple(_replace_by_placeholder(word, (mark, "$INPUT")) for word in command.words)
@@ -293,7 +294,7 @@ def judge_started_call(command: SimpleCommand, line: CommandLine | None, judge_c
         ]
         return [judge_call(call) for call in calls][1]
     check_names_from_pipe(command, line)
-    started = judge_with_names(words, judge_call, inert=True)
+    started = judge_with_names(words, judge_call, names_may_be_options=True)
     opens = command.program not in _ONLY_PRINT_NAMES
     return replace(started, follows_links=opens, lists_arguments=opens)
 
@@ -309,10 +310,10 @@ def _replace_by_placeholder(word: Word, marks: tuple[str, ...]) -> Word:
 def _find_xargs_placeholder(command: SimpleCommand) -> str:
     """Return the text xargs replaces by each line (`-I {}`), "" for none. Raises UnknownWord for unlisted options."""
     inner = command.words[:-1] if command.words[-1:] == (Word("$INPUT", dynamic=True),) else command.words
-    for at, word in enumerate(command.written):
+    for index, word in enumerate(command.written):
         if word.text.rsplit("/", 1)[-1] != "xargs":
             continue
-        call = parse_call(read_grammar(_XARGS_GRAMMAR, order="stop"), command.written[at + 1 :])
+        call = parse_call(read_grammar(_XARGS_GRAMMAR, order="stop"), command.written[index + 1 :])
         started = tuple(word.text for word in call.operands) or ("echo",)
         if started == tuple(word.text for word in inner):
             marks = call.values("-I")
@@ -324,13 +325,18 @@ def _find_xargs_placeholder(command: SimpleCommand) -> str:
 
 def _is_reading_object_names(command: SimpleCommand, line: CommandLine) -> bool:
     """Whether xargs reads object names printed by git, and no other command precedes it in the line."""
-    at = next((at for at, other in enumerate(line.commands) if other is command), -1)
-    if at != 1 or command.upstream != ("git",) or command.stdin is not None:
+    position = next((position for position, other in enumerate(line.commands) if other is command), -1)
+    if position != 1 or command.upstream != ("git",) or command.stdin is not None:
         return False
     first, *_ = line.commands
-    behind = all(other.upstream[:2] == ("git", "git") for other in line.commands[2:])
-    plain = not (first.env or first.wrappers or first.upstream) and first.stdin is None
-    return behind and plain and first.argv[1:2] != ("rev-parse",) and find_object_revisions(first) is not None
+    is_rest_fed_by_git = all(other.upstream[:2] == ("git", "git") for other in line.commands[2:])
+    is_first_plain = not (first.env or first.wrappers or first.upstream) and first.stdin is None
+    return (
+        is_rest_fed_by_git
+        and is_first_plain
+        and first.argv[1:2] != ("rev-parse",)
+        and find_object_revisions(first) is not None
+    )
 
 
 def check_names_from_pipe(command: SimpleCommand, line: CommandLine) -> None:
@@ -342,22 +348,22 @@ def check_names_from_pipe(command: SimpleCommand, line: CommandLine) -> None:
     Raises:
         UnknownWord: if the names may be anything.
     """
-    at = next((at for at, other in enumerate(line.commands) if other is command), -1)
-    fed = command.upstream
-    if at < 0 or not fed or command.stdin is not None:
+    position = next((position for position, other in enumerate(line.commands) if other is command), -1)
+    upstream = command.upstream
+    if position < 0 or not upstream or command.stdin is not None:
         raise UnknownWord("clio can't tell where xargs gets its arguments")
-    listed = False
-    for place, other in enumerate(line.commands):
-        behind = place > at and other.upstream[: len(fed) + 1] == (*fed, command.program)
-        if place == at or behind:
+    is_listing_found = False
+    for index, other in enumerate(line.commands):
+        reads_from_started = index > position and other.upstream[: len(upstream) + 1] == (*upstream, command.program)
+        if index == position or reads_from_started:
             continue
         if other.stdin is not None:
             raise UnknownWord("xargs may get its arguments from a file")
         if is_file_listing(other):
-            listed = True
+            is_listing_found = True
         elif other.program != "cd" and not is_line_filter(other):
             raise UnknownWord(f"xargs gets its arguments from {other.program!r}, which may name any file")
-    if not listed:
+    if not is_listing_found:
         raise UnknownWord("clio can't tell where xargs gets its arguments")
 
 
@@ -474,7 +480,7 @@ def is_file_listing_pipe(commands: tuple[SimpleCommand, ...]) -> bool:
     """Whether the commands of a pipe list project files: the first lists them, the others select among its lines."""
     first, rest = commands[0], commands[1:]
     in_order = all(
-        each.upstream[-at:] == tuple(one.program for one in commands[:at]) for at, each in enumerate(rest, 1)
+        each.upstream[-count:] == tuple(one.program for one in commands[:count]) for count, each in enumerate(rest, 1)
     )
     if any(each.program == "tr" or any(map(_NUL_OPTIONS.fullmatch, each.argv)) for each in commands):
         return False

@@ -82,8 +82,8 @@ class FindFilesTool:
         async def run(progress: Progress) -> ToolOutput:
             known = await asyncio.to_thread(list_files, self._workspace.root, hidden=True, rg=self._rg)
             if wanted is not None:
-                return _found([name for name in known if wanted(name)], pattern, known)
-            return _found(_containing(pattern, known), pattern, known)
+                return _make_find_result([name for name in known if wanted(name)], pattern, known)
+            return _make_find_result(_find_names_containing(pattern, known), pattern, known)
 
         return PreparedCall(title=f"find {pattern}", action=ReadFiles(paths=(self._workspace.root,)), run=run)
 
@@ -103,7 +103,7 @@ def list_folder(workspace: Workspace, folder: Path, depth: int | None, rg: str |
         return ToolOutput(text=f"{shown}: no files (ignored ones are not listed)", summary="no files")
     rows: list[str] = []
     for levels in (depth,) if depth else _DEPTHS:
-        rows = _tree(names, levels)
+        rows = _render_tree(names, levels)
         if len(rows) <= _MAX_ROWS:
             break
     left = len(rows) - _MAX_ROWS
@@ -112,7 +112,7 @@ def list_folder(workspace: Workspace, folder: Path, depth: int | None, rg: str |
     return ToolOutput(text="\n".join([f"{shown}/ ({count})", *rows[:_MAX_ROWS], *tail]), summary=count)
 
 
-def _tree(names: list[str], depth: int) -> list[str]:
+def _render_tree(names: list[str], depth: int) -> list[str]:
     """Return one row per folder and file to `depth` levels; closed folders show how many files they contain."""
     rows: list[str] = []
     open_folders: list[str] = []
@@ -135,18 +135,18 @@ def _tree(names: list[str], depth: int) -> list[str]:
     return rows
 
 
-def _containing(part: str, known: list[str]) -> list[str]:
+def _find_names_containing(part: str, known: list[str]) -> list[str]:
     """Return the paths that contain this text; those with exactly this name first."""
     lower = part.lower()
     hits = [name for name in known if lower in name.lower()]
     return sorted(hits, key=lambda name: (name.rsplit("/", 1)[-1].lower() != lower, lower not in name.rsplit("/")[-1]))
 
 
-def _found(names: list[str], pattern: str, known: list[str]) -> ToolOutput:
+def _make_find_result(names: list[str], pattern: str, known: list[str]) -> ToolOutput:
     if not names:
         offers = get_close_matches(pattern, {name.rsplit("/", 1)[-1] for name in known}, n=3)
         hint = f"; the nearest names are {', '.join(sorted(offers))}" if offers else ""
-        return ToolOutput(text=f"no file answers to {pattern!r}{hint} (ignored files are not searched)", summary="none")
+        return ToolOutput(text=f"no file matches {pattern!r}{hint} (ignored files are not searched)", summary="none")
     left = len(names) - _MAX_ROWS
     tail = [f"[{left:,} more; narrow the pattern]"] if left > 0 else []
     count = f"{format_count(len(names), 'file')}"
@@ -155,9 +155,9 @@ def _found(names: list[str], pattern: str, known: list[str]) -> ToolOutput:
 
 DEFAULT_LINES = 2_000
 _NOTES_CHARS = 500
-"""Reserved for the notes below the lines, which tell how to continue."""
-_WORTH_POINTING = 400
-"""Lines that the window already shows are not repeated but referred to, if they have at least this many characters."""
+"""Characters reserved for the notes below the lines, which tell how to continue."""
+_MIN_REFERENCE_CHARS = 400
+"""Lines that the window already shows are not repeated but referred to, if they have more characters than this."""
 _MAX_LINE = 2_000
 _CHUNK = 1 << 20
 
@@ -217,7 +217,7 @@ class ReadFileTool:
             check_regular(status, name)
             with path.open("rb") as file:
                 if status.st_size > MAX_EDIT_BYTES:
-                    return self._window_of_large(path, file, status.st_size, first, limit)
+                    return self._read_large(path, file, status.st_size, first, limit)
                 data = file.read(MAX_EDIT_BYTES)
         except FileNotFoundError:
             raise make_missing_path_error(self._workspace, path) from None
@@ -226,15 +226,15 @@ class ReadFileTool:
         try:
             text = decode_file(data)
         except NotText:
-            return self._picture(path, data, name)
+            return self._make_picture_result(path, data, name)
         now = read_open_file(self._workspace, path, data)
         if now.unsaved:
             data, text = now.data, decode_file(now.data)
         self._read_log.record_seen(path, data)
-        remarks = _remarks(text) + (["as it is in the editor, not saved yet"] if now.unsaved else [])
-        return self._answer(path, _window(text.text, name, first, limit), remarks)
+        remarks = _describe_encoding(text) + (["as it is in the editor, not saved yet"] if now.unsaved else [])
+        return self._make_result(path, _select_lines(text.text, name, first, limit), remarks)
 
-    def _picture(self, path: Path, data: bytes, name: str) -> ToolOutput:
+    def _make_picture_result(self, path: Path, data: bytes, name: str) -> ToolOutput:
         """Return a picture for a model that accepts pictures. Raises ToolFailed for other files that are not text."""
         if not detect_media_type(data):
             raise ToolFailed(f"{name!r} is a binary file ({format_bytes(len(data))}), not text")
@@ -249,7 +249,7 @@ class ReadFileTool:
             text=text, summary=picture.description, images=(picture,), side_effects=SideEffects(read=(name,))
         )
 
-    def _window_of_large(self, path: Path, file: BinaryIO, size: int, first: int, limit: int) -> ToolOutput:
+    def _read_large(self, path: Path, file: BinaryIO, size: int, first: int, limit: int) -> ToolOutput:
         name = self._workspace.display(path)
         head = file.read(8_192)
         if looks_binary(head) and detect_media_type(head):
@@ -266,12 +266,12 @@ class ReadFileTool:
         lines = _take_lines(file, limit, self._max_chars)
         total = None if file.read(1) else first - 1 + len(lines)
         note = f"a large file of {format_bytes(size)}, read in parts; it cannot be edited with the file tools"
-        return self._answer(path, _Window(first=first, lines=lines, total=total), [note])
+        return self._make_result(path, _Window(first=first, lines=lines, total=total), [note])
 
-    def _answer(self, path: Path, window: _Window, remarks: list[str]) -> ToolOutput:
+    def _make_result(self, path: Path, window: _Window, remarks: list[str]) -> ToolOutput:
         name = self._workspace.display(path)
         rows = number_lines([to_printable(line) for line in window.lines], window.first, max_chars=_MAX_LINE)
-        rows = rows[: _fitting(rows, self._max_chars)]
+        rows = rows[: _count_fitting_rows(rows, self._max_chars)]
         last = window.first + len(rows) - 1
         total = "" if window.total is None else f" of {window.total:,}"
         notes = list(remarks)
@@ -283,8 +283,10 @@ class ReadFileTool:
         summary = f"lines {window.first}-{last}{total}" if partial else f"{format_count(len(rows), 'line')}"
         text = "\n".join([*rows, *(f"[{note}]" for note in notes)])
         lines = window.lines[: len(rows)]
-        if len(text) > _WORTH_POINTING and self._is_shown(path, window.first, lines):
-            notes[:0] = [f"unchanged: lines {window.first}-{last} of {name} are as an earlier result above shows them"]
+        if len(text) > _MIN_REFERENCE_CHARS and self._is_shown(path, window.first, lines):
+            notes[:0] = [
+                f"unchanged: lines {window.first}-{last} of {name} are still as shown in an earlier result above"
+            ]
             return ToolOutput(text="\n".join(f"[{note}]" for note in notes), summary=UNCHANGED)
         return ToolOutput(
             text=text,
@@ -301,7 +303,7 @@ class ReadFileTool:
         return bool(messages) and is_whole_in_window(self._session, messages)
 
 
-def _window(text: str, name: str, first: int, limit: int) -> _Window:
+def _select_lines(text: str, name: str, first: int, limit: int) -> _Window:
     breaks = "\n" if "\n" in text else "\r"
     lines = text.split(breaks)
     if not lines[-1]:
@@ -313,7 +315,7 @@ def _window(text: str, name: str, first: int, limit: int) -> _Window:
     return _Window(first=first, lines=chosen, total=len(lines))
 
 
-def _fitting(rows: list[str], max_chars: int) -> int:
+def _count_fitting_rows(rows: list[str], max_chars: int) -> int:
     """Return how many rows fit, at least one."""
     used = 0
     for number, row in enumerate(rows):
@@ -323,7 +325,7 @@ def _fitting(rows: list[str], max_chars: int) -> int:
     return len(rows)
 
 
-def _remarks(file: TextFile) -> list[str]:
+def _describe_encoding(file: TextFile) -> list[str]:
     """Return properties that are not visible in the text and matter to the reader."""
     remarks: list[str] = []
     if file.encoding != "utf-8":

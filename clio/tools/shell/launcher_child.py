@@ -45,7 +45,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 class Launcher:
-    """The state of this program."""
+    """Starts commands on request and ends them. control: the socket to clio."""
 
     def __init__(self, control: _socket.socket) -> None:
         self._control = control
@@ -56,7 +56,7 @@ class Launcher:
         """Handle requests until clio is gone; then end what must be ended."""
         woken, wake = os.pipe()
         os.set_blocking(wake, False)
-        signal.signal(signal.SIGCHLD, _note)
+        signal.signal(signal.SIGCHLD, _ignore_signal)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         poll = select.poll()
         poll.register(self._control.fileno(), select.POLLIN)
@@ -92,7 +92,7 @@ class Launcher:
                 self._end_all()
                 return False
             body += piece
-        self._start(_parts(bytes(body)), fds[:3], fds[3])
+        self._start(_split_parts(bytes(body)), fds[:3], fds[3])
         for fd in fds[:3]:
             os.close(fd)
         return True
@@ -131,11 +131,11 @@ class Launcher:
         os.close(failed)
         if error:
             os.waitpid(pid, 0)
-            _tell(status, b"E" + error)
+            _write_status(status, b"E" + error)
             os.close(status)
         else:
             self._running[pid] = status
-            _tell(status, b"P%d" % pid)
+            _write_status(status, b"P%d" % pid)
 
     def _load(self, path: str) -> None:
         """Load a script of clio's own, whose `main` is called after a fork: starting Python again would take longer."""
@@ -160,7 +160,7 @@ class Launcher:
             if pid == 0:
                 return True
             if (pipe := self._running.pop(pid, None)) is not None:
-                _tell(pipe, b"X%d" % os.waitstatus_to_exitcode(status))
+                _write_status(pipe, b"X%d" % os.waitstatus_to_exitcode(status))
                 os.close(pipe)
 
     def _end_all(self) -> None:
@@ -175,7 +175,7 @@ class Launcher:
     def _end_commands(self) -> None:
         """Kill the running commands and everything below them; processes that left them continue."""
         for leader in list(self._running):
-            for pid in (*_below(leader), leader):
+            for pid in (*_list_descendants(leader), leader):
                 _kill(pid, signal.SIGKILL)
 
     def _wait_gone(self, seconds: float) -> None:
@@ -189,19 +189,19 @@ class Launcher:
         """
         own = os.getpid()
         if _LINUX:
-            found = _below(own)
+            found = _list_descendants(own)
         else:
-            found = [pid for leader in leaders for pid in (leader, *_below(leader))]
-            found += [pid for pid, _ in _processes() if _session(pid) in leaders]
+            found = [pid for leader in leaders for pid in (leader, *_list_descendants(leader))]
+            found += [pid for pid, _ in _list_processes() if _get_session(pid) in leaders]
         sent = [_kill(pid, number) for pid in dict.fromkeys(found) if pid != own]
         return any(sent)
 
 
-def _note(number: int, frame: object) -> None:
-    """Do nothing: the wake-up pipe in `serve` already tells that a signal came."""
+def _ignore_signal(number: int, frame: object) -> None:
+    """Do nothing: the signal has already written to the wake-up pipe that `serve` polls."""
 
 
-def _parts(body: bytes) -> list[bytes]:
+def _split_parts(body: bytes) -> list[bytes]:
     """Split what `launcher.LaunchRequest` joined: each part is preceded by its length."""
     parts: list[bytes] = []
     place = 0
@@ -238,7 +238,7 @@ def _given_as_fd(given: bytes) -> bytes:
     return b"%d" % read
 
 
-def _tell(pipe: int, line: bytes) -> None:
+def _write_status(pipe: int, line: bytes) -> None:
     try:
         os.write(pipe, line + b"\n")
     except OSError:
@@ -253,17 +253,17 @@ def _kill(pid: int, number: int) -> bool:
     return True
 
 
-def _session(pid: int) -> int:
+def _get_session(pid: int) -> int:
     try:
         return os.getsid(pid)
     except OSError:
         return 0
 
 
-def _below(top: int) -> list[int]:
+def _list_descendants(top: int) -> list[int]:
     """Return the descendants of a process, without zombies."""
     children: dict[int, list[int]] = {}
-    for pid, parent in _processes():
+    for pid, parent in _list_processes():
         children.setdefault(parent, []).append(pid)
     found = children.get(top, [])
     for pid in found:  # the list grows during the loop
@@ -271,7 +271,7 @@ def _below(top: int) -> list[int]:
     return found
 
 
-def _processes() -> list[tuple[int, int]]:
+def _list_processes() -> list[tuple[int, int]]:
     """Return pid and parent of all living processes."""
     if not _LINUX:
         import subprocess

@@ -61,7 +61,7 @@ class BoundedText:
         return head[offset:] + notice + tail[max(offset - tail_start, 0) :]
 
     def text(self) -> str:
-        """Everything that is kept."""
+        """Return everything that is kept, with a notice for the part that is not."""
         return self.text_from(0)
 
 
@@ -136,7 +136,7 @@ def _clean(text: str) -> str:
     return _CONTROL.sub("", text)
 
 
-_LOOK_S = 0.5  # poll interval where the system does not report the end of processes
+_POLL_S = 0.5  # poll interval where the system does not report the end of processes
 
 
 def list_session_members(leader: int) -> list[int]:
@@ -163,7 +163,7 @@ def list_descendants(top: int) -> list[int]:
             parent = int((entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1])
             children.setdefault(parent, []).append(int(entry.name))
     found = children.get(top, [])
-    for pid in found:  # which grows meanwhile
+    for pid in found:  # the list grows during the loop
         found += children.get(pid, [])
     return found
 
@@ -189,7 +189,7 @@ def _is_zombie(pid: int) -> bool:
 async def wait_for_any_exit(pids: Sequence[int]) -> None:
     """Return when one of them may have ended; event-driven where the system supports it, otherwise by polling."""
     if sys.platform != "linux":
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(_POLL_S)
         return
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     watched: list[int] = []
@@ -199,7 +199,7 @@ async def wait_for_any_exit(pids: Sequence[int]) -> None:
             loop.add_reader(watched[-1], ended.set)
         await ended.wait()
     except OSError:  # it has already ended, or there are too many to watch
-        await asyncio.sleep(_LOOK_S)
+        await asyncio.sleep(_POLL_S)
     finally:
         for one in watched:
             loop.remove_reader(one)
@@ -219,9 +219,9 @@ TERM_GRACE_S = 1.0
 """Time for a timed-out command to clean up between SIGTERM and SIGKILL."""
 CANCEL_GRACE_S = 0.03
 """The same after the user pressed Esc and is waiting: all of it should take less than 0.1 s."""
-_KILLED_S = 1.0
-_DRAIN_S = 0.25
-_TICK_S = 1.0
+_KILL_WAIT_S = 1.0  # time for killed processes to disappear
+_DRAIN_S = 0.25  # time for the last output to arrive after the command has ended
+_PROGRESS_INTERVAL_S = 1.0
 
 _PLAIN_OUTPUT = {
     "NO_COLOR": "1",
@@ -232,21 +232,22 @@ _PLAIN_OUTPUT = {
 }
 
 
-# With these, a shell would change to other folders or parse a line differently from how it was judged.
-_READ_OTHERWISE = ("CDPATH", "BASHOPTS", "SHELLOPTS", "POSIXLY_CORRECT")
+# With these set, a shell would change to other folders or parse a line differently from how clio judged it.
+_SHELL_BEHAVIOR_VARIABLES = ("CDPATH", "BASHOPTS", "SHELLOPTS", "POSIXLY_CORRECT")
 
 
 def make_command_environment(env: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a command: clio's own, with colours, pagers and prompts off; `cd x` always leads to
     `x`.
     """
-    return {name: value for name, value in {**env, **_PLAIN_OUTPUT}.items() if name not in _READ_OTHERWISE}
+    return {name: value for name, value in {**env, **_PLAIN_OUTPUT}.items() if name not in _SHELL_BEHAVIOR_VARIABLES}
 
 
 class RunningProcess(asyncio.SubprocessProtocol):
     """A started command. Its output is collected whether anything waits for it or not.
 
-    has_keeper: its first process only waits for the command and its children; asked to end, it ends them all.
+    has_keeper: the process that clio started is the sandbox's: it only waits for the command and its children, and
+        ends them all when it gets SIGTERM.
     """
 
     def __init__(self, *, has_keeper: bool = False) -> None:
@@ -265,7 +266,7 @@ class RunningProcess(asyncio.SubprocessProtocol):
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative for a signal, as in `subprocess`."""
+        """Return the exit code; None while it runs, negative if a signal ended it, as in `subprocess`."""
         return self._transport.get_returncode() if self._transport else None
 
     @property
@@ -275,7 +276,7 @@ class RunningProcess(asyncio.SubprocessProtocol):
 
     @property
     def seconds(self) -> float:
-        """How long it has been running, or ran."""
+        """Return how long it has been running, or ran, in seconds."""
         return (self._ended or time.monotonic()) - self._started
 
     @property
@@ -326,7 +327,7 @@ class RunningProcess(asyncio.SubprocessProtocol):
             await wait_for_any_exit(members)
         with contextlib.suppress(TimeoutError):
             if self._keeper:
-                await asyncio.wait_for(self._gone(), _KILLED_S)
+                await asyncio.wait_for(self._wait_until_gone(), _KILL_WAIT_S)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._drained.wait(), _DRAIN_S)
         self.left_behind = bool(self._members())
@@ -341,13 +342,13 @@ class RunningProcess(asyncio.SubprocessProtocol):
         """
         try:
             self._signal(gently=True)
-            await asyncio.wait_for(self._gone(), grace_s)
+            await asyncio.wait_for(self._wait_until_gone(), grace_s)
         except TimeoutError:
             pass
         finally:
             self._signal(gently=False)
         with contextlib.suppress(TimeoutError):  # killed processes disappear at once, except on a busy machine
-            await asyncio.wait_for(self._gone(), _KILLED_S)
+            await asyncio.wait_for(self._wait_until_gone(), _KILL_WAIT_S)
         if self.is_running:
             self._signal(gently=False, keeper_too=True)
         await self._exited.wait()
@@ -357,7 +358,8 @@ class RunningProcess(asyncio.SubprocessProtocol):
         """Kill every process of the command without waiting; for the end of clio."""
         self._signal(gently=False)
 
-    async def _gone(self) -> None:
+    async def _wait_until_gone(self) -> None:
+        """Return when the command and all its processes have ended."""
         pause_s = 0.0005  # a sandbox that ends with its first process is gone at once
         while self.is_running or self._members():
             await asyncio.sleep(pause_s)
@@ -427,19 +429,19 @@ async def start_command_process(
                 env=environment,
                 creationflags=subprocess.CREATE_NEW_PROCESS_GROUP,
             )
-            _, process = await start_process(starting, stop_started)
+            _, process = await start_process(starting, stop_started_process)
         else:
             request = LaunchRequest(
                 argv=enclosed.argv, cwd=cwd, env=environment, script=enclosed.script, input_bytes=enclosed.given
             )
-            _, process = await start_process(launch_command(make, request), stop_started)
+            _, process = await start_process(launch_command(make, request), stop_started_process)
     except (OSError, ValueError) as error:
         shown = command if isinstance(command, str) else enclosed.argv[0]
         raise ToolFailed(f"{shown[:200]!r} could not be started in {str(cwd)!r}: {error}") from error
     return process
 
 
-async def stop_started(new: tuple[asyncio.BaseTransport, RunningProcess]) -> None:
+async def stop_started_process(new: tuple[asyncio.BaseTransport, RunningProcess]) -> None:
     """End a command that nothing waits for yet, with everything it has started."""
     await new[1].stop(CANCEL_GRACE_S)
 
@@ -449,7 +451,7 @@ async def run_process(
     cwd: Path,
     *,
     timeout_s: float,
-    on_news: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[str], None] = lambda line: None,
     env: Mapping[str, str] | None = None,
 ) -> tuple[RunningProcess, bool]:
     """Run a command to its end; the second value is whether it was stopped after `timeout_s`.
@@ -457,15 +459,15 @@ async def run_process(
     Cancelling kills everything it started before the cancellation continues.
 
     Args:
-        on_news: called about once a second with the last line of output, or how long there was none.
+        on_progress: called about once a second with the last line of output, or how long there was none.
     """
     process = await start_command_process(command, cwd, env)
     try:
         async with asyncio.timeout(timeout_s):
             waiting = asyncio.ensure_future(process.wait())
             try:
-                while not (await asyncio.wait({waiting}, timeout=_TICK_S))[0]:
-                    on_news(_news(process))
+                while not (await asyncio.wait({waiting}, timeout=_PROGRESS_INTERVAL_S))[0]:
+                    on_progress(_describe_progress(process))
                 await waiting
             finally:
                 waiting.cancel()
@@ -478,7 +480,7 @@ async def run_process(
     return process, False
 
 
-def _news(process: RunningProcess) -> str:
+def _describe_progress(process: RunningProcess) -> str:
     if process.silent_s < 10:
         return process.last_line[:200]
     return f"no output for {process.silent_s:.0f} s"

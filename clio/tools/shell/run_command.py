@@ -21,10 +21,10 @@ from clio.tools.shell.launcher import LAUNCHER
 from clio.tools.shell.processes import RunningProcess, run_process
 from clio.tools.shell.sandboxed_run import restore_files_changed_by_jobs, run_confined, run_sandboxed
 
-_FIRST_LOOK_S = 0.5
+_FIRST_OUTPUT_S = 0.5  # time for a new job to fail or print something before its first report
 _TITLE_CHARS = 200
-_LOG_LIMIT_S = 5.0
-_NEW_COMMITS = ("log", "--max-count=20", "--pretty=format:%h %s")
+_GIT_LOG_LIMIT_S = 5.0
+_LOG_ARGUMENTS = ("log", "--max-count=20", "--pretty=format:%h %s")
 
 
 class RunCommandTool:
@@ -39,7 +39,7 @@ class RunCommandTool:
         self._workspace = workspace
         self._jobs = jobs
         self._timeout_s = timeout_s
-        self._told_of_tmp = False
+        self._has_explained_tmp = False
 
     def prepare(self, args: Any) -> PreparedCall:
         """Prepare a command. Raises ToolRetry for an empty command or one with a NUL character."""
@@ -47,63 +47,65 @@ class RunCommandTool:
         if not call.command.strip():
             raise ToolRetry("the command is empty; give one line for the shell")
         if "\0" in call.command:
-            raise ToolRetry("the command holds a NUL character; leave it out")
+            raise ToolRetry("the command contains a NUL character; leave it out")
         if sys.platform != "win32":
             LAUNCHER.start_early()
 
         outside = isinstance(call, SandboxedCommandArgs) and call.outside
 
-        async def go(progress: Progress, unasked: ConfinedRun | None = None) -> ToolOutput:
+        async def run(progress: Progress, confined: ConfinedRun | None = None) -> ToolOutput:
             if call.background:
-                return await self._in_background(call.command, outside, unasked)
+                return await self._run_in_background(call.command, outside, confined)
             limit_s = call.timeout_s or self._timeout_s
-            return await self._in_foreground(call.command, limit_s, progress, outside, unasked)
+            return await self._run_in_foreground(call.command, limit_s, progress, outside, confined)
 
         first, _, more = call.command.strip().partition("\n")
         title = f"run {first[:_TITLE_CHARS]}{' …' if more or len(first) > _TITLE_CHARS else ''}"
         title += " (background)" if call.background else ""
         title += " (outside the sandbox)" if outside else ""
-        note = WARNING if not outside and self._in_own_tmp(call.command) else ""
+        note = WARNING if not outside and self._uses_private_tmp(call.command) else ""
         action = RunCommand(command=call.command, cwd=self._workspace.root, outside=outside, note=note)
-        return PreparedCall(title=title, action=action, run=go, run_confined=go)
+        return PreparedCall(title=title, action=action, run=run, run_confined=run)
 
-    async def _in_foreground(
-        self, command: str, timeout_s: float, progress: Progress, outside: bool, unasked: ConfinedRun | None
+    async def _run_in_foreground(
+        self, command: str, timeout_s: float, progress: Progress, outside: bool, confined: ConfinedRun | None
     ) -> ToolOutput:
-        began = time.time()
+        started = time.time()
         sandbox = None if outside else self._sandbox
-        before = await restore_files_changed_by_jobs(self._sandbox)
+        restored = await restore_files_changed_by_jobs(self._sandbox)
         root, confinement, refused = self._workspace.root, self._jobs.confinement, ""
-        if unasked is not None and confinement is not None:
+        if confined is not None and confinement is not None:
             process, timed_out, note, refused = await run_confined(
                 command, root, confinement, sandbox,
-                network=unasked.network, timeout_s=timeout_s, on_news=progress,
+                network=confined.network, timeout_s=timeout_s, on_progress=progress,
             )  # fmt: skip
         else:
             process, timed_out, note = await run_sandboxed(
-                command, root, sandbox, timeout_s=timeout_s, on_news=progress
+                command, root, sandbox, timeout_s=timeout_s, on_progress=progress
             )
-        state = _timed_out(process, timeout_s) if timed_out else _ended(process)
+        state = _describe_timeout(process, timeout_s) if timed_out else _describe_end(process)
         if process.left_behind:
             state += "; processes it left running were stopped, background=true would keep them"
         ok = process.exit_code == 0 and not timed_out
         text = process.output.text().strip("\n")
-        commits = await _commits(command, text, self._workspace.root, began)
-        deeds = SideEffects(command=command, exit_code=None if timed_out else _code(process), commits=commits)
+        commits = await _find_commits(command, text, self._workspace.root, started)
+        effects = SideEffects(
+            command=command, exit_code=None if timed_out else _get_exit_code(process), commits=commits
+        )
         summary = state.partition(";")[0]
-        if not outside and not note and not self._told_of_tmp and self._in_own_tmp(command):
-            self._told_of_tmp, note = True, TOLD
-        whole = "\n".join(filter(None, (f"[{state}]", text or "(no output)", before, note)))
-        return ToolOutput(text=whole, summary=summary, ok=ok, side_effects=deeds, denied_need=refused)
+        if not outside and not note and not self._has_explained_tmp and self._uses_private_tmp(command):
+            self._has_explained_tmp, note = True, TOLD
+        result = "\n".join(filter(None, (f"[{state}]", text or "(no output)", restored, note)))
+        return ToolOutput(text=result, summary=summary, ok=ok, side_effects=effects, denied_need=refused)
 
-    def _in_own_tmp(self, command: str) -> bool:
+    def _uses_private_tmp(self, command: str) -> bool:
         """Whether the command would see a private /tmp instead of the user's, and names /tmp."""
         return self._sandbox is not None and self._sandbox.names_own_tmp(command, self._workspace.root)
 
-    async def _in_background(self, command: str, outside: bool, unasked: ConfinedRun | None) -> ToolOutput:
-        job = await self._jobs.start(command, self._workspace.root, outside=outside, confined=unasked)
-        await job.wait(_FIRST_LOOK_S)
-        output = _job_report(job, job.read_to, await restore_files_changed_by_jobs(self._sandbox))
+    async def _run_in_background(self, command: str, outside: bool, confined: ConfinedRun | None) -> ToolOutput:
+        job = await self._jobs.start(command, self._workspace.root, outside=outside, confined=confined)
+        await job.wait(_FIRST_OUTPUT_S)
+        output = _make_job_report(job, job.read_to, await restore_files_changed_by_jobs(self._sandbox))
         return structs.replace(output, denied_need=await job.take_refusal())
 
 
@@ -122,28 +124,28 @@ class JobOutputTool:
         call: JobOutputArgs = args
         job = self._jobs.get(call.job)
 
-        async def go(progress: Progress) -> ToolOutput:
+        async def run(progress: Progress) -> ToolOutput:
             if call.wait_s:
                 await job.wait(call.wait_s)
             offset = job.read_to if call.offset is None else call.offset
-            output = _job_report(job, offset, await restore_files_changed_by_jobs(self._jobs.sandbox))
+            output = _make_job_report(job, offset, await restore_files_changed_by_jobs(self._jobs.sandbox))
             if refused := await job.take_refusal():
                 return structs.replace(output, denied_need=refused, unconfined_call=self._prepare_again(job))
             return output
 
-        return PreparedCall(title=f"output of {job.name}", action=TouchOwnState(), run=go)
+        return PreparedCall(title=f"output of {job.name}", action=TouchOwnState(), run=run)
 
     def _prepare_again(self, job: Job) -> PreparedCall:
         """Return the same command, to be started again unconfined if the user agrees."""
 
-        async def go(progress: Progress) -> ToolOutput:
+        async def run(progress: Progress) -> ToolOutput:
             again = await self._jobs.start(job.command, job.folder)
-            await again.wait(_FIRST_LOOK_S)
-            return _job_report(again, again.read_to, await restore_files_changed_by_jobs(self._jobs.sandbox))
+            await again.wait(_FIRST_OUTPUT_S)
+            return _make_job_report(again, again.read_to, await restore_files_changed_by_jobs(self._jobs.sandbox))
 
         first, _, more = job.command.strip().partition("\n")
         title = f"run {first[:_TITLE_CHARS]}{' …' if more or len(first) > _TITLE_CHARS else ''} (background)"
-        return PreparedCall(title=title, action=RunCommand(command=job.command, cwd=job.folder), run=go)
+        return PreparedCall(title=title, action=RunCommand(command=job.command, cwd=job.folder), run=run)
 
 
 class JobStopTool:
@@ -161,63 +163,63 @@ class JobStopTool:
         call: JobStopArgs = args
         job = self._jobs.get(call.job)
 
-        async def go(progress: Progress) -> ToolOutput:
+        async def run(progress: Progress) -> ToolOutput:
             if job.is_running:
                 await job.stop()
-            return _job_report(job, job.read_to, await restore_files_changed_by_jobs(self._jobs.sandbox))
+            return _make_job_report(job, job.read_to, await restore_files_changed_by_jobs(self._jobs.sandbox))
 
-        return PreparedCall(title=f"stop {job.name}", action=TouchOwnState(ends_work=True), run=go)
+        return PreparedCall(title=f"stop {job.name}", action=TouchOwnState(ends_work=True), run=run)
 
 
-def _job_report(job: Job, offset: int, note: str) -> ToolOutput:
-    """Return a job's output from a character on, and its state; records that the model has read all of it.
+def _make_job_report(job: Job, offset: int, note: str) -> ToolOutput:
+    """Return a job's state and its output from a character on; records that the model has read the output to its end.
 
-    note: what the sandbox reports about jobs.
+    note: text of the sandbox about files that jobs changed, or "".
     """
     process = job.process
     job.read_to = process.output.total_chars
     text = process.output.text_from(offset).strip("\n")
     if job.is_running:
-        state = f"{job.name} runs since {process.seconds:.0f} s"
+        state = f"{job.name} running for {process.seconds:.0f} s"
         unfinished = process.unfinished_line
         text = "\n".join(part for part in (text, unfinished) if part)
     else:
-        state = f"{job.name} ended: {_ended(process)}"
-    deeds = None if job.is_running else SideEffects(command=job.command, exit_code=_code(process))
+        state = f"{job.name} ended: {_describe_end(process)}"
+    effects = None if job.is_running else SideEffects(command=job.command, exit_code=_get_exit_code(process))
     head = f"[{state}; read to offset {job.read_to} with job_output]"
-    whole = "\n".join(filter(None, (head, text or "(nothing new)", note)))
-    return ToolOutput(text=whole, summary=state, side_effects=deeds)
+    result = "\n".join(filter(None, (head, text or "(nothing new)", note)))
+    return ToolOutput(text=result, summary=state, side_effects=effects)
 
 
-def _code(process: RunningProcess) -> int | None:
+def _get_exit_code(process: RunningProcess) -> int | None:
     """Return the exit code of the command; None if a signal ended it."""
     code = process.exit_code
     return None if code is None or code < 0 else code
 
 
-async def _commits(command: str, output: str, folder: Path, began: float) -> tuple[Commit, ...]:
+async def _find_commits(command: str, output: str, folder: Path, started: float) -> tuple[Commit, ...]:
     """Return the commits a command made: from git's output, or from its log if git was told to be quiet."""
     if not runs_commit(command):
         return ()
-    told = commit_lines(output)
-    if not told:
+    commits = commit_lines(output)
+    if not commits:
         try:
-            words = await asyncio.to_thread(readonly_git_command, folder, *_NEW_COMMITS, f"--since=@{int(began)}")
-            log, late = await run_process(words, folder, timeout_s=_LOG_LIMIT_S, env=readonly_git_environment())
+            argv = await asyncio.to_thread(readonly_git_command, folder, *_LOG_ARGUMENTS, f"--since=@{int(started)}")
+            log, timed_out = await run_process(argv, folder, timeout_s=_GIT_LOG_LIMIT_S, env=readonly_git_environment())
         except (OSError, ToolFailed):
             return ()
-        lines = log.output.text().splitlines() if log.exit_code == 0 and not late else []
-        told = [(name, subject) for name, _, subject in (line.partition(" ") for line in reversed(lines))]
-    return tuple(Commit(hash=name, subject=subject) for name, subject in told)
+        lines = log.output.text().splitlines() if log.exit_code == 0 and not timed_out else []
+        commits = [(name, subject) for name, _, subject in (line.partition(" ") for line in reversed(lines))]
+    return tuple(Commit(hash=name, subject=subject) for name, subject in commits)
 
 
-def _ended(process: RunningProcess) -> str:
+def _describe_end(process: RunningProcess) -> str:
     code = process.exit_code
     how = f"exit {code}" if code is None or code >= 0 else f"killed by signal {-code}"
     return f"{how} in {process.seconds:.1f} s"
 
 
-def _timed_out(process: RunningProcess, timeout_s: float) -> str:
+def _describe_timeout(process: RunningProcess, timeout_s: float) -> str:
     silent = (
         f"it had printed nothing for {process.silent_s:.0f} s and may have waited for input, which it cannot get"
         if process.silent_s > timeout_s / 2

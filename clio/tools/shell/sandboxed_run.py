@@ -169,7 +169,7 @@ async def run_sandboxed(
     sandbox: Sandbox | None,
     *,
     timeout_s: float,
-    on_news: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[str], None] = lambda line: None,
     env: Mapping[str, str] | None = None,
 ) -> tuple[RunningProcess, bool, str]:
     """Run a shell command line, or an argument list, to its end.
@@ -182,12 +182,12 @@ async def run_sandboxed(
         env: defaults to clio's own.
     """
     if sandbox is None or not sandbox.wanted:
-        return *await run_process(command, root, timeout_s=timeout_s, on_news=on_news, env=env), ""
+        return *await run_process(command, root, timeout_s=timeout_s, on_progress=on_progress, env=env), ""
     before = await restore_files_changed_by_jobs(sandbox)
     argv = make_shell_argv(command) if isinstance(command, str) else command
     enclosed, guard = await asyncio.to_thread(_prepare, sandbox, argv, root)
     try:
-        process, late = await run_process(enclosed, root, timeout_s=timeout_s, on_news=on_news, env=env)
+        process, late = await run_process(enclosed, root, timeout_s=timeout_s, on_progress=on_progress, env=env)
     finally:
         undone = restore_guarded_files(guard, root)  # also if cancelled; blocks only for a few small files
     notes = [before, undone]
@@ -208,7 +208,7 @@ async def run_confined(
     *,
     network: bool,
     timeout_s: float,
-    on_news: Callable[[str], None] = lambda line: None,
+    on_progress: Callable[[str], None] = lambda line: None,
 ) -> tuple[RunningProcess, bool, str, str]:
     """Run a shell command line that needs no approval to its end, confined if possible.
 
@@ -221,10 +221,10 @@ async def run_confined(
     for attempt in (1, 2):
         env, enclosed = await asyncio.to_thread(_confine, command, root, confinement, network=network)
         if enclosed is None:
-            held = await run_sandboxed(command, root, sandbox, timeout_s=timeout_s, on_news=on_news, env=env)
+            held = await run_sandboxed(command, root, sandbox, timeout_s=timeout_s, on_progress=on_progress, env=env)
             return *held, ""
         try:
-            process, late = await run_process(enclosed, root, timeout_s=timeout_s, on_news=on_news, env=env)
+            process, late = await run_process(enclosed, root, timeout_s=timeout_s, on_progress=on_progress, env=env)
         finally:
             remove_private_tmp(enclosed)
         if attempt == 2 or not _bwrap_failed(enclosed, process):
