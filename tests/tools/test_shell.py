@@ -274,7 +274,7 @@ def test_a_job_lives_as_long_as_what_it_started(tmp_path: Path, pids: Path) -> N
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is asked for twice a second")
 def test_the_end_of_what_a_job_left_behind_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_LOOK_S", 1_000.0)  # who asks again and again would wait until then
+    monkeypatch.setattr(processes, "_POLL_S", 1_000.0)  # polling would wait until then
     os.mkfifo(tmp_path / "go")
 
     async def scenario() -> list[Job]:
