@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from clio.memory.retrieval.prompt_prefix import candidates, knowledge_fragment, matching_rules
+from clio.memory.retrieval.prompt_prefix import candidates, find_matching_rules, make_knowledge_block
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import MemoryDraft, MemoryRecord, Provenance
 
@@ -87,10 +87,10 @@ def measure(count: int) -> None:
         report("confirm one", lambda: memory.add(MemoryDraft(kind="discovery", content=known.content), FROM), ADDS)
         report("read", memory.read, 20)
         knowledge = memory.read()
-        rules = matching_rules(knowledge.of("rule"), folder, folder)
+        rules = find_matching_rules(knowledge.of("rule"), folder, folder)
         shown = candidates(knowledge, rules)
-        report("rules that hold here", lambda: matching_rules(knowledge.of("rule"), folder, folder), 5)
-        report("the block of the prompt", lambda: knowledge_fragment(knowledge, {}, "ltm.json", rules=rules), 20)
+        report("rules that hold here", lambda: find_matching_rules(knowledge.of("rule"), folder, folder), 5)
+        report("the block of the prompt", lambda: make_knowledge_block(knowledge, {}, "ltm.json", rules=rules), 20)
 
         def fresh(entries: tuple[MemoryRecord, ...]) -> Callable[[], object]:
             return lambda: LongTermMemory(folder / ".clio" / "ltm.json", project=folder).freshness(entries)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import structs
 from msgspec.structs import replace
 
@@ -25,15 +26,116 @@ from clio.context.message_views import Unit, apply_cuts, find_tail_start, find_t
 from clio.context.request_builder import BuiltRequest, ContextBuilder, Stage, TrimReport
 from clio.context.summary import ThreadSummary, TrimmedSpan, merge_summaries, summarize_messages
 from clio.errors import ContextOverflow, UserError
-from clio.memory.short_term import ShortTerm
-from clio.messages import Message, UserMessage
+from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.providers.base import ModelLimits
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
+from clio.text.lazy_regex import LazyRegex
 from clio.tokens import BilledEstimate, TokenEstimator, message_units
 
 if TYPE_CHECKING:
     from clio.context.window_report import NextTrim, WindowUsage
+
+
+# Tokens of chat templates. Inside an answer they end it early on local servers, or begin a turn that never happened.
+_TOKEN = LazyRegex(
+    r"<\|(?:im_start|im_end|endoftext|eot_id|end_of_text|begin_of_text|start_header_id|end_header_id|eom_id|python_tag|"
+    r"assistant|user|system|end|return|message|channel)\|>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|</s>|<s>"
+)
+_HEADER = LazyRegex(
+    r"(?:<\|im_start\|>|<start_of_turn>|<\|start_header_id\|>)[ \t]*(?:assistant|model|user|system)?"
+    r"(?:<\|end_header_id\|>)?[ \t]*\n?"
+)
+_ROLE = LazyRegex(r"\A\s*(?:assistant|Assistant|ASSISTANT|AI)[ \t]*:[ \t]*\n?(?=\S)")
+_TRACES = ("<|", "INST]", "<SYS>", "</SYS>", "_of_turn>", "s>")
+_FENCE = LazyRegex(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.S)
+
+
+class ShortTerm:
+    """The messages of a session's window, in a form that every server accepts. Each message is cleaned once.
+
+    Old files, other programs and models that repeat their chat template leave messages that servers refuse. The session
+    stores them unchanged; only the copy that is sent is cleaned.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._index: dict[str, int] = {}
+        self._indexed = 0
+        self._clean: dict[str, Message] = {}
+
+    def messages(self) -> list[Message]:
+        """Return the messages of the window as they may be sent, oldest first; the same message as the same object.
+
+        Unknown and repeated ids are skipped, and so are system messages, because a request has only clio's own.
+        """
+        store = self._session.messages
+        found = [store[place] for place in self.places()]
+        return [self._cleaned(message) for message in found if not isinstance(message, SystemMessage)]
+
+    def places(self) -> list[int]:
+        """Return the indexes of the window's messages in the session, ascending."""
+        self._extend()
+        places = [self._index[id] for id in self._session.window_ids if id in self._index]
+        if places != (ordered := sorted(set(places))):
+            return ordered
+        return places
+
+    def place_of(self, message_id: str) -> int | None:
+        """Return the index of a message in the session; None if there is none with that id."""
+        if self._indexed != len(self._session.messages):
+            self._extend()
+        return self._index.get(message_id)
+
+    def forget(self) -> None:
+        """Drop the copies of messages that have left the window."""
+        window = set(self._session.window_ids)
+        self._clean = {id: message for id, message in self._clean.items() if id in window}
+
+    def _extend(self) -> None:
+        store = self._session.messages
+        for place in range(self._indexed, len(store)):
+            self._index.setdefault(store[place].id, place)
+        self._indexed = len(store)
+
+    def _cleaned(self, message: Message) -> Message:
+        known = self._clean.get(message.id)
+        if known is None:
+            known = self._clean[message.id] = clean_message(message)
+        return known
+
+
+def clean_message(message: Message) -> Message:
+    """Return the message as it may be sent; the same object if nothing is wrong with it.
+
+    Template tokens and a leading "Assistant:" are removed from an answer, except in code; calls without a name get one,
+    because servers refuse an empty name. The user's text and the output of tools are never changed.
+    """
+    if isinstance(message, ToolMessage) and message.tool_call_id.strip() != message.tool_call_id:
+        return msgspec.structs.replace(message, tool_call_id=message.tool_call_id.strip())
+    if not isinstance(message, AssistantMessage):
+        return message
+    content = strip_markup(message.content)
+    calls = tuple(_named(call) for call in message.tool_calls)
+    if content == message.content and calls == message.tool_calls:
+        return message
+    return msgspec.structs.replace(message, content=content, tool_calls=calls)
+
+
+def strip_markup(text: str) -> str:
+    """Remove the marks of a chat template from an answer, except in code."""
+    text = _ROLE.sub("", text)
+    if not any(trace in text for trace in _TRACES):
+        return text
+    parts = _FENCE.split(text)
+    parts[::2] = [_TOKEN.sub("", _HEADER.sub("", part)) for part in parts[::2]]
+    return "".join(parts).strip() if "".join(parts) != text else text
+
+
+def _named(call: ToolCall) -> ToolCall:
+    if call.name.strip() and call.id == call.id.strip():
+        return call
+    return ToolCall(id=call.id.strip(), name=call.name.strip() or "unknown", arguments=call.arguments)
 
 
 class SentMessages:

@@ -16,8 +16,7 @@ from clio.errors import SessionNotFound
 from clio.memory.apart import Apart
 from clio.memory.preferences.preferences import Fading, Preferences
 from clio.memory.preferences.task_types import ScenarioBook
-from clio.memory.retrieval.briefing import Briefing
-from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, CHARS_PER_TOKEN, Injected
+from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, CHARS_PER_TOKEN, Briefing, Injected
 from clio.memory.retrieval.turn_memory import TurnMemory
 from clio.memory.retrieval.why import WhyFile, WhyItem, WhyReport, knowledge_items
 from clio.memory.store.change_log import ScopeLogs, undo_last

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from clio.config.trust import SEAL_NAME
-from clio.context.window import SummaryMessage
-from clio.memory.short_term import ShortTerm
+from clio.context.window import ShortTerm, SummaryMessage
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.state import Trim
 from clio.sessions.store import FOREIGN_NOTICE, OwnSessions, SessionStore

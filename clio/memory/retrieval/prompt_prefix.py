@@ -1,12 +1,17 @@
-"""The project memory as the system prompt carries it, and which rules hold where clio was started."""
+"""Project memory in the requests of a session: a block in the system prompt, and later the changes since then.
+
+`Briefing` belongs to one session and knows what its model has seen. The block never changes within a session, because
+the prompt cache depends on it; what is learned later is put before the next message.
+"""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.memory.inert import one_line, quotation
+from clio.memory.store.ltm_codec import LtmReading
 from clio.memory.store.ltm_objects import EVERYWHERE, scope
 from clio.memory.store.record import Freshness, Kind, Knowledge, MemoryRecord
 from clio.messages import Fragment
@@ -25,7 +30,7 @@ SECTIONS: tuple[tuple[Kind, str, int], ...] = (
     ("workflow", "Workflows", 5),
     ("failure", "Failures to avoid", 5),
 )
-"""The kinds in the order of the block, and how many entries of each it has at most."""
+"""The kinds in the order of the block, with its heading and the maximum number of memories."""
 
 _HALF_LIFE_S = 90 * 86_400.0
 _INTRODUCTION = "What earlier sessions learned about this project. It may be out of date: the files decide."
@@ -40,7 +45,7 @@ _STATES: dict[Freshness, str] = {"drifted": " [example changed since]", "gone": 
 
 
 class InjectedItem(Struct, frozen=True, kw_only=True):
-    """One entry in a prompt: what put it there, and what it costs at four characters a token.
+    """One memory in a prompt, with the reason for it and its tokens at four characters each.
 
     score: confidence × times × 0.5^(age / 90 days), the age counted from the newest entry.
     """
@@ -52,7 +57,7 @@ class InjectedItem(Struct, frozen=True, kw_only=True):
 
 
 class Injected(Struct, frozen=True, kw_only=True):
-    """A fragment with the entries in it, in its order, and how many were left out by its limits."""
+    """A fragment with the memories in it, in its order, and how many its limits left out."""
 
     fragment: Fragment
     items: tuple[InjectedItem, ...]
@@ -60,7 +65,7 @@ class Injected(Struct, frozen=True, kw_only=True):
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """An entry as it would stand in the block, under which heading, and how much it is worth there."""
+    """A memory as one line of the block, with its heading and its score."""
 
     heading: str
     entry: MemoryRecord
@@ -68,7 +73,7 @@ class Line(Struct, frozen=True, kw_only=True):
     score: float
 
 
-def knowledge_fragment(
+def make_knowledge_block(
     knowledge: Knowledge,
     freshness: Mapping[str, Freshness],
     source: str,
@@ -78,23 +83,28 @@ def knowledge_fragment(
     chars_per_token: float = CHARS_PER_TOKEN,
     is_foreign: bool = False,
 ) -> Injected | None:
-    """The block for the system prompt, of at most `cap_tokens` at four characters each; None where nothing fits.
+    """Return the block for the system prompt; None if nothing fits.
 
-    rules: the rules that hold here, the nearest first (see `clio.memory.retrieval.prompt_prefix`); None takes all.
-    chars_per_token: fewer where the model's tokens are known to be shorter, so that nothing cuts the block later.
-    is_foreign: it came with the project and is not trusted: it is told as the repository's statement.
-    The same knowledge gives the same bytes whenever it is asked: the prompt cache lives on that.
+    The same knowledge gives the same bytes at any time, because the prompt cache depends on it.
+
+    Args:
+        cap_tokens: limit for the block.
+        rules: the rules that apply here, the nearest first (see `find_matching_rules`); None takes all.
+        chars_per_token: fewer if the model's tokens are known to be shorter, so that nothing cuts the block later.
+        is_foreign: the knowledge came with the project and is not trusted; the block says so.
     """
     found, headings = candidates(knowledge, rules), {kind: heading for kind, heading, _ in SECTIONS}
     newest = max((entry.updated for entry in knowledge.entries), default=0.0)
-    lines = [line_of(headings[entry.kind], entry, freshness, worth(entry, newest)) for entry in found]
+    lines = [make_line(headings[entry.kind], entry, freshness, worth(entry, newest)) for entry in found]
     total = len(knowledge.entries)
     introduction = _STATED if is_foreign else _INTRODUCTION
     ranked = sorted(lines, key=lambda line: (-line.score, line.entry.id, line.text))
-    chosen = that_fit(lines, ranked, lambda kept: _render(kept, total, introduction), cap_tokens * chars_per_token)
+    chosen = select_fitting_lines(
+        lines, ranked, lambda kept: _render(kept, total, introduction), cap_tokens * chars_per_token
+    )
     if not chosen:
         return None
-    return injected(
+    return make_injected(
         "repository_statements" if is_foreign else "project_knowledge",
         _render(chosen, total, introduction),
         chosen,
@@ -109,34 +119,34 @@ def knowledge_fragment(
 
 
 def candidates(knowledge: Knowledge, rules: Sequence[MemoryRecord] | None = None) -> tuple[MemoryRecord, ...]:
-    """The entries that may be in the block, in its order: of each kind the best, as many as it has room for."""
+    """Return the best memories of each kind, as many as the block may have, in its order."""
     found: list[MemoryRecord] = []
     for kind, _, limit in SECTIONS:
-        known = list(rules) if kind == "rule" and rules is not None else best_first(knowledge.of(kind))
+        known = list(rules) if kind == "rule" and rules is not None else sort_best_first(knowledge.of(kind))
         found += known[:limit]
     return tuple(found)
 
 
-def best_first(entries: Iterable[MemoryRecord]) -> list[MemoryRecord]:
-    """The entries by confidence × times × 0.5^(age / 90 days), best first.
+def sort_best_first(entries: Iterable[MemoryRecord]) -> list[MemoryRecord]:
+    """Return the memories by confidence × times × 0.5^(age / 90 days), best first.
 
-    All ages grow alike, so the order does not depend on when it is asked for.
+    All ages grow alike, so the order does not depend on the time of the call.
     """
     return sorted(entries, key=lambda entry: (-worth(entry), -entry.updated, entry.content, entry.id))
 
 
 def worth(entry: MemoryRecord, newest: float | None = None) -> float:
-    """What an entry is ranked by: the binary logarithm of confidence × times, and its age in half-lives.
+    """Return the score of a memory: the binary logarithm of confidence × times, plus its time in half-lives.
 
-    newest: when anything was confirmed last; a rule counts as that new, since a rule does not fade. None: it does.
+    newest: when anything was confirmed last. A rule counts as that new, because rules do not fade; with None it fades.
     """
     certain = math.log2(max(entry.confidence, 0.01)) + math.log2(max(entry.times, 1))
     certain += _CORROBORATED if entry.is_corroborated else 0.0
     return certain + (newest if newest is not None and entry.kind == "rule" else entry.updated) / _HALF_LIFE_S
 
 
-def line_of(heading: str, entry: MemoryRecord, freshness: Mapping[str, Freshness], score: float) -> Line:
-    """An entry as one line of a block; what a tool said is a quotation."""
+def make_line(heading: str, entry: MemoryRecord, freshness: Mapping[str, Freshness], score: float) -> Line:
+    """Return a memory as one line of a block; what a tool said is a quotation."""
     state = _STATES.get(freshness.get(entry.id, "unbound"), "")
     helped = f" [helped {entry.times} times]" if entry.kind == "solution" and entry.times > 1 else ""
     is_quotation = entry.provenance is not None and entry.provenance.asserted_by == "tool"
@@ -151,12 +161,12 @@ def line_of(heading: str, entry: MemoryRecord, freshness: Mapping[str, Freshness
     return Line(heading=heading, entry=entry, text=f"- {text}{helped}{state}", score=score)
 
 
-def that_fit(
+def select_fitting_lines(
     lines: Sequence[Line], ranked: Sequence[Line], render: Callable[[Sequence[Line]], str], cap_units: float
 ) -> list[Line]:
-    """As many of the lines as fit, in their order; those that are first in `ranked` stay longest.
+    """Return as many of the lines as fit, in their order; the last in `ranked` are left out first.
 
-    cap_units: the most the rendered block may weigh (see `clio.tokens`), which is never less than its characters.
+    cap_units: maximum weight of the rendered block (see `clio.tokens`), which is never less than its characters.
     """
 
     def best(count: int) -> list[Line]:
@@ -173,7 +183,7 @@ def that_fit(
     return best(fitting)
 
 
-def injected(
+def make_injected(
     name: str,
     text: str,
     lines: Sequence[Line],
@@ -184,7 +194,7 @@ def injected(
     left_out: int,
     newest: float,
 ) -> Injected:
-    """A block with the account of its lines. newest: when anything in it was confirmed last."""
+    """Return a block with its memories. newest: when any of them was confirmed last."""
     items = tuple(
         InjectedItem(
             entry=line.entry,
@@ -222,8 +232,8 @@ def describe_trust(record: MemoryRecord) -> str:
     return "" if is_users or record.times > 1 or record.confirmations else "unverified"
 
 
-def under_headings(lines: Sequence[Line]) -> list[str]:
-    """The texts of the lines, each heading before the first of its own."""
+def render_lines(lines: Sequence[Line]) -> list[str]:
+    """Return the texts of the lines, each heading before its first line."""
     parts, heading = list[str](), ""
     for line in lines:
         if line.heading != heading:
@@ -234,7 +244,7 @@ def under_headings(lines: Sequence[Line]) -> list[str]:
 
 
 def _render(lines: Sequence[Line], total: int, introduction: str) -> str:
-    parts = [introduction, *under_headings(lines)]
+    parts = [introduction, *render_lines(lines)]
     if total > len(lines):
         parts.append(f'{total - len(lines)} more are kept: memory_operations(operation="recall", query=…) finds them.')
     return "\n".join(parts)
@@ -243,15 +253,15 @@ def _render(lines: Sequence[Line], total: int, introduction: str) -> str:
 _WILD = frozenset("*?[")
 
 
-def matching_rules(rules: Iterable[MemoryRecord], project: Path, start: Path) -> tuple[MemoryRecord, ...]:
-    """The rules that hold everywhere or for a path the project has, those nearest to `start` first.
+def find_matching_rules(rules: Iterable[MemoryRecord], project: Path, start: Path) -> tuple[MemoryRecord, ...]:
+    """Return the rules for the whole project or for a path that exists in it, those nearest to `start` first.
 
-    Of a glob, the folders before its first wildcard must be there. A path that leads out of the project holds nowhere.
+    Of a glob, the folders before its first wildcard must exist. A rule for a path outside the project never applies.
     """
     root = project.resolve()
     here = _parts(start.resolve(), root)
     found: list[tuple[int, MemoryRecord]] = []
-    for rule in best_first(rules):
+    for rule in sort_best_first(rules):
         fixed = _fixed_parts(rule.context)
         if fixed is not None and _is_there(root, fixed):
             common = sum(1 for _ in _common(here, fixed))
@@ -260,7 +270,7 @@ def matching_rules(rules: Iterable[MemoryRecord], project: Path, start: Path) ->
 
 
 def _fixed_parts(context: str) -> tuple[str, ...] | None:
-    """The folders of a path up to its first wildcard, as the project counts them; None where it leads out."""
+    """Return the folders of a path up to its first wildcard, relative to the project; None if it is outside."""
     where = scope(context)
     if where == EVERYWHERE:
         return ()
@@ -276,7 +286,7 @@ def _is_there(root: Path, parts: tuple[str, ...]) -> bool:
         path = root.joinpath(*parts).resolve()
         return path.is_relative_to(root) and path.exists()
     except (OSError, ValueError, RuntimeError):
-        return False  # a name no file can have, a circle of links
+        return False  # an invalid file name, or a loop of links
 
 
 def _parts(start: Path, root: Path) -> tuple[str, ...]:
@@ -288,3 +298,155 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> Iterable[str]:
         if mine != theirs:
             return
         yield mine
+
+
+NEWS_CAP_TOKENS = 800
+
+
+class News(Struct, frozen=True, kw_only=True):
+    """Memories that are new, whose text has changed, and that were removed."""
+
+    new: tuple[MemoryRecord, ...] = ()
+    changed: tuple[MemoryRecord, ...] = ()
+    gone: tuple[MemoryRecord, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.changed or self.gone)
+
+
+def find_news(before: Knowledge, now: Knowledge, shown: Collection[str] | None = None) -> News:
+    """Return what `now` says that `before` did not. A memory that was only confirmed is not news.
+
+    shown: ids of the memories a model has seen; removals of others are not news. None means all.
+    """
+    then = {entry.id: entry for entry in before.entries}
+    new = tuple(entry for entry in now.entries if entry.id not in then)
+    changed = tuple(entry for entry in now.entries if entry.id in then and _says(entry) != _says(then[entry.id]))
+    left = {entry.id for entry in now.entries}
+    gone = tuple(entry for entry in before.entries if entry.id not in left and (shown is None or entry.id in shown))
+    return News(new=new, changed=changed, gone=gone)
+
+
+def make_news_block(
+    news: News,
+    freshness: Mapping[str, Freshness],
+    source: str,
+    cap_tokens: int = NEWS_CAP_TOKENS,
+    *,
+    chars_per_token: float = CHARS_PER_TOKEN,
+) -> Injected | None:
+    """Return the news as a block for the text before the user's message; None if there are none or nothing fits."""
+    groups = (
+        ("New in the project knowledge", news.new),
+        ("Changed in the project knowledge", news.changed),
+        ("No longer in the project knowledge", news.gone),
+    )
+    # Removals correct what the model was given, so they are left out last.
+    lines = [
+        make_line(heading, entry, {} if entries is news.gone else freshness, worth(entry))
+        for heading, entries in groups
+        for entry in sorted(entries, key=lambda entry: (-entry.updated, entry.id))
+    ]
+    gone = {entry.id for entry in news.gone}
+    total = len(lines)
+    ranked = sorted(lines, key=lambda line: (line.entry.id not in gone, -line.entry.updated, line.entry.id))
+    chosen = select_fitting_lines(lines, ranked, lambda kept: _render_news(kept, total), cap_tokens * chars_per_token)
+    if not chosen:
+        return None
+    return make_injected(
+        "knowledge_news",
+        _render_news(chosen, total),
+        chosen,
+        source=source,
+        reason=f"{len(chosen)} of {total} changes since the session's prompt was made",
+        cap_tokens=cap_tokens,
+        left_out=total - len(chosen),
+        newest=max(line.entry.updated for line in chosen),
+    )
+
+
+def _says(entry: MemoryRecord) -> MemoryRecord:
+    return structs.replace(
+        entry, times=1, created=0.0, updated=0.0, confidence=0.0, hashes={}, provenance=None, version=1, since=0.0
+    )
+
+
+def _render_news(lines: Sequence[Line], total: int) -> str:
+    parts = render_lines(lines)
+    if total > len(lines):
+        parts.append(f'{total - len(lines)} more changed: memory_operations(operation="recall", query=…) finds them.')
+    return "\n".join(parts)
+
+
+class Briefing:
+    """What one session was given of the project memory.
+
+    Args:
+        start: the folder clio was started in; rules for paths near it come first.
+        is_foreign: the knowledge came with the project and is not trusted; the block says so.
+    """
+
+    def __init__(self, ltm: LtmReading, source: str, project: Path, start: Path, *, is_foreign: bool = False) -> None:
+        self._is_foreign = is_foreign
+        self._ltm = ltm
+        self._source = source
+        self._project = project
+        self._start = start
+        self._in_prompt: Knowledge | None = None  # the knowledge when the prompt was made
+        self._told: Knowledge | None = None  # the knowledge the model has been given so far
+        self._shown: set[str] = set()  # ids of the memories the model has seen
+        self._prompt: Injected | None = None
+        self._news: Injected | None = None
+
+    @property
+    def given(self) -> tuple[Injected, ...]:
+        """Return the block in the prompt, and the news of the last turn."""
+        return tuple(part for part in (self._prompt, self._news) if part)
+
+    def prompt(self, cap_tokens: int, chars_per_token: float = CHARS_PER_TOKEN) -> list[Fragment]:
+        """Return the block for the prompt of the whole session; from now on everything else is news."""
+        knowledge = self._ltm.read()
+        rules = find_matching_rules(knowledge.of("rule"), self._project, self._start)
+        freshness = self._ltm.freshness(candidates(knowledge, rules))
+        self._in_prompt = self._told = knowledge
+        self._news = None
+        self._prompt = make_knowledge_block(
+            knowledge,
+            freshness,
+            self._source,
+            cap_tokens,
+            rules=rules,
+            chars_per_token=chars_per_token,
+            is_foreign=self._is_foreign,
+        )
+        self._shown = set(_item_ids(self._prompt))
+        return [self._prompt.fragment] if self._prompt else []
+
+    def news(self, in_window: Container[str] = ()) -> list[Fragment]:
+        """Return what was learned, changed or removed since the last call, by this or another process.
+
+        in_window: ids of the messages the model still sees; what was learned from one of them is not news.
+        """
+        self._news = None
+        if self._told is None:
+            return []
+        known = self._ltm.read()
+        news, self._told = find_news(self._told, known, self._shown), known
+        news = structs.replace(news, new=_unseen(news.new, in_window), changed=_unseen(news.changed, in_window))
+        entries: Sequence[MemoryRecord] = (*news.new, *news.changed)
+        self._news = make_news_block(news, self._ltm.freshness(entries), self._source)
+        self._shown.update(_item_ids(self._news))
+        return [self._news.fragment] if self._news else []
+
+    def window_trimmed(self) -> None:
+        """Repeat the news, which may have left the window."""
+        self._told = self._in_prompt
+
+
+def _unseen(entries: Sequence[MemoryRecord], in_window: Container[str]) -> tuple[MemoryRecord, ...]:
+    """Return the memories that were not learned from a message the model still sees."""
+    return tuple(one for one in entries if one.provenance is None or one.provenance.message not in in_window)
+
+
+def _item_ids(given: Injected | None) -> list[str]:
+    return [item.entry.id for item in given.items] if given else []

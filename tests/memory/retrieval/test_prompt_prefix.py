@@ -11,8 +11,8 @@ from clio.memory.retrieval.prompt_prefix import (
     CHARS_PER_TOKEN,
     MAX_ENTRY_CHARS,
     Injected,
-    best_first,
-    knowledge_fragment,
+    make_knowledge_block,
+    sort_best_first,
 )
 from clio.memory.store.record import KINDS, Freshness, Knowledge, MemoryRecord, Provenance
 from clio.tokens import text_units
@@ -33,7 +33,7 @@ def test_the_block_of_the_prompt() -> None:
             MemoryRecord(id="", confidence=0.8, kind="pattern", content="atomic", examples=("a.py",)),
         )
     )
-    block = knowledge_fragment(knowledge, {}, "ltm.json")
+    block = make_knowledge_block(knowledge, {}, "ltm.json")
     assert block is not None
     assert block.fragment.text.split("\n")[1:] == [
         "Discoveries:",
@@ -59,7 +59,7 @@ def test_limits_and_the_closing_line() -> None:
             *(MemoryRecord(id="", confidence=0.8, kind="pattern", content=f"pattern {number}") for number in range(20)),
         )
     )
-    block = knowledge_fragment(knowledge, {}, "ltm.json")
+    block = make_knowledge_block(knowledge, {}, "ltm.json")
     assert block is not None
     lines = block.fragment.text.split("\n")
     assert [line for line in lines if line.startswith("- fact")] == [
@@ -77,12 +77,12 @@ def test_certainty_counts_and_fades_with_age() -> None:
         discovery("doubtful", 0.3, 101 * DAY),
         discovery("old", 0.9, 0.0),
     )
-    assert best_first([old, doubtful, sure]) == [sure, old, doubtful]
-    assert best_first([old, discovery("half", 0.5, 100 * DAY)])[0].content == "half"
+    assert sort_best_first([old, doubtful, sure]) == [sure, old, doubtful]
+    assert sort_best_first([old, discovery("half", 0.5, 100 * DAY)])[0].content == "half"
 
 
 def block_of(*entries: MemoryRecord, cap_tokens: int = 3_000, **states: Freshness) -> Injected:
-    block = knowledge_fragment(Knowledge(entries=entries), states, "ltm.json", cap_tokens)
+    block = make_knowledge_block(Knowledge(entries=entries), states, "ltm.json", cap_tokens)
     assert block is not None
     return block
 
@@ -131,11 +131,11 @@ def test_only_the_rules_that_hold_are_shown_and_the_others_are_counted() -> None
         MemoryRecord(kind="rule", id=f"r-{number}", content=f"rule {number}", context="lib/", confidence=0.8)
         for number in range(3)
     ]
-    block = knowledge_fragment(Knowledge(entries=tuple(rules)), {}, "ltm.json", rules=rules[1:2])
+    block = make_knowledge_block(Knowledge(entries=tuple(rules)), {}, "ltm.json", rules=rules[1:2])
     assert block is not None
     assert lines_of(block) == ["- lib/: rule 1"]
     assert (block.left_out, [item.reason for item in block.items]) == (2, ["holds for lib/"])
-    assert knowledge_fragment(Knowledge(entries=tuple(rules)), {}, "ltm.json", rules=[]) is None
+    assert make_knowledge_block(Knowledge(entries=tuple(rules)), {}, "ltm.json", rules=[]) is None
 
 
 def test_files_that_changed_are_said_in_few_words() -> None:
@@ -213,12 +213,12 @@ def test_a_small_window_keeps_the_best() -> None:
         '10 more are kept: memory_operations(operation="recall", query=…) finds them.'
     )
     assert block.left_out == 10
-    assert knowledge_fragment(Knowledge(entries=tuple(found)), {}, "ltm.json", 40) is None
+    assert make_knowledge_block(Knowledge(entries=tuple(found)), {}, "ltm.json", 40) is None
 
 
 def test_shorter_tokens_leave_less_room() -> None:
     knowledge = Knowledge(entries=tuple(discovery(f"{number:02} " + "x" * 80) for number in range(15)))
-    whole, less = (knowledge_fragment(knowledge, {}, "ltm.json", 300, chars_per_token=ratio) for ratio in (4.0, 2.5))
+    whole, less = (make_knowledge_block(knowledge, {}, "ltm.json", 300, chars_per_token=ratio) for ratio in (4.0, 2.5))
     assert whole is not None and less is not None
     assert len(less.items) < len(whole.items)
     assert text_units(less.fragment.text) <= 750
@@ -233,7 +233,7 @@ def test_a_rule_does_not_fade() -> None:
 
 def test_each_line_has_its_account() -> None:
     knowledge = Knowledge(entries=(discovery("new", confirmed=DAY), discovery("old")))
-    block = knowledge_fragment(knowledge, {}, "ltm.json")
+    block = make_knowledge_block(knowledge, {}, "ltm.json")
     assert block is not None
     assert [item.entry.content for item in block.items] == ["new", "old"]
     assert block.items[0].score > block.items[1].score
@@ -259,9 +259,9 @@ def test_the_cap_holds_and_every_entry_is_accounted_for(
     found: list[MemoryRecord], cap_tokens: int, chance: Random
 ) -> None:
     knowledge = Knowledge(entries=tuple(found))
-    block = knowledge_fragment(knowledge, {}, "ltm.json", cap_tokens)
+    block = make_knowledge_block(knowledge, {}, "ltm.json", cap_tokens)
     chance.shuffle(found)
-    assert block == knowledge_fragment(Knowledge(entries=tuple(found)), {}, "ltm.json", cap_tokens)
+    assert block == make_knowledge_block(Knowledge(entries=tuple(found)), {}, "ltm.json", cap_tokens)
     if block is None:
         return
     lines = block.fragment.text.split("\n")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.retrieval.prompt_prefix import matching_rules
+from clio.memory.retrieval.prompt_prefix import find_matching_rules
 from clio.memory.store.record import MemoryRecord
 
 
@@ -19,7 +19,7 @@ def project(tmp_path: Path) -> Path:
 
 def holding(project: Path, *contexts: str, start: str = "") -> list[str]:
     rules = [MemoryRecord(id="", confidence=0.8, kind="rule", content="r", context=context) for context in contexts]
-    return [rule.context for rule in matching_rules(rules, project, project / start)]
+    return [rule.context for rule in find_matching_rules(rules, project, project / start)]
 
 
 def test_rules_hold_for_paths_that_are_there_and_everywhere(project: Path) -> None:
@@ -53,4 +53,4 @@ def test_of_rules_as_near_the_surest_and_newest_come_first(project: Path) -> Non
         MemoryRecord(id="", kind="rule", content="sure", context="lib/", confidence=0.9, updated=1.0),
         MemoryRecord(id="", kind="rule", content="surest", context="lib/", confidence=0.9, updated=2.0),
     ]
-    assert [rule.content for rule in matching_rules(rules, project, project)] == ["surest", "sure", "doubtful"]
+    assert [rule.content for rule in find_matching_rules(rules, project, project)] == ["surest", "sure", "doubtful"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.short_term import ShortTerm, clean, strip_markup
+from clio.context.window import ShortTerm, clean_message, strip_markup
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
 
@@ -42,11 +42,11 @@ def test_nothing_else_is_touched() -> None:
         ToolMessage(tool_call_id="a", content="Assistant: </s>"),
         AssistantMessage(content="all well", tool_calls=(ToolCall(id="a", name="t"),)),
     ]
-    assert [clean(message) is message for message in said] == [True] * 3
+    assert [clean_message(message) is message for message in said] == [True] * 3
 
 
 def test_a_call_without_a_name_gets_one() -> None:
-    cleaned = clean(AssistantMessage(tool_calls=(ToolCall(id=" a ", name=""),)))
+    cleaned = clean_message(AssistantMessage(tool_calls=(ToolCall(id=" a ", name=""),)))
     assert isinstance(cleaned, AssistantMessage)
     assert cleaned.tool_calls == (ToolCall(id="a", name="unknown"),)
 
