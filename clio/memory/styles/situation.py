@@ -2,15 +2,17 @@
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+import msgspec
 from msgspec import Struct
 
+from clio.memory.preferences.rule_files import RuleSection
 from clio.memory.preferences.sentences import Said, own_sentences
 from clio.memory.preferences.task_types import trace
-from clio.memory.styles.cues import ABROAD, WORDS, WORK
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import tokenize
 
@@ -213,16 +215,15 @@ def _clauses(sentence: str, asked: bool) -> list[str]:
     return [*clauses[:-1], clauses[-1] + "?" * asked]
 
 
-def _written(intent: Intent) -> Iterator[tuple[float, str]]:
-    for cues in (WORK, WORDS, ABROAD):
-        yield from cues.get(intent, ())
-
-
 @cache
 def _cues() -> dict[Intent, tuple[Cue, ...]]:
-    """Return the cues by intent. Compiled on first use."""
+    """Return the cues of `intents.json` by intent, in English and other languages. Compiled on first use."""
+    rules = msgspec.json.decode(Path(__file__).with_name("intents.json").read_bytes(), type=RuleSection)
+    cues = rules.cue_patterns()
     return {
-        intent: tuple((weight, re.compile(cue, re.MULTILINE), cue.startswith("^")) for weight, cue in _written(intent))
+        intent: tuple(
+            (weight, re.compile(cue.pattern, cue.flags), cue.pattern.startswith("^")) for weight, cue in cues[intent]
+        )
         for intent in _RANK
     }
 

@@ -1,0 +1,20 @@
+"""The rules in `intents.json`: every intent has cues, each is valid, and every part is used."""
+
+import re
+from pathlib import Path
+
+import msgspec
+
+import clio.memory.styles.situation
+from clio.memory.preferences.rule_files import RuleSection
+
+FILE = Path(clio.memory.styles.situation.__file__).with_name("intents.json")
+
+
+def test_every_cue_compiles_and_every_part_is_used() -> None:
+    rules = msgspec.json.decode(FILE.read_bytes(), type=RuleSection)
+    for cues in rules.cue_patterns().values():
+        assert cues
+        for weight, cue in cues:
+            assert weight > 0 and re.compile(cue.pattern, cue.flags)
+    assert [name for name in rules.parts if f"{{{name}}}" not in FILE.read_text(encoding="utf-8")] == []
