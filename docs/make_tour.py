@@ -122,7 +122,7 @@ def steering() -> str:
         on.terminal.line("then write the changelog")
         on.terminal.wait_for("queued 1")
         on.terminal.line("!keep the signature as it is")
-        on.terminal.wait_for("next step")
+        on.terminal.wait_for("steering")
         on.terminal.send("and run the")
         on.settle(2.0)
         picture = on.picture()

@@ -78,7 +78,7 @@ def test_text_entered_during_a_turn_waits_for_its_end_or_steers_it() -> None:
     ahead.enter("later")
     ahead.enter("!use tabs")
     assert mailbox.waiting == ("use tabs",)
-    assert [(one.label, one.text) for one in ahead.list_waiting()] == [("queued 1", "later"), ("next step", "use tabs")]
+    assert [(one.label, one.text) for one in ahead.list_waiting()] == [("queued 1", "later"), ("steering", "use tabs")]
     ahead.end(done=True)
     queued = [ahead.take_next(), ahead.take_next()]
     assert [one.text for one in queued if one] == ["use tabs", "later"], "steering text that came too late is first"

@@ -99,7 +99,7 @@ def test_typing_ahead_and_escape(place: Place, server: ChatServer) -> None:
         clio.wait_for("queued 1: then test")
         clio.wait_for("Enter again to send now, Up to edit")
         clio.key("enter")
-        clio.wait_for("next step: then test")
+        clio.wait_for("steering: then test")
         clio.key("escape")
         clio.wait_for("interrupted, 1 request")
         clio.wait_for("Enter to send these, Up to edit the last")

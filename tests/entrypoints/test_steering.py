@@ -102,11 +102,11 @@ def test_steering_goes_with_the_next_request_of_the_turn(place: Place, server: C
         clio.send(keys.rstrip("\r"))
         clio.wait_for("+ style.md · 1 line\n› ")
         clio.send(keys[len(keys.rstrip("\r")) :])
-        clio.wait_for("next step: use tabs")
+        clio.wait_for("steering: use tabs")
         (place.project / "go").touch()
         clio.wait_for("With tabs, then.")
         assert "› use tabs @style.md\n\n+ style.md · 1 line\n" in clio.text
-        assert "next step" not in clio.text
+        assert "steering" not in clio.text
     roles = [one["role"] for one in server.requests[1].body["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "user"]
     assert said(server, 1) == ["indent it", "use tabs @style.md"]
@@ -122,7 +122,7 @@ def test_steering_that_comes_too_late_is_the_next_turn(place: Place, server: Cha
         clio.wait_for("Nearly")
         clio.line("later")
         clio.line("!use tabs")
-        clio.wait_for("next step: use tabs")
+        clio.wait_for("steering: use tabs")
         clio.wait_for("Queued one.")
     assert [said(server, number)[-1] for number in range(3)] == ["indent it", "use tabs", "later"]
 
@@ -135,7 +135,7 @@ def test_a_secret_that_steers_is_replaced(place: Place, server: ChatServer) -> N
         clio.line("work")
         clio.wait_for(r"while .*\d s", regex=True)
         clio.line(f"!the token is {secret}")
-        clio.wait_for("next step:")
+        clio.wait_for("steering:")
         (place.project / "go").touch()
         clio.wait_for("Fine.")
     assert secret.encode() not in server.requests[1].raw
@@ -215,7 +215,7 @@ def test_killed_with_a_queue_the_session_is_whole(place: Place, server: ChatServ
         clio.line("work")
         clio.wait_for(r"while .*\d s", regex=True)
         clio.line("!use tabs")
-        clio.wait_for("next step: use tabs")
+        clio.wait_for("steering: use tabs")
         clio.line("never sent")
         clio.wait_for("queued 1: never sent")
         (place.project / "go").touch()

@@ -157,7 +157,7 @@ class TypeAheadQueue:
         queued = 0
         for one in self._entered:
             queued += one.kind == "turn"
-            label = {"steer": "next step", "look": "after this step", "turn": f"queued {queued}"}[one.kind]
+            label = {"steer": "steering", "look": "after this step", "turn": f"queued {queued}"}[one.kind]
             shown.append(WaitingText(label, one.text))
         return tuple(shown)
 
