@@ -16,7 +16,7 @@ _EN = english_rules("sentences")
 
 FILLER = "¤"
 MAX_CHARS = 8_000
-"""A longer message is mostly pasted: only so much of its beginning and its end is looked at."""
+"""A longer message is mostly pasted: only half as much of its beginning and of its end is read."""
 MAX_SENTENCE = 300
 
 _BLOCKS = LazyRegex(
@@ -52,9 +52,12 @@ _ENDS = LazyRegex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]+(?=\s|$)|;
 
 
 class Said(Struct, frozen=True, kw_only=True):
-    """One sentence. text: as written; masked: of the same length, `FILLER` for what is quoted; without its end mark.
+    """One sentence without its end mark.
 
-    mark: that end mark, such as "?!"; empty at the end of a line.
+    Attributes:
+        text: as written.
+        masked: of the same length, with `FILLER` in place of quoted text.
+        mark: the end mark, such as "?!"; empty at the end of a line.
     """
 
     text: str
@@ -72,12 +75,12 @@ def own_sentences(text: str, longest: int = MAX_SENTENCE) -> list[Said]:
 
 
 def mask_blocks(text: str) -> str:
-    """The text with blanks in the place of code between fences and of what is between tags, of the same length."""
+    """Return the text, of the same length, with spaces in place of fenced code and of text between tags."""
     return _BLOCKS.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
 
 
 def mask_quotes(text: str) -> str:
-    """The text with `FILLER` in the place of quotations and code inside of a line, of the same length."""
+    """Return the text, of the same length, with `FILLER` in place of quotations and code within a line."""
     return _QUOTES.sub(lambda quote: re.sub(r"\S", FILLER, quote[0]), text)
 
 

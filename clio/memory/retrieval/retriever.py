@@ -21,7 +21,7 @@ from clio.memory.store.typed_index import Ranked, Shelf
 from clio.memory.store.typed_index import rank as seed_rank
 from clio.memory.store.versions import known_at, live_at
 from clio.memory.styles.styles import Styles
-from clio.memory.transcripts.query import ONLY_ASKS, asking_kind
+from clio.memory.transcripts.query import ONLY_ASKS, classify_message
 from clio.memory.transcripts.session_search import SessionRecall
 from clio.memory.transcripts.transcript_records import Having, TurnHit, TurnHits
 from clio.memory.vectors.meaning import Meaning
@@ -188,7 +188,7 @@ class Retriever:
                 kind=turn.role,
                 strength=None,
                 label="",
-                asks=turn.role == "user" and asking_kind(turn.text) == ONLY_ASKS,
+                asks=turn.role == "user" and classify_message(turn.text) == ONLY_ASKS,
             )
             for turn in near
             if turn.created <= until

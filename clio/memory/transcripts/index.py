@@ -14,7 +14,7 @@ from msgspec import structs
 from clio.errors import StorageError
 from clio.memory.transcripts.database import Database, RecallIndexBusy, RecallIndexUnusable, Ref, TextBlocks
 from clio.memory.transcripts.index_queries import PASSAGE_BITS, ROLES, Candidates, ref_at, short_id
-from clio.memory.transcripts.query import asking_kind, indexable, parse
+from clio.memory.transcripts.query import classify_message, parse_query, prepare_for_index
 from clio.memory.transcripts.search import Search
 from clio.memory.transcripts.transcript_records import Having, Recalled, SessionDoc, SessionHit, TurnDoc, TurnHit
 from clio.messages import Commit
@@ -58,7 +58,9 @@ class RecallIndex:
                     "INSERT INTO sessions (name, title, updated, stamp) VALUES (?, ?, ?, ?)",
                     (doc.id, title, doc.updated, doc.stamp),
                 )
-                self._database.run("INSERT INTO titles (rowid, text) VALUES (?, ?)", (session, indexable(title)))
+                self._database.run(
+                    "INSERT INTO titles (rowid, text) VALUES (?, ?)", (session, prepare_for_index(title))
+                )
                 self._put_turns(session, 0, doc.turns)
 
     def extend(self, id: str, turns: Iterable[TurnDoc], *, after: str, stamp: str, updated: float) -> bool:
@@ -136,7 +138,7 @@ class RecallIndex:
         sessions, the best of each first. exclude: ids of sessions left out. until: nothing said later is found.
         for_reading: sessions and their passages in the order a reader needs, as `Search.for_reading` has it.
         """
-        search = Search(Candidates(self._database), parse(query), exclude, until)
+        search = Search(Candidates(self._database), parse_query(query), exclude, until)
         if mode == "turns":
             return search.turns(max(limit, 0))
         total = max(limit * passages if total is None else total, 0)
@@ -147,7 +149,7 @@ class RecallIndex:
         self, query: str, *, exclude: frozenset[str] = frozenset(), limit: int = 30, until: float = math.inf
     ) -> tuple[TurnHit, ...]:
         """Single turns of all sessions that answer a query, the best first; see `search`."""
-        return Search(Candidates(self._database), parse(query), exclude, until).turn_hits(max(limit, 0))
+        return Search(Candidates(self._database), parse_query(query), exclude, until).turn_hits(max(limit, 0))
 
     def with_commits(self, hit: SessionHit) -> SessionHit:
         """The session with the commits made in it, of many those made nearest to its passages."""
@@ -161,7 +163,7 @@ class RecallIndex:
 
     def having(self, query: str) -> Having:
         """In how many passages each word of a query stands, in any of its forms."""
-        candidates, terms = Candidates(self._database), parse(query).terms
+        candidates, terms = Candidates(self._database), parse_query(query).terms
         counts = candidates.counts(terms)
         words = {term.forms[0]: count for term, count in zip(terms, counts, strict=True)}
         return Having(passages=candidates.totals().passages, words=words)
@@ -180,7 +182,7 @@ class RecallIndex:
                     place,
                     short_id(turn.message_id),
                     ROLES.index(turn.role),
-                    asking_kind(text),
+                    classify_message(text),
                     turn.created,
                     *_row(text_at),
                     *_row(output_at),
@@ -221,7 +223,7 @@ class RecallIndex:
             self._database.run(
                 "UPDATE turns SET role = ?, asks = ?, created = ?, text_block = ?, text_start = ?, text_size = ?,"
                 " output_block = ?, output_start = ?, output_size = ? WHERE id = ?",
-                (ROLES.index(turn.role), asking_kind(text), turn.created, *_row(text_at), *_row(output_at), key),
+                (ROLES.index(turn.role), classify_message(text), turn.created, *_row(text_at), *_row(output_at), key),
             )
             self._database.run("DELETE FROM commits WHERE session = ? AND turn = ?", (session, key))
             self._put_commits(session, key, turn)
@@ -233,7 +235,7 @@ class RecallIndex:
 
     def _put_output(self, key: int, output: str) -> None:
         if output:
-            self._database.run("INSERT INTO outputs (rowid, text) VALUES (?, ?)", (key, indexable(output)))
+            self._database.run("INSERT INTO outputs (rowid, text) VALUES (?, ?)", (key, prepare_for_index(output)))
 
     def _remove(self, name: str) -> None:
         for session, title in self._database.rows("SELECT id, title FROM sessions WHERE name = ?", (name,)):
@@ -248,7 +250,7 @@ class RecallIndex:
             blocks.remove(session)
             self._database.run("DELETE FROM turns WHERE session = ?", (session,))
             self._database.run("DELETE FROM commits WHERE session = ?", (session,))
-            self._forget("titles", [(session, indexable(title))])
+            self._forget("titles", [(session, prepare_for_index(title))])
             self._database.run("DELETE FROM sessions WHERE id = ?", (session,))
 
     def _forget_text(self, key: int, text: str) -> None:
@@ -257,7 +259,7 @@ class RecallIndex:
 
     def _forget_output(self, key: int, output: str) -> None:
         if output:
-            self._forget("outputs", [(key, indexable(output))])
+            self._forget("outputs", [(key, prepare_for_index(output))])
 
     def _forget(self, table: str, rows: Iterable[tuple[int, str]]) -> None:
         # An index that keeps no text is told the text it shall forget.
@@ -273,7 +275,7 @@ class RecallIndex:
 
 def _rows(key: int, text: str) -> Iterator[tuple[int, str]]:
     for number, piece in enumerate(split_passages(text)):
-        yield key << PASSAGE_BITS | number, indexable(piece)
+        yield key << PASSAGE_BITS | number, prepare_for_index(piece)
 
 
 def _clean(text: str) -> str:

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from clio.memory.transcripts.database import Database, Ref, TextBlocks
 from clio.memory.transcripts.query import Query, Term
-from clio.memory.transcripts.ranking import Talk, Turn, talk_of
+from clio.memory.transcripts.ranking import Talk, Turn, classify_session
 from clio.memory.transcripts.transcript_records import Role
 from clio.text.vocabulary import MIN_MISSPELLING_LETTERS, is_misspelling
 
@@ -190,7 +190,7 @@ class Candidates:
         rows = self._database.rows(
             f"SELECT id, user_turns, assistant_turns FROM sessions WHERE id IN ({','.join(map(str, keys))})"
         )
-        return {key: talk_of(users, replies) for key, users, replies in rows}
+        return {key: classify_session(users, replies) for key, users, replies in rows}
 
     def said_between(self, start: float, end: float, limit: int) -> list[Turn]:
         """The first `limit` turns with a text of a span of time."""

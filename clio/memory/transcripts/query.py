@@ -1,4 +1,4 @@
-"""A query taken apart, and texts prepared for the index: passages, word forms, the same words on both sides. Pure."""
+"""Parse a search query, and normalize texts for the index in the same way, so that equal words match. Pure."""
 
 import re
 import time
@@ -11,6 +11,7 @@ from msgspec import Struct
 from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import STOP_WORDS, porter_stem
 
+# Forms that the stemmer does not reduce to one stem; groups are separated by "|" or a line end.
 _IRREGULAR = """
 arise arose arisen|awake awoke|bear bore born|beat beaten|become became|begin began begun|bend bent|bind bound
 bite bit bitten|bleed bled|blow blew blown|break broke broken|breed bred|bring brought|build built|burn burnt
@@ -31,6 +32,7 @@ shelf shelves|thief thieves|tooth teeth|wife wives|wolf wolves|woman women|index
 criterion criteria|good better best|bad worse worst|analysis analyses|hypothesis hypotheses
 """
 
+# Abbreviations and other words for the same thing, in the same format.
 _SHORT = """
 admin administrator|app application|async asynchronous|auth authentication|bike bicycle|cert certificate|cmd command
 config configuration|dad father|db database|dep dependency|dir directory|env environment|fridge refrigerator
@@ -39,6 +41,7 @@ param parameter|perf performance|photo photograph|pkg package|repo repository|tm
 """
 
 
+# Kind: things of that kind. A question names the kind ("which dog"), the answer the thing ("a beagle").
 _KINDS = """
 pet: dog cat puppy kitten rabbit hamster parrot goldfish tortoise gecko
 dog: puppy retriever labrador poodle beagle terrier spaniel shepherd dachshund bulldog collie husky corgi whippet
@@ -103,8 +106,8 @@ def _kinds() -> dict[str, tuple[str, ...]]:
 _MEMBERS: Mapping[str, tuple[str, ...]] = _kinds()
 
 
-def words_of_kind(word: str) -> tuple[str, ...]:
-    """Things that are one of what a lower-case word names, as a puppy is a dog: a question asks for the kind."""
+def list_words_of_kind(word: str) -> tuple[str, ...]:
+    """Return words for things of the kind that a lower-case word names: "puppy", "beagle", … for "dog"."""
     for known in (word, word.removesuffix("s"), word.removesuffix("es")):
         if known in _MEMBERS:
             return _MEMBERS[known]
@@ -124,8 +127,8 @@ def _table() -> dict[str, tuple[str, ...]]:
 _FORMS: Mapping[str, tuple[str, ...]] = _table()
 
 
-def other_forms(word: str) -> tuple[str, ...]:
-    """Other forms of a lower-case word: of "gone" "go" and "went"; of "buying", as of "buy", "bought"."""
+def list_other_forms(word: str) -> tuple[str, ...]:
+    """Return other forms of a lower-case word: "go" and "went" for "gone"; "bought" for "buy" and "buying"."""
     for known in (word, word.removesuffix("s"), word.removesuffix("ing"), word.removesuffix("ing") + "e"):
         if known in _FORMS:
             return _FORMS[known]
@@ -135,7 +138,7 @@ def other_forms(word: str) -> tuple[str, ...]:
 MAX_QUERY_CHARS = 2_000
 MAX_TERMS = 24
 _STOP_WORDS = STOP_WORDS | frozenset(
-    # What contractions leave behind: "don't" is the words don and t.
+    # Parts of contractions: "don't" is split into "don" and "t".
     "s t d m ll re ve don doesn didn isn aren wasn weren won wouldn couldn shouldn haven hasn hadn many much".split()
 )
 _QUOTED = LazyRegex(r'"([^"]*)"')
@@ -152,8 +155,11 @@ _MARKS = LazyRegex(r"[\u0300-\u036f]")
 class Term(Struct, frozen=True, kw_only=True):
     """A word that is searched for.
 
-    forms: it, its other forms, and things of its kind. stems: it and its other forms stemmed, its own first.
-    kinds: the stems of things of its kind. is_guess: it is nowhere as it was typed, and read as a word like it.
+    Attributes:
+        forms: the word, its other forms, and things of the kind it names.
+        stems: stems of the word and its other forms, its own first.
+        kinds: stems of things of the kind it names.
+        is_guess: the index does not contain the word as typed, so that a similarly spelt word is searched for.
     """
 
     forms: tuple[str, ...]
@@ -175,20 +181,23 @@ _ANY_DIGIT_OR_MONTH = LazyRegex(rf"\d|\b(?:{_MONTH})\b", re.IGNORECASE)
 
 
 class NamedDate(Struct, frozen=True, kw_only=True):
-    """A date a query names, as far as it names it."""
+    """A date in a query; None for each part that the query does not name."""
 
     year: int | None = None
     month: int | None = None
     day: int | None = None
 
     def includes(self, timestamp: float) -> bool:
-        """Whether a time, in seconds since the epoch, is of that date here."""
+        """Whether a time, in seconds since the epoch, is on that date in the local time zone."""
         at = time.localtime(timestamp)
         wanted = ((self.year, at.tm_year), (self.month, at.tm_mon), (self.day, at.tm_mday))
         return all(part is None or part == there for part, there in wanted)
 
     def spans(self, years: Iterable[int]) -> list[tuple[float, float]]:
-        """From when to when the month or day lasted, in each of these years where it names none; empty without one."""
+        """Return start and end of the month or day, in seconds since the epoch; none if it names only a year.
+
+        years: used if the date names no year; one span is returned for each.
+        """
         if self.month is None:
             return []
         found: list[tuple[float, float]] = []
@@ -200,12 +209,12 @@ class NamedDate(Struct, frozen=True, kw_only=True):
 
 
 def _midnight(year: int, month: int, day: int) -> float:
-    """When a day begins here; a day or month too many is the first of the next one."""
+    """Return the local start of a day, in seconds since the epoch; day 32 or month 13 is the next month or year."""
     return time.mktime((year, month, day, 0, 0, 0, 0, 0, -1))
 
 
-def named_dates(text: str) -> tuple[NamedDate, ...]:
-    """The days, months and years that a text names, such as 2024-03-02, 2 March 2024, in March, in 2024."""
+def find_named_dates(text: str) -> tuple[NamedDate, ...]:
+    """Return the dates that a text names, such as 2024-03-02, 2 March 2024, in March, in 2024."""
     if not _ANY_DIGIT_OR_MONTH.search(text):
         return ()
     found: list[NamedDate] = []
@@ -228,7 +237,7 @@ def named_dates(text: str) -> tuple[NamedDate, ...]:
 
 
 def _follows_in(text: str, match: re.Match[str]) -> bool:
-    """Whether a word that may be a month, such as "may", follows "in" or the like, so that it is one."""
+    """Whether a preposition before an ambiguous word, such as "in may", shows that it is a month."""
     before = text[: match.start()].split()
     return bool(before) and before[-1].lower() in ("in", "last", "of", "during", "since", "this", "until", "before")
 
@@ -238,7 +247,7 @@ def _is_date(date: NamedDate) -> bool:
 
 
 STATES, ENDS_ASKING, ONLY_ASKS = range(3)
-"""What a text does: it states something; it states something and ends with a question; it asks and states nothing."""
+"""Kinds of messages: states something; states something and ends with a question; only asks."""
 _SENTENCE = LazyRegex(r"[^.!?\n]*(?:[.!?]+(?=\s|$)|\n|$|[.!?])")
 _REQUEST = LazyRegex(
     r"\W*(?:(?:please|now|then|and|so|hey|hi|ok(?:ay)?|also)\W+)*(?:what|when|where|which|who|whose|whom|why|how|can|could|"
@@ -247,12 +256,12 @@ _REQUEST = LazyRegex(
     re.IGNORECASE,
 )
 _REQUEST_WORDS, _REQUEST_SENTENCES = 14, 3
-"""A longer request tells what it is about, so it states something."""
+"""Words of a sentence and sentences of a message; a longer request describes its subject, so it states something."""
 _ASKING_CHARS = 4_000
 
 
-def asking_kind(text: str) -> int:
-    """Whether a message states something, ends with a question, or only asks: one of the three constants above."""
+def classify_message(text: str) -> int:
+    """Return what a message does: STATES, ENDS_ASKING or ONLY_ASKS."""
     text = text[-_ASKING_CHARS:].strip()
     if not text:
         return STATES
@@ -276,11 +285,16 @@ _OF_ASSISTANT = LazyRegex(
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """What is searched for.
+    """A parsed query.
 
-    words: stems of all words as they stand, in order. terms: those that say something, each once.
-    pairs: places in `terms` that stood next to each other. phrases: what stood in quotes, as words.
-    scope: which text is searched. dates: those it names. of_assistant: it asks for what the assistant told.
+    Attributes:
+        words: stems of all words, in order.
+        terms: the words without stop words, each once.
+        pairs: indices in `terms` of words that are adjacent in the query.
+        phrases: the words of each quoted text.
+        scope: the text to search: "text", "output" or "title".
+        dates: the dates it names.
+        of_assistant: it asks for something the assistant said.
     """
 
     words: tuple[str, ...] = ()
@@ -292,13 +306,13 @@ class Query(Struct, frozen=True, kw_only=True):
     of_assistant: bool = False
 
 
-def parse(text: str) -> Query:
-    """Parse a query from any typed text; one without a word has no terms."""
+def parse_query(text: str) -> Query:
+    """Parse a query from any typed text; a text without a word gives a query without terms."""
     text = text[:MAX_QUERY_CHARS]
     scopes = _SCOPE.findall(text)
     text = _SCOPE.sub(" ", text)
-    phrases = [tuple(folded_words(quoted)) for quoted in _QUOTED.findall(text)]
-    spoken = folded_words(text)
+    phrases = [tuple(split_folded_words(quoted)) for quoted in _QUOTED.findall(text)]
+    spoken = split_folded_words(text)
     said = [word for word in spoken if word not in _STOP_WORDS] or spoken
     terms: dict[str, Term] = {}
     for word in [*said, *_compounds(text)]:
@@ -313,23 +327,23 @@ def parse(text: str) -> Query:
         pairs=tuple(dict.fromkeys(pair for pair in near if pair[0] != pair[1])),
         phrases=tuple(phrase for phrase in phrases if phrase),
         scope=scopes[-1].lower() if scopes else "text",
-        dates=named_dates(text),
+        dates=find_named_dates(text),
         of_assistant=_OF_ASSISTANT.search(text) is not None,
     )
 
 
-def folded_words(text: str) -> list[str]:
-    """The words of a text in order: lower case, without accents, scripts without spaces as pairs of characters."""
+def split_folded_words(text: str) -> list[str]:
+    """Return the words of a text in order: lower case, without accents, scripts without spaces as character pairs."""
     return _WORD.findall(text.lower() if text.isascii() else _folded(text))
 
 
-def stems(text: str) -> list[str]:
-    """The words of a text in order, stemmed as the index stems them; then the parts of its compound words."""
-    return [porter_stem(word) for word in folded_words(indexable(text))]
+def extract_stems(text: str) -> list[str]:
+    """Return the stems of the words of a text in order, as in the index; then those of the parts of compound words."""
+    return [porter_stem(word) for word in split_folded_words(prepare_for_index(text))]
 
 
-def indexable(text: str) -> str:
-    """The text as it is put into the index: the parts of CamelCase words behind it, scripts without spaces in pairs."""
+def prepare_for_index(text: str) -> str:
+    """Return the text for the index: the parts of CamelCase words appended, scripts without spaces in pairs."""
     humps = _humps(text)
     if not text.isascii():
         text = _in_pairs(text)
@@ -337,17 +351,17 @@ def indexable(text: str) -> str:
 
 
 def _compounds(text: str) -> list[str]:
-    """What else a compound of the query may be written as: `parse_args` as `parseargs`, `parseArgs` in parts."""
+    """Return other spellings of compounds in the query: `parse_args` as `parseargs`, `parseArgs` in parts."""
     joined = ["".join(_WORD.findall(word)).lower() for word in _COMPOUND.findall(text)]
     return [*map(str.lower, _humps(text)), *joined]
 
 
 def _humps(text: str) -> list[str]:
-    """The parts of the CamelCase words."""
+    """Return the parts of the CamelCase words of a text."""
     if not _HUMP.search(text):
         return []
     compounds = dict.fromkeys(
-        # "lower" and "Upper" words, which most are, have no hump; telling them apart so is cheaper than a search.
+        # Most words are "lower" or "Upper" and have no parts; this test is cheaper than the search.
         word
         for word in _ASCII_WORD.findall(text)
         if not word[1:].islower() and _HUMP.search(word)
@@ -356,7 +370,7 @@ def _humps(text: str) -> list[str]:
 
 
 def _term(word: str) -> Term:
-    same, members = (word, *other_forms(word)), words_of_kind(word)
+    same, members = (word, *list_other_forms(word)), list_words_of_kind(word)
     return Term(
         forms=(*same, *members),
         stems=tuple(dict.fromkeys(porter_stem(form) for form in same)),

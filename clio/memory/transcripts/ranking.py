@@ -1,6 +1,6 @@
-"""How passages become an answer: weighed word for word, then by what stands round them. Pure; knows no database.
+"""Rank passages of past conversations: score each by its words, then by the turns around it. Pure; no database.
 
-Sources: Robertson and Zaragoza, BM25 (k1 0.9, b 0.3). docs/decisions/0017 says what each weight gains.
+Sources: Robertson and Zaragoza, BM25 (k1 0.9, b 0.3). docs/decisions/0017 lists the gain of each weight.
 """
 
 import math
@@ -16,11 +16,13 @@ from clio.text.vocabulary import porter_stem
 
 K1, B = 0.9, 0.3
 Exchange = tuple[int, int]
-"""A session, and how many times the user had spoken in it: those words and all that was answered to them."""
+"""A session, and the number of a user message in it: the message and everything that answers it."""
 SAME_SUBJECT = 0.8
-"""Of the share of the query that the best has: two passages above it are about the same thing, and the newer counts."""
+"""Factor of the best passage's coverage of the query. Passages that cover more than that share are taken to be about
+the same subject, so the newest is preferred.
+"""
 CHANGED_SUBJECT = 0.45
-"""The same for a passage that says that something changed."""
+"""The same factor for a passage that says that something changed: it seldom repeats the whole subject."""
 CHANGES = frozenset(
     map(
         porter_stem,
@@ -28,23 +30,25 @@ CHANGES = frozenset(
         "increase decrease back gone became belongs upgraded bumped swapped reverted correction actually".split(),
     )
 )
-"""Stems of words that tell of a change of state."""
+"""Stems of words that announce a change of state."""
 
 
 Talk = Literal["people", "assistant", "agent"]
-"""Who talks in a session: users alone; a user and an assistant in turn; an agent that works between two requests."""
+"""Kind of session: people only; a user and an assistant in turn; an agent that works between two requests."""
 AGENT_FROM = 1.5
-"""So many turns of the assistant for each of the user's make it an agent's session."""
+"""Number of assistant turns per user turn above which a session is an agent's."""
 
 
 class Weights(Struct, frozen=True, kw_only=True):
-    """What is added to a turn's own score, as shares of the scores of others.
+    """Shares of the scores of other turns that are added to a turn's own score, and factors for its kind.
 
-    previous, second, next: of the turn before it, the one before that, and the one behind it.
-    answer: of another user's question right before it. reply: of the assistant's reply, for the user's turn before it.
-    session: of the mean of the `prior_turns` best scores of its session.
-    user, question, request: what a turn of the user's, one that ends with a question, and a short one that only asks
-    is multiplied with.
+    Attributes:
+        previous, second, next: share of the turn before it, the one before that, and the one after it.
+        answer: share of a question by another user directly before it.
+        reply: share of the assistant's reply that follows a user's turn.
+        session: share of the mean of the `prior_turns` best scores of its session.
+        user, question, request: factors for a user's turn, one that ends with a question, and a short one that only
+            asks.
     """
 
     previous: float = 0.3
@@ -65,33 +69,35 @@ TURNS: Mapping[Talk, Weights] = {
     "agent": Weights(prior_turns=1),
 }
 OF_ASSISTANT = Weights(previous=0.5, second=0.0, next=0.0, reply=0.0, user=0.8)
-"""For talk with an assistant where the query asks for what the assistant told."""
+"""For a session with an assistant if the query asks for something the assistant said."""
 FORM, KIND = 0.7, 0.4
-"""How much another form of a word counts, and a thing of its kind."""
+"""Weight of another form of a word, and of a thing of its kind; the word itself counts 1.0."""
 PAIR = 0.5
-"""How much two words of the query next to each other count, as a share of both."""
+"""Bonus for two adjacent words of the query that are adjacent in a passage too, as a share of their weights."""
 COVER = 0.5
-"""How much of a score depends on the share of the query that a passage has."""
+"""Share of a score that depends on how much of the query a passage covers."""
 TITLE = 0.3
-"""Of the words found in the session's title."""
+"""Share of the score of the session's title that each of its turns gets."""
 MONTH, DAY = 0.5, 1.0
-"""Of the best score, for a turn of the month or year, and of the day, that the query names."""
+"""Bonus, as a share of the best score, for a turn on a date the query names: only month or year match, or the day."""
 SPREAD = 1.0
-"""How much it counts for a session that all words of the query stand in it, though not in one turn."""
+"""Bonus for a session that contains all words of the query, in whatever turns; less for a part of them."""
 
 
-def talk_of(user_turns: int, assistant_turns: int) -> Talk:
-    """Who talks in a session with so many turns of each."""
+def classify_session(user_turns: int, assistant_turns: int) -> Talk:
+    """Return the kind of a session from its numbers of turns."""
     if not assistant_turns:
         return "people"
     return "agent" if assistant_turns > AGENT_FROM * user_turns else "assistant"
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """A turn that may answer.
+    """A turn that may answer a query.
 
-    session: the number of its session; place: where it stands there, without gaps. asks: what
-    `clio.memory.transcripts.query.asking_kind` says of it.
+    Attributes:
+        session: the number of its session.
+        place: its position in the session, without gaps.
+        asks: STATES, ENDS_ASKING or ONLY_ASKS, see `clio.memory.transcripts.query.classify_message`.
     """
 
     key: int
@@ -103,10 +109,13 @@ class Turn(Struct, frozen=True, kw_only=True):
 
 
 class Scored(Struct, frozen=True, kw_only=True):
-    """A turn and how well it answers.
+    """A turn and its score.
 
-    passage: the number of its best one. exact: it has the query as it was typed. found: the places of the query's
-    terms that it has. tells_change: it says that something is other than before.
+    Attributes:
+        passage: the number of its best passage.
+        exact: it contains the query word for word.
+        found: indices of the query's terms that it contains.
+        tells_change: it says that something has changed.
     """
 
     turn: Turn
@@ -118,7 +127,7 @@ class Scored(Struct, frozen=True, kw_only=True):
 
 
 class Weighing(Struct, frozen=True, kw_only=True):
-    """How well one passage fits. found: the places of the query's terms that it has."""
+    """The score of one passage. found: indices of the query's terms that it contains."""
 
     score: float
     exact: bool
@@ -126,13 +135,23 @@ class Weighing(Struct, frozen=True, kw_only=True):
     tells_change: bool = False
 
 
-def idf(total: int, having: int) -> float:
-    """How rare a word is: ln(1 + (N − n + ½) / (n + ½))."""
+def compute_idf(total: int, having: int) -> float:
+    """Return the inverse document frequency of a word in `having` of `total` passages.
+
+    ln(1 + (N − n + ½) / (n + ½)); 0.0 if `having` is larger than `total`.
+    """
     return math.log(1.0 + (total - having + 0.5) / (having + 0.5)) if total >= having else 0.0
 
 
-def weigher(query: Query, rarities: Sequence[float], mean_words: float) -> Callable[[Sequence[str]], Weighing]:
-    """A function that weighs a passage, given as its stems in order. rarities: of each term of the query."""
+def make_passage_scorer(
+    query: Query, rarities: Sequence[float], mean_words: float
+) -> Callable[[Sequence[str]], Weighing]:
+    """Return a function that scores a passage, given as its stems in order.
+
+    Args:
+        rarities: the `idf` of each term of the query.
+        mean_words: mean length of all passages, in words.
+    """
     place_of: dict[str, tuple[int, float]] = {}
     for place, term in enumerate(query.terms):
         strengths = [1.0, *[FORM] * (len(term.stems) - 1), *[KIND] * len(term.kinds)]
@@ -170,32 +189,33 @@ def weigher(query: Query, rarities: Sequence[float], mean_words: float) -> Calla
 
 
 def has_phrase(stems: Sequence[str], phrase: Sequence[str]) -> bool:
-    """Whether the phrase stands in a text, both as stems."""
+    """Whether a text contains the phrase, both given as stems."""
     first, length = phrase[0], len(phrase)
     wanted = list(phrase)
     return any(stem == first and list(stems[at : at + length]) == wanted for at, stem in enumerate(stems))
 
 
-def by_text(found: Iterable[Scored], titles: Mapping[int, float], dates: Sequence[NamedDate] = ()) -> list[Scored]:
-    """The turns by what they and the titles of their sessions say, the best first; for "which session did this".
+def rank_by_text(found: Iterable[Scored], titles: Mapping[int, float], dates: Sequence[NamedDate] = ()) -> list[Scored]:
+    """Return the turns ranked by their own text and their session's title, best first; to find a session.
 
-    titles: the score of each session's title, by session. dates: those the query names.
+    titles: the score of each session's title, by session. dates: the dates the query names.
     """
     scored = list(found)
     top = max((item.score for item in scored), default=0.0)
-    return by_rank(structs.replace(item, score=item.score + _bonus(item, titles, dates, top)) for item in scored)
+    return sort_by_score(structs.replace(item, score=item.score + _bonus(item, titles, dates, top)) for item in scored)
 
 
-def in_context(
+def rank_in_context(
     found: Iterable[Scored],
     titles: Mapping[int, float],
     talks: Mapping[int, Talk],
     weights_of: Mapping[Talk, Weights],
     dates: Sequence[NamedDate] = (),
 ) -> list[Scored]:
-    """The turns by what is said round them too, the best first, the newest of equals first; for "which turn says it".
+    """Return the turns ranked by the turns around them too, best first, the newest of equals first; to find a turn.
 
-    titles: the score of each session's title, by session. talks: who talks in each session. dates: those named.
+    titles: the score of each session's title, by session. talks: the kind of each session. dates: the dates the query
+    names.
     """
     scored = list(found)
     at = {(item.turn.session, item.turn.place): item for item in scored}
@@ -228,33 +248,33 @@ def in_context(
             score *= weights.request if turn.asks == ONLY_ASKS else 1.0
         return structs.replace(item, score=score + _bonus(item, titles, dates, top))
 
-    return by_rank(around(item) for item in scored)
+    return sort_by_score(around(item) for item in scored)
 
 
 def _bonus(item: Scored, titles: Mapping[int, float], dates: Sequence[NamedDate], top: float) -> float:
-    """What a turn gets for the title of its session, for a date the query names, and for having it word for word.
+    """Return a turn's bonus for its session's title, for a date the query names, and for the query word for word.
 
     top: the best score of all turns.
     """
     bonus = TITLE * titles.get(item.turn.session, 0.0)
     if dates and (named := [date for date in dates if date.includes(item.turn.created)]):
         bonus += (DAY if any(date.day for date in named) else MONTH) * top
-    # More than anything else can give: words typed as they were written find that place first, but not the same
-    # question asked before.
+    # More than all other bonuses together: a query that quotes a turn finds that turn first, but not an earlier turn
+    # that only asked the same question.
     return bonus + (4.0 * top if item.exact and item.turn.asks != ONLY_ASKS else 0.0)
 
 
-def by_rank(found: Iterable[Scored]) -> list[Scored]:
-    """The best first; of equals the newest, then the later one."""
+def sort_by_score(found: Iterable[Scored]) -> list[Scored]:
+    """Return the turns sorted by score, best first; of equals the newest, then the later one."""
     newest = sorted(found, key=attrgetter("turn.created", "turn.place"), reverse=True)
     return sorted(newest, key=lambda item: round(item.score, 6), reverse=True)
 
 
-def by_session(ranked: Sequence[Scored], rarities: Sequence[float], spread: float) -> list[tuple[int, float]]:
-    """Sessions and their scores, the best first; of equals the one whose best turn stands first in `ranked`.
+def rank_sessions(ranked: Sequence[Scored], rarities: Sequence[float], spread: float) -> list[tuple[int, float]]:
+    """Return sessions with their scores, best first; of equals the one whose best turn is first in `ranked`.
 
-    A session scores what its best turn does, and more the more of the query stands anywhere in it: a piece of work is
-    told in several turns.
+    A session has the score of its best turn, increased by the share of the query that all its turns cover together:
+    one piece of work extends over several turns.
     """
     best: dict[int, float] = {}
     found: dict[int, set[int]] = {}
@@ -269,16 +289,16 @@ def by_session(ranked: Sequence[Scored], rarities: Sequence[float], spread: floa
     return sorted(scores.items(), key=lambda pair: round(pair[1], 6), reverse=True)
 
 
-def grouped(ranked: Sequence[Scored]) -> dict[int, list[Scored]]:
-    """The turns of each session, in the order they came."""
+def group_by_session(ranked: Sequence[Scored]) -> dict[int, list[Scored]]:
+    """Return the turns of each session, in the given order."""
     groups: dict[int, list[Scored]] = {}
     for item in ranked:
         groups.setdefault(item.turn.session, []).append(item)
     return groups
 
 
-def folded(ranked: Sequence[Scored], limit: int) -> list[Scored]:
-    """The first `limit` turns without those that stand next to a better one of their session."""
+def drop_neighbours(ranked: Sequence[Scored], limit: int) -> list[Scored]:
+    """Return the first `limit` turns without those directly before or after a better one of their session."""
     kept: list[Scored] = []
     taken: set[tuple[int, int]] = set()
     for item in ranked:
@@ -291,10 +311,10 @@ def folded(ranked: Sequence[Scored], limit: int) -> list[Scored]:
     return kept
 
 
-def coverages(
+def compute_coverages(
     scored: Sequence[Scored], rarities: Sequence[float], exchange_of: Mapping[int, Exchange]
 ) -> dict[int, float]:
-    """Of each turn in an exchange, 0.0 to 1.0: the share of the query, by weight, that its exchange has."""
+    """Return, for each turn in an exchange, the weighted share of the query that the exchange covers, 0.0 to 1.0."""
     found: dict[Exchange, set[int]] = {}
     inside = [(item, exchange_of[item.turn.key]) for item in scored if item.turn.key in exchange_of]
     for item, exchange in inside:
@@ -303,8 +323,8 @@ def coverages(
     return {item.turn.key: sum(rarities[term] for term in found[exchange]) / possible for item, exchange in inside}
 
 
-def one_of_each_exchange(ranked: Iterable[Scored], exchange_of: Mapping[int, Exchange], limit: int) -> list[Scored]:
-    """The first `limit` turns that are of different exchanges."""
+def pick_best_per_exchange(ranked: Iterable[Scored], exchange_of: Mapping[int, Exchange], limit: int) -> list[Scored]:
+    """Return the best turn of each exchange, at most `limit`."""
     kept: dict[Exchange, Scored] = {}
     for item in ranked:
         if len(kept) == limit:
@@ -313,10 +333,10 @@ def one_of_each_exchange(ranked: Iterable[Scored], exchange_of: Mapping[int, Exc
     return list(kept.values())
 
 
-def about_the_same(items: Iterable[Scored], covered: Mapping[int, float]) -> set[int]:
-    """The keys of the turns that have nearly as much of the query as the best one: of those the newest counts.
+def find_same_subject(items: Iterable[Scored], covered: Mapping[int, float]) -> set[int]:
+    """Return the keys of turns that cover nearly as much of the query as the best one, so are about the same subject.
 
-    Who says that something changed seldom says again all that was said of it, so half as much is enough there.
+    A turn that announces a change seldom repeats the whole subject, so about half as much is enough for it.
     """
     known = [item for item in items if item.turn.key in covered]
     best = max((covered[item.turn.key] for item in known), default=0.0)
@@ -327,14 +347,14 @@ def about_the_same(items: Iterable[Scored], covered: Mapping[int, float]) -> set
     }
 
 
-def newest_first(items: Sequence[Scored], same: Collection[int]) -> list[Scored]:
-    """The turns about the same thing, the newest first, then the others in their order."""
+def sort_same_subject_first(items: Sequence[Scored], same: Collection[int]) -> list[Scored]:
+    """Return the turns about the same subject, newest first, then the others in their order."""
     of_subject = [item for item in items if item.turn.key in same]
     of_subject.sort(key=lambda item: (item.turn.created, item.turn.place), reverse=True)
     return of_subject + [item for item in items if item.turn.key not in same]
 
 
-def by_turns(lists: Sequence[Sequence[Scored]], limit: int) -> list[Scored]:
-    """The first of each list, then the second of each, and so on, `limit` in all."""
+def interleave_rankings(lists: Sequence[Sequence[Scored]], limit: int) -> list[Scored]:
+    """Return the first item of each list, then the second of each, and so on, at most `limit`."""
     rounds = (item for items in zip_longest(*lists) for item in items if item is not None)
     return list(islice(rounds, limit))

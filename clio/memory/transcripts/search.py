@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import structs
 
 from clio.memory.transcripts.index_queries import Candidates
-from clio.memory.transcripts.query import ONLY_ASKS, Query, Term, folded_words, stems
+from clio.memory.transcripts.query import ONLY_ASKS, Query, Term, extract_stems, split_folded_words
 from clio.memory.transcripts.ranking import (
     OF_ASSISTANT,
     SPREAD,
@@ -19,20 +19,20 @@ from clio.memory.transcripts.ranking import (
     Turn,
     Weighing,
     Weights,
-    about_the_same,
-    by_rank,
-    by_session,
-    by_text,
-    by_turns,
-    coverages,
-    folded,
-    grouped,
+    compute_coverages,
+    compute_idf,
+    drop_neighbours,
+    find_same_subject,
+    group_by_session,
     has_phrase,
-    idf,
-    in_context,
-    newest_first,
-    one_of_each_exchange,
-    weigher,
+    interleave_rankings,
+    make_passage_scorer,
+    pick_best_per_exchange,
+    rank_by_text,
+    rank_in_context,
+    rank_sessions,
+    sort_by_score,
+    sort_same_subject_first,
 )
 from clio.memory.transcripts.transcript_records import Recalled, Said, SessionHit, Signals, TurnHit
 from clio.text.formatting import split_passages
@@ -64,7 +64,7 @@ def _centre(text: str, query: Query) -> int:
 def _stems_of_word(word: str) -> list[str]:
     if word.isascii() and word.isalnum():  # most words: no folding, no parts
         return [porter_stem(word.lower())]
-    return [porter_stem(part) for part in folded_words(word)]
+    return [porter_stem(part) for part in split_folded_words(word)]
 
 
 def _phrase_at(places: list[tuple[int, list[str]]], phrase: tuple[str, ...]) -> int | None:
@@ -134,7 +134,7 @@ class Search:
         best = max((item.score for item in ranked), default=0.0) or 1.0
         possible = sum(self._rarities) or 1.0
         certain = [GUESS if term.is_guess else 1.0 for term in self._query.terms]
-        titles = {session: set(stems(title)) for session, (_, title, _) in about.items()}
+        titles = {session: set(extract_stems(title)) for session, (_, title, _) in about.items()}
 
         def hit(item: Scored) -> TurnHit:
             turn = item.turn
@@ -173,8 +173,8 @@ class Search:
         total: how many turns at most, the best of each session first, then the second best ones.
         """
         _, ranked, inside = self._by_session(limit)
-        kept = {session: folded(inside[session], passages) for session, _ in ranked}
-        turns = by_turns(list(kept.values()), total)
+        kept = {session: drop_neighbours(inside[session], passages) for session, _ in ranked}
+        turns = interleave_rankings(list(kept.values()), total)
         shown = dict(zip((item.turn.key for item in turns), self._shown(turns), strict=True))
         return self._hits(ranked, kept, shown)
 
@@ -186,11 +186,11 @@ class Search:
         scored, ranked, inside = self._by_session(limit * RANKED_FOR_EACH)
         inside = {session: inside[session] for session, _ in ranked}
         exchange_of = self._exchanges(item for items in inside.values() for item in items)
-        covered = coverages(scored, self._rarities, exchange_of)
+        covered = compute_coverages(scored, self._rarities, exchange_of)
         scores = dict(ranked)
-        kept = {session: one_of_each_exchange(items, exchange_of, passages) for session, items in inside.items()}
+        kept = {session: pick_best_per_exchange(items, exchange_of, passages) for session, items in inside.items()}
         kept, older = self._newest_first(kept, scores, covered, limit, total)
-        turns = by_turns(list(kept.values()), total)
+        turns = interleave_rankings(list(kept.values()), total)
         hits = dict(zip((item.turn.key for item in turns), self._shown(turns), strict=True))
         places = {item.turn.key: item for items in inside.values() for item in items}
         shown = {
@@ -206,17 +206,17 @@ class Search:
         known = {item.turn.session for item in scored}
         firsts = self._candidates.first_turns(titles.keys() - known)
         scored += [Scored(turn=turn, score=0.0) for turn in firsts if turn.created <= self._until]
-        ranked = by_session(by_text(scored, titles, self._query.dates), self._rarities, SPREAD)[:limit]
+        ranked = rank_sessions(rank_by_text(scored, titles, self._query.dates), self._rarities, SPREAD)[:limit]
         chosen = {session for session, _ in ranked}
         inside = [item for item in scored if item.turn.session in chosen]
-        return scored, ranked, grouped(self._in_context(inside, titles))
+        return scored, ranked, group_by_session(self._in_context(inside, titles))
 
     def _in_context(self, scored: Sequence[Scored], titles: Mapping[int, float]) -> list[Scored]:
         talks = self._candidates.talks({item.turn.session for item in scored})
         weights: dict[Talk, Weights] = dict(TURNS)
         if self._query.of_assistant:
             weights["assistant"] = OF_ASSISTANT
-        return in_context(scored, titles, talks, weights, self._query.dates)
+        return rank_in_context(scored, titles, talks, weights, self._query.dates)
 
     def _dated(self, scored: Sequence[Scored]) -> list[Scored]:
         """The turns of a day or month the query names, which may answer without any of its words."""
@@ -271,7 +271,7 @@ class Search:
         """
         best = max(scores.values(), default=0.0)
         leading = [item for session, items in kept.items() if scores[session] >= LEAST_SCORE * best for item in items]
-        same = about_the_same(leading, covered)
+        same = find_same_subject(leading, covered)
         least = LEAST_SHARE * max((covered[item.turn.key] for item in leading), default=0.0)
         fitting = [item for items in kept.values() for item in items if covered[item.turn.key] >= least]
         texts = self._candidates.texts(item.turn.key for item in fitting)
@@ -281,10 +281,10 @@ class Search:
             other = newest.get(text)
             newest[text] = item if other is None or item.turn.created > other.turn.created else other
         ordered: dict[int, list[Scored]] = {}
-        for item in newest_first(list(newest.values()), same):
+        for item in sort_same_subject_first(list(newest.values()), same):
             ordered.setdefault(item.turn.session, []).append(item)
         ordered = dict(list(ordered.items())[:limit])
-        shown = [item for item in by_turns(list(ordered.values()), total) if item.turn.key in same]
+        shown = [item for item in interleave_rankings(list(ordered.values()), total) if item.turn.key in same]
         last = max((item.turn.created for item in shown), default=0.0)
         return ordered, {item.turn.key for item in shown if item.turn.created < last}
 
@@ -315,7 +315,7 @@ class Search:
     def _neighbours(self, scored: Sequence[Scored]) -> list[Scored]:
         """The turns round the best ones: an answer need not say again what was asked."""
         known = {item.turn.key for item in scored}
-        near = self._candidates.around((item.turn for item in by_rank(scored)[:NEIGHBOURS_OF]), reach=2)
+        near = self._candidates.around((item.turn for item in sort_by_score(scored)[:NEIGHBOURS_OF]), reach=2)
         return [Scored(turn=turn, score=0.0) for turn in near if turn.key not in known and turn.created <= self._until]
 
     def _scored(self) -> list[Scored]:
@@ -327,13 +327,13 @@ class Search:
         if 0 in counts and query.scope == "text":
             query = self._query = self._spelt(query, counts)
             counts = self._candidates.counts(query.terms)
-        self._rarities = [idf(totals.passages, count) for count in counts]
-        weigh = weigher(query, self._rarities, totals.mean_words)
+        self._rarities = [compute_idf(totals.passages, count) for count in counts]
+        weigh = make_passage_scorer(query, self._rarities, totals.mean_words)
         if query.scope == "output":
             found = self._candidates.outputs(query, self._exclude)
             turns = [turn for turn in found if turn.created <= self._until][:WEIGHED_OUTPUTS]
             texts = self._candidates.texts((turn.key for turn in turns), "output")
-            words = {turn.key: stems(texts[turn.key][:MAX_OUTPUT_CHARS]) for turn in turns}
+            words = {turn.key: extract_stems(texts[turn.key][:MAX_OUTPUT_CHARS]) for turn in turns}
             phrases = [[porter_stem(word) for word in phrase] for phrase in query.phrases]
             fitting = [turn for turn in turns if all(has_phrase(words[turn.key], phrase) for phrase in phrases)]
             weighed = [(turn, weigh(words[turn.key])) for turn in fitting]
@@ -346,7 +346,7 @@ class Search:
         best: dict[int, Scored] = {}
         ratio = 1.0
         for candidate in head:
-            weighing = weigh(stems(split_passages(texts[candidate.turn.key])[candidate.number]))
+            weighing = weigh(extract_stems(split_passages(texts[candidate.turn.key])[candidate.number]))
             ratio = min(ratio, weighing.score / candidate.score) if candidate.score > 0 else ratio
             _keep(best, _scored(candidate.turn, weighing, candidate.number))
         for candidate in tail:
@@ -371,7 +371,7 @@ class Search:
             return {}
         found: dict[int, float] = {}
         for session, title in self._candidates.titles(self._query, self._exclude).items():
-            bag = set(stems(title))
+            bag = set(extract_stems(title))
             found[session] = sum(
                 rarity
                 for term, rarity in zip(self._query.terms, self._rarities, strict=True)
@@ -399,7 +399,7 @@ class Search:
             created=item.turn.created,
             snippet=snippet(text, shown, self._query),
             score=round(item.score, 3),
-            signals=self._signals(stems(shown), set(stems(title))),
+            signals=self._signals(extract_stems(shown), set(extract_stems(title))),
         )
 
     def _passage(self, item: Scored, text: str) -> str:

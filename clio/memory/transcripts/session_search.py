@@ -14,7 +14,7 @@ from msgspec import structs
 from clio.errors import StorageError
 from clio.memory.transcripts.database import RecallIndexBusy
 from clio.memory.transcripts.index import CacheFile, RecallIndex
-from clio.memory.transcripts.query import parse
+from clio.memory.transcripts.query import parse_query
 from clio.memory.transcripts.session_sync import SessionSync
 from clio.memory.transcripts.transcript_records import Having, Recall, SessionHit, TurnHit, TurnHits
 from clio.sessions.store import SessionStore
@@ -123,7 +123,7 @@ class SessionRecall:
 
         act: called with the index and the ids of the sessions to leave out. nothing: the answer where no session is.
         """
-        outputs = parse(query).scope == "output"
+        outputs = parse_query(query).scope == "output"
         end = time.monotonic() + deadline_s
         with self._lock:
             self._sync.look()

@@ -7,10 +7,10 @@ from clio.memory.transcripts.query import (
     ONLY_ASKS,
     STATES,
     NamedDate,
-    asking_kind,
-    named_dates,
-    parse,
-    stems,
+    classify_message,
+    extract_stems,
+    find_named_dates,
+    parse_query,
 )
 from clio.memory.transcripts.ranking import (
     SPREAD,
@@ -18,13 +18,13 @@ from clio.memory.transcripts.ranking import (
     Scored,
     Talk,
     Turn,
-    by_session,
-    by_text,
-    folded,
-    grouped,
-    idf,
-    in_context,
-    weigher,
+    compute_idf,
+    drop_neighbours,
+    group_by_session,
+    make_passage_scorer,
+    rank_by_text,
+    rank_in_context,
+    rank_sessions,
 )
 
 
@@ -34,12 +34,12 @@ def turn(place: int, *, session: int = 1, role: str = "assistant", created: floa
 
 def ranked(items: list[Scored], titles: dict[int, float] | None = None, talk: Talk = "agent") -> list[tuple[int, int]]:
     talks = {item.turn.session: talk for item in items}
-    return order(in_context(items, titles or {}, talks, TURNS))
+    return order(rank_in_context(items, titles or {}, talks, TURNS))
 
 
 def weigh(query: str, text: str, rarities: list[float] | None = None) -> float:
-    parsed = parse(query)
-    return weigher(parsed, rarities or [1.0] * len(parsed.terms), 20.0)(stems(text)).score
+    parsed = parse_query(query)
+    return make_passage_scorer(parsed, rarities or [1.0] * len(parsed.terms), 20.0)(extract_stems(text)).score
 
 
 def order(items: list[Scored]) -> list[tuple[int, int]]:
@@ -52,7 +52,7 @@ def test_more_words_of_the_query_weigh_more() -> None:
 
 def test_a_rare_word_weighs_more_than_a_common_one() -> None:
     assert weigh("zorg file", "the zorg", [5.0, 0.5]) > weigh("zorg file", "the file", [5.0, 0.5])
-    assert idf(1000, 3) > idf(1000, 300) > idf(1000, 1000) > 0
+    assert compute_idf(1000, 3) > compute_idf(1000, 300) > compute_idf(1000, 1000) > 0
 
 
 def test_words_next_to_each_other_weigh_more() -> None:
@@ -69,10 +69,10 @@ def test_another_form_of_a_word_counts_a_little_less() -> None:
 
 
 def test_the_words_as_they_were_typed_are_noticed() -> None:
-    query = parse("fix the parser")
-    weighed = weigher(query, [1.0] * len(query.terms), 20.0)
-    assert weighed(stems("please fix the parser")).exact
-    assert not weighed(stems("the parser fix")).exact
+    query = parse_query("fix the parser")
+    weighed = make_passage_scorer(query, [1.0] * len(query.terms), 20.0)
+    assert weighed(extract_stems("please fix the parser")).exact
+    assert not weighed(extract_stems("the parser fix")).exact
 
 
 def test_an_exact_match_comes_first_whatever_is_round_the_others() -> None:
@@ -89,12 +89,12 @@ def test_a_neighbour_lifts_a_turn() -> None:
 def test_a_user_turn_is_worth_more_where_a_turn_is_wanted_and_not_where_a_session_is() -> None:
     items = [Scored(turn=turn(1, role="user"), score=1.0), Scored(turn=turn(1, session=2), score=1.2)]
     assert ranked(items)[0] == (1, 1)
-    assert order(by_text(items, {}))[0] == (2, 1)
+    assert order(rank_by_text(items, {}))[0] == (2, 1)
 
 
 def test_a_title_raises_its_session() -> None:
     items = [Scored(turn=turn(1), score=1.0), Scored(turn=turn(1, session=2), score=1.0)]
-    assert order(by_text(items, {1: 2.0}))[0] == (1, 1)
+    assert order(rank_by_text(items, {1: 2.0}))[0] == (1, 1)
 
 
 def test_the_newest_of_equals_comes_first() -> None:
@@ -106,18 +106,18 @@ def test_a_session_that_has_all_words_beats_one_that_has_half_of_them() -> None:
     half = Scored(turn=turn(1), score=1.1, found=frozenset({0}))
     first = Scored(turn=turn(1, session=2), score=1.0, found=frozenset({0}))
     second = Scored(turn=turn(9, session=2), score=0.4, found=frozenset({1}))
-    assert [session for session, _ in by_session([half, first, second], [1.0, 1.0], SPREAD)] == [2, 1]
+    assert [session for session, _ in rank_sessions([half, first, second], [1.0, 1.0], SPREAD)] == [2, 1]
 
 
 def test_neighbours_of_a_better_turn_are_left_out() -> None:
     items = [Scored(turn=turn(place), score=1.0) for place in (5, 6, 4, 8, 9, 2)]
-    assert order(folded(items, 10)) == [(1, 5), (1, 8), (1, 2)]
-    assert order(folded(items, 2)) == [(1, 5), (1, 8)]
+    assert order(drop_neighbours(items, 10)) == [(1, 5), (1, 8), (1, 2)]
+    assert order(drop_neighbours(items, 2)) == [(1, 5), (1, 8)]
 
 
 def test_turns_are_grouped_in_their_order() -> None:
     items = [Scored(turn=turn(1, session=session), score=1.0) for session in (2, 1, 2)]
-    assert {session: len(turns) for session, turns in grouped(items).items()} == {2: 2, 1: 1}
+    assert {session: len(turns) for session, turns in group_by_session(items).items()} == {2: 2, 1: 1}
 
 
 def test_between_people_the_answer_comes_before_the_question_it_answers() -> None:
@@ -161,7 +161,7 @@ def test_the_same_question_asked_before_is_not_its_own_answer() -> None:
     ],
 )
 def test_what_a_message_does_is_told_from_its_sentences(text: str, kind: int) -> None:
-    assert asking_kind(text) == kind
+    assert classify_message(text) == kind
 
 
 @pytest.mark.parametrize(
@@ -179,11 +179,11 @@ def test_what_a_message_does_is_told_from_its_sentences(text: str, kind: int) ->
     ],
 )
 def test_dates_are_read_as_far_as_they_are_named(text: str, dates: list[tuple[int | None, ...]]) -> None:
-    assert [(date.year, date.month, date.day) for date in named_dates(text)] == dates
+    assert [(date.year, date.month, date.day) for date in find_named_dates(text)] == dates
 
 
 def test_a_named_date_lifts_what_was_said_then() -> None:
     date = NamedDate(year=2024, month=3)
     ((start, end),) = date.spans([])
     items = [Scored(turn=turn(1, created=end), score=1.0), Scored(turn=turn(1, session=2, created=start), score=0.7)]
-    assert [item.turn.session for item in by_text(items, {}, (date,))] == [2, 1]
+    assert [item.turn.session for item in rank_by_text(items, {}, (date,))] == [2, 1]

@@ -6,18 +6,18 @@ from hypothesis import strategies as st
 
 from clio.memory.transcripts.query import (
     MAX_TERMS,
-    folded_words,
-    indexable,
-    other_forms,
-    parse,
-    stems,
+    extract_stems,
+    list_other_forms,
+    parse_query,
+    prepare_for_index,
+    split_folded_words,
 )
 from clio.text.formatting import MAX_PASSAGES, PASSAGE_CHARS, split_passages
 from clio.text.vocabulary import porter_stem
 
 
 def terms(text: str) -> list[str]:
-    return [term.forms[0] for term in parse(text).terms]
+    return [term.forms[0] for term in parse_query(text).terms]
 
 
 def test_words_that_say_nothing_are_left_out() -> None:
@@ -43,7 +43,7 @@ def test_a_compound_is_searched_in_parts_and_joined(written: str) -> None:
 
 def test_camel_case_is_searched_whole_and_in_parts() -> None:
     assert set(terms("ToolRunner")) == {"toolrunner", "tool", "runner"}
-    assert set(stems("HTTPServerError is raised")) >= {
+    assert set(extract_stems("HTTPServerError is raised")) >= {
         "httpservererror",
         "http",
         porter_stem("server"),
@@ -60,25 +60,25 @@ def test_numbers_stay_whole() -> None:
 
 
 def test_scripts_without_spaces_are_read_in_pairs() -> None:
-    assert folded_words("索引を作る") == ["索引", "引を", "を作", "作る"]
+    assert split_folded_words("索引を作る") == ["索引", "引を", "を作", "作る"]
     assert terms("索引を作る") == ["索引", "引を", "を作", "作る"]
 
 
 def test_accents_and_case_make_no_difference() -> None:
-    assert folded_words("ÉCOLE Straße") == ["ecole", "straße"]
+    assert split_folded_words("ÉCOLE Straße") == ["ecole", "straße"]
 
 
 def test_irregular_words_are_searched_in_all_their_forms() -> None:
-    assert set(parse("go").terms[0].forms) == {"go", "went", "gone"}
-    assert "bought" in other_forms("buying")
-    assert "repository" in other_forms("repos")
-    assert other_forms("parser") == ()
+    assert set(parse_query("go").terms[0].forms) == {"go", "went", "gone"}
+    assert "bought" in list_other_forms("buying")
+    assert "repository" in list_other_forms("repos")
+    assert list_other_forms("parser") == ()
 
 
 def test_quotes_hold_words_together() -> None:
-    query = parse('the "session not found" error')
+    query = parse_query('the "session not found" error')
     assert query.phrases == (("session", "not", "found"),)
-    assert parse('a lonely " quote').phrases == ()
+    assert parse_query('a lonely " quote').phrases == ()
 
 
 @pytest.mark.parametrize(
@@ -90,17 +90,17 @@ def test_quotes_hold_words_together() -> None:
     ],
 )
 def test_where_to_search_is_said_in_the_query(text: str, scope: str, said: list[str]) -> None:
-    assert parse(text).scope == scope
+    assert parse_query(text).scope == scope
     assert terms(text) == said
 
 
 def test_a_pasted_page_is_a_query_of_its_first_words() -> None:
-    assert len(parse("zebra " + " ".join(f"w{number}" for number in range(400_000))).terms) == MAX_TERMS
+    assert len(parse_query("zebra " + " ".join(f"w{number}" for number in range(400_000))).terms) == MAX_TERMS
 
 
 @given(st.text())
 def test_any_text_is_a_query_of_plain_words(text: str) -> None:
-    for term in parse(text).terms:
+    for term in parse_query(text).terms:
         assert all(form.isalnum() for form in term.forms)
 
 
@@ -117,4 +117,4 @@ def test_the_longest_text_has_a_bounded_number_of_passages() -> None:
 
 
 def test_plain_text_goes_into_the_index_as_it_is() -> None:
-    assert indexable("nothing to split here") == "nothing to split here"
+    assert prepare_for_index("nothing to split here") == "nothing to split here"
