@@ -173,7 +173,7 @@ def test_what_is_typed_at_once_goes_on_in_that_session(place: Place) -> None:
         shell.wait_for(
             r"session Retries · 2 messages\n› does the client retry\?\n  it doubles the delay\n\n?❯", regex=True
         )
-        shell.wait_for(r"\d steps? · ", regex=True)
+        shell.wait_for(r"\d requests? · ", regex=True)
         with clio() as second:
             assert "is open in another clio" in second.wait_for("is open in another clio")
             assert second.wait_exit() == 2

@@ -83,7 +83,7 @@ def test_a_conversation_is_plain_lines_said_once(place: Place, server: ChatServe
     assert not DRAWN.search(said)
     assert "\b" not in said
     said = re.sub(r"127\.0\.0\.1:\d+", "SERVER", re.sub(r"clio -r \w+", "clio -r ID", said))
-    said = re.sub(r"(?m)^(done|failed), (\d steps?), .*$", r"\1, \2, ...", said)
+    said = re.sub(r"(?m)^(done|failed), (\d requests?), .*$", r"\1, \2, ...", said)
     said = re.sub(r"(model test-model, approval mode ask),[^:]* tokens", r"\1, ... tokens", said)
     said = re.sub(r"(?m)^consolidated: .*\n", "", said)
     golden("reader_conversation", said.rstrip("\n"))
