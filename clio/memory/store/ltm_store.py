@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clio.errors import StorageError, UserError
 from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog, new_change
-from clio.memory.store.ltm_codec import LtmDocument, LtmReading, decode_ltm, read_whole, refuse_newer, write_ltm
+from clio.memory.store.ltm_codec import LtmDocument, decode_ltm, refuse_newer, write_ltm
 from clio.memory.store.ltm_history import (
     Kept,
     LtmArchive,
@@ -57,6 +57,7 @@ from clio.memory.store.ltm_objects import (
     to_entry,
     to_raw,
 )
+from clio.memory.store.ltm_reader import LtmReading, read_whole
 from clio.memory.store.ltm_upkeep import count_up, count_uses, to_prune, with_uses
 from clio.memory.store.record import (
     MAX_AGE_DAYS,

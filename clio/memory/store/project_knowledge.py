@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from clio.errors import StorageError, ToolFailed
 from clio.memory.retrieval.candidates import search_project
 from clio.memory.store.change_log import ScopeLogs
-from clio.memory.store.ltm_codec import LtmReading
+from clio.memory.store.ltm_reader import LtmReading
 from clio.memory.store.record import (
     MAX_AGE_DAYS,
     MIN_CONFIDENCE,
