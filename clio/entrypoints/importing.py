@@ -96,7 +96,7 @@ def make_outcome_result(outcome: Outcome) -> CommandResult:
     """Describe what was imported, and what was left out."""
     report, wanted = outcome.report, outcome.wanted
     lines = [_summarize_import(outcome), *_describe_skipped(outcome)]
-    if sentence := report.tally.sentence():
+    if sentence := report.tally.describe():
         lines.append(sentence)
     unreadable = [*outcome.found.unusable, *report.tally.unreadable]
     lines += [f"Not read: {path} ({reason})." for path, reason in unreadable[:_MAX_SHOWN]]

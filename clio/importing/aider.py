@@ -1,8 +1,8 @@
-"""Conversations of aider: `.aider.chat.history.md` in the project, every chat since the first one after the other.
+"""Reads conversations of aider: `.aider.chat.history.md` in the project contains all its chats.
 
-A heading begins a chat, "#### " stands before a person's words, "> " before what the program said; all else is the
-model's. Only the beginning of a chat has a time: those of the words are in `.aider.input.history` beside it, which is
-read instead where there is no other.
+A heading begins a chat, "#### " precedes a user message and "> " output of the program; the rest is the model's. Only
+the beginning of a chat has a time. The times of user messages are in `.aider.input.history` beside it, which is read
+instead if there is no other file.
 """
 
 import re
@@ -15,46 +15,48 @@ from clio.importing.reading import ImportedMessage, Piece, Progress, SessionAbou
 from clio.messages import AssistantMessage, UserMessage
 
 HISTORY, INPUTS = ".aider.chat.history.md", ".aider.input.history"
-_BEGUN = "# aider chat started at "
-_WORDS, _NOTE = "#### ", "> "
+_CHAT_START = "# aider chat started at "
+_USER_MARK = "#### "
 _MODEL = re.compile(r"> (?:Main model|Model|Models?): (\S+)")
 
 
 def read_aider(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
-    """The chats of one file. Raises OSError, and what `progress` raises."""
+    """Yield the chats of one file. Raises OSError, and what `progress` raises."""
     if path.name.endswith("input.history"):
-        return _inputs_only(path, tally, progress)
+        return _convert_inputs(path, tally, progress)
     return _Reader(path).read(tally, progress)
 
 
 class _Reader:
+    """Converts the lines of one chat history."""
+
     def __init__(self, path: Path) -> None:
         self._path = path
         self._key = ""
-        self._at = 0.0
+        self._time = 0.0
         self._model = ""
-        self._said: list[str] = []
+        self._user_lines: list[str] = []
         self._answer: list[str] = []
-        self._typed = False
+        self._has_user_message = False
         self._times: dict[str, deque[float]] = {}
 
     def read(self, tally: Tally, progress: Progress) -> Iterator[Piece]:
-        """All pieces of the file."""
+        """Yield all pieces of the file."""
         inputs = self._path.with_name(self._path.name.replace("chat.history.md", "input.history"))
         if inputs != self._path and inputs.is_file():
-            for at, words in _inputs(inputs, Tally(), lambda done: None):
-                self._times.setdefault(" ".join(words.split()), deque()).append(at)
-        for data in _with_blanks(self._path, tally, progress):
+            for at, text in _read_inputs(inputs, Tally(), lambda done: None):
+                self._times.setdefault(" ".join(text.split()), deque()).append(at)
+        for data in _read_markdown_lines(self._path, tally, progress):
             line = data.rstrip("\r")
-            if line.startswith(_BEGUN):
+            if line.startswith(_CHAT_START):
                 yield from self._flush()
-                yield from self._begin(line.removeprefix(_BEGUN).strip())
-            elif line.startswith(_WORDS) or line == _WORDS.strip():
-                if not self._said:
+                yield from self._begin(line.removeprefix(_CHAT_START).strip())
+            elif line.startswith(_USER_MARK) or line == _USER_MARK.strip():
+                if not self._user_lines:
                     yield from self._flush()
-                self._said.append(line.removeprefix(_WORDS.strip()).strip())
+                self._user_lines.append(line.removeprefix(_USER_MARK.strip()).strip())
             else:
-                if self._said:
+                if self._user_lines:
                     yield from self._flush()
                 if found := _MODEL.match(line):
                     self._model = found[1]
@@ -62,73 +64,74 @@ class _Reader:
         yield from self._flush()
 
     def _begin(self, when: str) -> Iterator[Piece]:
-        self._at = _local(when)
+        self._time = _parse_local_time(when)
         self._key = f"{self._path.resolve().parent}/{when}"
-        self._typed = False
+        self._has_user_message = False
         yield SessionAbout(key=self._key, directory=str(self._path.resolve().parent))
 
     def _flush(self) -> Iterator[Piece]:
-        """The words or the answer that just ended. What stands before the first words is the program's greeting."""
-        said, answer = "\n".join(self._said).strip(), "\n".join(line.rstrip() for line in self._answer).strip()
-        self._said, self._answer = [], []
-        if not self._key and (said or answer):
+        """Yield the message that has ended. Text before the first user message is the program's greeting."""
+        user_text = "\n".join(self._user_lines).strip()
+        answer = "\n".join(line.rstrip() for line in self._answer).strip()
+        self._user_lines, self._answer = [], []
+        if not self._key and (user_text or answer):
             yield from self._begin("")
-        if said:
-            self._typed = True
-            self._at = self._typed_at(said)
-            yield ImportedMessage(key=self._key, message=UserMessage(content=said, id="", created=self._at))
-        elif answer and self._typed:
-            message = AssistantMessage(content=answer, model=self._model, id="", created=self._at)
+        if user_text:
+            self._has_user_message = True
+            self._time = self._find_input_time(user_text)
+            yield ImportedMessage(key=self._key, message=UserMessage(content=user_text, id="", created=self._time))
+        elif answer and self._has_user_message:
+            message = AssistantMessage(content=answer, model=self._model, id="", created=self._time)
             yield ImportedMessage(key=self._key, message=message)
 
-    def _typed_at(self, words: str) -> float:
-        """When a person typed these words: the first time after what came before them."""
-        times = self._times.get(" ".join(words.split()), deque())
+    def _find_input_time(self, text: str) -> float:
+        """Return when the user typed this text: the first time of this text after the previous message."""
+        times = self._times.get(" ".join(text.split()), deque())
         while times:
             at = times.popleft()
-            if at >= self._at - 1:
+            if at >= self._time - 1:
                 return at
-        return self._at
+        return self._time
 
 
-def _inputs_only(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
-    """A person's words, those of a day as one conversation."""
+def _convert_inputs(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
+    """Yield the user's messages, with one conversation per day."""
     folder, key = str(path.resolve().parent), ""
-    for at, words in _inputs(path, tally, progress):
+    for at, text in _read_inputs(path, tally, progress):
         day = f"{folder}/inputs/{time.strftime('%Y-%m-%d', time.localtime(at))}"
         if day != key:
             key = day
             yield SessionAbout(key=key, directory=folder)
-        yield ImportedMessage(key=key, message=UserMessage(content=words, id="", created=at))
+        yield ImportedMessage(key=key, message=UserMessage(content=text, id="", created=at))
 
 
-def _inputs(path: Path, tally: Tally, progress: Progress) -> Iterator[tuple[float, str]]:
-    """What was typed, each with its time: a line "# TIME", then the words with a "+" before each line."""
-    at, words = 0.0, list[str]()
+def _read_inputs(path: Path, tally: Tally, progress: Progress) -> Iterator[tuple[float, str]]:
+    """Yield the user's inputs with their times. The file has a line "# TIME", then lines of text beginning with "+"."""
+    at, lines = 0.0, list[str]()
     for data in read_lines(path, tally, progress):
         line = data.decode("utf-8", "replace")
         if line.startswith("+"):
-            words.append(line[1:])
+            lines.append(line[1:])
             continue
-        if words:
-            yield at, "\n".join(words)
-            words = []
+        if lines:
+            yield at, "\n".join(lines)
+            lines = []
         if line.startswith("# "):
-            at = _local(line[2:])
-    if words:
-        yield at, "\n".join(words)
+            at = _parse_local_time(line[2:])
+    if lines:
+        yield at, "\n".join(lines)
 
 
-def _with_blanks(path: Path, tally: Tally, progress: Progress) -> Iterator[str]:
-    """The lines of a file of Markdown, in which empty ones and blanks before words count."""
+def _read_markdown_lines(path: Path, tally: Tally, progress: Progress) -> Iterator[str]:
+    """Yield the lines of a Markdown file, including empty lines and leading white space, which are significant."""
     for data in read_lines(path, tally, progress, keep=True):
         line = data.decode("utf-8", "replace")
         tally.mended += "\ufffd" in line
         yield line
 
 
-def _local(when: str) -> float:
-    """Seconds since the epoch of a time as aider writes it, in the time of the place; 0.0 where it is none."""
+def _parse_local_time(when: str) -> float:
+    """Return aider's local time as seconds since the epoch; 0.0 if it is invalid."""
     try:
         return time.mktime(time.strptime(when.strip()[:19], "%Y-%m-%d %H:%M:%S"))
     except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Conversations of Codex: `rollout-*.jsonl` under `~/.codex/sessions/YYYY/MM/DD/`, in each form it has had."""
+"""Reads conversations of Codex, in all its formats: `rollout-*.jsonl` in `~/.codex/sessions/YYYY/MM/DD/`."""
 
 import re
 import shlex
@@ -9,9 +9,9 @@ from typing import Any, cast
 import msgspec
 
 from clio.importing.reading import (
+    ImportedImage,
     ImportedMessage,
     Json,
-    Picture,
     Piece,
     Progress,
     SessionAbout,
@@ -20,7 +20,7 @@ from clio.importing.reading import (
     as_mapping,
     as_text,
     iterate_mappings,
-    kind_of,
+    join_kind,
     parse_seconds,
     read_elements,
     read_records,
@@ -39,62 +39,62 @@ _CALLS = {
     "image_generation_call": "revised_prompt",
     "mcp_tool_call": "arguments",
 }
-"""The kinds of calls, and where each has its arguments."""
+"""Kinds of calls, and the field with their arguments."""
 _OUTPUTS = frozenset(
     {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
 )
-_NAMES = {"local_shell_call": "shell", "web_search_call": "web_search", "tool_search_call": "tool_search"}
+_TOOL_NAMES = {"local_shell_call": "shell", "web_search_call": "web_search", "tool_search_call": "tool_search"}
 
 
-def extract_text_and_pictures(content: Any) -> tuple[str, list[Picture]]:
-    """The words of a message and its pictures."""
+def extract_text_and_images(content: Any) -> tuple[str, list[ImportedImage]]:
+    """Return the text and the images of a message."""
     if isinstance(content, str):
         return content, []
     texts: list[str] = []
-    pictures: list[Picture] = []
+    images: list[ImportedImage] = []
     for part in iterate_mappings(content):
         url = as_text(part.get("image_url"))
         if match := _DATA_URL.match(url):
-            pictures.append(Picture(media_type=match[1].lower(), data=url[match.end() :]))
+            images.append(ImportedImage(media_type=match[1].lower(), data=url[match.end() :]))
         elif url:
-            texts.append("[picture]")
+            texts.append("[image]")
         else:
             texts.append(as_text(part.get("text")))
-    return "\n\n".join(one for one in texts if one.strip()), pictures
+    return "\n\n".join(text for text in texts if text.strip()), images
 
 
 def convert_call(item: Json) -> ToolCall | None:
-    """The call of an item; None where it is none."""
+    """Return the call of an item; None if it is not a call."""
     kind = as_text(item.get("type"))
     if kind not in _CALLS:
         return None
-    name = _NAMES.get(kind) or as_text(item.get("name")) or kind.removesuffix("_call")
+    name = _TOOL_NAMES.get(kind) or as_text(item.get("name")) or kind.removesuffix("_call")
     id = as_text(item.get("call_id")) or as_text(item.get("id"))
-    return ToolCall(id=id, name=name, arguments=_arguments(kind, item.get(_CALLS[kind])))
+    return ToolCall(id=id, name=name, arguments=_read_arguments(kind, item.get(_CALLS[kind])))
 
 
 def convert_output(item: Json, id: str, at: float) -> ToolMessage | None:
-    """The result in an item; None where it holds none."""
+    """Return the result in an item; None if there is none."""
     if item.get("type") not in _OUTPUTS:
         return None
     output = item.get("output", item.get("tools"))
-    inside = _decoded(output) if isinstance(output, str) and output.startswith("{") else output
+    data = _decode_object(output) if isinstance(output, str) and output.startswith("{") else output
     code: Any = None
     ok = True
-    if isinstance(inside, dict):
-        whole = as_mapping(inside)
-        code = as_mapping(whole.get("metadata")).get("exit_code")
-        ok = whole.get("success") is not False
-        found = whole.get("output", whole.get("content"))
-        words = _text_of(output if found is None else found)
+    if isinstance(data, dict):
+        fields = as_mapping(data)
+        code = as_mapping(fields.get("metadata")).get("exit_code")
+        ok = fields.get("success") is not False
+        found = fields.get("output", fields.get("content"))
+        text = _read_output(output if found is None else found)
     else:
-        words = _text_of(output)
-    if code is None and (match := _EXIT.search(words[:600])):
+        text = _read_output(output)
+    if code is None and (match := _EXIT.search(text[:600])):
         code = int(match[1])
     summary = f"exit {code}" if isinstance(code, int) and not isinstance(code, bool) else ""
     return ToolMessage(
         tool_call_id=as_text(item.get("call_id")),
-        content=words,
+        content=text,
         ok=ok and code in (None, 0),
         summary=summary,
         id=id,
@@ -102,7 +102,7 @@ def convert_output(item: Json, id: str, at: float) -> ToolMessage | None:
     )
 
 
-def _text_of(output: Any) -> str:
+def _read_output(output: Any) -> str:
     if isinstance(output, str):
         return output
     if isinstance(output, list):
@@ -112,35 +112,35 @@ def _text_of(output: Any) -> str:
     return "" if output is None else as_json(output)
 
 
-def _arguments(kind: str, value: Any) -> str:
+def _read_arguments(kind: str, value: Any) -> str:
     if kind == "custom_tool_call" and isinstance(value, str):
         return as_json({"input": value})
-    inside = as_mapping(_decoded(value) if isinstance(value, str) else value)
-    command = inside.get("command")
+    fields = as_mapping(_decode_object(value) if isinstance(value, str) else value)
+    command = fields.get("command")
     if isinstance(command, list):
-        return as_json(inside | {"command": _typed(cast(list[Any], command))})
+        return as_json(fields | {"command": _join_command(cast(list[Any], command))})
     if isinstance(value, str):
-        return value if inside else as_json({"input": value} if value.strip() else {})
+        return value if fields else as_json({"input": value} if value.strip() else {})
     return as_json(value or {})
 
 
-def _typed(command: list[Any]) -> str:
-    """A command as a person would have typed it: that is what is searched for."""
+def _join_command(command: list[Any]) -> str:
+    """Return a command as a user would type it, so that a search finds it."""
     words = [str(word) for word in command]
     if len(words) == 3 and words[1] in ("-c", "-lc"):
         return words[2]
     return shlex.join(words)
 
 
-def _decoded(value: str) -> Any:
+def _decode_object(value: str) -> Any:
     try:
         return decode_json(value)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
 
 
-_SILENT_LINES = frozenset("event_msg ghost_commit world_state inter_agent_communication_metadata".split())
-_SILENT_ITEMS = frozenset(
+_IGNORED_LINES = frozenset("event_msg ghost_commit world_state inter_agent_communication_metadata".split())
+_IGNORED_ITEMS = frozenset(
     "reasoning ghost_snapshot compaction compaction_trigger context_compaction other item_reference".split()
 )
 _INJECTED = (
@@ -158,7 +158,7 @@ _FOLDER = re.compile(r"<cwd>(.*?)</cwd>|Current working directory: (.+)")
 
 
 def read_codex(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
-    """The conversation of one file. Raises OSError, and what `progress` raises."""
+    """Yield the conversation of one file. Raises OSError, and what `progress` raises."""
     reader = _Reader(path, tally)
     if path.suffix == ".json":
         for name, value in read_elements(path, frozenset({"items"}), tally, progress):
@@ -173,32 +173,32 @@ def read_codex(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
 
 
 def read_directory(path: Path, line: Json) -> str:
-    """Where the conversation was held, if this line says so."""
+    """Return the working directory if this line contains it."""
     payload = as_mapping(line.get("payload"))
     if cwd := as_text(payload.get("cwd")) or as_text(line.get("cwd")):
         return cwd
-    words, _ = extract_text_and_pictures((payload or line).get("content"))
-    found = _FOLDER.search(words) if words.startswith(_INJECTED) else None
+    text, _ = extract_text_and_images((payload or line).get("content"))
+    found = _FOLDER.search(text) if text.startswith(_INJECTED) else None
     return (found[1] or found[2] or "").strip() if found else ""
 
 
 class _Reader:
-    """calls: those of the answer that is still coming, as each is an item of its own."""
+    """Converts the lines of one file. Each call is a separate item; `_calls` are those of an incomplete answer."""
 
     def __init__(self, path: Path, tally: Tally) -> None:
         self._path = path
         self._tally = tally
         self._key = ""
         self._model = ""
-        self._at = 0.0
-        self._folder_told = False
+        self._time = 0.0
+        self._has_directory = False
         self._calls: list[ToolCall] = []
 
     def line(self, line: Json) -> Iterator[Piece]:
         kind, payload, at = line.get("type"), as_mapping(line.get("payload")), parse_seconds(line.get("timestamp"))
         if "record_type" in line:
             return
-        if kind is None and "id" in line:  # the second form's head
+        if kind is None and "id" in line:  # the head in Codex's second format
             yield from self.head(line)
         elif "payload" not in line:
             yield from self.item(line, at)
@@ -209,20 +209,20 @@ class _Reader:
         elif kind == "turn_context":
             self._model = as_text(payload.get("model")) or self._model
         elif kind == "compacted":
-            yield from self._compacted(payload, at)
-        elif kind not in _SILENT_LINES:
-            self._tally.kinds[kind_of(kind)] += 1
+            yield from self._convert_compacted(payload, at)
+        elif kind not in _IGNORED_LINES:
+            self._tally.kinds[join_kind(kind)] += 1
 
     def head(self, head: Json) -> Iterator[Piece]:
-        """What is known of the conversation; one that was branched off has the heads of those before it too."""
+        """Yield the metadata. A branched conversation also has the heads of its predecessors, which are ignored."""
         if self._key or not (key := as_text(head.get("id"))):
             return
         self._key = key
-        self._at = parse_seconds(head.get("timestamp"))
+        self._time = parse_seconds(head.get("timestamp"))
         origin = as_mapping(as_mapping(head.get("source")).get("subagent"))
         spawned = as_mapping(origin.get("thread_spawn"))
         directory = as_text(head.get("cwd"))
-        self._folder_told = bool(directory)
+        self._has_directory = bool(directory)
         name = as_text(spawned.get("agent_nickname")) or as_text(spawned.get("agent_role"))
         yield SessionAbout(
             key=key,
@@ -232,61 +232,61 @@ class _Reader:
         )
 
     def item(self, item: Json, at: float) -> Iterator[Piece]:
-        """One item of the conversation. at: its time, 0.0 where the form has none."""
+        """Yield one item of the conversation. at: its time, 0.0 if the format has none."""
         self._key = self._key or self._path.stem
-        self._at = at or self._at
+        self._time = at or self._time
         kind = item.get("type") or ("message" if "role" in item else None)
         id = as_text(item.get("id"))
         if kind == "message":
-            yield from self._message(item, id)
+            yield from self._convert_message(item, id)
         elif call := convert_call(item):
             self._calls.append(call)
-            if kind in ("web_search_call", "image_generation_call"):  # the server answered them itself
+            if kind in ("web_search_call", "image_generation_call"):  # calls without a result item
                 yield from self.flush()
-        elif output := convert_output(item, id, self._at):
+        elif output := convert_output(item, id, self._time):
             yield from self.flush()
-            yield self._said(output)
-        elif kind not in _SILENT_ITEMS:
-            self._tally.kinds[kind_of("item", kind)] += 1
+            yield self._wrap(output)
+        elif kind not in _IGNORED_ITEMS:
+            self._tally.kinds[join_kind("item", kind)] += 1
 
     def flush(self) -> Iterator[Piece]:
-        """The calls so far as one answer."""
+        """Yield the calls so far as one answer."""
         if self._calls:
             calls, self._calls = tuple(self._calls), []
-            yield self._said(AssistantMessage(tool_calls=calls, model=self._model, id="", created=self._at))
+            yield self._wrap(AssistantMessage(tool_calls=calls, model=self._model, id="", created=self._time))
 
-    def _message(self, item: Json, id: str) -> Iterator[Piece]:
-        words, pictures = extract_text_and_pictures(item.get("content"))
+    def _convert_message(self, item: Json, id: str) -> Iterator[Piece]:
+        text, images = extract_text_and_images(item.get("content"))
         role = item.get("role")
-        if not self._folder_told and (directory := read_directory(self._path, item)):
-            self._folder_told = True
+        if not self._has_directory and (directory := read_directory(self._path, item)):
+            self._has_directory = True
             yield SessionAbout(key=self._key, directory=directory)
         if role == "assistant":
             yield from self.flush()
-            if words.strip():
-                yield self._said(AssistantMessage(content=words, model=self._model, id=id, created=self._at))
+            if text.strip():
+                yield self._wrap(AssistantMessage(content=text, model=self._model, id=id, created=self._time))
         elif role == "user":
             yield from self.flush()
-            injected = words.startswith(_INJECTED)
-            if words.strip() or pictures:
+            injected = text.startswith(_INJECTED)
+            if text.strip() or images:
                 origin = "continue" if injected else "user"
-                said = UserMessage(content=words.strip(), origin=origin, id=id, created=self._at)
-                yield self._said(said, tuple(pictures))
+                message = UserMessage(content=text.strip(), origin=origin, id=id, created=self._time)
+                yield self._wrap(message, tuple(images))
         elif role not in ("developer", "system"):
-            self._tally.kinds[kind_of("role", role)] += 1
+            self._tally.kinds[join_kind("role", role)] += 1
 
-    def _compacted(self, payload: Json, at: float) -> Iterator[Piece]:
-        self._key, self._at = self._key or self._path.stem, at or self._at
-        words = as_text(payload.get("message"))
-        if not words:  # a later form: the history that stands for what was before
-            kept = [
-                extract_text_and_pictures(item.get("content"))[0]
+    def _convert_compacted(self, payload: Json, at: float) -> Iterator[Piece]:
+        self._key, self._time = self._key or self._path.stem, at or self._time
+        text = as_text(payload.get("message"))
+        if not text:  # newer format: the history that replaces the earlier messages
+            texts = [
+                extract_text_and_images(item.get("content"))[0]
                 for item in iterate_mappings(payload.get("replacement_history"))
             ]
-            words = kept[-1] if kept else ""
+            text = texts[-1] if texts else ""
         yield from self.flush()
-        if words.strip():
-            yield self._said(UserMessage(content=words, origin="recovery", id="", created=self._at))
+        if text.strip():
+            yield self._wrap(UserMessage(content=text, origin="recovery", id="", created=self._time))
 
-    def _said(self, message: Message, pictures: tuple[Picture, ...] = ()) -> ImportedMessage:
-        return ImportedMessage(key=self._key, message=message, pictures=pictures)
+    def _wrap(self, message: Message, images: tuple[ImportedImage, ...] = ()) -> ImportedMessage:
+        return ImportedMessage(key=self._key, message=message, images=images)

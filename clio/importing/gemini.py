@@ -1,13 +1,13 @@
-"""Conversations of Gemini CLI, under `~/.gemini/tmp/<project>/`."""
+"""Reads conversations of Gemini CLI, in `~/.gemini/tmp/<project>/`."""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from clio.importing.reading import (
+    ImportedImage,
     ImportedMessage,
     Json,
-    Picture,
     Piece,
     Progress,
     SessionAbout,
@@ -16,7 +16,7 @@ from clio.importing.reading import (
     as_mapping,
     as_text,
     iterate_mappings,
-    kind_of,
+    join_kind,
     parse_seconds,
     read_elements,
     read_records,
@@ -27,137 +27,139 @@ _INJECTED = ("<session_context>", "This is the Gemini CLI. We are setting up the
 
 
 def convert_message(key: str, raw: Json, id: str) -> Iterator[ImportedMessage]:
-    """A message of a chat, and the results of the calls it has."""
+    """Yield a message of a chat, and the results of its calls."""
     created = parse_seconds(raw.get("timestamp"))
-    words, pictures = _words(raw.get("content"))
+    text, images = _read_content(raw.get("content"))
     if raw.get("type") == "user":
-        if words.strip() or pictures:
-            origin = "continue" if words.startswith(_INJECTED) else "user"
-            message = UserMessage(content=words.strip(), origin=origin, id=id, created=created)
-            yield ImportedMessage(key=key, message=message, pictures=tuple(pictures))
+        if text.strip() or images:
+            origin = "continue" if text.startswith(_INJECTED) else "user"
+            message = UserMessage(content=text.strip(), origin=origin, id=id, created=created)
+            yield ImportedMessage(key=key, message=message, images=tuple(images))
         return
     calls = list(iterate_mappings(raw.get("toolCalls")))
-    made = tuple(_call(call, f"{id}-{number}") for number, call in enumerate(calls))
-    if words.strip() or made:
+    converted = tuple(_convert_call(call, f"{id}-{number}") for number, call in enumerate(calls))
+    if text.strip() or converted:
         model = as_text(raw.get("model"))
-        answer = AssistantMessage(content=words.strip(), tool_calls=made, model=model, id=id, created=created)
+        answer = AssistantMessage(content=text.strip(), tool_calls=converted, model=model, id=id, created=created)
         yield ImportedMessage(key=key, message=answer)
-    for call, one in zip(calls, made, strict=True):
-        yield ImportedMessage(key=key, message=_result(call, one, created))
+    for raw_call, call in zip(calls, converted, strict=True):
+        yield ImportedMessage(key=key, message=_convert_result(raw_call, call, created))
 
 
-def convert_parts(content: Json, place: int, created: float, tally: Tally) -> Iterator[Message]:
-    """The messages in one entry of a history as it was sent to the model.
+def convert_parts(content: Json, index: int, created: float, tally: Tally) -> Iterator[Message]:
+    """Yield the messages in one entry of a history as it was sent to the model.
 
-    place: of the entry in the history. Calls may have no ids; then the results stand in the next entry, in their order.
+    index: the entry's index in the history. Calls may have no ids; then their results are in the next entry, in order.
     """
-    id = f"g{place}"
+    id = f"g{index}"
     texts: list[str] = []
     calls: list[ToolCall] = []
     results: list[ToolMessage] = []
     for part in iterate_mappings(content.get("parts")):
         call, response = as_mapping(part.get("functionCall")), as_mapping(part.get("functionResponse"))
         if call:
-            made = as_text(call.get("id")) or f"g{place}-{len(calls)}"
-            calls.append(ToolCall(id=made, name=as_text(call.get("name")), arguments=as_json(call.get("args") or {})))
+            call_id = as_text(call.get("id")) or f"g{index}-{len(calls)}"
+            calls.append(
+                ToolCall(id=call_id, name=as_text(call.get("name")), arguments=as_json(call.get("args") or {}))
+            )
         elif response:
-            answers, number = as_text(response.get("id")) or f"g{place - 1}-{len(results)}", len(results)
-            output = _output(response.get("response"))
-            results.append(ToolMessage(tool_call_id=answers, content=output, id=f"{id}-{number}", created=created))
+            call_id, number = as_text(response.get("id")) or f"g{index - 1}-{len(results)}", len(results)
+            output = _read_output(response.get("response"))
+            results.append(ToolMessage(tool_call_id=call_id, content=output, id=f"{id}-{number}", created=created))
         elif part.get("thought") is not True:
             texts.append(as_text(part.get("text")))
-    words = "\n\n".join(one for one in texts if one.strip())
+    text = "\n\n".join(part for part in texts if part.strip())
     yield from results
     if content.get("role") == "model":
-        if words or calls:
-            yield AssistantMessage(content=words, tool_calls=tuple(calls), id=id, created=created)
+        if text or calls:
+            yield AssistantMessage(content=text, tool_calls=tuple(calls), id=id, created=created)
     elif content.get("role") == "user":
-        if words:
-            origin = "continue" if words.startswith(_INJECTED) else "user"
-            yield UserMessage(content=words, origin=origin, id=id, created=created)
+        if text:
+            origin = "continue" if text.startswith(_INJECTED) else "user"
+            yield UserMessage(content=text, origin=origin, id=id, created=created)
     else:
-        tally.kinds[kind_of("role", content.get("role"))] += 1
+        tally.kinds[join_kind("role", content.get("role"))] += 1
 
 
-def _call(call: Json, made_id: str) -> ToolCall:
-    id = as_text(call.get("id")) or made_id
+def _convert_call(call: Json, default_id: str) -> ToolCall:
+    id = as_text(call.get("id")) or default_id
     return ToolCall(id=id, name=as_text(call.get("name")), arguments=as_json(call.get("args") or {}))
 
 
-def _result(call: Json, made: ToolCall, created: float) -> ToolMessage:
-    shown = call.get("resultDisplay")
-    output = _output(call.get("result")) or as_text(shown) or as_text(as_mapping(shown).get("fileDiff"))
-    failed = call.get("status") in ("error", "cancelled")
+def _convert_result(raw_call: Json, call: ToolCall, created: float) -> ToolMessage:
+    shown = raw_call.get("resultDisplay")
+    output = _read_output(raw_call.get("result")) or as_text(shown) or as_text(as_mapping(shown).get("fileDiff"))
+    failed = raw_call.get("status") in ("error", "cancelled")
     if failed and not output:
-        output = as_text(call.get("error")) or as_text(call.get("status"))
+        output = as_text(raw_call.get("error")) or as_text(raw_call.get("status"))
     return ToolMessage(
-        tool_call_id=made.id,
+        tool_call_id=call.id,
         content=output,
         ok=not failed,
-        id=f"{made.id}-result",
-        created=parse_seconds(call.get("timestamp")) or created,
+        id=f"{call.id}-result",
+        created=parse_seconds(raw_call.get("timestamp")) or created,
     )
 
 
-def _output(value: Any) -> str:
-    """The words in a result, however deep the program has put them."""
+def _read_output(value: Any) -> str:
+    """Return the text of a result, at any depth of nesting."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return "\n".join(filter(None, (_output(one) for one in iterate_mappings(value))))
+        return "\n".join(filter(None, (_read_output(item) for item in iterate_mappings(value))))
     whole = as_mapping(value)
     for name in ("functionResponse", "response", "output", "error", "text"):
         if name in whole:
-            return _output(whole[name])
+            return _read_output(whole[name])
     return as_json(whole) if whole else ""
 
 
-def _words(content: Any) -> tuple[str, list[Picture]]:
+def _read_content(content: Any) -> tuple[str, list[ImportedImage]]:
     if isinstance(content, str):
         return content, []
     texts: list[str] = []
-    pictures: list[Picture] = []
+    images: list[ImportedImage] = []
     for part in iterate_mappings(content) if isinstance(content, list) else [as_mapping(content)]:
         data = as_mapping(part.get("inlineData"))
         if as_text(data.get("mimeType")).startswith("image/"):
-            pictures.append(Picture(media_type=as_text(data.get("mimeType")), data=as_text(data.get("data"))))
+            images.append(ImportedImage(media_type=as_text(data.get("mimeType")), data=as_text(data.get("data"))))
         elif part.get("thought") is not True:
             texts.append(as_text(part.get("text")))
-    return "\n\n".join(one for one in texts if one.strip()), pictures
+    return "\n\n".join(text for text in texts if text.strip()), images
 
 
-_OF_DOCUMENT = frozenset({"messages", "history"})
+_LISTS = frozenset({"messages", "history"})
 
 
 def read_gemini(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
-    """The conversations of one file. Raises OSError, and what `progress` raises."""
+    """Yield the conversations of one file. Raises OSError, and what `progress` raises."""
     if path.name.startswith("checkpoint"):
-        return _checkpoint(path, tally, progress)
+        return _read_checkpoint(path, tally, progress)
     if path.name == "logs.json":
-        return _words_only(path, tally, progress)
-    return _log(path, tally, progress) if path.suffix == ".jsonl" else _chat(path, tally, progress)
+        return _read_inputs(path, tally, progress)
+    return _read_log(path, tally, progress) if path.suffix == ".jsonl" else _read_chat(path, tally, progress)
 
 
 class _Chat:
-    """What is known of a chat so far, and which of it was handed out."""
+    """Converts the fields and messages of a chat, and skips messages that were already returned."""
 
     def __init__(self, path: Path, tally: Tally) -> None:
         self._path = path
         self._tally = tally
         self.key = ""
         self.title = ""
-        self._told = False
+        self._has_begun = False
         self._known: set[str] = set()
 
     def field(self, name: str, value: Any) -> None:
-        if name == "sessionId" and not self._told:
+        if name == "sessionId" and not self._has_begun:
             self.key = as_text(value)
         elif name == "summary":
             self.title = as_text(value)
 
     def message(self, raw: Json) -> Iterator[Piece]:
-        if not self._told:
-            self._told = True
+        if not self._has_begun:
+            self._has_begun = True
             self.key = self.key or self._path.stem
             folder = self._path.parent
             within = folder.name if folder.parent.name == "chats" else ""
@@ -167,19 +169,19 @@ class _Chat:
             return
         if kind in ("user", "gemini"):
             for piece in convert_message(self.key, raw, id):
-                self._known.add(id)  # only what said something stands for its id
+                self._known.add(id)  # only if the message has content
                 yield piece
         elif kind not in ("info", "error", "warning"):
-            self._tally.kinds[kind_of("message", kind)] += 1
+            self._tally.kinds[join_kind("message", kind)] += 1
 
     def end(self) -> Iterator[Piece]:
-        if self._told and self.title:
+        if self._has_begun and self.title:
             yield SessionAbout(key=self.key, title=self.title)
 
 
-def _chat(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
+def _read_chat(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
     chat = _Chat(path, tally)
-    for name, value in read_elements(path, _OF_DOCUMENT, tally, progress):
+    for name, value in read_elements(path, _LISTS, tally, progress):
         if name == "messages" and isinstance(value, dict):
             yield from chat.message(as_mapping(value))
         else:
@@ -187,19 +189,19 @@ def _chat(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
     yield from chat.end()
 
 
-def _log(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
-    """Twice through the file: first to learn which of a message's lines is its last, then to read those."""
+def _read_log(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
+    # The file is read twice: first to find the last line of each message, then to convert those lines.
     last: dict[str, int] = {}
-    for place, raw in enumerate(_messages(path, Tally(), lambda done: progress(done // 2))):
-        last[as_text(raw.get("id"))] = place
+    for index, raw in enumerate(_iter_messages(path, Tally(), lambda done: progress(done // 2))):
+        last[as_text(raw.get("id"))] = index
     half = path.stat().st_size // 2
     chat = _Chat(path, tally)
     waiting: dict[str, Json] = {}
     order = iter(last)
     upcoming = next(order, None)
-    for place, raw in enumerate(_messages(path, tally, lambda done: progress(half + done // 2), chat)):
+    for index, raw in enumerate(_iter_messages(path, tally, lambda done: progress(half + done // 2), chat)):
         id = as_text(raw.get("id"))
-        if last.get(id) != place:
+        if last.get(id) != index:
             continue
         waiting[id] = raw
         while upcoming is not None and upcoming in waiting:
@@ -208,8 +210,8 @@ def _log(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
     yield from chat.end()
 
 
-def _messages(path: Path, tally: Tally, progress: Progress, chat: _Chat | None = None) -> Iterator[Json]:
-    """The messages of a log in the order of its lines; what else it says goes to `chat`."""
+def _iter_messages(path: Path, tally: Tally, progress: Progress, chat: _Chat | None = None) -> Iterator[Json]:
+    """Yield the messages of a log in the order of its lines; other fields are passed to `chat`."""
     for _, line in read_records(path, tally, progress):
         changed = as_mapping(line.get("$set"))
         if "$set" in line or "sessionId" in line:
@@ -220,16 +222,16 @@ def _messages(path: Path, tally: Tally, progress: Progress, chat: _Chat | None =
         elif "type" in line:
             yield line
         elif "$rewindTo" not in line and "$patch" not in line:
-            tally.kinds[kind_of(next(iter(line), None))] += 1
+            tally.kinds[join_kind(next(iter(line), None))] += 1
 
 
-def _checkpoint(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
+def _read_checkpoint(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
     tag = path.stem.removeprefix("checkpoint").removeprefix("-") or "checkpoint"
     key = f"{path.parent.name}/checkpoint/{tag}"
     at = path.stat().st_mtime
     yield SessionAbout(key=key, title=tag)
     number = 0
-    for name, value in read_elements(path, _OF_DOCUMENT, tally, progress):
+    for name, value in read_elements(path, _LISTS, tally, progress):
         if name not in ("", "history"):
             continue
         number += 1
@@ -237,20 +239,20 @@ def _checkpoint(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]
             yield ImportedMessage(key=key, message=message)
 
 
-def _words_only(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
-    """What was typed, as far as no chat tells it better."""
+def _read_inputs(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
+    """Yield the user's inputs of chats that have no file of their own."""
     chats = {name.name for name in (path.parent / "chats").glob("session-*")} if path.parent.is_dir() else set[str]()
     begun: set[str] = set()
     for _, value in read_elements(path, frozenset(), tally, progress):
         entry = as_mapping(value)
-        key, words = as_text(entry.get("sessionId")), as_text(entry.get("message"))
+        key, text = as_text(entry.get("sessionId")), as_text(entry.get("message"))
         if not key or entry.get("type") != "user":
-            tally.kinds[kind_of("log", entry.get("type"))] += 1
-        elif words.strip() and not any(key[:8] in name for name in chats):
+            tally.kinds[join_kind("log", entry.get("type"))] += 1
+        elif text.strip() and not any(key[:8] in name for name in chats):
             if key not in begun:
                 begun.add(key)
                 yield SessionAbout(key=key)
             message: Message = UserMessage(
-                content=words, id=f"{key}-{entry.get('messageId')}", created=parse_seconds(entry.get("timestamp"))
+                content=text, id=f"{key}-{entry.get('messageId')}", created=parse_seconds(entry.get("timestamp"))
             )
             yield ImportedMessage(key=key, message=message)

@@ -1,4 +1,4 @@
-"""Take sessions of other agents over: read, redact, check and write them, each one once."""
+"""Imports sessions of other agents: reads, redacts, checks and writes each conversation once."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ from clio.context.inert_text import neutralize_tool_output
 from clio.errors import ClioError, StorageError
 from clio.importing import aider, claude, codex, gemini, places
 from clio.importing.places import SourceFile
-from clio.importing.reading import Agent, ImportedMessage, Picture, Piece, Progress, SessionAbout, Tally
+from clio.importing.reading import Agent, ImportedImage, ImportedMessage, Piece, Progress, SessionAbout, Tally
 from clio.messages import (
     AssistantMessage,
     ImagePart,
@@ -53,15 +53,20 @@ from clio.text.hidden_text import reveal_hidden_text
 from clio.text.json_data import decode_json
 from clio.tools.output import preview_output
 
-MAX_WORDS_CHARS = 100_000
-"""Of longer words of a person the beginning and the end stand in the message."""
-_MAX_PICTURE_BYTES = 20_000_000
+MAX_USER_CHARS = 100_000
+"""Of longer user messages, the message has only the beginning and the end; the whole text is a blob."""
+_MAX_IMAGE_BYTES = 20_000_000
 _NAME_CHARS = 200
-_ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
+_SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 
 
 class ImportCleaner:
-    """Cleans messages of one session. redact: takes secrets out of a text. max_chars: of an output in a message."""
+    """Cleans the messages of one session.
+
+    Args:
+        redact: removes secrets from a text.
+        max_chars: of a tool output in a message; longer ones are stored as a blob.
+    """
 
     def __init__(self, blobs: BlobStore, redact: Callable[[str], str], max_chars: int) -> None:
         self._blobs = blobs
@@ -69,104 +74,107 @@ class ImportCleaner:
         self._max_chars = max_chars
 
     def text(self, text: str) -> str:
-        """A text without secrets, in valid Unicode, letters nobody sees spelled out."""
+        """Return a text without secrets, in valid Unicode, with hidden characters spelled out."""
         return self._redact(reveal_hidden_text(replace_lone_surrogates(text)))
 
-    def message(self, said: ImportedMessage) -> Message:
-        """The message to be stored; blobs it names are in the store then."""
-        message = said.message
+    def message(self, imported: ImportedMessage) -> Message:
+        """Return the message to be stored. Its blobs have been written to the store."""
+        message = imported.message
         match message:
             case UserMessage():
-                whole, blob = self._bounded(message.content if said.whole is None else said.whole, MAX_WORDS_CHARS)
-                images, unshown = self._pictures(said.pictures)
-                words = "\n\n".join(filter(None, (whole, *unshown)))
+                text, blob = self._store_long_text(
+                    message.content if imported.whole is None else imported.whole, MAX_USER_CHARS
+                )
+                images, notes = self._store_images(imported.images)
+                content = "\n\n".join(filter(None, (text, *notes)))
                 return structs.replace(
-                    message, content=words, context=self.text(message.context), images=images, blob=blob
+                    message, content=content, context=self.text(message.context), images=images, blob=blob
                 )
             case AssistantMessage():
-                calls = tuple(self._call(call) for call in message.tool_calls)
+                calls = tuple(self._clean_call(call) for call in message.tool_calls)
                 model = message.model[:_NAME_CHARS]
                 return structs.replace(message, content=self.text(message.content), tool_calls=calls, model=model)
             case ToolMessage():
-                whole = neutralize_tool_output(message.content if said.whole is None else said.whole)
-                output, blob = self._bounded(whole, self._max_chars)
-                deeds = message.side_effects and msgspec.convert(
-                    self._inside(msgspec.to_builtins(message.side_effects)), SideEffects
+                whole = neutralize_tool_output(message.content if imported.whole is None else imported.whole)
+                output, blob = self._store_long_text(whole, self._max_chars)
+                side_effects = message.side_effects and msgspec.convert(
+                    self._clean_value(msgspec.to_builtins(message.side_effects)), SideEffects
                 )
                 summary, name = self.text(message.summary), self.text(message.name)
-                images, unshown = self._pictures(said.pictures)
+                images, notes = self._store_images(imported.images)
                 return structs.replace(
                     message,
-                    content="\n".join([output, *unshown]),
+                    content="\n".join([output, *notes]),
                     images=images,
                     blob=blob,
                     summary=summary,
                     name=name,
-                    side_effects=deeds,
+                    side_effects=side_effects,
                 )
             case SystemMessage():
                 return structs.replace(message, content=self.text(message.content))
 
-    def _bounded(self, text: str, chars: int) -> tuple[str, str | None]:
+    def _store_long_text(self, text: str, max_chars: int) -> tuple[str, str | None]:
+        """Return the cleaned text, or a preview and the handle of the blob with a text of more than `max_chars`."""
         clean = self.text(text)
-        if len(clean) <= chars:
+        if len(clean) <= max_chars:
             return clean, None
         handle = self._blobs.add(clean)
         self._blobs.flush()
-        return preview_output(clean, chars, handle), handle
+        return preview_output(clean, max_chars, handle), handle
 
-    def _call(self, call: ToolCall) -> ToolCall:
+    def _clean_call(self, call: ToolCall) -> ToolCall:
         try:
             value = decode_json(call.arguments)
         except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             arguments = self.text(call.arguments)
         else:
-            arguments = msgspec.json.encode(self._inside(value)).decode()
+            arguments = msgspec.json.encode(self._clean_value(value)).decode()
         return ToolCall(id=call.id, name=self.text(call.name)[:_NAME_CHARS], arguments=arguments)
 
-    def _inside(self, value: Any) -> Any:
-        """The JSON value with every text in it cleaned, the names of fields too."""
+    def _clean_value(self, value: Any) -> Any:
+        """Return a JSON value with all texts cleaned, including the names of fields."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
-            return [self._inside(item) for item in cast(list[Any], value)]
+            return [self._clean_value(item) for item in cast(list[Any], value)]
         if isinstance(value, dict):
-            return {self.text(name): self._inside(item) for name, item in cast(dict[str, Any], value).items()}
+            return {self.text(name): self._clean_value(item) for name, item in cast(dict[str, Any], value).items()}
         return value
 
-    def _pictures(self, pictures: tuple[Picture, ...]) -> tuple[tuple[ImagePart, ...], list[str]]:
-        """The pictures that can be stored, and a note for each that cannot."""
-        kept: list[ImagePart] = []
-        unshown: list[str] = []
-        for number, picture in enumerate(pictures, 1):
-            data = _bytes_of(picture)
+    def _store_images(self, images: tuple[ImportedImage, ...]) -> tuple[tuple[ImagePart, ...], list[str]]:
+        """Store the images; return their parts, and a note for each that cannot be stored."""
+        parts: list[ImagePart] = []
+        notes: list[str] = []
+        for number, image in enumerate(images, 1):
+            data = _decode_image(image)
             if data is None:
-                unshown.append(f"[picture of the kind {self.text(picture.media_type[:40])!r}]")
+                notes.append(f"[image of type {self.text(image.media_type[:40])!r}]")
                 continue
-            name = self.text(picture.name) or f"picture {number}.{_ENDINGS[picture.media_type]}"
+            name = self.text(image.name) or f"image {number}.{_SUFFIXES[image.media_type]}"
             blob = self._blobs.add_data(data)
             self._blobs.flush()
-            kept.append(ImagePart(blob=blob, media_type=picture.media_type, name=name, size=len(data)))
-        return tuple(kept), unshown
+            parts.append(ImagePart(blob=blob, media_type=image.media_type, name=name, size=len(data)))
+        return tuple(parts), notes
 
 
-def _bytes_of(picture: Picture) -> bytes | None:
-    """The bytes of a picture; None where it is none that a model could be shown."""
-    if picture.media_type not in _ENDINGS or len(picture.data) > _MAX_PICTURE_BYTES * 4 // 3:
+def _decode_image(image: ImportedImage) -> bytes | None:
+    """Return the bytes of an image; None if its type or encoding is not supported."""
+    if image.media_type not in _SUFFIXES or len(image.data) > _MAX_IMAGE_BYTES * 4 // 3:
         return None
     try:
-        return base64.b64decode(picture.data, validate=True) or None
+        return base64.b64decode(image.data, validate=True) or None
     except (binascii.Error, ValueError):
         return None
 
 
-UNANSWERED = "there is no result in the source"
-_MOST_HELD = 200
-"""So many messages are kept waiting for a result; then there is none."""
+UNANSWERED = "the source has no result"
+_MAX_HELD = 200
+"""Messages held back while a call waits for its result; after that, the call counts as unanswered."""
 
 
-class Pairing:
-    """Takes messages in the order of the source and hands them out in clio's."""
+class ResultOrder:
+    """Reorders messages so that the results of an answer follow it directly, as clio's sessions require."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
@@ -175,7 +183,7 @@ class Pairing:
         self._held: list[Message] = []
 
     def feed(self, message: Message) -> Iterator[Message]:
-        """What can be told now that this message has come."""
+        """Yield the messages whose order is certain after this one."""
         if self._open is None:
             if isinstance(message, AssistantMessage) and message.tool_calls:
                 self._open = message
@@ -189,14 +197,14 @@ class Pairing:
             self._results[message.tool_call_id] = message
             if len(waiting) == 1:
                 yield from self.close()
-        elif is_turn_start(message) or len(self._held) >= _MOST_HELD:
+        elif is_turn_start(message) or len(self._held) >= _MAX_HELD:
             yield from self.close()
             yield from self.feed(message)
         else:
             self._held.append(message)
 
     def close(self) -> Iterator[Message]:
-        """End the open answer: its calls that have no result get one that says so; then what waited behind it."""
+        """End the open answer: add a result to each call without one, then yield the messages held back."""
         answer, results, held = self._open, self._results, self._held
         self._open, self._results, self._held = None, {}, []
         if answer is None:
@@ -221,52 +229,52 @@ class Pairing:
             yield from self.feed(message)
 
     def end(self) -> Iterator[Message]:
-        """All that is left."""
+        """Yield all remaining messages."""
         while self._open is not None:
             yield from self.close()
 
 
 def fingerprint_message(message: Message) -> bytes:
-    """What two copies of a message have in common, whatever their ids."""
+    """Return a hash that is the same for copies of a message with different ids."""
     calls = [call.id for call in message.tool_calls] if isinstance(message, AssistantMessage) else []
-    told = (type(message).__name__, message.created, message_text(message)[:2_000], calls)
-    return hashlib.sha256(msgspec.json.encode(told)).digest()[:12]
+    content = (type(message).__name__, message.created, message_text(message)[:2_000], calls)
+    return hashlib.sha256(msgspec.json.encode(content)).digest()[:12]
 
 
 class DuplicateSessions:
-    """The imported sessions of a folder by how they begin."""
+    """Finds imported sessions of a folder that contain each other, by the hash of their first user message."""
 
     def __init__(self, folder: Path) -> None:
         self._store = SessionStore(folder)
         self._by_opening: dict[str, set[str]] | None = None
 
     def has_session(self, id: str, opening: str, prints: Iterable[bytes]) -> bool:
-        """Whether another session that begins like this one has all of these messages."""
-        wanted = set(prints)
-        return any(wanted <= self._prints(other) for other in self._others(id, opening))
+        """Whether another session with the same opening has all of these messages."""
+        fingerprints = set(prints)
+        return any(fingerprints <= self._read_fingerprints(other) for other in self._list_others(id, opening))
 
     def absorb(self, id: str, opening: str, prints: Iterable[bytes]) -> bool:
-        """Delete the sessions this one has all messages of; whether there were any. One that is open stays."""
-        wanted, gone = set(prints), False
-        for other in self._others(id, opening):
-            if self._prints(other) <= wanted:
+        """Delete sessions whose messages are all in this one; return whether there were any. Open sessions stay."""
+        fingerprints, has_deleted = set(prints), False
+        for other in self._list_others(id, opening):
+            if self._read_fingerprints(other) <= fingerprints:
                 with suppress(ClioError, OSError):
                     self._store.delete(other)
-                    self._known()[opening].discard(other)
-                    gone = True
-        self._known().setdefault(opening, set()).add(id)
-        return gone
+                    self._find_openings()[opening].discard(other)
+                    has_deleted = True
+        self._find_openings().setdefault(opening, set()).add(id)
+        return has_deleted
 
-    def _others(self, id: str, opening: str) -> list[str]:
-        return sorted(self._known().get(opening, set()) - {id}) if opening else []
+    def _list_others(self, id: str, opening: str) -> list[str]:
+        return sorted(self._find_openings().get(opening, set()) - {id}) if opening else []
 
-    def _prints(self, id: str) -> set[bytes]:
+    def _read_fingerprints(self, id: str) -> set[bytes]:
         try:
             return {fingerprint_message(message) for message in self._store.read(id)}
         except (ClioError, OSError):
-            return {b""}  # as none that is looked for
+            return {b""}  # equal to no fingerprint
 
-    def _known(self) -> dict[str, set[str]]:
+    def _find_openings(self) -> dict[str, set[str]]:
         if self._by_opening is None:
             self._by_opening = {}
             for info in list_sessions(self._store.folder):
@@ -276,23 +284,27 @@ class DuplicateSessions:
 
 
 Fate = Literal["new", "grown", "known", "busy", "old", "empty"]
-"""What became of a conversation: it came, it took the place of a shorter one, it was there, its session is being
-written by another clio, it is from before the day asked for, or nothing was said in it.
+"""The result for a conversation: written; replaced a shorter version; unchanged; its session is open in another
+clio; older than the requested date; or without any message of the user or the model.
 """
 _IN_MEMORY_BYTES = 1_000_000
 _BLOCK_BYTES = 1 << 20
 
 
 def make_session_id(agent: str, key: str) -> str:
-    """The id of the session a conversation becomes, the same at every import."""
+    """Return the id of the session for a conversation, the same at every import."""
     return derive_id(f"clio import\n{agent}\n{key}".encode("utf-8", "replace"))
 
 
 class SessionIntake:
-    """Takes the pieces of one conversation. To be ended by `finish` or `drop`.
+    """Collects the messages of one conversation. Must be ended by `finish` or `discard`.
 
-    folder: of the project's sessions; it exists unless this is a dry run, which writes nothing.
-    source: where the conversation is read from. Raises OSError.
+    Args:
+        folder: the project's sessions; it exists unless this is a dry run, which writes nothing.
+        source: the file of the conversation.
+
+    Raises:
+        OSError
     """
 
     def __init__(
@@ -314,60 +326,60 @@ class SessionIntake:
         self._source = source
         self._twins = twins
         self._dry_run = dry_run
-        # Held from the beginning: two imports would else write, and clear away, each other's outputs.
+        # Locked from the start: otherwise two imports would write, and delete, each other's outputs.
         self._lock = FileLock(self.files.lock, self.files.id)
         self._busy = not dry_run and not self._lock.acquire()
-        self._blobs = _Nowhere(None) if dry_run else BlobStore(self.files.blobs)
+        self._blobs = _DryRunBlobs(None) if dry_run else BlobStore(self.files.blobs)
         self._cleaner = ImportCleaner(self._blobs, redact, max_chars)
-        self._pairing = Pairing(tally)
+        self._order = ResultOrder(tally)
         self._body: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES, dir=None if dry_run else str(folder))  # noqa: SIM115
         self._digest = hashlib.sha256()
         self._ids: dict[str, None] = {}
-        self._prints: list[bytes] = []
+        self._fingerprints: list[bytes] = []
         self._opening = ""
-        self._first = ""
-        self._talk = False
+        self._first_words = ""
+        self._has_conversation = False
         self._created = self._updated = 0.0
         self._about = SessionAbout(key=key)
 
     def set_about(self, about: SessionAbout) -> None:
-        """What is known of it besides; the last that says something counts."""
-        known = self._about
+        """Update the conversation's metadata; empty fields do not replace earlier ones."""
+        earlier = self._about
         self._about = SessionAbout(
-            key=known.key,
-            title=about.title or known.title,
-            directory=about.directory or known.directory,
-            within=about.within or known.within,
+            key=earlier.key,
+            title=about.title or earlier.title,
+            directory=about.directory or earlier.directory,
+            within=about.within or earlier.within,
         )
 
-    def add(self, said: ImportedMessage) -> None:
-        """One more message. Raises OSError."""
+    def add(self, imported: ImportedMessage) -> None:
+        """Add a message. Raises OSError."""
         if not self._busy:
-            self._write(self._pairing.feed(self._cleaner.message(said)))
+            self._write(self._order.feed(self._cleaner.message(imported)))
 
     def finish(self, now: float, *, since: float = 0.0) -> tuple[Fate, int]:
-        """Put the session in its place; what became of it, and how many messages it has. Raises OSError.
+        """Write the session; return the result and its number of messages. Raises OSError.
 
-        since: where its last message is older, it is not taken. A dry run says what would become of it.
+        since: a conversation whose last message is older is not written. A dry run returns the result without writing.
         """
         try:
-            self._write(self._pairing.end())
-            there = _head(self.files)
-            fate = self._fate(there, since)
-            if fate == "new" and self._twins.has_session(self.files.id, self._opening, self._prints):
+            self._write(self._order.end())
+            stored = _read_head(self.files)
+            fate = self._decide_fate(stored, since)
+            if fate == "new" and self._twins.has_session(self.files.id, self._opening, self._fingerprints):
                 fate = "known"
             if fate in ("new", "grown") and not self._dry_run:
                 self._blobs.sync()
                 modified = self._updated or self._source.stat().st_mtime
-                write_pieces(self.files.snapshot, self._pieces(there, modified, now), modified=modified)
-                if self._twins.absorb(self.files.id, self._opening, self._prints):
+                write_pieces(self.files.snapshot, self._encode_session(stored, modified, now), modified=modified)
+                if self._twins.absorb(self.files.id, self._opening, self._fingerprints):
                     fate = "grown"
             return fate, len(self._ids)
         finally:
             self.discard()
 
     def discard(self) -> None:
-        """Let go of everything; outputs stay only where there is a session they belong to."""
+        """Release all resources. Outputs are deleted if their session does not exist."""
         self._body.close()
         if self._lock.is_held:
             if not self.files.any_exist():
@@ -386,64 +398,68 @@ class SessionIntake:
             self._digest.update(line)
             self._body.write(session_format.MESSAGE_SEPARATOR + line if self._ids else line)
             self._ids[id] = None
-            self._prints.append(fingerprint_message(message))
-            words = find_first_words([message])
-            if words and created and not self._opening:
-                self._opening = self._prints[-1].hex()
-            self._first = self._first or words
-            self._talk |= isinstance(message, AssistantMessage) or bool(words and words[0] != "/")
+            self._fingerprints.append(fingerprint_message(message))
+            first_words = find_first_words([message])
+            if first_words and created and not self._opening:
+                self._opening = self._fingerprints[-1].hex()
+            self._first_words = self._first_words or first_words
+            self._has_conversation |= isinstance(message, AssistantMessage) or bool(
+                first_words and first_words[0] != "/"
+            )
             self._created = self._created or created
             self._updated = max(self._updated, created)
 
-    def _fate(self, there: session_format.SnapshotHead | None, since: float) -> Fate:
+    def _decide_fate(self, stored: session_format.SnapshotHead | None, since: float) -> Fate:
         if self._busy:
             return "busy"
-        if not (self._first and self._talk):  # opened and left again, perhaps with a command to the program itself
+        if not (self._first_words and self._has_conversation):  # at most a command to the other program
             return "empty"
         if self._updated and self._updated < since:
             return "old"
-        if there is None:
+        if stored is None:
             return "new"
-        same = there.imported is not None and there.imported.digest == self._told_digest()
-        return "known" if same or there.message_count > len(self._ids) else "grown"
+        is_same = stored.imported is not None and stored.imported.digest == self._compute_digest()
+        return "known" if is_same or stored.message_count > len(self._ids) else "grown"
 
-    def _pieces(self, there: session_format.SnapshotHead | None, modified: float, now: float) -> Iterator[bytes]:
+    def _encode_session(
+        self, stored: session_format.SnapshotHead | None, modified: float, now: float
+    ) -> Iterator[bytes]:
         imported = ImportSource(
             agent=self._agent,
             key=self._key,
             source=str(self._source),
             within=make_session_id(self._agent, self._about.within) if self._about.within else "",
-            digest=self._told_digest(),
+            digest=self._compute_digest(),
             opening=self._opening,
             at=now,
         )
         state = SessionState(
             id=self.files.id,
-            name=(there.session_name if there else None) or self._name(),
+            name=(stored.session_name if stored else None) or self._make_name(),
             created_at=self._created or modified,
             updated_at=modified,
             working_directory=self._cleaner.text(self._about.directory),
             imported=imported,
             window_ids=list(self._ids),
         )
-        yield session_format.encode_snapshot_start(state, list(self._ids), self._first)
+        yield session_format.encode_snapshot_start(state, list(self._ids), self._first_words)
         self._body.seek(0)
         while block := self._body.read(_BLOCK_BYTES):
             yield block
         yield session_format.SNAPSHOT_END
 
-    def _name(self) -> str | None:
+    def _make_name(self) -> str | None:
         return to_one_line(self._cleaner.text(self._about.title), NAME_CHARS) or None
 
-    def _told_digest(self) -> str:
-        """Of all that was told: the messages and what is known besides."""
+    def _compute_digest(self) -> str:
+        """Return a hash of the messages and the metadata."""
         whole = self._digest.copy()
         whole.update(msgspec.json.encode((self._about.title, self._about.directory, self._about.within)))
         return whole.hexdigest()
 
 
-def _head(files: SessionFiles) -> session_format.SnapshotHead | None:
-    """What the session's file says of itself; None where there is none."""
+def _read_head(files: SessionFiles) -> session_format.SnapshotHead | None:
+    """Return the head of the stored session; None if there is none."""
     try:
         with open_regular(files.snapshot, None) as file:
             data = file.read(HEAD_BYTES)
@@ -453,28 +469,28 @@ def _head(files: SessionFiles) -> session_format.SnapshotHead | None:
         return None
 
 
-class _Nowhere(BlobStore):
-    """Keeps nothing, for a dry run."""
+class _DryRunBlobs(BlobStore):
+    """Computes handles without storing anything."""
 
     def add_data(self, data: bytes) -> str:
-        """The handle it would have."""
+        """Return the handle that the data would get."""
         return hashlib.sha256(data).hexdigest()[:HANDLE_CHARS]
 
 
-READING = 1
-"""Grows when clio learns to read more of the files: then all are read again."""
+READER_VERSION = 1
+"""Increased when clio learns to read more of the files: then all files are read again."""
 
 
 class FileRead(Struct, frozen=True, kw_only=True):
-    """How a file looked when it was read. size: in bytes; modified: in nanoseconds since the epoch."""
+    """The state of a file when it was read. size: in bytes. modified: in nanoseconds since the epoch."""
 
     size: int
     modified: int
-    reading: int = READING
+    reading: int = READER_VERSION
 
 
 class Imports(Struct, frozen=True, kw_only=True):
-    """The files by their path, and the facts that were declined, each by what `Fact.mark` says."""
+    """The files that were read, by path, and the facts that the user declined, by their fingerprint."""
 
     files: dict[str, FileRead] = {}
     declined: tuple[str, ...] = ()
@@ -484,13 +500,13 @@ FORMAT = DocumentFormat(schema="clio.imports", version=1, type=Imports)
 
 
 class ImportLedger:
-    """`imports.json` in a project's cache."""
+    """Records which files were imported, in `imports.json` in a project's cache."""
 
     def __init__(self, cache: Path) -> None:
         self._path = cache / "imports.json"
 
     def read(self) -> Imports:
-        """What is known; nothing where the file is lost or damaged."""
+        """Return the stored record; an empty one if the file is missing or damaged."""
         try:
             document = load_document(self._path, FORMAT)
         except (StorageError, OSError):
@@ -498,13 +514,13 @@ class ImportLedger:
         return document.value if document else Imports()
 
     def note(self, files: list[SourceFile]) -> None:
-        """These were read whole. Raises OSError, StorageError."""
+        """Record that these files were read completely. Raises OSError, StorageError."""
         new = {str(file.path): FileRead(size=file.size, modified=file.modified) for file in files}
         if new:
             update_document(self._path, FORMAT, lambda known: structs.replace(known, files=known.files | new))
 
     def decline(self, marks: list[str]) -> None:
-        """These facts are not to be offered again. Raises OSError, StorageError."""
+        """Record that these facts must not be offered again. Raises OSError, StorageError."""
         if marks:
             update_document(
                 self._path,
@@ -514,7 +530,7 @@ class ImportLedger:
 
 
 def is_already_read(known: Imports, file: SourceFile) -> bool:
-    """Whether nothing changed in the file since it was read."""
+    """Whether the file is unchanged since it was read."""
     return known.files.get(str(file.path)) == FileRead(size=file.size, modified=file.modified)
 
 
@@ -526,19 +542,24 @@ READERS: dict[Agent, Reader] = {
     "aider": aider.read_aider,
     "clio": places.read_clio,
 }
-_ONE_AFTER_THE_OTHER = frozenset[Agent]({"aider"})
-"""Whose files hold many conversations, none of which is gone back to."""
+_SEQUENTIAL = frozenset[Agent]({"aider"})
+"""Agents whose files have several conversations, one after the other."""
 _NOTE_EVERY_S = 2.0
 
 
 class ImportStopped(Exception):
-    """Somebody asked to stop."""
+    """The user interrupted the import."""
 
 
 class ImportReport(Struct, kw_only=True):
-    """What an import did. fates: how many conversations came to what. unchanged: files that were not read again.
+    """The result of an import.
 
-    stopped: it was interrupted; `left` files were not read. seconds: how long it took. read_bytes: of the sources.
+    Attributes:
+        files: files that were read.
+        unchanged: files that were not read again.
+        left: files that were not read because the import was stopped.
+        read_bytes: size of the files that were read.
+        fates: number of conversations by result.
     """
 
     files: int = 0
@@ -553,9 +574,13 @@ class ImportReport(Struct, kw_only=True):
 
 
 class Importer:
-    """Imports into the sessions of one project.
+    """Imports conversations into the sessions of one project.
 
-    folder: of its sessions. redact: takes secrets out of a text. max_chars: of an output that stands in a message.
+    Args:
+        folder: the project's sessions.
+        redact: removes secrets from a text.
+        max_chars: of a tool output in a message.
+        record: called with the id of each session that was written.
     """
 
     def __init__(
@@ -568,7 +593,6 @@ class Importer:
         *,
         record: Callable[[str], None] = lambda session_id: None,
     ) -> None:
-        """record: told of the id of each session that was written."""
         self._record = record
         self._folder = folder
         self._ledger = ledger
@@ -587,75 +611,78 @@ class Importer:
         stop: Callable[[], bool] = lambda: False,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> ImportReport:
-        """Take in what these files hold; nothing of them is changed. Raises OSError where nothing can be written.
+        """Import the conversations in these files, which are not changed. Raises OSError if nothing can be written.
 
-        since: conversations that ended before are left. again: files are read that did not change. dry_run: nothing is
-        written. progress: told how many bytes of how many are done.
+        Args:
+            since: conversations that ended before this time are skipped.
+            again: whether unchanged files are read again.
+            dry_run: whether to write nothing.
+            progress: called with the bytes done and their total.
         """
         report, begun = ImportReport(), time.monotonic()
         known = self._ledger.read()
-        wanted = [file for file in files if file.modified / 1e9 >= since]
-        new = [file for file in wanted if again or not is_already_read(known, file)]
-        report.unchanged = len(wanted) - len(new)
+        recent = [file for file in files if file.modified / 1e9 >= since]
+        new = [file for file in recent if again or not is_already_read(known, file)]
+        report.unchanged = len(recent) - len(new)
         total, done = sum(file.size for file in new), 0
-        whole: list[SourceFile] = []
+        completed: list[SourceFile] = []
         noted_at = begun
         if not dry_run and new:
             make_ignored_folder(self._folder, self._folder.parent)
 
-        def tell(place: int) -> None:
+        def report_progress(position: int) -> None:
             if stop():
                 raise ImportStopped
-            progress(min(done + place, total), total)
+            progress(min(done + position, total), total)
 
         try:
             for file in new:
-                tell(0)
-                if self._read(file, report, tell, since, dry_run):
-                    whole.append(file)
+                report_progress(0)
+                if self._read(file, report, report_progress, since, dry_run):
+                    completed.append(file)
                 done += file.size
                 report.files, report.read_bytes = report.files + 1, done
                 if not dry_run and time.monotonic() - noted_at > _NOTE_EVERY_S:
-                    self._ledger.note(whole)
-                    whole, noted_at = [], time.monotonic()
+                    self._ledger.note(completed)
+                    completed, noted_at = [], time.monotonic()
         except ImportStopped:
             report.stopped = True
         finally:
             progress(total, total)
             if not dry_run:
-                self._ledger.note(whole)
+                self._ledger.note(completed)
         report.left = len(new) - report.files
         report.seconds = time.monotonic() - begun
         return report
 
-    def _read(self, file: SourceFile, report: ImportReport, tell: Progress, since: float, dry_run: bool) -> bool:
-        """Read one file; whether all of it is in its place now, so that it need not be read again."""
-        open_: dict[str, SessionIntake] = {}
+    def _read(self, file: SourceFile, report: ImportReport, progress: Progress, since: float, dry_run: bool) -> bool:
+        """Read one file; return whether all its conversations are stored, so that it need not be read again."""
+        intakes: dict[str, SessionIntake] = {}
         fates: Counter[Fate] = Counter()
         unread = len(report.tally.unreadable)
         try:
-            for piece in READERS[file.agent](file.path, report.tally, tell):
-                intake = open_.get(piece.key)
+            for piece in READERS[file.agent](file.path, report.tally, progress):
+                intake = intakes.get(piece.key)
                 if intake is None:
-                    if file.agent in _ONE_AFTER_THE_OTHER:
-                        self._finish(open_, report, fates, since, dry_run)
-                    intake = open_[piece.key] = self._intake(file, piece.key, report.tally, dry_run)
+                    if file.agent in _SEQUENTIAL:
+                        self._finish_sessions(intakes, report, fates, since, dry_run)
+                    intake = intakes[piece.key] = self._open_intake(file, piece.key, report.tally, dry_run)
                 if isinstance(piece, SessionAbout):
                     intake.set_about(piece)
                 else:
                     intake.add(piece)
-            self._finish(open_, report, fates, since, dry_run)
+            self._finish_sessions(intakes, report, fates, since, dry_run)
         except OSError as error:
             if error.errno in NO_SPACE_ERRNOS:
-                raise  # nothing is wrong with what is read, and nothing more can be kept
+                raise  # the file is fine, but nothing more can be stored
             report.tally.unreadable.append((str(error.filename or file.path), error.strerror or str(error)))
             return False
         finally:
-            for intake in open_.values():
+            for intake in intakes.values():
                 intake.discard()
         return not (fates["busy"] or fates["old"]) and unread == len(report.tally.unreadable)
 
-    def _intake(self, file: SourceFile, key: str, tally: Tally, dry_run: bool) -> SessionIntake:
+    def _open_intake(self, file: SourceFile, key: str, tally: Tally, dry_run: bool) -> SessionIntake:
         return SessionIntake(
             self._folder,
             file.agent,
@@ -668,16 +695,16 @@ class Importer:
             dry_run=dry_run,
         )
 
-    def _finish(
-        self, open_: dict[str, SessionIntake], report: ImportReport, fates: Counter[Fate], since: float, dry_run: bool
+    def _finish_sessions(
+        self, intakes: dict[str, SessionIntake], report: ImportReport, fates: Counter[Fate], since: float, dry_run: bool
     ) -> None:
-        while open_:
-            key = next(iter(open_))
-            session_id = open_[key].files.id
-            fate, messages = open_[key].finish(self._clock(), since=since)
+        while intakes:
+            key = next(iter(intakes))
+            session_id = intakes[key].files.id
+            fate, messages = intakes[key].finish(self._clock(), since=since)
             if fate in ("new", "grown") and not dry_run:
                 self._record(session_id)
-            del open_[key]
+            del intakes[key]
             fates[fate] += 1
             report.fates[fate] += 1
             report.messages += messages if fate in ("new", "grown") else 0

@@ -1,4 +1,4 @@
-"""Where other agents and other clios keep conversations and memory files, and which belong to this project."""
+"""Finds conversations and memory files of other agents and of other clios, and decides which belong to this project."""
 
 import base64
 import hashlib
@@ -17,9 +17,9 @@ from clio.errors import ClioError, UserError
 from clio.importing import aider, claude, codex
 from clio.importing.reading import (
     Agent,
+    ImportedImage,
     ImportedMessage,
     Json,
-    Picture,
     Piece,
     Progress,
     SessionAbout,
@@ -38,12 +38,12 @@ from clio.text.json_data import decode_json
 
 
 def get_session_files(path: Path) -> SessionFiles:
-    """The files of the session that this one belongs to."""
+    """Return the files of the session that this file belongs to."""
     return SessionFiles(path.parent, path.name.removesuffix(JOURNAL).removesuffix(SNAPSHOT))
 
 
 def read_clio(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
-    """The session that a snapshot or a journal belongs to. Raises OSError, and what `progress` raises."""
+    """Yield the session of a snapshot or journal. Raises OSError, and what `progress` raises."""
     files = get_session_files(path)
     try:
         loaded = load_session(files)
@@ -59,11 +59,11 @@ def read_clio(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
     size = path.stat().st_size
     for number, message in enumerate(state.messages, 1):
         progress(size * number // len(state.messages))
-        yield _said(state.id, message, blobs)
+        yield _convert_message(state.id, message, blobs)
 
 
-def _said(key: str, message: Message, blobs: BlobStore) -> ImportedMessage:
-    pictures: list[Picture] = []
+def _convert_message(key: str, message: Message, blobs: BlobStore) -> ImportedMessage:
+    images: list[ImportedImage] = []
     whole: str | None = None
     if isinstance(message, UserMessage | ToolMessage) and message.blob:
         with suppress(BlobNotFound, OSError):
@@ -72,22 +72,25 @@ def _said(key: str, message: Message, blobs: BlobStore) -> ImportedMessage:
         for part in message.images:
             with suppress(BlobNotFound, OSError):
                 data = base64.b64encode(blobs.read_data(part.blob)).decode()
-                pictures.append(Picture(media_type=part.media_type, data=data, name=part.name))
+                images.append(ImportedImage(media_type=part.media_type, data=data, name=part.name))
         message = structs.replace(message, images=(), blob=None)
     elif isinstance(message, AssistantMessage):
         message = structs.replace(message, reasoning="", usage=None)
-    return ImportedMessage(key=key, message=message, pictures=tuple(pictures), whole=whole)
+    return ImportedMessage(key=key, message=message, images=tuple(images), whole=whole)
 
 
 _HEAD_RECORDS = 40
-_SLUG_CHARS = 200
-"""Claude Code cuts longer names of folders, and adds a hash."""
+_MAX_SLUG_CHARS = 200
+"""Claude Code cuts longer names of folders, and appends a hash."""
 
 
 class SourceFile(Struct, frozen=True, kw_only=True):
     """A file with conversations.
 
-    size: in bytes. modified: in nanoseconds since the epoch. ours: they were held in this project.
+    Attributes:
+        size: in bytes.
+        modified: in nanoseconds since the epoch.
+        ours: whether the conversations belong to this project.
     """
 
     agent: Agent
@@ -98,7 +101,7 @@ class SourceFile(Struct, frozen=True, kw_only=True):
 
 
 class FoundFiles(Struct, frozen=True, kw_only=True):
-    """What there is of one agent. unusable: files that are none, or cannot be looked at, each with the reason."""
+    """The files of one agent. unusable: paths that cannot be read or are not files, with the reason."""
 
     agent: Agent
     where: tuple[Path, ...]
@@ -107,7 +110,7 @@ class FoundFiles(Struct, frozen=True, kw_only=True):
 
 
 class SourceFinder:
-    """Looks for conversations. project: whose count as its own, with those held in folders below it."""
+    """Looks for conversations. project: the folder; conversations in folders below it belong to it as well."""
 
     def __init__(self, project: Path, env: Mapping[str, str]) -> None:
         self._project = project.resolve()
@@ -115,23 +118,27 @@ class SourceFinder:
         self._unusable: list[tuple[str, str]] = []
 
     def find_files(self, agent: Agent, given: Path | None, *, every: bool = False) -> FoundFiles:
-        """The files of an agent, the last changed first.
+        """Return the files of an agent, last changed first.
 
-        given: a file, which is always meant, or a folder; None for where the agent keeps them. every: those of other
-        projects count as this one's. Raises UserError where `given` is not there.
+        Args:
+            given: a file, which always belongs to the project, or a folder; None for the agent's usual folders.
+            every: whether files of other projects count as this project's.
+
+        Raises:
+            UserError: if `given` does not exist.
         """
         self._unusable = []
         if given is not None and not given.exists():
-            raise UserError(f"There is nothing at {str(given)!r}; give a file or a folder of {agent}'s")
+            raise UserError(f"{str(given)!r} does not exist; name a file or a folder of {agent}")
         where = (given,) if given else self.list_homes(agent)
-        paths = [path for place in where for path in self._paths(agent, place)]
+        paths = [path for root_path in where for path in self._iter_paths(agent, root_path)]
         always = every or (given is not None and (given.is_file() or agent in ("aider", "clio")))
-        files = [file for path in dict.fromkeys(paths) if (file := self._file(agent, path, always))]
+        files = [file for path in dict.fromkeys(paths) if (file := self._examine_file(agent, path, always))]
         files.sort(key=lambda file: (-file.modified, str(file.path)))
         return FoundFiles(agent=agent, where=where, files=tuple(files), unusable=tuple(self._unusable))
 
     def list_homes(self, agent: Agent) -> tuple[Path, ...]:
-        """Where the agent keeps its files, as far as that is there."""
+        """Return the agent's folders that exist."""
         home, env = user_home(self._env), self._env
         match agent:
             case "claude":
@@ -145,10 +152,10 @@ class SourceFinder:
                 places = [self._project]
             case "clio":
                 places = [clio_home(env)]
-        return tuple(place for place in places if place.is_dir())
+        return tuple(root_path for root_path in places if root_path.is_dir())
 
     def is_ours(self, directory: str) -> bool:
-        """Whether a conversation held there belongs to this project."""
+        """Whether a conversation with this working directory belongs to the project."""
         if not directory:
             return False
         try:
@@ -156,56 +163,58 @@ class SourceFinder:
         except (OSError, ValueError, RuntimeError):
             return False
 
-    def _paths(self, agent: Agent, place: Path) -> Iterator[Path]:
-        if place.is_file():
-            yield place
+    def _iter_paths(self, agent: Agent, root_path: Path) -> Iterator[Path]:
+        if root_path.is_file():
+            yield root_path
             return
         match agent:
             case "claude":
-                root = place / "projects" if (place / "projects").is_dir() else place
-                yield from self._below(root, lambda path: path.suffix == ".jsonl")
+                root = root_path / "projects" if (root_path / "projects").is_dir() else root_path
+                yield from self._walk_files(root, lambda path: path.suffix == ".jsonl")
             case "codex":
-                roots = [place / name for name in ("sessions", "archived_sessions") if (place / name).is_dir()]
-                for root in roots or [place]:
-                    yield from self._below(root, lambda path: path.name.startswith("rollout-") and _is_json(path))
+                roots = [root_path / name for name in ("sessions", "archived_sessions") if (root_path / name).is_dir()]
+                for root in roots or [root_path]:
+                    yield from self._walk_files(
+                        root, lambda path: path.name.startswith("rollout-") and _has_json_suffix(path)
+                    )
             case "gemini":
-                root = place / "tmp" if (place / "tmp").is_dir() else place
-                yield from self._below(root, _is_gemini)
+                root = root_path / "tmp" if (root_path / "tmp").is_dir() else root_path
+                yield from self._walk_files(root, _is_gemini_file)
             case "aider":
-                named = [place / name for name in (aider.HISTORY, aider.INPUTS)]
+                named = [root_path / name for name in (aider.HISTORY, aider.INPUTS)]
                 yield from [path for path in named if path.is_file()][:1]
             case "clio":
-                inside = (place / ".clio" / "sessions", place / "sessions", place)
-                yield from _sessions_in(next(folder for folder in inside if folder.is_dir()))
+                inside = (root_path / ".clio" / "sessions", root_path / "sessions", root_path)
+                yield from _iter_session_files(next(folder for folder in inside if folder.is_dir()))
 
-    def _below(self, root: Path, wanted: Callable[[Path], bool]) -> Iterator[Path]:
-        """The wanted files in a folder and in those below it; links to folders are not followed."""
-        for folder, _, names in os.walk(root, onerror=self._cannot_look):
+    def _walk_files(self, root: Path, wanted: Callable[[Path], bool]) -> Iterator[Path]:
+        """Yield the matching files in a folder and below it; links to folders are not followed."""
+        for folder, _, names in os.walk(root, onerror=self._add_unusable):
             yield from (path for name in names if wanted(path := Path(folder) / name))
 
-    def _cannot_look(self, error: OSError) -> None:
+    def _add_unusable(self, error: OSError) -> None:
         self._unusable.append((str(error.filename), error.strerror or str(error)))
 
-    def _file(self, agent: Agent, path: Path, always: bool) -> SourceFile | None:
+    def _examine_file(self, agent: Agent, path: Path, always: bool) -> SourceFile | None:
         try:
             looked = path.stat()
             if not stat.S_ISREG(looked.st_mode):
-                self._unusable.append((str(path), "is no file"))
+                self._unusable.append((str(path), "not a file"))
                 return None
-            ours = always or self._held_here(agent, path)
+            ours = always or self._belongs_here(agent, path)
         except OSError as error:
             self._unusable.append((str(path), error.strerror or str(error)))
             return None
         return SourceFile(agent=agent, path=path, size=looked.st_size, modified=looked.st_mtime_ns, ours=ours)
 
-    def _held_here(self, agent: Agent, path: Path) -> bool:
+    def _belongs_here(self, agent: Agent, path: Path) -> bool:
         match agent:
             case "claude":
-                return self._is_claudes(path)
+                return self._is_claude_file_ours(path)
             case "codex":
-                return self.is_ours(_directory(path, codex.read_directory))
+                return self.is_ours(_find_directory(path, codex.read_directory))
             case "gemini":
-                return self._is_geminis(path)
+                return self._is_gemini_file_ours(path)
             case "aider":
                 return True
             case "clio":
@@ -213,36 +222,36 @@ class SourceFinder:
                 infos = {info.id: info for info in list_sessions(files.folder)}
                 return files.id in infos and self.is_ours(infos[files.id].working_directory)
 
-    def _is_claudes(self, path: Path) -> bool:
-        """By the folder's name first: it saves opening the files of all other projects."""
-        ours = make_slug(self._project)[:_SLUG_CHARS]
+    def _is_claude_file_ours(self, path: Path) -> bool:
+        # The folder's name is compared first, which avoids opening the files of all other projects.
+        ours = make_slug(self._project)[:_MAX_SLUG_CHARS]
         names = [parent.name for parent in path.parents]
         if "projects" in names and not any(name == ours or name.startswith(f"{ours}-") for name in names):
-            return len(ours) == _SLUG_CHARS and any(name.startswith(ours) for name in names)
-        directory = _directory(path, claude.read_directory)
+            return len(ours) == _MAX_SLUG_CHARS and any(name.startswith(ours) for name in names)
+        directory = _find_directory(path, claude.read_directory)
         return self.is_ours(directory) if directory else ours in names
 
-    def _is_geminis(self, path: Path) -> bool:
+    def _is_gemini_file_ours(self, path: Path) -> bool:
         folder = next((parent.parent for parent in path.parents if parent.name == "chats"), path.parent)
         root = folder / ".project_root"
         if root.is_file():
             return self.is_ours(root.read_text(encoding="utf-8", errors="replace").strip())
         if folder.name == hashlib.sha256(str(self._project).encode()).hexdigest():
             return True
-        named = _json(folder.parent.parent / "projects.json")
+        named = _read_json_object(folder.parent.parent / "projects.json")
         registered = as_mapping(named.get("projects"))
         return any(name == folder.name and self.is_ours(directory) for directory, name in registered.items())
 
 
 def make_slug(folder: Path) -> str:
-    """A folder as Claude Code names it: every sign that is no letter or digit is a dash."""
+    """Return a folder's name as Claude Code writes it: every character that is not a letter or digit is a dash."""
     return re.sub(r"[^A-Za-z0-9]", "-", str(folder))
 
 
-def _directory(path: Path, of_line: Callable[[Path, Json], str]) -> str:
-    """Where a conversation was held, from its first lines; "" where they do not say."""
+def _find_directory(path: Path, of_line: Callable[[Path, Json], str]) -> str:
+    """Return the working directory of a conversation, from its first lines; "" if they do not contain it."""
     if path.suffix == ".json":
-        return _first_form(path)
+        return _read_first_format(path)
     for number, (_, line) in enumerate(read_records(path, Tally(), lambda done: None)):
         if directory := of_line(path, line):
             return directory
@@ -251,30 +260,30 @@ def _directory(path: Path, of_line: Callable[[Path, Json], str]) -> str:
     return ""
 
 
-def _first_form(path: Path) -> str:
-    from_words = re.search(rb"(?:<cwd>|Current working directory: )([^<\\\n\"]+)", path.open("rb").read(200_000))
-    return from_words[1].decode("utf-8", "replace").strip() if from_words else ""
+def _read_first_format(path: Path) -> str:
+    found = re.search(rb"(?:<cwd>|Current working directory: )([^<\\\n\"]+)", path.open("rb").read(200_000))
+    return found[1].decode("utf-8", "replace").strip() if found else ""
 
 
-def _json(path: Path) -> Json:
+def _read_json_object(path: Path) -> Json:
     try:
         return as_mapping(decode_json(read_regular(path)))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return {}
 
 
-def _is_json(path: Path) -> bool:
+def _has_json_suffix(path: Path) -> bool:
     return path.suffix in (".json", ".jsonl")
 
 
-def _is_gemini(path: Path) -> bool:
+def _is_gemini_file(path: Path) -> bool:
     if path.name == "logs.json" or (path.name.startswith("checkpoint") and path.suffix == ".json"):
         return True
-    return _is_json(path) and "chats" in (path.parent.name, path.parent.parent.name)
+    return _has_json_suffix(path) and "chats" in (path.parent.name, path.parent.parent.name)
 
 
-def _sessions_in(folder: Path) -> Iterator[Path]:
-    """One file of each session: its snapshot, or the journal where there is none yet."""
+def _iter_session_files(folder: Path) -> Iterator[Path]:
+    """Yield one file of each session: its snapshot, or its journal if there is no snapshot yet."""
     for path in sorted(folder.iterdir()):
         journal = path.name.endswith(JOURNAL)
         if journal and path.with_name(f"{path.name.removesuffix(JOURNAL)}.json").exists():
@@ -285,20 +294,20 @@ def _sessions_in(folder: Path) -> Iterator[Path]:
 
 MAX_FILE_BYTES = 1_000_000
 MAX_FACT_CHARS = 2_000
-_WHOLE_CHARS = 800
-_GEMINIS = "Gemini Added Memories"
+_MAX_SINGLE_MEMORY_CHARS = 800
+_GEMINI_SECTION = "Gemini Added Memories"
 _HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")
 _FRONT = re.compile(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_SAID = re.compile(r"^description:\s*(.+)$", re.MULTILINE)
+_DESCRIPTION = re.compile(r"^description:\s*(.+)$", re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
 _IMPORT = re.compile(r"@\S+\s*$")
 _TITLE_ONLY = frozenset({"claude.md", "memory", "memory.md", "gemini.md", "auto memory", "project memory", ""})
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """Something an agent wrote down, in one text. source: the file it stands in."""
+    """A fact that an agent stored. source: the file that contains it."""
 
     text: str
     source: Path
@@ -306,17 +315,17 @@ class Fact(Struct, frozen=True, kw_only=True):
 
     @property
     def fingerprint(self) -> str:
-        """Tells this fact from others, however often it is read."""
+        """A hash that identifies this fact in other files and at other times."""
         return hashlib.sha256(normal(self.text).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def find_facts(
-    agent: Agent, looker: SourceFinder, project: Path, given: Path | None, redact: Callable[[str], str]
+    agent: Agent, finder: SourceFinder, project: Path, given: Path | None, redact: Callable[[str], str]
 ) -> tuple[list[Fact], list[tuple[str, str]]]:
-    """The facts of an agent about this project, each once; and the files that cannot be read, with the reason."""
+    """Return the agent's facts about this project without duplicates, and the unreadable files with the reasons."""
     found: dict[str, Fact] = {}
     unreadable: list[tuple[str, str]] = []
-    for path, section in _files(agent, looker, project, given):
+    for path, section in _iter_memory_files(agent, finder, project, given):
         try:
             with open_regular(path, None) as file:
                 text = file.read(MAX_FILE_BYTES).decode("utf-8-sig", "replace")
@@ -330,30 +339,33 @@ def find_facts(
 
 
 def split_items(text: str, *, section: str = "", beside: Path | None = None) -> Iterator[str]:
-    """The items of a text of Markdown, each on its own. section: the heading under which they must stand; "" for any.
+    """Yield the items of a Markdown text.
 
-    beside: the folder of the file; an item that only leads to another file there is left out, as that is read too.
+    Args:
+        section: only items below this heading; "" for all.
+        beside: the file's folder. An item that only links to another file there is omitted, because that is read too.
     """
     text = _COMMENT.sub("", text.replace("\r\n", "\n"))
     if front := _FRONT.match(text):
-        said = _SAID.search(front[1])
+        description = _DESCRIPTION.search(front[1])
         body = text[front.end() :].strip()
-        if said and len(body) <= _WHOLE_CHARS:  # one memory a file: its parts belong together
-            yield body if said[1].strip("\"' ") in body or not said[1] else f"{said[1].strip(chr(34))}\n{body}".strip()
+        if description and len(body) <= _MAX_SINGLE_MEMORY_CHARS:  # a file with a single memory
+            about = description[1].strip("\"' ")
+            yield body if about in body or not description[1] else f"{description[1].strip(chr(34))}\n{body}".strip()
             return
         text = body
-    for heading, item in _under_headings(text):
-        leads = _LINK.search(item)
+    for heading, item in _iter_items(text):
+        link = _LINK.search(item)
         if section and heading.casefold() != section.casefold():
             continue
-        if _IMPORT.fullmatch(item) or (leads and beside and (beside / leads[1]).is_file()):
+        if _IMPORT.fullmatch(item) or (link and beside and (beside / link[1]).is_file()):
             continue
-        named = heading.casefold() in _TITLE_ONLY or heading.casefold() == section.casefold()
-        yield item if named else f"{heading}: {item}"
+        is_title = heading.casefold() in _TITLE_ONLY or heading.casefold() == section.casefold()
+        yield item if is_title else f"{heading}: {item}"
 
 
-def _under_headings(text: str) -> Iterator[tuple[str, str]]:
-    """The items with the nearest heading above each."""
+def _iter_items(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the nearest heading above each item, and the item."""
     heading, lines, fence = "", list[str](), ""
     for line in [*text.split("\n"), "# "]:
         mark = line.strip()[:3]
@@ -366,8 +378,8 @@ def _under_headings(text: str) -> Iterator[tuple[str, str]]:
             lines.append(line)
             continue
         found = _HEADING.match(line)
-        if found or _begins(line, lines) or (not line.strip() and not _goes_on(lines)):
-            if item := _joined(lines):
+        if found or _begins_item(line, lines) or (not line.strip() and not _continues_item(lines)):
+            if item := _join_item(lines):
                 yield heading, item
             lines = [] if found or not line.strip() else [line]
             heading = found[2].strip("*_` ") if found else heading
@@ -375,58 +387,62 @@ def _under_headings(text: str) -> Iterator[tuple[str, str]]:
             lines.append(line)
 
 
-def _begins(line: str, lines: list[str]) -> bool:
-    """Whether a line begins an item: a bullet, unless it stands indented below the bullet being read."""
+def _begins_item(line: str, lines: list[str]) -> bool:
+    """Whether a line begins an item: a bullet that is not indented below the current bullet."""
     if not _BULLET.match(line):
         return False
-    return not (lines and _BULLET.match(lines[0]) and _indent(line) > _indent(lines[0]))
+    return not (lines and _BULLET.match(lines[0]) and _count_indent(line) > _count_indent(lines[0]))
 
 
-def _indent(line: str) -> int:
+def _count_indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _goes_on(lines: list[str]) -> bool:
-    """Whether what follows an empty line may still belong to the item: the code that "run this:" speaks of."""
+def _continues_item(lines: list[str]) -> bool:
+    """Whether the text after an empty line belongs to the item, such as code after "run this:"."""
     return bool(lines) and lines[-1].rstrip().endswith(":")
 
 
-def _joined(lines: list[str]) -> str:
+def _join_item(lines: list[str]) -> str:
     if not lines:
         return ""
     first = _BULLET.sub("", lines[0], count=1)
     return "\n".join(line.rstrip() for line in [first, *lines[1:]] if line.strip()).strip()
 
 
-def _files(agent: Agent, looker: SourceFinder, project: Path, given: Path | None) -> Iterator[tuple[Path, str]]:
-    """The memory files that are there, each with the heading under which its facts stand."""
+def _iter_memory_files(
+    agent: Agent, finder: SourceFinder, project: Path, given: Path | None
+) -> Iterator[tuple[Path, str]]:
+    """Yield the memory files that exist, each with the heading of its facts."""
     if given is not None:
         if given.suffix == ".md" and agent != "aider":
-            yield given, _GEMINIS if agent == "gemini" and given.name == "GEMINI.md" else ""
+            yield given, _GEMINI_SECTION if agent == "gemini" and given.name == "GEMINI.md" else ""
         elif given.is_dir():
             yield from ((path, "") for path in sorted(given.glob("memory/*.md")))
         return
-    homes = looker.list_homes(agent)
+    homes = finder.list_homes(agent)
     match agent:
         case "claude":
             named = [project / name for name in ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md")]
-            kept = [home / "projects" / make_slug(project) / "memory" for home in homes]
-            yield from _there(named, "")
-            yield from ((path, "") for folder in kept for path in _markdown(folder))
+            memory_folders = [home / "projects" / make_slug(project) / "memory" for home in homes]
+            yield from _select_existing(named, "")
+            yield from ((path, "") for folder in memory_folders for path in _list_markdown(folder))
         case "gemini":
-            yield from _there([project / "GEMINI.md", *(home / "GEMINI.md" for home in homes)], _GEMINIS)
+            yield from _select_existing(
+                [project / "GEMINI.md", *(home / "GEMINI.md" for home in homes)], _GEMINI_SECTION
+            )
         case "codex":
-            yield from _there([home / "memories" / "MEMORY.md" for home in homes], "")
+            yield from _select_existing([home / "memories" / "MEMORY.md" for home in homes], "")
         case "aider" | "clio":
             return
 
 
-def _there(paths: Iterable[Path], section: str) -> Iterator[tuple[Path, str]]:
+def _select_existing(paths: Iterable[Path], section: str) -> Iterator[tuple[Path, str]]:
     return ((path, section) for path in paths if path.is_file())
 
 
-def _markdown(folder: Path) -> list[Path]:
-    """The texts in a folder, the index first."""
+def _list_markdown(folder: Path) -> list[Path]:
+    """Return the Markdown files in a folder, the index first."""
     if not folder.is_dir():
         return []
     return sorted(folder.glob("*.md"), key=lambda path: (path.name != "MEMORY.md", path.name))

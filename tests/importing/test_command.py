@@ -118,7 +118,7 @@ def test_what_an_import_tells_a_program(project: Path, home: Path, capsys: pytes
     ("words", "says"),
     [
         (["claud"], "clio cannot import from 'claud'; did you mean 'clio import claude'?"),
-        (["claude", "nowhere"], "There is nothing at 'nowhere'; give a file or a folder of claude's"),
+        (["claude", "nowhere"], "'nowhere' does not exist; name a file or a folder of claude"),
         (["claude", "a", "b"], "Only one path is accepted, not also 'b'; put quotes around a path with spaces"),
         (["claude", "--facts", "maybe"], "--facts takes yes or no, not 'maybe'; without it you are asked"),
         (["claude"], "claude has no data in its usual place; write clio import claude PATH"),

@@ -68,7 +68,7 @@ def test_lines_with_every_kind_of_end(tmp_path: Path, monkeypatch: pytest.Monkey
         path.write_bytes(path.read_bytes()[3:])
     found = [record for _, record in read_records(path, tally, ignore)]
     assert found == [{"a": 1}, {"a": 2}, {"a": "\ufffd"}, {"a": "\ud83d"}, {"a": 5}]
-    assert (dict(tally.kinds), tally.torn, tally.mended) == ({"no JSON": 1, "no object": 1}, 1, 1)
+    assert (dict(tally.kinds), tally.torn, tally.mended) == ({"not JSON": 1, "not an object": 1}, 1, 1)
 
 
 def test_what_windows_tools_write_is_read(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clio.importing.intake import UNANSWERED, Importer, ImportLedger, ImportReport, Pairing, make_session_id
+from clio.importing.intake import UNANSWERED, Importer, ImportLedger, ImportReport, ResultOrder, make_session_id
 from clio.importing.places import SourceFile, SourceFinder
 from clio.importing.reading import Agent, Tally
 from clio.memory.consolidation.progress import Sessions
@@ -135,7 +135,7 @@ def test_long_outputs_and_pictures_lie_beside_the_session(place: Place) -> None:
     words, _, result = session.messages
     assert isinstance(words, UserMessage) and isinstance(result, ToolMessage) and result.blob
     assert session.read_data(words.images[0].blob) == b"hello"
-    assert words.content == "see\n\n[picture of the kind 'image/svg+xml']"
+    assert words.content == "see\n\n[image of type 'image/svg+xml']"
     assert (len(result.content) <= 2_000, session.read_blob(result.blob)) == (True, "row\n" * 5000)
 
 
@@ -278,14 +278,14 @@ def test_what_was_only_opened_is_no_session(place: Place) -> None:
     assert place.run().fates == {"empty": 1}
 
 
-# Pairing, over every order in which two calls and what is said meanwhile can come
+# ResultOrder, over every order in which two calls and what is said meanwhile can come
 
 
 def paired(messages: Sequence[Message]) -> tuple[list[str], Tally]:
     tally = Tally()
-    pairing = Pairing(tally)
-    out = [found for message in messages for found in pairing.feed(message)]
-    return shape([*out, *pairing.end()]), tally
+    order = ResultOrder(tally)
+    out = [found for message in messages for found in order.feed(message)]
+    return shape([*out, *order.end()]), tally
 
 
 def call(*ids: str) -> AssistantMessage:

@@ -90,7 +90,7 @@ def test_a_picture_and_words_said_into_a_running_turn(tmp_path: Path) -> None:
         queued | {"attachment": {"type": "queued_command", "prompt": "and the other"}},
     )
     first, second = (piece for piece in pieces(claude.read_claude, path) if isinstance(piece, ImportedMessage))
-    assert [picture.media_type for picture in first.pictures] == ["image/png"]
+    assert [picture.media_type for picture in first.images] == ["image/png"]
     assert isinstance(second.message, UserMessage) and second.message.steers
 
 
@@ -101,14 +101,14 @@ def test_repeated_lines_count_once_and_unknown_ones_are_counted(tmp_path: Path) 
     path = write_lines(tmp_path / f"{CLAUDE_ID}.jsonl", *talk, *talk, *odd, end='{"type":"user","me')
     assert len(said(pieces(claude.read_claude, path, tally))) == 5
     assert mentions(
-        tally.sentence(),
+        tally.describe(),
         "3 lines",
         "2 kinds",
         "not understood",
         "weather (2)",
         "assistant/hologram (1)",
         "1 line",
-        "cut off",
+        "incomplete",
     )
 
 
