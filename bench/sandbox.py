@@ -47,7 +47,7 @@ def confined(level: SandboxLevel, project: Path) -> tuple[Run, float]:
     if reason := explain_unusable_confinement(level, os.environ, Path.home()):
         raise ToolFailed(reason)
     seconds = time.perf_counter() - began
-    confinement = Confinement(wanted=True, home=project, user_home=project, env=dict(os.environ))
+    confinement = Confinement(enabled=True, home=project, user_home=project, env=dict(os.environ))
     confinement.use(level)
 
     async def run() -> None:

@@ -225,7 +225,7 @@ def form_table(command: Command, called: str) -> str:
 
 
 def programs() -> str:
-    """The programs of which some calls run without a question, as lines of text."""
+    """The programs of which some calls run without approval, as lines of text."""
     return "\n".join(wrap(", ".join(f"`{name}`" for name in list_readonly_programs()), 120, break_on_hyphens=False))
 
 

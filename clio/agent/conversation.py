@@ -411,7 +411,7 @@ class Conversation:
             from clio.checks.checkers import CheckContext
 
             return CheckContext(
-                wanted=config.checks,
+                setting=config.checks,
                 root=runtime.workspace.root,
                 owner=runtime.loaded.main_project,
                 home=runtime.home,

@@ -267,7 +267,7 @@ _SCREEN_LINES = 8
 _FAILURE_LINES = 3
 """Last lines of a long failure that the screen shows."""
 _TITLE_CHARS = 120
-_CONFINEMENT_NOTE = "commands that run without a question can't write files and have no network or secrets"
+_CONFINEMENT_NOTE = "commands that run without approval can't write files and have no network or secrets"
 
 
 class CallOutcome(Struct, frozen=True, kw_only=True):

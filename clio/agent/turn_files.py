@@ -142,24 +142,24 @@ class TurnFileRecorder:
 
     def render_step(self, step: "RestoreStep") -> "RenderedChange":
         """Return what taking this step would do to its file."""
-        return self._render_step_change(step, step.wanted.target)
+        return self._render_step_change(step, step.file.target)
 
     def render_lost_edits(self, step: "RestoreStep") -> "RenderedChange":
         """Return the later changes by others that this step would discard; the whole change if they are not known."""
-        expected = step.wanted.expected
+        expected = step.file.expected
         return (
-            self._render_step_change(step, step.wanted.target)
+            self._render_step_change(step, step.file.target)
             if step.current == expected
             else self._render_later_edits(step)
         )
 
     def _render_later_edits(self, step: "RestoreStep") -> "RenderedChange":
-        self.checkpoints.store_current(step.wanted.path)
-        return self.render_change(Change(path=step.wanted.path, before=step.wanted.expected, after=step.current))
+        self.checkpoints.store_current(step.file.path)
+        return self.render_change(Change(path=step.file.path, before=step.file.expected, after=step.current))
 
     def _render_step_change(self, step: "RestoreStep", target: FileState | None) -> "RenderedChange":
-        self.checkpoints.store_current(step.wanted.path)
-        return self.render_change(Change(path=step.wanted.path, before=step.current, after=target))
+        self.checkpoints.store_current(step.file.path)
+        return self.render_change(Change(path=step.file.path, before=step.current, after=target))
 
     def _report_checkpoint_news(self) -> None:
         for sentence in self.checkpoints.take_news():

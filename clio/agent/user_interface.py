@@ -238,7 +238,7 @@ class ComposedInterface:
 
 
 class ExplainingInterface:
-    """Explains once, with the first question about a command, how commands that run without a question are confined.
+    """Explains once, with the first question about a command, how commands that run without approval are confined.
 
     Not shown to users who switched the confinement off, and in runs that never ask.
     """
@@ -247,7 +247,7 @@ class ExplainingInterface:
         self._ui = ui
         self._confinement = confinement
         self.never_asks = ui.never_asks
-        self._is_explained = ui.never_asks or not confinement.wanted
+        self._is_explained = ui.never_asks or not confinement.is_enabled
 
     async def approve(self, request: ApprovalRequest) -> Answer:
         """See `UserInterface`."""

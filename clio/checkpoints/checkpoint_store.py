@@ -110,11 +110,11 @@ class TurnChanges(Struct, frozen=True, kw_only=True):
     @property
     def changes(self) -> tuple[Change, ...]:
         """Each file once, before and after the whole turn, without files that ended up unchanged."""
-        wanted = plan_undo(self.records)
+        targets = plan_undo(self.records)
         return tuple(
-            Change(path=one.path, before=one.target, after=one.expected, unsure=one.unsure)
-            for one in wanted
-            if one.target != one.expected
+            Change(path=target.path, before=target.target, after=target.expected, unsure=target.unsure)
+            for target in targets
+            if target.target != target.expected
         )
 
     @property
@@ -141,7 +141,7 @@ class RestoreTarget(Struct, frozen=True, kw_only=True):
 class RestoreStep(Struct, frozen=True, kw_only=True):
     """What to do with one file. current: its state now."""
 
-    wanted: RestoreTarget
+    file: RestoreTarget
     current: FileState | None
     verdict: StepVerdict
 
@@ -186,36 +186,36 @@ def find_redoable(records: Sequence[Record], sessions: Collection[str]) -> Recor
 
 def plan_undo(records: Iterable[Record]) -> list[RestoreTarget]:
     """Plan the undo of these records, given oldest first: each file as it was before the first of them."""
-    wanted: dict[str, RestoreTarget] = {}
+    targets: dict[str, RestoreTarget] = {}
     for record in records:
         for change in record.changes:
-            known = wanted.get(change.path)
-            wanted[change.path] = RestoreTarget(
+            known = targets.get(change.path)
+            targets[change.path] = RestoreTarget(
                 path=change.path,
                 expected=change.after,
                 target=known.target if known else change.before,
                 between=bool(known) and (known.between or known.expected != change.before),
                 unsure=change.unsure or bool(known and known.unsure),
             )
-    return [wanted[path] for path in sorted(wanted)]
+    return [targets[path] for path in sorted(targets)]
 
 
-def judge_step(wanted: RestoreTarget, current: FileState | None, *, blocked: bool = False) -> RestoreStep:
+def judge_step(file: RestoreTarget, current: FileState | None, *, blocked: bool = False) -> RestoreStep:
     """Decide what can be done with a file whose present state is `current`."""
     verdict: StepVerdict = "put"
-    if current == wanted.target:
+    if current == file.target:
         verdict = "same"
     elif blocked:
         verdict = "blocked"
-    elif wanted.target is not None and not wanted.target.is_stored:
+    elif file.target is not None and not file.target.is_stored:
         verdict = "lost"
-    elif current != wanted.expected:
+    elif current != file.expected:
         verdict = "edited"
-    elif wanted.between:
+    elif file.between:
         verdict = "between"
-    elif wanted.unsure:
+    elif file.unsure:
         verdict = "unsure"
-    return RestoreStep(wanted=wanted, current=current, verdict=verdict)
+    return RestoreStep(file=file, current=current, verdict=verdict)
 
 
 _RAW, _PACKED = b"r", b"z"

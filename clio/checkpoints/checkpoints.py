@@ -528,7 +528,7 @@ class RestorePlan(Struct, frozen=True, kw_only=True):
     def outside(self) -> tuple[str, ...]:
         """Files outside the workspace that would change."""
         return tuple(
-            step.wanted.path for step in self.steps if step.verdict != "same" and Path(step.wanted.path).is_absolute()
+            step.file.path for step in self.steps if step.verdict != "same" and Path(step.file.path).is_absolute()
         )
 
 
@@ -714,12 +714,12 @@ class Checkpoints:
 
     def _plan(self, kind: RecordKind, of: tuple[str, ...], records: Sequence[Record]) -> RestorePlan:
         steps: list[RestoreStep] = []
-        for wanted in plan_undo(records):
-            if wanted.target == wanted.expected and not wanted.between:
+        for file in plan_undo(records):
+            if file.target == file.expected and not file.between:
                 continue
-            current = read_file_state(resolve_path(self.root, wanted.path), self._objects, keep=False)
-            step = judge_step(wanted, current, blocked=is_redirected_by_link(self.root, wanted.path))
-            if step.verdict != "same" and not self._can_make(wanted.target):
+            current = read_file_state(resolve_path(self.root, file.path), self._objects, keep=False)
+            step = judge_step(file, current, blocked=is_redirected_by_link(self.root, file.path))
+            if step.verdict != "same" and not self._can_make(file.target):
                 step = msgspec.structs.replace(step, verdict="lost")
             steps.append(step)
         made = tuple(dict.fromkeys(folder for record in records for folder in record.gone))
@@ -733,15 +733,15 @@ class Checkpoints:
         chosen = [
             step
             for step in plan.steps
-            if step.wanted.path not in leave and (step.verdict == "put" or (force and step.verdict in REFUSED_VERDICTS))
+            if step.file.path not in leave and (step.verdict == "put" or (force and step.verdict in REFUSED_VERDICTS))
         ]
         changes: list[Change] = []
         for step in chosen:
-            path = step.wanted.path
+            path = step.file.path
             now = read_file_state(resolve_path(self.root, path), self._objects, keep=True)
             if now != step.current:
                 raise UserError(f"{path!r} changed this moment, so nothing was put back; look at it and ask again")
-            changes.append(Change(path=path, before=now, after=step.wanted.target))
+            changes.append(Change(path=path, before=now, after=step.file.target))
         record = Record(
             id=new_id(),
             kind=plan.kind,

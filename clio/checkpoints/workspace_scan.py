@@ -196,10 +196,10 @@ class GitTree:
 
     def contents(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """Return the unfiltered content of each object that exists."""
-        wanted = sorted(set(blobs))
-        if not wanted:
+        names = sorted(set(blobs))
+        if not names:
             return {}
-        output = self._ask("cat-file", "--batch", wanted)
+        output = self._ask("cat-file", "--batch", names)
         found: dict[str, bytes] = {}
         at = 0
         while (end := output.find(b"\n", at)) >= 0:

@@ -197,13 +197,13 @@ class CheckContext(Struct, frozen=True, kw_only=True):
     """What checkers need from clio.
 
     Attributes:
-        wanted: the setting `checks`.
+        setting: the setting `checks`.
         root: the workspace.
         owner: the folder whose trust counts.
         home: clio's own folder.
     """
 
-    wanted: tuple[str, ...]
+    setting: tuple[str, ...]
     root: Path
     owner: Path
     home: Path
@@ -319,18 +319,18 @@ def _is_below(path: Path, folder: Path) -> bool:
     return folder in path.parents
 
 
-def _in_force(wanted: Sequence[str]) -> tuple[str, ...]:
+def _find_effective_entries(setting: Sequence[str]) -> tuple[str, ...]:
     """Return the entries after the last "off": higher layers of the configuration come later."""
-    entries = [entry.strip() for entry in wanted]
-    last = max((place for place, entry in enumerate(entries) if entry == CHECKS_OFF), default=-1)
-    kept = tuple(entries[last + 1 :])
-    return kept if last >= 0 or kept else (CHECKS_AUTO,)
+    entries = [entry.strip() for entry in setting]
+    last = max((index for index, entry in enumerate(entries) if entry == CHECKS_OFF), default=-1)
+    effective = tuple(entries[last + 1 :])
+    return effective if last >= 0 or effective else (CHECKS_AUTO,)
 
 
-def describe_checks(wanted: Sequence[str], root: Path) -> list[str]:
+def describe_checks(setting: Sequence[str], root: Path) -> list[str]:
     """Return what would run after edits, in the order of `open_checkers`, including programs that need trust."""
-    entries = _in_force(wanted)
-    programs = [one.program.name for one in find_programs(root.resolve())] if CHECKS_AUTO in entries else []
+    entries = _find_effective_entries(setting)
+    programs = [found.program.name for found in find_programs(root.resolve())] if CHECKS_AUTO in entries else []
     return [*(repr(entry) for entry in entries if entry != CHECKS_AUTO), *programs]
 
 
@@ -338,53 +338,55 @@ def open_checkers(around: CheckContext) -> list[Checker]:
     """Return the checkers that may run in this project. Reads the project's folder and starts nothing; call it in a
     thread.
     """
-    entries = _in_force(around.wanted)
+    entries = _find_effective_entries(around.setting)
     checkers: list[Checker] = [CommandChecker(entry, around) for entry in entries if entry != CHECKS_AUTO]
     if CHECKS_AUTO in entries:
         found = find_programs(around.root)
-        trusted = any(one.needs_trust for one in found) and are_checks_trusted(around.owner, around.home)
-        checkers += [ProgramChecker(one, around) for one in found if trusted or not one.needs_trust]
+        trusted = any(program.needs_trust for program in found) and are_checks_trusted(around.owner, around.home)
+        checkers += [ProgramChecker(program, around) for program in found if trusted or not program.needs_trust]
     return checkers
 
 
 def find_programs(root: Path) -> list[InstalledProgram]:
     """Return the known programs that are installed and useful for the project."""
-    users, own = _folders(root)
+    user_folders, project_folders = _split_path_folders(root)
     found: list[InstalledProgram] = []
     for program in CHECKER_PROGRAMS:
         if not _is_configured(program, root):
             continue
         # A program that runs the project's code anyway is taken from the project, so that its version fits.
-        places = (own, users) if program.runs_code else (users, own)
-        for folders in places:
+        order = (project_folders, user_folders) if program.runs_code else (user_folders, project_folders)
+        for folders in order:
             if path := shutil.which(program.name, path=os.pathsep.join(folders)):
-                brought = folders is own or _is_below(Path(path).resolve(), root)
+                is_in_project = folders is project_folders or _is_below(Path(path).resolve(), root)
                 found.append(
-                    InstalledProgram(program=program, path=Path(path), needs_trust=program.runs_code or brought)
+                    InstalledProgram(program=program, path=Path(path), needs_trust=program.runs_code or is_in_project)
                 )
                 break
     return found
 
 
-def _folders(root: Path) -> tuple[list[str], list[str]]:
+def _split_path_folders(root: Path) -> tuple[list[str], list[str]]:
     """Return the folders on the user's PATH that are outside the project, and the folders of the project's own
     programs.
     """
-    users: list[str] = []
-    own = [str(root / name) for name in _OWN_FOLDERS]
+    user_folders: list[str] = []
+    project_folders = [str(root / name) for name in _OWN_FOLDERS]
     for name in os.environ.get("PATH", "").split(os.pathsep):
         if not Path(name).is_absolute():
             continue  # "." and other relative paths depend on the project
-        place = Path(name).resolve()
-        (own if place == root or root in place.parents else users).append(name)
-    return users, own
+        folder = Path(name).resolve()
+        (project_folders if folder == root or root in folder.parents else user_folders).append(name)
+    return user_folders, project_folders
 
 
 def _is_configured(program: CheckerProgram, root: Path) -> bool:
-    return not program.configured or any(_holds(root, *entry.partition(":")[::2]) for entry in program.configured)
+    return not program.configured or any(
+        _contains_text(root, *entry.partition(":")[::2]) for entry in program.configured
+    )
 
 
-def _holds(root: Path, name: str, text: str) -> bool:
+def _contains_text(root: Path, name: str, text: str) -> bool:
     path = root / name
     try:
         if not path.is_file():
@@ -394,9 +396,9 @@ def _holds(root: Path, name: str, text: str) -> bool:
         return False
 
 
-def list_untrusted_programs_of_checks(wanted: Sequence[str], root: Path, owner: Path, home: Path) -> list[str]:
+def list_untrusted_programs_of_checks(setting: Sequence[str], root: Path, owner: Path, home: Path) -> list[str]:
     """Return the names of the programs that wait for the user's trust in the project. wanted: the setting `checks`."""
-    if CHECKS_AUTO not in _in_force(wanted):
+    if CHECKS_AUTO not in _find_effective_entries(setting):
         return []
-    found = [one.program.name for one in find_programs(root.resolve()) if one.needs_trust]
+    found = [program.program.name for program in find_programs(root.resolve()) if program.needs_trust]
     return found if found and not are_checks_trusted(owner, home) else []

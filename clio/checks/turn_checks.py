@@ -189,9 +189,9 @@ class TurnChecks:
             kept = [each for each in self._new.get(name, ()) if each.path not in checked]
         changed = _ChangedLines(self._root, self._old_lines)
         if before is None:
-            new = [each for each in found if not each.path or changed.holds(each)]
+            new = [each for each in found if not each.path or changed.is_on_changed_line(each)]
         else:
-            new = find_new_diagnostics(before, found, changed.holds)
+            new = find_new_diagnostics(before, found, changed.is_on_changed_line)
         self._new[name] = [*kept, *new]
 
     def _report(self, *, is_late: bool) -> str:
@@ -241,7 +241,7 @@ class _ChangedLines:
         self._old = old
         self._lines: dict[str, list[str]] = {}
 
-    def holds(self, each: Diagnostic) -> bool:
+    def is_on_changed_line(self, each: Diagnostic) -> bool:
         """Whether the diagnostic is on a line that was not in the file before the turn."""
         if each.path not in self._old:
             return False

@@ -96,7 +96,7 @@ def select_files(given: ParsedArguments, option: str, steps: Iterable["RestoreSt
             raise UserError(f"Unknown argument {given.words[0]!r}; files to leave unchanged follow {option}")
         return set()
     names = {given.options[option], *given.words}
-    known = [step.wanted.path for step in steps]
+    known = [step.file.path for step in steps]
     for name in sorted(names):
         if name not in known:
             raise UserError(f"{name!r} is not among the files that would change: {', '.join(known)}")
@@ -153,13 +153,13 @@ def explain_conflicts(
 
     again: returns the command line that leaves those files unchanged, or, with True, overwrites them.
     """
-    steps = [step for step in plan.refused if step.wanted.path not in leave]
+    steps = [step for step in plan.refused if step.file.path not in leave]
     if not steps:
         return None
     diff = limit_diff("".join(ctx.turn_files.render_lost_edits(step).text for step in steps))
-    names = [step.wanted.path for step in steps]
+    names = [step.file.path for step in steps]
     reasons = "; ".join(
-        f"{step.wanted.path} {CONFLICT_REASONS[step.verdict].removeprefix('it ')}" for step in steps[:_NAMED]
+        f"{step.file.path} {CONFLICT_REASONS[step.verdict].removeprefix('it ')}" for step in steps[:_NAMED]
     )
     command = again(set(), False).split()[0]
     not_done = {"/undo": "Not undone", "/redo": "Not redone"}.get(command, "Not rewound")
@@ -171,7 +171,7 @@ def explain_conflicts(
         diff=diff,
         ok=False,
         data={
-            "refused": [{"path": step.wanted.path, "why": CONFLICT_REASONS[step.verdict]} for step in steps],
+            "refused": [{"path": step.file.path, "why": CONFLICT_REASONS[step.verdict]} for step in steps],
             "diff": diff,
         },
     )
@@ -282,7 +282,7 @@ def _make_rewind_question(
     given: ParsedArguments,
 ) -> CommandResult:
     """Show what will change, and ask."""
-    steps = [step for step in plan.steps if step.verdict != "same" and step.wanted.path not in leave] if plan else []
+    steps = [step for step in plan.steps if step.verdict != "same" and step.file.path not in leave] if plan else []
     shown = list_shown_changes(ctx, steps)
     parts: list[str] = []
     if what != "conversation":
@@ -316,7 +316,7 @@ def _carry_out_rewind(
     if plan is not None:
         restored = ctx.turn_files.checkpoints.carry_out(plan, ctx.session.id, force=force, leave=leave)
         changed = [change.path for change in restored.record.changes]
-        left = [*restored.left, *((step.wanted.path, CONFLICT_REASONS[step.verdict]) for step in plan.impossible)]
+        left = [*restored.left, *((step.file.path, CONFLICT_REASONS[step.verdict]) for step in plan.impossible)]
         back = "; /redo undoes that" if changed else ""
         sentences.append(f"{format_count(len(changed), 'file')} as before turn {turn.number}{back}.")
     follow_up: FollowUp | None = None
@@ -400,7 +400,7 @@ def _carry_out_plan(
     shown = {one.path: one for one in list_shown_changes(ctx, (step for step in plan.steps if step.verdict != "same"))}
     restored = ctx.turn_files.checkpoints.carry_out(plan, ctx.session.id, force=force, leave=leave)
     put = [shown[change.path] for change in restored.record.changes if change.path in shown]
-    left = [*restored.left, *((step.wanted.path, CONFLICT_REASONS[step.verdict]) for step in plan.impossible)]
+    left = [*restored.left, *((step.file.path, CONFLICT_REASONS[step.verdict]) for step in plan.impossible)]
     left += [(path, "you excluded it") for path in sorted(leave)]
     words = format_count(len(put), "file") if put else "no file had to change"
     return CommandResult(

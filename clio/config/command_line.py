@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from clio.errors import UsageError
 
-_BEGINNING = 3
+_MIN_PREFIX_CHARS = 3
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -16,9 +16,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """
     folded = {_fold(name): name for name in known}
     typed = _fold(word)
-    begun = [name for name in folded if len(typed) >= _BEGINNING and name.startswith(typed)]
-    if len(begun) == 1:
-        return f"; did you mean {folded[begun[0]]!r}?"
+    with_prefix = [name for name in folded if len(typed) >= _MIN_PREFIX_CHARS and name.startswith(typed)]
+    if len(with_prefix) == 1:
+        return f"; did you mean {folded[with_prefix[0]]!r}?"
     from clio.text.fuzzy import find_nearest_name
 
     found = find_nearest_name(typed, folded)
@@ -70,37 +70,37 @@ def is_mcp_server_command(words: Sequence[str]) -> bool:
     """Whether the words are `clio mcp` with flags only, which serves clio's memory to other programs."""
     if words[0] != "mcp" or "--help" in words or "-h" in words:
         return False
-    places = range(1, len(words))
-    return all(words[place].startswith("-") or words[place - 1] in VALUED_FLAGS for place in places)
+    indexes = range(1, len(words))
+    return all(words[index].startswith("-") or words[index - 1] in VALUED_FLAGS for index in indexes)
 
 
-def find_subcommand_place(argv: Sequence[str], valued: Mapping[str, bool]) -> int | None:
+def find_subcommand_index(argv: Sequence[str], valued: Mapping[str, bool]) -> int | None:
     """Return the index of a sub-command's name if it is the first word that is not a flag; else None.
 
     valued: the flags that take a value, and whether the value is optional.
     """
-    place = 0
-    while place < len(argv):
-        word, following = argv[place], argv[place + 1 : place + 2]
+    index = 0
+    while index < len(argv):
+        word, following = argv[index], argv[index + 1 : index + 2]
         if not word.startswith("-"):
-            return place if find_subcommand(word) and not is_mcp_server_command(argv[place:]) else None
+            return index if find_subcommand(word) and not is_mcp_server_command(argv[index:]) else None
         optional = valued.get(word)
         has_value = optional is False or (optional and following and not following[0].startswith("-"))
-        place += 2 if has_value else 1
+        index += 2 if has_value else 1
     return None
 
 
 def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split off clio's own flags from a sub-command's words, up to `--`; return the flags and the other words."""
-    taken: list[str] = []
-    kept: list[str] = []
-    place = 0
-    while place < len(words) and words[place] != "--":
-        name, equals, _ = words[place].partition("=")
+    own_flags: list[str] = []
+    other_words: list[str] = []
+    index = 0
+    while index < len(words) and words[index] != "--":
+        name, equals, _ = words[index].partition("=")
         length = 2 if name in VALUED_FLAGS and not equals else 1
-        (taken if name in SUBCOMMAND_FLAGS | VALUED_FLAGS else kept).extend(words[place : place + length])
-        place += length
-    return taken, [*kept, *words[place:]]
+        (own_flags if name in SUBCOMMAND_FLAGS | VALUED_FLAGS else other_words).extend(words[index : index + length])
+        index += length
+    return own_flags, [*other_words, *words[index:]]
 
 
 class Arguments(argparse.Namespace):
@@ -194,15 +194,21 @@ class Flag:
         return ", ".join(self.names) + (f" {self.metavar}" if self.metavar else "")
 
 
-_WHAT, _SESSION, _MODEL, _LIMITS, _REST = "prompt", "session", "model", "permissions and limits", "other options"
+_PROMPT, _SESSION, _MODEL, _LIMITS, _OTHER = (
+    "prompt",
+    "session",
+    "model",
+    "permissions and limits",
+    "other options",
+)
 
 FLAGS: tuple[Flag, ...] = (
-    Flag("-p --prompt", "answer one prompt and exit; piped text is appended", group=_WHAT, metavar="[TEXT]"),
-    Flag("--output", "format of a one-shot answer: text, json or stream-json", group=_WHAT, metavar="FORM"),
-    Flag("--input", "format of piped input: text or stream-json", group=_WHAT, metavar="FORM"),
-    Flag("--json-schema", "require a JSON answer that matches the schema in this file", group=_WHAT, metavar="FILE"),
-    Flag("--cwd", "start in this folder instead of the current one", group=_WHAT, metavar="FOLDER"),
-    Flag("--worktree", "start in the git worktree of that name; creates it if missing", group=_WHAT, metavar="NAME"),
+    Flag("-p --prompt", "answer one prompt and exit; piped text is appended", group=_PROMPT, metavar="[TEXT]"),
+    Flag("--output", "format of a one-shot answer: text, json or stream-json", group=_PROMPT, metavar="FORM"),
+    Flag("--input", "format of piped input: text or stream-json", group=_PROMPT, metavar="FORM"),
+    Flag("--json-schema", "require a JSON answer that matches the schema in this file", group=_PROMPT, metavar="FILE"),
+    Flag("--cwd", "start in this folder instead of the current one", group=_PROMPT, metavar="FOLDER"),
+    Flag("--worktree", "start in the git worktree of that name; creates it if missing", group=_PROMPT, metavar="NAME"),
     Flag("-c --continue", "continue the latest session in this project", group=_SESSION, dest="continue_latest"),
     Flag(
         "-r --resume", "resume a session by id, prefix, name or number; without one, choose", group=_SESSION,
@@ -238,21 +244,21 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--scenario", "task type, such as coding; by default detected per turn", group=_LIMITS, metavar="NAME",
          field="scenario"),
     Flag("--incognito", "save nothing and use no memory", group=_LIMITS, field="incognito"),
-    Flag("--config", "read this file instead of the user's config.yaml", group=_REST, metavar="FILE"),
-    Flag("--no-color", "no colour on the screen", group=_REST, field="color", value=False),
-    Flag("--screen-reader", "plain lines for a screen reader, without redrawing", group=_REST, field="screen_reader"),
-    Flag("--debug", "show a traceback when clio fails", group=_REST, field="debug"),
-    Flag("--json", "with `config show`, `doctor`, `memory` and others: print JSON", group=_REST,
+    Flag("--config", "read this file instead of the user's config.yaml", group=_OTHER, metavar="FILE"),
+    Flag("--no-color", "no colour on the screen", group=_OTHER, field="color", value=False),
+    Flag("--screen-reader", "plain lines for a screen reader, without redrawing", group=_OTHER, field="screen_reader"),
+    Flag("--debug", "show a traceback when clio fails", group=_OTHER, field="debug"),
+    Flag("--json", "with `config show`, `doctor`, `memory` and others: print JSON", group=_OTHER,
          only=("config", "doctor")),
-    Flag("--fetch-encodings", "with `doctor`: download the file for exact token counts (4 MB)", group=_REST,
+    Flag("--fetch-encodings", "with `doctor`: download the file for exact token counts (4 MB)", group=_OTHER,
          only=("doctor",)),
-    Flag("--live", "with `doctor`: send the model one small request, which costs money", group=_REST,
+    Flag("--live", "with `doctor`: send the model one small request, which costs money", group=_OTHER,
          only=("doctor",)),
-    Flag("--read-only", "with `mcp`: offer only tools that change nothing", group=_REST, only=("mcp",)),
-    Flag("--yes", "with `init`: add the line to .gitignore without asking", group=_REST, only=("init",)),
-    Flag("--dry-run", "with `init`: only show what would be written", group=_REST, only=("init",)),
-    Flag("--version", "print the version", group=_REST),
-    Flag("-h --help", "print this help", group=_REST),
+    Flag("--read-only", "with `mcp`: offer only tools that change nothing", group=_OTHER, only=("mcp",)),
+    Flag("--yes", "with `init`: add the line to .gitignore without asking", group=_OTHER, only=("init",)),
+    Flag("--dry-run", "with `init`: only show what would be written", group=_OTHER, only=("init",)),
+    Flag("--version", "print the version", group=_OTHER),
+    Flag("-h --help", "print this help", group=_OTHER),
 )  # fmt: skip
 INPUT_FORMATS = ("text", "stream-json")
 OUTPUT_FORMATS = ("text", "json", "stream-json")
@@ -278,15 +284,15 @@ def flag_name(field: str) -> str:
 def parse_arguments(argv: Sequence[str]) -> Arguments:
     """Parse the arguments; values stay text. Raises UsageError, which names the most similar flag or sub-command."""
     valued = {name: flag.metavar.startswith("[") for flag in FLAGS if flag.metavar for name in flag.names}
-    place = find_subcommand_place(argv, valued)
-    if place is not None and not any(word in ("-p", "--prompt") for word in argv[:place]):
-        return _parse_subcommand(argv[:place], argv[place:])
-    arguments, unknown = _parser().parse_known_intermixed_args(list(argv), Arguments())
+    index = find_subcommand_index(argv, valued)
+    if index is not None and not any(word in ("-p", "--prompt") for word in argv[:index]):
+        return _parse_subcommand(argv[:index], argv[index:])
+    arguments, unknown = _make_parser().parse_known_intermixed_args(list(argv), Arguments())
     if arguments.help or arguments.version:
         return arguments
     if unknown:
-        raise UsageError(_unknown_flag(unknown[0]))
-    _check(arguments)
+        raise UsageError(_explain_unknown_flag(unknown[0]))
+    _check_arguments(arguments)
     return arguments
 
 
@@ -321,7 +327,7 @@ class _Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see clio --help")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _make_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="clio",
         argument_default=argparse.SUPPRESS,
@@ -344,15 +350,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _parse_subcommand(before: Sequence[str], words: Sequence[str]) -> Arguments:
-    taken, kept = split_flags(words[1:])
-    arguments, unknown = _parser().parse_known_intermixed_args([*before, *taken], Arguments())
+    own_flags, other_words = split_flags(words[1:])
+    arguments, unknown = _make_parser().parse_known_intermixed_args([*before, *own_flags], Arguments())
     if unknown:
-        raise UsageError(_unknown_flag(unknown[0]))
+        raise UsageError(_explain_unknown_flag(unknown[0]))
     for flag in FLAGS:
-        foreign = flag.group in (_WHAT, _SESSION, _MODEL) or flag.dest in ("yes", "dry_run")
+        foreign = flag.group in (_PROMPT, _SESSION, _MODEL) or flag.dest in ("yes", "dry_run")
         if foreign and flag.dest != "cwd" and _is_given(arguments, flag):
             raise UsageError(f"{flag.long_name} does not belong to 'clio {words[0]}'; see clio {words[0]} --help")
-    arguments.words = tuple(map(decode_argument, (words[0], *kept)))
+    arguments.words = tuple(map(decode_argument, (words[0], *other_words)))
     return arguments
 
 
@@ -360,7 +366,7 @@ def _is_given(arguments: Arguments, flag: Flag) -> bool:
     return getattr(arguments, flag.dest) not in (None, False)
 
 
-def _check(arguments: Arguments) -> None:
+def _check_arguments(arguments: Arguments) -> None:
     one_shot = arguments.prompt is not None
     given = [name for name, on in (
         ("--continue", arguments.continue_latest),
@@ -411,7 +417,7 @@ def _check_one_shot(arguments: Arguments, *, asked: bool) -> None:
         raise UsageError("--json-schema is for one answer; leave out --input stream-json")
 
 
-_ELSEWHERE: dict[str, str] = {
+_FOREIGN_COMMANDS: dict[str, str] = {
     "ask": "clio -p 'what to do'",
     "chat": "clio",
     "continue": "clio -c",
@@ -438,15 +444,15 @@ def _check_command(words: Sequence[str], one_shot: bool) -> None:
         raise UsageError(f"{text!r} does not belong to the prompt; put the whole prompt in quotes after -p")
     if len(words) == 1 and (forms := [name for name in known if name.startswith(f"{words[0]} ")]):
         raise UsageError(f"'clio {words[0]}' needs one more word: {', '.join(forms)}")
-    if here := _ELSEWHERE.get(text.lower()):
-        raise UsageError(f"unknown sub-command {text!r}; use {here}")
+    if equivalent := _FOREIGN_COMMANDS.get(text.lower()):
+        raise UsageError(f"unknown sub-command {text!r}; use {equivalent}")
     hint = did_you_mean(text, known) or did_you_mean(words[0], [name.split()[0] for name in known])
     if len(words) <= 3 and hint:
         raise UsageError(f"unknown sub-command {text!r}{hint}")
     raise UsageError(f"unknown sub-command {text!r}; to ask something, put it in quotes after -p: clio -p 'what to do'")
 
 
-def _unknown_flag(flag: str) -> str:
+def _explain_unknown_flag(flag: str) -> str:
     name = flag.partition("=")[0]
     hint = did_you_mean(name, [entry.long_name for entry in FLAGS]) if len(name) > 2 else ""
     return f"unknown flag {name!r}{hint or '; see clio --help'}"
@@ -457,7 +463,7 @@ clio, a terminal coding agent that remembers.
 usage: clio [options]               a conversation in the current project; type /help there
        clio -p TEXT [options]       one prompt, one answer; piped text is appended to it
 """
-_ENDING = """\
+_FOOTER = """\
 example: git diff | clio -p "review this change"
 exit codes: 0 done, 1 failed, 2 usage, 3 too large, 4 approval, 5 cost, 6 hook, 7 schema
 settings: ~/.clio/config.yaml, .clio/config.yaml, environment (OPENAI_API_KEY, CLIO_MODEL, ...)
@@ -474,18 +480,18 @@ _USAGE_WIDTH = 27
 def help_text() -> str:
     """Return the help text: at most 60 lines of 100 columns, with every flag and every sub-command once."""
     families = dict.fromkeys(words[0] for words in COMMANDS)
-    commands = [(_usage(first), COMMAND_FAMILIES.get(first) or COMMANDS[first,]) for first in families]
+    commands = [(_format_usage(first), COMMAND_FAMILIES.get(first) or COMMANDS[first,]) for first in families]
     others = "|".join(subcommand.name for subcommand in SUBCOMMANDS if subcommand.name not in families)
-    parts = [_USAGE, _group("without a conversation", commands), f"  clio {others}", _SUBCOMMANDS_NOTE]
+    parts = [_USAGE, _format_group("without a conversation", commands), f"  clio {others}", _SUBCOMMANDS_NOTE]
     for group in dict.fromkeys(flag.group for flag in FLAGS):
-        parts.append(_group(group, [(flag.usage, flag.summary) for flag in FLAGS if flag.group == group]))
-    return "\n".join((*parts, "", _ENDING))
+        parts.append(_format_group(group, [(flag.usage, flag.summary) for flag in FLAGS if flag.group == group]))
+    return "\n".join((*parts, "", _FOOTER))
 
 
-def _usage(first: str) -> str:
+def _format_usage(first: str) -> str:
     """Return a sub-command with all its second words: "clio config show|path|trust"."""
     return f"clio {first} {'|'.join(words[1] for words in COMMANDS if words[0] == first and words[1:])}".rstrip()
 
 
-def _group(name: str, rows: list[tuple[str, str]]) -> str:
+def _format_group(name: str, rows: list[tuple[str, str]]) -> str:
     return "\n".join((f"{name}:", *(f"  {usage:<{_USAGE_WIDTH}} {summary}" for usage, summary in rows)))

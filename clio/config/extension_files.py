@@ -350,18 +350,20 @@ def _entry(name: str, value: Any, *, strict: bool) -> ServerEntry:
     known = ServerEntry.__struct_fields__
     if strict and (odd := next((field for field in fields if field not in known), None)):
         raise ConfigError(f"unknown key {odd!r}{did_you_mean(odd, known)}")
-    said = {
-        key: _switch(fields[key]) if key in ("enabled", "disabled") else fields[key] for key in known if key in fields
+    known_fields = {
+        key: _convert_switch(fields[key]) if key in ("enabled", "disabled") else fields[key]
+        for key in known
+        if key in fields
     }
     try:
-        entry = msgspec.convert(said, ServerEntry, strict=False)
+        entry = msgspec.convert(known_fields, ServerEntry, strict=False)
     except msgspec.ValidationError as error:
         raise ConfigError(str(error).replace("`", "'").replace(" - at '$.", " at '")) from None
     _check(entry)
     return entry
 
 
-def _switch(value: Any) -> Any:
+def _convert_switch(value: Any) -> Any:
     """Convert YAML's other words for true and false."""
     words = {"yes": True, "on": True, "no": False, "off": False}
     return words.get(value.lower(), value) if isinstance(value, str) else value

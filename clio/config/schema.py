@@ -124,7 +124,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sandbox_network: bool = False
     """Whether commands in the sandbox may use the network."""
     confine_unasked: ConfineUnasked = "auto"
-    """Whether commands that run without a question are confined if the system supports it (files read-only, no network,
+    """Whether commands that run without approval are confined if the system supports it (files read-only, no network,
     no secrets in the environment): auto, off.
     """
     max_steps: PositiveInt = 100
@@ -319,7 +319,7 @@ def parse_setting_node(field: SettingField, node: Node) -> Value:
         if field.optional:
             return None
         raise ValueError(f"has no value; it must be {field.expected}")
-    if node.kind == "bool" and (word := _choice_meant(field, node.text.lower())):
+    if node.kind == "bool" and (word := _find_choice(field, node.text.lower())):
         return word
     if node.kind == "bool" and field.kind in ("text", "choice"):
         truth = "true" if node.text.lower() in TRUE_WORDS else "false"
@@ -330,13 +330,13 @@ def parse_setting_node(field: SettingField, node: Node) -> Value:
     return parse_setting_text(field, node.text.replace("_", "") if field.kind in ("count", "number") else node.text)
 
 
-def _choice_meant(field: SettingField, word: str) -> str:
+def _find_choice(field: SettingField, word: str) -> str:
     """Return the choice for a word such as `off`, which YAML reads as a boolean; "" if there is none."""
     if word in field.choices:
         return word
-    words = _TRUE_WORDS if word in TRUE_WORDS else _FALSE_WORDS
-    alike = [choice for choice in field.choices if choice in words]
-    return alike[0] if len(alike) == 1 else ""
+    synonyms = _TRUE_WORDS if word in TRUE_WORDS else _FALSE_WORDS
+    matching = [choice for choice in field.choices if choice in synonyms]
+    return matching[0] if len(matching) == 1 else ""
 
 
 def parse_setting_list(field: SettingField, node: Node) -> tuple[Scalar, ...]:
@@ -525,9 +525,11 @@ def iter_settings(table: Table, shown: str) -> Iterator[Setting]:
 
 
 def _models(field: SettingField, entry: Entry, shown: str) -> Iterator[Setting]:
-    for model, own in _table(entry, field.name, field.expected, shown).entries.items():
+    for model, own in _require_table(entry, field.name, field.expected, shown).entries.items():
         prefix = f"{field.name}.{model}"
-        for name, value in _table(own, prefix, "a mapping such as 'context_window: 32000'", shown).entries.items():
+        for name, value in _require_table(
+            own, prefix, "a mapping such as 'context_window: 32000'", shown
+        ).entries.items():
             known = _known(name, MODEL_FIELDS, f"{shown}:{value.line}", f"{prefix}: ")
             yield Setting(
                 key=(field.name, model, name),
@@ -536,12 +538,12 @@ def _models(field: SettingField, entry: Entry, shown: str) -> Iterator[Setting]:
             )
 
 
-def _table(entry: Entry, name: str, wanted: str, shown: str) -> Table:
+def _require_table(entry: Entry, name: str, expected: str, shown: str) -> Table:
     node = entry.node
     if isinstance(node, Scalar) and node.kind == "null":
         return Table(entries={}, flow=False, start=node.start, end=node.end)
     if not isinstance(node, Table):
-        raise ConfigError(f"{shown}:{entry.line}: {name} must be {wanted}, not {describe_node(node)}")
+        raise ConfigError(f"{shown}:{entry.line}: {name} must be {expected}, not {describe_node(node)}")
     return node
 
 

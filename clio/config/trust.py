@@ -420,7 +420,7 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "approve": _narrows(
         "asking more often is more restrictive", lambda value, lower: _rank(value) < _rank(lower.approve)
     ),
-    "allow": _waits("lets commands run without a question"),
+    "allow": _waits("lets commands run without approval"),
     "deny": _narrows("blocking another command is more restrictive", lambda value, lower: True),
     "sandbox": _narrows("a sandbox is more restrictive than none", lambda value, lower: lower.sandbox == "off"),
     "sandbox_write": _waits("lets commands write outside of the project"),
@@ -588,15 +588,17 @@ class TrustStore:
         If that cannot be recorded, it is reported every time.
         """
         mark = hashlib.sha256("\n".join(sorted(value.fingerprint for value in values)).encode()).hexdigest()
-        said = f"{today} {mark}"
-        if self._read().noted.get(str(project)) == said:
+        entry = f"{today} {mark}"
+        if self._read().noted.get(str(project)) == entry:
             return False
 
         def change(old: TrustDocument) -> TrustDocument:
-            kept = {
-                key: one for key, one in old.noted.items() if key.startswith(_SKILLS) or one.startswith(f"{today} ")
+            remaining = {
+                key: value
+                for key, value in old.noted.items()
+                if key.startswith(_SKILLS) or value.startswith(f"{today} ")
             }
-            return replace(old, noted=kept | {str(project): said})
+            return replace(old, noted=remaining | {str(project): entry})
 
         if self.describe_damage() is None:
             with suppress(ClioError, TimeoutError):
@@ -620,8 +622,8 @@ class TrustStore:
     def _store(self, project: Path, granted: frozenset[str], *, keep: bool) -> None:
         def change(old: TrustDocument) -> TrustDocument:
             before = frozenset(old.projects.get(str(project), ()))
-            kept = before if keep else {mark for mark in before if ":" in mark}
-            return replace(old, projects=old.projects | {str(project): tuple(sorted(kept | granted))})
+            remaining = before if keep else {mark for mark in before if ":" in mark}
+            return replace(old, projects=old.projects | {str(project): tuple(sorted(remaining | granted))})
 
         self._update(change)
 

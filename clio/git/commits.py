@@ -146,7 +146,7 @@ def fit_diff(diff: str, max_chars: int) -> FittedDiff:
     if len(diff) <= max_chars:
         return FittedDiff(text=diff)
     pieces = split_by_file(diff) or [diff]
-    shares = [_cut(piece, room) for piece, room in zip(pieces, _rooms(pieces, max_chars), strict=True)]
+    shares = [_fit_piece(piece, room) for piece, room in zip(pieces, _rooms(pieces, max_chars), strict=True)]
     unseen = sum(not share.text for share in shares)
     return FittedDiff(
         text="\n".join(share.text.rstrip("\n") for share in shares if share.text),
@@ -167,15 +167,15 @@ def _rooms(pieces: Sequence[str], max_chars: int) -> list[int]:
     return rooms
 
 
-def _cut(piece: str, room: int) -> DiffPart:
+def _fit_piece(piece: str, room: int) -> DiffPart:
     """Return the whole lines of the piece that fit, and a line with the number of missing ones."""
     if len(piece) <= room:
         return DiffPart(piece)
     if room < _LEAST_CHARS // 2:
         return DiffPart("", piece.rstrip("\n").count("\n") + 1)
-    kept = piece[:room].rpartition("\n")[0] or piece[:room]
-    missing = max(piece[len(kept) :].strip("\n").count("\n") + 1, 1)
-    return DiffPart(f"{kept}\n[{missing:,} more lines of this file are left out]\n", missing)
+    part = piece[:room].rpartition("\n")[0] or piece[:room]
+    missing = max(piece[len(part) :].strip("\n").count("\n") + 1, 1)
+    return DiffPart(f"{part}\n[{missing:,} more lines of this file are left out]\n", missing)
 
 
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
@@ -274,19 +274,19 @@ async def create_commit(
         run_git(state.root, "add", "--intent-to-add", "--", *new)
     done = False
     try:
-        code, said = await _run(state.root, _arguments(files, trailer), message)
+        code, output = await _run(state.root, _arguments(files, trailer), message)
         done = code == 0
     finally:
         if new and not done:
             with suppress(UserError):
                 run_git(state.root, "rm", "--cached", "--quiet", "--ignore-unmatch", "--", *new)
     if not done:
-        return CommitResult(output=said or f"git commit ended with exit code {code}")
+        return CommitResult(output=output or f"git commit ended with exit code {code}")
     delete_saved_message(state.root)
     full, _, subject = run_git(
         state.root, "show", "--no-patch", "--no-show-signature", "--format=%h %s", "HEAD"
     ).partition(" ")
-    return CommitResult(output=said, hash=full, subject=subject)
+    return CommitResult(output=output, hash=full, subject=subject)
 
 
 def save_message(root: Path, message: str) -> None:

@@ -75,8 +75,8 @@ def run_git(
     except OSError as error:
         raise UserError(f"git {arguments[0]} cannot be run in {str(folder)!r}: {error.strerror}") from error
     if done.returncode and done.returncode not in accepted_codes:
-        said = decode_output(done.stderr).strip().removeprefix("fatal: ").removeprefix("error: ")
-        raise UserError(f"git {arguments[0]} failed: {said or f'exit {done.returncode}'}")
+        message = decode_output(done.stderr).strip().removeprefix("fatal: ").removeprefix("error: ")
+        raise UserError(f"git {arguments[0]} failed: {message or f'exit {done.returncode}'}")
     return done.stdout[:MAX_BYTES].decode("utf-8", "surrogateescape").removesuffix("\n")
 
 
@@ -127,9 +127,9 @@ def find_root(folder: Path) -> Path:
     except UserError as error:
         if "not a git repository" not in str(error):
             raise
-        raise UserError(f"{str(folder)!r} lies in no git repository; `git init` makes one, if you want that") from error
+        raise UserError(f"{str(folder)!r} is not in a git repository; `git init` creates one") from error
     if inside != "true":
-        raise UserError(f"{str(folder)!r} has no working tree, it is a bare repository; go to a checkout of it")
+        raise UserError(f"{str(folder)!r} is a bare repository without a working tree; use a checkout of it")
     return Path(run_git(folder, "rev-parse", "--show-toplevel"))
 
 

@@ -40,7 +40,7 @@ def check_worktree_name(name: str) -> str:
     """Return the name if it is valid for a folder and a branch. Raises UsageError."""
     if not _NAME.fullmatch(name) or ".." in name or name.endswith(".lock"):
         raise UsageError(
-            f"{name!r} is no name for a worktree; it takes letters, digits, '-', '_' and '.', such as fix-login"
+            f"{name!r} is not a valid name for a worktree; use letters, digits, '-', '_' and '.', such as fix-login"
         )
     return name
 
@@ -89,10 +89,10 @@ def find_worktree(start: Path, name: str) -> Worktree:
     """Return the worktree with that name. Raises UsageError for an invalid name, UserError if there is none."""
     check_worktree_name(name)
     known = list_worktrees(start)
-    found = next((one for one in known if one.name == name), None)
+    found = next((worktree for worktree in known if worktree.name == name), None)
     if found is None:
-        there = f"there are: {', '.join(one.name for one in known)}" if known else "there is none yet"
-        raise UserError(f"there is no worktree {name!r}; {there}")
+        hint = f"there are: {', '.join(worktree.name for worktree in known)}" if known else "there are none yet"
+        raise UserError(f"there is no worktree {name!r}; {hint}")
     return found
 
 
@@ -107,16 +107,16 @@ def remove_worktree(start: Path, name: str) -> Worktree:
     main = _main(_checkouts(find_root(start)))
     if found.locked:
         raise UserError(
-            f"the worktree {name!r} is locked ({found.locked}); git worktree unlock {found.path} lets it go"
+            f"the worktree {name!r} is locked ({found.locked}); unlock it with git worktree unlock {found.path}"
         )
     if found.gone:
         run_git(main, "worktree", "prune")
         return found
     if start.resolve().is_relative_to(found.path.resolve()):
-        raise UserError(f"this is the worktree {name!r}; go elsewhere first, such as to {main}")
+        raise UserError(f"you are in the worktree {name!r}; leave it first, such as to {main}")
     if number := count_worktree_changes(found):
-        files = "a file that is" if number == 1 else f"{number} files that are"
-        raise UserError(f"the worktree {name!r} holds {files} not committed; commit or throw that away in {found.path}")
+        files = "an uncommitted file" if number == 1 else f"{number} uncommitted files"
+        raise UserError(f"the worktree {name!r} has {files}; commit or discard the changes in {found.path}")
     run_git(main, "worktree", "remove", str(found.path))
     return found
 

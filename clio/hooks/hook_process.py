@@ -110,7 +110,7 @@ BLOCK_EXIT_CODE = 2
 """Exit code with which a hook refuses; any other except 0 is an error of the hook, and the work continues."""
 
 
-class _Said(Struct, frozen=True, kw_only=True):
+class _HookOutput(Struct, frozen=True, kw_only=True):
     """The JSON a hook may print. Other keys are ignored: they are for other programs."""
 
     decision: Literal["block", "approve", "allow", ""] = ""
@@ -137,7 +137,7 @@ def read_answer(ended: HookResult, timeout_s: float) -> HookAnswer:
     if ended.exit_code is None:
         return HookAnswer(problem=f"was stopped after {timeout_s:g} s")
     if ended.exit_code == BLOCK_EXIT_CODE:
-        return HookAnswer(refusal=(ended.errors or ended.output).strip() or "it gave no reason")
+        return HookAnswer(refusal=(ended.errors or ended.output).strip() or "no reason given")
     if ended.exit_code != 0:
         last = ended.errors.strip().rpartition("\n")[2]
         return HookAnswer(problem=f"failed with exit code {ended.exit_code}" + (f": {last}" if last else ""))
@@ -145,9 +145,9 @@ def read_answer(ended: HookResult, timeout_s: float) -> HookAnswer:
     if not text.startswith("{"):
         return HookAnswer(context=text)
     try:
-        said = decode_json(text, type=_Said)
+        decision = decode_json(text, type=_HookOutput)
     except (msgspec.DecodeError, RecursionError) as error:
-        return HookAnswer(problem=f"printed JSON that is not understood: {error}")
-    if said.decision == "block":
-        return HookAnswer(refusal=said.reason.strip() or "it gave no reason", context=said.context.strip())
-    return HookAnswer(context=said.context.strip())
+        return HookAnswer(problem=f"printed invalid JSON: {error}")
+    if decision.decision == "block":
+        return HookAnswer(refusal=decision.reason.strip() or "no reason given", context=decision.context.strip())
+    return HookAnswer(context=decision.context.strip())

@@ -71,7 +71,7 @@ class ServerLog:
             if self.path is not None:
                 self._append(self.path, line.encode("utf-8", "replace") + b"\n")
 
-    def last_lines(self) -> str:
+    def last_line(self) -> str:
         """Return the last line that was not empty; "" if there is none."""
         return self._tail[-1] if self._tail else ""
 
@@ -395,8 +395,8 @@ async def _watch(process: asyncio.subprocess.Process, log: ServerLog, ended: End
     code = await process.wait()
     await asyncio.sleep(0)
     how = f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
-    words = log.last_lines()
-    ended.set(f"{how}: {words}" if words else how)
+    last_line = log.last_line()
+    ended.set(f"{how}: {last_line}" if last_line else how)
     await to_session.aclose()
 
 
@@ -561,8 +561,8 @@ async def connect_server(
             mode="legacy" if legacy else "auto",
             client_info=Implementation(name="clio", version=__version__),
             list_roots_callback=_roots(project),
-            elicitation_callback=_elicitation(server.name, elicit),
-            logging_callback=_logging(log),
+            elicitation_callback=_make_elicitation_handler(server.name, elicit),
+            logging_callback=_make_logging_handler(log),
             cache=None,
         )
         async with client:
@@ -643,31 +643,35 @@ def _roots(project: Path) -> Any:
     return roots
 
 
-def _logging(log: ServerLog) -> Any:
-    async def keep(params: Any) -> None:
+def _make_logging_handler(log: ServerLog) -> Any:
+    async def write_message(params: Any) -> None:
         log.write(f"{params.level}: {params.data}")
 
-    return keep
+    return write_message
 
 
-def _elicitation(name: str, elicit: Elicit) -> Any:
+def _make_elicitation_handler(name: str, elicit: Elicit) -> Any:
     from mcp.types import ElicitResult
 
-    async def answer(context: Any, params: Any) -> ElicitResult:
+    async def handle_elicitation(context: Any, params: Any) -> ElicitResult:
         if params.mode != "form":
             return ElicitResult(action="decline")  # a URL: a server must not send the user to a web page
-        asked = read_questions(params.requested_schema)
-        if not asked:
+        questions = read_questions(params.requested_schema)
+        if not questions:
             return ElicitResult(action="decline")
-        said = await elicit(name, params.message, asked)
-        if said is None:
+        answers = await elicit(name, params.message, questions)
+        if answers is None:
             return ElicitResult(action="decline")
-        content = {one.name: _typed(said[one.name], one) for one in asked if said.get(one.name)}
-        if any(one.required and one.name not in content for one in asked):
+        content = {
+            question.name: _convert_answer(answers[question.name], question)
+            for question in questions
+            if answers.get(question.name)
+        }
+        if any(question.required and question.name not in content for question in questions):
             return ElicitResult(action="cancel")
         return ElicitResult(action="accept", content=cast(Any, content))
 
-    return answer
+    return handle_elicitation
 
 
 def read_questions(schema: dict[str, Any]) -> list[ElicitationQuestion]:
@@ -688,21 +692,21 @@ def read_questions(schema: dict[str, Any]) -> list[ElicitationQuestion]:
                 text=text,
                 options=("yes", "no") if kind == "boolean" else tuple(map(str, choices)),
                 kind=kind,
-                default=_shown(field.get("default")),
+                default=_format_default(field.get("default")),
                 required=name in required,
             )
         )
     return found
 
 
-def _shown(default: object) -> str | None:
+def _format_default(default: object) -> str | None:
     """Return a field's default as the user would type it."""
     if isinstance(default, bool):
         return "yes" if default else "no"
     return None if default is None else str(default)
 
 
-def _typed(text: str, question: ElicitationQuestion) -> str | int | float | bool:
+def _convert_answer(text: str, question: ElicitationQuestion) -> str | int | float | bool:
     if question.kind == "boolean":
         return text.strip().lower() in ("yes", "y", "true", "1")
     try:

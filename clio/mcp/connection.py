@@ -76,7 +76,7 @@ class ServerConnection:
             await self._rest()
         if self._wire is None and (self._task is None or self._task.done()):
             self._ready = asyncio.get_running_loop().create_future()
-            self._task = asyncio.create_task(self._live(self._ready))
+            self._task = asyncio.create_task(self._run_connection(self._ready))
         if self._wire is None and self._ready is not None:
             await asyncio.shield(self._ready)
         if self._wire is None:
@@ -152,9 +152,9 @@ class ServerConnection:
         if left > 0:
             await asyncio.sleep(left)
 
-    async def _live(self, ready: "asyncio.Future[str]") -> None:
+    async def _run_connection(self, ready: "asyncio.Future[str]") -> None:
         """Run one process or connection from its start to its end."""
-        begun = time.monotonic()
+        started = time.monotonic()
         why = ""
         try:
             await asyncio.to_thread(load_sdk)
@@ -170,11 +170,11 @@ class ServerConnection:
         except ClioError as error:
             why = str(error)
         except Exception as error:
-            said = self._ended.why if self._ended is not None and self._ended.event.is_set() else ""
-            why = said or describe_failure(error, self._start_s, self._ended.status if self._ended else 0)
+            reason = self._ended.why if self._ended is not None and self._ended.event.is_set() else ""
+            why = reason or describe_failure(error, self._start_s, self._ended.status if self._ended else 0)
         finally:
             self._wire = None
-            self._fell(why or "it was stopped", ran_s=time.monotonic() - begun)
+            self._fell(why or "it was stopped", ran_s=time.monotonic() - started)
             if not ready.done():
                 ready.set_result(self.why)
 
@@ -182,7 +182,7 @@ class ServerConnection:
         """Connect and wait for the end; return its reason. Raises the exceptions of `connect_server`."""
         self._ended = ended = EndSignal()
         self.log.clear()
-        begun = time.monotonic()
+        started = time.monotonic()
         async with asyncio.timeout(self._start_s) as patience:
             async with connect_server(
                 self.server,
@@ -196,7 +196,7 @@ class ServerConnection:
                 catalog = await wire.catalog()
                 patience.reschedule(None)
                 self._wire, self.why = wire, ""
-                self._on_catalog(catalog, time.monotonic() - begun)
+                self._on_catalog(catalog, time.monotonic() - started)
                 if not ready.done():
                     ready.set_result("")
                 await ended.event.wait()

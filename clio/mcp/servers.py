@@ -43,15 +43,15 @@ def make_tool_names(tools: Iterable[tuple[str, str]]) -> list[str]:
     Invalid characters are replaced by "_". A name that is too long or already used ends in a hash of the pair, which
     is the same in every session, so that approval rules with that name stay valid.
     """
-    taken: set[str] = set()
+    used: set[str] = set()
     names: list[str] = []
     for server, tool in tools:
         name = f"mcp_{_clean(server)}_{_clean(tool)}"
-        if len(name) > MAX_CHARS or name in taken:
+        if len(name) > MAX_CHARS or name in used:
             mark = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:_MARK_CHARS]
             name = f"{name[: MAX_CHARS - _MARK_CHARS - 1]}_{mark}"
-        if name not in taken:
-            taken.add(name)
+        if name not in used:
+            used.add(name)
             names.append(name)
         else:
             names.append("")  # the same pair again
@@ -162,7 +162,7 @@ class McpServers:
         if self.enabled:
             from clio.mcp.client import load_sdk
 
-            self._recall()
+            self._load_catalogs()
             load_sdk()
 
     async def settle(self) -> None:
@@ -175,11 +175,11 @@ class McpServers:
         for problem in self.problems:
             self._say(problem)
         if self.enabled:
-            await asyncio.to_thread(self._recall)
+            await asyncio.to_thread(self._load_catalogs)
             unknown = [server for server in self.enabled if server.name not in self._catalogs]
             await self._meet(unknown)
             self._refresh()
-        self._offered = self._named()
+        self._offered = self._name_tools()
 
     def begin_session(self) -> None:
         """Start a new session, so that the next `settle` determines the tools again."""
@@ -217,19 +217,19 @@ class McpServers:
 
     def resources(self, server: str | None = None) -> list[tuple[str, OfferedResource]]:
         """Return the known resources, which can be mentioned as `@server:uri`, with their servers' names."""
-        self._recall()
+        self._load_catalogs()
         known = [(one.name, self._catalogs[one.name]) for one in self.enabled if one.name in self._catalogs]
         return [(name, one) for name, found in known if server in (None, name) for one in found.resources]
 
     def prompts(self) -> list[tuple[str, OfferedPrompt]]:
         """Return the known prompts, which can be called as `/mcp:server:prompt`, with their servers' names."""
-        self._recall()
+        self._load_catalogs()
         known = [(one.name, self._catalogs[one.name]) for one in self.enabled if one.name in self._catalogs]
         return [(name, one) for name, found in known for one in found.prompts]
 
     def list_statuses(self) -> list[ServerStatus]:
         """Return the status of every server, including disabled ones."""
-        self._recall()
+        self._load_catalogs()
         found: list[ServerStatus] = []
         for server in self.all:
             connection = self._connections.get(server.name)
@@ -247,11 +247,11 @@ class McpServers:
 
     def tokens(self, server: str) -> int:
         """Return the estimated size of a server's tool definitions in tokens."""
-        return sum(named.tokens for named in self._offered or self._named() if named.server == server)
+        return sum(named.tokens for named in self._offered or self._name_tools() if named.server == server)
 
     def names_of(self, server: str) -> dict[str, str]:
         """Return the names of a server's tools for the model, by the tools' own names."""
-        return {one.tool.name: one.name for one in self._offered or self._named() if one.server == server}
+        return {one.tool.name: one.name for one in self._offered or self._name_tools() if one.server == server}
 
     def copy(self) -> "McpServers":
         """Return the servers configured now as a new object, to test them beside the running ones. Close it after."""
@@ -332,17 +332,17 @@ class McpServers:
             self._keeping.add(keeping)
             keeping.add_done_callback(self._keeping.discard)
 
-    def _recall(self) -> None:
+    def _load_catalogs(self) -> None:
         """Read the catalogs stored by earlier sessions, once."""
         if self._read or not self.enabled:
             return
-        kept = read_catalogs(self._cache_path)
+        stored = read_catalogs(self._cache_path)
         for server in self.enabled:
-            if (catalog := kept.get(server_fingerprint(server))) is not None:
+            if (catalog := stored.get(server_fingerprint(server))) is not None:
                 self._catalogs.setdefault(server.name, catalog)
         self._read = True
 
-    def _named(self) -> tuple[NamedTool, ...]:
+    def _name_tools(self) -> tuple[NamedTool, ...]:
         found: list[tuple[McpServer, OfferedTool]] = []
         for server in sorted(
             self.enabled, key=lambda server: not server.own
@@ -361,7 +361,7 @@ class McpServers:
     ) -> dict[str, str] | None:
         if self._ask is None:
             return None
-        said: dict[str, str] = {}
+        answers: dict[str, str] = {}
         for question in questions:
             hint = f" (Enter: {question.default})" if question.default is not None else ""
             try:
@@ -369,8 +369,8 @@ class McpServers:
                 answer = await self._ask(text, question.options)
             except Exception:  # no one can be asked: the request is declined
                 return None
-            said[question.name] = answer or question.default or ""
-        return said if any(said.values()) else None
+            answers[question.name] = answer or question.default or ""
+        return answers if any(answers.values()) else None
 
     @property
     def _cache_path(self) -> Path | None:

@@ -59,9 +59,9 @@ def make_sandbox_filter(*, network: bool) -> bytes:
     A Unix socket leads to other programs, which the sandbox does not confine. Socket pairs are allowed, because they
     connect only the command to itself. Raises KeyError if the machine is not known.
     """
-    refuse = _step(_RETURN, _ERROR | _EACCES)
-    unix = [_step(_LOAD, 16), _step(_JUMP_EQUAL, _AF_UNIX, 0, 1), refuse, _step(_RETURN, _ALLOW)]
-    return _program([], unix if network else [refuse])
+    refuse = _encode_step(_RETURN, _ERROR | _EACCES)
+    unix = [_encode_step(_LOAD, 16), _encode_step(_JUMP_EQUAL, _AF_UNIX, 0, 1), refuse, _encode_step(_RETURN, _ALLOW)]
+    return _assemble_filter([], unix if network else [refuse])
 
 
 def make_read_only_filter(*, network: bool) -> bytes:
@@ -71,17 +71,17 @@ def make_read_only_filter(*, network: bool) -> bytes:
     KeyError if the machine is not known.
     """
     machine = platform.machine()
-    refuse = _step(_RETURN, _ERROR | _EROFS)
+    refuse = _encode_step(_RETURN, _ERROR | _EROFS)
     changes: list[bytes] = []
     for number in (*_METADATA[machine], *_METADATA_EVERYWHERE):
-        changes += [_step(_JUMP_EQUAL, number, 0, 1), refuse]
-    flags = [step for one in _SET_FLAGS for step in (_step(_JUMP_EQUAL, one, 0, 1), refuse)]
-    flags = [_step(_LOAD, 24), *flags, _step(_RETURN, _ALLOW)]
-    changes += [_step(_JUMP_EQUAL, _IOCTL[machine], 0, len(flags)), *flags]
-    return _program(changes, [_step(_RETURN, _ALLOW if network else _ERROR | _ENETUNREACH)])
+        changes += [_encode_step(_JUMP_EQUAL, number, 0, 1), refuse]
+    flags = [step for flag in _SET_FLAGS for step in (_encode_step(_JUMP_EQUAL, flag, 0, 1), refuse)]
+    flags = [_encode_step(_LOAD, 24), *flags, _encode_step(_RETURN, _ALLOW)]
+    changes += [_encode_step(_JUMP_EQUAL, _IOCTL[machine], 0, len(flags)), *flags]
+    return _assemble_filter(changes, [_encode_step(_RETURN, _ALLOW if network else _ERROR | _ENETUNREACH)])
 
 
-def _program(before: list[bytes], socket: list[bytes]) -> bytes:
+def _assemble_filter(before: list[bytes], socket: list[bytes]) -> bytes:
     """Assemble the filter in the format of the kernel and bubblewrap.
 
     Args:
@@ -89,36 +89,36 @@ def _program(before: list[bytes], socket: list[bytes]) -> bytes:
         socket: steps for a new socket.
     """
     machine = platform.machine()
-    unknown = _step(_RETURN, _ERROR | _ENOSYS)
+    unknown = _encode_step(_RETURN, _ERROR | _ENOSYS)
     steps = [
-        _step(_LOAD, 4),
-        _step(_JUMP_EQUAL, _AUDIT_ARCH[machine], 1, 0),
+        _encode_step(_LOAD, 4),
+        _encode_step(_JUMP_EQUAL, _AUDIT_ARCH[machine], 1, 0),
         unknown,  # programs of another architecture, such as 32 bit, use other call numbers
-        _step(_LOAD, 0),
-        _step(_JUMP_AT_LEAST, _X32_BIT, 0, 1),
+        _encode_step(_LOAD, 0),
+        _encode_step(_JUMP_AT_LEAST, _X32_BIT, 0, 1),
         unknown,
-        _step(_JUMP_EQUAL, _IO_URING_SETUP, 0, 1),
+        _encode_step(_JUMP_EQUAL, _IO_URING_SETUP, 0, 1),
         unknown,  # io_uring can open sockets without calling socket(2)
         *before,
-        _step(_JUMP_EQUAL, _SOCKET[machine], 1, 0),
-        _step(_RETURN, _ALLOW),
+        _encode_step(_JUMP_EQUAL, _SOCKET[machine], 1, 0),
+        _encode_step(_RETURN, _ALLOW),
         *socket,
     ]
     return b"".join(steps)
 
 
-def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
+def _encode_step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
     return struct.pack("=HBBI", code, yes, no, value)
 
 
-_RUNTIME = tuple(f"/run/{name}" for name in ("systemd/resolve", "NetworkManager", "resolvconf", "current-system"))
+_RUNTIME_PATHS = tuple(f"/run/{name}" for name in ("systemd/resolve", "NetworkManager", "resolvconf", "current-system"))
 """Paths in /run that commands need: name servers, programs on NixOS. The rest holds sockets of other programs."""
-_LEFT = "[processes it left running were stopped, background=true would keep them]"
+_LEFTOVER_NOTE = "[processes it left running were stopped, background=true would keep them]"
 # The shell ignores SIGTERM so that the command has time to handle it; the command does not inherit the trap.
 # Two processes always exist: bubblewrap's init and this shell.
-_ENTRY = 'trap : TERM; "$@"; code=$?; set -- /proc/[0-9]*; if [ $# -gt 2 ]; then '
-_ATTENDED = f'{_ENTRY}sleep 0.05; set -- /proc/[0-9]*; [ $# -gt 2 ] && echo "{_LEFT}"; fi; exit $code'
-_LINGERING = f"{_ENTRY}while [ $# -gt 2 ]; do sleep 0.3; set -- /proc/[0-9]*; done; fi; exit $code"
+_SHELL_PROLOGUE = 'trap : TERM; "$@"; code=$?; set -- /proc/[0-9]*; if [ $# -gt 2 ]; then '
+_ATTENDED = f'{_SHELL_PROLOGUE}sleep 0.05; set -- /proc/[0-9]*; [ $# -gt 2 ] && echo "{_LEFTOVER_NOTE}"; fi; exit $code'
+_LINGERING = f"{_SHELL_PROLOGUE}while [ $# -gt 2 ]; do sleep 0.3; set -- /proc/[0-9]*; done; fi; exit $code"
 _SOCKET_VARIABLES = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "TMUX", "DISPLAY", "WAYLAND_DISPLAY")
 
 
@@ -140,7 +140,7 @@ def enclose_with_bubblewrap(
     """
     words = [program, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent"]
     words += [] if fence.network else ["--unshare-net"]
-    words += [*_tree(fence), *(word for name in _SOCKET_VARIABLES for word in ("--unsetenv", name))]
+    words += [*_iter_mount_options(fence), *(word for name in _SOCKET_VARIABLES for word in ("--unsetenv", name))]
     words += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(cwd), "--"]
     words += ["/bin/sh", "-c", _LINGERING if lingers else _ATTENDED, "sh", *argv]
     return EnclosedCommand(argv=tuple(words), keeper=True)
@@ -172,11 +172,11 @@ def confine_with_bubblewrap(
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     if sys.platform != "win32" and os.geteuid() == 0:
         words += ["--remount-ro", "/proc"]  # for the reason given in `_tree`
-    temporary = _empty_folder(shown)
+    temporary = _choose_empty_folder(shown)
     words += ["--tmpfs", "/tmp", "--dir", temporary]
     if not network:
         words += ["--tmpfs", "/run"] if Path("/run").is_dir() else []
-        words += [word for name in _RUNTIME for word in ("--ro-bind-try", name, name)]
+        words += [word for name in _RUNTIME_PATHS for word in ("--ro-bind-try", name, name)]
         words += [word for folder in hidden for word in ("--tmpfs", str(folder))]
     covered = [Path("/tmp"), *([] if network else [Path("/run"), *hidden])]
     for folder in shown:
@@ -187,17 +187,17 @@ def confine_with_bubblewrap(
     return EnclosedCommand(argv=tuple(words), keeper=True, given=given)
 
 
-def _empty_folder(shown: Sequence[Path]) -> str:
+def _choose_empty_folder(shown: Sequence[Path]) -> str:
     """Return a folder below /tmp for temporary files, in which nothing is mounted.
 
     /tmp itself contains mount points if the project or the user's programs are below it.
     """
     names = (f"/tmp/clio-command{number or ''}" for number in range(len(shown) + 1))
-    taken = [(folder, *folder.parents) for folder in shown]
-    return next(name for name in names if not any(Path(name) in places for places in taken))
+    used_paths = [(folder, *folder.parents) for folder in shown]
+    return next(name for name in names if not any(Path(name) in paths for paths in used_paths))
 
 
-def _tree(fence: Fence) -> Iterator[str]:
+def _iter_mount_options(fence: Fence) -> Iterator[str]:
     """Yield the bubblewrap options for the mounts. Each covers those before it."""
     yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     if sys.platform != "win32" and os.geteuid() == 0:
@@ -208,7 +208,7 @@ def _tree(fence: Fence) -> Iterator[str]:
         yield from ("--ro-bind-try", str(folder), str(folder))
     if Path("/run").is_dir():
         yield from ("--tmpfs", "/run")
-        for name in _RUNTIME:
+        for name in _RUNTIME_PATHS:
             yield from ("--ro-bind-try", name, name)
     for folder in fence.hidden:
         yield from ("--tmpfs", str(folder))
@@ -225,7 +225,7 @@ def _tree(fence: Fence) -> Iterator[str]:
 
 CHILD = str(Path(__file__).with_name("landlock_child.py"))
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
-_SINKS = ("null", "zero", "full")
+_SINK_DEVICES = ("null", "zero", "full")
 
 
 def enclose_with_landlock(fence: Fence, argv: Sequence[str], *, lingers: bool = False) -> EnclosedCommand:
@@ -237,8 +237,10 @@ def enclose_with_landlock(fence: Fence, argv: Sequence[str], *, lingers: bool = 
     Args:
         lingers: run until everything the command has started ends.
     """
-    places = [*map(str, fence.write), tempfile.gettempdir(), "/tmp", *(f"/dev/{name}" for name in _DEVICES)]
-    return _enclosed(partial(make_sandbox_filter, network=fence.network), places, argv, lingers=lingers)
+    writable_paths = [*map(str, fence.write), tempfile.gettempdir(), "/tmp", *(f"/dev/{name}" for name in _DEVICES)]
+    return _enclose_with_child(
+        partial(make_sandbox_filter, network=fence.network), writable_paths, argv, lingers=lingers
+    )
 
 
 def confine_with_landlock(
@@ -250,19 +252,21 @@ def confine_with_landlock(
         tmp: its folder for temporary files; None for none.
         network: keep sockets.
     """
-    places = [*([str(tmp)] if tmp else []), *(f"/dev/{name}" for name in _SINKS)]
-    enclosed = _enclosed(partial(make_read_only_filter, network=network), places, argv, lingers=lingers)
+    writable_paths = [*([str(tmp)] if tmp else []), *(f"/dev/{name}" for name in _SINK_DEVICES)]
+    enclosed = _enclose_with_child(
+        partial(make_read_only_filter, network=network), writable_paths, argv, lingers=lingers
+    )
     if tmp is None:
         return enclosed
     return structs.replace(enclosed, tmp=tmp, env=(("TMPDIR", str(tmp)),))
 
 
-def _enclosed(
-    make_filter: Callable[[], bytes], places: Sequence[str], argv: Sequence[str], *, lingers: bool
+def _enclose_with_child(
+    make_filter: Callable[[], bytes], writable_paths: Sequence[str], argv: Sequence[str], *, lingers: bool
 ) -> EnclosedCommand:
     # on an unknown machine `landlock_child` reports the error itself
     seccomp_filter = make_filter().hex() if is_known_machine() else ""
-    words = (seccomp_filter, "lingers" if lingers else "attended", str(len(places)), *places, *argv)
+    words = (seccomp_filter, "lingers" if lingers else "attended", str(len(writable_paths)), *writable_paths, *argv)
     return EnclosedCommand(argv=words, keeper=True, script=CHILD)
 
 
@@ -300,7 +304,7 @@ def render_seatbelt_profile(fence: Fence) -> str:
     Everything not named is allowed: programs look up dozens of services whose names change with each macOS version, and
     a list of them would have to be tested on every version.
     """
-    return "".join(f"{line}\n" for line in _rules(fence))
+    return "".join(f"{line}\n" for line in _iter_seatbelt_rules(fence))
 
 
 def confine_with_seatbelt(program: str, tmp: Path | None, argv: Sequence[str], *, network: bool) -> EnclosedCommand:
@@ -309,17 +313,17 @@ def confine_with_seatbelt(program: str, tmp: Path | None, argv: Sequence[str], *
     Args:
         tmp: its folder for temporary files; None for none.
     """
-    text = "".join(f"{line}\n" for line in _read_only_rules(tmp, network=network))
+    text = "".join(f"{line}\n" for line in _iter_read_only_rules(tmp, network=network))
     env = (("TMPDIR", str(tmp)),) if tmp is not None else ()
     return EnclosedCommand(argv=(program, "-p", text, *argv), tmp=tmp, env=env)
 
 
-def _read_only_rules(tmp: Path | None, *, network: bool) -> Iterator[str]:
+def _iter_read_only_rules(tmp: Path | None, *, network: bool) -> Iterator[str]:
     yield "(version 1)"
     yield "(allow default)"
     yield "(deny file-write*)"
     if tmp is not None:
-        yield f"(allow file-write* (subpath {_quoted(tmp)}))"
+        yield f"(allow file-write* (subpath {_quote_path(tmp)}))"
     for device in ("/dev/null", "/dev/zero", "/dev/stdout", "/dev/stderr"):
         yield f'(allow file-write* (literal "{device}"))'
     yield '(allow file-write* (regex #"^/dev/fd/[0-9]+$"))'
@@ -332,12 +336,12 @@ def _read_only_rules(tmp: Path | None, *, network: bool) -> Iterator[str]:
         yield "(deny network*)"
 
 
-def _rules(fence: Fence) -> Iterator[str]:
+def _iter_seatbelt_rules(fence: Fence) -> Iterator[str]:
     yield "(version 1)"
     yield "(allow default)"
     yield "(deny file-write*)"
     for folder in (*fence.write, fence.tmp):
-        yield f"(allow file-write* (subpath {_quoted(folder)}))"
+        yield f"(allow file-write* (subpath {_quote_path(folder)}))"
     for device in _SEATBELT_DEVICES:
         yield f'(allow file-write* (literal "{device}"))'
     yield '(allow file-write* (regex #"^/dev/fd/[0-9]+$"))'  # other names for files that are already open
@@ -347,12 +351,12 @@ def _rules(fence: Fence) -> Iterator[str]:
     own = '(require-all (regex #"^/dev/ttys[0-9]+$") (extension "com.apple.sandbox.pty"))'
     yield f"(allow file-read-data file-write* {own})"
     for path in sorted({*fence.sealed, *fence.watched}):
-        yield f"(deny file-write* (subpath {_quoted(path)}))"
+        yield f"(deny file-write* (subpath {_quote_path(path)}))"
     # A parent of a sealed path must not be renamed.
     for folder in sorted(
         {way for path in fence.sealed for top in fence.write for way in list_folders_between(top, path)}
     ):
-        yield f"(deny file-write-unlink (literal {_quoted(folder)}))"
+        yield f"(deny file-write-unlink (literal {_quote_path(folder)}))"
     # Processes started by other programs on request are not confined: launchd jobs, `open`, application scripts.
     yield "(deny job-creation)"
     yield "(deny lsopen)"
@@ -360,21 +364,21 @@ def _rules(fence: Fence) -> Iterator[str]:
     yield "(deny signal)"
     yield "(allow signal (target same-sandbox))"
     for folder in fence.hidden:
-        yield f"(deny network-outbound (subpath {_quoted(folder)}))"
+        yield f"(deny network-outbound (subpath {_quote_path(folder)}))"
     if not fence.network:
         yield "(deny network*)"
         yield '(allow network-bind network-inbound (local ip "localhost:*"))'
         yield '(allow network-outbound (remote ip "localhost:*"))'
 
 
-def _quoted(path: Path) -> str:
+def _quote_path(path: Path) -> str:
     return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 _LIMIT_S = 10.0
 """Time limit for the command that tests a level; it usually takes 15 to 60 ms."""
-_TRY_CONFINED = 'if mkdir "$1" 2>&-; then rmdir "$1"; echo a command could write; fi; : > /dev/null && echo done'
-_TRY = 'echo in > inside; echo out > "$1/outside"; echo out > .git/config; echo done'
+_CONFINEMENT_PROBE = 'if mkdir "$1" 2>&-; then rmdir "$1"; echo a command could write; fi; : > /dev/null && echo done'
+_SANDBOX_PROBE = 'echo in > inside; echo out > "$1/outside"; echo out > .git/config; echo done'
 
 
 def enclose_command(
@@ -387,40 +391,44 @@ def enclose_command(
     """
     match level:
         case "bwrap":
-            return enclose_with_bubblewrap(_there(find_bubblewrap(), "bwrap"), fence, argv, cwd, lingers=lingers)
+            return enclose_with_bubblewrap(
+                _require_program(find_bubblewrap(), "bwrap"), fence, argv, cwd, lingers=lingers
+            )
         case "landlock":
             return enclose_with_landlock(fence, argv, lingers=lingers)
         case "seatbelt":
-            return enclose_with_seatbelt(_there(find_seatbelt(), "sandbox-exec"), fence, argv)
+            return enclose_with_seatbelt(_require_program(find_seatbelt(), "sandbox-exec"), fence, argv)
         case "off":
             return EnclosedCommand(argv=argv)
 
 
 def explain_unusable_level(level: SandboxLevel, env: Mapping[str, str]) -> str:
     """Why a level does not work on this machine; "" if it does. Runs one small command in 15 to 60 ms."""
-    if reason := _absent(level):
+    if reason := _explain_absence(level):
         return reason
     try:
-        with tempfile.TemporaryDirectory(prefix="clio-probe-", dir=_outside_tmp()) as name:
-            return _try(level, Path(name).resolve(), env)
+        with tempfile.TemporaryDirectory(prefix="clio-probe-", dir=_find_protected_folder()) as name:
+            return _probe_level(level, Path(name).resolve(), env)
     except (OSError, subprocess.TimeoutExpired) as error:
         return error_cause(error)
 
 
-def _try(level: SandboxLevel, folder: Path, env: Mapping[str, str]) -> str:
+def _probe_level(level: SandboxLevel, folder: Path, env: Mapping[str, str]) -> str:
     root, outside, tmp = folder / "project", folder / "other", folder / "tmp"
     for path in (root / ".git" / "hooks", outside, tmp):
         path.mkdir(parents=True)
     (root / ".git" / "config").write_text("kept", encoding="utf-8")
     fence = make_fence(root, user_home=folder / "home", clio_home=outside, env={}, tmp=tmp, caches=False)
-    done = _run(enclose_command(level, fence, ("/bin/sh", "-c", _TRY, "sh", str(outside)), root), root, env)
+    done = _run_probe(
+        enclose_command(level, fence, ("/bin/sh", "-c", _SANDBOX_PROBE, "sh", str(outside)), root), root, env
+    )
     if "done" not in done.stdout.splitlines() or not (root / "inside").exists():
-        said = (done.stderr or done.stdout).strip().splitlines()
-        return f"it does not run: {said[-1][:200]}" if said else f"it ends with exit code {done.returncode}"
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        return f"it does not run: {lines[-1][:200]}" if lines else f"it ends with exit code {done.returncode}"
     if (outside / "outside").exists():
         return "a command could write outside"
     if level != "landlock" and (root / ".git" / "config").read_text(encoding="utf-8") != "kept":
-        return "a command could write what is sealed"
+        return "a command could write to protected files"
     return ""
 
 
@@ -429,17 +437,17 @@ def explain_unusable_confinement(level: SandboxLevel, env: Mapping[str, str], us
 
     Runs one small command that tries to create a folder in the user's home folder. Leaves no file if that is denied.
     """
-    if reason := _absent(level):
+    if reason := _explain_absence(level):
         return reason
-    wrong = str(user_home / f".clio-probe-{os.getpid()}")
+    denied_path = str(user_home / f".clio-probe-{os.getpid()}")
     try:
-        argv = ("/bin/sh", "-c", _TRY_CONFINED, "sh", wrong)
-        done = _run(confine_command(level, Path("/"), argv, user_home=user_home, own_tmp=False), Path("/"), env)
+        argv = ("/bin/sh", "-c", _CONFINEMENT_PROBE, "sh", denied_path)
+        done = _run_probe(confine_command(level, Path("/"), argv, user_home=user_home, own_tmp=False), Path("/"), env)
     except (OSError, subprocess.TimeoutExpired) as error:
         return error_cause(error)
     if done.stdout.split() != ["done"]:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        return f"it does not run: {said[-1][:200]}" if said else f"it ends with exit code {done.returncode}"
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        return f"it does not run: {lines[-1][:200]}" if lines else f"it ends with exit code {done.returncode}"
     return ""
 
 
@@ -458,42 +466,42 @@ def confine_command(
     """
     match level:
         case "bwrap":
-            program = _there(find_bubblewrap(), "bwrap")
+            program = _require_program(find_bubblewrap(), "bwrap")
             shown = (root, *list_tmp_program_folders(env or {}), *iter_git_folders(root))
             hidden = list_socket_folders(user_home)
             return confine_with_bubblewrap(program, root, argv, shown, hidden, network=network, lingers=lingers)
         case "landlock":
-            return confine_with_landlock(_own_tmp() if own_tmp else None, argv, network=network, lingers=lingers)
+            return confine_with_landlock(_make_tmp() if own_tmp else None, argv, network=network, lingers=lingers)
         case "seatbelt":
-            program = _there(find_seatbelt(), "sandbox-exec")
-            return confine_with_seatbelt(program, _own_tmp() if own_tmp else None, argv, network=network)
+            program = _require_program(find_seatbelt(), "sandbox-exec")
+            return confine_with_seatbelt(program, _make_tmp() if own_tmp else None, argv, network=network)
         case "off":
             return EnclosedCommand(argv=argv)
 
 
-def _own_tmp() -> Path:
+def _make_tmp() -> Path:
     return Path(tempfile.mkdtemp(prefix="clio-command-")).resolve()
 
 
-def _run(enclosed: EnclosedCommand, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    argv, given = enclosed.command, -1
+def _run_probe(enclosed: EnclosedCommand, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    argv, descriptor = enclosed.command, -1
     try:
         if enclosed.given:
-            given, write = os.pipe()
+            descriptor, write = os.pipe()
             os.write(write, enclosed.given)
             os.close(write)
-            place = argv.index(FILTER_PLACEHOLDER)
-            argv = (*argv[:place], str(given), *argv[place + 1 :])
+            index = argv.index(FILTER_PLACEHOLDER)
+            argv = (*argv[:index], str(descriptor), *argv[index + 1 :])
         return subprocess.run(
             argv, cwd=cwd, env={**env, **dict(enclosed.env)}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", timeout=_LIMIT_S, check=False, pass_fds=() if given < 0 else (given,),
+            errors="replace", timeout=_LIMIT_S, check=False, pass_fds=() if descriptor < 0 else (descriptor,),
         )  # fmt: skip
     finally:
-        if given >= 0:
-            os.close(given)
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
-def _absent(level: SandboxLevel) -> str:
+def _explain_absence(level: SandboxLevel) -> str:
     find: Mapping[SandboxLevel, Callable[[], str]] = {
         "bwrap": lambda: "" if find_bubblewrap() else "bubblewrap is not installed",
         "landlock": explain_missing_landlock,
@@ -502,12 +510,12 @@ def _absent(level: SandboxLevel) -> str:
     return find[level]() if level in find else ""
 
 
-def _there(program: str | None, name: str) -> str:
+def _require_program(program: str | None, name: str) -> str:
     if program is None:
         raise FileNotFoundError(f"{name} is not installed")
     return program
 
 
-def _outside_tmp() -> str | None:
+def _find_protected_folder() -> str | None:
     """Return a folder that no level lets commands write; /tmp is writable for them."""
     return "/var/tmp" if Path("/var/tmp").is_dir() else None

@@ -75,11 +75,11 @@ def list_folders_between(upper: Path, lower: Path) -> tuple[Path, ...]:
 
 
 TMP_FOLDERS = Path("/tmp")
-WARNING = "/tmp is the sandbox's own there: what is put into it goes when clio ends"
+WARNING = "the sandbox has a private /tmp, which is deleted when clio exits"
 """Shown to the user with the approval of a command that names /tmp."""
 TOLD = (
-    "[/tmp of commands is the sandbox's own: your other tools and the user do not find its files; put what they "
-    "need into the project, or call it again with outside=true, and the user is asked]"
+    "[commands have a private /tmp in the sandbox: your other tools and the user can't see its files. Put what they "
+    "need into the project, or repeat the call with outside=true, which asks the user]"
 )
 """Given to the model once."""
 _NAMED = LazyRegex(r"(?<![\w./~-])/tmp(?![\w.-])[^\s'\"`;|&<>()]*")

@@ -92,19 +92,19 @@ class Confinement:
     is stored in `home` until the machine restarts or bubblewrap changes.
 
     Args:
-        wanted: whether commands are to be confined.
+        enabled: whether commands are to be confined.
         home: clio's own folder; None if no file may be created: nothing is stored, and with Landlock commands have
             no folder for temporary files.
         user_home: the user's home folder.
         env: clio's environment.
     """
 
-    def __init__(self, *, wanted: bool, home: Path | None, user_home: Path, env: Mapping[str, str]) -> None:
-        self.wanted = wanted
+    def __init__(self, *, enabled: bool, home: Path | None, user_home: Path, env: Mapping[str, str]) -> None:
+        self.is_enabled = enabled
         self._home = home
         self._user_home = user_home
         self._env = env
-        self._level: SandboxLevel | None = None if wanted else "off"
+        self._level: SandboxLevel | None = None if enabled else "off"
         self._reasons: dict[SandboxLevel, str] = {}
         self._lock = threading.Lock()
 
@@ -123,12 +123,12 @@ class Confinement:
     def describe(self) -> str:
         """Return one sentence for the user about the level in use. Blocks like `level`."""
         level = self.level()
-        if not self.wanted:
-            return "Commands that run without a question are not confined (confine_unasked: off)"
+        if not self.is_enabled:
+            return "Commands that run without approval are not confined (confine_unasked: off)"
         if level == "off":
             why = ", ".join(f"{name}: {reason}" for name, reason in self._reasons.items())
-            return f"Commands that run without a question can't be confined here ({why}); they are still checked first"
-        return f"Commands that run without a question are confined ({_WORKS[level]})"
+            return f"Commands that run without approval can't be confined here ({why}); they are still checked first"
+        return f"Commands that run without approval are confined ({_WORKS[level]})"
 
     def enclose(
         self,
@@ -240,7 +240,7 @@ def open_confinement(loaded: LoadedConfig, env: Mapping[str, str]) -> Confinemen
     """Create the confinement of a configuration. Tests nothing yet."""
     config = loaded.config
     home = None if config.incognito else loaded.home
-    return Confinement(wanted=config.confine_unasked != "off", home=home, user_home=user_home(env), env=env)
+    return Confinement(enabled=config.confine_unasked != "off", home=home, user_home=user_home(env), env=env)
 
 
 _LEVEL_ORDER: "tuple[SandboxLevel, ...]" = ("bwrap", "seatbelt", "landlock")  # the strictest first
@@ -276,14 +276,14 @@ class Sandbox:
         self._caches = caches
         self._level: SandboxLevel | None = "off" if choice == "off" else None
         self._refused = ""
-        self._told = not self.wanted
+        self._told = not self.is_enabled
         self._reasons: dict[SandboxLevel, str] = {}
         self._lock = threading.Lock()
         self.watches = FileWatches()
         self._tmp: tempfile.TemporaryDirectory[str] | None = None
 
     @property
-    def wanted(self) -> bool:
+    def is_enabled(self) -> bool:
         """Whether commands are to be confined at all."""
         return self.choice != "off"
 
@@ -306,7 +306,7 @@ class Sandbox:
             case None:
                 return "no sandbox, no commands" if self._refused else "sandbox"
             case "off":
-                return "no sandbox" if self.wanted else ""
+                return "no sandbox" if self.is_enabled else ""
             case "landlock":
                 return "sandbox landlock, partly"
             case level:
@@ -446,8 +446,8 @@ class Sandbox:
             self._level = "off"
             return
         self._refused = (
-            f"the sandbox {self.choice!r} does not hold here: {self._reasons[self.choice]}; "
-            "the user can start clio with --sandbox auto, or off"
+            f"the sandbox {self.choice!r} does not work here:  {self._reasons[self.choice]}; "
+            "the user can start clio with --sandbox auto or off"
         )
 
 

@@ -320,7 +320,7 @@ class SessionDisk:
 
     def _take_lock(self, lock: FileLock) -> None:
         try:
-            taken = lock.acquire()
+            is_acquired = lock.acquire()
         except LocksUnsupported:
             self._lock = None
             self.warnings.append(
@@ -328,7 +328,7 @@ class SessionDisk:
                 " clio at a time."
             )
             return
-        if not taken:
+        if not is_acquired:
             owner = read_owner(lock.path)
             raise BlockingIOError(errno.EAGAIN, f"process {owner.pid} has it open too", str(lock.path))
 

@@ -141,8 +141,8 @@ def decode_snapshot_head(data: bytes) -> SnapshotHead | None:
 
 def encode_snapshot(state: SessionState, merged_journal: str, remains: PreservedContent) -> bytes:
     """Encode a snapshot. The messages in `remains` are copied byte for byte, later ones are encoded."""
-    kept = list(map(bytes, remains.messages))
-    messages = kept + [msgspec.json.encode(message) for message in state.messages[len(kept) :]]
+    preserved = list(map(bytes, remains.messages))
+    messages = preserved + [msgspec.json.encode(message) for message in state.messages[len(preserved) :]]
     ids = [message.id for message in state.messages]
     start = encode_snapshot_start(state, ids, find_first_words(state.messages), merged_journal, remains.unknown)
     return start + MESSAGE_SEPARATOR.join(messages) + SNAPSHOT_END

@@ -337,10 +337,10 @@ class SessionStore:
         """
         lock = FileLock(files.lock, files.id)
         try:
-            taken = lock.acquire()
+            is_acquired = lock.acquire()
         except OSError:
             return lock
-        if not taken:
+        if not is_acquired:
             owner = read_owner(files.lock)
             since = format_stored_time("%H:%M", owner.timestamp, "an unknown time")
             raise SessionLocked(

@@ -220,14 +220,16 @@ def make_skill(front: FrontMatter, *, folder_name: str, folder: Path, shown: str
     name = folder_name if describe_name_problem(given) else given
     description = to_safe_line(values.get("description", ""))
     if describe_name_problem(name):
-        raise UnreadableFile(f"{(given or name)[:MAX_NAME]!r} is no name of a skill: {describe_name_problem(name)}")
+        raise UnreadableFile(
+            f"{(given or name)[:MAX_NAME]!r} is not a valid name for a skill:  {describe_name_problem(name)}"
+        )
     if not description:
         raise UnreadableFile("it has no description, which says when the skill is to be used")
     problems = [front.problem] if front.problem else []
     if not given:
         problems.append(f"it has no name, and is called {name!r} like its folder")
     elif given != name:
-        problems.append(f"{given[:MAX_NAME]!r} is no name of a skill, and it is called {name!r} like its folder")
+        problems.append(f"{given[:MAX_NAME]!r} is not a valid name for a skill; using its folder's name {name!r}")
     elif name != folder_name:
         problems.append(f"its name {name!r} is not that of its folder, {folder_name[:MAX_NAME]!r}")
     if len(description) > MAX_SKILL_DESCRIPTION:
@@ -377,7 +379,7 @@ class SkillCatalog:
         self._user_home = user_home(env)
         self._places = list_skill_folders(project, home, self._user_home)
         self._trust = TrustStore(home)
-        self._told = ""
+        self._reported_names = ""
 
     def find(self) -> SkillSet:
         """Return every skill, whether it may be used or not."""
@@ -393,9 +395,9 @@ class SkillCatalog:
         """Return the folders outside the project that may be read for these skills, except folders that contain more
         than that.
         """
-        kept = (self._home, self._user_home.resolve(), self._root)
+        too_broad = (self._home, self._user_home.resolve(), self._root)
         folders = [skill.folder for skill in skills if skill.own]
-        return [folder for folder in folders if not any(place.is_relative_to(folder) for place in kept)]
+        return [folder for folder in folders if not any(path.is_relative_to(folder) for path in too_broad)]
 
     def list_withheld(self, found: SkillSet) -> tuple[TrustRequest, ...]:
         """Return what the user must trust before the other skills may be used."""
@@ -406,10 +408,10 @@ class SkillCatalog:
         """Return a sentence on skills that wait for trust; "" if there are none, or they were reported before."""
         withheld = self.list_withheld(found)
         names = ", ".join(value.key.removeprefix("skill ") for value in withheld)
-        told, self._told = self._told, names
-        if not names or names == told or not self._trust.note_skills_once(self._project, withheld):
+        reported, self._reported_names = self._reported_names, names
+        if not names or names == reported or not self._trust.note_skills_once(self._project, withheld):
             return ""
-        return f"skills of this project are not used until you trust it with them: {names}; look with /trust"
+        return f"skills of this project need your trust before they are used: {names} · /trust"
 
     def trust(self, skill: Skill) -> None:
         """Trust the skill from now on. Raises ConfigError if that cannot be stored."""
@@ -425,7 +427,7 @@ class SkillCatalog:
         folder = skill.folder.relative_to(self._root) if skill.folder.is_relative_to(self._root) else skill.folder
         lines = [f"Skill {skill.name}, in {folder.as_posix()}; paths in it begin there."]
         if files := ", ".join(map(to_safe_line, list_skill_files(skill))):
-            lines.append(f"Beside it: {files}. Read what it names with read_file, run scripts as commands.")
+            lines.append(f"Files beside it: {files}. Read them with read_file; run scripts as commands.")
         if skill.tools:
             lines.append(f"It was written for the tools {', '.join(skill.tools)}; each still asks as always.")
         if skill.compatibility:
@@ -454,26 +456,26 @@ def make_skills_fragment(skills: Sequence[Skill], cap_tokens: int, tokens: Calla
         return None
     cap = min(CAP_TOKENS, cap_tokens)
     head = load_prompt("context/skills")
-    texts = (_listed(head, skills, chars) for chars in (None, *_SHORT_CHARS))
+    texts = (_format_list(head, skills, chars) for chars in (None, *_SHORT_CHARS))
     text = next((text for text in texts if tokens(text) <= cap), None) or _names(head, skills, cap, tokens)
     places = dict.fromkeys(skill.shown.rsplit("/", 2)[0] for skill in skills)
     reason = f"{format_count(len(skills), 'skill')} the model may load"
     return Fragment(name="skills", text=text, source=", ".join(places), reason=reason, cap_tokens=cap)
 
 
-def _listed(head: str, skills: Iterable[Skill], chars: int | None) -> str:
-    return "\n".join([head, *(_row(skill, chars) for skill in skills)])
+def _format_list(head: str, skills: Iterable[Skill], chars: int | None) -> str:
+    return "\n".join([head, *(_format_row(skill, chars) for skill in skills)])
 
 
-def _row(skill: Skill, chars: int | None) -> str:
-    words = skill.description if chars is None else truncate(skill.description, chars)
-    return f"- {skill.name}: {words}" if words else f"- {skill.name}"
+def _format_row(skill: Skill, chars: int | None) -> str:
+    description = skill.description if chars is None else truncate(skill.description, chars)
+    return f"- {skill.name}: {description}" if description else f"- {skill.name}"
 
 
 def _names(head: str, skills: Sequence[Skill], cap: int, tokens: Callable[[str], int]) -> str:
     """Return as many names as fit, and the number of the others."""
     for count in range(len(skills), 0, -max(len(skills) // 20, 1)):
-        text = f"{_listed(head, skills[:count], 0)}\n[and {len(skills) - count} more]"
+        text = f"{_format_list(head, skills[:count], 0)}\n[and {len(skills) - count} more]"
         if tokens(text) <= cap:
             return text
     return head
@@ -591,12 +593,14 @@ def parse_subagent_definition(text: str, *, stem: str, shown: str, own: bool) ->
     values = front.values
     name = to_safe_line(values.get("name", "") or stem).lower()
     if not _SUBAGENT_NAME.fullmatch(name) or len(name) > 64:
-        raise UnreadableFile(f"{name[:64]!r} is no name: up to 64 small letters, digits, and dashes between them")
+        raise UnreadableFile(
+            f"{name[:64]!r} is not a valid name: up to 64 lowercase letters and digits, with dashes between them"
+        )
     description = to_safe_line(values.get("description", ""))
     if not description:
         raise UnreadableFile("it has no description, which says when the sub-agent is to be used")
     if not front.body:
-        raise UnreadableFile("it says nothing below its properties, which is what the sub-agent would be told")
+        raise UnreadableFile("it has no instructions for the sub-agent below its properties")
     return SubagentDefinition(
         name=name,
         description=description[:MAX_SUBAGENT_DESCRIPTION],

@@ -100,8 +100,8 @@ def read_version(data: bytes, unversioned: int = 1) -> int:
     Raises:
         msgspec.DecodeError: if the version is not a positive whole number, so the file is damaged.
     """
-    said = decode_json(data, type=_Stamp).version
-    return unversioned if said is UNSET else check_version(decode_json(bytes(said)))
+    stated = decode_json(data, type=_Stamp).version
+    return unversioned if stated is UNSET else check_version(decode_json(bytes(stated)))
 
 
 def check_version(version: object) -> int:

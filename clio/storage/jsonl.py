@@ -70,9 +70,9 @@ def note_damage(path: Path, copy: Path) -> None:
 
 def pop_damage_notes() -> list[str]:
     """Return the messages queued since the last call."""
-    taken = _notes[:]
+    notes = _notes[:]
     _notes.clear()
-    return taken
+    return notes
 
 
 BLOCK_BYTES = 65_536

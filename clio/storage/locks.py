@@ -112,7 +112,7 @@ class FileLock:
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600)
         try:
             # The previous owner may have deleted the file between the open and the lock.
-            taken = _lock(fd, shared=False) and _is_file_at(fd, self.path)
+            is_acquired = _lock(fd, shared=False) and _is_file_at(fd, self.path)
         except OSError as error:
             os.close(fd)
             if error.errno in NO_LOCK_ERRNOS:
@@ -121,7 +121,7 @@ class FileLock:
         except BaseException:
             os.close(fd)
             raise
-        if not taken:
+        if not is_acquired:
             os.close(fd)
             return False
         self._fd = fd
@@ -224,10 +224,10 @@ def delete_abandoned_files(paths: Iterable[Path], now: float) -> None:
     Args:
         now: seconds since the epoch.
     """
-    wanted: dict[Path, set[str]] = {}
+    names_by_folder: dict[Path, set[str]] = {}
     for path in paths:
-        wanted.setdefault(path.parent, set()).add(path.name)
-    for folder, names in wanted.items():
+        names_by_folder.setdefault(path.parent, set()).add(path.name)
+    for folder, names in names_by_folder.items():
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
                 found = TEMP_FILE_NAME.fullmatch(entry.name)

@@ -49,7 +49,7 @@ class GitTool:
         self._cwd = workspace.root
         self._timeout_s = timeout_s
         self._attribution = attribution
-        self._sandbox = sandbox if sandbox is not None and sandbox.wanted else None
+        self._sandbox = sandbox if sandbox is not None and sandbox.is_enabled else None
 
     def prepare(self, args: Any) -> PreparedCall:
         """Prepare a call. Raises ToolFailed without repository or git, ToolRetry for invalid arguments."""
@@ -122,7 +122,7 @@ def open_repository(folder: Path) -> "Repo":
         return Repo(folder, search_parent_directories=True)
     except (GitError, OSError) as error:
         raise ToolFailed(
-            f"{str(folder)!r} lies in no git repository; `git init` makes one, if the user wants that"
+            f"{str(folder)!r} is not in a git repository; `git init` creates one, if the user wants that"
         ) from error
 
 

@@ -88,7 +88,7 @@ class Place:
     def verdicts(self, *turns: str) -> dict[str, str]:
         """What would become of each file if these turns were taken back."""
         plan = self.checkpoints.plan_undo(turns, "undo")
-        return {step.wanted.path: step.verdict for step in plan.steps}
+        return {step.file.path: step.verdict for step in plan.steps}
 
     def tree(self) -> dict[str, tuple[str, int] | str]:
         """Every file with its bytes and mode, every link with its target, every folder; git's own left out."""

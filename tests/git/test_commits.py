@@ -254,10 +254,10 @@ def test_who_commits_must_be_known(repo: Path) -> None:
 
 
 def test_what_is_no_working_tree_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="lies in no git repository; `git init`"):
+    with pytest.raises(UserError, match="is not in a git repository; `git init`"):
         read_state(tmp_path)
     git(tmp_path, "init", "--quiet", "--bare", "bare")
-    with pytest.raises(UserError, match="no working tree"):
+    with pytest.raises(UserError, match="without a working tree"):
         read_state(tmp_path / "bare")
 
 

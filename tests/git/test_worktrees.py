@@ -56,7 +56,7 @@ def test_a_branch_that_is_there_is_used(repo: Path) -> None:
     "name", ["", "..", "a/b", "../x", "-x", "a..b", "a b", "x.lock", "a.", ".hidden", "ü", "a" * 70]
 )
 def test_a_name_is_one_of_a_folder_and_a_branch(name: str) -> None:
-    with pytest.raises(UsageError, match="is no name for a worktree"):
+    with pytest.raises(UsageError, match="is not a valid name for a worktree"):
         check_worktree_name(name)
 
 
@@ -67,7 +67,7 @@ def test_an_existing_file_at_its_path_is_left_alone(repo: Path) -> None:
 
 
 def test_without_a_commit_or_a_repository_it_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no git repository"):
+    with pytest.raises(UserError, match="not in a git repository"):
         open_worktree(tmp_path, "fix")
     with pytest.raises(UserError, match="there is no commit yet"):
         open_worktree(make(tmp_path / "empty"), "fix")
@@ -85,11 +85,11 @@ def test_removing_refuses_what_would_be_lost_and_leaves_the_branch(repo: Path) -
     write(path, {"a.py": "two\n", "new": "x"})
     [fix] = list_worktrees(repo)
     assert count_worktree_changes(fix) == 2
-    with pytest.raises(UserError, match="holds 2 files that are not committed"):
+    with pytest.raises(UserError, match="has 2 uncommitted files"):
         remove_worktree(repo, "fix")
     git(path, "add", "--all")
     git(path, "commit", "--quiet", "-m", "two")
-    with pytest.raises(UserError, match="this is the worktree 'fix'"):
+    with pytest.raises(UserError, match="you are in the worktree 'fix'"):
         remove_worktree(path, "fix")
     git(repo, "worktree", "lock", "--reason", "on a stick", str(path))
     with pytest.raises(UserError, match=r"is locked \(on a stick\)"):

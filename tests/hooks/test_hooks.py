@@ -94,7 +94,7 @@ def test_a_hook_for_other_tools_is_not_asked(tmp_path: Path) -> None:
     harness = Harness(tmp_path, hook("before_tool", "exit 2", match=("edit_*",)))
     assert asyncio.run(harness.hooks.before_tool("s", "git", "{}", "")).refusal == ""
     assert asyncio.run(harness.hooks.before_tool("s", "edit_file", "not json", "")).refusal.startswith(
-        "it gave no reason"
+        "no reason given"
     )
 
 
@@ -144,7 +144,7 @@ def test_what_an_end_means(ended: HookResult, expected: tuple[str, str, str]) ->
 @pytest.mark.parametrize("text", ['{"decision": "no"}', '{"context": 1}', "{" * 5_000, '{"a":' * 5_000])
 def test_json_no_one_understands_is_a_fault_of_the_hook(text: str) -> None:
     answer = read_answer(HookResult(exit_code=0, output=text, errors=""), 1.0)
-    assert answer.problem.startswith("printed JSON that is not understood") and not answer.refusal
+    assert answer.problem.startswith("printed invalid JSON") and not answer.refusal
 
 
 def test_a_hook_that_does_not_end_is_ended_with_all_it_started(tmp_path: Path) -> None:

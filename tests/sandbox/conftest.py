@@ -21,7 +21,7 @@ def held(request: pytest.FixtureRequest, field: Range) -> Iterator[Sandbox]:
     """A sandbox that holds at one level."""
     level: SandboxLevel = request.param
     if REASONS[level]:
-        pytest.skip(f"{level} does not hold here: {REASONS[level]}")
+        pytest.skip(f"{level} does not work here: {REASONS[level]}")
     sandbox = field.sandbox(level)
     yield sandbox
     sandbox.close()

@@ -43,7 +43,7 @@ SECRET = "correct-horse-battery-7391"
 def confinement(request: pytest.FixtureRequest, field: Range) -> Confinement:
     if WHY_NOT[request.param]:
         pytest.skip(f"{request.param} does not work here: {WHY_NOT[request.param]}")
-    made = Confinement(wanted=True, home=field.clio_home, user_home=field.home, env=os.environ)
+    made = Confinement(enabled=True, home=field.clio_home, user_home=field.home, env=os.environ)
     made.use(request.param)
     return made
 
@@ -209,7 +209,7 @@ def test_its_folder_for_temporary_files_is_removed(
     if WHY_NOT["landlock"]:
         pytest.skip(WHY_NOT["landlock"])
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    confinement = Confinement(wanted=True, home=field.clio_home, user_home=field.home, env=os.environ)
+    confinement = Confinement(enabled=True, home=field.clio_home, user_home=field.home, env=os.environ)
     confinement.use("landlock")
     assert run(confinement, field.project, 'echo x > "$TMPDIR/own"; ls "$TMPDIR"')[1] == "own"
     assert list(tmp_path.iterdir()) == []
@@ -232,7 +232,7 @@ def test_an_incognito_clio_makes_no_folder_for_them(field: Range, monkeypatch: p
     for level in LEVELS:
         if not WHY_NOT[level]:
             assert backends.explain_unusable_confinement(level, os.environ, field.home) == ""
-            confinement = Confinement(wanted=True, home=None, user_home=field.home, env=os.environ)
+            confinement = Confinement(enabled=True, home=None, user_home=field.home, env=os.environ)
             confinement.use(level)
             assert run(confinement, field.project, "sort /dev/null; echo read")[:2] == (0, "read")
 
@@ -342,7 +342,7 @@ def test_what_works_is_remembered_until_the_machine_changes(tmp_path: Path, monk
         return "" if level == "landlock" else "not here"
 
     def level() -> SandboxLevel:
-        return Confinement(wanted=True, home=tmp_path, user_home=tmp_path, env={}).level()
+        return Confinement(enabled=True, home=tmp_path, user_home=tmp_path, env={}).level()
 
     monkeypatch.setattr(backends, "explain_unusable_confinement", why_not)
     monkeypatch.setattr("clio.sandbox.sandbox._machine", lambda: "this boot")
@@ -355,7 +355,7 @@ def test_what_works_is_remembered_until_the_machine_changes(tmp_path: Path, monk
     assert (level(), len(tried)) == ("landlock", 8)
     monkeypatch.setattr(backends, "explain_unusable_confinement", lambda level, env, user_home: "not here")
     (tmp_path / FILE_NAME).unlink()
-    made = Confinement(wanted=True, home=tmp_path, user_home=tmp_path, env={})
+    made = Confinement(enabled=True, home=tmp_path, user_home=tmp_path, env={})
     assert made.level() == "off"
     assert "can't be confined here (bwrap: not here" in made.describe()
     assert not (tmp_path / FILE_NAME).exists()
@@ -367,7 +367,7 @@ def test_a_remembered_bwrap_that_works_no_longer_is_found_out_about_again(field:
     broken.mkdir()
     (broken / "bwrap").write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied'\nexit 1\n")
     (broken / "bwrap").chmod(0o755)
-    confinement = Confinement(wanted=True, home=field.clio_home, user_home=field.home, env=os.environ)
+    confinement = Confinement(enabled=True, home=field.clio_home, user_home=field.home, env=os.environ)
     confinement.use("bwrap")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{broken}:{os.environ['PATH']}")

@@ -26,7 +26,7 @@ from tests.sandbox.range import REASONS, Range
 from tests.support.waiting import wait_until, wait_until_async
 from tests.support.wording import mentions
 
-NEEDS_BWRAP = pytest.mark.skipif(bool(REASONS["bwrap"]), reason=f"bwrap does not hold here: {REASONS['bwrap']}")
+NEEDS_BWRAP = pytest.mark.skipif(bool(REASONS["bwrap"]), reason=f"bwrap does not work here: {REASONS['bwrap']}")
 
 
 @pytest.fixture(autouse=True)
@@ -364,7 +364,7 @@ def test_auto_takes_what_holds_and_a_liar_is_found_out(
     liar.chmod(liar.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(
-        ToolFailed, match=r"'bwrap' does not hold here: a command could write outside; .*--sandbox auto"
+        ToolFailed, match=r"'bwrap' does not work here: a command could write outside; .*--sandbox auto"
     ):
         field.sandbox("bwrap").level()
     auto = field.sandbox("auto")
@@ -377,7 +377,7 @@ def test_auto_takes_what_holds_and_a_liar_is_found_out(
     process_never = RunCommandTool(Workspace(field.project), JobTable(broken), 20).prepare(
         SandboxedCommandArgs(command="touch ran")
     )
-    with pytest.raises(ToolFailed, match="does not hold here"):
+    with pytest.raises(ToolFailed, match="does not work here"):
         asyncio.run(_run(process_never))
     assert not (field.project / "ran").exists()
     assert broken.describe_trouble()[0].startswith("no command will run: the sandbox 'bwrap'")

@@ -104,7 +104,7 @@ def test_the_project_comes_before_the_user_and_the_first_folder_before_the_other
     [
         (named("other-name"), "other-name", "is not that of its folder, 'demo'"),
         ("---\ndescription: x\n---\n", "demo", "it has no name"),
-        (named("Not A Name"), "demo", "'Not A Name' is no name of a skill"),
+        (named("Not A Name"), "demo", "'Not A Name' is not a valid name for a skill"),
         (named("demo", "Use when: it fits"), "demo", "SKILL.md:3:"),
         (named("demo", "x" * 2_000), "demo", "its description has 2,000 characters"),
         (named("demo", '"a\\u202e\\e[2Jb"'), "demo", ""),

@@ -67,8 +67,8 @@ def test_the_properties_of_other_agents_are_understood() -> None:
     ("text", "said"),
     [
         ("no properties", "it has no description"),
-        ("---\ndescription: d\n---\n", "it says nothing below its properties"),
-        ("---\nname: ../up\ndescription: d\n---\nx", "is no name"),
+        ("---\ndescription: d\n---\n", "it has no instructions for the sub-agent below its properties"),
+        ("---\nname: ../up\ndescription: d\n---\nx", "is not a valid name"),
         ("---\ndescription: d\nmax_steps: 0\n---\nx", "max_steps must be a number from 1 to 50, not '0'"),
         ("---\ndescription: d\nmax_steps: 9999\n---\nx", "max_steps must be"),
     ],

@@ -252,7 +252,7 @@ def test_paths_count_from_the_workspace_not_from_the_repository(repo: Path) -> N
 
 
 def test_no_repository_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(ToolFailed, match="lies in no git repository"):
+    with pytest.raises(ToolFailed, match="is not in a git repository"):
         call(tmp_path, operation="status")
 
 

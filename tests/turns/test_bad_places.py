@@ -61,7 +61,7 @@ def test_no_repository_and_a_worktree(project: Path, tmp_path: Path) -> None:
             done = run(folder, server)
         assert (done.returncode, done.stdout) == (0, b"Looked.\n"), done.stderr
         result = server.requests[1].body["messages"][-1]["content"]
-        assert ("lies in no git repository" in result) is (folder == plain)
+        assert ("is not in a git repository" in result) is (folder == plain)
         context = server.requests[0].body["messages"][-1]["content"]
         assert ("branch: tree" in context) is (folder == tree)
 

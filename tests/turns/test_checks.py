@@ -316,7 +316,7 @@ def test_a_program_that_runs_the_project_s_code_needs_trust_and_a_confinement(
     assert not (project / "escaped").exists()
 
     loose = make_harness([write("b.ts", "let y\n"), text("done")], approve="all")
-    loose.app.jobs.confinement = Confinement(wanted=False, home=None, user_home=tmp_path, env={})
+    loose.app.jobs.confinement = Confinement(enabled=False, home=None, user_home=tmp_path, env={})
     run(loose)
     assert "told" not in result(loose, 1) and not (project / "escaped").exists()
 

@@ -123,7 +123,7 @@ def test_a_projects_skill_is_used_once_it_is_trusted(make_harness: MakeHarness) 
     run(harness, "hello")
     assert "release-notes" not in str(body(harness))
     told = [event.text for event in harness.seen(Notice)]
-    assert told == ["skills of this project are not used until you trust it with them: release-notes; look with /trust"]
+    assert told == ["skills of this project need your trust before they are used: release-notes · /trust"]
     shown = run_command(harness.app, "/trust")
     assert shown.table is not None
     assert shown.table.rows[0][0] == "skill release-notes"

@@ -476,11 +476,11 @@ def check_sandbox(context: DoctorContext) -> Iterator[Finding]:
 def check_confinement(context: DoctorContext) -> Iterator[Finding]:
     """Report what confines commands that run without approval, by running a small command."""
     confinement = Confinement(
-        wanted=context.loaded.config.confine_unasked != "off", home=None, user_home=context.user_home, env=context.env
+        enabled=context.loaded.config.confine_unasked != "off", home=None, user_home=context.user_home, env=context.env
     )
     about, sentence = "confinement", confinement.describe()
     text = sentence[:1].lower() + sentence[1:]
-    if not confinement.wanted:
+    if not confinement.is_enabled:
         yield make_ok(about, text)
     elif confinement.level() == "off":
         yield make_note(about, text, "install bubblewrap, or use Linux 6.2 or later")

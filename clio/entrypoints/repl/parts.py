@@ -248,7 +248,7 @@ def warm_up(app: "App", facts: "SessionStatus", line: "PromptLine | PlainLine") 
     if not app.memory.is_silent:
         app.memory.styles.warm_up()
     app.servers.warm_up()
-    if app.sandbox.wanted:
+    if app.sandbox.is_enabled:
         with suppress(ClioError):  # reported before the first turn
             app.sandbox.level()
         line.redraw()

@@ -82,7 +82,7 @@ class JobTable:
 
     Args:
         sandbox: the sandbox for all commands; None for none.
-        confinement: confines commands that run without a question; None for none.
+        confinement: confines commands that run without approval; None for none.
     """
 
     def __init__(self, sandbox: "Sandbox | None" = None, confinement: "Confinement | None" = None) -> None:
@@ -93,7 +93,7 @@ class JobTable:
     @property
     def is_sandboxed(self) -> bool:
         """Whether commands run in the sandbox."""
-        return self.sandbox is not None and self.sandbox.wanted
+        return self.sandbox is not None and self.sandbox.is_enabled
 
     async def start(
         self, command: str, cwd: Path, *, outside: bool = False, confined: "ConfinedRun | None" = None

@@ -143,7 +143,7 @@ async def start_sandboxed(
     With a sandbox, files it cannot protect are watched from now on: call `sandbox.watches.end` when the command
     ends.
     """
-    if sandbox is None or not sandbox.wanted:
+    if sandbox is None or not sandbox.is_enabled:
         return await start_command_process(command, root, env)
     await asyncio.to_thread(
         sandbox.watch, root
@@ -158,7 +158,7 @@ async def start_sandboxed(
 
 async def restore_files_changed_by_jobs(sandbox: Sandbox | None) -> str:
     """Undo changes by running commands to files they must not change; return a report, or ""."""
-    if sandbox is None or not sandbox.wanted:
+    if sandbox is None or not sandbox.is_enabled:
         return ""
     return "\n".join(await asyncio.to_thread(sandbox.watches.put_back))
 
@@ -181,7 +181,7 @@ async def run_sandboxed(
         sandbox: None for none.
         env: defaults to clio's own.
     """
-    if sandbox is None or not sandbox.wanted:
+    if sandbox is None or not sandbox.is_enabled:
         return *await run_process(command, root, timeout_s=timeout_s, on_progress=on_progress, env=env), ""
     before = await restore_files_changed_by_jobs(sandbox)
     argv = make_shell_argv(command) if isinstance(command, str) else command
@@ -239,7 +239,7 @@ def explain_job_failure(
     """Return what a command started with `start_confined` was denied, after it has ended, or "". Call it in a
     thread.
     """
-    env = build_confined_environment(os.environ, root, network=network, confined=confinement.wanted)
+    env = build_confined_environment(os.environ, root, network=network, confined=confinement.is_enabled)
     return _find_refused(process, command, root, confinement, env, network=network)
 
 
@@ -276,7 +276,9 @@ async def start_confined(
     env, enclosed = await asyncio.to_thread(_confine, command, root, confinement, network=network, lingers=True)
     if enclosed is None:
         process = await start_sandboxed(command, root, sandbox, env)
-        return process, partial(sandbox.watches.end, root) if sandbox is not None and sandbox.wanted else lambda: None
+        return process, partial(
+            sandbox.watches.end, root
+        ) if sandbox is not None and sandbox.is_enabled else lambda: None
     try:
         return await start_command_process(enclosed, root, env), partial(remove_private_tmp, enclosed)
     except BaseException:
@@ -293,7 +295,7 @@ def remove_private_tmp(enclosed: EnclosedCommand) -> None:
 def _confine(
     command: str, root: Path, confinement: Confinement, *, network: bool, lingers: bool = False
 ) -> tuple[dict[str, str], EnclosedCommand | None]:
-    env = build_confined_environment(os.environ, root, network=network, confined=confinement.wanted)
+    env = build_confined_environment(os.environ, root, network=network, confined=confinement.is_enabled)
     return env, confinement.enclose(make_shell_argv(command), root, env, network=network, lingers=lingers)
 
 
