@@ -251,7 +251,7 @@ def test_a_file_system_without_locks(project: Path, env: dict[str, str], monkeyp
 
 def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     ((mark, line),) = lines(look(project, env, provider="offline", sandbox="seatbelt"), "sandbox")
-    assert mark == "fix" and line.endswith("start clio with --sandbox auto, or off")
+    assert mark == "fix" and line.endswith("start clio with --sandbox auto or off")
     monkeypatch.setattr(checks, "_CONTAINER", ())
     ((mark, line),) = lines(look(project, env, provider="offline", approve="all"), "sandbox")
     assert mark == "note" and line.startswith("sandbox: off, commands run with your rights")

@@ -446,7 +446,7 @@ class Sandbox:
             self._level = "off"
             return
         self._refused = (
-            f"the sandbox {self.choice!r} does not work here:  {self._reasons[self.choice]}; "
+            f"the sandbox {self.choice!r} does not work here: {self._reasons[self.choice]}; "
             "the user can start clio with --sandbox auto or off"
         )
 

@@ -221,7 +221,7 @@ def make_skill(front: FrontMatter, *, folder_name: str, folder: Path, shown: str
     description = to_safe_line(values.get("description", ""))
     if describe_name_problem(name):
         raise UnreadableFile(
-            f"{(given or name)[:MAX_NAME]!r} is not a valid name for a skill:  {describe_name_problem(name)}"
+            f"{(given or name)[:MAX_NAME]!r} is not a valid name for a skill: {describe_name_problem(name)}"
         )
     if not description:
         raise UnreadableFile("it has no description, which says when the skill is to be used")

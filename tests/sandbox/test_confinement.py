@@ -431,7 +431,7 @@ def test_the_user_is_asked_to_run_it_unconfined(make_harness: MakeHarness) -> No
     assert "needs to" in asked.verdict.reason and "made" in asked.verdict.reason
     assert (harness.project / "made").exists()
     assert [result.ok for result in results(harness)] == [True, True]
-    (told,) = [event.text for event in harness.seen(Notice) if "without a question" in event.text]
+    (told,) = [event.text for event in harness.seen(Notice) if "without approval" in event.text]
     assert "confined" in told
 
 
