@@ -351,7 +351,12 @@ def fence(field: Range, root: Path) -> Fence:
 
 def test_off_is_off(field: Range) -> None:
     sandbox = field.sandbox("off")
-    assert (sandbox.is_enabled, sandbox.status_word, sandbox.level(), sandbox.describe_trouble()) == (False, "", "off", [])
+    assert (sandbox.is_enabled, sandbox.status_word, sandbox.level(), sandbox.describe_trouble()) == (
+        False,
+        "",
+        "off",
+        [],
+    )
     assert RunCommandTool(Workspace(field.project), JobTable(sandbox), 20).args is RunCommandArgs
     assert Config().sandbox == "off"
 
