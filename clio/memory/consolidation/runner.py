@@ -23,7 +23,7 @@ from clio.memory.consolidation.command_findings import Habits, HabitState, fixes
 from clio.memory.consolidation.consolidation import MAX_CHANGES, Ask, By, Consolidation, Report, same_day
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Experience, Finding, doings_of
 from clio.memory.consolidation.progress import Listed, Progress, Sessions, Turn, read_state, write_state
-from clio.memory.consolidation.stated_facts import Correction, corrections_in, statements_in
+from clio.memory.consolidation.stated_facts import Correction, find_corrections, find_statements
 from clio.memory.consolidation.stores import ConsolidationStores, FindingSaver, Tidied, copied, digest, promote, tidy
 from clio.memory.store.record import AssertedBy
 from clio.messages import AssistantMessage, ToolMessage, UserMessage
@@ -200,7 +200,7 @@ def _plain(text: str) -> str:
 def findings_in(experience: Experience) -> list[Finding]:
     """The statements and the fixes of one turn, in this order. Costs well under a millisecond for a usual turn."""
     doings = doings_of(experience.messages)
-    return [*statements_in(experience, doings), *fixes_in(experience, doings)]
+    return [*find_statements(experience, doings), *fixes_in(experience, doings)]
 
 
 ROUND = 50 * REPLAY_BATCH_SIZE
@@ -344,7 +344,7 @@ class ConsolidationRun:
                 return
             for finding in (*stated, *mended):
                 self._keeper.keep(finding, experience.importance)
-            self._corrections += corrections_in(experience)
+            self._corrections += find_corrections(experience)
             self._habits.feed(experience)
             self._best.add(experience, turns[experience.message].priority)
             self._replayed += 1

@@ -1,4 +1,8 @@
-"""Facts the user stated in a turn, and answers to questions the agent asked. English only, by rule."""
+"""Find facts, decisions and corrections in the user's messages of a turn, by rules.
+
+The patterns are the sections "facts" and "corrections" of `clio/memory/preferences/languages/en.json`. In other
+languages only what `read_statements` recognizes is found.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,38 +24,38 @@ from clio.text.lazy_regex import LazyRegex
 _FACTS = english_rules("facts")
 
 LEAD = _FACTS.pattern("lead")
-"""What stands before a statement and says nothing of it."""
+"""Words before a statement that are not part of it, such as "by the way"."""
 WE = _FACTS.pattern("we")
 ONLY_NOT = frozenset("touch edit commit push merge change mock allow accept".split()) | {"check in"}
-"""Verbs that say something lasting of a team only with never, always or only; a task has them as well."""
+"""Verbs that state a lasting fact about a team only with "never", "always" or "only"; tasks contain them too."""
 LASTING = _FACTS.pattern("lasting")
 SLOT = _FACTS.pattern("slot")
 NAMED = _FACTS.pattern("named")
 NO_SUBJECT = _FACTS.pattern("no_subject")
-"""How something begins that does not stand alone, or is about the work at hand."""
+"""Beginnings of a sentence that means nothing without its context, or is about the current task."""
 DOUBT = _FACTS.pattern("doubt")
-"""What makes a sentence a complaint, a guess, a story, a wish, a report of others, or something for today alone."""
+"""Signs of a complaint, a guess, a story, a wish, a report about others, or something valid only today."""
 NOW_IS_FINE = _FACTS.pattern("now_is_fine")
-"""Where "now" is said of what has changed for good: another name, place or number of something."""
+"""Uses of "now" for a permanent change: another name, place or number of something."""
 POINTING_REST = _FACTS.pattern("pointing_rest")
 CREDENTIAL = _FACTS.pattern("credential")
 CUT = _FACTS.pattern("cut")
-"""Where a statement ends and the request that rests on it begins."""
+"""The point where a statement ends and a request based on it begins."""
 PASTED_ISSUE = _FACTS.pattern("pasted_issue")
 DECISION = _FACTS.pattern("decision")
 NO_CHOICE = _FACTS.pattern("no_choice")
-"""What a decision names that means nothing outside of its conversation."""
+"""Choices that mean nothing outside of their conversation, such as "the second one"."""
 REASON = _FACTS.pattern("reason")
 PROCEDURE = _FACTS.pattern("procedure")
-"""Questions about how to go on, which say nothing once they are answered."""
+"""Questions about how to continue, whose answers are worth nothing later."""
 NO_CHOICE_AT_ALL = _FACTS.pattern("no_choice_at_all")
 NAMES = _FACTS.pattern("names")
-"""What makes a choice one of the project: a name, or what was not chosen."""
+"""Signs that a choice is about the project: a name, or the rejected alternative."""
 NO_ANSWER = _FACTS.pattern("no_answer")
 NOTICEABLE = _FACTS.pattern("noticeable")
-"""Without one of these the live noticing finds nothing that the rules here could take for a statement as well."""
+"""A message without any of these contains nothing that the rules for live suggestions (`notice`) would find."""
 STATEMENT_LIKE = _FACTS.pattern("statement_like")
-"""A quick look that spares most messages the long one."""
+"""A fast test; most messages fail it and need none of the slower patterns."""
 OF_THE_TEAM = _FACTS.pattern("of_the_team")
 NOBODY = _FACTS.pattern("nobody")
 ONLY = _FACTS.pattern("only")
@@ -63,14 +67,14 @@ OF_PROJECT = _FACTS.pattern("of_project")
 COMPLETE = _FACTS.pattern("complete")
 
 
-def base_verb(verb: str) -> str:
-    """A verb as the tables have it: "pushes" is "push"."""
+def get_base_verb(verb: str) -> str:
+    """Return a verb as `ONLY_NOT` lists it: "push" for "pushes"; unchanged if it is not listed."""
     verb = verb.casefold()
     return next((one for one in (verb, verb.removesuffix("s"), verb.removesuffix("es")) if one in ONLY_NOT), verb)
 
 
-def choice_prefix(how: str | None, late: str | None, going_on: str | None) -> str:
-    """What stands between "decided:" and what was chosen, where the choice is not simply to use it."""
+def make_choice_prefix(how: str | None, late: str | None, going_on: str | None) -> str:
+    """Return the words between "decided:" and the choice: "against ", "keep ", or "" for a choice to use it."""
     said = (how or late or going_on or "").casefold()
     if "against" in said or "drop" in said:
         return "against "
@@ -80,32 +84,32 @@ def choice_prefix(how: str | None, late: str | None, going_on: str | None) -> st
 
 
 TURNED = _FACTS.pattern("turned")
-"""What is cut off and takes the statement before it for what is to be changed."""
+"""A rest that shows that the statement before it describes what is to be changed."""
 POINTS_AT_CHOICE = _FACTS.pattern("points_at_choice")
-"""An answer that means nothing without the list it was chosen from."""
+"""Answers that mean nothing without the list they were chosen from, such as "the first"."""
 ALL_OF = _FACTS.pattern("all_of")
 AND_DO = _FACTS.pattern("and_do")
 CALLED = _FACTS.pattern("called")
 PROPER = LazyRegex(r"[A-Z][\w+#]*[a-zA-Z0-9+#](?![\w'])")
-"""A name, which what is called by it keeps."""
+"""A proper name: capitalized, as in "the service is called Heron"."""
 LISTED = LazyRegex(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]", re.MULTILINE)
 TO_BUILD = _FACTS.pattern("to_build")
-"""A list in a message that asks for something to be made is what is to be made."""
+"""Requests to build something: a list in such a message is a specification, not facts."""
 OPEN_QUESTION = _FACTS.pattern("open_question")
-"""A question that a yes or a no does not answer."""
+"""Questions that yes or no does not answer."""
 THAT_THING = _FACTS.pattern("that_thing")
-"""A thing that is pointed at, of which nothing is said."""
+"""Things that are only pointed at ("that file"), so that a statement about them means nothing later."""
 CHOOSES = _FACTS.pattern("chooses")
 
 
 _CORRECTIONS = english_rules("corrections")
 
 MAX_CORRECTION_CHARS = 2_500
-"""Of a message; a longer one is mostly pasted."""
+"""A longer message is mostly pasted text, and is not read."""
 _LEAD = _CORRECTIONS.pattern("lead")
 _MARKS = _CORRECTIONS.pattern("marks")
 _NOT_LASTING = _CORRECTIONS.pattern("not_lasting")
-"""What is meant for a while, wished, guessed, planned, reported of others, or a fault."""
+"""Signs of something temporary, wished, guessed, planned, reported about others, or a bug."""
 _POINTING = _CORRECTIONS.pattern("pointing")
 _VALUE = re.compile(r"(?<![\w./:-])(?:v?\d[\w.:-]*\w|\d)(?![\w/])")
 _DENIED = re.compile(
@@ -114,15 +118,18 @@ _DENIED = re.compile(
     r" ?([\w./-]*[A-Za-z][\w./-]*)|([A-Za-z][\w./-]*) ?(?:ではな|じゃな)",
     re.I,
 )
-"""A name that another language's correction says no longer holds."""
+"""A name that a correction in another language says is no longer right."""
 _TAIL = _CORRECTIONS.pattern("tail")
 
 
 class Correction(Struct, frozen=True, kw_only=True):
-    """A sentence that may correct what is remembered.
+    """A sentence that may correct a memory.
 
-    text: the sentence without words such as "actually". session, message: where it was said. at: when, in seconds
-    since the epoch.
+    Attributes:
+        text: the sentence without words such as "actually".
+        quote: the sentence as written.
+        session, message: ids of where the user wrote it.
+        at: when, in seconds since the epoch.
     """
 
     text: str
@@ -133,7 +140,7 @@ class Correction(Struct, frozen=True, kw_only=True):
 
 
 class Stated(Struct, frozen=True, kw_only=True):
-    """A remembered statement. at: when it was said, in seconds since the epoch."""
+    """A statement in memory. at: when the user made it, in seconds since the epoch."""
 
     id: str
     text: str
@@ -141,8 +148,8 @@ class Stated(Struct, frozen=True, kw_only=True):
     session: str = ""
 
 
-def corrections_in(experience: Experience) -> list[Correction]:
-    """The sentences of a turn's user messages that announce a change or deny something, in order."""
+def find_corrections(experience: Experience) -> list[Correction]:
+    """Return the sentences of a turn's user messages that announce a change or deny something, in order."""
     found: list[Correction] = []
     for message in experience.messages:
         if (
@@ -165,19 +172,19 @@ def corrections_in(experience: Experience) -> list[Correction]:
 
 
 def _correcting_sentences(text: str) -> Iterator[tuple[str, str]]:
-    """Each sentence that may correct something, without its lead, and as it was written."""
+    """Yield each sentence that may correct something: without its introduction, and as written."""
     language = detect_language(text)
     if language:
         yield from ((one.content, one.quote) for one in read_statements(text, language) if one.kind == "correction")
         return
     for said in own_sentences(text, _MAX_SENTENCE):
-        correcting = _correcting(said.text, said.masked) if not said.is_question else ""
+        correcting = _strip_correction(said.text, said.masked) if not said.is_question else ""
         if correcting:
             yield correcting, said.text
 
 
-def _correcting(text: str, masked: str) -> str:
-    """The sentence without lead and tail, where it may correct something; else empty."""
+def _strip_correction(text: str, masked: str) -> str:
+    """Return the sentence without introduction and ending if it may correct something; otherwise ""."""
     lead = _LEAD.match(masked)
     start = lead.end() if lead else 0
     tail = _TAIL.search(masked, start)
@@ -201,7 +208,10 @@ def is_refuted(old: str, correction: Correction) -> bool:
 
 
 def _has_other_value(old: str, new: str, language: str) -> bool:
-    """The same for other languages, whose grammar is not read: much the same words, and one number or name differs."""
+    """Whether one number or name differs in two statements of otherwise similar words.
+
+    For languages other than English, whose grammar is not parsed.
+    """
     mine, other = content_terms(old, language), content_terms(new, language)
     if not mine or not other or len(mine & other) * 2 < min(len(mine), len(other)):
         return False
@@ -212,11 +222,11 @@ def _has_other_value(old: str, new: str, language: str) -> bool:
     return any(name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", old, re.I) for name in denied)
 
 
-def replacement(old: str, correction: Correction) -> str:
-    """What holds instead of an old statement, in a sentence that stands on its own; empty where none can be made.
+def make_replacement(old: str, correction: Correction) -> str:
+    """Return the new statement, understandable by itself, that replaces an old one; "" if none can be made.
 
-    The old statement with the new number in it, where one number takes the place of one; else the user's own words,
-    where they name their subject.
+    If the correction replaces one number by another, it is the old statement with the new number; otherwise the
+    user's own words if they name their subject.
     """
     replaced = _with_new_value(old, correction.text)
     if replaced or _POINTING.match(correction.text) or len(correction.text.split()) < 3:
@@ -237,11 +247,13 @@ def _with_new_value(old: str, text: str) -> str:
 def match_corrections(
     corrections: Iterable[Correction], near: Callable[[Correction], Sequence[Stated]]
 ) -> list[tuple[Correction, list[Stated]]]:
-    """Which statements each correction refutes, oldest correction first; corrections that refute none are left out.
+    """Return the statements that each correction refutes, oldest correction first, without those that refute none.
 
-    near: the remembered statements that may be about a correction's subject. What was said after a correction stays. A
-    correction that only points ("it's 9090 now, not 8080") refutes one statement: the latest of its session, else the
-    only one that fits.
+    Statements newer than the correction stay. A correction that does not name its subject ("it's 9090 now, not 8080")
+    refutes one statement: the latest of its session, otherwise the only one that fits.
+
+    Args:
+        near: returns the statements in memory that may be about a correction's subject.
     """
     gone: set[str] = set()
     found: list[tuple[Correction, list[Stated]]] = []
@@ -261,31 +273,33 @@ def match_corrections(
 
 
 CONFIDENCE, EXPLICIT = 0.8, 0.9
-"""Of what was said in passing, and of what the person asked to remember."""
+"""Confidence in a statement made in passing, and in one that the user asked clio to remember."""
 MAX_CHARS = 2_500
-"""Of a message; a longer one is mostly a document, of which only what is asked to be remembered is taken."""
+"""A longer message is mostly a document: only what the user asks to remember is read from it."""
 _MAX_STATED, _MAX_SENTENCE, _MAX_ANSWER = 6, 220, 300
 
 
-def statements_in(experience: Experience, doings: Sequence[Doing]) -> list[Finding]:
-    """What the person stated in a turn, and what they answered when they were asked; nothing twice.
+def find_statements(experience: Experience, doings: Sequence[Doing]) -> list[Finding]:
+    """Return what the user stated in a turn, and their answers to the agent's questions, without duplicates.
 
-    doings: what was done in the turn.
+    Returns nothing if there are more than six: that many are a pasted document or a specification.
+
+    doings: the tool calls of the turn.
     """
     found: dict[str, Finding] = {}
     for message in experience.messages:
         if isinstance(message, UserMessage) and message.origin == "user" and not is_nod(message.content):
-            for kind, text, quote, confidence in stated(message.content):
-                found.setdefault(text.casefold(), _finding(experience, kind, text, quote, confidence))
+            for kind, text, quote, confidence in read_lasting_statements(message.content):
+                found.setdefault(text.casefold(), _make_finding(experience, kind, text, quote, confidence))
     for doing in doings:
-        text = decision(doing.deeds.question, doing.deeds.answer) if doing.deeds.question else ""
+        text = format_decision(doing.deeds.question, doing.deeds.answer) if doing.deeds.question else ""
         if text:
-            found.setdefault(text.casefold(), _finding(experience, "fact", text, doing.deeds.answer, CONFIDENCE))
+            found.setdefault(text.casefold(), _make_finding(experience, "fact", text, doing.deeds.answer, CONFIDENCE))
     return list(found.values()) if len(found) <= _MAX_STATED else []
 
 
-def stated(text: str) -> Iterator[tuple[FindingKind, str, str, float]]:
-    """What a message states for good: kind, text, the sentence it stands in, confidence."""
+def read_lasting_statements(text: str) -> Iterator[tuple[FindingKind, str, str, float]]:
+    """Yield the lasting statements of a message: kind, text, the sentence that contains it, confidence."""
     language = detect_language(text)
     if language:
         for one in read_statements(text, language) if len(text) <= MAX_CHARS else ():
@@ -311,13 +325,13 @@ def stated(text: str) -> Iterator[tuple[FindingKind, str, str, float]]:
             continue
         if not STATEMENT_LIKE.search(said.masked):
             continue
-        stating = _statement(said)
+        stating = _classify_sentence(said)
         if stating is not None:
             yield (*stating, said.text, CONFIDENCE)
 
 
-def decision(question: str, answer: str) -> str:
-    """A question the agent put and the person's answer as one text; empty where it settles nothing that lasts."""
+def format_decision(question: str, answer: str) -> str:
+    """Return the agent's question and the user's answer as one text; "" if they decide nothing lasting."""
     question, answer = one_line(question), one_line(answer)
     if is_nod(answer) or len(answer) > _MAX_ANSWER or len(question) > _MAX_ANSWER or NO_ANSWER.search(answer):
         return ""
@@ -328,8 +342,8 @@ def decision(question: str, answer: str) -> str:
     return f"asked {quotation(question)}, the answer was {quotation(answer)}"
 
 
-def _statement(said: Said) -> tuple[FindingKind, str] | None:
-    """What one sentence states, if it does."""
+def _classify_sentence(said: Said) -> tuple[FindingKind, str] | None:
+    """Return the kind and text of what one sentence states; None if it states nothing lasting."""
     lead = LEAD.match(said.masked)
     start = lead.end() if lead else 0
     masked = whole = said.masked[start:]
@@ -342,24 +356,26 @@ def _statement(said: Said) -> tuple[FindingKind, str] | None:
     if TURNED.search(whole[len(masked) :]):
         return None
     text = one_line(said.text[start : start + len(masked)])
-    if len(masked.split()) < 3 or CREDENTIAL.search(masked) or _orders_it(masked):
+    if len(masked.split()) < 3 or CREDENTIAL.search(masked) or _continues_with_order(masked):
         return None
-    chosen = _choice(masked, text)
+    chosen = _format_choice(masked, text)
     if chosen:
         return "fact", chosen
     if chooses_only or DOUBT.search(NOW_IS_FINE.sub(" ", masked)) or masked.count(FILLER) > len(masked) // 2:
         return None
     rule = RULE.search(masked) is not None
-    return ("rule" if rule else "fact", text) if _of_team(masked) or _of_thing(masked, text) else None
+    return (
+        ("rule" if rule else "fact", text) if _is_about_team(masked) or _is_about_project_part(masked, text) else None
+    )
 
 
-def _orders_it(masked: str) -> bool:
-    """Whether it goes on with what is to be done with its subject, which is then the work at hand."""
+def _continues_with_order(masked: str) -> bool:
+    """Whether the sentence continues with an order about its subject, so that it is about the current task."""
     return any(is_order(found["verb"]) for found in AND_DO.finditer(masked))
 
 
-def _choice(masked: str, text: str) -> str:
-    """A decision that names what was chosen; empty where the sentence takes none."""
+def _format_choice(masked: str, text: str) -> str:
+    """Return the decision as "decided: …" if the sentence states one and names the choice; otherwise ""."""
     found = DECISION.fullmatch(masked)
     if found is None or NO_CHOICE.match(found["what"]) or NO_CHOICE_AT_ALL.search(masked):
         return ""
@@ -367,20 +383,20 @@ def _choice(masked: str, text: str) -> str:
     how = found["how"] or found["going"]
     if how and not (REASON.search(found["what"]) or NAMES.search(what)):
         return ""
-    return f"decided: {choice_prefix(found['how'], found['late'], found['going'])}{what}"
+    return f"decided: {make_choice_prefix(found['how'], found['late'], found['going'])}{what}"
 
 
-def _of_team(masked: str) -> bool:
-    """Whether it says what the team does."""
+def _is_about_team(masked: str) -> bool:
+    """Whether the sentence says what the team does, such as "we deploy on Mondays"."""
     found = WE.fullmatch(masked)
     if found is None or not _stands_alone(found["rest"]):
         return False
     denied = found["not"] or NOBODY.match(masked) or ONLY.search(masked)
-    return bool(denied) or base_verb(found["verb"]) not in ONLY_NOT
+    return bool(denied) or get_base_verb(found["verb"]) not in ONLY_NOT
 
 
-def _of_thing(masked: str, text: str) -> bool:
-    """Whether it says what something of the project is, where it is, or what it does all the time."""
+def _is_about_project_part(masked: str, text: str) -> bool:
+    """Whether the sentence says what a part of the project is, where it is, or what it always does."""
     slot = SLOT.fullmatch(masked) or NAMED.fullmatch(masked)
     if slot is not None:
         return _stands_alone(slot["rest"])
@@ -401,11 +417,11 @@ def _of_thing(masked: str, text: str) -> bool:
 
 
 def _stands_alone(rest: str) -> bool:
-    """Whether what is said of the subject means something outside of the conversation."""
+    """Whether the predicate of a sentence means something outside of the conversation."""
     return bool(rest.strip(" .,")) and not is_pointing(rest) and not POINTING_REST.match(rest)
 
 
-def _finding(experience: Experience, kind: FindingKind, text: str, quote: str, confidence: float) -> Finding:
+def _make_finding(experience: Experience, kind: FindingKind, text: str, quote: str, confidence: float) -> Finding:
     return Finding(
         kind=kind,
         text=one_line(text),

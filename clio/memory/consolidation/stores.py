@@ -16,7 +16,7 @@ from clio.errors import CorruptDocument, UserError
 from clio.ids import id_time
 from clio.memory.consolidation.experiences import QUOTE_CHARS, Finding
 from clio.memory.consolidation.progress import LEAST_SESSIONS, ConsolidationState
-from clio.memory.consolidation.stated_facts import Correction, Stated, match_corrections, replacement
+from clio.memory.consolidation.stated_facts import Correction, Stated, make_replacement, match_corrections
 from clio.memory.store.change_log import LOG_NAME, ScopeLogs
 from clio.memory.store.deduplication import judge
 from clio.memory.store.ltm_merge import TRUST
@@ -184,7 +184,7 @@ class FindingSaver:
 
     def _replace(self, correction: Correction, refuted: Sequence[Stated]) -> None:
         """Save what a correction says now, and put what it refutes into the archive."""
-        text = replacement(refuted[0].text, correction)
+        text = make_replacement(refuted[0].text, correction)
         if text:
             self.keep(
                 Finding(

@@ -71,7 +71,7 @@ def own_sentences(text: str, longest: int = MAX_SENTENCE) -> list[Said]:
     if len(text) > MAX_CHARS:
         text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}"
     text = text.replace("\r\n", "\n").replace("’", "'")
-    return list(_sentences(text, _masked(text), longest))
+    return list(_sentences(text, _mask_pasted_text(text), longest))
 
 
 def mask_blocks(text: str) -> str:
@@ -89,7 +89,7 @@ def is_pasted_line(line: str) -> bool:
     return _PASTED_LINE.match(line) is not None
 
 
-def _masked(text: str) -> str:
+def _mask_pasted_text(text: str) -> str:
     masked = mask_blocks(text)
     lines = masked.split("\n")
     for number, line in enumerate(lines):
@@ -98,13 +98,13 @@ def _masked(text: str) -> str:
             break
         if is_pasted_line(line):
             lines[number] = " " * len(line)
-        elif _INTRODUCTION.search(line) and not _is_own(line) and any(map(str.strip, lines[number + 1 :])):
+        elif _INTRODUCTION.search(line) and not _introduces_own_list(line) and any(map(str.strip, lines[number + 1 :])):
             lines[number + 1 :] = [" " * len(rest) for rest in lines[number + 1 :]]
             break
     return mask_quotes("\n".join(lines))
 
 
-def _is_own(introduction: str) -> bool:
+def _introduces_own_list(introduction: str) -> bool:
     return bool(_OWN_LIST.search(introduction)) and not _HANDED_OVER.search(introduction)
 
 

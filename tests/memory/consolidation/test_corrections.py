@@ -8,7 +8,13 @@ import pytest
 from msgspec import Struct
 
 from clio.memory.consolidation.experiences import Experience
-from clio.memory.consolidation.stated_facts import Stated, corrections_in, match_corrections, replacement, stated
+from clio.memory.consolidation.stated_facts import (
+    Stated,
+    find_corrections,
+    make_replacement,
+    match_corrections,
+    read_lasting_statements,
+)
 from clio.memory.store.deduplication import judge
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.record import MemoryDraft, Provenance
@@ -38,8 +44,8 @@ def is_refuted(case: Case) -> bool:
     turn = Experience(
         session="s", message="m", at=2.0, importance=0.5, messages=(UserMessage(content=case.later, origin="user"),)
     )
-    found = match_corrections(corrections_in(turn), lambda _: [Stated(id="o", text=case.old, at=1.0, session="s")])
-    plain = [text for kind, text, *_ in stated(case.later) if kind == "fact"]
+    found = match_corrections(find_corrections(turn), lambda _: [Stated(id="o", text=case.old, at=1.0, session="s")])
+    plain = [text for kind, text, *_ in read_lasting_statements(case.later) if kind == "fact"]
     return bool(found) or any(judge(case.old, text) == "successor" for text in plain)
 
 
@@ -143,9 +149,9 @@ def test_other_languages_are_corrected_too(old: str, later: str, value: str) -> 
     turn = Experience(
         session="s", message="m", at=2.0, importance=0.5, messages=(UserMessage(content=later, origin="user"),)
     )
-    corrections = corrections_in(turn)
+    corrections = find_corrections(turn)
     [(correction, [refuted])] = match_corrections(corrections, lambda _: [Stated(id="o", text=old, at=1.0)])
     assert refuted.text == old
-    assert value in replacement(old, correction) and "8080" not in replacement(old, correction)
+    assert value in make_replacement(old, correction) and "8080" not in make_replacement(old, correction)
     other = Stated(id="p", text="Das Timeout beträgt 30 Sekunden. 超时 30。", at=1.0)
     assert match_corrections(corrections, lambda _: [other]) == []

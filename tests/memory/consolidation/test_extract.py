@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from clio.memory.consolidation.command_findings import Habits
 from clio.memory.consolidation.experiences import QUOTE_CHARS, experiences_of, importance_of
 from clio.memory.consolidation.runner import Finding, findings_in
-from clio.memory.consolidation.stated_facts import decision
+from clio.memory.consolidation.stated_facts import format_decision
 from clio.memory.preferences.stated_preferences import notice
 from clio.messages import AssistantMessage, Message, ToolCall, UserMessage
 from tests.memory.consolidation.turns import corpus, score, turn
@@ -94,7 +94,7 @@ def test_the_agent_stating_something_teaches_nothing() -> None:
 
 def test_a_credential_is_never_a_statement() -> None:
     assert said("remember that the admin password is hunter2") == []
-    assert decision("What is the API key?", "it lives in abc") == ""
+    assert format_decision("What is the API key?", "it lives in abc") == ""
 
 
 def test_a_document_teaches_only_what_is_asked_to_be_remembered() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.memory.consolidation.stated_facts import stated
+from clio.memory.consolidation.stated_facts import read_lasting_statements
 from clio.memory.store.deduplication import judge
 
 
@@ -18,8 +18,8 @@ from clio.memory.store.deduplication import judge
     ],
 )
 def test_another_name_place_or_number_is_learned(words: str) -> None:
-    assert [text for _, text, *_ in stated(words)] == [words]
-    assert [text for _, text, *_ in stated(f"Remember that {words}.")] == [words]
+    assert [text for _, text, *_ in read_lasting_statements(words)] == [words]
+    assert [text for _, text, *_ in read_lasting_statements(f"Remember that {words}.")] == [words]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_another_name_place_or_number_is_learned(words: str) -> None:
     ],
 )
 def test_how_things_stand_at_the_moment_is_not(words: str) -> None:
-    assert list(stated(words)) == []
+    assert list(read_lasting_statements(words)) == []
 
 
 def test_now_alone_makes_no_other_memory_of_the_same_words() -> None:
