@@ -1,4 +1,4 @@
-"""Everything that was learned as one JSON document, to keep or to take elsewhere, and how it is collected."""
+"""Export everything in memory as one JSON document (a bundle), for a backup or for another machine."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -27,7 +27,14 @@ NOTHING = Raw(b"null")
 
 
 class Head(Struct, frozen=True, kw_only=True):
-    """When a bundle was written (seconds since the epoch), by which clio, in which project; how much is in it."""
+    """Origin and size of a bundle.
+
+    Attributes:
+        at: when it was written, in seconds since the epoch.
+        clio: the version that wrote it.
+        project: the name of the project's directory.
+        counts: number of items by kind, see `counts_of`.
+    """
 
     at: float = 0.0
     clio: str = ""
@@ -36,7 +43,7 @@ class Head(Struct, frozen=True, kw_only=True):
 
 
 class KnowledgePart(Struct, frozen=True, kw_only=True):
-    """`ltm.json` as it is, null where there was none; what left it, and what its entries said before."""
+    """`ltm.json` unchanged, null if there was none; its archived entries, and former versions of entries."""
 
     ltm: Raw = NOTHING
     archive: tuple[Kept, ...] = ()
@@ -44,21 +51,21 @@ class KnowledgePart(Struct, frozen=True, kw_only=True):
 
 
 class RecordsPart(Struct, frozen=True, kw_only=True):
-    """The memories of one scope, superseded ones among them, and the lines of its archive."""
+    """The memories of one scope, including superseded ones, and the lines of its archive."""
 
     records: tuple[MemoryRecord, ...] = ()
     archive: tuple[Raw, ...] = ()
 
 
 class MemoriesPart(Struct, frozen=True, kw_only=True):
-    """Typed memories by whose they are; preferences are the user's."""
+    """Typed memories of the project and of the user; preferences belong to the user."""
 
     project: RecordsPart = RecordsPart()
     user: RecordsPart = RecordsPart()
 
 
 class StylesPart(Struct, frozen=True, kw_only=True):
-    """`styles.json` as it is, null where there was none; the texts of style files by file name, by whose they are."""
+    """`styles.json` unchanged, null if there was none; the texts of the user's and the project's style files, by name."""
 
     learned: Raw = NOTHING
     user: dict[str, str] = {}
@@ -73,7 +80,7 @@ class FeedbackPart(Struct, frozen=True, kw_only=True):
 
 
 class Bundle(Struct, frozen=True, kw_only=True):
-    """Everything; a section that was not asked for, or is empty, is None."""
+    """The whole export; a section that was not requested, or is empty, is None."""
 
     head: Head = Head()
     knowledge: KnowledgePart | None = None
@@ -85,7 +92,7 @@ class Bundle(Struct, frozen=True, kw_only=True):
 
     @property
     def has(self) -> tuple[Section, ...]:
-        """The sections that are in it."""
+        """The sections it contains."""
         return tuple(name for name in SECTIONS if getattr(self, name) is not None)
 
 
@@ -97,12 +104,12 @@ class _Schema(Struct):
 
 
 def is_nothing(raw: Raw) -> bool:
-    """Whether it stands for a file that was not there."""
+    """Whether the value stands for a file that did not exist."""
     return bytes(raw) in (b"null", b"")
 
 
 def encode_bundle(bundle: Bundle) -> bytes:
-    """The bytes of a bundle, indented, in UTF-8."""
+    """Return a bundle as indented JSON in UTF-8."""
     return encode_document(Document(value=bundle), FORMAT)
 
 
@@ -115,7 +122,7 @@ def is_bundle(data: bytes) -> bool:
 
 
 def decode_bundle(data: bytes, path: Path) -> Bundle:
-    """The bundle in a file's data. Raises NewerDocument; UserError where it is damaged."""
+    """Return the bundle in a file's data. Raises NewerDocument; UserError if it is damaged."""
     try:
         return decode_document(data, FORMAT, path).value
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -126,7 +133,7 @@ MAX_STYLE_BYTES = 100_000
 
 
 def make_bundle(places: Places, *, clean: Clean, now: float, what: Collection[Section] = SECTIONS) -> Bundle:
-    """Everything, or the sections asked for, with `clean` applied to every text. Reads only.
+    """Return all sections, or the requested ones, with `clean` applied to every text. Writes nothing.
 
     Raises StorageError for a file that is not what it should be, after setting it aside; OSError.
     """
@@ -144,14 +151,14 @@ def make_bundle(places: Places, *, clean: Clean, now: float, what: Collection[Se
 
 
 def knowledge_alone(places: Places, clean: Clean) -> bytes:
-    """The project knowledge as an `ltm.json`, which other tools read too."""
+    """Return the project's facts, solutions and rules as an `ltm.json`, which other tools read too."""
     part = _knowledge(places, _once(clean))
     document = part.ltm if part else Raw(msgspec.json.encode({}))
     return msgspec.json.format(document, indent=2) + b"\n"
 
 
 def counts_of(bundle: Bundle) -> dict[str, int]:
-    """How much there is of what; what there is none of is left out."""
+    """Return the number of items by kind, without zeros."""
     found: dict[str, int] = {}
     if bundle.knowledge:
         found["knowledge"] = entries_in(bundle.knowledge.ltm)
@@ -171,7 +178,7 @@ def counts_of(bundle: Bundle) -> dict[str, int]:
 
 
 def entries_in(ltm: Raw) -> int:
-    """How many entries an `ltm.json` holds. It is one that was read before."""
+    """Return the number of entries in a valid `ltm.json`."""
     return 0 if is_nothing(ltm) else len(decode_ltm(bytes(ltm)).all())
 
 
@@ -235,12 +242,12 @@ def _feedback(places: Places, clean: Clean) -> FeedbackPart | None:
 
 
 def _lines(path: Path, clean: Clean) -> tuple[Raw, ...]:
-    """The lines of a file, their texts cleaned; those that are no JSON are passed over."""
+    """Return the lines of a JSONL file with their texts cleaned, without invalid lines."""
     return tuple(cleaned for line in read_lines(path).lines if (cleaned := _cleaned_line(line, clean)))
 
 
 def _cleaned_line(line: bytes, clean: Clean) -> Raw | None:
-    """A line of JSON, its texts cleaned; None where it is none."""
+    """Return a line of JSON with its texts cleaned; None if it is invalid."""
     try:
         value = decode_json(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -249,7 +256,7 @@ def _cleaned_line(line: bytes, clean: Clean) -> Raw | None:
 
 
 def _text(path: Path) -> str | None:
-    """The text of a file; None where there is none."""
+    """Return the text of a file; None if it does not exist."""
     try:
         return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
     except FileNotFoundError:
@@ -257,7 +264,7 @@ def _text(path: Path) -> str | None:
 
 
 def _once(clean: Clean) -> Clean:
-    """The same, each text looked at once: keywords, paths and names of fields come again and again."""
+    """Return `clean` with a cache: keywords, paths and field names occur many times."""
     known: dict[str, str] = {}
 
     def cleaned(text: str) -> str:

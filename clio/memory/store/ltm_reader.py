@@ -1,4 +1,4 @@
-"""Project knowledge for code that only reads it, as every turn does; without what only a change needs."""
+"""Read the project's memory (`ltm.json`). Every turn does this, so nothing that only writing needs is imported."""
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from clio.memory.team.knowledge import TeamKnowledge
 
 _MOST_TRIES = 5
-"""Beside clios that write without a pause it is what the last one found."""
+"""Limit for reading again because another process wrote meanwhile; the last result is used then."""
 
 
 class LtmReading:
-    """The half of `LongTermMemory` that looks. Nothing is kept between calls, so nothing stale is ever told.
+    """Reads the project's memory. Nothing is cached between calls, so results are never out of date.
 
-    project: the folder the examples' paths are relative to.
-    home: where it is kept whether the person trusts what others share; None: what is shared is left alone.
+    Args:
+        project: the folder to which the paths of example files are relative.
+        home: clio's own folder, which records whether the user trusts shared memory; None to ignore shared memory.
+
     Methods raise CorruptDocument after setting the file aside, NewerDocument, OSError.
     """
 
@@ -33,11 +35,11 @@ class LtmReading:
         self._examples = ExampleFiles(project)
 
     def read(self) -> Knowledge:
-        """Everything that is known; entries that are not what they should be are passed over, and stay in the file."""
+        """Return all entries. Invalid ones are skipped and stay in the file."""
         return self._document().knowledge()
 
     def freshness(self, entries: Iterable[MemoryRecord]) -> dict[str, Freshness]:
-        """How each entry stands to its example files, by id. Reads those that changed since they were last read."""
+        """Return whether each entry still agrees with its example files, by id. Reads only files that have changed."""
         listed = list(entries)
         states = self._examples.freshness(entry.hashes for entry in listed)
         return dict(zip((entry.id for entry in listed), states, strict=True))
@@ -47,17 +49,20 @@ class LtmReading:
 
     @cached_property
     def _team(self) -> "TeamKnowledge":
-        """What is shared; most projects share nothing, and never load it."""
+        """The memory that team members share; most projects share nothing and never import it."""
         from clio.memory.team.knowledge import TeamKnowledge
 
         return TeamKnowledge(self._path, self._project, self._home, self._clock)
 
 
 def read_whole(path: Path, team: Callable[[], "TeamKnowledge | None"]) -> LtmDocument:
-    """What lies in `path` and what is shared beside it, as they stood at one moment. Raises as `read_ltm`, and OSError.
+    """Return the entries in `path` and in the shared folder beside it, as of one moment.
 
-    Who reads holds no lock. Another clio may move all from one to the other meanwhile, or say one thing anew in another
-    file: then it is read once more. team: what is shared; asked for only where there is a folder for it.
+    Readers hold no lock. Another process may move entries between the two while they are read; then both are read
+    again. Raises what `read_ltm` raises, and OSError.
+
+    Args:
+        team: returns the shared memory; called only if the shared folder exists.
     """
     shared = path.with_name(SHARED_NAME)
     tries = 0
@@ -72,7 +77,7 @@ def read_whole(path: Path, team: Callable[[], "TeamKnowledge | None"]) -> LtmDoc
 
 
 def _stamps(path: Path, shared: Path) -> list[tuple[int, int, int] | None]:
-    """What is another after any change: each is made by a new name in one of these folders, or for the file."""
+    """Return a value that differs after any change: every writer replaces a file in one of these folders."""
     places = [path, shared]
     if shared.is_dir():
         places += [shared / kind for kind in KINDS]

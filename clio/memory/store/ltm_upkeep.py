@@ -1,4 +1,4 @@
-"""Which entries to prune, how often each was asked for (`ltm.uses.json`), and the project knowledge in numbers."""
+"""Upkeep of the project's memory: which entries to prune, how often each is used (`ltm.uses.json`), statistics."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,13 +21,13 @@ from clio.storage.documents import DocumentFormat, load_document, update_documen
 from clio.text.scoring import DAY_S
 
 SURE = 0.5
-"""What a person said with at least this confidence does not grow old: they take it out themselves."""
+"""A user's statement of at least this confidence is never pruned for its age: only the user removes it."""
 
 
 def why_pruned(entry: MemoryRecord, *, now: float, max_age_days: float, min_confidence: float) -> Because | None:
-    """Why an entry is to leave; None where it stays.
+    """Return why an entry is to be pruned; None if it stays.
 
-    Age counts from the last confirmation; an entry the file gives no time has none.
+    Age counts from the last confirmation; an entry without a time is never too old.
     """
     if entry.confidence < min_confidence:
         return "uncertain"
@@ -44,9 +44,9 @@ def to_prune(
     max_age_days: float = MAX_AGE_DAYS,
     min_confidence: float = MIN_CONFIDENCE,
 ) -> dict[str, Because]:
-    """The handles of the entries that are to leave, and why. Raises UserError for limits that make no sense."""
+    """Return the handles of the entries to prune, each with the reason. Raises UserError for an invalid limit."""
     if not max_age_days >= 0:
-        raise UserError(f"max_age_days is {max_age_days:g}; give a number of days that is not below 0.")
+        raise UserError(f"max_age_days is {max_age_days:g}; give 0 or a larger number of days.")
     if not 0 <= min_confidence <= 1:
         raise UserError(f"min_confidence is {min_confidence:g}; give a number from 0.0 to 1.0.")
     found: dict[str, Because] = {}
@@ -65,7 +65,7 @@ class Use(Struct, frozen=True, kw_only=True):
 
 
 class Uses(Struct, frozen=True, kw_only=True):
-    """All that was used, by handle."""
+    """The uses of all entries, by handle."""
 
     entries: dict[str, Use] = {}
 
@@ -74,7 +74,9 @@ FORMAT = DocumentFormat(schema="clio.ltm_uses", version=1, type=Uses)
 
 
 def count_uses(path: Path, ids: Iterable[str], now: float, known: frozenset[str]) -> None:
-    """Count these entries as used now; what is not known any more is forgotten.
+    """Count these entries as used now, and remove the counts of entries that do not exist any more.
+
+    known: handles of the existing entries.
 
     Raises StorageError, OSError, TimeoutError.
     """
@@ -92,7 +94,7 @@ def count_uses(path: Path, ids: Iterable[str], now: float, known: frozenset[str]
 
 
 def with_uses(path: Path, entries: Iterable[MemoryRecord]) -> tuple[MemoryRecord, ...]:
-    """The entries with when and how often they were used. Raises StorageError, OSError."""
+    """Return the entries with the time and number of their uses. Raises StorageError, OSError."""
     document = load_document(path, FORMAT)
     uses = document.value.entries if document else {}
     return tuple(
@@ -115,7 +117,7 @@ def count_up(
     archive_bytes: int,
     last_pruned: float,
 ) -> LtmStats:
-    """All the numbers; `now` is what ages are counted to."""
+    """Return the statistics. Ages count up to `now`."""
     kinds = Counter(entry.kind for entry in entries)
     states = Counter(freshness.get(entry.id, "unbound") for entry in entries)
     said = Counter(entry.provenance.asserted_by if entry.provenance else "unknown" for entry in entries)

@@ -248,13 +248,21 @@ Action = Literal[
 
 
 class Saved(Struct, frozen=True, kw_only=True):
-    """What became of something that was to be remembered.
+    """The result of saving a memory.
 
-    confirmed: project knowledge that says the same was there, and counts once more. restored: it came back from the
-    archive with its history. merged, superseded, kept_both: it is one with `other`, took its place, is beside it.
-    variant, replaced_variant, dropped: it contradicts `other`, which is surer and holds on; it is kept as one of at
-    most three variants, in the place of `outweighed`, or only in the archive.
-    beside: the other solutions to the same error, newest first.
+    Values of `action`:
+    - new: it was added.
+    - confirmed: an entry of the same meaning existed; its confidence rises.
+    - restored: it came back from the archive, with its history.
+    - merged: it was merged with `other`, of the same meaning.
+    - superseded: it replaces `other`.
+    - kept_both: it is similar to `other`, and both stay.
+    - variant: it contradicts `other`, which is more certain; it is one of at most three variants of that.
+    - replaced_variant: the same, and it replaces the variant `outweighed`.
+    - dropped: the same, but it is only in the archive, because three more certain variants exist.
+
+    Attributes:
+        beside: the other solutions to the same error, newest first.
     """
 
     record: MemoryRecord
@@ -270,11 +278,11 @@ class Saved(Struct, frozen=True, kw_only=True):
 
 
 MAX_AGE_DAYS, MIN_CONFIDENCE = 90.0, 0.3
-"""What is older than so many days, or less certain, is pruned where nobody says otherwise."""
+"""Default limits for pruning: older entries and less certain ones are removed."""
 
 
 class Pruned(Struct, frozen=True, kw_only=True):
-    """What pruning moved to the archive, or would move where it is a dry run, and why; how many entries stay."""
+    """The entries that pruning moved to the archive, or would move in a dry run, and why; the number that stay."""
 
     removed: tuple[MemoryRecord, ...]
     kept: int

@@ -1,8 +1,8 @@
-"""`memories.json`: a snapshot of all typed memories, and a journal of what came since; former versions from the log.
+"""`memories.json`: a snapshot of all typed memories, and a journal of later changes; former versions from the log.
 
-A change is one line, fsynced, written under the lock after what others wrote has been read. Once the journal is long
-it is folded into the snapshot, which names the generation the next journal starts from: a process that dies between the
-two writes leaves a journal of the generation before, which is ignored.
+A change is one line, fsynced, written under the lock after the lines of other processes were read. A long journal is
+folded into the snapshot, which contains the generation of the next journal: a process that dies between the two writes
+leaves a journal of the former generation, which is ignored.
 """
 
 import errno
@@ -37,17 +37,18 @@ Because = Literal[
     "promoted",
     "undone",
 ]
-"""Why a version ended. `archived`: a clio before versions put it there, and did not say why.
+"""Why a version of a memory ended.
 
-It left: forgotten by somebody, faded in compaction, joined with one that says the same, a variant outweighed by a
-surer one, dropped since four surer statements stand against it. It says something else now: edited by somebody, merged
-with words that say the same, reinforced as a preference, promoted from a variant to what holds, undone as a change.
+The memory itself ended: `archived` by an early clio that recorded no reason, `forgotten` by the user, `faded` in
+compaction, `joined` with one of the same meaning, `outweighed` as a variant by a more certain one, `dropped` because
+four more certain statements contradict it. Only its text changed: `edited` by the user, `merged` with another text of
+the same meaning, `reinforced` as a preference, `promoted` from a variant to the main statement, `undone` as a change.
 """
 LEFT: frozenset[str] = frozenset(("archived", "forgotten", "faded", "joined", "outweighed", "dropped"))
 
 
 class Former(Struct, frozen=True, kw_only=True):
-    """A memory as it was. ended: when that ended, in seconds since the epoch; 0.0 where the file does not say."""
+    """A former version of a memory. ended: when it ended, in seconds since the epoch; 0.0 if unknown."""
 
     record: MemoryRecord
     ended: float = 0.0
@@ -55,7 +56,7 @@ class Former(Struct, frozen=True, kw_only=True):
 
     @property
     def left(self) -> bool:
-        """Whether the memory left, and not only one version of it."""
+        """Whether the memory itself ended, not only this version of it."""
         return self.because in LEFT
 
 
@@ -65,18 +66,18 @@ class _End(Struct, frozen=True, kw_only=True):
 
 
 def former_of(before: MemoryRecord, after: MemoryRecord, now: float, because: Because) -> tuple[Former, ...]:
-    """The version that ends with this change; none where the memory says the same as before."""
+    """Return the version that this change ends; () if the memory says the same as before."""
     return (Former(record=before, ended=now, because=because),) if says_else(before, after) else ()
 
 
 def encode_former(former: Former) -> bytes:
-    """A line of an archive, without its line end: the record's fields, and how it ended."""
+    """Return a line of an archive, without its line end: the record's fields, and how it ended."""
     fields: dict[str, Any] = msgspec.to_builtins(former.record)
     return msgspec.json.encode(fields | {"ended": former.ended, "because": former.because})
 
 
 def decode_former(line: bytes) -> Former:
-    """The former memory of a line; one without an end left before clio noted any. Raises msgspec.DecodeError."""
+    """Return the former version in a line of an archive. Raises msgspec.DecodeError."""
     end = decode_json(line, type=_End)
     return Former(record=decode_json(line, type=MemoryRecord), ended=end.ended, because=end.because)
 
@@ -90,9 +91,9 @@ def logged_changes(
     after: Sequence[MemoryRecord] = (),
     formers: Iterable[Former] = (),
 ) -> list[Change]:
-    """The lines of the log for a change of typed memories: one to undo, and one for each other version that ended.
+    """Return the log lines for a change of typed memories: one that can be undone, one for each other ended version.
 
-    before, after: the records it changes; without any of them there is nothing to undo.
+    before, after: the records that the change replaces; if both are empty, there is no line to undo.
     """
     known = {record.id: record for record in before}
     mine = {one.record.id: one for one in formers if known.get(one.record.id) == one.record}
@@ -119,15 +120,15 @@ def logged_changes(
 
 
 def records_of(raw: msgspec.Raw) -> tuple[MemoryRecord, ...]:
-    """The records of a side of a change. Raises UserError if it holds something else."""
+    """Return the records in `before` or `after` of a change. Raises UserError if they cannot be decoded."""
     try:
         return decode_json(raw, type=tuple[MemoryRecord, ...]) if bytes(raw) else ()
     except msgspec.DecodeError as error:
-        raise UserError(f"This change cannot be taken back ({error}); correct the memory by hand.") from error
+        raise UserError(f"This change cannot be undone ({error}); correct the memory by hand.") from error
 
 
 def read_formers(logged: Iterable[Logged], scope: str) -> list[Former]:
-    """The former versions in a log, in the order they ended; what an undone change had made ended with it."""
+    """Return the former versions in a log, in the order they ended; undoing a change ends the versions it had made."""
     found: list[Former] = []
     for one in logged:
         change = one.change
@@ -161,14 +162,14 @@ FOLD_BYTES = 1_000_000
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """All memories at one moment. generation: of the journal that goes on from there."""
+    """All memories at one moment. generation: of the journal with the changes after it."""
 
     generation: int = 0
     records: tuple[MemoryRecord, ...] = ()
 
 
 class Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One change: records that are new or different, ids that are gone, ids that were used at a time."""
+    """One change: new or changed records, ids of removed ones, ids of records used at the time `at`."""
 
     put: tuple[MemoryRecord, ...] = ()
     drop: tuple[str, ...] = ()
@@ -188,11 +189,12 @@ FORMAT = DocumentFormat(schema="clio.memories", version=VERSION, type=Snapshot)
 
 
 class MemoryFiles:
-    """`<name>.json` and `<name>.journal.jsonl`, read into a shelf.
+    """Reads `<name>.json` and `<name>.journal.jsonl` into an index, and writes changes to the journal.
 
-    `damaged` counts the lines of journal and archive that nobody understood.
-
-    log: the change log of former versions. archive: those of clio versions before there was a log, never written.
+    Attributes:
+        log: the change log, which contains former versions.
+        archive: file with the former versions of early clio versions; never written.
+        damaged: number of lines of journal and archive that could not be decoded.
     """
 
     def __init__(self, path: Path, shelf: Shelf, log: ChangeLog, scope: str = "") -> None:
@@ -212,15 +214,16 @@ class MemoryFiles:
         self._damage_error: CorruptDocument | None = None
 
     def lock(self) -> FileLock:
-        """The lock every change is made under, as a context manager. Makes the folder. Raises OSError, TimeoutError."""
+        """Return the lock for changes, a context manager. Creates the folder. Raises OSError, TimeoutError."""
         make_ignored_folder(self.path.parent, self.path.parent)
         return FileLock(self.path.with_name(self.path.name + ".lock"))
 
     def catch_up(self) -> None:
-        """Bring the shelf to what is on disk; costs two `stat` calls where nobody wrote.
+        """Update the index from the files; costs two `stat` calls if nothing was written.
 
-        Raises CorruptDocument after setting the snapshot aside, its journal kept and read, or after copying a damaged
-        journal, whose sound lines are read and go into the snapshot with the next change; NewerDocument; OSError.
+        Raises CorruptDocument after a damaged snapshot was set aside (its journal is read nevertheless), or after a
+        damaged journal was copied (its valid lines are read, and the next change writes them to the snapshot);
+        NewerDocument; OSError.
         """
         self._read_changes()
         error, self._damage_error = self._damage_error, None
@@ -238,9 +241,9 @@ class MemoryFiles:
         raise OSError(f"{str(self.path)!r} changes faster than it can be read")
 
     def append(self, line: Line, *, durable: bool = True) -> None:
-        """Write one change and carry it out. The lock must be held and the shelf be current.
+        """Write one change and apply it to the index. The lock must be held and the index be up to date.
 
-        durable: False for what a power failure may take, such as the time of a use.
+        durable: False for data that a power failure may lose, such as the time of a use.
         Raises OSError; then nothing has changed.
         """
         if self._journal_damaged:
@@ -264,7 +267,7 @@ class MemoryFiles:
             self.fold()
 
     def fold(self) -> None:
-        """Write all into the snapshot and begin a new journal. The lock must be held and the shelf be current."""
+        """Write a new snapshot and begin a new journal. The lock must be held and the index be up to date."""
         if self._journal_damaged:
             self._refuse_uncopied_damage()
         generation = (self._generation or 0) + 1
@@ -319,7 +322,7 @@ class MemoryFiles:
                 self._shelf.put(record)
 
     def _read_journal(self) -> bool:
-        """Carry out the lines not yet read; False where the snapshot changed meanwhile and all is to be read anew."""
+        """Apply the lines not read yet; return False if the snapshot was replaced meanwhile: read everything again."""
         try:
             opened = open_regular(self.journal, follow=False)
         except FileNotFoundError:
@@ -358,7 +361,7 @@ class MemoryFiles:
         return False
 
     def _note_damage(self, count: int) -> None:
-        """Copy the damaged journal, and have the next return of `catch_up` say so, once for one damage."""
+        """Copy the damaged journal, and let the next `catch_up` raise CorruptDocument, once per damage."""
         self._journal_damaged = True
         data = read_regular(self.journal)
         if find_damage_copy(self.journal, data) is not None:
@@ -373,7 +376,7 @@ class MemoryFiles:
         )
 
     def _refuse_uncopied_damage(self) -> None:
-        """Raise OSError where the damaged journal would be written over and no copy of it can be made."""
+        """Raise OSError if a damaged journal is to be overwritten and no copy of it can be made."""
         if copy_damaged(self.journal, read_regular(self.journal)) is None:
             raise OSError(errno.EIO, "it is damaged, and no copy of it could be set aside", str(self.journal))
 
@@ -397,7 +400,7 @@ class MemoryFiles:
                 self._shelf.put(record.accessed_at(line.at))
 
     def _open_journal(self) -> int:
-        """The journal, open for appending, begun where there is none of this generation."""
+        """Open the journal for appending; create it if there is none of this generation."""
         stale = self._seen is None or self._is_of_an_older_generation()
         if stale:
             write_atomic(self.journal, self._head())

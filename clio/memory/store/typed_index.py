@@ -1,4 +1,4 @@
-"""The memories of one file in this process: by id, by their words, by likeness, and ranked by a query."""
+"""In-memory indexes of the memories of one file: by id, by word, by similarity; and their ranking for a query."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class Shelf:
-    """Records and two indexes over the live ones, each made when it is first asked for and kept up from then on."""
+    """The records of one file, live and superseded, with a word index and a similarity index of the live ones.
+
+    Each index is built when it is first needed and updated from then on.
+    """
 
     def __init__(self) -> None:
         self.records: dict[str, MemoryRecord] = {}
@@ -25,15 +28,15 @@ class Shelf:
         self._variants: dict[str, dict[str, None]] = {}
 
     def __len__(self) -> int:
-        """How many are live."""
+        """Return the number of live records."""
         return self._live
 
     def clear(self) -> None:
-        """Forget all of it: the files are to be read anew."""
+        """Remove all records and indexes, before the files are read again."""
         self.__init__()
 
     def put(self, record: MemoryRecord) -> None:
-        """Put a record in, or in the place of the one with its id."""
+        """Add a record, replacing the one with the same id."""
         before = self.records.get(record.id)
         self.records[record.id] = record
         if before is not None and before.variants_of is not None:
@@ -47,7 +50,7 @@ class Shelf:
         self._index(record)
 
     def drop(self, id: str) -> None:
-        """Take a record out; one that is not in is passed over."""
+        """Remove a record; does nothing if there is none with this id."""
         before = self.records.pop(id, None)
         self._live -= before is not None and before.is_live
         if before is not None and before.variants_of is not None:
@@ -55,37 +58,37 @@ class Shelf:
         self._unindex(before)
 
     def live(self) -> Iterator[MemoryRecord]:
-        """The records nothing has taken the place of."""
+        """Return the records that no other record supersedes."""
         return (record for record in self.records.values() if record.is_live)
 
     def variants(self, id: str) -> tuple[MemoryRecord, ...]:
-        """The live memories that contradict this one with less confidence, in the order they came."""
+        """Return the live memories that contradict this one with less confidence, oldest first."""
         return tuple(found for other in self._variants.get(id, ()) if (found := self.records[other]).is_live)
 
     def matches(self, query: Iterable[str]) -> dict[str, int]:
-        """Id → how many of the query's terms the record has, of those that have at least one."""
+        """Return the number of the query's terms that each record contains, by id, without records that have none."""
         return self._word_index().matches(query)
 
     def size(self, id: str) -> int:
-        """How many different terms a live record has."""
+        """Return the number of different terms of a live record."""
         return self._word_index().sizes[id]
 
     def having(self, term: str) -> int:
-        """How many live records have the term."""
+        """Return the number of live records that contain the term."""
         return self._word_index().having(term)
 
     def keywords_like(self, term: str) -> set[str]:
-        """The stems of keywords this one may be a misspelling of, if no live record has it."""
+        """Return stems of keywords that are spelt similarly; none if a live record contains the term itself."""
         return set() if self.having(term) else self._word_index().keywords.find_similar(term)
 
     def alike(self, type: str, content: str) -> list[MemoryRecord]:
-        """Live records of a type that may share half of their words with the content, and some that do not."""
+        """Return the live records of a type that may share half of their words with the content; some may not."""
         index = self._alike_index().get(type)
         found = index.find_candidates(_signature(content)) if index else ()
         return [self.records[id] for id in found]
 
     def index_alike(self, stop: Callable[[], bool]) -> bool:
-        """Make the index that `alike` asks, if there is none; False where it was stopped and is not there."""
+        """Build the index for `alike` if it does not exist yet; return False if `stop` ended that early."""
         if self._alike is None:
             made: dict[str, LshIndex[str]] = {}
             for record in self.live():
@@ -134,13 +137,13 @@ class Shelf:
 
 
 class _WordIndex:
-    """Which records have which terms."""
+    """The records that contain each term, and the terms of each record."""
 
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}
         self._having: dict[str, set[str]] = {}
         self._terms: dict[str, frozenset[str]] = {}
-        self.keywords = SpellingIndex()  # one that no record has any more finds nothing
+        self.keywords = SpellingIndex()  # keywords are never removed: a match without records finds nothing
 
     def add(self, record: MemoryRecord) -> None:
         found = self._terms[record.id] = indexed_terms(record)
@@ -170,7 +173,7 @@ class _WordIndex:
 
 
 def indexed_terms(record: MemoryRecord) -> frozenset[str]:
-    """What a record is found by: the stems of its words and of its keywords, and of the parts of names in them."""
+    """Return the terms of a record: the stems of its words and keywords, and of the parts of identifiers in them."""
     text = " ".join((record.content, *record.keywords))
     return frozenset((*extract_terms(text), *map(stem_word, split_identifiers(text))))
 
@@ -186,9 +189,12 @@ def _same_index(one: MemoryRecord, other: MemoryRecord) -> bool:
 
 
 class Ranked(Struct, frozen=True, kw_only=True):
-    """One answer. hits: how many words of the query it has. similarity: the Jaccard index of its terms and the query's.
+    """One result of a query.
 
-    recency: 1.0 used within the hour, 0.0 from 30 days.
+    Attributes:
+        hits: number of the query's terms that it contains.
+        similarity: Jaccard index of its terms and the query's, 0.0 to 1.0.
+        recency: 1.0 if used within the last hour, falling to 0.0 at 30 days.
     """
 
     record: MemoryRecord
@@ -201,9 +207,12 @@ class Ranked(Struct, frozen=True, kw_only=True):
 def rank(
     shelf: Shelf, query: str | frozenset[str], limit: int, now: float, *, wanted: str = "", unwanted: str = ""
 ) -> tuple[Ranked, ...]:
-    """The best `limit` live memories that share a word with the query; the newest first where scores are the same.
+    """Return the best `limit` live memories that share a word with the query; of equals the newest first.
 
-    query: words, or the stems of words.
+    Args:
+        query: text, or the stems of words.
+        wanted: the only kind to return; "" for all.
+        unwanted: a kind not to return.
     """
     asked = set(extract_terms(query)) if isinstance(query, str) else query
     found: list[Ranked] = []
@@ -220,7 +229,7 @@ def rank(
 
 
 def load_all(shelf: Shelf, limit: int, now: float, *, wanted: str = "", unwanted: str = "") -> tuple[Ranked, ...]:
-    """The best `limit` without a query; where no type is asked for, all preferences and the best `limit` others."""
+    """Return the best `limit` live memories without a query; unless a kind is given, also all preferences."""
     found = [
         Ranked(record=record, score=compute_load_score(record.importance, recency), recency=recency)
         for record in shelf.live()
