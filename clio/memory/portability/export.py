@@ -65,7 +65,7 @@ class MemoriesPart(Struct, frozen=True, kw_only=True):
 
 
 class StylesPart(Struct, frozen=True, kw_only=True):
-    """`styles.json` unchanged, null if there was none; the texts of the user's and the project's style files, by name."""
+    """`styles.json` unchanged, null if there was none; the texts of the user's and the project's style files."""
 
     learned: Raw = NOTHING
     user: dict[str, str] = {}
