@@ -18,7 +18,7 @@ from pathlib import Path
 from clio.cli import GC_THRESHOLDS
 from clio.ids import new_id
 from clio.memory.preferences.preferences import Preferences
-from clio.memory.preferences.task_types import ScenarioBook
+from clio.memory.preferences.task_types import TaskTypes
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_index import Shelf
 from clio.memory.store.typed_store import TypedStore
@@ -66,7 +66,7 @@ def measure(folder: Path, size: int) -> str:
     store.peek(text())
     queries = [" ".join((*text().split()[:4], rng.choice(COMMON))) for _ in range(RUNS)]
     recalled = [timed(lambda query=query: store.recall(query)) for query in queries]
-    profile = Preferences(TypedStore(folder / "prefs.json"), ScenarioBook())
+    profile = Preferences(TypedStore(folder / "prefs.json"), TaskTypes())
     liked = [
         MemoryRecord(id=new_id(), kind="preference", content=text(), score=rng.uniform(0, 10)) for _ in range(size)
     ]

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from clio.ids import new_id
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.stated_preferences import notice
-from clio.memory.preferences.task_types import ScenarioBook, infer
+from clio.memory.preferences.task_types import TaskTypes, detect_task_type
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_store import TypedStore
 from tests.memory.preferences.corpus import NOTICE_FILES, UNSEEN, scenario_lines, score
@@ -38,8 +38,8 @@ def noticing() -> None:
 
 def scenarios() -> None:
     """The share of requests whose kind of work is told right."""
-    book, lines = ScenarioBook(), scenario_lines()
-    right = sum(infer(text, book) == name for text, name in lines)
+    book, lines = TaskTypes(), scenario_lines()
+    right = sum(detect_task_type(text, book) == name for text, name in lines)
     print(f"\nkind of work: {right} of {len(lines)} requests right, {right / len(lines):.3f}")
 
 
@@ -50,7 +50,7 @@ def costs() -> None:
         for number in (100, 1_000, 10_000):
             store = TypedStore(Path(folder) / f"{number}.json", "user")
             store.put("bench", [_record(place) for place in range(number)])
-            book = Preferences(store, ScenarioBook())
+            book = Preferences(store, TaskTypes())
             calls: tuple[Callable[[], object], ...] = (
                 lambda book=book: book.top(10),
                 lambda book=book: book.top(10, scenario="coding"),
@@ -61,8 +61,9 @@ def costs() -> None:
             print(f"{number:>11}  " + "".join(f"{_median_ms(call):>9.1f} ms" for call in calls))
     print("\nmessage                     notice    infer")
     for shown, text in (("a short request", "fix the bug in parser.py"), ("1 MB pasted", "never use tabs.\n" * 65_536)):
-        book = ScenarioBook()
-        row = (_median_ms(lambda text=text: notice(text)), _median_ms(lambda text=text, book=book: infer(text, book)))
+        book = TaskTypes()
+        notice_ms = _median_ms(lambda text=text: notice(text))
+        row = (notice_ms, _median_ms(lambda text=text, book=book: detect_task_type(text, book)))
         print(f"{shown:<24} {row[0]:>6.2f} ms {row[1]:>6.2f} ms")
 
 

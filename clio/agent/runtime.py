@@ -26,7 +26,7 @@ from clio.hooks.hooks import Hooks
 from clio.mcp.servers import open_mcp_servers
 from clio.memory.consolidation.learner import Learner
 from clio.memory.opening import open_memory
-from clio.memory.preferences.task_types import check_scenario, read_scenarios
+from clio.memory.preferences.task_types import check_task_type, load_task_types
 from clio.providers.base import OFFLINE, Provider
 from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import OpenedProviders, resolve_alias
@@ -120,9 +120,9 @@ class Runtime:
         self.ui = ExplainingInterface(ui, self.confinement)
         self.jobs = JobTable(self.sandbox, self.confinement)
         self.checkpoints = _open_checkpoints(loaded, self.jobs)
-        scenarios = read_scenarios(self.home)
+        scenarios = load_task_types(self.home)
         self.memory = open_memory(loaded, self.store, redact=self.clean, env=env, scenarios=scenarios)
-        self.memory.scenario = check_scenario(scenarios, config.scenario) if config.scenario else None
+        self.memory.scenario = check_task_type(scenarios, config.scenario) if config.scenario else None
         self.session = self.new_session()
         self.planning = Planning(self.policy, self.session)
         self.turn_files = TurnFileRecorder(

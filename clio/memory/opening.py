@@ -10,7 +10,7 @@ from clio.config.schema import Config
 from clio.config.trust import load_or_create_key
 from clio.errors import ClioError
 from clio.memory.preferences.preferences import Fading
-from clio.memory.preferences.task_types import ScenarioBook, read_scenarios
+from clio.memory.preferences.task_types import TaskTypes, load_task_types
 from clio.memory.system import MemorySystem
 from clio.memory.vectors.embedders import Embedder, HashedEmbedder
 from clio.sessions.store import SessionStore
@@ -22,7 +22,7 @@ def open_memory(
     *,
     redact: Callable[[str], str],
     env: Mapping[str, str],
-    scenarios: ScenarioBook | None = None,
+    scenarios: TaskTypes | None = None,
     clock: Callable[[], float] = time.time,
 ) -> MemorySystem:
     """The memory of a project and of the person. redact: takes secrets out of all that is stored.
@@ -47,7 +47,7 @@ def open_memory(
         embedder=make_embedder(config, env),
         across_sessions=config.brain_across_sessions,
         near_distance=config.brain_distance,
-        scenarios=scenarios or read_scenarios(loaded.home),
+        scenarios=scenarios or load_task_types(loaded.home),
         fading=Fading(half_life_days=config.preference_half_life_days, floor=config.preference_floor),
     )
 

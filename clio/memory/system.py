@@ -15,7 +15,7 @@ from clio.config.trust import seal_memory
 from clio.errors import SessionNotFound
 from clio.memory.apart import Apart
 from clio.memory.preferences.preferences import Fading, Preferences
-from clio.memory.preferences.task_types import ScenarioBook
+from clio.memory.preferences.task_types import TaskTypes
 from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, CHARS_PER_TOKEN, Briefing, Injected
 from clio.memory.retrieval.turn_memory import TurnMemory
 from clio.memory.retrieval.why import WhyFile, WhyItem, WhyReport, knowledge_items
@@ -124,7 +124,7 @@ class MemorySystem(KnownOfProject):
         clock: Callable[[], float] = time.time,
         start: Path | None = None,
         home: Path | None = None,
-        scenarios: ScenarioBook | None = None,
+        scenarios: TaskTypes | None = None,
         fading: Fading | None = None,
         embedder: Embedder | None = None,
         across_sessions: bool = False,
@@ -144,8 +144,8 @@ class MemorySystem(KnownOfProject):
         self._recall: SessionRecall | None = None
         self._making = threading.Lock()
         self._memories = Memories(project, self._home, logs=logs, redact=redact, clock=clock)
-        self._preferences = Preferences(self._memories.user, scenarios or ScenarioBook(), fading, clock)
-        self._scenarios = scenarios or ScenarioBook()
+        self._preferences = Preferences(self._memories.user, scenarios or TaskTypes(), fading, clock)
+        self._scenarios = scenarios or TaskTypes()
         self._project_preferences = Preferences(self._memories.project, self._scenarios, fading, clock)
         self._held_at = 0.0
         self._held_in = ""

@@ -20,7 +20,7 @@ import pytest
 from clio.context.request_builder import ContextBuilder, Prefix
 from clio.errors import UserError
 from clio.memory.preferences.preferences import Fading, Preferences, context_block
-from clio.memory.preferences.task_types import ScenarioBook, belongs
+from clio.memory.preferences.task_types import TaskTypes, belongs
 from clio.memory.retrieval.recalled_memories import (
     SEED_ABOUT,
     SEED_LEAD,
@@ -61,7 +61,7 @@ def a_store() -> Iterator[tuple[TypedStore, Clock]]:
 @contextmanager
 def a_profile() -> Iterator[tuple[Preferences, Clock]]:
     with a_store() as (store, clock):
-        yield Preferences(store, ScenarioBook(), clock=clock), clock
+        yield Preferences(store, TaskTypes(), clock=clock), clock
 
 
 def liked(profile: Preferences, clock: Clock, item: str, score: float, age_days: float = 0.0, **more: Any) -> str:
@@ -182,7 +182,7 @@ def query_is_substring(given: Input) -> Output:
 
 
 def scenario_aliases(given: Input) -> Output:
-    book = ScenarioBook()
+    book = TaskTypes()
     return {"resolved": [book.resolve(name) for name in given["names"]]}
 
 

@@ -143,9 +143,9 @@ def _list_styles(project: Path, home: Path) -> Rows:
 
 
 def _list_task_types(project: Path, home: Path) -> Rows:
-    from clio.memory.preferences.task_types import read_scenarios
+    from clio.memory.preferences.task_types import load_task_types
 
-    return [(name, "") for name in read_scenarios(home).names]
+    return [(name, "") for name in load_task_types(home).names]
 
 
 def _list_worktrees(project: Path, home: Path) -> Rows:

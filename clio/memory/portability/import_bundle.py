@@ -21,7 +21,7 @@ from clio.memory.portability.export import (
 )
 from clio.memory.portability.import_records import Taken, check_knowledge, take_knowledge, take_memories
 from clio.memory.portability.inventory import Places
-from clio.memory.preferences.task_types import scenarios_of
+from clio.memory.preferences.task_types import parse_task_types
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.memories import SCOPES
 from clio.memory.store.notes import Notes, note_change
@@ -74,7 +74,7 @@ def take_scenarios(places: Places, text: str, *, clean: Clean, dry_run: bool) ->
         same = places.scenarios.read_text(encoding="utf-8", errors="replace") == text
         return taken.more(known=1) if same else taken.more(kept=1)
     try:
-        scenarios_of(parse_yaml(text.encode("utf-8"), "scenarios"), "scenarios")
+        parse_task_types(parse_yaml(text.encode("utf-8"), "scenarios"), "scenarios")
     except ConfigError:
         return taken.more(unusable=1)
     if not dry_run:

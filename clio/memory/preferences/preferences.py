@@ -16,7 +16,7 @@ from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.inert import one_line, quotation
 from clio.memory.preferences.rule_files import english_rules
-from clio.memory.preferences.task_types import ScenarioBook
+from clio.memory.preferences.task_types import TaskTypes
 from clio.memory.store.record import Action, MemoryRecord, Provenance, Saved, check_content, cleaned_tags, short
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import Fragment
@@ -129,7 +129,7 @@ class Preferences:
     def __init__(
         self,
         store: TypedStore,
-        scenarios: ScenarioBook,
+        scenarios: TaskTypes,
         fading: Fading | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -144,7 +144,7 @@ class Preferences:
         return self._store.path
 
     @property
-    def book(self) -> ScenarioBook:
+    def book(self) -> TaskTypes:
         """The task types that preferences can be limited to."""
         return self._scenarios
 

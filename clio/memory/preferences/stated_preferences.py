@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from clio.memory.preferences.rule_files import english_rules
 from clio.memory.preferences.sentences import FILLER, Said, own_sentences
-from clio.memory.preferences.task_types import ScenarioBook, infer
+from clio.memory.preferences.task_types import TaskTypes, detect_task_type
 from clio.text.lazy_regex import LazyRegex
 
 _EN = english_rules("preferences")
@@ -149,7 +149,7 @@ def order(part: Sentence) -> StatedPreference | None:
     scenario = None
     if scope is not None:
         prefix = f"{part.text[: scope.end('scope')].strip()} "
-        scenario = infer(scope["scope"], ScenarioBook())
+        scenario = detect_task_type(scope["scope"], TaskTypes())
         general = not scope["when"] or (scope["who"] and scope["when"].lower() != "if")
         part = part.after(scope.end(), scoped=True, sure=part.sure and bool(general))
     part = _standing(part)

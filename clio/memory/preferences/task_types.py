@@ -27,91 +27,94 @@ from clio.text.vocabulary import has_phrase, stem_word, tokenize
 _ENOUGH_KEYWORDS = 2
 
 
-class Scenario(Struct, frozen=True, kw_only=True):
-    """One kind of work. keywords: what is said in it; aliases: what else it is called."""
+class TaskType(Struct, frozen=True, kw_only=True):
+    """One type of task. keywords: words that messages about it contain; aliases: its other names."""
 
     keywords: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
 
 
-BUILT_IN: dict[str, Scenario] = {
-    "coding": Scenario(
+BUILT_IN: dict[str, TaskType] = {
+    "coding": TaskType(
         keywords=tuple(
             "code coding codex implement function class method module refactor api endpoint feature repo library "
             "package type parser script rewrite rename extract test verification".split()
         ),
         aliases=("code", "dev", "development"),
     ),
-    "testing": Scenario(
+    "testing": TaskType(
         keywords=tuple(
             "test tests testing pytest unittest jest coverage fixture mock assert flaky regression spec".split()
         ),
         aliases=("test", "tests", "qa"),
     ),
-    "review": Scenario(
+    "review": TaskType(
         keywords=tuple("review reviewer diff pr pull merge approve comment feedback nitpick audit critique".split()),
         aliases=("reviewing", "pr"),
     ),
-    "debugging": Scenario(
+    "debugging": TaskType(
         keywords=tuple(
             "debug bug crash error exception traceback stack trace fail failing broken hang leak segfault reproduce "
             "investigate cause wrong".split()
         ),
         aliases=("debug", "fix", "bugs"),
     ),
-    "git": Scenario(
+    "git": TaskType(
         keywords=tuple(
             "git commit branch rebase merge push pull stash cherry-pick checkout tag changelog conflict revert history "
             "squash".split()
         ),
         aliases=("vcs",),
     ),
-    "writing": Scenario(
+    "writing": TaskType(
         keywords=tuple(
             "write writing document documentation docs readme docstring tutorial guide prose blog article paragraph "
             "markdown changelog wording".split()
         ),
         aliases=("docs", "documentation", "doc"),
     ),
-    "communication": Scenario(
+    "communication": TaskType(
         keywords=tuple("message chat reply email meeting slack tone announce".split()),
         aliases=("chat", "social", "meeting"),
     ),
-    "biz-analyze": Scenario(
+    "biz-analyze": TaskType(
         keywords=tuple("business product market customer revenue pricing metric roadmap stakeholder".split()),
         aliases=("biz", "business", "product"),
     ),
 }
 
 
-class ScenarioBook:
-    """The scenarios in force. `problem` says in one sentence why the file does not count, if it does not."""
+class TaskTypes:
+    """The task types in force.
 
-    def __init__(self, extra: Mapping[str, Scenario] | None = None, problem: str = "") -> None:
-        self._scenarios = dict(BUILT_IN)
+    problem: one sentence that says why the user's file is not used; "" if it is or there is none.
+    """
+
+    def __init__(self, extra: Mapping[str, TaskType] | None = None, problem: str = "") -> None:
+        self._task_types = dict(BUILT_IN)
         for name, added in (extra or {}).items():
-            self._scenarios[name.strip().lower()] = added
-        self._aliases = {alias: name for name, scenario in self._scenarios.items() for alias in scenario.aliases}
+            self._task_types[name.strip().lower()] = added
+        self._aliases = {alias: name for name, scenario in self._task_types.items() for alias in scenario.aliases}
         self._compared: dict[str, tuple[frozenset[str], tuple[tuple[str, ...], ...]]] = {}
         self.problem = problem
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all task types."""
-        return tuple(self._scenarios)
+        return tuple(self._task_types)
 
     def resolve(self, name: str) -> str:
         """Return the name that an alias stands for; an unknown name is returned in lower case."""
         wanted = name.strip().lower()
-        return wanted if wanted in self._scenarios else self._aliases.get(wanted, wanted)
+        return wanted if wanted in self._task_types else self._aliases.get(wanted, wanted)
 
     def knows(self, name: str) -> bool:
         """Whether a name or alias is known."""
-        return self.resolve(name) in self._scenarios
+        return self.resolve(name) in self._task_types
 
     def keywords(self, name: str) -> tuple[str, ...]:
         """Return the keywords of a task type; none if it is unknown."""
-        found = self._scenarios.get(self.resolve(name))
+        found = self._task_types.get(self.resolve(name))
         return found.keywords if found else ()
 
     def aliases(self, name: str) -> tuple[str, ...]:
@@ -120,7 +123,7 @@ class ScenarioBook:
         return tuple(alias for alias, meant in self._aliases.items() if meant == wanted)
 
     def says(self, name: str, text: str) -> bool:
-        """Whether a text has one of the scenario's words, whole and in any of their forms, or its name."""
+        """Whether a text has one of the task type's words, whole and in any form, or its name."""
         said = _stems_in(text)
         single, phrases = self._stems(self.resolve(name))
         return not single.isdisjoint(said) or any(has_phrase(said, phrase) for phrase in phrases)
@@ -134,8 +137,8 @@ class ScenarioBook:
         return self._compared[name]
 
     def tags(self, keywords: Iterable[str]) -> tuple[str, ...]:
-        """The scenarios that keywords belong to: two of its words, or its name."""
-        return tuple(name for name, scenario in self._scenarios.items() if belongs(name, scenario.keywords, keywords))
+        """Return the task types that keywords belong to: those with two of the words, or the name."""
+        return tuple(name for name, scenario in self._task_types.items() if belongs(name, scenario.keywords, keywords))
 
 
 @lru_cache(maxsize=16_384)
@@ -150,7 +153,7 @@ def belongs(name: str, scenario_keywords: Sequence[str], keywords: Iterable[str]
     return name.casefold() in given or len(given & {word.casefold() for word in scenario_keywords}) >= _ENOUGH_KEYWORDS
 
 
-def check_scenario(book: ScenarioBook, name: str) -> str:
+def check_task_type(book: TaskTypes, name: str) -> str:
     """Return the name of a task type by name or alias. Raises UserError, which lists all names, if it is unknown."""
     if not book.knows(name):
         raise UserError(f"{name!r} is no scenario; there are {', '.join(book.names)}")
@@ -162,38 +165,38 @@ MAX_WORDS = 1_000
 _PARTS = ("keywords", "aliases")
 
 
-def read_scenarios(home: Path) -> ScenarioBook:
-    """The scenarios in force. A file that cannot be read does not count; the book's `problem` says why."""
+def load_task_types(home: Path) -> TaskTypes:
+    """Return the task types in force. A file that cannot be read is not used, and `problem` says why."""
     path = home / FILE
     try:
         data = read_config_bytes(path, str(path))
-        return ScenarioBook(None if data is None else scenarios_of(parse_yaml(data, str(path)), str(path)))
+        return TaskTypes(None if data is None else parse_task_types(parse_yaml(data, str(path)), str(path)))
     except ConfigError as error:
-        return ScenarioBook(problem=f"{error}. The built-in scenarios hold until that is put right")
+        return TaskTypes(problem=f"{error}. The built-in task types apply until this is fixed")
 
 
-def scenarios_of(table: Table, shown: str) -> dict[str, Scenario]:
-    """The scenarios a file's mapping holds, by name. Raises ConfigError with file and line."""
+def parse_task_types(table: Table, shown: str) -> dict[str, TaskType]:
+    """Return the task types of a file's mapping, by name. Raises ConfigError with file and line."""
     whole = table.entries.get("scenarios")
     if whole is not None and len(table.entries) == 1 and isinstance(whole.node, Table):
         table = whole.node
-    found: dict[str, Scenario] = {}
+    found: dict[str, TaskType] = {}
     for raw, entry in table.entries.items():
         name = raw.strip().lower()
         if not name or " " in name or name == "auto":
             raise ConfigError(f"{shown}:{entry.line}: {raw!r} cannot be a scenario's name; write one word, not 'auto'")
         if name in found:
             raise ConfigError(f"{shown}:{entry.line}: {name!r} is given twice; keep one of them")
-        found[name] = _scenario(name, entry, shown)
+        found[name] = _parse_task_type(name, entry, shown)
     _check_aliases(found, shown)
     return found
 
 
-def _scenario(name: str, entry: Entry, shown: str) -> Scenario:
-    before = BUILT_IN.get(name, Scenario())
+def _parse_task_type(name: str, entry: Entry, shown: str) -> TaskType:
+    before = BUILT_IN.get(name, TaskType())
     node = entry.node
     if isinstance(node, Items):
-        return Scenario(keywords=_words(node, entry.line, name, shown), aliases=before.aliases)
+        return TaskType(keywords=_words(node, entry.line, name, shown), aliases=before.aliases)
     if isinstance(node, Scalar) and node.kind == "null":
         return before
     if not isinstance(node, Table):
@@ -206,7 +209,7 @@ def _scenario(name: str, entry: Entry, shown: str) -> Scenario:
         key, line = unknown[0]
         raise ConfigError(f"{shown}:{line}: {name} holds {key!r}; known are {' and '.join(_PARTS)}")
     given = {key: _words(part.node, part.line, f"{name}.{key}", shown) for key, part in node.entries.items()}
-    return Scenario(
+    return TaskType(
         keywords=given.get("keywords", before.keywords),
         aliases=tuple(alias.lower() for alias in given.get("aliases", before.aliases)),
     )
@@ -227,8 +230,8 @@ def _words(node: Node, line: int, name: str, shown: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _check_aliases(found: dict[str, Scenario], shown: str) -> None:
-    """An alias that two scenarios have would mean either."""
+def _check_aliases(found: dict[str, TaskType], shown: str) -> None:
+    """Raise ConfigError for an alias of two task types, which would be ambiguous."""
     owner: dict[str, str] = {}
     for name, scenario in (BUILT_IN | found).items():
         for alias in scenario.aliases:
@@ -269,8 +272,8 @@ _SUFFIXES = {
 }
 
 
-def infer(text: str, book: ScenarioBook, recent_files: Sequence[str] = ()) -> str | None:
-    """The scenario of a request, by its name in the book; None where its words say nothing clear.
+def detect_task_type(text: str, book: TaskTypes, recent_files: Sequence[str] = ()) -> str | None:
+    """Return the name of a request's task type; None if its words do not show one clearly.
 
     recent_files: paths the last steps read or changed; they break a tie and never decide alone.
     """
@@ -284,7 +287,7 @@ def infer(text: str, book: ScenarioBook, recent_files: Sequence[str] = ()) -> st
     return ranked[0][0]
 
 
-def _points(text: str, book: ScenarioBook) -> dict[str, float]:
+def _points(text: str, book: TaskTypes) -> dict[str, float]:
     pasted = len(text) > MAX_CHARS
     text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}" if pasted else text
     points: dict[str, float] = {}

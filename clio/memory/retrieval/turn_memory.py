@@ -16,7 +16,7 @@ from clio.memory.preferences.preferences import (
     stated_limits_fragment,
     tastes_fragment,
 )
-from clio.memory.preferences.task_types import ScenarioBook, infer
+from clio.memory.preferences.task_types import TaskTypes, detect_task_type
 from clio.memory.retrieval.candidate import Candidate
 from clio.memory.retrieval.candidates import of_document, of_memories, of_record, of_turn
 from clio.memory.retrieval.recalled_memories import Brain, RequestText
@@ -51,7 +51,7 @@ class TurnMemory:
         self,
         memories: Memories,
         preferences: Preferences,
-        scenarios: ScenarioBook,
+        scenarios: TaskTypes,
         meaning: Meaning,
         *,
         window_tokens: int,
@@ -116,7 +116,7 @@ class TurnMemory:
     def scenario(self) -> str | None:
         """The kind of work of this turn, inferred from its text when it is first needed: it takes some milliseconds."""
         if not self._is_told:
-            self._scenario, self._is_told = infer(self._words, self._scenarios), True
+            self._scenario, self._is_told = detect_task_type(self._words, self._scenarios), True
         return self._scenario
 
     @property

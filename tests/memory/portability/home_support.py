@@ -6,7 +6,7 @@ import msgspec
 
 from clio.memory.portability.inventory import Places
 from clio.memory.preferences.preferences import Preferences
-from clio.memory.preferences.task_types import ScenarioBook
+from clio.memory.preferences.task_types import TaskTypes
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories
@@ -39,7 +39,7 @@ class House:
             self.places.knowledge, project=self.places.project, log=self.logs.project, clock=lambda: self.now
         )
         self.notes = Notes(self.places.notes, lambda: self.now)
-        self.preferences = Preferences(self.memories.user, ScenarioBook(), clock=lambda: self.now)
+        self.preferences = Preferences(self.memories.user, TaskTypes(), clock=lambda: self.now)
 
     def fill(self, mark: str) -> None:
         """Something in every file, live, replaced and archived."""

@@ -6,7 +6,7 @@ import pytest
 
 from clio.errors import UserError
 from clio.memory.preferences.preferences import Fading, Preferences
-from clio.memory.preferences.task_types import Scenario, ScenarioBook
+from clio.memory.preferences.task_types import TaskType, TaskTypes
 from clio.memory.store.change_log import LOG_NAME, Change, ChangeLog
 from clio.memory.store.typed_store import TypedStore
 from clio.text.scoring import DAY_S
@@ -23,7 +23,7 @@ def clock() -> Clock:
 @pytest.fixture
 def book(tmp_path: Path, clock: Clock) -> Preferences:
     store = TypedStore(tmp_path / "memories.json", "user", clock=clock)
-    return Preferences(store, ScenarioBook(), Fading(), clock)
+    return Preferences(store, TaskTypes(), Fading(), clock)
 
 
 def changes(book: Preferences) -> tuple[Change, ...]:
@@ -33,7 +33,7 @@ def changes(book: Preferences) -> tuple[Change, ...]:
 
 def test_a_preference_is_there_in_the_next_process(book: Preferences, tmp_path: Path, clock: Clock) -> None:
     book.add("concise code", "said so", keywords=("brevity",), scenarios=("code",))
-    again = Preferences(TypedStore(tmp_path / "memories.json", "user", clock=clock), ScenarioBook(), Fading(), clock)
+    again = Preferences(TypedStore(tmp_path / "memories.json", "user", clock=clock), TaskTypes(), Fading(), clock)
     [one] = again.all()
     record = one.record
     assert (record.content, record.reason, record.score) == ("concise code", "said so", 9.0)
@@ -198,7 +198,7 @@ def test_any_words_will_do(book: Preferences, item: str) -> None:
 
 
 def test_a_scenario_of_the_user(tmp_path: Path, clock: Clock) -> None:
-    scenarios = ScenarioBook({"infra": Scenario(keywords=("terraform", "helm"), aliases=("ops",))})
+    scenarios = TaskTypes({"infra": TaskType(keywords=("terraform", "helm"), aliases=("ops",))})
     book = Preferences(TypedStore(tmp_path / "m.json", "user", clock=clock), scenarios, Fading(), clock)
     book.add("plan before apply", scenarios=("ops",))
     book.add("pin helm charts")

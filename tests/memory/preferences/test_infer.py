@@ -2,47 +2,47 @@
 
 import pytest
 
-from clio.memory.preferences.task_types import MAX_CHARS, Scenario, ScenarioBook, infer
+from clio.memory.preferences.task_types import MAX_CHARS, TaskType, TaskTypes, detect_task_type
 from tests.memory.preferences.corpus import scenario_lines
 
-BOOK = ScenarioBook()
+BOOK = TaskTypes()
 
 
 def test_requests_are_told_apart() -> None:
     lines = scenario_lines()
-    right = sum(infer(text, BOOK) == name for text, name in lines)
+    right = sum(detect_task_type(text, BOOK) == name for text, name in lines)
     assert len(lines) >= 130
     assert right / len(lines) >= 0.95
     silent = [text for text, name in lines if name is None]
-    assert [infer(text, BOOK) for text in silent] == [None] * len(silent)
+    assert [detect_task_type(text, BOOK) for text in silent] == [None] * len(silent)
 
 
 def test_a_traceback_is_about_debugging_whatever_it_holds() -> None:
     trace = 'Traceback (most recent call last):\n  File "review.py", line 3, in commit\nValueError: write the docs'
-    assert infer(trace, BOOK) == "debugging"
+    assert detect_task_type(trace, BOOK) == "debugging"
 
 
 def test_code_that_is_pasted_says_nothing() -> None:
-    assert infer("what does this do?\n```\ngit commit\npytest\n```", BOOK) is None
+    assert detect_task_type("what does this do?\n```\ngit commit\npytest\n```", BOOK) is None
 
 
 def test_files_tip_the_scales_and_never_decide_alone() -> None:
-    assert infer("go on", BOOK, ["tests/test_a.py"] * 5) is None
-    assert infer("README and git", BOOK) is None
-    assert infer("README and git", BOOK, ["docs/guide.md"]) == "writing"
-    assert infer("the code and its tests", BOOK) is None
-    assert infer("the code and its tests", BOOK, ["src/parser.py"]) == "coding"
-    assert infer("the code and its tests", BOOK, ["tests/parser.py"]) == "testing"
+    assert detect_task_type("go on", BOOK, ["tests/test_a.py"] * 5) is None
+    assert detect_task_type("README and git", BOOK) is None
+    assert detect_task_type("README and git", BOOK, ["docs/guide.md"]) == "writing"
+    assert detect_task_type("the code and its tests", BOOK) is None
+    assert detect_task_type("the code and its tests", BOOK, ["src/parser.py"]) == "coding"
+    assert detect_task_type("the code and its tests", BOOK, ["tests/parser.py"]) == "testing"
 
 
 def test_words_of_a_users_own_scenario_count() -> None:
-    book = ScenarioBook({"infra": Scenario(keywords=("terraform", "helm chart"))})
-    assert infer("terraform plan looks odd", BOOK) is None
-    assert infer("terraform plan looks odd", book) == "infra"
+    book = TaskTypes({"infra": TaskType(keywords=("terraform", "helm chart"))})
+    assert detect_task_type("terraform plan looks odd", BOOK) is None
+    assert detect_task_type("terraform plan looks odd", book) == "infra"
 
 
 @pytest.mark.parametrize("filling", ["x = 1\n", "the quick brown fox. "])
 def test_what_is_asked_before_or_behind_a_long_text_is_found(filling: str) -> None:
     long = filling * MAX_CHARS
-    assert infer(f"review my changes\n{long}", BOOK) == "review"
-    assert infer(f"{long}\nreview my changes", BOOK) == "review"
+    assert detect_task_type(f"review my changes\n{long}", BOOK) == "review"
+    assert detect_task_type(f"{long}\nreview my changes", BOOK) == "review"

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from clio.errors import UserError
-from clio.memory.preferences.task_types import BUILT_IN, ScenarioBook, check_scenario, read_scenarios
+from clio.memory.preferences.task_types import BUILT_IN, TaskTypes, check_task_type, load_task_types
 
 
-def book(tmp_path: Path, text: str) -> ScenarioBook:
+def book(tmp_path: Path, text: str) -> TaskTypes:
     (tmp_path / "scenarios.yaml").write_text(text, encoding="utf-8")
-    return read_scenarios(tmp_path)
+    return load_task_types(tmp_path)
 
 
 def test_without_a_file_the_built_in_ones_hold(tmp_path: Path) -> None:
-    found = read_scenarios(tmp_path)
+    found = load_task_types(tmp_path)
     assert found.problem == ""
     assert set(found.names) == set(BUILT_IN) >= {"coding", "testing", "review", "debugging", "git", "writing"}
     assert found.resolve("docs") == "writing"
@@ -62,16 +62,16 @@ def test_a_file_that_is_wrong_is_told_in_a_sentence(tmp_path: Path, text: str, s
     found = book(tmp_path, text)
     assert said in found.problem
     assert "scenarios.yaml" in found.problem
-    assert found.problem.endswith("The built-in scenarios hold until that is put right")
+    assert found.problem.endswith("The built-in task types apply until this is fixed")
     assert set(found.names) == set(BUILT_IN)
 
 
 def test_a_folder_in_its_place_is_told_too(tmp_path: Path) -> None:
     (tmp_path / "scenarios.yaml").mkdir()
-    assert "is not a file" in read_scenarios(tmp_path).problem
+    assert "is not a file" in load_task_types(tmp_path).problem
 
 
 def test_who_names_an_unknown_one_is_told_those_there_are() -> None:
-    assert check_scenario(ScenarioBook(), "Docs") == "writing"
+    assert check_task_type(TaskTypes(), "Docs") == "writing"
     with pytest.raises(UserError, match="'infra' is no scenario; there are coding, testing"):
-        check_scenario(ScenarioBook(), "infra")
+        check_task_type(TaskTypes(), "infra")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from clio.memory.preferences.preferences import Preferences
-from clio.memory.preferences.task_types import ScenarioBook
+from clio.memory.preferences.task_types import TaskTypes
 from clio.memory.store.change_log import ScopeLogs
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories
@@ -27,7 +27,7 @@ class Time:
         self.memories = Memories(folder, self.home, logs=self.logs, redact=str, clock=lambda: self.now)
         self.ltm_path = folder / ".clio" / "ltm.json"
         self.ltm = LongTermMemory(self.ltm_path, project=folder, log=self.logs.project, clock=lambda: self.now)
-        self.preferences = Preferences(self.memories.user, ScenarioBook(), clock=lambda: self.now)
+        self.preferences = Preferences(self.memories.user, TaskTypes(), clock=lambda: self.now)
 
     def passes(self, days: float = 1.0) -> float:
         """Let time pass; the time before."""
