@@ -506,7 +506,8 @@ def recall_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 def forget_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     """Move memories or entries of project memory to the archive: all of them, or none if an id is wrong.
 
-    Without an id, raises ToolRetry with the memories most similar to the text.
+    Raises ToolRetry with the memories most similar to the text if there is no id, and for a preference or a limit that
+    the user stated: a model that is talked into it, or finds a limit in its way, must not be able to lift it.
     """
     if not call.ids:
         raise ToolRetry(f"forget needs id{_memory_candidates(memory, call.query)}")
@@ -514,6 +515,10 @@ def forget_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
         memory.delete_note(call.ids[0])
         return ToolOutput(text=f"Forgotten: the note {_key(call.ids[0])}.", summary="forgot a note")
     entries, records = find_by_ids(memory, call.ids)
+    for record in records:
+        if record.kind == "preference" and (record.provenance is None or record.provenance.asserted_by == "user"):
+            id = shorten_record_id(record)
+            raise ToolRetry(f"{id} is a wish of the user; only the user removes it, with /memory forget {id}: ask them")
     lines = [f"Forgotten: {_described(record)}" for record in records]
     lines += [f"Forgotten: {describe_entry(entry)}" for entry in entries]
     memory.forget_records([*entries, *records])

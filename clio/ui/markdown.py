@@ -19,6 +19,7 @@ from clio.ui.theme import Theme, is_safe_link
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
     from pygments.lexer import Lexer
     from pygments.token import _TokenType as TokenType  # pyright: ignore[reportPrivateUsage]
@@ -32,6 +33,8 @@ _HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)")
 _RULE = re.compile(r"^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
 _ITEM = re.compile(r"^( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
 _TABLE_RULE = re.compile(r"^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+
+_DUNDER_NAME = re.compile(r"__[a-z][a-z0-9_]*?__(?!_)")
 
 OpenBlock = Literal["nothing", "paragraph", "table", "quote", "list", "code"]
 
@@ -584,7 +587,19 @@ def _get_markdown_parser() -> "MarkdownIt":
     parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
     default_validator = parser.validateLink
     parser.validateLink = lambda url: url.lower().startswith("file:///") or default_validator(url)
+    parser.inline.ruler.before("emphasis", "dunder_name", _parse_dunder_name)
     return parser
+
+
+def _parse_dunder_name(state: "StateInline", silent: bool) -> bool:
+    """Parse `__init__` as text: CommonMark would print `src/__init__.py` as "src/init.py" with a bold word."""
+    found = _DUNDER_NAME.match(state.src, state.pos)
+    if found is None or (state.pos and state.src[state.pos - 1] == "_"):
+        return False
+    if not silent:
+        state.pending += found[0]
+    state.pos = found.end()
+    return True
 
 
 @contextmanager

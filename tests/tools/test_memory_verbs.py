@@ -140,6 +140,16 @@ def test_forget_takes_ids_of_project_knowledge_too_and_all_or_nothing(harness: H
     assert sum(harness.memory.memories.count().values()) == len(harness.memory.knowledge().entries) == 0
 
 
+def test_the_model_cannot_forget_what_the_user_wishes(harness: Harness) -> None:
+    for content in ("Prefers tabs", "never touch version.py"):
+        wish = harness.memory.memories.remember(content, "preference").record.id
+        with pytest.raises(ToolRetry, match=f"/memory forget {wish[-8:]}"):
+            harness.call("forget", id=wish)
+    assert sum(harness.memory.memories.count().values()) == 2
+    own = harness.keep("Prefers short commit messages", type="preference")
+    assert harness.call("forget", id=own).summary == f"forgot {own}"
+
+
 def test_forget_without_an_id_names_the_nearest(harness: Harness) -> None:
     with pytest.raises(ToolRetry, match='needs id; memory_operations\\(operation="recall", query=…\\) names the ids'):
         harness.call("forget")

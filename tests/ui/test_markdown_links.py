@@ -30,6 +30,17 @@ def test_a_link_can_be_clicked_and_its_target_is_seen() -> None:
     assert targets(rows) == {"https://docs.example/x"}
 
 
+@pytest.mark.parametrize(
+    "text", ["src/__init__.py:84 and __main__.py", "the __init__ method", "call __file__, __name_x__"]
+)
+def test_names_between_double_underscores_are_text(text: str) -> None:
+    assert plain(painted(text)) == text
+
+
+def test_strong_text_is_strong_also_between_underscores() -> None:
+    assert plain(painted("__Important note__ and **bold**, a__b__c")) == "Important note and bold, a__b__c"
+
+
 def test_a_bare_address_is_not_said_twice() -> None:
     rows = painted("<https://docs.example/>")
     assert plain(rows) == "https://docs.example/"
