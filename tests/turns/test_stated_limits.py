@@ -192,3 +192,48 @@ def test_incognito_keeps_nothing(place: Place, server: ChatServer) -> None:
     assert done.returncode == 0
     assert "Saved" not in done.stderr
     assert not (place.home / ".clio" / PENDING_FILE).exists()
+
+
+@pytest.mark.parametrize(
+    "said, fact",
+    [
+        ("Remember that our db is postgres.", "our db is postgres"),
+        ("remember the port is 5432", "the port is 5432"),
+        ("For future reference: tests need DOCKER_HOST set", "tests need DOCKER_HOST set"),
+        (
+            "Remember that our support mail is help@example.org. Add it with tests.",
+            "our support mail is help@example.org",
+        ),
+    ],
+)
+def test_a_fact_to_remember_is_saved_as_a_fact_and_is_no_limit(make_harness: MakeHarness, said: str, fact: str) -> None:
+    harness = make_harness([text("Noted.")])
+    asyncio.run(harness.turn(said))
+    assert mentions(notices(harness), "Saved to project memory:", fact, "/memory undo")
+    assert "limit" not in notices(harness)
+    [record] = harness.app.memory.memories.records()
+    assert (record.kind, record.content) == ("fact", fact)
+    assert record.provenance is not None and record.provenance.asserted_by == "user"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I no longer want ruff before commits.",
+        "You can commit without running ruff from now on.",
+        "we no longer support python 3.9",
+        "From now on you may edit setup.py.",
+    ],
+)
+def test_a_permission_adds_no_limit(make_harness: MakeHarness, said: str) -> None:
+    harness = make_harness([text("Fine.")])
+    asyncio.run(harness.turn(said))
+    assert "limit" not in notices(harness)
+    assert harness.app.memory.memories.count() == {"project": 0, "user": 0}
+
+
+@pytest.mark.parametrize("said", ["You can only use uv here, never pip.", "From now on you may not edit setup.py."])
+def test_a_permission_with_a_prohibition_is_a_limit(make_harness: MakeHarness, said: str) -> None:
+    harness = make_harness([text("Fine.")])
+    asyncio.run(harness.turn(said))
+    assert "hard limit" in notices(harness)

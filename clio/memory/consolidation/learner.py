@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 
 _AND_A_LIMIT = _EN.pattern("and_a_limit")
+_PERMITS = _EN.pattern("permits")
 _PROHIBITS = _EN.pattern("prohibits")
 MAX_SHOWN = 3
 """Maximum number of limits listed in one line; the others are only counted."""
@@ -60,13 +61,19 @@ class FoundStatements(Struct, frozen=True, kw_only=True):
 def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
     """Return the statements in the user's message, without secrets. Empty if memory is off.
 
-    Facts are not included; saving them is left to the model.
+    Of facts, only those the user asks to remember are included. Saving others is left to the model and consolidation.
     """
     if memory.is_silent:
         return FoundStatements()
-    noticed = [one for one in notice(text) if one.kind != "fact"]
+    statements = notice(text)
+    facts = [one for one in statements if one.kind == "fact" and one.certain]
+    noticed = [one for one in statements if one.kind != "fact"]
     for_task: list[str] = []
     for limit in find_limits(text):
+        if _PERMITS.match(limit.content):
+            continue
+        if not _PROHIBITS.search(limit.quote) and any(_says_same(fact, limit) for fact in facts):
+            continue
         same = [one for one in noticed if _says_same(one, limit)]
         rule = next((one for one in same if one.kind in ("rule", "dislike")), None)
         if rule is not None:
@@ -88,7 +95,7 @@ def find_statements(memory: MemorySystem, text: str) -> FoundStatements:
             for_task.append(limit.content)
         else:
             noticed.append(_as_noticed(limit))
-    clean = memory.redacted_notices(noticed)
+    clean = memory.redacted_notices([*facts, *noticed])
     return FoundStatements(
         certain=tuple(one for one in clean if one.certain),
         doubtful=tuple(one for one in clean if not one.certain),
@@ -106,6 +113,10 @@ def save_statements(memory: MemorySystem, noticed: Sequence[StatedPreference], s
         for one in noticed:
             try:
                 [clean] = memory.redacted_notices([one])
+                if clean.kind == "fact":
+                    record = memory.memories.remember(clean.content, "fact", explicit=True, provenance=said).record
+                    saved["project"].append(record.content)
+                    continue
                 scope = "project" if one.in_project and not memory.is_foreign else "user"
                 book = memory.project_preferences if scope == "project" else memory.preferences
                 saved[scope].append(_save(book, clean, said))
