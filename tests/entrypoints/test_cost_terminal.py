@@ -29,7 +29,7 @@ def test_a_turn_a_session_and_a_day_tell_what_they_cost(tmp_path: Path, columns:
     ):
         clio.wait_for("test-model")
         clio.line("what does 計算.py do?")
-        clio.wait_for(r"12k in \(8\.0k cached\), 450 out[\s·]+\$0\.014", regex=True)
+        clio.wait_for(r"↑12k \(8\.0k cached\) ↓450[\s·]+\$0\.014", regex=True)
         clio.line("sure?")
         clio.wait_for("$0.0039")
         clio.line("/cost")
