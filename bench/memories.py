@@ -20,7 +20,7 @@ from clio.ids import new_id
 from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.task_types import TaskTypes
 from clio.memory.store.record import MemoryRecord
-from clio.memory.store.typed_index import Shelf
+from clio.memory.store.typed_index import MemoryIndex
 from clio.memory.store.typed_store import TypedStore
 
 RUNS = 200
@@ -85,10 +85,10 @@ def measure(folder: Path, size: int) -> str:
 
 def candidates(records: list[MemoryRecord], text: Callable[[], str]) -> float:
     """How many memories a new one is compared with, on average: what hashing leaves of all of them."""
-    shelf = Shelf()
+    index = MemoryIndex()
     for record in records:
-        shelf.put(record)
-    return statistics.mean(len(shelf.alike("fact", text())) for _ in range(RUNS))
+        index.put(record)
+    return statistics.mean(len(index.alike("fact", text())) for _ in range(RUNS))
 
 
 def fsync_floor(folder: Path) -> float:

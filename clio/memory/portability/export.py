@@ -201,8 +201,8 @@ def _memories(places: Places, clean: Clean) -> MemoriesPart | None:
 
 
 def _records(places: Places, scope: Scope, clean: Clean) -> RecordsPart:
-    shelf, files = read_typed(places, scope)
-    records = sorted(shelf.records.values(), key=lambda record: (record.created, record.id))
+    index, files = read_typed(places, scope)
+    records = sorted(index.records.values(), key=lambda record: (record.created, record.id))
     lines = (_cleaned_line(encode_former(former), clean) for former in files.formers())
     return RecordsPart(
         records=tuple(clean_record(record, clean) for record in records), archive=tuple(line for line in lines if line)

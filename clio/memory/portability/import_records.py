@@ -29,7 +29,7 @@ from clio.memory.store.record import (
     without_use,
 )
 from clio.memory.store.typed_codec import Former, Line, MemoryFiles, decode_former, logged_changes
-from clio.memory.store.typed_index import Shelf
+from clio.memory.store.typed_index import MemoryIndex
 from clio.memory.store.typed_store import Scope
 from clio.text.json_data import decode_json
 from clio.threads import do_nothing
@@ -81,7 +81,7 @@ class Merged(Struct, frozen=True, kw_only=True):
 
 
 def merge_records(
-    ours: Shelf,
+    ours: MemoryIndex,
     theirs: Sequence[MemoryRecord],
     *,
     by: Provenance,
@@ -126,7 +126,7 @@ def lowered(source: Provenance | None, by: Provenance) -> Provenance:
 class _Merge:
     """The changes so far, of records by id."""
 
-    def __init__(self, ours: Shelf, now: float) -> None:
+    def __init__(self, ours: MemoryIndex, now: float) -> None:
         self._ours = ours
         self._now = now
         self._put: dict[str, MemoryRecord] = {}
@@ -290,14 +290,14 @@ def take_memories(
 
     each: called for every one of them before anything is written; what it raises ends the merging, and nothing is.
     """
-    shelf, files = read_typed(places, scope)
+    index, files = read_typed(places, scope)
     elsewhere = _ids(places, "user" if scope == "project" else "project")
     if dry_run:
-        merged, formers, unusable = _merge(files, part, shelf, elsewhere, by=by, now=now, clean=clean, each=each)
+        merged, formers, unusable = _merge(files, part, index, elsewhere, by=by, now=now, clean=clean, each=each)
         return _taken(scope, merged, formers, unusable)
     with files.lock():
         files.catch_up()
-        merged, formers, unusable = _merge(files, part, shelf, elsewhere, by=by, now=now, clean=clean, each=each)
+        merged, formers, unusable = _merge(files, part, index, elsewhere, by=by, now=now, clean=clean, each=each)
         new = {record.id: (record.content, record.score) for record in merged.put}
         replaced = [
             Former(record=old, ended=now, because="merged")
@@ -420,7 +420,7 @@ def _unknown(
 def _merge(
     files: MemoryFiles,
     part: RecordsPart,
-    shelf: Shelf,
+    index: MemoryIndex,
     elsewhere: Collection[str],
     *,
     by: Provenance,
@@ -432,7 +432,7 @@ def _merge(
     known = files.formers()
     gone = {one.record.id for one in known if one.left}
     merged = merge_records(
-        shelf, part.records, by=by, now=now, clean=clean, forgotten=gone, elsewhere=elsewhere, each=each
+        index, part.records, by=by, now=now, clean=clean, forgotten=gone, elsewhere=elsewhere, each=each
     )
     formers, unusable = new_formers(part.archive, known, by=by, now=now, clean=clean)
     return merged, formers, unusable

@@ -13,7 +13,7 @@ from clio.memory.store.change_log import EARLIER_NAME, LOG_NAME, ChangeLog
 from clio.memory.store.ltm_store import open_store
 from clio.memory.store.notes import Notes
 from clio.memory.store.typed_codec import MemoryFiles
-from clio.memory.store.typed_index import Shelf
+from clio.memory.store.typed_index import MemoryIndex
 from clio.memory.store.typed_store import Scope
 from clio.memory.vectors.documents import DOCUMENTS
 from clio.storage.documents import load_document
@@ -91,12 +91,12 @@ class Places(Struct, frozen=True, kw_only=True):
         return (self.home if owner == "user" else self.folder) / "styles"
 
 
-def read_typed(places: Places, scope: Scope) -> tuple[Shelf, MemoryFiles]:
+def read_typed(places: Places, scope: Scope) -> tuple[MemoryIndex, MemoryFiles]:
     """The typed memories of a scope, and their files. Raises StorageError, OSError."""
-    shelf = Shelf()
-    files = MemoryFiles(places.memories(scope), shelf, ChangeLog(places.log(scope)), scope)
+    index = MemoryIndex()
+    files = MemoryFiles(places.memories(scope), index, ChangeLog(places.log(scope)), scope)
     files.catch_up()
-    return shelf, files
+    return index, files
 
 
 WipeScope = Literal["project", "user", "styles"]
@@ -254,8 +254,8 @@ def _count(places: Places, hoard: Hoard) -> int | None:
 def _records(places: Places, hoard: Hoard) -> int | None:
     match hoard.kind:
         case "memories":
-            shelf, files = read_typed(places, hoard.owner)
-            return len(shelf.records) + len(files.formers())
+            index, files = read_typed(places, hoard.owner)
+            return len(index.records) + len(files.formers())
         case "knowledge":
             store = open_store(places.knowledge, project=places.project, home=places.home)
             known = store.read()

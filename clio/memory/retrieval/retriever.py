@@ -17,7 +17,7 @@ from clio.memory.retrieval.scoring import Scored, Transcribed, rank
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories
 from clio.memory.store.notes import Notes
-from clio.memory.store.typed_index import Ranked, Shelf
+from clio.memory.store.typed_index import MemoryIndex, Ranked
 from clio.memory.store.typed_index import rank as seed_rank
 from clio.memory.store.versions import known_at, live_at
 from clio.memory.styles.styles import Styles
@@ -259,10 +259,10 @@ class Retriever:
         return [one for one in found if one.layer in layers]
 
     def _memories_then(self, query: str, at: float) -> list[Candidate]:
-        shelf = Shelf()
+        index = MemoryIndex()
         for record in live_at(self._memories.versions(), at):
-            shelf.put(record)
-        ranked = seed_rank(shelf, _forms(query), MOST_MEMORIES, at)
+            index.put(record)
+        ranked = seed_rank(index, _forms(query), MOST_MEMORIES, at)
         return [of_record(hit.record, self._memories, at) for hit in ranked]
 
     def _knowledge_then(self, at: float) -> list[Candidate]:

@@ -24,7 +24,7 @@ from clio.memory.store.record import (
     same_words,
 )
 from clio.memory.store.typed_codec import Former, former_of
-from clio.memory.store.typed_index import Shelf
+from clio.memory.store.typed_index import MemoryIndex
 from clio.memory.subjects import Relation, announces_change, relate_statements, topic_terms
 from clio.prompt_files import fill_prompt
 from clio.text.consolidate import Reconsolidation, decide_reconsolidation
@@ -159,10 +159,10 @@ class Plan(Struct, frozen=True, kw_only=True):
         return tuple(record.id for record in self.before if record.id not in kept)
 
 
-def nearest(shelf: Shelf, new: MemoryRecord) -> Near | None:
+def nearest(index: MemoryIndex, new: MemoryRecord) -> Near | None:
     """The other live memory of its type that the new one repeats, replaces, or may repeat; None where there is none."""
     words, is_change = distinctive_words(new.content), announces_change(new.content)
-    candidates = {old.id: old for old in (*shelf.alike(new.kind, new.content), *_by_subject(shelf, new))}
+    candidates = {old.id: old for old in (*index.alike(new.kind, new.content), *_by_subject(index, new))}
     found: list[Near] = []
     for old in candidates.values():
         if old.id == new.id:
@@ -174,17 +174,17 @@ def nearest(shelf: Shelf, new: MemoryRecord) -> Near | None:
         if verdict != "other":
             found.append(Near(record=old, verdict=verdict, similarity=similarity))
     best = max(found, key=_closeness, default=None)
-    return None if best is None else _with_variants(shelf, best, new.id)
+    return None if best is None else _with_variants(index, best, new.id)
 
 
-def _with_variants(shelf: Shelf, near: Near, new: str) -> Near:
+def _with_variants(index: MemoryIndex, near: Near, new: str) -> Near:
     """With what holds and its variants. What contradicts a variant contradicts what holds."""
-    main = shelf.records.get(near.record.variants_of or "")
+    main = index.records.get(near.record.variants_of or "")
     main = main if main is not None and main.is_live and main.id != new else None
     if main is not None and near.verdict == "successor":
         near, main = structs.replace(near, record=main), None
     holding = main or near.record
-    variants = tuple(one for one in shelf.variants(holding.id) if one.id != new)
+    variants = tuple(one for one in index.variants(holding.id) if one.id != new)
     return structs.replace(near, main=main, variants=variants)
 
 
@@ -302,13 +302,13 @@ def _score(old: MemoryRecord, new: MemoryRecord) -> float | None:
     return smooth_score(old.score, new.score, explicit=new.explicit)
 
 
-def _by_subject(shelf: Shelf, new: MemoryRecord) -> list[MemoryRecord]:
+def _by_subject(index: MemoryIndex, new: MemoryRecord) -> list[MemoryRecord]:
     """Memories about what the new one says has changed, however few words they share with it."""
     if not announces_change(new.content):
         return []
-    matches = shelf.matches(topic_terms(new.content))
+    matches = index.matches(topic_terms(new.content))
     best = sorted(matches, key=lambda id: -matches[id])[:_MAX_BY_SUBJECT]
-    return [record for id in best if (record := shelf.records[id]).kind == new.kind]
+    return [record for id in best if (record := index.records[id]).kind == new.kind]
 
 
 def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def to_prune(
 ) -> dict[str, Because]:
     """Return the handles of the entries to prune, each with the reason. Raises UserError for an invalid limit."""
     if not max_age_days >= 0:
-        raise UserError(f"max_age_days is {max_age_days:g}; give 0 or a larger number of days.")
+        raise UserError(f"max_age_days is {max_age_days:g}; give a number of days of at least 0.")
     if not 0 <= min_confidence <= 1:
         raise UserError(f"min_confidence is {min_confidence:g}; give a number from 0.0 to 1.0.")
     found: dict[str, Because] = {}

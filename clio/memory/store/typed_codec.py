@@ -17,7 +17,7 @@ from msgspec import Struct
 from clio.errors import CorruptDocument, UserError
 from clio.memory.store.change_log import Change, ChangeLog, End, Logged, new_change
 from clio.memory.store.record import MemoryRecord, says_else
-from clio.memory.store.typed_index import Shelf
+from clio.memory.store.typed_index import MemoryIndex
 from clio.storage.documents import Document, DocumentFormat, encode_document, load_document, refuse_newer_version
 from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, read_regular, write_all, write_atomic
 from clio.storage.jsonl import copy_damaged, find_damage_copy, is_torn_line, terminate_last_line
@@ -197,14 +197,14 @@ class MemoryFiles:
         damaged: number of lines of journal and archive that could not be decoded.
     """
 
-    def __init__(self, path: Path, shelf: Shelf, log: ChangeLog, scope: str = "") -> None:
+    def __init__(self, path: Path, index: MemoryIndex, log: ChangeLog, scope: str = "") -> None:
         self.path = path
         self.journal = path.with_suffix(".journal.jsonl")
         self.archive = path.with_suffix(".archive.jsonl")
         self.log = log
         self._scope = scope
         self.damaged = 0
-        self._shelf = shelf
+        self._index = index
         self._unknown: dict[str, msgspec.Raw] = {}
         self._generation: int | None = None  # None without a snapshot: the journal says which it is of
         self._read_bytes = 0
@@ -271,7 +271,7 @@ class MemoryFiles:
         if self._journal_damaged:
             self._refuse_uncopied_damage()
         generation = (self._generation or 0) + 1
-        value = Snapshot(generation=generation, records=tuple(self._shelf.records.values()))
+        value = Snapshot(generation=generation, records=tuple(self._index.records.values()))
         write_atomic(self.path, encode_document(Document(value=value, unknown=self._unknown), FORMAT))
         self._generation = generation
         self._snapshot_stamp = self._stamp()
@@ -302,7 +302,7 @@ class MemoryFiles:
         return self._snapshot_stamp is not None and seen == self._seen and size >= self._read_bytes
 
     def _read_snapshot(self) -> None:
-        self._shelf.clear()
+        self._index.clear()
         self._journal_damaged = False
         self._read_bytes, self._seen, self._generation, self._unknown = 0, None, None, {}
         self._snapshot_stamp = self._stamp()
@@ -319,7 +319,7 @@ class MemoryFiles:
             self._unknown = document.unknown
             self._generation = document.value.generation
             for record in document.value.records:
-                self._shelf.put(record)
+                self._index.put(record)
 
     def _read_journal(self) -> bool:
         """Apply the lines not read yet; return False if the snapshot was replaced meanwhile: read everything again."""
@@ -391,13 +391,13 @@ class MemoryFiles:
 
     def _carry_out(self, line: Line) -> None:
         for record in line.put:
-            self._shelf.put(record)
+            self._index.put(record)
         for id in line.drop:
-            self._shelf.drop(id)
+            self._index.drop(id)
         for id in line.used:
-            record = self._shelf.records.get(id)
+            record = self._index.records.get(id)
             if record is not None:
-                self._shelf.put(record.accessed_at(line.at))
+                self._index.put(record.accessed_at(line.at))
 
     def _open_journal(self) -> int:
         """Open the journal for appending; create it if there is none of this generation."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clio.text.similarity import LshIndex
 
 
-class Shelf:
+class MemoryIndex:
     """The records of one file, live and superseded, with a word index and a similarity index of the live ones.
 
     Each index is built when it is first needed and updated from then on.
@@ -205,7 +205,7 @@ class Ranked(Struct, frozen=True, kw_only=True):
 
 
 def rank(
-    shelf: Shelf, query: str | frozenset[str], limit: int, now: float, *, wanted: str = "", unwanted: str = ""
+    index: MemoryIndex, query: str | frozenset[str], limit: int, now: float, *, wanted: str = "", unwanted: str = ""
 ) -> tuple[Ranked, ...]:
     """Return the best `limit` live memories that share a word with the query; of equals the newest first.
 
@@ -216,11 +216,11 @@ def rank(
     """
     asked = set(extract_terms(query)) if isinstance(query, str) else query
     found: list[Ranked] = []
-    for id, hits in shelf.matches(asked).items():
-        record = shelf.records[id]
+    for id, hits in index.matches(asked).items():
+        record = index.records[id]
         if (wanted and record.kind != wanted) or record.kind == unwanted:
             continue
-        similarity = hits / (len(asked) + shelf.size(id) - hits)
+        similarity = hits / (len(asked) + index.size(id) - hits)
         recency = compute_recency(now - record.accessed)
         if is_relevant_to_query(hits, similarity):
             score = compute_recall_score(hits, similarity, record.importance, recency)
@@ -228,11 +228,11 @@ def rank(
     return _best(found, limit)
 
 
-def load_all(shelf: Shelf, limit: int, now: float, *, wanted: str = "", unwanted: str = "") -> tuple[Ranked, ...]:
+def load_all(index: MemoryIndex, limit: int, now: float, *, wanted: str = "", unwanted: str = "") -> tuple[Ranked, ...]:
     """Return the best `limit` live memories without a query; unless a kind is given, also all preferences."""
     found = [
         Ranked(record=record, score=compute_load_score(record.importance, recency), recency=recency)
-        for record in shelf.live()
+        for record in index.live()
         if (not wanted or record.kind == wanted) and record.kind != unwanted
         for recency in (compute_recency(now - record.accessed),)
     ]

@@ -33,7 +33,7 @@ from clio.memory.store.typed_codec import (
     logged_changes,
     records_of,
 )
-from clio.memory.store.typed_index import Ranked, Shelf, load_all, rank
+from clio.memory.store.typed_index import MemoryIndex, Ranked, load_all, rank
 
 if TYPE_CHECKING:
     from clio.memory.store.deduplication import Decision, Plan
@@ -61,8 +61,8 @@ class TypedReading:
     ) -> None:
         self.scope: Scope = scope
         self._log = log or ChangeLog(path.with_name(LOG_NAME), clock=clock)
-        self._shelf = Shelf()
-        self._files = MemoryFiles(path, self._shelf, self._log, scope)
+        self._index = MemoryIndex()
+        self._files = MemoryFiles(path, self._index, self._log, scope)
         self._clock = clock
 
     @property
@@ -82,54 +82,54 @@ class TypedReading:
         self._files.catch_up()
         now = self._clock()
         if query.strip() if isinstance(query, str) else query:
-            return rank(self._shelf, query, most, now, wanted=wanted, unwanted=unwanted)
-        return load_all(self._shelf, most, now, wanted=wanted, unwanted=unwanted)
+            return rank(self._index, query, most, now, wanted=wanted, unwanted=unwanted)
+        return load_all(self._index, most, now, wanted=wanted, unwanted=unwanted)
 
     def keywords_like(self, term: str) -> set[str]:
         """The stems of keywords that a stem no memory has may be a misspelling of."""
         self._files.catch_up()
-        return self._shelf.keywords_like(term)
+        return self._index.keywords_like(term)
 
     def records(self, *, superseded: bool = False) -> list[MemoryRecord]:
         """The live memories in the order they were made; with those that were superseded if asked."""
         self._files.catch_up()
-        found = self._shelf.records.values() if superseded else self._shelf.live()
+        found = self._index.records.values() if superseded else self._index.live()
         return sorted(found, key=lambda record: (record.created, record.id))
 
     def live(self, ids: Iterable[str]) -> list[MemoryRecord]:
         """Those of these that are live, in their order."""
         self._files.catch_up()
-        found = (self._shelf.records.get(id) for id in ids)
+        found = (self._index.records.get(id) for id in ids)
         return [record for record in found if record is not None and record.is_live]
 
     def each(self, type: Kind) -> Iterator[MemoryRecord]:
         """The memories of one type that hold, in no particular order, without the cost of one; variants do not."""
         self._files.catch_up()
-        return (one for one in tuple(self._shelf.live()) if one.kind == type and not one.is_variant)
+        return (one for one in tuple(self._index.live()) if one.kind == type and not one.is_variant)
 
     def variants(self, id: str) -> tuple[MemoryRecord, ...]:
         """What other sources say that contradicts this memory with less confidence: at most three."""
         self._files.catch_up()
-        return self._shelf.variants(id)
+        return self._index.variants(id)
 
     def count(self) -> int:
         """How many live memories there are."""
         self._files.catch_up()
-        return len(self._shelf)
+        return len(self._index)
 
     def has(self, id: str) -> bool:
         """Whether a memory of that id is here, live or superseded."""
-        return id in self._shelf.records
+        return id in self._index.records
 
     def find(self, prefix: str) -> MemoryRecord:
         """The memory whose id is this, or alone begins or ends with it. Raises UserError."""
         self._files.catch_up()
-        return self._shelf.records[_meant(prefix, self._shelf.records)]
+        return self._index.records[_meant(prefix, self._index.records)]
 
     def like(self, prefix: str) -> tuple[str, ...]:
         """The ids that this may mean: itself, else all that begin or end with it."""
         self._files.catch_up()
-        return _like(prefix, self._shelf.records)
+        return _like(prefix, self._index.records)
 
     def history(self, id: str) -> tuple[MemoryRecord, ...]:
         """A memory with what it took the place of and what took its place, variants too, newest first: as each is.
@@ -152,10 +152,10 @@ class TypedReading:
 
         self._files.catch_up()
         formers = self._files.formers()
-        found = versions_of(self._shelf.records.values(), formers)
+        found = versions_of(self._index.records.values(), formers)
         if not prefix:
             return tuple(found)
-        id = _meant(prefix, dict.fromkeys((*self._shelf.records, *(former.record.id for former in formers))))
+        id = _meant(prefix, dict.fromkeys((*self._index.records, *(former.record.id for former in formers))))
         related = {record.id for record in self._lineage(id, formers)} | {id}
         return tuple(version for version in found if version.record.id in related)
 
@@ -167,7 +167,7 @@ class TypedReading:
         from clio.memory.store.versions import lineage
 
         gone = {former.record.id: former.record for former in formers if former.left}
-        return lineage(id, gone | self._shelf.records)
+        return lineage(id, gone | self._index.records)
 
 
 def _meant(prefix: str, ids: Collection[str]) -> str:
@@ -316,19 +316,19 @@ class TypedStore(TypedReading):
                     after |= {new.id: new for new in planned.after}
                     formers += planned.formers
                     for new in planned.after:
-                        self._shelf.put(new)
+                        self._index.put(new)
                     for id in planned.gone:
                         after.pop(id, None)
-                        self._shelf.drop(id)
+                        self._index.drop(id)
                     done.append(planned.remembered)
                 gone = tuple(id for id in before if id not in after)
                 line = Line(put=tuple(after.values()), drop=gone)
                 self._write(f"remembered {len(done)} memories", line, tuple(before.values()), formers)
             except BaseException:
                 for id in after:  # what is not on disk must not be in memory either
-                    self._shelf.drop(id)
+                    self._index.drop(id)
                 for old in before.values():
-                    self._shelf.put(old)
+                    self._index.put(old)
                 raise
         return done
 
@@ -343,7 +343,7 @@ class TypedStore(TypedReading):
             return ()
         with suppress(OSError, TimeoutError):  # a disk that cannot be written can still be read
             self.use([hit.record.id for hit in found])
-        return tuple(structs.replace(hit, record=self._shelf.records.get(hit.record.id, hit.record)) for hit in found)
+        return tuple(structs.replace(hit, record=self._index.records.get(hit.record.id, hit.record)) for hit in found)
 
     def use(self, ids: Sequence[str]) -> None:
         """Count these as used now, which keeps them from being pruned. A power failure may take that back."""
@@ -362,7 +362,7 @@ class TypedStore(TypedReading):
         what: words for that change; the memory's own without.
         """
         with self._changing():
-            gone = self._put_away([self._shelf.records.get(id) for id in dict.fromkeys(ids)], because, what)
+            gone = self._put_away([self._index.records.get(id) for id in dict.fromkeys(ids)], because, what)
         return len(gone.wanted)
 
     def update(self, id: str, **fields: object) -> MemoryRecord:
@@ -370,7 +370,7 @@ class TypedStore(TypedReading):
         if not fields:
             raise UserError("nothing to change was given; name a field and its new value")
         with self._changing():
-            before = self._shelf.records.get(id)
+            before = self._index.records.get(id)
             if before is None:
                 raise UserError(f"there is no memory {id!r}; `/memory recall` shows all with their ids")
             now = self._clock()
@@ -393,7 +393,7 @@ class TypedStore(TypedReading):
             return ()
         with self._changing():
             now = self._clock()
-            known = {new.id: old for new in changed if (old := self._shelf.records.get(new.id)) is not None}
+            known = {new.id: old for new in changed if (old := self._index.records.get(new.id)) is not None}
             after = tuple(begun_anew(known[new.id], new, now) if new.id in known else new for new in changed)
             pairs = [(known[new.id], new) for new in after if new.id in known]
             formers = [former for old, new in pairs for former in former_of(old, new, now, because)]
@@ -407,12 +407,12 @@ class TypedStore(TypedReading):
         """
         with self._changing():
             now = self._clock()
-            gone = self._put_away([one for one in self._shelf.records.values() if is_pruned(one, now)], "faded")
+            gone = self._put_away([one for one in self._index.records.values() if is_pruned(one, now)], "faded")
         joined = self._join_alike(decide, stop) if self.prepare(stop) else 0
         with self._changing():
             if not stop():
                 self._files.fold()
-            return Compacted(removed=len(gone.all) + joined, remaining=len(self._shelf), merged=joined)
+            return Compacted(removed=len(gone.all) + joined, remaining=len(self._index), merged=joined)
 
     def restore(self, id: str) -> MemoryRecord:
         """Bring a memory back from the archive. Raises UserError where it is not there."""
@@ -426,7 +426,7 @@ class TypedStore(TypedReading):
 
     def move(self, id: str, other: "TypedStore") -> MemoryRecord:
         """Take a memory with its history over to another store; it is in both for a moment, never in none."""
-        chain = [record for record in self.history(id) if record.id in self._shelf.records]
+        chain = [record for record in self.history(id) if record.id in self._index.records]
         ids = {record.id for record in chain}
         other._take_over([former for former in self._files.formers() if former.record.id in ids])
         other.put(f"moved “{short(chain[0])}” here", chain)
@@ -442,7 +442,7 @@ class TypedStore(TypedReading):
         """
         before, after = records_of(change.before), records_of(change.after)
         with self._changing():
-            there = self._shelf.records
+            there = self._index.records
             former = {record.id: record for record in before}
             if all(_is_as(there.get(one.id), former.get(one.id)) for one in (*before, *after)):
                 return
@@ -459,7 +459,7 @@ class TypedStore(TypedReading):
     def _write(
         self, what: str, line: Line | None, before: Sequence[MemoryRecord], formers: Iterable[Former] = ()
     ) -> None:
-        """Log a change, then carry it out. The lock must be held and the shelf be current.
+        """Log a change, then carry it out. The lock must be held and the index be up to date.
 
         Args:
             line: the change of the file; None if only versions are kept.
@@ -485,7 +485,7 @@ class TypedStore(TypedReading):
         """What remembering a record comes to. decided: by a model, of memories that may say the same, by their ids."""
         from clio.memory.store.deduplication import nearest, plan
 
-        near = nearest(self._shelf, record)
+        near = nearest(self._index, record)
         decision = decided.get(near.record.id) if near is not None and near.verdict == "doubtful" else None
         return plan(record, near, decision, self._clock())
 
@@ -493,7 +493,7 @@ class TypedStore(TypedReading):
         """Put those that are there with their variants into the archive. The lock must be held."""
         wanted = tuple(record for record in found if record is not None)
         ids = {record.id for record in wanted}
-        variants = tuple(one for record in wanted for one in self._shelf.variants(record.id) if one.id not in ids)
+        variants = tuple(one for record in wanted for one in self._index.variants(record.id) if one.id not in ids)
         gone = _Gone(wanted=wanted, variants=variants)
         if gone.all:
             now = self._clock()
@@ -512,9 +512,9 @@ class TypedStore(TypedReading):
             self._write("", None, (), formers)
 
     def prepare(self, stop: Callable[[], bool] = _never) -> bool:
-        """Make the index of what is alike, which else the first memory to come would wait for; False if stopped."""
+        """Build the similarity index in advance, so that the next memory need not wait for it; False if stopped."""
         self._files.catch_up()
-        return self._shelf.index_alike(stop)
+        return self._index.index_alike(stop)
 
     def _join_alike(self, decide: Decide | None, stop: Callable[[], bool]) -> int:
         """Merge live memories that say the same; the older one stays. Returns how many are gone."""
@@ -524,7 +524,7 @@ class TypedStore(TypedReading):
         for record in self.records():
             if stop():
                 break
-            near = nearest(self._shelf, record) if self._shelf.records.get(record.id) == record else None
+            near = nearest(self._index, record) if self._index.records.get(record.id) == record else None
             if near is None or record.is_variant or near.record.is_variant:
                 continue
             if near.verdict == "successor" or near.record.created > record.created:
@@ -543,7 +543,7 @@ class TypedStore(TypedReading):
     def _join(self, old: MemoryRecord, new: MemoryRecord, one: MemoryRecord) -> bool:
         """Put one memory in the place of two; False where somebody changed either of them meanwhile."""
         with self._changing():
-            if any(self._shelf.records.get(record.id) != record for record in (old, new)):
+            if any(self._index.records.get(record.id) != record for record in (old, new)):
                 return False
             now = self._clock()
             one = begun_anew(old, one, now)
