@@ -1,6 +1,8 @@
 """Imports go from higher layers to lower ones, never in a cycle, and heavy packages are imported by named functions."""
 
 import ast
+import inspect
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -261,3 +263,53 @@ def test_threads_are_started_in_one_module() -> None:
 )  # fmt: skip
 def test_every_way_to_start_a_thread_is_found(source: str, starters: set[str]) -> None:
     assert find_thread_starters(source) == starters
+
+
+_SECTION = re.compile(r"^(?:Args|Attributes):\n((?:    .*\n|\n)*)", re.MULTILINE)
+_ENTRY = re.compile(r"^    (?! )(\*{0,2}[a-z_]\w*(?:, \*{0,2}[a-z_]\w*)*): ", re.MULTILINE)
+
+
+def find_unknown_documented_names(source: str) -> list[str]:
+    """Return "line: name" for each name under "Args:" or "Attributes:" that its function or class does not have."""
+    found: list[str] = []
+    if "    Args:" not in source and "    Attributes:" not in source:
+        return found
+    for node in ast.walk(parse_source(source)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        text = ast.get_docstring(node, clean=False) or ""
+        if "Args:\n" not in text and "Attributes:\n" not in text:
+            continue
+        sections = _SECTION.findall(inspect.cleandoc(text) + "\n")
+        names = [
+            name.strip(" *") for section in sections for entry in _ENTRY.findall(section) for name in entry.split(",")
+        ]
+        if not names:
+            continue
+        inner = node.args if not isinstance(node, ast.ClassDef) else node
+        known = {part.arg for part in ast.walk(inner) if isinstance(part, ast.arg)}
+        if isinstance(node, ast.ClassDef):
+            known |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+            known |= {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+            known |= {part.name for part in ast.walk(node) if isinstance(part, ast.FunctionDef)}
+        found += [f"{node.lineno}: {name}" for name in names if name not in known]
+    return found
+
+
+def test_documented_names_exist() -> None:
+    """A parameter or field that was renamed is renamed in the docstring too."""
+    found = {name: find_unknown_documented_names(path.read_text(encoding="utf-8")) for name, path in modules().items()}
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('def f(new):\n    """F.\n\n    Args:\n        old: one.\n    """', ["1: old"]),
+        ('def f(a, *b):\n    """F.\n\n    Args:\n        a, b: ones,\n            c: two.\n    """', []),
+        ('class C:\n    """C.\n\n    Attributes:\n        x: one.\n\n    More.\n    """\n    y: int', ["1: x"]),
+        ('class C:\n    """C.\n\n    Attributes:\n        y: one.\n    """\n    y: int', []),
+    ],
+)
+def test_unknown_documented_names_are_found(source: str, found: list[str]) -> None:
+    assert find_unknown_documented_names(source) == found
