@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
     path, sha256, name = arguments
     sys.addaudithook(refuse_network)
     if hasattr(os, "nice"):
-        os.nice(10)  # the turn that runs meanwhile has priority
+        os.nice(10)  # a running turn has priority
     data = Path(path).read_bytes()
     if hashlib.sha256(data).hexdigest() != sha256:
         sys.stderr.write(f"{path!r} is not the encoding {name!r}\n")
@@ -33,12 +33,12 @@ def count(data: bytes, name: str, text: str) -> int:
     import tiktoken
     from tiktoken_ext import openai_public  # pyright: ignore[reportMissingTypeStubs]
 
-    def loaded(url: str, expected_hash: str | None = None) -> dict[bytes, int]:
+    def get_loaded_ranks(url: str, expected_hash: str | None = None) -> dict[bytes, int]:
         return ranks  # replaces tiktoken's download and second hash
 
     pairs = (line.split() for line in data.splitlines() if line)
     ranks = {base64.b64decode(token): int(rank) for token, rank in pairs}
-    openai_public.load_tiktoken_bpe = loaded
+    openai_public.load_tiktoken_bpe = get_loaded_ranks
     return len(tiktoken.Encoding(**getattr(openai_public, name)()).encode_ordinary(text))
 
 

@@ -61,12 +61,15 @@ def is_hosted_openai(base_url: str) -> bool:
 
 def list_encoding_folders(env: Mapping[str, str], home: Path) -> Sequence[Path]:
     """Return the directories that may contain encodings: clio's own, then those tiktoken uses."""
-    named = env.get("TIKTOKEN_CACHE_DIR") or env.get("DATA_GYM_CACHE_DIR")
-    if named:
-        return (home / FOLDER_NAME, Path(named))
+    cache_folder = env.get("TIKTOKEN_CACHE_DIR") or env.get("DATA_GYM_CACHE_DIR")
+    if cache_folder:
+        return (home / FOLDER_NAME, Path(cache_folder))
     # Same order as tempfile.gettempdir, which would write a file to test the directory.
-    given = (env.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
-    return (home / FOLDER_NAME, *(Path(folder, "data-gym-cache") for folder in (*given, *_TEMP_FOLDERS) if folder))
+    temp_folders = (env.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
+    return (
+        home / FOLDER_NAME,
+        *(Path(folder, "data-gym-cache") for folder in (*temp_folders, *_TEMP_FOLDERS) if folder),
+    )
 
 
 def find_encoding(encoding: Encoding, folders: Sequence[Path]) -> Path | None:
@@ -88,18 +91,18 @@ def _is_file(path: Path) -> bool:
 
 
 COUNT_CHILD = Path(__file__).with_name("calibrate_child.py")
-_COUNT_DELAY_S = 0.2  # a run that has ended by then starts no process
+_COUNT_DELAY_S = 0.2  # so that a run of clio that ends sooner starts no process
 _TIME_LIMIT_S = 30.0
 
 
 def prefix_texts(prefix: Prefix) -> list[str]:
-    """Return the parts of every request before the messages, as texts to be weighed and counted."""
+    """Return system prompt and tool descriptions, which begin every request, as texts to weigh and count."""
     tools = (f"{spec.name}\n{spec.description}\n{bytes(spec.parameters).decode('utf-8')}" for spec in prefix.tools)
     return [prefix.system, *tools]
 
 
 class Calibration:
-    """One count in the background, for one estimator.
+    """Counts the tokens of some texts in the background and sets the initial ratio of an estimator.
 
     path: file of the encoding; nothing is counted if its hash is wrong.
     """
@@ -116,7 +119,10 @@ class Calibration:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Start counting, unless that was done before or a bill has arrived. Returns at once; needs an event loop."""
+        """Start counting, unless it has started before or a server has already reported a token count.
+
+        Returns at once; needs an event loop.
+        """
         if self._task is None and not self._estimator.has_learned:
             self._task = asyncio.create_task(self._run(), name="calibrate")
 
@@ -172,9 +178,9 @@ async def count_tokens(text: str, encoding: Encoding, path: Path) -> int | None:
 FETCH_CHILD = Path(__file__).with_name("fetch_child.py")
 LIMIT_S = 10.0
 FAILED_SUFFIX = ".failed"
-"""Suffix of the empty file beside the encoding whose modification time is that of the last failed download."""
+"""Suffix of an empty file beside the encoding; its modification time is the time of the last failed download."""
 _RETRY_AFTER_S = 86_400.0
-_FETCH_DELAY_S = 1.0  # a run that has ended by then starts no process
+_FETCH_DELAY_S = 1.0  # so that a run of clio that ends sooner starts no process
 
 
 class BackgroundFetch:
@@ -194,7 +200,7 @@ class BackgroundFetch:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Start the download unless that was done before. Returns at once; needs an event loop."""
+        """Start the download unless it has started before. Returns at once; needs an event loop."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="fetch encoding")
 

@@ -2,7 +2,8 @@
 
     python -P fetch_child.py URL SHA256 FILE SECONDS
 
-It imports nothing from clio. Returns 1, and stores nothing, if the file is not complete and unchanged in that time.
+It imports nothing from clio. The exit code is 1, and nothing is stored, if the download fails, takes longer than
+SECONDS or has another hash.
 """
 
 import hashlib
@@ -16,14 +17,14 @@ MAX_BYTES = 20_000_000
 
 
 def main(arguments: list[str]) -> int:
-    """Download the file; the whole process exits when the time is over, whatever it is doing."""
+    """Download the file and return the exit code; the process exits with 1 when the time limit is reached."""
     url, sha256, name, seconds = arguments
     limit_s = float(seconds)
     timer = threading.Timer(limit_s, os._exit, [1])
     timer.daemon = True
     timer.start()
     if hasattr(os, "nice"):
-        os.nice(10)  # the turn that runs meanwhile has priority
+        os.nice(10)  # a running turn has priority
     path = Path(name)
     try:
         with urllib.request.urlopen(url, timeout=limit_s) as response:

@@ -60,7 +60,7 @@ def intersect_ranges(some: Sequence[LineRange], others: Sequence[LineRange]) -> 
 
 
 def describe_ranges(ranges: Sequence[LineRange]) -> str:
-    """Return such as "lines 1-40 and 80"; of many ranges the first ones and how many more."""
+    """Return a description such as "lines 1-40 and 80"; of many ranges, the first ones and the number of others."""
     names = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
     if not names:
         return ""
@@ -89,7 +89,7 @@ class Unit(Struct, frozen=True, kw_only=True):
 
     @property
     def is_step(self) -> bool:
-        """Whether it is an answer that called tools, with their results."""
+        """Whether it is an assistant message with tool calls, together with their results."""
         return len(self.messages) > 1
 
 
@@ -101,13 +101,13 @@ def split_units(messages: Iterable[Message], weigh: Callable[[Message], float]) 
     answer without text and calls is not a unit.
     """
     listed = list(messages)
-    results = _results(listed)
+    results = _find_first_results(listed)
     units: list[Unit] = []
     for message in listed:
         if isinstance(message, ToolMessage):
             continue  # it is placed with its call
         if isinstance(message, AssistantMessage) and (message.tool_calls or not message.content.strip()):
-            group = _with_results(message, results)
+            group = _pair_with_results(message, results)
             if group:
                 units.append(Unit(messages=group, weight=sum(map(weigh, group))))
         else:
@@ -115,32 +115,34 @@ def split_units(messages: Iterable[Message], weigh: Callable[[Message], float]) 
     return units
 
 
-def _results(messages: Sequence[Message]) -> dict[tuple[str, str], ToolMessage]:
+def _find_first_results(messages: Sequence[Message]) -> dict[tuple[str, str], ToolMessage]:
     """Return the first result of each call, by the id of the message with the call and the id of the call.
 
     Some servers count call ids from zero in every answer, so an id means the newest call that has it.
     """
-    asked: dict[str, str] = {}
+    newest_caller: dict[str, str] = {}
     found: dict[tuple[str, str], ToolMessage] = {}
     for message in messages:
         if isinstance(message, AssistantMessage):
-            asked.update((call.id, message.id) for call in message.tool_calls)
-        elif isinstance(message, ToolMessage) and message.tool_call_id in asked:
-            found.setdefault((asked[message.tool_call_id], message.tool_call_id), message)
+            newest_caller.update((call.id, message.id) for call in message.tool_calls)
+        elif isinstance(message, ToolMessage) and message.tool_call_id in newest_caller:
+            found.setdefault((newest_caller[message.tool_call_id], message.tool_call_id), message)
     return found
 
 
-def _with_results(message: AssistantMessage, results: dict[tuple[str, str], ToolMessage]) -> tuple[Message, ...]:
+def _pair_with_results(message: AssistantMessage, results: dict[tuple[str, str], ToolMessage]) -> tuple[Message, ...]:
     if len(message.tool_calls) == 1:  # fast path: most messages have one call
         result = results.get((message.id, message.tool_calls[0].id))
         if result is not None:
             return (message, result)
-    answered = tuple({call.id: call for call in message.tool_calls if (message.id, call.id) in results}.values())
-    if not answered and not message.content.strip():
+    calls_with_result = tuple(
+        {call.id: call for call in message.tool_calls if (message.id, call.id) in results}.values()
+    )
+    if not calls_with_result and not message.content.strip():
         return ()
-    if len(answered) < len(message.tool_calls):
-        message = msgspec.structs.replace(message, tool_calls=answered)
-    return (message, *(results[message.id, call.id] for call in answered))
+    if len(calls_with_result) < len(message.tool_calls):
+        message = msgspec.structs.replace(message, tool_calls=calls_with_result)
+    return (message, *(results[message.id, call.id] for call in calls_with_result))
 
 
 def find_tail_start(units: Sequence[Unit], budget: float) -> int:
@@ -155,23 +157,23 @@ def find_tail_start(units: Sequence[Unit], budget: float) -> int:
 
 def find_recent_start(units: Sequence[Unit], steps: int) -> int:
     """Return the index of the first of the last `steps` steps, but go back over at most twice as many user messages."""
-    start, called, asked = len(units), 0, 0
+    start, step_count, user_count = len(units), 0, 0
     for index in range(len(units) - 1, -1, -1):
-        if called == steps or asked == 2 * steps:
+        if step_count == steps or user_count == 2 * steps:
             break
         if units[index].is_step:
-            called += 1
+            step_count += 1
             start = index
         elif isinstance(units[index].messages[0], UserMessage):
-            asked += 1
+            user_count += 1
     return start
 
 
 def find_task_index(units: Sequence[Unit]) -> int | None:
-    """Return the index of the newest message that states the task; None if the user has not written anything yet.
+    """Return the index of the newest user message that states the task; None if the user has not written anything yet.
 
-    "yes", "go on" and messages generated by clio do not state one; if there is nothing else, the newest of them is
-    used.
+    Replies such as "yes" and "go on" do not state a task; if there is nothing else, the newest of them is used.
+    Messages generated by clio are ignored.
     """
     newest: int | None = None
     for index in range(len(units) - 1, -1, -1):
@@ -184,17 +186,19 @@ def find_task_index(units: Sequence[Unit]) -> int | None:
 
 
 def is_substantive(text: str) -> bool:
-    """Whether a user's text is more than a few words of assent or impatience."""
+    """Whether a user's text says more than "yes", "go on" and the like; a long text always does."""
     words = [word.strip(".,;:!?…'\"()") for word in text.casefold().split()]
     return any(word and word not in _ASSENT for word in words) or len(words) > 8
 
 
 STALE, FIXED_LATER, ROUTINE, OLD_SEARCH, OLD_RECALL = 0, -1, -2, -3, -4
-"""Negative or zero values instead of a number of characters: the output is shown as one line, and why. A later call
-superseded it; the edit failed and was made later; a command succeeded and printed progress; a search; a recall.
+"""Reasons for showing an output as one line; stored in place of its number of characters, so never positive.
+
+In this order: a later call superseded the output; the edit failed and a later one succeeded; the command succeeded and
+printed only progress; an earlier search; an earlier recall from memory.
 """
 MIN_TEXT_CHARS = 160
-"""No text is cut shorter than this: beginning, notice and end would contain nothing useful."""
+"""No text is cut shorter than this, because its beginning and end would be too short to be useful."""
 MIN_REPLACED_CHARS = 400
 """Characters. Replacing shorter outputs by one line would free almost nothing."""
 MIN_TOOL_CHARS = 600
@@ -209,7 +213,7 @@ _TRIES = 16
 
 
 def make_call_key(message_id: str, call_id: str) -> str:
-    """Return the key for a cut of one call's arguments; cuts of messages use the message id."""
+    """Return the key under which a cut of one call's arguments is recorded; cuts of messages use the message id."""
     return f"{message_id}#{call_id}"
 
 
@@ -219,10 +223,11 @@ def get_cut_message_id(key: str, known: Iterable[str] | Mapping[str, Any]) -> st
 
 
 def apply_cuts(message: Message, cuts: Mapping[str, int]) -> Message:
-    """Return the view of a message with its cuts from `cuts`; the same object if there are none."""
+    """Return the message shortened as recorded in `cuts`; the same object if nothing is recorded for it."""
     if isinstance(message, AssistantMessage) and message.tool_calls:
         calls = tuple(
-            _bare_call(call) if make_call_key(message.id, call.id) in cuts else call for call in message.tool_calls
+            _abbreviate_arguments(call) if make_call_key(message.id, call.id) in cuts else call
+            for call in message.tool_calls
         )
         if calls != message.tool_calls:
             message = msgspec.structs.replace(message, tool_calls=calls)
@@ -231,32 +236,37 @@ def apply_cuts(message: Message, cuts: Mapping[str, int]) -> Message:
 
 
 def shorten_message(message: Message, chars: int) -> Message:
-    """Return a view of a message in which no long text exceeds `chars` characters; STALE and the like give one line.
+    """Return a copy of a message in which no long text exceeds `chars` characters.
 
-    Shortened are outputs of tools, texts of answers, and each string in the arguments of calls. The user's text is
-    unchanged.
+    Tool outputs, answers and each string in the arguments of calls are shortened; the user's text is unchanged. If
+    `chars` is STALE or another of these reasons, a tool output is replaced by one line.
     """
     match message:
         case ToolMessage():
-            text = _one_line(message, chars) if chars <= STALE else cut_text(message.content, chars, _way(message))
+            text = (
+                _render_placeholder(message, chars)
+                if chars <= STALE
+                else cut_text(message.content, chars, _describe_retrieval(message))
+            )
             if message.images and chars < IMAGE_CHARS:
                 text, images = f"{text}\n{_NO_IMAGE}", ()
             else:
                 images = message.images
             return msgspec.structs.replace(message, content=text, images=images)
         case AssistantMessage() if chars > STALE:
-            way = _way(message)
-            calls = tuple(_shorter_call(call, chars, way) for call in message.tool_calls)
+            way = _describe_retrieval(message)
+            calls = tuple(_shorten_call(call, chars, way) for call in message.tool_calls)
             return msgspec.structs.replace(message, content=cut_text(message.content, chars, way), tool_calls=calls)
         case _:
             return message
 
 
 def cut_text(text: str, chars: int, way: str) -> str:
-    """Return beginning and end of a text with a notice between, `chars` characters beside the notice; whole if
-    shorter.
+    """Return the beginning and end of a long text with a notice between them; a short text is returned whole.
 
-    way: how to get the rest.
+    Args:
+        chars: characters of the text to keep, not counting the notice.
+        way: how to get the rest; part of the notice.
     """
     if len(text) <= chars + _NOTICE_CHARS:
         return text
@@ -304,10 +314,10 @@ def _cut_to_common_length(
     cuts: dict[str, int],
     whole: Callable[[Message], Message],
 ) -> dict[str, float]:
-    """Cut the candidates to the greatest common length at which the total weight changes by at most `more[0]`
-    (negative).
+    """Cut the candidates to the greatest common length that reduces the total weight enough.
 
-    `more[1]` is the limit if one more text can stay whole. Adds the cuts to `cuts`; returns the new weights.
+    The weight must change by at most `more[0]`, which is negative, or by at most `more[1]` if that leaves one more text
+    whole. Adds the cuts to `cuts`; returns the new weights.
     """
     spare, most = more
 
@@ -347,28 +357,30 @@ def measure_longest_text(message: Message) -> int:
     return 0
 
 
-def _one_line(message: ToolMessage, why: int) -> str:
-    """Return the line that replaces an output that is no longer needed, and tells how to get it."""
+def _render_placeholder(message: ToolMessage, why: int) -> str:
+    """Return the line that replaces an output that is no longer needed; it says how to get the whole output."""
     count = len(message.content)
-    if count < MIN_REPLACED_CHARS:  # a picture: its text is kept
+    if count < MIN_REPLACED_CHARS:  # the result is here because of its picture; its short text stays
         return message.content
-    left = f"{count:,} characters left out"
+    omitted = f"{count:,} characters left out"
     match why:
         case -1:
-            told = f"failed: {_gist(message.content.strip().partition(chr(10))[0])}; made good later; {left}"
+            description = (
+                f"failed: {_shorten_gist(message.content.strip().partition(chr(10))[0])}; made good later; {omitted}"
+            )
         case -2:
-            told = f"succeeded: {_gist(_result_line(message.content))}; {left}"
+            description = f"succeeded: {_shorten_gist(_result_line(message.content))}; {omitted}"
         case -3:
-            told = f"an earlier search{_summary(message)}; {left}"
+            description = f"an earlier search{_summary(message)}; {omitted}"
         case -4:
-            told = f"recalled earlier{_summary(message)}; {left}"
+            description = f"recalled earlier{_summary(message)}; {omitted}"
         case _:
-            told = f"{left}: a later call gave the newer state"
-    return f"[{told}; {_way(message)}]"
+            description = f"{omitted}: a later call gave the newer state"
+    return f"[{description}; {_describe_retrieval(message)}]"
 
 
 def _result_line(output: str) -> str:
-    """Return the line of an output that tells the result: the closing line of a test run, otherwise the last line."""
+    """Return the line of an output that states the result: the closing line of a test run, otherwise the last line."""
     from clio.context.command_results import parse_test_report
 
     report = parse_test_report(output)
@@ -376,46 +388,49 @@ def _result_line(output: str) -> str:
 
 
 def _summary(message: ToolMessage) -> str:
-    return f": {_gist(message.summary)}" if message.summary else ""
+    return f": {_shorten_gist(message.summary)}" if message.summary else ""
 
 
-def _gist(text: str) -> str:
+def _shorten_gist(text: str) -> str:
     return shorten_line(text.strip("=- "), _GIST_CHARS)
 
 
-def _bare_call(call: ToolCall) -> ToolCall:
-    """Return a call without effect with its long arguments left out; still valid JSON of the same shape."""
+def _abbreviate_arguments(call: ToolCall) -> ToolCall:
+    """Return the call with its long arguments replaced by a note; still valid JSON of the same shape.
+
+    Used for calls that failed, because their arguments had no effect.
+    """
     if len(call.arguments) < MIN_REPLACED_CHARS:
         return call
-    return msgspec.structs.replace(call, arguments=_encoded(_bare_value(_arguments(call.arguments))))
+    return msgspec.structs.replace(call, arguments=_encode_json(_abbreviate_value(_decode_arguments(call.arguments))))
 
 
-def _bare_value(value: Any) -> Any:
+def _abbreviate_value(value: Any) -> Any:
     if isinstance(value, str):
         return value if len(value) <= _ARGUMENT_CHARS else f"[{len(value):,} characters left out]"
     if isinstance(value, dict):
-        return {key: _bare_value(item) for key, item in cast("dict[str, Any]", value).items()}
+        return {key: _abbreviate_value(item) for key, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
         items = cast("list[Any]", value)
-        return [*map(_bare_value, items[:1]), f"[{len(items) - 1:,} left out]"] if len(items) > 1 else items
+        return [*map(_abbreviate_value, items[:1]), f"[{len(items) - 1:,} left out]"] if len(items) > 1 else items
     return value
 
 
-def _way(message: Message) -> str:
+def _describe_retrieval(message: Message) -> str:
     if isinstance(message, ToolMessage) and message.blob:
         return f'whole: read_output(handle="{message.blob}")'
     return f'whole: memory_operations(operation="read_messages", from="{message.id}")'
 
 
-def _shorter_call(call: ToolCall, chars: int, way: str) -> ToolCall:
+def _shorten_call(call: ToolCall, chars: int, way: str) -> ToolCall:
     """Return the call with long strings in its arguments cut; still valid JSON of the same shape."""
     if len(call.arguments) <= chars + _NOTICE_CHARS:
         return call
-    texts = _shorter_value(_arguments(call.arguments), chars, way)
-    return msgspec.structs.replace(call, arguments=_encoded(texts))
+    texts = _shorten_value(_decode_arguments(call.arguments), chars, way)
+    return msgspec.structs.replace(call, arguments=_encode_json(texts))
 
 
-def _arguments(text: str) -> dict[str, Any]:
+def _decode_arguments(text: str) -> dict[str, Any]:
     try:
         arguments = decode_json(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
@@ -423,20 +438,20 @@ def _arguments(text: str) -> dict[str, Any]:
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {"invalid_json": text}
 
 
-def _shorter_value(value: Any, chars: int, way: str) -> Any:
+def _shorten_value(value: Any, chars: int, way: str) -> Any:
     if isinstance(value, str):
         return cut_text(value, chars, way)
     if isinstance(value, dict):
-        return {key: _shorter_value(item, chars, way) for key, item in cast("dict[str, Any]", value).items()}
+        return {key: _shorten_value(item, chars, way) for key, item in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
         items = cast("list[Any]", value)
-        if len(_encoded(items)) > chars + _NOTICE_CHARS and len(items) > 1:
-            return [*(_shorter_value(item, chars // 2, way) for item in items[:1]), f"[… {len(items) - 1:,} left out]"]
-        return [_shorter_value(item, chars, way) for item in items]
+        if len(_encode_json(items)) > chars + _NOTICE_CHARS and len(items) > 1:
+            return [*(_shorten_value(item, chars // 2, way) for item in items[:1]), f"[… {len(items) - 1:,} left out]"]
+        return [_shorten_value(item, chars, way) for item in items]
     return value
 
 
-def _encoded(value: Any) -> str:
+def _encode_json(value: Any) -> str:
     try:
         return msgspec.json.encode(value).decode("utf-8")
     except UnicodeEncodeError:  # half of a surrogate pair, which the request could not contain either

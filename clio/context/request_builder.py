@@ -15,7 +15,7 @@ from clio.providers.base import ChatRequest, ModelLimits, ToolSpec
 from clio.text.hidden_text import reveal_hidden_text
 from clio.tokens import TokenEstimator, text_units
 
-_MARKS = str.maketrans('"<>', "'‹›")  # file names may contain any character
+_SAFE_MARKS = str.maketrans('"<>', "'‹›")  # file names may contain any character
 _CUT = "\n[… cut here: the rest is in the source]"
 
 
@@ -25,7 +25,7 @@ def render_fragment(fragment: Fragment, estimator: TokenEstimator) -> str:
     if not text:
         return ""
     text = text if fragment.whole else cut_to_tokens(text, fragment.cap_tokens, estimator)
-    source = to_inert_line(fragment.source).translate(_MARKS)
+    source = to_inert_line(fragment.source).translate(_SAFE_MARKS)
     return f'<{fragment.name} source="{source}">\n{neutralize_closing_tags(text, fragment.name)}\n</{fragment.name}>'
 
 
@@ -35,7 +35,7 @@ def is_cut(rendered: str) -> bool:
 
 
 def cut_to_tokens(text: str, cap_tokens: int, estimator: TokenEstimator) -> str:
-    """Return the text, or as much of its beginning as fits with a notice, if possible ending at a line end."""
+    """Return the text, or as much of its beginning as fits followed by a notice, cut at a line end if possible."""
     tokens = estimator.estimate_text(text)
     if tokens <= cap_tokens:
         return text
@@ -46,7 +46,7 @@ def cut_to_tokens(text: str, cap_tokens: int, estimator: TokenEstimator) -> str:
 
 COMPACT_WINDOW = 16_384
 Stage = Literal["proactive", "validation", "reactive", "manual"]
-"""Why the window was made smaller: it was filling up, one message was too large, a server refused, the user asked."""
+"""Why the window was trimmed: it was filling up, it was too full to send, a server refused, or the user asked."""
 _SPEC_UNITS = 40.0  # braces and keys around one tool's schema
 
 
@@ -57,7 +57,7 @@ class BuiltRequest(Struct, frozen=True, kw_only=True):
         units: its weight (see clio.tokens).
         conversation: the part of the weight that is summary and history.
         prompt_tokens: the weight as estimated tokens.
-        trimmed: what left the window to build it; None for nothing.
+        trimmed: the trim that was needed to build it; None if none was.
     """
 
     request: ChatRequest
@@ -134,8 +134,9 @@ def make_prefix(
     problems: Sequence[str] = (),
     head: str = "",
 ) -> Prefix:
-    """Return system prompt and tools of a session, without a date or anything else that changes, so prompt caches
-    apply.
+    """Return the system prompt and tools of a session.
+
+    They contain no date or anything else that changes, so that the server can cache them.
 
     Args:
         cap_tokens: limit for each fragment in addition to its own.
@@ -145,24 +146,24 @@ def make_prefix(
     head = fill_prompt(name, workspace=str(workspace), platform=f"{platform.system()} {platform.machine()}")
     if cap_tokens is not None:
         fragments = [structs.replace(part, cap_tokens=min(part.cap_tokens, cap_tokens)) for part in fragments]
-    rendered = [(part, text) for part in fragments if (text := render_fragment(part, estimator))]
+    rendered_parts = [(part, text) for part in fragments if (text := render_fragment(part, estimator))]
     return Prefix(
-        system="\n\n".join([head, *(text for _, text in rendered)]),
+        system="\n\n".join([head, *(text for _, text in rendered_parts)]),
         tools=tuple(tools),
         parts=tuple(
             PrefixPart(name=part.name, source=part.source, reason=part.reason, units=text_units(text), cut=is_cut(text))
-            for part, text in rendered
+            for part, text in rendered_parts
         ),
         problems=tuple(problems),
         compact=compact,
     )
 
 
-async def _nothing(text: str) -> Sequence[Fragment]:
+async def _no_turn_fragments(text: str) -> Sequence[Fragment]:
     return ()
 
 
-async def _names_nothing(text: str, of: int) -> Sequence[Fragment]:
+async def _no_named_fragments(text: str, of: int) -> Sequence[Fragment]:
     return ()
 
 
@@ -181,8 +182,8 @@ class ContextBuilder:
         prefixes: functions that return a prefix, the largest first; smaller ones are used if the window turns out
             smaller than stated. At least one.
         turn_fragments: returns what memory adds to a turn with this text.
-        named_fragments: returns what a text mentions; its second argument is the number of messages entered
-            together.
+        named_fragments: returns the files and other things that a text mentions with "@"; its second argument is the
+            number of messages entered together.
         read_image: returns the bytes of a stored picture by handle; None if it is missing.
         approvals: returns a sentence on who approves the actions of this turn, or "".
     """
@@ -193,8 +194,8 @@ class ContextBuilder:
         project: Path,
         prefixes: Sequence[Callable[[], Prefix]],
         estimator: TokenEstimator,
-        turn_fragments: Callable[[str], Awaitable[Sequence[Fragment]]] = _nothing,
-        named_fragments: Callable[[str, int], Awaitable[Sequence[Fragment]]] = _names_nothing,
+        turn_fragments: Callable[[str], Awaitable[Sequence[Fragment]]] = _no_turn_fragments,
+        named_fragments: Callable[[str, int], Awaitable[Sequence[Fragment]]] = _no_named_fragments,
         read_image: Callable[[str], bytes | None] = _no_image,
         approvals: Callable[[], str] = _no_approvals,
     ) -> None:
@@ -203,7 +204,7 @@ class ContextBuilder:
         self._named_fragments = named_fragments
         self._read_image = read_image
         self._approvals = approvals
-        self._told_commits: tuple[str, ...] = ()
+        self._last_commits_sent: tuple[str, ...] = ()
         self._images: dict[str, bytes] = {}
         self._smaller = list(prefixes)
         self.estimator = estimator
@@ -227,10 +228,10 @@ class ContextBuilder:
             lines.append(f"approvals: {approvals}")
         if tree := await self._tree.read():
             # Commits already listed in an earlier turn are not repeated.
-            lines += describe_tree(tree, with_commits=tree.commits != self._told_commits)
-            self._told_commits = tree.commits
+            lines += describe_tree(tree, with_commits=tree.commits != self._last_commits_sent)
+            self._last_commits_sent = tree.commits
         fragments = await self._turn_fragments(text)
-        return _context([*lines, *self._rendered(fragments)])
+        return _wrap_context([*lines, *self._render_fragments(fragments)])
 
     async def make_steering_context(self, text: str, message_count: int) -> str:
         """Return what precedes a text entered during a turn; "" if it mentions nothing.
@@ -238,10 +239,10 @@ class ContextBuilder:
         Args:
             message_count: number of messages entered together, which share the space for mentions.
         """
-        parts = self._rendered(await self._named_fragments(text, message_count))
-        return _context(parts) if parts else ""
+        parts = self._render_fragments(await self._named_fragments(text, message_count))
+        return _wrap_context(parts) if parts else ""
 
-    def _rendered(self, fragments: Sequence[Fragment]) -> list[str]:
+    def _render_fragments(self, fragments: Sequence[Fragment]) -> list[str]:
         return [text for part in fragments if (text := render_fragment(part, self.estimator))]
 
     def assemble(
@@ -278,7 +279,7 @@ class ContextBuilder:
         return self._images
 
 
-def _context(parts: Sequence[str]) -> str:
+def _wrap_context(parts: Sequence[str]) -> str:
     inner = neutralize_closing_tags("\n".join(parts), "context")
     return f"<context>\n{inner}\n</context>"
 
@@ -299,7 +300,9 @@ class FittedText(Struct, frozen=True, kw_only=True):
 
 
 def fit_user_text(text: str, window_tokens: int, ratio: float, keep: Callable[[str], str]) -> FittedText:
-    """Return the text, or a quarter of the window of it if it exceeds half, with a notice on how to read the rest.
+    """Return the text as it is sent: whole, or shortened if it exceeds half of the window.
+
+    A shortened text fills a quarter of the window and contains a notice on how to read the rest.
 
     Args:
         ratio: units per token, see `clio.tokens`.

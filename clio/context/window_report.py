@@ -46,8 +46,8 @@ class WindowUsage(Struct, frozen=True, kw_only=True):
         return self.window - self.system - self.memory - self.tools - self.summary - self.history - self.reserve
 
 
-_MOST_PIECES = 400
-_LEAST_PIECE = 400.0
+_MAX_EXPECTED_UNITS = 400
+_MIN_EXPECTED_WEIGHT = 400.0
 """Units, about 100 tokens."""
 
 
@@ -83,25 +83,31 @@ def foresee_trim(
     known: Mapping[str, int],
     whole: Callable[[Message], Message],
 ) -> ForeseenTrim:
-    """Return what a trim does to `units` after `more` weight was added. goal, known, whole: as for the trim itself."""
-    ahead = [*units, *_pieces(units, more)]
-    smaller = plan_smaller_window(ahead, goal(ahead), known, whole)
+    """Return what the next trim will do to `units`, if it happens after `more` weight has been added.
+
+    Args:
+        goal: returns the goal of the trim for the given units.
+        known, whole: as for `plan_smaller_window`.
+    """
+    expected = [*units, *_make_expected_units(units, more)]
+    smaller = plan_smaller_window(expected, goal(expected), known, whole)
     start = min(smaller.plan.start, len(units))
-    leaving = tuple(unit for place, unit in enumerate(units[:start]) if place != smaller.plan.task)
-    gone = {message.id for unit in leaving for message in unit.messages}
-    here = {message.id for unit in units for message in unit.messages}
+    leaving = tuple(unit for index, unit in enumerate(units[:start]) if index != smaller.plan.task)
+    leaving_ids = {message.id for unit in leaving for message in unit.messages}
+    current_ids = {message.id for unit in units for message in unit.messages}
     return ForeseenTrim(
         leaving=leaving,
         weight=sum(unit.weight for unit in leaving),
-        shrunk=tuple(id for id in smaller.shrunk if id in here and id not in gone),
+        shrunk=tuple(id for id in smaller.shrunk if id in current_ids and id not in leaving_ids),
     )
 
 
-def _pieces(units: Sequence[Unit], more: float) -> list[Unit]:
+def _make_expected_units(units: Sequence[Unit], more: float) -> list[Unit]:
+    """Return empty units of the usual size that weigh `more` together."""
     if more <= 0:
         return []
-    usual = sum(unit.weight for unit in units) / len(units) if units else 0.0
-    count = min(max(round(more / max(usual, _LEAST_PIECE)), 1), _MOST_PIECES)
+    mean_weight = sum(unit.weight for unit in units) / len(units) if units else 0.0
+    count = min(max(round(more / max(mean_weight, _MIN_EXPECTED_WEIGHT)), 1), _MAX_EXPECTED_UNITS)
     return [
         Unit(
             messages=(AssistantMessage(id=f"ahead-{number}"), ToolMessage(tool_call_id="", content="")),

@@ -1,4 +1,4 @@
-"""What changes from turn to turn and the model should know: the date, and the state of the working tree."""
+"""The parts of a turn's context that change between turns: the date and the state of the working tree."""
 
 import asyncio
 import threading
@@ -17,7 +17,7 @@ _TIMEOUT_S = 0.7  # `git status` takes 43 ms in 20,000 files; a slower disk must
 MAX_STATE_AGE_S = 2.0
 MIN_READ_INTERVAL_S = 1.0
 """Interval of reads while the user types; longer if a read takes long."""
-_SHARE = 20
+_INTERVAL_FACTOR = 20
 _LISTED_FILES, _LISTED_COMMITS = 10, 3
 _PATH_CHARS, _SUBJECT_CHARS = 100, 72
 
@@ -39,34 +39,34 @@ class TreeState(Struct, frozen=True):
 
 
 class WorkingTree:
-    """The state of one project's working tree, read in advance when a turn is about to begin.
+    """Reads the state of one project's working tree, in advance while the user types.
 
-    Reading takes git 40 ms in 20,000 files. A state up to `MAX_STATE_AGE_S` old is used, unless clio itself has run
-    something since. Shared by everything in the process: see `get_working_tree`.
+    Reading takes git 40 ms in 20,000 files. A state up to `MAX_STATE_AGE_S` old is used, unless clio has since run a
+    command that may have changed it. One instance per project is shared in the process: see `get_working_tree`.
     """
 
     def __init__(self, project: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._project = project
         self._clock = clock
         self._lock = threading.Lock()
-        self._look: Future[TreeState | None] | None = None
-        self._newest = ""
+        self._pending_read: Future[TreeState | None] | None = None
+        self._newest_hash = ""
         self._commits: tuple[str, ...] = ()
-        self._began = float("-inf")
-        self._again_s = MIN_READ_INTERVAL_S
+        self._read_began = float("-inf")
+        self._interval_s = MIN_READ_INTERVAL_S
 
     def read_ahead(self) -> None:
-        """Start a read in a thread if the last one is no longer fresh. Cheap enough for every key press."""
+        """Start a read in a thread if the last one is too old. Cheap enough to call at every key press."""
         now = self._clock()
         with self._lock:
-            look = self._look
-            if look is None or (look.done() and now - self._began > self._again_s):
+            pending = self._pending_read
+            if pending is None or (pending.done() and now - self._read_began > self._interval_s):
                 self._begin(now)
 
     def invalidate(self) -> None:
-        """Forget the state, because something has run that may have changed files."""
+        """Forget the state, because a command or tool may have changed files."""
         with self._lock:
-            self._look = None
+            self._pending_read = None
 
     async def read(self) -> TreeState | None:
         """Return the current state; None outside git, without git, or if git takes too long."""
@@ -75,25 +75,25 @@ class WorkingTree:
     def _fresh(self) -> "Future[TreeState | None]":
         now = self._clock()
         with self._lock:
-            if self._look is not None and now - self._began <= MAX_STATE_AGE_S:
-                return self._look
+            if self._pending_read is not None and now - self._read_began <= MAX_STATE_AGE_S:
+                return self._pending_read
             return self._begin(now)
 
     def _begin(self, now: float) -> "Future[TreeState | None]":
-        look: Future[TreeState | None] = Future()
-        look.set_running_or_notify_cancel()  # the read cannot be cancelled: several callers may wait for it
-        self._look, self._began = look, now
-        start_daemon_thread(lambda: self._run(look, now), "git-status")
-        return look
+        pending: Future[TreeState | None] = Future()
+        pending.set_running_or_notify_cancel()  # the read cannot be cancelled: several callers may wait for it
+        self._pending_read, self._read_began = pending, now
+        start_daemon_thread(lambda: self._run(pending, now), "git-status")
+        return pending
 
-    def _run(self, look: "Future[TreeState | None]", began: float) -> None:
+    def _run(self, pending: "Future[TreeState | None]", began_s: float) -> None:
         try:
             state = self._read()
         except Exception as error:  # a bug: raised in the turn that waits for the result
-            look.set_exception(error)
+            pending.set_exception(error)
             return
-        self._again_s = max(MIN_READ_INTERVAL_S, _SHARE * (self._clock() - began))
-        look.set_result(state)
+        self._interval_s = max(MIN_READ_INTERVAL_S, _INTERVAL_FACTOR * (self._clock() - began_s))
+        pending.set_result(state)
 
     def _read(self) -> TreeState | None:
         status = read_git(self._project, "status", "--porcelain=v2", "--branch")
@@ -103,12 +103,12 @@ class WorkingTree:
         head = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# branch."))
         changed = [line for line in lines if line[:2] in ("1 ", "2 ", "u ", "? ")]
         newest = head.get("branch.oid", "")
-        if newest != self._newest:
+        if newest != self._newest_hash:
             log = read_git(self._project, "log", f"-{_LISTED_COMMITS}", "--format=%h %s") if _is_hash(newest) else ""
             self._commits = tuple(
                 shorten_to_weight(to_inert_line(line), _SUBJECT_CHARS) for line in (log or "").splitlines()
             )
-            self._newest = newest if log is not None else ""
+            self._newest_hash = newest if log is not None else ""
         branch = head.get("branch.head", "")
         return TreeState(
             branch=to_inert_line(branch if branch != "(detached)" else f"(detached at {newest[:8]})"),
@@ -127,14 +127,13 @@ def get_working_tree(project: Path) -> WorkingTree:
 
 
 def invalidate_working_trees() -> None:
-    """Forget all states after a call or command has run, so that no turn gets an old one."""
+    """Forget the states of all projects, so that the next turn reads them again after a tool or command has run."""
     for tree in _TREES.values():
         tree.invalidate()
 
 
 def read_git(project: Path, *arguments: str) -> str | None:
-    """Return the output of a git command that only reads; None without git, outside a repository, or if it takes too
-    long.
+    """Return the output of a git command that only reads; None on any failure, including a timeout.
 
     Blocks up to 0.7 s; call it in a thread.
     """

@@ -1,7 +1,7 @@
-"""Which results a conversation no longer needs, in the order in which they are dropped. Pure functions.
+"""Find tool results that a conversation no longer needs, in the order in which they are dropped. Pure functions.
 
-First repeated and superseded readings, then failed edits that were made later, output that only reports success,
-earlier searches, and recalled memories. Each is replaced by one line that tells how to get the whole result.
+First repeated and superseded file reads, then failed edits that succeeded later, output that only reports success,
+earlier searches, and recalled memories. Each is replaced by one line that says how to get the whole result.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -57,7 +57,7 @@ _REPEATED = (
     | {"git", "version_control", "web_fetch", "fetch", "read_output", "todo_operations", "file_operations"}
 )
 _IRRELEVANT = ("timeout_s", "timeout", "description", "background")
-_COVERED = 0.9  # share of the lines of an earlier reading that later ones must repeat to make it stale
+_COVERED = 0.9  # share of the lines of an earlier file read that later ones must show to make it stale
 _ENDLESS = 10**9
 _ROUTINE_SHARE = 0.6  # share of an output's lines that must be routine
 _TROUBLE = LazyRegex(r"\b(?:error|warning|warn|fatal|failed|failure|exception|traceback|denied|deprecated)\b", 2)
@@ -111,44 +111,46 @@ class _Exchange(Struct, frozen=True, kw_only=True):
 
     @property
     def command(self) -> str:
-        told = self.arguments.get("command")
-        return told if self.name in RUNNERS and isinstance(told, str) else ""
+        command = self.arguments.get("command")
+        return command if self.name in RUNNERS and isinstance(command, str) else ""
 
 
 def find_worthless_results(units: Sequence[Unit], before: int) -> Iterator[WorthlessResult]:
     """Yield results in the units before index `before` that can be dropped: the most worthless first, then the oldest.
 
-    Later units are also read, because a later reading makes an earlier one stale. Each result is yielded once.
+    Units from `before` on are examined too, because a later read makes an earlier one stale. Each result is yielded
+    once.
     """
-    exchanges = list(_exchanges(units))
+    exchanges = list(_iterate_exchanges(units))
     early = [each for each in exchanges if each.unit < before]
-    seen: set[str] = set()
+    yielded: set[str] = set()
     kinds: tuple[tuple[int, Callable[[], set[str]]], ...] = (
-        (STALE, lambda: set(_stale(exchanges))),
-        (FIXED_LATER, lambda: _mended(exchanges)),
+        (STALE, lambda: set(_find_stale(exchanges))),
+        (FIXED_LATER, lambda: _find_edits_made_later(exchanges)),
         (ROUTINE, lambda: {each.result.id for each in early if _is_routine(each)}),
         (OLD_SEARCH, lambda: {each.result.id for each in early if _is_search(each)}),
         (OLD_RECALL, lambda: {each.result.id for each in early if _is_recall(each)}),
     )
     for why, find in kinds:
-        found = find() - seen
-        seen |= found
+        found = find() - yielded
+        yielded |= found
         for each in early:
             if each.result.id in found:
-                cuts = _cuts(each, why)
+                cuts = _make_cuts(each, why)
                 if cuts:
                     yield WorthlessResult(unit=each.unit, cuts=cuts)
 
 
 def stale_results(units: Sequence[Unit]) -> list[str]:
-    """Return the ids of outputs that a later one in the same units supersedes, oldest first.
+    """Return the ids of outputs that a later output in the same units supersedes, oldest first.
 
-    That is the same call made again, or later readings of a file that show (nearly) every line of the earlier one.
+    An output is superseded if the same call was made again, or if later reads of the file show at least 90 % of its
+    lines.
     """
-    return _stale(list(_exchanges(units)))
+    return _find_stale(list(_iterate_exchanges(units)))
 
 
-def _cuts(each: _Exchange, why: int) -> dict[str, int]:
+def _make_cuts(each: _Exchange, why: int) -> dict[str, int]:
     cuts = {each.result.id: why} if len(each.result.content) >= MIN_REPLACED_CHARS or each.result.images else {}
     if why == FIXED_LATER and len(each.call.arguments) >= MIN_REPLACED_CHARS:
         cuts[make_call_key(each.message, each.call.id)] = why
@@ -158,39 +160,39 @@ def _cuts(each: _Exchange, why: int) -> dict[str, int]:
 # Superseded outputs
 
 
-def _stale(exchanges: Sequence[_Exchange]) -> list[str]:
-    again: set[tuple[str, str]] = set()
-    later: dict[str, list[LineRange]] = {}
-    texts: dict[str, list[ToolMessage]] = {}
-    found: list[str] = []
+def _find_stale(exchanges: Sequence[_Exchange]) -> list[str]:
+    later_calls: set[tuple[str, str]] = set()
+    later_ranges: dict[str, list[LineRange]] = {}
+    results_by_path: dict[str, list[ToolMessage]] = {}
+    stale: list[str] = []
     for each in reversed(exchanges):
-        # a reading that only refers to an earlier one contains nothing newer
-        points_back = each.result.summary == UNCHANGED
-        if points_back or (each.name not in _REPEATED and each.call.name not in _REPEATED):
+        # The result only says that the file is unchanged since an earlier read, so it supersedes nothing.
+        is_unchanged_notice = each.result.summary == UNCHANGED
+        if is_unchanged_notice or (each.name not in _REPEATED and each.call.name not in _REPEATED):
             continue
-        reading = _reading(each)
-        key = (each.call.name, _canonical(each))
+        reading = _parse_reading(each)
+        key = (each.call.name, _normalize_arguments(each))
         result = each.result
         if len(result.content) < MIN_REPLACED_CHARS and not result.images:
-            again |= {key} if result.ok or reading is None else set()
+            later_calls |= {key} if result.ok or reading is None else set()
             if reading is not None and result.ok:
-                _add_ranges(later, reading)
-        elif key in again or (reading is not None and result.ok and _is_covered(reading, later)):
-            found.append(result.id)
+                _add_ranges(later_ranges, reading)
+        elif key in later_calls or (reading is not None and result.ok and _is_covered(reading, later_ranges)):
+            stale.append(result.id)
         elif reading is None:
-            again.add(key)
+            later_calls.add(key)
         elif result.ok:
-            again.add(key)
-            others = texts.setdefault(reading[0], [])
-            if any(_repeats(other, result) for other in others):
-                found.append(result.id)
+            later_calls.add(key)
+            later_texts = results_by_path.setdefault(reading[0], [])
+            if any(_repeats_lines(other, result) for other in later_texts):
+                stale.append(result.id)
             else:
-                others.append(result)
-                _add_ranges(later, reading)
-    return found[::-1]
+                later_texts.append(result)
+                _add_ranges(later_ranges, reading)
+    return stale[::-1]
 
 
-def _reading(each: _Exchange) -> tuple[str, tuple[LineRange, ...]] | None:
+def _parse_reading(each: _Exchange) -> tuple[str, tuple[LineRange, ...]] | None:
     """Return the path a call read and the line ranges in its result; None if it reads no file."""
     if each.name in READERS:
         ranges = parse_shown_ranges(each.result.content)
@@ -219,13 +221,13 @@ def _is_covered(reading: tuple[str, tuple[LineRange, ...]], later: dict[str, lis
     return count_lines(intersect_ranges(ranges, later[path])) >= _COVERED * count_lines(ranges)
 
 
-def _repeats(later: ToolMessage, earlier: ToolMessage) -> bool:
+def _repeats_lines(later: ToolMessage, earlier: ToolMessage) -> bool:
     lines = set(earlier.content.splitlines())
     return len(lines & set(later.content.splitlines())) >= _COVERED * len(lines)
 
 
-def _canonical(each: _Exchange) -> str:
-    """Return the arguments without those that do not change the question, such as a time limit."""
+def _normalize_arguments(each: _Exchange) -> str:
+    """Return the arguments as JSON, without those that do not affect the result, such as a time limit."""
     if not any(f'"{name}"' in each.call.arguments for name in _IRRELEVANT):
         return each.call.arguments
     wanted = {key: value for key, value in each.arguments.items() if key not in _IRRELEVANT}
@@ -235,22 +237,22 @@ def _canonical(each: _Exchange) -> str:
 # Edits
 
 
-def _mended(exchanges: Sequence[_Exchange]) -> set[str]:
-    """Return the failed edits of files that were edited, or tried again, later."""
-    tried: set[str] = set()
+def _find_edits_made_later(exchanges: Sequence[_Exchange]) -> set[str]:
+    """Return the result ids of failed edits whose files were edited, or tried to be edited, later."""
+    later_paths: set[str] = set()
     found: set[str] = set()
     for each in reversed(exchanges):
         if each.name in EDITORS:
-            paths = _edited(each)
-            if not each.result.ok and (paths & tried or (not paths and tried)):
+            paths = _list_edited_paths(each)
+            if not each.result.ok and (paths & later_paths or (not paths and later_paths)):
                 found.add(each.result.id)
-            tried |= paths or {""}
+            later_paths |= paths or {""}
         elif each.result.side_effects is not None:
-            tried.update(deed.path for deed in each.result.side_effects.changed)
+            later_paths.update(deed.path for deed in each.result.side_effects.changed)
     return found
 
 
-def _edited(each: _Exchange) -> set[str]:
+def _list_edited_paths(each: _Exchange) -> set[str]:
     """Return the paths an edit was meant to change."""
     paths = {each.path} if each.path else set[str]()
     paths.update(find_patched_paths(each.arguments))
@@ -291,7 +293,7 @@ def _is_recall(each: _Exchange) -> bool:
     )
 
 
-def _exchanges(units: Sequence[Unit]) -> Iterator[_Exchange]:
+def _iterate_exchanges(units: Sequence[Unit]) -> Iterator[_Exchange]:
     for number, unit in enumerate(units):
         head, results = unit.messages[0], unit.messages[1:]
         if not results or not isinstance(head, AssistantMessage):
