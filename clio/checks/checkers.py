@@ -197,9 +197,9 @@ class CheckContext(Struct, frozen=True, kw_only=True):
     """What checkers need from clio.
 
     Attributes:
-        setting: the setting `checks`.
+        setting: the entries of the setting `checks`.
         root: the workspace.
-        owner: the folder whose trust counts.
+        owner: the project folder for which the user grants trust; not `root` in a worktree.
         home: clio's own folder.
     """
 

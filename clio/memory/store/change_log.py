@@ -58,16 +58,16 @@ class End(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Change(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="line", tag="change"):
-    """One change of what is remembered.
+    """One change of memory.
 
     Attributes:
         id: a UUID version 7; the order in which changes were made.
         at: seconds since the epoch.
-        what: one line for the user; "" for a line that only keeps versions and cannot be undone.
-        key: what it was about, as the store names it; the scope of typed memories.
-        before, after: the records as they were and became, in the store's own form; NOTHING for none.
+        what: one line for the user; "" for a line that only records former versions and cannot be undone.
+        key: the store's name for the changed object; the scope for typed memories.
+        before, after: the records before and after the change, in the store's own form; NOTHING for none.
         ended: how records of `before` ended, by id.
-        restored: archived records that it brought back, by id, and the ids they have now.
+        restored: the present ids of archived records that it restored, by former id.
         group, title: id of the group it belongs to and one line about that; "" for a change of its own.
         part: its position in the group, from 1.
         project: in the user's log, the project directory it was made in.
@@ -89,7 +89,7 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="l
 
 
 class Mark(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="line", tag="mark"):
-    """Changes that can be undone no more: they were undone at a time, or else given up or never made."""
+    """Changes that can no longer be undone: they were undone at a time, could not be reverted, or never took place."""
 
     marks: tuple[str, ...]
     at: float
@@ -97,7 +97,7 @@ class Mark(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="lin
 
 
 class _Head(Struct, frozen=True, kw_only=True):
-    """First line of a log. id: of this file, another one after each fold. folded: its size then, in bytes."""
+    """First line of a log. id: new after each fold. folded: size of the log after the last fold, in bytes."""
 
     log: str = ""
     version: int = 1
@@ -110,7 +110,7 @@ class _Id(Struct, frozen=True):
 
 
 class Position(Struct, frozen=True, kw_only=True):
-    """How far a log was read. file: id in its first line. stamp: of the file, which tells that nothing was added."""
+    """How far a log was read. file: the id in its first line. stamp: of the file; the same if nothing was written."""
 
     file: str = ""
     offset: int = 0
@@ -118,7 +118,7 @@ class Position(Struct, frozen=True, kw_only=True):
 
 
 class NewLines(Struct, frozen=True, kw_only=True):
-    """Lines of a log since a position. goes_on: False if the log was replaced, and these are all of its lines."""
+    """Lines of a log after a position. goes_on: False if the log was replaced, so that these are all of its lines."""
 
     lines: tuple[Change | Mark, ...]
     position: Position
@@ -126,7 +126,7 @@ class NewLines(Struct, frozen=True, kw_only=True):
 
 
 class Logged(Struct, frozen=True, kw_only=True):
-    """A change with what became of it. undone_at: when it was undone. is_earlier: from `memory.undo.jsonl`."""
+    """A change and its present state. undone_at: when it was undone. is_earlier: from `memory.undo.jsonl`."""
 
     change: Change
     undone_at: float | None = None
@@ -148,7 +148,7 @@ class _Group:
 
 
 _open_group: ContextVar[tuple[object, _Group] | None] = ContextVar("open_group", default=None)
-"""The group of this thread or task: what others change meanwhile is not part of it."""
+"""The open group of this thread or task; changes of others at the same time are not part of it."""
 _lines = JsonDecoder[Change | Mark](Change | Mark)
 _id_lists = msgspec.json.Decoder(list[_Id])  # of lines whose depth was checked
 _earlier = JsonDecoder[Change](Change)
@@ -181,7 +181,7 @@ def new_change(
 
 
 def _next_id() -> str:
-    """Return an id after all that this process made: two logs are compared by ids, also within one millisecond."""
+    """Return an id greater than all former ones of this process: changes of two logs are ordered by id."""
     global _last_id
     id = new_id()
     if id <= _last_id:
@@ -240,7 +240,7 @@ class ChangeLog:
             raise
 
     def mark(self, ids: Sequence[str], *, is_undone: bool = False) -> None:
-        """Note that changes were undone, or that they can't be."""
+        """Record that changes were undone, or that they can't be."""
         if ids:
             self._write([Mark(marks=tuple(ids), at=round(self._clock(), 3), is_undone=is_undone)])
 
@@ -348,7 +348,7 @@ class ChangeLog:
 
 
 def fold(lines: Sequence[Change | Mark]) -> list[Change | Mark]:
-    """Return the lines that a folded log keeps: changes that can be undone as they are, and the versions that ended."""
+    """Return the lines of a folded log: changes that can be undone, unchanged, and of the others the ended versions."""
     changes = [line for line in lines if isinstance(line, Change)]
     known = {change.id for change in changes}
     marked = {id for line in lines if isinstance(line, Mark) for id in line.marks}
@@ -375,7 +375,7 @@ def fold(lines: Sequence[Change | Mark]) -> list[Change | Mark]:
 
 
 def _fitting(changes: Sequence[Change]) -> set[str]:
-    """The ids of the newest of these that fit into `UNDO_BYTES`; the newest one always does."""
+    """Return the ids of the newest changes that fit into `UNDO_BYTES`, at least the newest one."""
     room, found = UNDO_BYTES, set[str]()
     for change in reversed(changes):
         room -= len(bytes(change.before)) + len(bytes(change.after)) + 200
@@ -386,7 +386,7 @@ def _fitting(changes: Sequence[Change]) -> set[str]:
 
 
 def _keep_ended(change: Change, back: Iterable[str]) -> Change | None:
-    """The change with nothing but the records that ended and the ids that came back; None if there are none."""
+    """Return the change reduced to the records that ended and the ids that were restored; None if there are none."""
     restored = {id: id for id in back} | change.restored
     if not change.ended and not restored:
         return None
@@ -395,7 +395,7 @@ def _keep_ended(change: Change, back: Iterable[str]) -> Change | None:
 
 
 def _keep_undone(change: Change, at: float) -> Change | None:
-    """The records that an undone change had made, as versions that ended then; None if there are none."""
+    """Return the records that an undone change had made, as versions that ended then; None if there are none."""
     records = _records(change.after)
     if not records:
         return None
@@ -420,7 +420,7 @@ def _versions_only(
 
 
 def _records(raw: Raw) -> list[Raw]:
-    """The records of a side of a change; none for a note, which is a text."""
+    """Return the records in `before` or `after` of a change; none for a note, which is a text."""
     try:
         return decode_json(raw, type=list[Raw]) if bytes(raw) else []
     except msgspec.DecodeError:
@@ -428,7 +428,7 @@ def _records(raw: Raw) -> list[Raw]:
 
 
 def ids_in(raw: Raw) -> list[str]:
-    """Return the ids of the records of a side of a change; none for a note. 2 µs a record."""
+    """Return the ids of the records in `before` or `after` of a change; none for a note. 2 µs per record."""
     try:
         return [one.id for one in _id_lists.decode(raw)] if bytes(raw) else []
     except msgspec.DecodeError:
@@ -447,7 +447,7 @@ def _unit(change: Change) -> str:
 
 
 def _newest(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """Those of the newest `MAX_UNDO` groups and changes without one."""
+    """Return the changes of the newest `MAX_UNDO` groups; a change without a group counts as one."""
     units: set[str] = set()
     for place in range(len(changes) - 1, -1, -1):
         units.add(_unit(changes[place]))
@@ -522,7 +522,7 @@ class ScopeLogs:
         return tuple(change for change in reversed(changes) if _unit(change) == _unit(changes[-1]))
 
     def mark(self, changes: Iterable[Change], *, is_undone: bool) -> None:
-        """Note that changes were undone, or are given up: they can't be undone any more."""
+        """Record that changes were undone, or could not be reverted: they can't be undone any more."""
         listed = list(changes)
         self.user.mark([change.id for change in listed if change.project], is_undone=is_undone)
         self.project.mark([change.id for change in listed if not change.project], is_undone=is_undone)

@@ -20,7 +20,7 @@ class Job:
     """One background command. read_to: number of characters of its output that the model has read.
 
     Args:
-        ended: called once, when the command and everything it started have ended.
+        on_ended: called once, when the command and everything it started have ended.
         explain_failure: returns what the command was denied, or ""; None if it was not confined.
     """
 
@@ -30,7 +30,7 @@ class Job:
         command: str,
         folder: Path,
         process: "RunningProcess",
-        ended: Callable[[], None] = lambda: None,
+        on_ended: Callable[[], None] = lambda: None,
         explain_failure: Callable[[], str] | None = None,
     ) -> None:
         self.name = name
@@ -39,7 +39,7 @@ class Job:
         self.process = process
         self.read_to = 0
         self._explain_failure = explain_failure
-        self._waiting = asyncio.ensure_future(self._wait(ended))
+        self._waiting = asyncio.ensure_future(self._wait(on_ended))
 
     @property
     def is_running(self) -> bool:
@@ -51,7 +51,7 @@ class Job:
         await asyncio.wait({self._waiting}, timeout=timeout_s)
 
     async def take_refusal(self) -> str:
-        """Return what it needed and was denied, after it has ended by itself; "" for nothing, and on later calls."""
+        """Return what the sandbox denied it, once it has ended by itself; "" for nothing, and on later calls."""
         explain = None if self.is_running else self._explain_failure
         if explain is None:
             return ""
@@ -66,11 +66,11 @@ class Job:
         with contextlib.suppress(asyncio.CancelledError):
             await self._waiting
 
-    async def _wait(self, ended: Callable[[], None]) -> None:
+    async def _wait(self, on_ended: Callable[[], None]) -> None:
         try:
             await self.process.wait(with_children=True)
         finally:
-            ended()  # also if cancelled; blocks only for a few small files
+            on_ended()  # also if cancelled; blocks only for a few small files
 
     def kill(self) -> None:
         """End it without waiting."""
@@ -102,7 +102,7 @@ class JobTable:
 
         Args:
             outside: run it outside the sandbox.
-            confined: it runs without a question, and therefore confined.
+            confined: it runs without approval and therefore confined; None if the user has approved it.
         """
         from clio.tools.shell.sandboxed_run import (  # few sessions start a job
             explain_job_failure,
@@ -113,15 +113,15 @@ class JobTable:
         sandbox = self.sandbox if self.is_sandboxed and not outside else None
         explain: Callable[[], str] | None = None
         if confined is not None and self.confinement is not None:
-            process, ended = await start_confined(command, cwd, self.confinement, sandbox, network=confined.network)
+            process, on_ended = await start_confined(command, cwd, self.confinement, sandbox, network=confined.network)
             explain = partial(explain_job_failure, process, command, cwd, self.confinement, network=confined.network)
         else:
             process = await start_sandboxed(command, cwd, sandbox)
-            ended = partial(sandbox.watches.end, cwd) if sandbox is not None else lambda: None
+            on_ended = partial(sandbox.watches.end, cwd) if sandbox is not None else lambda: None
         if not self._jobs:
             # For an exit after an error, before the table was closed.
             atexit.register(self.kill)
-        job = Job(f"job{len(self._jobs) + 1}", command, cwd, process, ended, explain)
+        job = Job(f"job{len(self._jobs) + 1}", command, cwd, process, on_ended, explain)
         self._jobs[job.name] = job
         return job
 
