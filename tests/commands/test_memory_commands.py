@@ -262,7 +262,7 @@ def test_no_line_is_wider_than_the_terminal(harness: Harness) -> None:
             assert max(map(count_cells, [heading, *lines])) <= width, command
             if command == "/memory stats":
                 assert all(line.count("█") < 10 and not line.startswith(" ·") for line in lines)
-                assert "kind       discovery   121  █████████" in lines
+                assert "kind       project fact  121  █████████" in lines
 
 
 def test_the_statistics_draw_every_group_to_its_own_scale(harness: Harness) -> None:
@@ -273,9 +273,12 @@ def test_the_statistics_draw_every_group_to_its_own_scale(harness: Harness) -> N
         MemoryDraft(kind="discovery", content="learned before"),
         MemoryDraft(kind="discovery", content="too"),
     )
+    harness.memory.memories.remember("The port is 8080", "fact")
+    harness.memory.store_note("plan", "first the lexer")
     result = ok(harness, "/memory stats")
     shown = {row[1]: row[2:] for row in rows(result)}
-    assert shown["discovery"] == ("3", "█████████")
+    assert shown["project fact"] == ("3", "█████████")
+    assert shown["fact"] == shown["keyed note"] == ("1", "███")
     assert shown["rule"] == ("1", "███")
     assert shown["a day"] == ("6", "█████████")
     assert shown["a week"] == ("0", "")
@@ -284,10 +287,10 @@ def test_the_statistics_draw_every_group_to_its_own_scale(harness: Harness) -> N
     assert shown["unchanged"][0] == "1"
     assert shown["you"][0] == "6"
     assert shown["the model"][0] == "2"
-    assert result.text.startswith("8 memories (")
-    assert mentions(result.text, "0 notes", "just now", "10 days ago")
+    assert mentions(result.text, "10 memories", "just now", "10 days ago")
     stats = data(harness, "/memory stats")
-    assert (stats["total"], stats["counts"]["discovery"], stats["notes"]) == (8, 3, 0)
+    assert (stats["total"], stats["counts"]["discovery"], stats["notes"]) == (8, 3, 1)
+    assert (stats["all_counts"]["discovery"], stats["all_counts"]["fact"]) == (3, 1)
     assert ok(harness, "/memory stats").table is not None
 
 

@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -339,21 +340,22 @@ _STATES = {"fresh": "unchanged", "drifted": "changed", "gone": "gone", "unbound"
 @remembers
 @names_repository
 def stats(ctx: CommandContext, argument: str) -> CommandResult:
-    """The project knowledge in numbers and small bars."""
+    """The memories of all kinds in numbers and small bars; age and confidence are those of project knowledge."""
     if argument:
         return make_refusal("/memory stats takes nothing")
     found = ctx.memory.ltm_stats()
+    others = Counter(record.kind for record in ctx.memory.memories.records())
     notes = len(ctx.memory.list_notes())
-    data = msgspec.to_builtins(found) | {"notes": notes}
+    counts: dict[str, int] = {**found.counts, **{kind: others[kind] for kind in TYPES}, KEYED_NOTE: notes}
+    data = msgspec.to_builtins(found) | {"notes": notes, "all_counts": counts}
     archive = f" and {found.archived:,} in the archive ({format_bytes(found.archive_bytes)})" if found.archived else ""
-    entries = f"{format_count(found.total, 'memory')} ({format_bytes(found.file_bytes)})"
-    text = f"{entries}{archive}, {format_count(notes, 'note')}."
+    text = f"{format_count(sum(counts.values()), 'memory')}{archive}."
     if found.newest:
         now = time.time()
         text += f" Last confirmed {ago(now, found.newest)}, the oldest {ago(now, found.oldest)}."
     if found.last_pruned:
         text += f" Last pruned {date(found.last_pruned)}."
-    rows = tuple(_stat_rows(found)) if found.total else ()
+    rows = tuple(_stat_rows(found, counts)) if any(counts.values()) else ()
     table = Table(columns=("", "", "", ""), rows=rows, wide_column=3) if rows else None
     return CommandResult(text=text, table=table, data=data)
 
@@ -473,17 +475,19 @@ def _because(item: WhyItem) -> str:
     return f"{item.reason} ({signals})" if signals else item.reason
 
 
-def _stat_rows(found: LtmStats) -> Iterable[tuple[str, str, str, str]]:
-    """Group, label, number, bar; the bars of one group are drawn to one scale."""
+def _stat_rows(found: LtmStats, counts: Mapping[str, int]) -> Iterable[tuple[str, str, str, str]]:
+    """Yield group, label, number, bar; the bars of one group are drawn to one scale."""
     fifths = [(f"{20 * place}–{20 * place + 20}%", bar.count) for place, bar in enumerate(found.confidences)]
     ages = [(bar.label.removeprefix("within "), bar.count) for bar in found.ages]
     groups: list[tuple[str, list[tuple[str, int]]]] = [
-        ("kind", list(found.counts.items())),
+        ("kind", [(kind_label(kind), number) for kind, number in counts.items() if number]),
         ("age up to", [(label, number) for label, number in ages if number or label != "undated"]),
         ("sure", fifths),
         ("examples", [(_STATES[state], number) for state, number in found.freshness.items() if number]),
         ("said by", [(WHO.get(who, who), number) for who, number in found.asserted.items()]),
     ]
+    if not found.total:
+        groups = groups[:1]
     for place, (group, bars) in enumerate(groups):
         if place:
             yield ("", "", "", "")
