@@ -137,7 +137,7 @@ class Repl:
         )
         self._signs = LineHints(behind.app)
         self._facts = SessionStatus(loaded.config, loaded.project, behind.app)
-        self._turns = Turns(live=self._terminal.can_read_keys, look=run_read_only_command)
+        self._turns = Turns(live=self._terminal.can_read_keys, run_query=run_read_only_command)
         self._line = make_prompt_line(
             loaded,
             self._terminal,

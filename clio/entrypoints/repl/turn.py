@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clio.ui.keyboard import KeyWatch
 
 
-Kind = Literal["steer", "look", "turn"]
+Kind = Literal["steer", "query", "turn"]
 STEER_MARK = "!"
 _MOMENT_S = 1.0  # seconds in which another Esc counts as meant for the stopped turn
 _STEERS = "Enter again to send now · ↑ to edit"
@@ -30,7 +30,14 @@ _EDITS = "↑ edits the last"
 
 
 class QueuedText(Struct):
-    """An entered text. words: sent to the model, even if it begins with a slash. held: waits until the user acts."""
+    """An entered text.
+
+    Attributes:
+        kind: "steer" goes with the next request of the turn, "query" is a read-only command that runs after the step,
+            "turn" is carried out after the turn.
+        words: send the text to the model even if it begins with a slash.
+        held: the turn was stopped, so the text waits until the user releases or edits it.
+    """
 
     text: str
     kind: Kind
@@ -81,9 +88,9 @@ class TypeAheadQueue:
         elif text.startswith(STEER_MARK):
             self._steer(text.removeprefix(STEER_MARK).strip())
         else:
-            looks = _only_looks(text)
-            self._entered.append(QueuedText(text.strip(), "look" if looks else "turn"))
-            self._just_queued = not looks and not is_command(text)
+            is_query = _is_query(text)
+            self._entered.append(QueuedText(text.strip(), "query" if is_query else "turn"))
+            self._just_queued = not is_query and not is_command(text)
 
     def other_key(self) -> None:
         """A key other than Enter: the next Enter on an empty line has no effect."""
@@ -112,13 +119,13 @@ class TypeAheadQueue:
         if oldest is not None:
             self._entered.remove(oldest)
 
-    def take_look(self) -> str:
+    def pop_query(self) -> str:
         """Remove and return the first command that waits for the end of a step; "" if there is none."""
-        look = next((one for one in self._entered if one.kind == "look"), None)
-        if look is None:
+        query = next((one for one in self._entered if one.kind == "query"), None)
+        if query is None:
             return ""
-        self._entered.remove(look)
-        return look.text
+        self._entered.remove(query)
+        return query.text
 
     def take_line(self) -> str:
         """Remove and return the unfinished line, for the next prompt; without `!`, which would run a command there."""
@@ -157,7 +164,7 @@ class TypeAheadQueue:
         queued = 0
         for one in self._entered:
             queued += one.kind == "turn"
-            label = {"steer": "steering", "look": "after this step", "turn": f"queued {queued}"}[one.kind]
+            label = {"steer": "steering", "query": "after this step", "turn": f"queued {queued}"}[one.kind]
             shown.append(WaitingText(label, one.text))
         return tuple(shown)
 
@@ -172,7 +179,7 @@ class TypeAheadQueue:
             self._mailbox.put(self.pastes.expand(words))
 
 
-def _only_looks(text: str) -> bool:
+def _is_query(text: str) -> bool:
     if not is_command(text):
         return False
     from clio.commands.registry import is_read_only_command
@@ -181,7 +188,7 @@ def _only_looks(text: str) -> bool:
 
 
 Wait = Callable[[], Awaitable[None]]
-Look = Callable[[ReplParts, str], bool]
+RunQuery = Callable[[ReplParts, str], bool]
 """Runs a read-only command; False if it asks for more than showing its result."""
 
 
@@ -197,9 +204,9 @@ class Turns:
         before_end: awaited when a turn is over, before the keyboard returns to the prompt.
     """
 
-    def __init__(self, *, live: bool, look: Look) -> None:
+    def __init__(self, *, live: bool, run_query: RunQuery) -> None:
         self._live = live
-        self._look = look
+        self._run_query = run_query
         self.watch: KeyWatch | None = None
         self.hotkeys: dict[str, Callable[[], None]] = {}
         self.before_end: Wait | None = None
@@ -251,18 +258,18 @@ class Turns:
                     self.ahead.delivered()
                     self._show()
                 case StepFinished():
-                    asyncio.get_running_loop().call_soon(self._look_now)
+                    asyncio.get_running_loop().call_soon(self._run_queries)
                 case _:
                     pass
             emit(event)
 
         return listen
 
-    def _look_now(self) -> None:
+    def _run_queries(self) -> None:
         """Run the read-only commands that waited for the end of the step."""
         parts = self._parts
-        while parts is not None and self.running and (line := self.ahead.take_look()):
-            if not self._look(parts, line):
+        while parts is not None and self.running and (line := self.ahead.pop_query()):
+            if not self._run_query(parts, line):
                 self.ahead.put_first(line)
             self._show()
 
