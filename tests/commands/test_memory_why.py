@@ -139,7 +139,7 @@ def test_in_a_terminal(tmp_path: Path, columns: int) -> None:
             clio.line("/memory off")
             clio.wait_for("ask · memory off")
             clio.line(ASKED)
-            clio.wait_for(r"I do not know\.\s+1 step[^❯]*❯", regex=True)  # what is typed earlier belongs to the turn
+            clio.wait_for(r"I do not know\.\s+1 request[^❯]*❯", regex=True)  # what is typed earlier belongs to the turn
             clio.line("/memory on")
             clio.wait_gone("ask · memory off")
             clio.line("/exit")

@@ -59,7 +59,7 @@ def test_consolidation_runs_while_idle_and_is_reported_above_the_prompt(tmp_path
         clio.wait_for("consolidated: 1 turn replayed", 60)
         assert "/memory undo" in clio.text
         clio.line("/memory log")
-        clio.wait_for("while you were away")
+        clio.wait_for("while idle")
         clio.line("/memory undo")
         clio.wait_for("Undone: the sleep of")
         at_prompt(clio)
