@@ -22,7 +22,7 @@ from clio.tokens import TokenEstimator, message_units
 
 PROACTIVE_SHARE, TARGET_SHARE = 0.75, 0.50
 REACTIVE_SHARES = (0.50, 0.25, 0.0)
-"""Shares of what was sent that the retries after an overflow keep; 0.0 is the smallest useful request."""
+"""Shares of the refused conversation that the retries after an overflow send; 0.0 is the smallest useful request."""
 SUMMARY_SHARE = 0.08
 _LARGEST_RESERVE, _RESERVE_SHARE = 16_384, 0.125
 
@@ -89,11 +89,11 @@ def make_nothing_smaller_error(refusal: ContextOverflow, budget: WindowBudget, c
     )
 
 
-_NEAR = 4.0  # worthless results are searched in the newest part: this many times the weight that stays
+_NEAR_FACTOR = 4.0  # worthless results are searched only in the newest units, up to this many times `keep`
 _NEWEST_SHARE = 0.4  # of `hard`: minimum for the newest step if it must be cut
 _OLDER_SHARE = 0.08  # of `hard`: minimum for each of the last steps before it if they must be cut
 _FILLED_SHARE = 0.85  # of `hard`: how far cut steps fill it, so that the next step does not cut them again
-_EDGE_SHARE = 0.04  # of `keep`: if less is free, the oldest unit is not cut to fill it
+_MIN_EDGE_SHARE = 0.04  # of `keep`: if less is free, the oldest unit is not cut to fill it
 
 
 class TrimGoal(Struct, frozen=True, kw_only=True):
@@ -158,20 +158,20 @@ def plan_smaller_window(
     """Return how to reach the goal.
 
     Args:
-        known: how far messages are already cut; what is one line stays one line.
+        known: how far messages are already cut; a message that is one line stays one line.
         whole: returns the stored message for a shortened view of it.
     """
     shrunk: dict[str, int] = {}
     units, fixed = _keep_recent(units, goal, shrunk, whole)
     total = goal.current_summary + _weight(units)
     if total > goal.keep and not goal.is_minimal:
-        units, total = _without_worthless(units, fixed, total, goal, known, shrunk)
+        units, total = _shorten_worthless(units, fixed, total, goal, known, shrunk)
     plan = TrimPlan(start=0)
     if goal.is_minimal:
         plan = plan_trim(units, 0.0)
     elif total > goal.keep:
-        plan = _at_most(plan_trim(units, goal.keep - goal.max_summary, goal.min_tail), fixed, units)
-        plan, units = _with_edge(plan, units, goal, shrunk, whole)
+        plan = _limit_start(plan_trim(units, goal.keep - goal.max_summary, goal.min_tail), fixed, units)
+        plan, units = _add_edge_unit(plan, units, goal, shrunk, whole)
     kept = plan.select_kept(units)
     if _weight(kept) + goal.min_summary > goal.hard:
         plan, kept = _cut_to_fit(plan, units, goal, shrunk, whole)
@@ -183,14 +183,15 @@ def plan_smaller_window(
 def _keep_recent(
     units: Sequence[Unit], goal: TrimGoal, shrunk: dict[str, int], whole: Callable[[Message], Message]
 ) -> tuple[Sequence[Unit], int]:
-    """Return the units and the index of the first that stays: the last steps as far as they fit, and the newest part.
+    """Return the units, long ones cut, and the index of the first that stays in any case.
 
-    The newest have priority. What does not fit whole is cut to what is left, less a reserve for the steps before it.
+    The last steps stay as far as they fit, the newest first. A step that does not fit whole is cut to the remaining
+    space, less a reserve for the steps before it.
     """
     task, first = find_task_index(units), find_recent_start(units, goal.recent_steps)
     left = goal.hard - goal.min_summary - (units[task].weight if task is not None else 0.0)
     spare, least = (1 - _FILLED_SHARE) * goal.hard, _OLDER_SHARE * goal.hard
-    found, fixed, newest = list(units), len(units), True
+    kept_units, fixed, newest = list(units), len(units), True
     for index in range(len(units) - 1, first - 1, -1):
         weight, is_cut = 0.0 if index == task else units[index].weight, False
         if weight > left and not _is_user(units[index]):
@@ -200,7 +201,7 @@ def _keep_recent(
             unit = _cut(units[index], cuts, whole)
             weight, is_cut = unit.weight, newest or unit.weight <= left
             if is_cut:
-                found[index] = unit
+                kept_units[index] = unit
                 shrunk |= cuts
         newest = newest and _is_user(units[index])
         if weight > left and not is_cut:
@@ -208,17 +209,17 @@ def _keep_recent(
         left -= weight
         fixed = index
     if goal.verbatim and not shrunk:
-        fixed = min(fixed, _start_within(units, goal.verbatim))
-    return found, fixed
+        fixed = min(fixed, _find_start_within(units, goal.verbatim))
+    return kept_units, fixed
 
 
-def _start_within(units: Sequence[Unit], budget: float) -> int:
+def _find_start_within(units: Sequence[Unit], budget: float) -> int:
     """Like `find_tail_start`, but excludes the newest unit if it exceeds the budget."""
     start = find_tail_start(units, budget)
     return start if _weight(units[start:]) <= budget else len(units)
 
 
-def _without_worthless(
+def _shorten_worthless(
     units: Sequence[Unit], fixed: int, total: float, goal: TrimGoal, known: Mapping[str, int], shrunk: dict[str, int]
 ) -> tuple[Sequence[Unit], float]:
     """Return the units with as many worthless results as needed shown as one line, and the new weight.
@@ -227,22 +228,22 @@ def _without_worthless(
     """
     from clio.context.worthless import find_worthless_results
 
-    near = find_tail_start(units, _NEAR * goal.keep)  # everything before that leaves the window in any case
-    found = list(units)
+    near = find_tail_start(units, _NEAR_FACTOR * goal.keep)  # everything before that leaves the window in any case
+    shortened = list(units)
     for each in find_worthless_results(units[near:], fixed - near):
         if total <= goal.keep:
             break
         cuts = {key: why for key, why in each.cuts.items() if key not in known}
-        before = found[near + each.unit]
+        before = shortened[near + each.unit]
         after = _cut(before, cuts) if cuts else before
         if after.weight < before.weight:
             shrunk |= cuts
             total += after.weight - before.weight
-            found[near + each.unit] = after
-    return found, total
+            shortened[near + each.unit] = after
+    return shortened, total
 
 
-def _at_most(plan: TrimPlan, start: int, units: Sequence[Unit]) -> TrimPlan:
+def _limit_start(plan: TrimPlan, start: int, units: Sequence[Unit]) -> TrimPlan:
     """Return the plan with its tail starting at `start` at the latest."""
     if plan.start <= start:
         return plan
@@ -250,13 +251,13 @@ def _at_most(plan: TrimPlan, start: int, units: Sequence[Unit]) -> TrimPlan:
     return TrimPlan(start=start, task=task if task is not None and task < start else None)
 
 
-def _with_edge(
+def _add_edge_unit(
     plan: TrimPlan, units: Sequence[Unit], goal: TrimGoal, shrunk: dict[str, int], whole: Callable[[Message], Message]
 ) -> tuple[TrimPlan, Sequence[Unit]]:
     """Return the plan with one more unit, its outputs cut to the free space, if that is worthwhile."""
     edge = plan.start - 1
     free = goal.keep - goal.max_summary - _weight(plan.select_kept(units))
-    if not goal.verbatim or edge < 0 or _is_user(units[edge]) or free < _EDGE_SHARE * goal.keep:
+    if not goal.verbatim or edge < 0 or _is_user(units[edge]) or free < _MIN_EDGE_SHARE * goal.keep:
         return plan, units
     cuts = fit_units([units[edge]], free, whole, floor=MIN_TOOL_CHARS)
     unit = _cut(units[edge], cuts, whole)
@@ -361,7 +362,7 @@ class WindowRoom:
         return self._limits, self._refused_units
 
     def restore_state(self, state: tuple[ModelLimits, float]) -> None:
-        """Restore what was known when the state was copied."""
+        """Restore a state returned by `copy_state`."""
         self._limits, self._refused_units = state
 
     @property

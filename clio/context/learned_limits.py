@@ -15,7 +15,7 @@ from clio.tokens import TokenEstimator
 WINDOWS_FILE_NAME = "windows.json"
 MAX_WINDOWS = 200
 LIFE_DAYS = {LIMIT_NAMED: 7, LIMIT_REFUSED: 1}
-"""Days for which a discovery is valid. A bare refusal says less: the server may have had a temporary problem."""
+"""Days for which a discovery is valid. A refusal without a number is less reliable: it may have been temporary."""
 _DAY_S = 86_400.0
 
 
@@ -36,10 +36,7 @@ class FoundWindow(Struct, frozen=True, kw_only=True):
 
 
 class FoundWindows(Struct, frozen=True, kw_only=True):
-    """Contents of the file. Keys of `windows` are host and port of the server, a space and the model.
-
-    The newest last.
-    """
+    """Contents of the file. Keys of `windows` are host and port of the server, a space and the model; newest last."""
 
     windows: dict[str, FoundWindow] = {}
 
@@ -57,43 +54,47 @@ class LearnedWindows:
         path = home / WINDOWS_FILE_NAME if home else None
         self._file = LearnedFile(path, WINDOWS, "how large windows were found to be", notice)
         self._now = now
-        self._said: dict[str, ModelLimits] = {}
-        self._own: dict[str, FoundWindow] = {}  # discovered in this run
+        self._stated: dict[str, ModelLimits] = {}
+        self._found_in_run: dict[str, FoundWindow] = {}  # discovered in this run
 
-    def fit_limits(self, provider: Provider, said: ModelLimits) -> ModelLimits:
-        """Return the limits to start with: `said` (by configuration, server or profile), or discovered smaller ones.
+    def fit_limits(self, provider: Provider, stated: ModelLimits) -> ModelLimits:
+        """Return the limits to start with: the stated ones, or smaller ones that were discovered.
 
-        A window set by the user is used as it is. A discovery expires after its days, or when `said` changes.
+        A window set by the user is used as it is. A discovery expires after `LIFE_DAYS`, or when the stated size
+        changes.
+
+        Args:
+            stated: limits from the configuration, the server or the profile.
         """
         key = _key(provider)
-        self._said[key] = said
-        if said.source == "config":
-            return said
+        self._stated[key] = stated
+        if stated.source == "config":
+            return stated
         stored = self._file.read()
-        found = self._own.get(key) or (stored.windows.get(key) if stored else None)
-        if found is None or not self._holds(found, said):
-            return said
-        self._own[key] = found
-        most = min(said.max_output_tokens, max(found.tokens // 2, 1))
+        found = self._found_in_run.get(key) or (stored.windows.get(key) if stored else None)
+        if found is None or not self._is_valid(found, stated):
+            return stated
+        self._found_in_run[key] = found
+        most = min(stated.max_output_tokens, max(found.tokens // 2, 1))
         return ModelLimits(context_window=found.tokens, max_output_tokens=most, source=found.source)
 
     def save_window(self, provider: Provider, limits: ModelLimits) -> None:
-        """Store what a session knows about its window. Does nothing unless a refusal has just revealed it."""
+        """Store the window size a session has discovered; does nothing if its limits do not come from a refusal."""
         key = _key(provider)
-        said, known = self._said.get(key), self._own.get(key)
-        if said is None or said.source == "config" or limits.source not in LIFE_DAYS:
+        stated, known = self._stated.get(key), self._found_in_run.get(key)
+        if stated is None or stated.source == "config" or limits.source not in LIFE_DAYS:
             return
-        better = (
+        is_improvement = (
             known is None
             or limits.context_window < known.tokens
             or (known.source, limits.source) == (LIMIT_REFUSED, LIMIT_NAMED)
         )
-        if known is not None and not better and self._holds(known, said):
+        if known is not None and not is_improvement and self._is_valid(known, stated):
             return
         found = FoundWindow(
-            tokens=limits.context_window, said=said.context_window, source=limits.source, found=self._now()
+            tokens=limits.context_window, said=stated.context_window, source=limits.source, found=self._now()
         )
-        self._own[key] = found
+        self._found_in_run[key] = found
 
         def change(stored: FoundWindows) -> FoundWindows:
             others = [pair for pair in stored.windows.items() if pair[0] != key]
@@ -101,9 +102,9 @@ class LearnedWindows:
 
         self._file.change(change)
 
-    def _holds(self, found: FoundWindow, said: ModelLimits) -> bool:
+    def _is_valid(self, found: FoundWindow, stated: ModelLimits) -> bool:
         age_s = self._now() - found.found
-        same = found.said == said.context_window and 0 < found.tokens < said.context_window
+        same = found.said == stated.context_window and 0 < found.tokens < stated.context_window
         return same and 0 <= age_s < LIFE_DAYS.get(found.source, 0) * _DAY_S
 
 
@@ -115,7 +116,7 @@ def _key(provider: Provider) -> str:
 
 RATIOS_FILE_NAME = "token_ratios.json"
 MAX_MODELS = 200
-_SAME = 0.01  # a ratio this close to the stored one is not written again
+_SAME_RATIO_SHARE = 0.01  # a ratio this close to the stored one is not written again
 
 
 class TokenRatios(Struct, frozen=True, kw_only=True):
@@ -151,11 +152,11 @@ class LearnedRatios:
     def save_ratio(self, model: str, ratio: float) -> None:
         """Store a ratio; writes nothing if it is already known."""
 
-        def change(known: TokenRatios) -> TokenRatios:
-            before = known.models.get(model)
-            if before is not None and abs(ratio - before) <= _SAME * before:
-                return known
-            others = [pair for pair in known.models.items() if pair[0] != model]
+        def change(ratios: TokenRatios) -> TokenRatios:
+            known_ratio = ratios.models.get(model)
+            if known_ratio is not None and abs(ratio - known_ratio) <= _SAME_RATIO_SHARE * known_ratio:
+                return ratios
+            others = [pair for pair in ratios.models.items() if pair[0] != model]
             return TokenRatios(models=dict([*others, (model, round(ratio, 4))][-MAX_MODELS:]))
 
         self._file.change(change)

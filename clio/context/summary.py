@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from clio.context.command_results import TestRun
 
 TEXT_CHARS = 2_000
-"""A longer request, question or answer keeps its beginning and end; the archive has all of it."""
-_COMMAND_CHARS, _LINE_CHARS, _SAID_CHARS, _LEAST_NOTE = 300, 200, 700, 40
-_COMMANDS, _ATTEMPTS, _RUNS, _ANSWERS, _NOTES = 30, 60, 12, 12, 8  # the newest that are kept
+"""A longer request, question or answer is shortened to its beginning and end; the archive has all of it."""
+_COMMAND_CHARS, _LINE_CHARS, _ASSISTANT_TEXT_CHARS, _MIN_NOTE_CHARS = 300, 200, 700, 40
+_COMMANDS, _ATTEMPTS, _RUNS, _ANSWERS, _NOTES = 30, 60, 12, 12, 8  # how many of the newest a summary contains
 FileKind = Literal["written", "moved", "deleted"]
 
 Item = TypeVar("Item")
@@ -107,10 +107,10 @@ class TrimmedSpan(Struct, frozen=True, kw_only=True):
     """A trimmed stretch.
 
     Attributes:
-        handle: brings its messages back.
+        handle: name under which its messages can be read again.
         messages: number of its messages.
-        again: how many of them an earlier stretch contains too.
-        first_words: how it begins.
+        again: how many of its messages an earlier stretch contains too.
+        first_words: beginning of its first user message.
     """
 
     handle: str
@@ -120,7 +120,7 @@ class TrimmedSpan(Struct, frozen=True, kw_only=True):
 
 
 class ThreadSummary(Struct, frozen=True, kw_only=True):
-    """A stretch of conversation. All collections are in order of time; what was touched last is last.
+    """A stretch of conversation. All collections are in order of time, the most recently used item last.
 
     Attributes:
         messages: number of messages.
@@ -156,12 +156,12 @@ class ThreadSummary(Struct, frozen=True, kw_only=True):
 
 
 def summarize_messages(messages: Iterable[Message]) -> ThreadSummary:
-    """Summarize messages in order. A result counts at the position of its call, however late it came."""
+    """Summarize messages in order. A tool result counts at the position of its call, even if it arrived later."""
     listed = list(messages)
-    gathered = _Gathered()
-    for message, call in _in_order(listed):
-        gathered.take(message, call)
-    return gathered.summary(len(listed))
+    builder = _SummaryBuilder()
+    for message, call in _pair_results_with_calls(listed):
+        builder.add_message(message, call)
+    return builder.make_summary(len(listed))
 
 
 def merge_summaries(earlier: ThreadSummary, later: ThreadSummary) -> ThreadSummary:
@@ -172,15 +172,15 @@ def merge_summaries(earlier: ThreadSummary, later: ThreadSummary) -> ThreadSumma
         decisions=earlier.decisions + later.decisions,
         answers=(earlier.answers + later.answers)[-_ANSWERS:],
         notes=(later.notes if later.answers else earlier.notes + later.notes)[-_NOTES:],
-        commits=_once(earlier.commits + later.commits),
+        commits=_unique_commits(earlier.commits + later.commits),
         files=_merge_files(earlier, later),
         read=_merge_read(earlier.read, later.read),
         discarded=earlier.discarded if earlier.commits else tuple(dict.fromkeys(earlier.discarded + later.discarded)),
-        tools=_added(earlier.tools, later.tools),
-        failed=_added(earlier.failed, later.failed),
-        attempts=_newest(_latest_last(earlier.attempts, later.attempts), _ATTEMPTS),
-        commands=_newest(_latest_last(earlier.commands, later.commands), _COMMANDS),
-        runs=_newest(_latest_last(earlier.runs, later.runs), _RUNS),
+        tools=_add_counts(earlier.tools, later.tools),
+        failed=_add_counts(earlier.failed, later.failed),
+        attempts=_newest(_merge_latest_last(earlier.attempts, later.attempts), _ATTEMPTS),
+        commands=_newest(_merge_latest_last(earlier.commands, later.commands), _COMMANDS),
+        runs=_newest(_merge_latest_last(earlier.runs, later.runs), _RUNS),
     )
 
 
@@ -188,24 +188,24 @@ def _merge_files(earlier: ThreadSummary, later: ThreadSummary) -> dict[str, File
     files: dict[str, FileSummary] = {}
     for path, state in earlier.files.items():
         if path not in later.files:
-            files[path] = _settled(state, _first_event(later, path)) if later.discarded or later.commits else state
+            files[path] = _apply_event(state, _first_event(later, path)) if later.discarded or later.commits else state
     for path, state in later.files.items():
         before = earlier.files.get(path)
-        files[path] = state if before is None else _combine(_settled(before, _first_event(later, path)), state)
+        files[path] = state if before is None else _combine(_apply_event(before, _first_event(later, path)), state)
     return files
 
 
 def _first_event(stretch: ThreadSummary, path: str) -> str:
-    """Return what a stretch did first to uncommitted changes from before it: "back" (discarded), "commit", or ""."""
-    if any(_is_under(path, put_back) for put_back in stretch.discarded):
-        return "back"
+    """Return what a stretch did first to uncommitted changes from before it: "discard", "commit", or "" for nothing."""
+    if any(_is_under(path, discarded_path) for discarded_path in stretch.discarded):
+        return "discard"
     return "commit" if stretch.commits else ""
 
 
-def _settled(state: FileSummary, event: str) -> FileSummary:
+def _apply_event(state: FileSummary, event: str) -> FileSummary:
     if not state.is_uncommitted or not event:
         return state
-    if event == "back":
+    if event == "discard":
         return replace(state, uncommitted_lines=(), is_uncommitted=False, is_discarded=True, edits=None)
     return replace(
         state,
@@ -216,7 +216,10 @@ def _settled(state: FileSummary, event: str) -> FileSummary:
 
 
 def _combine(before: FileSummary, after: FileSummary) -> FileSummary:
-    """Combine what happened to a file in two stretches, each of which already includes the commits of the later one."""
+    """Return what happened to a file in two consecutive stretches.
+
+    `before` must already include the effect of the later stretch's commits and discards.
+    """
     if before.kind != "written" or after.kind != "written":
         edits = None
     else:
@@ -233,13 +236,13 @@ def _combine(before: FileSummary, after: FileSummary) -> FileSummary:
 
 def _reduce(edits: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Return the replacements without pairs that reverse each other."""
-    left: list[tuple[int, int]] = []
+    remaining: list[tuple[int, int]] = []
     for old, new in edits:
-        if left and left[-1] == (new, old):
-            left.pop()
+        if remaining and remaining[-1] == (new, old):
+            remaining.pop()
         else:
-            left.append((old, new))
-    return tuple(left)
+            remaining.append((old, new))
+    return tuple(remaining)
 
 
 def _is_under(path: str, folder: str) -> bool:
@@ -256,84 +259,84 @@ def _merge_read(
     return read
 
 
-def _in_order(messages: list[Message]) -> list[tuple[Message, ToolCall | None]]:
+def _pair_results_with_calls(messages: list[Message]) -> list[tuple[Message, ToolCall | None]]:
     """Return the messages with each call's first result moved behind the call; other results belong to no call.
 
     Some servers count call ids from zero in every answer, so an id means the newest call that has it.
     """
-    asked: dict[str, tuple[int, ToolCall]] = {}
-    placed: list[tuple[int, int, Message, ToolCall | None]] = []
+    pending_calls: dict[str, tuple[int, ToolCall]] = {}
+    positioned: list[tuple[int, int, Message, ToolCall | None]] = []
     newest, ordered = -1, True
     for position, message in enumerate(messages):
         if isinstance(message, ToolMessage):
-            place, call = asked.pop(message.tool_call_id, (position, None))
-            ordered = ordered and place == newest
-            placed.append((place, 1 if call else 0, message, call))
+            call_position, call = pending_calls.pop(message.tool_call_id, (position, None))
+            ordered = ordered and call_position == newest
+            positioned.append((call_position, 1 if call else 0, message, call))
             continue
         if isinstance(message, AssistantMessage):
             for call in message.tool_calls:
-                asked[call.id] = (position, call)
+                pending_calls[call.id] = (position, call)
         newest = position
-        placed.append((position, 0, message, None))
+        positioned.append((position, 0, message, None))
     if not ordered:  # rare; sorting takes as long as everything else
-        placed.sort(key=lambda item: item[:2])
-    return [(message, call) for _, _, message, call in placed]
+        positioned.sort(key=lambda item: item[:2])
+    return [(message, call) for _, _, message, call in positioned]
 
 
-class _Gathered:
+class _SummaryBuilder:
     """Collects a summary message by message."""
 
     def __init__(self) -> None:
-        self._asks: list[UserRequest] = []
+        self._requests: list[UserRequest] = []
         self._decisions: list[Decision] = []
         self._answers: list[AssistantText] = []
         self._notes: list[AssistantText] = []
         self._commits: dict[str, Commit] = {}
         self._files: dict[str, FileSummary] = {}
         self._read: dict[str, tuple[LineRange, ...]] = {}
-        self._put_back: dict[str, None] = {}
+        self._discarded: dict[str, None] = {}
         self._tools: dict[str, int] = {}
         self._failed: dict[str, int] = {}
         self._attempts: dict[str, str] = {}
         self._commands: dict[str, CommandOutcome] = {}
         self._runs: dict[str, TestRun] = {}
 
-    def take(self, message: Message, call: ToolCall | None) -> None:
+    def add_message(self, message: Message, call: ToolCall | None) -> None:
         if isinstance(message, UserMessage):
             if message.origin == "user" and is_substantive(message.content):
-                self._asks.append(UserRequest(id=message.id, text=shorten_middle(message.content, TEXT_CHARS)))
+                self._requests.append(UserRequest(id=message.id, text=shorten_middle(message.content, TEXT_CHARS)))
         elif isinstance(message, AssistantMessage):
-            self._take_words(message)
+            self._add_assistant_text(message)
         elif isinstance(message, ToolMessage):
-            self._take_result(call or ToolCall(id=message.tool_call_id, name=message.name), message)
+            self._add_result(call or ToolCall(id=message.tool_call_id, name=message.name), message)
 
-    def _take_words(self, message: AssistantMessage) -> None:
+    def _add_assistant_text(self, message: AssistantMessage) -> None:
         text = message.content.strip()
         if text and not message.tool_calls:
-            self._answers.append(AssistantText(id=message.id, text=shorten_middle(text, _SAID_CHARS)))
+            self._answers.append(AssistantText(id=message.id, text=shorten_middle(text, _ASSISTANT_TEXT_CHARS)))
             self._notes.clear()
-        elif len(text) >= _LEAST_NOTE:
-            self._notes.append(AssistantText(id=message.id, text=shorten_middle(text, _SAID_CHARS)))
+        elif len(text) >= _MIN_NOTE_CHARS:
+            self._notes.append(AssistantText(id=message.id, text=shorten_middle(text, _ASSISTANT_TEXT_CHARS)))
 
-    def _take_result(self, call: ToolCall, message: ToolMessage) -> None:
-        deeds = find_side_effects(call, message)
-        has_worked = message.ok or (bool(deeds.command) and deeds.exit_code is not None)
-        count = self._tools if has_worked else self._failed
-        count[call.name] = count.get(call.name, 0) + 1
-        if not has_worked or deeds.changed or deeds.read:
-            self._take_attempt(call, message, deeds, has_worked=has_worked)
-        for path in deeds.read:
-            self._take_reading(path, message.content)
-        if deeds.command and deeds.exit_code is not None:
-            self._take_command(deeds.command, deeds.exit_code, message.content)
-        if deeds.commits:
-            self._commit(deeds.commits)
-        if deeds.question:
-            question, answer = shorten_middle(deeds.question, TEXT_CHARS), shorten_middle(deeds.answer, TEXT_CHARS)
+    def _add_result(self, call: ToolCall, message: ToolMessage) -> None:
+        effects = find_side_effects(call, message)
+        has_worked = message.ok or (bool(effects.command) and effects.exit_code is not None)
+        counters = self._tools if has_worked else self._failed
+        counters[call.name] = counters.get(call.name, 0) + 1
+        if not has_worked or effects.changed or effects.read:
+            self._add_attempt(call, message, effects, has_worked=has_worked)
+        for path in effects.read:
+            self._add_file_read(path, message.content)
+        if effects.command and effects.exit_code is not None:
+            self._add_command(effects.command, effects.exit_code, message.content)
+        if effects.commits:
+            self._add_commits(effects.commits)
+        if effects.question:
+            question, answer = shorten_middle(effects.question, TEXT_CHARS), shorten_middle(effects.answer, TEXT_CHARS)
             self._decisions.append(Decision(id=message.id, question=question, answer=answer))
 
-    def _take_attempt(self, call: ToolCall, message: ToolMessage, deeds: SideEffects, *, has_worked: bool) -> None:
-        """Note a call that failed, one that may make an earlier failure good, and what it changed."""
+    def _add_attempt(self, call: ToolCall, message: ToolMessage, effects: SideEffects, *, has_worked: bool) -> None:
+        """Record why a call failed, or that it works now, and the files it changed."""
         arguments = decode_call_arguments(call)
         patched = find_patched_paths(arguments)
         target = find_call_path(arguments) or next((each for each in arguments.values() if isinstance(each, str)), "")
@@ -341,18 +344,18 @@ class _Gathered:
             key = shorten_line(f"{call.name} {each}", _LINE_CHARS)
             _put_last(self._attempts, key, "" if has_worked else _reason(message))
         edit = None
-        if len(deeds.changed) == 1 and normalize_tool_name(call.name, arguments) in EDITORS:
+        if len(effects.changed) == 1 and normalize_tool_name(call.name, arguments) in EDITORS:
             edit = _replacement(arguments)
-        for deed in deeds.changed:
-            self._change(deed, edit)
+        for change in effects.changed:
+            self._add_change(change, edit)
 
-    def _take_reading(self, path: str, output: str) -> None:
+    def _add_file_read(self, path: str, output: str) -> None:
         shown = parse_shown_ranges(output)
         ranges = () if is_whole_file(output, shown) else shown
         before = self._read.get(path, ranges)
         _put_last(self._read, path, join_ranges(before + ranges) if before and ranges else ())
 
-    def _take_command(self, command: str, exit_code: int, output: str) -> None:
+    def _add_command(self, command: str, exit_code: int, output: str) -> None:
         key = shorten_middle(command, _COMMAND_CHARS)
         _put_last(self._commands, key, CommandOutcome(command=key, exit_code=exit_code, last_line=_last_line(output)))
         if output.strip():
@@ -365,46 +368,46 @@ class _Gathered:
             from clio.context.command_results import list_discarded_paths
 
             for path in list_discarded_paths(command):
-                self._throw_away(path)
+                self._discard_changes(path)
 
-    def _commit(self, commits: Iterable[Commit]) -> None:
+    def _add_commits(self, commits: Iterable[Commit]) -> None:
         for commit in commits:
             self._commits.setdefault(commit.hash, commit)
         for path, state in self._files.items():
-            self._files[path] = _settled(state, "commit")
+            self._files[path] = _apply_event(state, "commit")
 
-    def _throw_away(self, put_back: str) -> None:
+    def _discard_changes(self, discarded_path: str) -> None:
         for path, state in self._files.items():
-            if _is_under(path, put_back):
-                self._files[path] = _settled(state, "back")
+            if _is_under(path, discarded_path):
+                self._files[path] = _apply_event(state, "discard")
         if not self._commits:
-            self._put_back[put_back] = None
+            self._discarded[discarded_path] = None
 
-    def _change(self, deed: ChangedFile, edit: tuple[int, int] | None) -> None:
-        if deed.kind == "move":
-            self._put(deed.path, FileSummary(kind="moved", moved_to=deed.moved_to))
-            if deed.moved_to:
-                self._put(deed.moved_to, FileSummary())
-        elif deed.kind == "delete":
-            self._put(deed.path, FileSummary(kind="deleted"))
+    def _add_change(self, change: ChangedFile, edit: tuple[int, int] | None) -> None:
+        if change.kind == "move":
+            self._update_file(change.path, FileSummary(kind="moved", moved_to=change.moved_to))
+            if change.moved_to:
+                self._update_file(change.moved_to, FileSummary())
+        elif change.kind == "delete":
+            self._update_file(change.path, FileSummary(kind="deleted"))
         else:
-            self._put(deed.path, FileSummary(uncommitted_lines=deed.lines, edits=(edit,) if edit else None))
+            self._update_file(change.path, FileSummary(uncommitted_lines=change.lines, edits=(edit,) if edit else None))
 
-    def _put(self, path: str, state: FileSummary) -> None:
+    def _update_file(self, path: str, state: FileSummary) -> None:
         before = self._files.get(path)
         _put_last(self._files, path, state if before is None else _combine(before, state))
 
-    def summary(self, messages: int) -> ThreadSummary:
+    def make_summary(self, messages: int) -> ThreadSummary:
         return ThreadSummary(
             messages=messages,
-            requests=tuple(self._asks),
+            requests=tuple(self._requests),
             decisions=tuple(self._decisions),
             answers=tuple(self._answers[-_ANSWERS:]),
             notes=tuple(self._notes[-_NOTES:]),
             commits=tuple(self._commits.values()),
             files=dict(self._files),
             read=dict(self._read),
-            discarded=tuple(self._put_back),
+            discarded=tuple(self._discarded),
             tools=dict(sorted(self._tools.items())),
             failed=dict(sorted(self._failed.items())),
             attempts=_newest(self._attempts, _ATTEMPTS),
@@ -428,7 +431,7 @@ def _reason(message: ToolMessage) -> str:
 
 
 def _replacement(arguments: Mapping[str, object]) -> tuple[int, int] | None:
-    """Return what an edit replaced by what, as two checksums; None if its arguments do not tell."""
+    """Return checksums of the old and new text of an edit; None if its arguments do not contain them."""
     for old, new in (("old_string", "new_string"), ("old_str", "new_str"), ("old", "new")):
         before, after = arguments.get(old), arguments.get(new)
         if isinstance(before, str) and isinstance(after, str):
@@ -444,18 +447,18 @@ def _last_line(output: str) -> str:
     return "" if is_state else shorten_line(last, _LINE_CHARS)
 
 
-def _once(commits: tuple[Commit, ...]) -> tuple[Commit, ...]:
-    """Return each commit once, at its first mention; `git commit` and a later report of it are one."""
+def _unique_commits(commits: tuple[Commit, ...]) -> tuple[Commit, ...]:
+    """Return each commit once, at its first mention: `git log` may repeat what `git commit` reported."""
     first: dict[str, Commit] = {}
     for commit in commits:
         first.setdefault(commit.hash, commit)
     return tuple(first.values())
 
 
-def _latest_last(earlier: Mapping[str, Item], later: Mapping[str, Item]) -> dict[str, Item]:
+def _merge_latest_last(earlier: Mapping[str, Item], later: Mapping[str, Item]) -> dict[str, Item]:
     return {key: value for key, value in earlier.items() if key not in later} | dict(later)
 
 
-def _added(earlier: Mapping[str, int], later: Mapping[str, int]) -> dict[str, int]:
+def _add_counts(earlier: Mapping[str, int], later: Mapping[str, int]) -> dict[str, int]:
     names = sorted({*earlier, *later})
     return {name: earlier.get(name, 0) + later.get(name, 0) for name in names}

@@ -32,10 +32,10 @@ _TRIES, _MARGIN = 8, 0.98
 
 
 def fit_text_to_tokens(budget_tokens: int, estimator: TokenEstimator, make: Callable[[float], str]) -> str:
-    """Return the longest result of `make` of at most `budget_tokens` by the estimator; "" if it never gets that
-    short.
+    """Return the longest result of `make` that has at most `budget_tokens`; "" if none is short enough.
 
     Args:
+        estimator: estimates the tokens of a text.
         make: called with the maximum weight of the text (see clio.tokens); returns "" if nothing fits.
     """
     room = budget_tokens * estimator.ratio
@@ -52,14 +52,13 @@ def fit_text_to_tokens(budget_tokens: int, estimator: TokenEstimator, make: Call
 MAX_REQUESTS_TOKENS = 1_500
 """Limit for all user requests together, on any window."""
 _OPEN, _CLOSE = "<thread_summary>", "</thread_summary>"
-_LEAST_ASK, _MOST_ASK = 48, 2_000
-_FIRST_ASK_SHARES = 3  # the first request may be this many times as long as others: it states the purpose
-_LEAST_ASKS, _LEAST_FILES, _LEAST_TODOS, _LEAST_COMMANDS = 200.0, 160.0, 140.0, 120.0
+_MIN_REQUEST, _MAX_REQUEST = 48, 2_000
+_FIRST_REQUEST_SHARES = 3  # the first request may be this many times as long as others: it states the purpose
+_MIN_REQUESTS, _MIN_FILES, _MIN_TODOS, _MIN_COMMANDS = 200.0, 160.0, 140.0, 120.0
 _FIRST = 120.0  # of requests and todos, before any other section gets its minimum
-_LEAST_WORDS, _LEAST_TESTS, _LEAST_ATTEMPTS = 160.0, 160.0, 80.0
-_LAST_WORDS_SHARES = (
-    4  # the newest text of the assistant may be this many times as long as others: it tells the state of the work
-)
+_MIN_ASSISTANT_TEXTS, _MIN_TESTS, _MIN_ATTEMPTS = 160.0, 160.0, 80.0
+# The newest text of the assistant may be this many times as long as others, because it states how far the work is.
+_NEWEST_TEXT_SHARES = 4
 _SUBJECT, _COMMAND = 120, 160
 _HASH_NOTE = 24.0
 _SHOWN_SPANS = 12
@@ -72,9 +71,10 @@ class _Section(Struct, frozen=True, kw_only=True):
 
     Attributes:
         fit: returns the best text within a weight; "" if nothing fits.
-        share: its share of the space that remains after all minimums.
+        share: its share of the space that remains after every section has its minimum.
         least: its minimum weight.
-        first: part of the minimum that it gets before all others if there is not enough for all minimums.
+        first: the part of its minimum that is allocated before all others if there is not enough space for every
+            minimum.
     """
 
     fit: Callable[[float], str]
@@ -99,17 +99,17 @@ def render_summary(
     Args:
         shown: ids of messages that follow the summary unshortened; their text is not repeated.
         archived: number of messages that are not shown, if smaller than the number summarized.
-        later: what happened after the summary; tests and attempts that succeeded there are not listed as failing.
+        later: summary of the messages after these; tests and attempts that succeeded there are not listed as failing.
     """
     if archived is None:
         extent = f"It sums up {format_count(summary.messages, 'message')}."
     else:
         extent = f"{format_count(archived, 'message')} left for the archive; the current request is below."
-    asks = tuple(ask for ask in summary.requests if ask.id not in shown)
+    requests = tuple(ask for ask in summary.requests if ask.id not in shown)
     most = MAX_REQUESTS_TOKENS * estimator.ratio
     current = summary if later is None else _without_resolved(summary, later)
     return fit_text_to_tokens(
-        budget_tokens, estimator, lambda room: _render(current, asks, extent, room, most, todos, spans)
+        budget_tokens, estimator, lambda room: _render(current, requests, extent, room, most, todos, spans)
     )
 
 
@@ -127,10 +127,10 @@ def _without_resolved(summary: ThreadSummary, later: ThreadSummary) -> ThreadSum
 
 def _render(
     summary: ThreadSummary,
-    asks: Sequence[UserRequest],
+    requests: Sequence[UserRequest],
     extent: str,
     room: float,
-    most_asks: float,
+    max_requests: float,
     todos: Sequence[Todo],
     spans: Sequence[TrimmedSpan],
 ) -> str:
@@ -141,101 +141,113 @@ def _render(
         return ""
     hashes = _HASH_NOTE + _NOTE + sum(len(commit.hash[:8]) + 1 for commit in summary.commits)
     failing = _still_failing(summary.runs)
-    must = (
-        _Section(fit=lambda units: _asks(asks, min(units, most_asks)), share=9, least=_LEAST_ASKS, first=_FIRST),
-        _Section(fit=lambda units: _decisions(summary.decisions, units), share=3),
-        _Section(fit=lambda units: _words("Answers of the assistant:", summary.answers, units), share=3),
+    main_sections = (
         _Section(
-            fit=lambda units: _words("What the assistant said while it worked:", summary.notes, units),
-            share=3,
-            least=_LEAST_WORDS,
+            fit=lambda units: _render_requests(requests, min(units, max_requests)),
+            share=9,
+            least=_MIN_REQUESTS,
+            first=_FIRST,
         ),
-        _Section(fit=lambda units: _commits(summary.commits, units), share=4, least=min(hashes, left / 2)),
-        _Section(fit=lambda units: _files(summary, units), share=6, least=_LEAST_FILES),
-        _Section(fit=lambda units: _failing(failing, units), share=3, least=_LEAST_TESTS),
-        _Section(fit=lambda units: _attempts(summary.attempts, units), share=2, least=_LEAST_ATTEMPTS),
-        _Section(fit=lambda units: _commands(summary, units), share=3, least=_LEAST_COMMANDS),
-        _Section(fit=lambda units: _todos(todos, units), share=3, least=_LEAST_TODOS, first=_FIRST),
+        _Section(fit=lambda units: _render_decisions(summary.decisions, units), share=3),
+        _Section(
+            fit=lambda units: _render_assistant_texts("Answers of the assistant:", summary.answers, units), share=3
+        ),
+        _Section(
+            fit=lambda units: _render_assistant_texts("What the assistant said while it worked:", summary.notes, units),
+            share=3,
+            least=_MIN_ASSISTANT_TEXTS,
+        ),
+        _Section(fit=lambda units: _render_commits(summary.commits, units), share=4, least=min(hashes, left / 2)),
+        _Section(fit=lambda units: _render_files(summary, units), share=6, least=_MIN_FILES),
+        _Section(fit=lambda units: _render_failing_tests(failing, units), share=3, least=_MIN_TESTS),
+        _Section(fit=lambda units: _render_attempts(summary.attempts, units), share=2, least=_MIN_ATTEMPTS),
+        _Section(fit=lambda units: _render_commands(summary, units), share=3, least=_MIN_COMMANDS),
+        _Section(fit=lambda units: _render_todos(todos, units), share=3, least=_MIN_TODOS, first=_FIRST),
     )
     # The handles give access to everything else, so space for their shortest form is reserved after requests and todos.
-    handles = weigh_prose(_spans(spans, 0.0)) + 1 if spans else 0.0
-    first = (weigh_prose(section.fit(section.first)) + 1 for section in must if section.first)
+    handles = weigh_prose(_render_spans(spans, 0.0)) + 1 if spans else 0.0
+    first = (weigh_prose(section.fit(section.first)) + 1 for section in main_sections if section.first)
     if handles > left - sum(first):
         spans, handles = (), 0.0
     rest = (
-        _Section(fit=lambda units: _spans(spans, units), share=3, least=handles),
-        _Section(fit=lambda units: _tools(summary, units), share=1),
-        _Section(fit=lambda units: _read(summary, units), share=1),
+        _Section(fit=lambda units: _render_spans(spans, units), share=3, least=handles),
+        _Section(fit=lambda units: _render_tools(summary, units), share=1),
+        _Section(fit=lambda units: _render_read_files(summary, units), share=1),
     )
-    said = _share_out(must, left - handles)
-    said += _share_out(rest, left - sum(weigh_prose(text) + 1 for text in said))
-    return "\n".join([_OPEN, frame, *said, _CLOSE])
+    texts = _divide_space(main_sections, left - handles)
+    texts += _divide_space(rest, left - sum(weigh_prose(text) + 1 for text in texts))
+    return "\n".join([_OPEN, frame, *texts, _CLOSE])
 
 
-def _share_out(sections: Sequence[_Section], total: float) -> list[str]:
+def _divide_space(sections: Sequence[_Section], total: float) -> list[str]:
     """Return the sections' texts within a total weight, by share; what one section does not need goes to the others."""
     texts = [section.fit(total - 1) for section in sections]
     needs = [weigh_prose(text) + 1 if text else 0.0 for text in texts]
     least = [min(section.least, need) for section, need in zip(sections, needs, strict=True)]
     free = max(total, 0.0)
     first = [min(section.first, need) for section, need in zip(sections, needs, strict=True)]
-    # The shortest first: half of each would say less than one of them whole.
+    # The shortest first, because one whole section is more useful than half of each.
     for index in sorted(range(len(first)), key=first.__getitem__):
         first[index] = min(first[index], free)
         free -= first[index]
     reserved = sum(least) - sum(first)
     scale = min(1.0, free / reserved) if reserved > 0 else 0.0
-    least = [begun + scale * (section - begun) for begun, section in zip(first, least, strict=True)]
+    least = [initial + scale * (section - initial) for initial, section in zip(first, least, strict=True)]
     free -= scale * reserved
-    hungry: list[int] = [index for index, need in enumerate(needs) if need > 0]
-    while hungry:
-        part = free / sum(sections[index].share for index in hungry)
-        fed: list[int] = [index for index in hungry if needs[index] - least[index] <= part * sections[index].share]
-        if not fed:
-            for index in hungry:
+    unsatisfied: list[int] = [index for index, need in enumerate(needs) if need > 0]
+    while unsatisfied:
+        part = free / sum(sections[index].share for index in unsatisfied)
+        satisfied: list[int] = [
+            index for index in unsatisfied if needs[index] - least[index] <= part * sections[index].share
+        ]
+        if not satisfied:
+            for index in unsatisfied:
                 texts[index] = sections[index].fit(least[index] + part * sections[index].share - 1)
             break
-        free -= sum(needs[index] - least[index] for index in fed)
-        hungry = [index for index in hungry if index not in fed]
+        free -= sum(needs[index] - least[index] for index in satisfied)
+        unsatisfied = [index for index in unsatisfied if index not in satisfied]
     return [text for text in texts if text]
 
 
-def _asks(asks: Sequence[UserRequest], units: float) -> str:
-    """Return all requests, each shortened to the same length; if they do not fit, the oldest after the first are
-    omitted.
+def _render_requests(requests: Sequence[UserRequest], units: float) -> str:
+    """Return all requests, shortened to the same length.
+
+    If there is not enough space even so, the oldest ones except the first are omitted.
     """
     title = "Requests of the user:"
-    if not asks:
+    if not requests:
         return ""
     room = units - len(title) - 1
-    first, later = quote_lines(asks[0].text), [quote_lines(ask.text) for ask in reversed(asks[1:])]
-    left = room - _ITEM - min(weigh_prose(first), _FIRST_ASK_SHARES * _LEAST_ASK)
-    texts = [first, *_that_fit(later, left)]
-    if len(texts) < len(asks):
-        texts, room = [first, *_that_fit(later, left - _NOTE)], room - _NOTE
-    missing = len(asks) - len(texts)
-    lines = _evenly(texts, room, first=_FIRST_ASK_SHARES)
+    first, later = quote_lines(requests[0].text), [quote_lines(request.text) for request in reversed(requests[1:])]
+    left = room - _ITEM - min(weigh_prose(first), _FIRST_REQUEST_SHARES * _MIN_REQUEST)
+    texts = [first, *_select_fitting(later, left)]
+    if len(texts) < len(requests):
+        texts, room = [first, *_select_fitting(later, left - _NOTE)], room - _NOTE
+    missing = len(requests) - len(texts)
+    lines = _shorten_evenly(texts, room, first=_FIRST_REQUEST_SHARES)
     if missing and lines:
         lines.insert(1, f"- ({missing:,} more in the archive)")
     return "\n".join([title, *lines]) if lines else ""
 
 
-def _words(title: str, said: Sequence[AssistantText], units: float) -> str:
-    """Return the newest texts of the assistant, oldest first, evenly shortened; the last is the longest."""
+def _render_assistant_texts(title: str, assistant_texts: Sequence[AssistantText], units: float) -> str:
+    """Return the newest texts of the assistant, oldest first, shortened to the same length; the last may be longer."""
     room = units - len(title) - 1
-    texts = _that_fit((quote_lines(each.text) for each in reversed(said)), room)
-    lines = _evenly(texts[::-1], room, first=_LAST_WORDS_SHARES)[::-1]
+    texts = _select_fitting((quote_lines(each.text) for each in reversed(assistant_texts)), room)
+    lines = _shorten_evenly(texts[::-1], room, first=_NEWEST_TEXT_SHARES)[::-1]
     return "\n".join([title, *lines]) if lines else ""
 
 
-def _decisions(decisions: Sequence[Decision], units: float) -> str:
+def _render_decisions(decisions: Sequence[Decision], units: float) -> str:
     title = "Questions to the user, with the answers:"
     room = units - len(title) - 1 - _NOTE
-    said = (
-        text for one in reversed(decisions) for text in (quote_lines(one.answer) or "(none)", quote_lines(one.question))
+    newest_texts = (
+        text
+        for decision in reversed(decisions)
+        for text in (quote_lines(decision.answer) or "(none)", quote_lines(decision.question))
     )
-    texts = _that_fit(said, room)
-    lines = _evenly(texts[len(texts) % 2 :], room)  # an answer is omitted if its question does not fit
+    texts = _select_fitting(newest_texts, room)
+    lines = _shorten_evenly(texts[len(texts) % 2 :], room)  # an answer is omitted if its question does not fit
     if not lines:
         return ""
     missing = len(decisions) - len(lines) // 2
@@ -243,25 +255,26 @@ def _decisions(decisions: Sequence[Decision], units: float) -> str:
     return "\n".join([title, *([f"- ({missing:,} earlier in the archive)"] if missing else []), *pairs])
 
 
-def _that_fit(newest_first: Iterable[str], units: float) -> list[str]:
+def _select_fitting(newest_first: Iterable[str], units: float) -> list[str]:
     """Return as many of the newest texts as fit as list items at minimum length; oldest first."""
     texts: list[str] = []
     for text in newest_first:
-        units -= min(weigh_prose(text), _LEAST_ASK) + _ITEM
+        units -= min(weigh_prose(text), _MIN_REQUEST) + _ITEM
         if units < 0:
             break
         texts.append(text)
     return texts[::-1]
 
 
-def _evenly(texts: Sequence[str], units: float, first: int = 1) -> list[str]:
-    """Return the texts as list items shortened to one weight so that all fit; the first may have `first` times as
-    much.
+def _shorten_evenly(texts: Sequence[str], units: float, first: int = 1) -> list[str]:
+    """Return the texts as list items, shortened to the same weight so that all fit; empty if that is impossible.
+
+    first: how many times as much weight the first text may have.
     """
     sizes = [weigh_prose(text) for text in texts]
     shares = [first if index == 0 else 1 for index in range(len(texts))]
     room = units - _ITEM * len(texts)
-    low, high = 0, _MOST_ASK * 4
+    low, high = 0, _MAX_REQUEST * 4
     while low < high:
         middle = (low + high + 1) // 2
         fits = sum(min(size, middle * share) for size, share in zip(sizes, shares, strict=True)) <= room
@@ -270,9 +283,10 @@ def _evenly(texts: Sequence[str], units: float, first: int = 1) -> list[str]:
     return [f"- {text}" for text in cuts] if any(cuts) else []
 
 
-def _commits(commits: Sequence[Commit], units: float) -> str:
-    """Return the newest commits with subjects and the older ones by hash; if these do not fit, the first and newest
-    hash.
+def _render_commits(commits: Sequence[Commit], units: float) -> str:
+    """Return the newest commits with subjects and the older ones by hash.
+
+    If not even the hashes fit, only the first hash and the newest ones are given.
     """
     if not commits:
         return ""
@@ -307,12 +321,14 @@ def _commit_range(hashes: Sequence[str], units: float) -> str:
     return f"{line}; the last: {' '.join(reversed(last))}" if last else line
 
 
-def _files(summary: ThreadSummary, units: float) -> str:
-    lines = (f"- {_file(path, state)}{_also_read(summary, path)}" for path, state in reversed(summary.files.items()))
-    return _newest("Files changed:", lines, len(summary.files), units)
+def _render_files(summary: ThreadSummary, units: float) -> str:
+    lines = (
+        f"- {_render_file(path, state)}{_also_read(summary, path)}" for path, state in reversed(summary.files.items())
+    )
+    return _render_newest("Files changed:", lines, len(summary.files), units)
 
 
-def _file(path: str, state: FileSummary) -> str:
+def _render_file(path: str, state: FileSummary) -> str:
     name = to_inert_line(path)
     if state.is_reverted and not state.committed_lines:
         return f"{name} (changes reverted)"
@@ -332,15 +348,15 @@ def _also_read(summary: ThreadSummary, path: str) -> str:
     return f"; read {lines}" if lines else ""
 
 
-def _read(summary: ThreadSummary, units: float) -> str:
+def _render_read_files(summary: ThreadSummary, units: float) -> str:
     read = [(path, ranges) for path, ranges in summary.read.items() if path not in summary.files]
     lines = (
         f"- {to_inert_line(path)}{f', {describe_ranges(ranges)}' if ranges else ''}" for path, ranges in reversed(read)
     )
-    return _newest("Files only read:", lines, len(read), units)
+    return _render_newest("Files only read:", lines, len(read), units)
 
 
-def _newest(title: str, newest_first: Iterator[str], total: int, units: float) -> str:
+def _render_newest(title: str, newest_first: Iterator[str], total: int, units: float) -> str:
     """Return as many of the newest lines as fit, oldest first, below a title; then how many more there are."""
     if not total:
         return ""
@@ -376,26 +392,26 @@ def _was_run(name: str, chosen: Sequence[str]) -> bool:
     return not chosen or any(each in name or name.partition("::")[0] in each for each in chosen)
 
 
-def _failing(failing: Sequence[FailedTest], units: float) -> str:
+def _render_failing_tests(failing: Sequence[FailedTest], units: float) -> str:
     lines = (f"- {_failed_test(test)}" for test in reversed(failing))
-    return _newest("Failing tests:", lines, len(failing), units)
+    return _render_newest("Failing tests:", lines, len(failing), units)
 
 
 def _failed_test(test: FailedTest) -> str:
     return to_inert_line(test.name) + (f": {to_inert_line(test.error)}" if test.error else "")
 
 
-def _attempts(attempts: dict[str, str], units: float) -> str:
+def _render_attempts(attempts: dict[str, str], units: float) -> str:
     by_reason: dict[str, list[str]] = {}  # a failed patch is one attempt per file; they are joined by reason
     for what, why in attempts.items():
         if why:
             by_reason.setdefault(why, []).append(to_inert_line(what))
     failed = list(by_reason.items())
     lines = (f"- {'; '.join(what)}: {to_inert_line(why)}" for why, what in reversed(failed))
-    return _newest("Failed and not made good in this part:", lines, len(failed), units)
+    return _render_newest("Failed and not made good in this part:", lines, len(failed), units)
 
 
-def _commands(summary: ThreadSummary, units: float) -> str:
+def _render_commands(summary: ThreadSummary, units: float) -> str:
     """Return the last command with its last line of output, and the earlier ones as far as there is space."""
     outcome = summary.outcome
     if outcome is None:
@@ -408,16 +424,21 @@ def _commands(summary: ThreadSummary, units: float) -> str:
         return ""
     text = head + command
     if last_line:
-        said = shorten_to_weight(to_inert_line(last_line), units - weigh_prose(text) - 5)
-        text += f"\n  | {said}" if said else ""
-    before = list(summary.commands.values())[:-1]
-    earlier = _earlier_commands(before, summary.runs, units - weigh_prose(text) - 1) if before else ""
+        shortened_line = shorten_to_weight(to_inert_line(last_line), units - weigh_prose(text) - 5)
+        text += f"\n  | {shortened_line}" if shortened_line else ""
+    earlier_commands = list(summary.commands.values())[:-1]
+    earlier = (
+        _render_earlier_commands(earlier_commands, summary.runs, units - weigh_prose(text) - 1)
+        if earlier_commands
+        else ""
+    )
     return f"{earlier}\n{text}" if earlier else text
 
 
-def _earlier_commands(commands: Sequence[CommandOutcome], runs: dict[str, TestRun], units: float) -> str:
-    """Return exit codes, and the last line of failed commands and test runs: a pipe can hide the exit code of a test
-    run.
+def _render_earlier_commands(commands: Sequence[CommandOutcome], runs: dict[str, TestRun], units: float) -> str:
+    """Return the exit code of each command, and the last line that failed commands and test runs printed.
+
+    Test runs that seem to have succeeded are included, because a pipe can hide their exit code.
     """
     title = "Earlier commands:"
     room = units - len(title)
@@ -425,8 +446,8 @@ def _earlier_commands(commands: Sequence[CommandOutcome], runs: dict[str, TestRu
     for outcome in reversed(commands):
         run = runs.get(outcome.command)
         result = run.counts if run is not None else outcome.last_line if outcome.exit_code else ""
-        said = f": {to_inert_line(result)}" if result else ""
-        line = f"- exit {outcome.exit_code}: {shorten_line(to_inert_line(outcome.command), _COMMAND)}{said}"
+        result_suffix = f": {to_inert_line(result)}" if result else ""
+        line = f"- exit {outcome.exit_code}: {shorten_line(to_inert_line(outcome.command), _COMMAND)}{result_suffix}"
         room -= weigh_prose(line) + 1
         if room < 0:
             break
@@ -434,18 +455,18 @@ def _earlier_commands(commands: Sequence[CommandOutcome], runs: dict[str, TestRu
     return "\n".join([title, *reversed(lines)]) if lines else ""
 
 
-def _todos(todos: Sequence[Todo], units: float) -> str:
+def _render_todos(todos: Sequence[Todo], units: float) -> str:
     still_open = [todo for todo in todos if todo.status != "completed"]
     if not still_open:
         return ""
     title = f"Open todos ({len(todos) - len(still_open)} of {len(todos)} done):"
     texts = [f"{todo.id}. {_todo(todo)}" for todo in sorted(still_open, key=lambda todo: todo.status != "in_progress")]
     room = units - len(title) - 1
-    fitting = _that_fit(texts, room)[::-1]
+    fitting = _select_fitting(texts, room)[::-1]
     if len(fitting) < len(texts):
         room -= _NOTE
-        fitting = _that_fit(texts, room)[::-1]
-    lines = _evenly(fitting, room)
+        fitting = _select_fitting(texts, room)[::-1]
+    lines = _shorten_evenly(fitting, room)
     if not lines:
         return ""
     missing = len(texts) - len(lines)
@@ -457,7 +478,7 @@ def _todo(todo: Todo) -> str:
     return state + to_inert_line(todo.title) + (f" ({to_inert_line(todo.note)})" if todo.note else "")
 
 
-def _tools(summary: ThreadSummary, units: float) -> str:
+def _render_tools(summary: ThreadSummary, units: float) -> str:
     used = sorted(summary.tools.items(), key=lambda item: (-item[1], item[0]))
     text = "Tool calls: " + (_tool_counts(used) or "none that worked")
     failed = sorted(summary.failed.items(), key=lambda item: (-item[1], item[0]))
@@ -469,9 +490,10 @@ def _tool_counts(counts: Iterable[tuple[str, int]]) -> str:
     return ", ".join(f"{shorten_line(to_inert_line(name), 60)} {count:,}" for name, count in counts)
 
 
-def _spans(spans: Sequence[TrimmedSpan], units: float) -> str:
-    """Return the handles, the newest with a description as far as there is space; the first line is returned at any
-    weight.
+def _render_spans(spans: Sequence[TrimmedSpan], units: float) -> str:
+    """Return the handles of archived stretches, the newest with a description as far as there is space.
+
+    The first line is returned even if it exceeds `units`.
     """
     if not spans:
         return ""
@@ -481,10 +503,10 @@ def _spans(spans: Sequence[TrimmedSpan], units: float) -> str:
     room = units - weigh_prose(head)
     lines: list[str] = []
     for span in reversed(spans[-_SHOWN_SPANS:]):
-        words = shorten_line(to_inert_line(span.first_words), 80)
+        first_words = shorten_line(to_inert_line(span.first_words), 80)
         again = f", {span.again:,} of them listed before" if span.again else ""
         line = f"- {span.handle}: {format_count(span.messages, 'message')}{again}" + (
-            f", from: {words}" if words else ""
+            f", from: {first_words}" if first_words else ""
         )
         room -= weigh_prose(line) + 1
         if room < 0:
@@ -496,7 +518,7 @@ def _spans(spans: Sequence[TrimmedSpan], units: float) -> str:
 MAX_PROGRESS_AGE_S = 2 * 3_600.0
 """An older progress page is not shown to the model: the work has probably moved on."""
 _CLOCK_SLACK_S = 60.0
-_TASK_UNITS, _LINE_UNITS, _NEWEST = 2_000.0, 300.0, 40
+_TASK_UNITS, _LINE_UNITS, _MAX_LISTED = 2_000.0, 300.0, 40
 _HEAD = re.compile(r"\A# [^\n]*\n\nsession: (?P<session>\S+)\ntime: (?P<time>\S+)\n\n?(?P<rest>.*)", re.S)
 _MARKS = {"completed": "x", "in_progress": ">", "blocked": "!"}
 
@@ -519,8 +541,8 @@ def render_progress_page(
     sections = (
         ("Task", shorten_to_weight(quote_lines(task), _TASK_UNITS)),
         ("Todos", "\n".join(f"- [{_MARKS.get(todo.status, ' ')}] {todo.id}. {_todo_line(todo)}" for todo in todos)),
-        ("Files changed", _listed([_changed(path, state) for path, state in summary.files.items()])),
-        ("Commits", _listed([f"{commit.hash} {to_inert_line(commit.subject)}" for commit in summary.commits])),
+        ("Files changed", _render_list([_changed(path, state) for path, state in summary.files.items()])),
+        ("Commits", _render_list([f"{commit.hash} {to_inert_line(commit.subject)}" for commit in summary.commits])),
         ("Last command", _outcome(summary)),
         ("Tool calls", ", ".join(f"{to_inert_line(name)} {count}" for name, count in summary.tools.items())),
         ("Git", git.strip()),
@@ -553,9 +575,9 @@ def _todo_line(todo: Todo) -> str:
     return to_inert_line(todo.title) + (f" ({to_inert_line(todo.note)})" if todo.note else "")
 
 
-def _listed(lines: Sequence[str]) -> str:
-    more = [f"- ({len(lines) - _NEWEST} more before)"] if len(lines) > _NEWEST else []
-    return "\n".join([*more, *(f"- {shorten_to_weight(line, _LINE_UNITS)}" for line in lines[-_NEWEST:])])
+def _render_list(lines: Sequence[str]) -> str:
+    more = [f"- ({len(lines) - _MAX_LISTED} more before)"] if len(lines) > _MAX_LISTED else []
+    return "\n".join([*more, *(f"- {shorten_to_weight(line, _LINE_UNITS)}" for line in lines[-_MAX_LISTED:])])
 
 
 def _outcome(summary: ThreadSummary) -> str:
@@ -613,12 +635,12 @@ def render_recovery_note(
     session: str = "",
     now: float = 0.0,
 ) -> str:
-    """Return the note to put below the summary in the same message; "" if there is nothing to tell or no space.
+    """Return the note to put below the summary in the same message; "" if it would be empty or does not fit.
 
     Task, todos, commits and files of the conversation are in the summary and are not repeated.
 
     Args:
-        progress: the stored `session_progress` page; used only if it is this session's and fresh.
+        progress: the stored `session_progress` page; used only if it belongs to this session and is recent.
     """
     parts = [git.text] if git else []
     found = read_fresh_progress(progress, session=session, now=now) if progress else None
@@ -626,11 +648,11 @@ def render_recovery_note(
         text, age_s = found
         parts.append(f"progress noted {age_s / 60:.0f} minutes before:\n  | {quote_lines(text)}")
     frame = weigh_prose(fill_prompt("context/recovery", state=""))
-    return fit_text_to_tokens(budget_tokens, estimator, lambda room: _fitted(parts, room - frame))
+    return fit_text_to_tokens(budget_tokens, estimator, lambda room: _render_fitted(parts, room - frame))
 
 
-def _fitted(parts: list[str], room: float) -> str:
-    """Return the note within a weight; what the second part does not need goes to the first."""
+def _render_fitted(parts: list[str], room: float) -> str:
+    """Return the note within a weight. The first part gets the space that the second does not need."""
     shown = list(parts)
     if len(shown) == 2:
         shown[1] = shorten_to_weight(shown[1], max(room * _PROGRESS_SHARE, room - weigh_prose(shown[0]) - 1))

@@ -47,15 +47,15 @@ _HEADER = LazyRegex(
     r"(?:<\|end_header_id\|>)?[ \t]*\n?"
 )
 _ROLE = LazyRegex(r"\A\s*(?:assistant|Assistant|ASSISTANT|AI)[ \t]*:[ \t]*\n?(?=\S)")
-_TRACES = ("<|", "INST]", "<SYS>", "</SYS>", "_of_turn>", "s>")
+_MARKUP_TRACES = ("<|", "INST]", "<SYS>", "</SYS>", "_of_turn>", "s>")
 _FENCE = LazyRegex(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.S)
 
 
 class ShortTerm:
     """The messages of a session's window, in a form that every server accepts. Each message is cleaned once.
 
-    Old files, other programs and models that repeat their chat template leave messages that servers refuse. The session
-    stores them unchanged; only the copy that is sent is cleaned.
+    Old session files, other programs and models that repeat their chat template produce messages that servers refuse.
+    The session stores them unchanged; only the copy that is sent is cleaned.
     """
 
     def __init__(self, session: Session) -> None:
@@ -70,16 +70,16 @@ class ShortTerm:
         Unknown and repeated ids are skipped, and so are system messages, because a request has only clio's own.
         """
         store = self._session.messages
-        found = [store[place] for place in self.places()]
+        found = [store[index] for index in self.places()]
         return [self._cleaned(message) for message in found if not isinstance(message, SystemMessage)]
 
     def places(self) -> list[int]:
         """Return the indexes of the window's messages in the session, ascending."""
         self._extend()
-        places = [self._index[id] for id in self._session.window_ids if id in self._index]
-        if places != (ordered := sorted(set(places))):
-            return ordered
-        return places
+        indexes = [self._index[id] for id in self._session.window_ids if id in self._index]
+        if indexes != (ascending := sorted(set(indexes))):
+            return ascending
+        return indexes
 
     def place_of(self, message_id: str) -> int | None:
         """Return the index of a message in the session; None if there is none with that id."""
@@ -94,15 +94,15 @@ class ShortTerm:
 
     def _extend(self) -> None:
         store = self._session.messages
-        for place in range(self._indexed, len(store)):
-            self._index.setdefault(store[place].id, place)
+        for index in range(self._indexed, len(store)):
+            self._index.setdefault(store[index].id, index)
         self._indexed = len(store)
 
     def _cleaned(self, message: Message) -> Message:
-        known = self._clean.get(message.id)
-        if known is None:
-            known = self._clean[message.id] = clean_message(message)
-        return known
+        clean = self._clean.get(message.id)
+        if clean is None:
+            clean = self._clean[message.id] = clean_message(message)
+        return clean
 
 
 def clean_message(message: Message) -> Message:
@@ -116,7 +116,7 @@ def clean_message(message: Message) -> Message:
     if not isinstance(message, AssistantMessage):
         return message
     content = strip_markup(message.content)
-    calls = tuple(_named(call) for call in message.tool_calls)
+    calls = tuple(_repair_call(call) for call in message.tool_calls)
     if content == message.content and calls == message.tool_calls:
         return message
     return msgspec.structs.replace(message, content=content, tool_calls=calls)
@@ -125,21 +125,21 @@ def clean_message(message: Message) -> Message:
 def strip_markup(text: str) -> str:
     """Remove the marks of a chat template from an answer, except in code."""
     text = _ROLE.sub("", text)
-    if not any(trace in text for trace in _TRACES):
+    if not any(trace in text for trace in _MARKUP_TRACES):
         return text
     parts = _FENCE.split(text)
     parts[::2] = [_TOKEN.sub("", _HEADER.sub("", part)) for part in parts[::2]]
     return "".join(parts).strip() if "".join(parts) != text else text
 
 
-def _named(call: ToolCall) -> ToolCall:
+def _repair_call(call: ToolCall) -> ToolCall:
     if call.name.strip() and call.id == call.id.strip():
         return call
     return ToolCall(id=call.id.strip(), name=call.name.strip() or "unknown", arguments=call.arguments)
 
 
 class SentMessages:
-    """Shortens and weighs each message of a session once, as long as it is unchanged and in the window."""
+    """Shortens and weighs the messages of a session, each once while it is unchanged and in the window."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -153,7 +153,10 @@ class SentMessages:
         return self._shrunk
 
     def start_over(self) -> None:
-        """Clear the caches and read from the session what is cut, after messages came back into the window."""
+        """Clear the caches and read again from the session which messages are cut.
+
+        Needed after messages came back into the window.
+        """
         self._shrunk = {id: chars for trim in self._session.trims for id, chars in trim.shrunk.items()}
         self._cut = {id.partition("#")[0] for id in self._shrunk} | self._shrunk.keys()
         self._views.clear()
@@ -163,25 +166,25 @@ class SentMessages:
         """Return the message as it is sent; the same object each time."""
         if message.id not in self._cut:
             return message
-        known = self._views.get(message.id)
-        if known is None or known[0] is not message:
-            known = self._views[message.id] = (message, apply_cuts(message, self._shrunk))
-        return known[1]
+        cached = self._views.get(message.id)
+        if cached is None or cached[0] is not message:
+            cached = self._views[message.id] = (message, apply_cuts(message, self._shrunk))
+        return cached[1]
 
     def whole(self, view: Message) -> Message:
         """Return the stored message of a view."""
-        known = self._views.get(view.id)
-        return known[0] if known is not None and known[1] is view else view
+        cached = self._views.get(view.id)
+        return cached[0] if cached is not None and cached[1] is view else view
 
     def weigh(self, message: Message) -> float:
         """Return the weight of a message exactly as given here, in units (see clio.tokens)."""
-        known = self._weights.get(message.id)
-        if known is None or known[0] is not message:
-            known = self._weights[message.id] = (message, message_units(message))
-        return known[1]
+        cached = self._weights.get(message.id)
+        if cached is None or cached[0] is not message:
+            cached = self._weights[message.id] = (message, message_units(message))
+        return cached[1]
 
     def trimmed(self, shrunk: Mapping[str, int]) -> None:
-        """Add the cuts of a trim that the session already contains; drop caches of messages that left the window."""
+        """Add the cuts of a trim that the session already contains; forget messages that left the window."""
         self._shrunk |= shrunk
         cut = {id.partition("#")[0] for id in shrunk} | shrunk.keys()
         self._cut |= cut
@@ -190,20 +193,20 @@ class SentMessages:
         self._views = {id: view for id, view in self._views.items() if id in window and id not in cut}
 
 
-_HEAD_NOTE_SHARE = 0.3  # of the tokens for both
-_NOTE_HEADING_LINES = 3  # two blank lines and the heading: without a further line they say nothing
+_HEAD_NOTE_SHARE = 0.3  # of the tokens for summary and note together
+_HEADING_LINES = 3  # two blank lines and the heading, which are useless without a further line
 _HEADING = re.compile(r":$|\| ##|^  \| *$")
-_SMALLER = 0.85  # factor by which the budget is reduced if the text is too long
+_BUDGET_STEP = 0.85  # factor by which the budget is reduced if the text is too long
 _GROWTH, _GROWN_UNITS, _FEW_MESSAGES = 1.1, 300.0, 300
-_LEAST_TOKENS = 60
-"""A shorter summary would consist of little more than its frame."""
+_MIN_SUMMARY_TOKENS = 60
+"""A shorter summary would contain little more than its fixed text."""
 
 
 class SummaryMessage:
-    """The summary of a session up to its window, extended with each trim; not stored.
+    """The summary of the messages before a session's window, extended with each trim; not stored.
 
     It covers every message before the newest one that left the window, including the task's message even if that is
-    still in the window. So the summary after another trim is always a merge, never a new start.
+    still in the window. So another trim only has to merge the summary of the messages it removed.
     """
 
     def __init__(self, session: Session, short_term: ShortTerm, estimator: TokenEstimator) -> None:
@@ -224,8 +227,8 @@ class SummaryMessage:
             self._note, self._message = text, None
 
     def start_over(self) -> None:
-        """Clear everything that was derived, after messages came back into the window."""
-        self._covered = 0
+        """Forget the summary, so that it is computed again, after messages came back into the window."""
+        self._covered_until = 0
         self._summary = ThreadSummary()
         self._spans: list[TrimmedSpan] = []
         self._listed: set[str] = set()
@@ -235,7 +238,7 @@ class SummaryMessage:
     def extend(self) -> None:
         """Add the newest trim. The cost depends only on the messages it dropped, not on the number of earlier trims."""
         if not self._is_stale:
-            self._take(self._session.trims[-1], len(self._session.messages))
+            self._add_trim(self._session.trims[-1], len(self._session.messages))
         self._message = None
 
     def message(self, cap_tokens: int, most_tokens: int) -> UserMessage | None:
@@ -247,81 +250,84 @@ class SummaryMessage:
             most_tokens: limit for a summary if there is enough space.
         """
         self._catch_up()
-        if (self._covered == 0 and not self._note) or cap_tokens < _LEAST_TOKENS:
+        if (self._covered_until == 0 and not self._note) or cap_tokens < _MIN_SUMMARY_TOKENS:
             return None
-        known = self._message
-        if known is None or self._tokens(known) > cap_tokens:
-            known = self._message = self._write(cap_tokens, most_tokens)
-        return known if known.content else None
+        rendered = self._message
+        if rendered is None or self._tokens(rendered) > cap_tokens:
+            rendered = self._message = self._write_within(cap_tokens, most_tokens)
+        return rendered if rendered.content else None
 
     def weight(self, cap_tokens: int, most_tokens: int) -> float:
-        """Return the weight of that message; the cap matters only if it is not written yet."""
+        """Return the weight of the summary message; `cap_tokens` matters only if it is not rendered yet."""
         self._catch_up()
-        known = self._message
-        if known is None or self._tokens(known) > most_tokens:
-            known = self.message(cap_tokens, most_tokens)
-        return message_units(known) if known and known.content else 0.0
+        message = self._message
+        if message is None or self._tokens(message) > most_tokens:
+            message = self.message(cap_tokens, most_tokens)
+        return message_units(message) if message and message.content else 0.0
 
     def foresee_weight(self, most_tokens: int, first_id: str) -> float:
-        """Estimate the weight of the summary if everything before this message, except the task, left the window
-        now.
+        """Estimate the weight of the summary if every message before this one, except the task, left the window now.
 
-        It is rendered only if it is the first and short; otherwise the present summary tells how long the next
-        one gets.
+        The first summary of a few messages is rendered to weigh it; a later one is estimated from the present summary.
         """
-        known, most = self._message, most_tokens * self._estimator.ratio
-        if known is not None and known.content:
-            return min(message_units(known) * _GROWTH + _GROWN_UNITS, most)
+        message, most = self._message, most_tokens * self._estimator.ratio
+        if message is not None and message.content:
+            return min(message_units(message) * _GROWTH + _GROWN_UNITS, most)
         self._catch_up()
-        end = max(self._short_term.place_of(first_id) or 0, self._covered)
-        if end - self._covered > _FEW_MESSAGES:
+        end = max(self._short_term.place_of(first_id) or 0, self._covered_until)
+        if end - self._covered_until > _FEW_MESSAGES:
             return most
-        whole = merge_summaries(self._summary, self._summarise_until(end))
-        kept = [place for place in self._short_term.places() if place < end][:1]
-        return message_units(self._as_message(self._render(whole, most_tokens, kept)))
+        whole = merge_summaries(self._summary, self._summarize_until(end))
+        still_in_window = [index for index in self._short_term.places() if index < end][:1]
+        return message_units(self._as_message(self._render(whole, most_tokens, still_in_window)))
 
-    def _write(self, cap_tokens: int, most_tokens: int) -> UserMessage:
+    def _write_within(self, cap_tokens: int, most_tokens: int) -> UserMessage:
         """Return summary and note within the cap; the summary alone if both are too long.
 
         The budget is reduced in fixed steps until the text fits, so a smaller cap gives the same text again if
         that fits.
         """
-        budget = max(most_tokens, _LEAST_TOKENS)
-        while budget >= _LEAST_TOKENS:
-            message = self._as_message(self._written(budget))
+        budget = max(most_tokens, _MIN_SUMMARY_TOKENS)
+        while budget >= _MIN_SUMMARY_TOKENS:
+            message = self._as_message(self._compose(budget))
             if self._tokens(message) <= cap_tokens:
                 return message
-            budget = int(budget * _SMALLER)
+            budget = int(budget * _BUDGET_STEP)
         return self._as_message("")
 
-    def _written(self, budget_tokens: int) -> str:
+    def _compose(self, budget_tokens: int) -> str:
         note = f"\n\n{self._note}" if self._note else ""
-        if note and self._covered:
+        if note and self._covered_until:
             note = self._shorten_note(note, budget_tokens * _HEAD_NOTE_SHARE)
         left = budget_tokens - self._tokens(self._as_message(note))
-        if not self._covered or left < _LEAST_TOKENS:
+        if not self._covered_until or left < _MIN_SUMMARY_TOKENS:
             return note.strip()
-        kept = [place for place in self._short_term.places() if place < self._covered]
-        later = self._summarise_until(len(self._session.messages))
-        return (self._render(self._summary, left, kept, later) + note).strip()
+        still_in_window = [index for index in self._short_term.places() if index < self._covered_until]
+        later = self._summarize_until(len(self._session.messages))
+        return (self._render(self._summary, left, still_in_window, later) + note).strip()
 
     def _shorten_note(self, note: str, most_tokens: float) -> str:
-        """Return as many of the note's first lines as fit, without a heading at the end; "" if only its own heading
-        would be left.
-        """
+        """Return as many of the note's first lines as fit, without a heading at the end; "" if only headings fit."""
         if self._tokens(self._as_message(note)) <= most_tokens:
             return note
         lines, is_long = note.split("\n"), True
-        while len(lines) > _NOTE_HEADING_LINES and is_long:
+        while len(lines) > _HEADING_LINES and is_long:
             lines.pop()
             is_long = self._tokens(self._as_message("\n".join(lines))) > most_tokens or bool(_HEADING.search(lines[-1]))
-        return "\n".join(lines) if len(lines) > _NOTE_HEADING_LINES else ""
+        return "\n".join(lines) if len(lines) > _HEADING_LINES else ""
 
     def _render(
-        self, summary: ThreadSummary, budget_tokens: int, kept: Sequence[int], later: ThreadSummary | None = None
+        self,
+        summary: ThreadSummary,
+        budget_tokens: int,
+        still_in_window: Sequence[int],
+        later: ThreadSummary | None = None,
     ) -> str:
-        """Render the summary. kept: indexes of summarized messages that are also in the window. later: what the
-        window contains.
+        """Render the summary.
+
+        Args:
+            still_in_window: indexes of summarized messages that are also in the window.
+            later: summary of the window.
         """
         from clio.context.summary_text import render_summary
 
@@ -331,8 +337,8 @@ class SummaryMessage:
             estimator=self._estimator,
             todos=self._session.todos,
             spans=self._spans,
-            shown={self._session.messages[place].id for place in kept},
-            archived=max(summary.messages - len(kept), 0),
+            shown={self._session.messages[index].id for index in still_in_window},
+            archived=max(summary.messages - len(still_in_window), 0),
             later=later,
         )
 
@@ -348,8 +354,8 @@ class SummaryMessage:
         Messages of the coming trim are read only once.
         """
         self._catch_up()
-        self._cover(self._end_of(coming))
-        return merge_summaries(self._summary, self._summarise_until(len(self._session.messages)))
+        self._cover_until(self._end_of(coming))
+        return merge_summaries(self._summary, self._summarize_until(len(self._session.messages)))
 
     def task(self) -> str:
         """Return the newest text of the user that states the task."""
@@ -364,57 +370,64 @@ class SummaryMessage:
             return
         self._is_stale = False
         window = set(self._short_term.places())
-        covered = max((place for place in range(len(self._session.messages)) if place not in window), default=-1) + 1
+        covered = max((index for index in range(len(self._session.messages)) if index not in window), default=-1) + 1
         ends = accumulate((self._end_of(trim) for trim in self._session.trims), max)
         for trim, end in zip(self._session.trims, ends, strict=True):
-            self._take(trim, min(end, covered))
-        self._cover(covered)
+            self._add_trim(trim, min(end, covered))
+        self._cover_until(covered)
 
-    def _take(self, trim: Trim, limit: int) -> None:
-        self._cover(min(self._end_of(trim), limit))
+    def _add_trim(self, trim: Trim, limit: int) -> None:
+        self._cover_until(min(self._end_of(trim), limit))
         if trim.dropped:
             from clio.memory.threads import first_user_words
 
-            places = (self._short_term.place_of(id) for id in trim.dropped)
-            own = [self._session.messages[one] for one in places if one is not None and one >= self._session.own_from]
-            words = first_user_words(own)
+            indexes = (self._short_term.place_of(id) for id in trim.dropped)
+            own = [
+                self._session.messages[index]
+                for index in indexes
+                if index is not None and index >= self._session.own_from
+            ]
+            first_words = first_user_words(own)
             again = sum(id in self._listed for id in trim.dropped)
             self._listed.update(trim.dropped)
-            span = TrimmedSpan(handle=trim.handle, messages=len(trim.dropped), again=again, first_words=words)
+            span = TrimmedSpan(handle=trim.handle, messages=len(trim.dropped), again=again, first_words=first_words)
             self._spans.append(span)
 
     def _end_of(self, trim: Trim) -> int:
-        places = map(self._short_term.place_of, trim.dropped)
-        return max((place + 1 for place in places if place is not None), default=0)
+        indexes = map(self._short_term.place_of, trim.dropped)
+        return max((index + 1 for index in indexes if index is not None), default=0)
 
-    def _cover(self, end: int) -> None:
-        if end > self._covered:
-            self._summary = merge_summaries(self._summary, self._summarise_until(end))
-            self._covered = end
+    def _cover_until(self, end: int) -> None:
+        if end > self._covered_until:
+            self._summary = merge_summaries(self._summary, self._summarize_until(end))
+            self._covered_until = end
 
-    def _summarise_until(self, end: int) -> ThreadSummary:
-        """Summarize from the covered part to `end`. Messages that came with the repository contain no requests of
-        the user.
+    def _summarize_until(self, end: int) -> ThreadSummary:
+        """Summarize the messages from the covered part up to index `end`.
+
+        Only file changes, commands and the like are used of messages that came with the repository, because their
+        requests and answers are not the user's.
         """
         messages = self._session.messages
-        own_from = max(self._covered, min(self._session.own_from, end))
-        theirs = summarize_messages(messages[self._covered : own_from])
+        own_from = max(self._covered_until, min(self._session.own_from, end))
+        imported_summary = summarize_messages(messages[self._covered_until : own_from])
         return merge_summaries(
-            replace(theirs, requests=(), decisions=(), answers=(), notes=()), summarize_messages(messages[own_from:end])
+            replace(imported_summary, requests=(), decisions=(), answers=(), notes=()),
+            summarize_messages(messages[own_from:end]),
         )
 
 
 _NOTE_SHARE = 0.3  # of the summary's tokens
-_LARGE = 0.2  # of the window; local servers often allow a quarter of what the model supports
-_LEAST_TAIL = 0.125  # of the room, if one user message takes most of it
+_LARGE_SHARE = 0.2  # of the window; local servers often allow a quarter of what the model supports
+_MIN_TAIL = 0.125  # of the room, if one user message takes most of it
 _VERBATIM = 0.4  # of the room: the newest units up to this weight stay unchanged
-_FORESEEN_TAIL = 0.85  # of what stays: units before that leave the window
-_LEAST_GAP = 0.125  # of the room, left free so that the next step does not cause the next trim
-_LEAST_HEAD_TOKENS = 220  # for summary, todos and recovery note in the smallest request
-_LEAST_HEAD_SHARE = 0.6  # of the smallest request: the most that summary, todos and note take from the result
-_LEAST_RESULT = 300.0  # weight of the newest call with its result cut to the minimum
-_LEAST_STEP = 0.9  # of the refused conversation: the most that the smallest request may have
-_LEAST_SUMMARY_TOKENS = 120  # minimum for the summary beside the results of the last steps
+_FORESEEN_TAIL = 0.85  # of the weight that stays: units older than this part are expected to leave the window
+_MIN_GAP = 0.125  # of the room, left free so that the next step does not cause the next trim
+_MIN_HEAD_TOKENS = 220  # for summary, todos and recovery note in the smallest request
+_MAX_HEAD_SHARE = 0.6  # of the smallest request: the most that summary, todos and note take from the result
+_MIN_RESULT = 300.0  # weight of the newest call with its result cut to the minimum
+_MAX_LAST_RETRY_SHARE = 0.9  # of the refused conversation: the most that the smallest request may have
+_MIN_KEPT_SUMMARY_TOKENS = 120  # minimum for the summary beside the results of the last steps
 
 
 async def _no_note(budget_tokens: int) -> str:
@@ -426,8 +439,8 @@ class ContextWindow:
 
     Args:
         limits: of the model; limits that a server states in a refusal replace them.
-        before_trim: called before messages leave the window, with the summary of the whole session and the task's
-            text.
+        before_trim: called before messages leave the window, with the summary of the whole session and the text of
+            the task.
         recovery: returns the note below the summary after an overflow or a resume, within a number of tokens.
     """
 
@@ -468,8 +481,7 @@ class ContextWindow:
     def fit_to(self, limits: ModelLimits | None) -> Generator[None]:
         """Build requests that another model accepts as well, for the duration of the context; None changes nothing.
 
-        What that model's server says about its window is forgotten afterwards, because it is about another
-        window.
+        Window sizes learned meanwhile are forgotten afterwards, because they belong to the other model.
         """
         before = self._room.copy_state()
         if limits is not None:
@@ -537,7 +549,7 @@ class ContextWindow:
 
     def is_large_request(self, built: BuiltRequest) -> bool:
         """Whether a request may be too large for a server that gives its models less than they support."""
-        return built.prompt_tokens >= self.limits.context_window * _LARGE and len(built.request.messages) > 1
+        return built.prompt_tokens >= self.limits.context_window * _LARGE_SHARE and len(built.request.messages) > 1
 
     def build_smaller(self, attempt: int, refused: BuiltRequest, error: ContextOverflow) -> BuiltRequest:
         """Return the request to send after a refusal: half of its conversation, a quarter, the least possible.
@@ -566,16 +578,17 @@ class ContextWindow:
         return built
 
     def _weigh_smallest(self, refused: float) -> float:
-        """Return the maximum weight of the last retry: half of the refused conversation, or a bit more if the user's
-        text, a short summary and a short result need it.
+        """Return the maximum weight of the last retry.
+
+        It is half of the refused conversation, or more if the user's text, a short summary and a short result need it.
         """
-        needed = weigh_untrimmable(self._units()) + self._least_head + _LEAST_RESULT
-        return min(max(refused / 2, min(needed, refused * _LEAST_STEP)), self._room.size)
+        needed = weigh_untrimmable(self._units()) + self._min_head + _MIN_RESULT
+        return min(max(refused / 2, min(needed, refused * _MAX_LAST_RETRY_SHARE)), self._room.size)
 
     @property
-    def _least_head(self) -> float:
+    def _min_head(self) -> float:
         """Weight for summary, todos and recovery note in the smallest request."""
-        return min(self._room.max_summary, _LEAST_HEAD_TOKENS * self._estimator.ratio)
+        return min(self._room.max_summary, _MIN_HEAD_TOKENS * self._estimator.ratio)
 
     def learn_full_window(self, tokens: int) -> None:
         """Record that an answer ended because request and answer filled the whole window with this many tokens."""
@@ -586,10 +599,9 @@ class ContextWindow:
         return self._room.learn_from_acceptance(built, prompt_tokens)
 
     def trim_now(self) -> TrimReport | None:
-        """Trim to the target, or to half of the present conversation if that is less; None if nothing can be
-        removed.
+        """Trim to the target, or to half of the present conversation if that is less; None if nothing can be removed.
 
-        The user asked for it, so the last steps are removed too, except for the newest unit.
+        Unlike an automatic trim, it may remove all recent steps except the newest unit.
         """
         units = self._units()
         keep = min(self._room.target, self._total(units) / 2)
@@ -648,13 +660,13 @@ class ContextWindow:
         units, room = self._units(), self._room.size
         above, keep = self._trigger(units), self._room.target
         more, sent = max(above - self._total(units), 0.0), self._sent
-        seen = foresee_trim(units, more, lambda ahead: self._goal(ahead, keep, room), sent.shrunk, sent.whole)
+        foreseen = foresee_trim(units, more, lambda ahead: self._goal(ahead, keep, room), sent.shrunk, sent.whole)
         return NextTrim(
             at_share=above / room if room else 1.0,
             left=self._estimator.convert_units(more),
-            messages=sum(len(unit.messages) for unit in seen.leaving),
-            tokens=self._estimator.convert_units(seen.weight),
-            shortened=len(seen.shrunk),
+            messages=sum(len(unit.messages) for unit in foreseen.leaving),
+            tokens=self._estimator.convert_units(foreseen.weight),
+            shortened=len(foreseen.shrunk),
         )
 
     # Contents of a request
@@ -664,10 +676,10 @@ class ContextWindow:
         sent = self._sent
         units = split_units([sent.view(message) for message in self._short_term.messages()], sent.weigh)
         if units and find_task_index(units) is None:
-            said = [m for m in self._session.messages if isinstance(m, UserMessage) and m.origin == "user"]
-            asked = split_units(said, sent.weigh)
-            task = find_task_index(asked)
-            units[:0] = [asked[task]] if task is not None else []
+            user_messages = [m for m in self._session.messages if isinstance(m, UserMessage) and m.origin == "user"]
+            user_units = split_units(user_messages, sent.weigh)
+            task = find_task_index(user_units)
+            units[:0] = [user_units[task]] if task is not None else []
         return units
 
     def _total(self, units: Sequence[Unit]) -> float:
@@ -706,13 +718,11 @@ class ContextWindow:
             goal = structs.replace(goal, recent_steps=0, verbatim=0.0)
         elif stage == "reactive":
             summary = (
-                max(hard / 4, min(self._least_head, hard * _LEAST_HEAD_SHARE))
-                if least
-                else min(goal.max_summary, hard / 4)
+                max(hard / 4, min(self._min_head, hard * _MAX_HEAD_SHARE)) if least else min(goal.max_summary, hard / 4)
             )
             goal = structs.replace(goal, is_minimal=least, min_summary=summary, verbatim=0.0)
         smaller = plan_smaller_window(units, goal, self._sent.shrunk, self._sent.whole)
-        dropped = self._leaving(units, smaller.plan)
+        dropped = self._list_dropped_ids(units, smaller.plan)
         if not dropped and not smaller.shrunk:
             return None, units
         freed = self._estimator.convert_units(_weight(units)) - self._estimator.convert_units(_weight(smaller.kept))
@@ -723,27 +733,27 @@ class ContextWindow:
         tail = units[find_tail_start(units, _FORESEEN_TAIL * keep)].first_id if units else ""
         foreseen = self._head.foresee_weight(self._room.max_summary_tokens, tail)
         summary = min(self._room.max_summary, keep / 4, foreseen)
-        most = hard - must - summary - _LEAST_GAP * size
+        most = hard - must - summary - _MIN_GAP * size
         return TrimGoal(
             keep=keep,
             hard=hard,
             current_summary=self._total(units) - _weight(units),
             max_summary=summary,
-            min_summary=min(self._room.max_summary, _LEAST_SUMMARY_TOKENS * self._estimator.ratio),
-            min_tail=max(min(_LEAST_TAIL * size, hard - must - summary), 0.0),
+            min_summary=min(self._room.max_summary, _MIN_KEPT_SUMMARY_TOKENS * self._estimator.ratio),
+            min_tail=max(min(_MIN_TAIL * size, hard - must - summary), 0.0),
             recent_steps=RECENT_STEPS,
             verbatim=max(min(_VERBATIM * size, most), 0.0),
         )
 
-    def _leaving(self, units: Sequence[Unit], plan: TrimPlan) -> tuple[str, ...]:
+    def _list_dropped_ids(self, units: Sequence[Unit], plan: TrimPlan) -> tuple[str, ...]:
         """Return the ids of all messages before the tail except the task's, whether in a unit or not."""
         if not plan.start:
             return ()
         messages, place_of = self._session.messages, self._short_term.place_of
         tail = len(messages) if plan.start == len(units) else place_of(units[plan.start].first_id) or 0
-        stays = units[plan.task].first_id if plan.task is not None else ""
-        before = (messages[place].id for place in self._short_term.places() if place < tail)
-        return tuple(id for id in before if id != stays)
+        task_id = units[plan.task].first_id if plan.task is not None else ""
+        before = (messages[index].id for index in self._short_term.places() if index < tail)
+        return tuple(id for id in before if id != task_id)
 
     def _record(self, stage: Stage, dropped: tuple[str, ...], shrunk: dict[str, int], freed: int) -> TrimReport:
         trims = self._session.trims
@@ -757,7 +767,7 @@ class ContextWindow:
         self._short_term.forget()
         self._head.extend()
         if stage != "reactive":
-            self._head.note = ""  # it describes a past state
+            self._head.note = ""  # it is out of date
         self._may_fill = False
         return TrimReport(
             handle=trim.handle,
