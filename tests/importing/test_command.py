@@ -140,11 +140,11 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
         claude_file(home, project, *talk, name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
 
     class Interrupted:
-        def at(self, done: int, total: int) -> None:
+        def update(self, done: int, total: int) -> None:
             if 0 < done < total:
                 os.kill(os.getpid(), signal.SIGINT)
 
-        def say(self, hint: str) -> None:
+        def set_hint(self, hint: str) -> None:
             assert hint == "stopping"
 
     with monkeypatch.context() as patch:
