@@ -28,52 +28,52 @@ _KIND_ALIASES = {
 }
 _ID = re.compile(r"[a-z]-\w+|[0-9a-f]{8}(?:[0-9a-f-]{28})?", re.IGNORECASE)
 _ARROW = re.compile(r"\s*(?:\n|->|→|=>)\s*")
-_LISTED = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
+_LIST_MARKER = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
 
 
-def _text(name: str, value: Any) -> str:
-    """Return a string; numbers become digits, structures JSON."""
+def _read_text(name: str, value: Any) -> str:
+    """Return a string as it is, any other value as JSON."""
     if isinstance(value, str):
         return value
     return msgspec.json.encode(value).decode()
 
 
-def _line(name: str, value: Any) -> str:
-    return _text(name, value).strip()
+def _read_line(name: str, value: Any) -> str:
+    return _read_text(name, value).strip()
 
 
-def _ids(name: str, value: Any) -> tuple[str, ...]:
+def _read_ids(name: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         value = re.split(r"[\s,;]+", value)
-    return _distinct(_texts(name, value, 'an id, as in id="d-3f9a12"'))
+    return _distinct(_read_texts(name, value, 'an id, as in id="d-3f9a12"'))
 
 
-def _paths(name: str, value: Any) -> tuple[str, ...]:
+def _read_paths(name: str, value: Any) -> tuple[str, ...]:
     """Return a list of strings; a single string may be a JSON list, lines, or parts between commas."""
     if isinstance(value, str):
-        decoded = _json_list(value)
+        decoded = _parse_json_list(value)
         value = re.split(r"[\n,]+", value) if decoded is None else decoded
-    return _distinct(_texts(name, value, 'a list of paths, as in examples=["src/app.py"]'))
+    return _distinct(_read_texts(name, value, 'a list of paths, as in examples=["src/app.py"]'))
 
 
-def _steps(name: str, value: Any) -> tuple[str, ...]:
+def _read_steps(name: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
-        decoded = _json_list(value)
-        value = [_LISTED.sub("", part) for part in _ARROW.split(value)] if decoded is None else decoded
-    return _texts(name, value, 'a list of steps in order, as in steps=["make test", "make ship"]')
+        decoded = _parse_json_list(value)
+        value = [_LIST_MARKER.sub("", part) for part in _ARROW.split(value)] if decoded is None else decoded
+    return _read_texts(name, value, 'a list of steps in order, as in steps=["make test", "make ship"]')
 
 
-def _json_list(text: str) -> list[Any] | None:
+def _parse_json_list(text: str) -> list[Any] | None:
     try:
         return decode_json(text, type=list[Any]) if text.lstrip().startswith("[") else None
     except msgspec.DecodeError:
         return None
 
 
-def _texts(name: str, value: Any, right: str) -> tuple[str, ...]:
+def _read_texts(name: str, value: Any, expected: str) -> tuple[str, ...]:
     items: list[Any] = list(cast("list[Any]", value)) if isinstance(value, list | tuple) else [value]
     if not all(isinstance(item, str) for item in items):
-        raise ToolRetry(f"{name} is {right}")
+        raise ToolRetry(f"{name} is {expected}")
     return tuple(item.strip() for item in items if item.strip())
 
 
@@ -81,8 +81,8 @@ def _distinct(items: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(items))
 
 
-def _share(name: str, value: Any) -> float:
-    number = _number(value)
+def _read_share(name: str, value: Any) -> float:
+    number = _parse_number(value)
     if number is None or not 0.0 <= number <= 1.0:
         percent = number is not None and 1.0 < number <= 100.0
         hint = f"; did you mean {number / 100:g}?" if percent and number is not None and number > 2 else ""
@@ -90,77 +90,77 @@ def _share(name: str, value: Any) -> float:
     return number
 
 
-def _days(name: str, value: Any) -> float:
-    number = _number(value)
+def _read_days(name: str, value: Any) -> float:
+    number = _parse_number(value)
     if number is None or not 1.0 <= number <= MAX_AGE_DAYS:
         raise ToolRetry(f"{name} is a number of days from 1 to {MAX_AGE_DAYS:,.0f}, such as 90; {value!r} is not")
     return number
 
 
-def _count(name: str, value: Any, most: int) -> int:
-    number = _number(value)
+def _read_count(name: str, value: Any, most: int) -> int:
+    number = _parse_number(value)
     if number is None or number != int(number) or not 1 <= number <= most:
         raise ToolRetry(f"{name} is a whole number from 1 to {most:,}; {value!r} is not")
     return int(number)
 
 
-def _type(name: str, value: Any) -> str:
-    """Return a type of memory, also from the plural; "!fact" means all but facts, "all" becomes ""."""
-    said = _line(name, value).casefold()
-    sign, wanted = ("!", said[1:].strip()) if said.startswith("!") else ("", said)
-    if said in ("", "all", "any"):
+def _read_type(name: str, value: Any) -> str:
+    """Return a type of memory, also from the plural; "!fact" means all but facts; "" for "all" and "any"."""
+    text = _read_line(name, value).casefold()
+    sign, type_name = ("!", text[1:].strip()) if text.startswith("!") else ("", text)
+    if text in ("", "all", "any"):
         return ""
-    found = wanted if wanted in TYPES else wanted.removesuffix("s")
+    found = type_name if type_name in TYPES else type_name.removesuffix("s")
     if found not in TYPES:
         raise ToolRetry(f"{name} is {', '.join(TYPES[:-1])} or {TYPES[-1]}; {value!r} is none of them")
     return sign + found
 
 
-def _kind(name: str, value: Any) -> str:
-    """A kind of memory, also in the plural and by another common name; "all" and "any" are empty."""
-    wanted = _line(name, value).casefold()
-    if wanted in ("", "all", "any"):
+def _read_kind(name: str, value: Any) -> str:
+    """Return a kind of memory, also from the plural or another common name; "" for "all" and "any"."""
+    text = _read_line(name, value).casefold()
+    if text in ("", "all", "any"):
         return ""
-    wanted = _KIND_ALIASES.get(wanted, wanted)
-    found = wanted if wanted in _ALL_KINDS else wanted.removesuffix("s")
+    text = _KIND_ALIASES.get(text, text)
+    found = text if text in _ALL_KINDS else text.removesuffix("s")
     found = _KIND_ALIASES.get(found, found)
     if found not in _ALL_KINDS:
         raise ToolRetry(f"{name} is {', '.join(_ALL_KINDS[:-1])} or {_ALL_KINDS[-1]}; {value!r} is none of them")
     return found
 
 
-def _scope(name: str, value: Any) -> str:
-    said = _line(name, value).casefold()
-    if said not in ("", *SCOPES):
+def _read_scope(name: str, value: Any) -> str:
+    scope = _read_line(name, value).casefold()
+    if scope not in ("", *SCOPES):
         raise ToolRetry(f'{name} is "project" or "user"; {value!r} is neither')
-    return said
+    return scope
 
 
-def _limit(name: str, value: Any) -> int:
-    number = _number(value)
+def _read_limit(name: str, value: Any) -> int:
+    number = _parse_number(value)
     if number is None or number != int(number) or not -1 <= number <= MAX_MEMORIES:
         raise ToolRetry(f"{name} is a whole number up to {MAX_MEMORIES:,}, or -1 for all; {value!r} is not")
     return int(number)
 
 
-def _layer(name: str, value: Any) -> str:
-    said = _line(name, value).upper()
-    if said not in ("", "ALL", *LAYERS):
+def _read_layer(name: str, value: Any) -> str:
+    layer = _read_line(name, value).upper()
+    if layer not in ("", "ALL", *LAYERS):
         raise ToolRetry(f"{name} is {', '.join(LAYERS)} or all; {value!r} is none of them")
-    return said
+    return layer
 
 
-def _yes_or_no(name: str, value: Any) -> bool:
-    said = value.strip().casefold() if isinstance(value, str) else value
-    if said in (True, "true", "yes", 1, "1"):
+def _read_bool(name: str, value: Any) -> bool:
+    answer = value.strip().casefold() if isinstance(value, str) else value
+    if answer in (True, "true", "yes", 1, "1"):
         return True
-    if said in (False, "false", "no", 0, "0"):
+    if answer in (False, "false", "no", 0, "0"):
         return False
     raise ToolRetry(f"{name} is true or false; {value!r} is neither")
 
 
-def _number(value: Any) -> float | None:
-    """Return a number, also from digits; None for anything else, infinities and NaN."""
+def _parse_number(value: Any) -> float | None:
+    """Return a number, also from a string of digits; None for anything else, and for infinities and NaN."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -171,35 +171,35 @@ def _number(value: Any) -> float | None:
 
 
 PARAMETER_READERS: dict[str, Callable[[str, Any], object]] = {
-    "key": _text,
-    "content": _text,
-    "query": _line,
-    "text": _line,
-    "solution": _line,
-    "impact": _line,
-    "path": _line,
-    "steps": _steps,
-    "examples": _paths,
-    "kind": _kind,
-    "confidence": _share,
-    "ids": _ids,
-    "handle": _line,
-    "first": _line,
-    "last": _line,
-    "session": _line,
-    "offset": lambda name, value: _count(name, value, 10_000_000),
-    "max_sessions": lambda name, value: _count(name, value, MAX_SESSIONS),
-    "max_results": lambda name, value: _count(name, value, MAX_RESULTS),
-    "max_age_days": _days,
-    "min_confidence": _share,
-    "dry_run": _yes_or_no,
-    "type": _type,
-    "importance": _share,
-    "scope": _scope,
-    "limit": _limit,
-    "layer": _layer,
-    "at": _line,
-    "scores": _yes_or_no,
+    "key": _read_text,
+    "content": _read_text,
+    "query": _read_line,
+    "text": _read_line,
+    "solution": _read_line,
+    "impact": _read_line,
+    "path": _read_line,
+    "steps": _read_steps,
+    "examples": _read_paths,
+    "kind": _read_kind,
+    "confidence": _read_share,
+    "ids": _read_ids,
+    "handle": _read_line,
+    "first": _read_line,
+    "last": _read_line,
+    "session": _read_line,
+    "offset": lambda name, value: _read_count(name, value, 10_000_000),
+    "max_sessions": lambda name, value: _read_count(name, value, MAX_SESSIONS),
+    "max_results": lambda name, value: _read_count(name, value, MAX_RESULTS),
+    "max_age_days": _read_days,
+    "min_confidence": _read_share,
+    "dry_run": _read_bool,
+    "type": _read_type,
+    "importance": _read_share,
+    "scope": _read_scope,
+    "limit": _read_limit,
+    "layer": _read_layer,
+    "at": _read_line,
+    "scores": _read_bool,
 }
 
 
@@ -213,20 +213,21 @@ DEFAULT_IMPORTANCE = 0.5
 
 
 class MemoryCall(Struct, frozen=True, kw_only=True):
-    """A call that was understood.
+    """A call with its parameters read and checked.
 
     Attributes:
         text: what to remember: the fact, error, pattern, failure, rule, or name of a workflow.
         text_parameter: the parameter that contained the text.
         solution: also the prevention of a failure.
-        path: where a rule applies.
-        given: fields the call set, for a change that leaves the others alone.
-        dry_run: None if the call does not say.
-        type: of a memory; "" for the usual type when remembering, any type when recalling.
-        scope: "project" or "user"; "" for the usual scope of the type.
+        path: file or folder to which a rule applies.
+        given: names of the fields that the call sets; `update` leaves all others unchanged.
+        dry_run: None if the call does not set it.
+        type: type of memory; "" is the default type for `remember` and any type for `recall`.
+        scope: "project" or "user"; "" for the default scope of the type.
         limit: number of memories, −1 for all.
-        layer, at: for a recall of everything: L0, L1, L2 or all, and a date; "" if not given.
-        scores: whether to show why each answer was found.
+        layer, at: for a recall from all sources: L0, L1, L2 or all, and a date; "" if not given.
+        everything: a recall from all sources, because type, limit, layer and at are not given.
+        scores: whether to show why each result was found.
     """
 
     operation: MemoryOperation
@@ -284,12 +285,12 @@ WRITING_OPERATIONS: frozenset[MemoryOperation] = frozenset(
         "update",
     }
 )
-_READING: dict[str, MemoryOperation] = {
+_READING_OPERATIONS: dict[str, MemoryOperation] = {
     "search_sessions": "recall_sessions",
     "read_messages": "recall_messages",
     "stats": "ltm_stats",
 }
-_ADDING: dict[str, MemoryOperation] = {
+_ADDING_OPERATIONS: dict[str, MemoryOperation] = {
     "discovery": "add_discovery",
     "solution": "add_solution",
     "pattern": "add_pattern",
@@ -298,45 +299,57 @@ _ADDING: dict[str, MemoryOperation] = {
     "rule": "add_context_rule",
 }
 _TYPED_ONLY = ("type", "importance", "scope")
-"""Parameters of remember that only typed memories have: without a kind they make a note of it, as before."""
+"""Parameters of `remember` that only typed memories have; a call with one of them and no kind saves a note."""
 
 _Slots = dict[str, tuple[str, ...]]
-_SAID = ("content", "text")
-_ABOUT: _Slots = {"examples": ("files", "examples"), "confidence": ("confidence",)}
-_RESULTS: _Slots = {"max_results": ("max_results", "limit")}
+_CONTENT_NAMES = ("content", "text")
+_ENTRY_SLOTS: _Slots = {"examples": ("files", "examples"), "confidence": ("confidence",)}
+_RESULT_SLOTS: _Slots = {"max_results": ("max_results", "limit")}
 # For each operation: the field, then the parameter that sets it and those accepted in its place.
 _SLOTS: dict[MemoryOperation, _Slots] = {
     "store": {"key": ("key", "name", "id"), "content": ("content", "text", "value")},
     "retrieve": {"key": ("key", "name", "id", "query")},
-    "search": {"query": ("query", *_SAID, "key"), **_RESULTS},
+    "search": {"query": ("query", *_CONTENT_NAMES, "key"), **_RESULT_SLOTS},
     "list": {},
     "delete": {"key": ("key", "name", "id")},
     "recall_sessions": {
-        "query": ("query", *_SAID, "key"),
+        "query": ("query", *_CONTENT_NAMES, "key"),
         "max_sessions": ("max_sessions",),
         "scores": ("scores",),
-        **_RESULTS,
+        **_RESULT_SLOTS,
     },
     "recall_messages": {
         "handle": ("handle",),
         "first": ("from", "id", "message_id"),
         "last": ("to",),
-        "query": ("query", *_SAID),
+        "query": ("query", *_CONTENT_NAMES),
         "session": ("session", "session_id"),
         "offset": ("offset",),
-        **_RESULTS,
+        **_RESULT_SLOTS,
     },
-    "add_discovery": {"text": ("fact", *_SAID), **_ABOUT},
-    "add_solution": {"text": ("error", "what", *_SAID), "solution": ("solution", "prevention", *_SAID), **_ABOUT},
-    "add_pattern": {"text": ("pattern", *_SAID, "fact"), **_ABOUT},
-    "add_workflow": {"steps": ("steps", "sequence", *_SAID), "text": ("key", "name", *_SAID, "what"), **_ABOUT},
+    "add_discovery": {"text": ("fact", *_CONTENT_NAMES), **_ENTRY_SLOTS},
+    "add_solution": {
+        "text": ("error", "what", *_CONTENT_NAMES),
+        "solution": ("solution", "prevention", *_CONTENT_NAMES),
+        **_ENTRY_SLOTS,
+    },
+    "add_pattern": {"text": ("pattern", *_CONTENT_NAMES, "fact"), **_ENTRY_SLOTS},
+    "add_workflow": {
+        "steps": ("steps", "sequence", *_CONTENT_NAMES),
+        "text": ("key", "name", *_CONTENT_NAMES, "what"),
+        **_ENTRY_SLOTS,
+    },
     "add_failure": {
-        "text": ("what", "error", *_SAID, "fact"),
+        "text": ("what", "error", *_CONTENT_NAMES, "fact"),
         "impact": ("impact",),
         "solution": ("prevention", "solution"),
-        **_ABOUT,
+        **_ENTRY_SLOTS,
     },
-    "add_context_rule": {"text": ("rule", *_SAID, "pattern", "fact"), "path": ("path", "context", "key"), **_ABOUT},
+    "add_context_rule": {
+        "text": ("rule", *_CONTENT_NAMES, "pattern", "fact"),
+        "path": ("path", "context", "key"),
+        **_ENTRY_SLOTS,
+    },
     "update_ltm": {
         "ids": ("id", "ids", "key"),
         "text": ("content", "text", "fact", "error", "pattern", "what", "rule", "name", "key"),
@@ -344,7 +357,7 @@ _SLOTS: dict[MemoryOperation, _Slots] = {
         "impact": ("impact",),
         "steps": ("steps", "sequence"),
         "path": ("path", "context"),
-        **_ABOUT,
+        **_ENTRY_SLOTS,
     },
     "update": {
         "ids": ("id", "ids", "key"),
@@ -354,9 +367,9 @@ _SLOTS: dict[MemoryOperation, _Slots] = {
         "steps": ("steps", "sequence"),
         "path": ("path", "context"),
         "importance": ("importance",),
-        **_ABOUT,
+        **_ENTRY_SLOTS,
     },
-    "forget_ltm": {"ids": ("id", "ids", "key"), "query": ("query", "fact", *_SAID)},
+    "forget_ltm": {"ids": ("id", "ids", "key"), "query": ("query", "fact", *_CONTENT_NAMES)},
     "prune_ltm": {
         "max_age_days": ("max_age_days",),
         "min_confidence": ("min_confidence",),
@@ -364,14 +377,14 @@ _SLOTS: dict[MemoryOperation, _Slots] = {
     },
     "ltm_stats": {},
     "remember": {
-        "text": (*_SAID, "fact", "value"),
+        "text": (*_CONTENT_NAMES, "fact", "value"),
         "type": ("kind", "type"),
         "importance": ("importance",),
         "scope": ("scope",),
         "examples": ("files", "examples"),
     },
     "recall": {
-        "query": ("query", *_SAID, "key"),
+        "query": ("query", *_CONTENT_NAMES, "key"),
         "type": ("type",),
         "kind": ("kind",),
         "limit": ("limit", "max_results"),
@@ -379,7 +392,7 @@ _SLOTS: dict[MemoryOperation, _Slots] = {
         "at": ("at",),
         "scores": ("scores",),
     },
-    "forget": {"ids": ("id", "ids", "key"), "query": ("query", "fact", *_SAID)},
+    "forget": {"ids": ("id", "ids", "key"), "query": ("query", "fact", *_CONTENT_NAMES)},
     "apply": {"ids": ("id", "ids", "key")},
     "history": {"ids": ("id", "ids", "key")},
     "compact": {},
@@ -405,26 +418,26 @@ _REQUIRED: dict[MemoryOperation, tuple[str, ...]] = {
 
 
 def parse_memory_call(args: MemoryArgs) -> MemoryCall:
-    """Return the call that the arguments mean.
+    """Return the call that the arguments describe.
 
-    Raises ToolRetry, which names what would be right: unknown operation, missing or invalid parameter, or two
-    parameters that set the same field differently.
+    Raises ToolRetry with the valid choices for an unknown operation, a missing or invalid parameter, or two parameters
+    that set the same field to different values.
     """
-    asked = _operation(str(args.operation))
-    raw = _given(args)
+    asked = _parse_operation(str(args.operation))
+    raw = _get_given_parameters(args)
     operation, raw = _resolve_operation(asked, raw)
     values: dict[str, Any] = {}
     used: set[str] = set()
     for slot, names in _SLOTS[operation].items():
-        there = [name for name in names if name in raw and name not in used]
-        name = next((name for name in there if not _is_empty(raw[name])), there[0] if there else None)
+        given_names = [name for name in names if name in raw and name not in used]
+        name = next((name for name in given_names if not _is_empty(raw[name])), given_names[0] if given_names else None)
         if name is not None:
             used.add(name)
             values[slot] = PARAMETER_READERS[slot](name, raw[name])
             if slot == "text":
                 values["text_parameter"] = name
     _refuse_missing(asked, operation, values, raw)
-    _refuse_leftovers(asked, operation, raw, used)
+    _refuse_unused(asked, operation, raw, used)
     given = frozenset(slot for slot, value in values.items() if value not in ("", ()) and slot != "text_parameter")
     everything = operation == "recall" and not ({"type", "limit", "layer", "at"} & raw.keys())
     call = MemoryCall(operation=operation, asked=asked, everything=everything, given=given, **values)
@@ -434,17 +447,17 @@ def parse_memory_call(args: MemoryArgs) -> MemoryCall:
 
 
 def _resolve_operation(asked: MemoryOperation, raw: dict[str, Any]) -> tuple[MemoryOperation, dict[str, Any]]:
-    """The operation that carries out the one asked for, with its parameters: `remember` has one for each kind."""
+    """Return the internal operation for the one in the call, and its parameters; `remember` has one for each kind."""
 
     def has(*names: str) -> bool:
         return any(name in raw and not _is_empty(raw[name]) for name in names)
 
     match asked:
         case "search_sessions" | "read_messages" | "stats":
-            return _READING[asked], raw
+            return _READING_OPERATIONS[asked], raw
         case "remember":
             return _resolve_remember(raw, has)
-        case "recall" if has("key") and not has("query", *_SAID):
+        case "recall" if has("key") and not has("query", *_CONTENT_NAMES):
             return "retrieve", raw
         case "update" if has("key") and not has("id", "ids") and not _ID.fullmatch(str(raw["key"])):
             return "store", raw
@@ -455,10 +468,10 @@ def _resolve_operation(asked: MemoryOperation, raw: dict[str, Any]) -> tuple[Mem
 
 
 def _resolve_remember(raw: dict[str, Any], has: Callable[..., bool]) -> tuple[MemoryOperation, dict[str, Any]]:
-    kind = _kind("kind", raw["kind"]) if has("kind") else ""
+    kind = _read_kind("kind", raw["kind"]) if has("kind") else ""
     if not kind and has("type"):
-        wanted = _line("type", raw["type"]).casefold().removesuffix("s")
-        kind = wanted if wanted in _ADDING else ""
+        type_name = _read_line("type", raw["type"]).casefold().removesuffix("s")
+        kind = type_name if type_name in _ADDING_OPERATIONS else ""
     if not kind and not has("type"):
         if has("steps", "sequence"):
             kind = "workflow"
@@ -472,11 +485,11 @@ def _resolve_remember(raw: dict[str, Any], has: Callable[..., bool]) -> tuple[Me
         return "store", raw
     if not kind and not has(*_TYPED_ONLY):
         kind = "discovery"
-    if kind not in _ADDING:
+    if kind not in _ADDING_OPERATIONS:
         return "remember", raw
     if kind != "rule" and has("path") and not has("files", "examples"):
         raw = raw | {"files": raw["path"]}
-    return _ADDING[kind], raw
+    return _ADDING_OPERATIONS[kind], raw
 
 
 def is_writing(call: MemoryCall) -> bool:
@@ -484,20 +497,20 @@ def is_writing(call: MemoryCall) -> bool:
     return call.operation in WRITING_OPERATIONS or (call.operation == "prune_ltm" and call.dry_run is False)
 
 
-def _operation(said: str) -> MemoryOperation:
-    wanted = re.sub(r"[\s-]+", "_", said.strip().casefold())
-    if wanted in MEMORY_OPERATIONS:
-        return wanted
-    near = [name for name in LISTED_OPERATIONS if wanted and (wanted in name or name in wanted)]
-    near += [name for name in difflib.get_close_matches(wanted, LISTED_OPERATIONS, n=3) if name not in near]
+def _parse_operation(text: str) -> MemoryOperation:
+    name_asked = re.sub(r"[\s-]+", "_", text.strip().casefold())
+    if name_asked in MEMORY_OPERATIONS:
+        return name_asked
+    near = [name for name in LISTED_OPERATIONS if name_asked and (name_asked in name or name in name_asked)]
+    near += [name for name in difflib.get_close_matches(name_asked, LISTED_OPERATIONS, n=3) if name not in near]
     if not near:
-        near = [name for name in MEMORY_OPERATIONS if wanted and (wanted in name or name in wanted)]
-        near += [name for name in difflib.get_close_matches(wanted, MEMORY_OPERATIONS, n=3) if name not in near]
+        near = [name for name in MEMORY_OPERATIONS if name_asked and (name_asked in name or name in name_asked)]
+        near += [name for name in difflib.get_close_matches(name_asked, MEMORY_OPERATIONS, n=3) if name not in near]
     hint = f"did you mean {' or '.join(near[:3])}?" if near else f"there are: {', '.join(LISTED_OPERATIONS)}"
-    raise ToolRetry(f"memory_operations has no operation {said!r}; {hint}")
+    raise ToolRetry(f"memory_operations has no operation {text!r}; {hint}")
 
 
-def _given(args: MemoryArgs) -> dict[str, Any]:
+def _get_given_parameters(args: MemoryArgs) -> dict[str, Any]:
     found = {name.rstrip("_"): getattr(args, name) for name in args.__struct_fields__ if name != "operation"}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -513,45 +526,46 @@ def _refuse_missing(
     missing = [slot for slot in needed if slot not in values or (slot != "content" and _is_empty(values[slot]))]
     if not missing:
         return
-    names = {slot: _parameter(asked, operation, slot) for slot in needed}
+    names = {slot: _get_schema_name(asked, operation, slot) for slot in needed}
     given = [name for name, value in raw.items() if not _is_empty(value)]
     raise ToolRetry(
-        f"{_called(asked, operation)} needs {' and '.join(names.values())}; "
+        f"{_format_call(asked, operation)} needs {' and '.join(names.values())}; "
         f"{' and '.join(names[slot] for slot in missing)} {'is' if len(missing) == 1 else 'are'} missing"
         + (f" (given: {', '.join(given)})" if given else "")
     )
 
 
-def _refuse_leftovers(asked: MemoryOperation, operation: MemoryOperation, raw: dict[str, Any], used: set[str]) -> None:
-    """Raise ToolRetry for parameters the operation does not use, so that nothing to be remembered is dropped
-    silently.
+def _refuse_unused(asked: MemoryOperation, operation: MemoryOperation, raw: dict[str, Any], used: set[str]) -> None:
+    """Raise ToolRetry for unused parameters of an operation that writes.
+
+    Otherwise text that should be saved would be dropped silently.
     """
     if operation not in WRITING_OPERATIONS:
         return
     accepted = {name for names in _SLOTS[operation].values() for name in names}
-    same = {" ".join(str(raw[name]).split()) for name in used}
-    left = [
+    used_values = {" ".join(str(raw[name]).split()) for name in used}
+    unused = [
         name
         for name in raw
-        if name in accepted - used and not _is_empty(raw[name]) and " ".join(str(raw[name]).split()) not in same
+        if name in accepted - used and not _is_empty(raw[name]) and " ".join(str(raw[name]).split()) not in used_values
     ]
-    if left:
-        names = ", ".join(_parameter(asked, operation, slot) for slot in _SLOTS[operation])
+    if unused:
+        names = ", ".join(_get_schema_name(asked, operation, slot) for slot in _SLOTS[operation])
         raise ToolRetry(
-            f"{_called(asked, operation)} has no place for {' and '.join(left)} beside "
+            f"{_format_call(asked, operation)} has no place for {' and '.join(unused)} beside "
             f"{' and '.join(sorted(used))}; it takes {names}"
         )
 
 
-def _called(asked: MemoryOperation, operation: MemoryOperation) -> str:
-    """The call as the model wrote it, with the kind that decides what it needs."""
-    kind = next((kind for kind, name in _ADDING.items() if name == operation and asked == "remember"), "")
+def _format_call(asked: MemoryOperation, operation: MemoryOperation) -> str:
+    """Return the call as the model wrote it, with the kind that determines the required parameters."""
+    kind = next((kind for kind, name in _ADDING_OPERATIONS.items() if name == operation and asked == "remember"), "")
     named = f', kind="{kind}"' if kind not in ("", "discovery") else ""
     return f'memory_operations(operation="{asked}"{named})'
 
 
-def _parameter(asked: MemoryOperation, operation: MemoryOperation, slot: str) -> str:
-    """The name a parameter has in the schema; of a former operation the one it had."""
+def _get_schema_name(asked: MemoryOperation, operation: MemoryOperation, slot: str) -> str:
+    """Return the parameter's name in the schema; for a former operation, its name there."""
     if asked in LISTED_OPERATIONS:
         return {"text": "content", "ids": "id", "first": "from", "last": "to", "examples": "files"}.get(slot, slot)
     return _SLOTS[operation][slot][0]
