@@ -1,4 +1,4 @@
-"""edit_file, write_file and apply_patch: changes to files, planned completely and then made all or not at all."""
+"""edit_file, write_file and apply_patch: changes to files, planned completely and then all made or none."""
 
 import asyncio
 import os
@@ -63,9 +63,9 @@ NEW_FILE_MODE = 0o666
 
 
 class PlannedChange(Struct, frozen=True, kw_only=True):
-    """One change in bytes. `before` is None for a new file, `after` for a deleted one.
+    """One change as bytes. `before` is None for a new file, `after` for a deleted one.
 
-    mode: present permission bits, or NEW_FILE_MODE.
+    mode: permission bits of the existing file, or NEW_FILE_MODE.
     """
 
     change: FileChange
@@ -84,17 +84,17 @@ def revise_changes(
 ) -> list[PlannedChange]:
     """Return the plans for exactly these changes.
 
-    Each must be one of the planned changes, with at most another `after`; the expected present content stays the same.
-    Raises ToolError if a change is for something else, or its text cannot be encoded.
+    Each change must equal a planned one, except that `after` may differ; the expected present content stays the same.
+    Raises ToolError if there is no such plan, or the new text cannot be encoded.
     """
     open_plans = {plan.change.path: plan for plan in planned}
     revised: list[PlannedChange] = []
     for change in wanted:
         name = workspace.display(change.path)
         plan = open_plans.pop(change.path, None)
-        if plan is None or not _same_but_text(plan.change, change):
+        if plan is None or not _differs_only_in_text(plan.change, change):
             raise ToolFailed(f"{name!r} was not proposed so; no file was changed, propose the change again")
-        revised.append(plan if change.after == plan.change.after else _with_text(plan, change, name))
+        revised.append(plan if change.after == plan.change.after else _replace_text(plan, change, name))
     if not revised:
         raise ToolFailed("nothing of the proposal is left; no file was changed")
     return revised
@@ -113,37 +113,37 @@ def report_revision(revised: Sequence[PlannedChange], workspace: Workspace) -> t
     return "\n".join(lines), f"+{added} -{removed}"
 
 
-def _same_but_text(ours: FileChange, theirs: FileChange) -> bool:
+def _differs_only_in_text(ours: FileChange, theirs: FileChange) -> bool:
     same = (ours.kind, ours.before, ours.moved_to) == (theirs.kind, theirs.before, theirs.moved_to)
     return same and (ours.after is None) == (theirs.after is None)
 
 
-def _with_text(plan: PlannedChange, change: FileChange, name: str) -> PlannedChange:
+def _replace_text(plan: PlannedChange, change: FileChange, name: str) -> PlannedChange:
     text = change.after or ""
     like = decode_file(plan.before, plan.mode) if plan.before is not None else None
     if like is None:
         like = TextFile(data=b"", text="", encoding="utf-8", bom=b"", mode=plan.mode)
-    data = encode_file(_exact(text, plan, like, name), like, name)
+    data = encode_file(_restore_undecodable_bytes(text, plan, like, name), like, name)
     if len(data) > MAX_EDIT_BYTES:
         raise ToolFailed(f"{name!r} would have {format_bytes(len(data))}, more than clio writes; no file was changed")
     return PlannedChange(change=change, before=plan.before, after=data, mode=plan.mode)
 
 
-def _exact(text: str, plan: PlannedChange, like: TextFile, name: str) -> str:
-    """Return the text with undecodable bytes restored, which were shown as U+FFFD.
+def _restore_undecodable_bytes(text: str, plan: PlannedChange, like: TextFile, name: str) -> str:
+    """Return the text with undecodable bytes, which were shown as U+FFFD, restored.
 
-    Raises ToolFailed for a line with such a mark that could stand for two different lines.
+    Raises ToolFailed for a line with U+FFFD that matches no line of the file, or several different ones.
     """
     after = (plan.after or b"").removeprefix(like.bom).decode(like.encoding, DECODE_ERRORS.get(like.encoding, "strict"))
-    real = like.text + "\n" + after
-    if "\ufffd" not in text or to_printable(real) == real:
+    full_text = like.text + "\n" + after
+    if "\ufffd" not in text or to_printable(full_text) == full_text:
         return text
-    known: dict[str, set[str]] = {}
+    originals: dict[str, set[str]] = {}
     for line in (*split_diff_lines(like.text), *split_diff_lines(after)):
-        known.setdefault(to_printable(line), set()).add(line)
+        originals.setdefault(to_printable(line), set()).add(line)
     lines: list[str] = []
     for line in split_diff_lines(text):
-        candidates = known.get(line, set()) if "\ufffd" in line else {line}
+        candidates = originals.get(line, set()) if "\ufffd" in line else {line}
         if len(candidates) != 1:
             raise ToolFailed(
                 f"{name!r} holds bytes that are no text, and the version the user allowed does not say which belong in "
@@ -179,18 +179,18 @@ def prepare_changes(
         text, summary = report()
         return ToolOutput(text=text, summary=summary, changed=changes)
 
-    def other(wanted: tuple[FileChange, ...]) -> PreparedCall:
-        revised = revise_changes(planned, wanted, workspace)
+    def revise(wanted_changes: tuple[FileChange, ...]) -> PreparedCall:
+        revised = revise_changes(planned, wanted_changes, workspace)
         return prepare_changes(title, revised, workspace, read_log, lambda: report_revision(revised, workspace))
 
-    return PreparedCall(title=title, action=ChangeFiles(changes=changes), run=run, revise=other)
+    return PreparedCall(title=title, action=ChangeFiles(changes=changes), run=run, revise=revise)
 
 
 def write_changes(planned: Sequence[PlannedChange], workspace: Workspace, read_log: ReadLog) -> None:
-    """Make all changes. After an error nothing has changed, or the error names what could not be restored.
+    """Make all changes. If one fails, undo the others; the error names the files that could not be restored.
 
     Raises:
-        ToolRetry: a file is no longer as planned for.
+        ToolRetry: a file changed since the plan was made.
         ToolFailed: writing failed.
     """
     for plan in planned:
@@ -198,7 +198,7 @@ def write_changes(planned: Sequence[PlannedChange], workspace: Workspace, read_l
     undo: list[_Undo] = []
     for plan in planned:
         try:
-            _make(plan, undo)
+            _apply_change(plan, undo)
         except OSError as error:
             left = [workspace.display(path) for path in _roll_back(undo)]
             failure = make_file_error(error, workspace.display(plan.target), "write")
@@ -238,17 +238,17 @@ def _check_unchanged(plan: PlannedChange, workspace: Workspace) -> None:
         raise ToolRetry(f"{workspace.display(new)!r} exists already; read it before you change it")
 
 
-def _make(plan: PlannedChange, undo: list[_Undo]) -> None:
-    """Make one change; each step is recorded in `undo` before it is taken."""
+def _apply_change(plan: PlannedChange, undo: list[_Undo]) -> None:
+    """Make one change, and add to `undo` how to reverse each of its steps."""
     change = plan.change
-    gone = change.moved_to is not None or plan.after is None
+    removes_old_path = change.moved_to is not None or plan.after is None
     if plan.after is not None:
         for folder in reversed([folder for folder in plan.target.parents if not folder.exists()]):
             folder.mkdir()
             undo.append(_Undo(path=folder, folder=True))
-        undo.append(_Undo(path=plan.target, data=None if gone else plan.before, mode=plan.mode))
+        undo.append(_Undo(path=plan.target, data=None if removes_old_path else plan.before, mode=plan.mode))
         _write(plan.target, plan.after, plan.mode)
-    if gone:
+    if removes_old_path:
         undo.append(_Undo(path=change.path, data=plan.before, mode=plan.mode))
         change.path.unlink()
 
@@ -278,56 +278,58 @@ def _roll_back(undo: list[_Undo]) -> list[Path]:
     return failed
 
 
-_LIMIT_S = 1.5
+_SEARCH_LIMIT_S = 1.5
 _MAX_FILES = 20_000
 _MAX_BYTES = 400_000
 _MAX_NAMED = 3
 
 
 def describe_lines_elsewhere(workspace: Workspace, path: Path, old: str, likeness: float) -> str:
-    """Return in which other file the searched lines are, as the end of a sentence about `path`; "" if not found.
+    """Return the end of a sentence about `path`: which other file contains the searched lines; "" if none does.
 
     Reads files for at most 1.5 s.
 
     Args:
-        likeness: of the closest lines in the file itself; if they are close enough, no other file is searched.
+        likeness: similarity of the closest lines in the file itself; if they are close enough, no other is searched.
     """
-    wanted = [key for line in split_lines(old) if (key := normalize_line(line))]
-    if likeness >= MIN_CLOSE_LIKENESS or not wanted:
+    searched_keys = [key for line in split_lines(old) if (key := normalize_line(line))]
+    if likeness >= MIN_CLOSE_LIKENESS or not searched_keys:
         return ""
     symbols = list_definitions(split_lines(old))
-    needle = max(wanted, key=len)
+    needle = max(searched_keys, key=len)
     if len(needle) < 4 and not symbols:
         return ""
-    whole: list[str] = []
-    defined: list[str] = []
-    first: list[str] = []
-    ends = time.monotonic() + _LIMIT_S
-    names = list_files_within(workspace.root, limit_s=_LIMIT_S, most=_MAX_FILES) or []
+    whole_matches: list[str] = []
+    definitions: list[str] = []
+    first_line_matches: list[str] = []
+    ends = time.monotonic() + _SEARCH_LIMIT_S
+    names = list_files_within(workspace.root, limit_s=_SEARCH_LIMIT_S, most=_MAX_FILES) or []
     for name in sorted(names, key=lambda name: PurePath(name).suffix != path.suffix):
-        if time.monotonic() > ends or len(whole) == _MAX_NAMED:
+        if time.monotonic() > ends or len(whole_matches) == _MAX_NAMED:
             break
         other = workspace.root / name
         if other == path or (lines := _read_lines(other)) is None:
             continue
         keys = [normalize_line(line) for line in lines]
-        if (at := _find_block(keys, wanted)) is not None:
-            whole.append(f"{name!r}, line {at + 1}")
+        if (at := _find_block(keys, searched_keys)) is not None:
+            whole_matches.append(f"{name!r}, line {at + 1}")
             continue
         for kind, symbol in symbols:
-            defined += [f"{kind} {symbol} in {name!r}, line {at + 1}" for at in find_definition(lines, kind, symbol)]
-        if len(wanted[0]) > 8 and wanted[0] in keys:
-            first.append(f"{name!r}, line {keys.index(wanted[0]) + 1}")
-    if whole:
-        where = " and in ".join(whole)
+            definitions += [
+                f"{kind} {symbol} in {name!r}, line {at + 1}" for at in find_definition(lines, kind, symbol)
+            ]
+        if len(searched_keys[0]) > 8 and searched_keys[0] in keys:
+            first_line_matches.append(f"{name!r}, line {keys.index(searched_keys[0]) + 1}")
+    if whole_matches:
+        where = " and in ".join(whole_matches)
         return f"the text to find is not in this file; it is in {where}. Edit that file instead"
-    if defined:
+    if definitions:
         return (
-            f"the text to find is not in this file, nor anything like it; there is {'; '.join(defined[:_MAX_NAMED])}. "
-            "Read it there and edit that file"
+            "the text to find is not in this file, nor anything like it; there is "
+            f"{'; '.join(definitions[:_MAX_NAMED])}. Read it there and edit that file"
         )
-    if first:
-        where = " and in ".join(first[:_MAX_NAMED])
+    if first_line_matches:
+        where = " and in ".join(first_line_matches[:_MAX_NAMED])
         return (
             f"the text to find is not in this file, nor anything like it; its first line is in {where}. Read it there"
         )
@@ -343,18 +345,18 @@ def _read_lines(path: Path) -> list[str] | None:
         return None
 
 
-def _find_block(keys: Sequence[str], wanted: Sequence[str]) -> int | None:
+def _find_block(keys: Sequence[str], block_keys: Sequence[str]) -> int | None:
     """Return the index of the first line of a block, ignoring blank lines on both sides; None if it is not found."""
-    places = [at for at, key in enumerate(keys) if key]
-    solid = [keys[at] for at in places]
-    size = len(wanted)
-    for number in range(len(solid) - size + 1):
-        if solid[number] == wanted[0] and solid[number : number + size] == list(wanted):
-            return places[number]
+    line_indexes = [at for at, key in enumerate(keys) if key]
+    filled_keys = [keys[at] for at in line_indexes]
+    size = len(block_keys)
+    for number in range(len(filled_keys) - size + 1):
+        if filled_keys[number] == block_keys[0] and filled_keys[number : number + size] == list(block_keys):
+            return line_indexes[number]
     return None
 
 
-_AROUND = 2
+_CONTEXT_LINES = 2
 _MAX_SHOWN = 16
 _MAX_PLACES = 5
 _MAX_ROWS = 40
@@ -373,31 +375,32 @@ class EditFileTool:
         self._read_log = read_log
 
     def prepare(self, args: EditFileArgs) -> PreparedCall:
-        """Match the edit to the present file. Raises ToolRetry if it does not match, or the model knows an older
-        version.
+        """Match the edit to the present file.
+
+        Raises ToolRetry if it does not match, or if the file changed since the model read it.
         """
         path = resolve_workspace_path(self._workspace, args.path)
         name = self._workspace.display(path)
         file = open_for_edit(path, self._workspace, self._read_log)
-        landed = match_edit(file.text, args.old_string, args.new_string, replace_all=args.replace_all)
-        if isinstance(landed, EditRefused):
-            elsewhere = describe_lines_elsewhere(self._workspace, path, args.old_string, landed.likeness)
-            raise ToolRetry(f"{name!r} is unchanged: {to_printable(elsewhere or landed.message)}")
-        after = landed.apply(file.text)
+        match = match_edit(file.text, args.old_string, args.new_string, replace_all=args.replace_all)
+        if isinstance(match, EditRefused):
+            elsewhere = describe_lines_elsewhere(self._workspace, path, args.old_string, match.likeness)
+            raise ToolRetry(f"{name!r} is unchanged: {to_printable(elsewhere or match.message)}")
+        after = match.apply(file.text)
         planned = plan_file_update(path, file, after, name)
         counts = diff_texts(file.text, after, name, name).counts
 
         def report() -> tuple[str, str]:
-            places = "" if len(landed.spans) == 1 else f" in {len(landed.spans)} places"
-            rows = render_changed_lines(after, list(list_new_ranges(landed.spans)))
-            text = f"edited {name}{places}: {counts} lines, {describe_match_kind(landed.match_kind)}\n{rows}"
-            return text, summarize_edit(counts, landed.match_kind)
+            places = "" if len(match.spans) == 1 else f" in {len(match.spans)} places"
+            rows = render_changed_lines(after, list(list_new_ranges(match.spans)))
+            text = f"edited {name}{places}: {counts} lines, {describe_match_kind(match.match_kind)}\n{rows}"
+            return text, summarize_edit(counts, match.match_kind)
 
         return prepare_changes(f"edit {name}", [planned], self._workspace, self._read_log, report)
 
 
 def open_for_edit(path: Path, workspace: Workspace, read_log: ReadLog) -> TextFile:
-    """Return the file's text. Raises ToolRetry if the model knows an older version."""
+    """Return the file's text. Raises ToolRetry if the file changed since the model read it."""
     name = workspace.display(path)
     if not path_exists(path, name):
         raise make_missing_path_error(workspace, path)
@@ -419,20 +422,22 @@ def plan_file_update(path: Path, file: TextFile, after: str, name: str, moved_to
     return PlannedChange(change=change, before=file.data, after=encode_file(after, file, name), mode=file.mode)
 
 
-def describe_match_kind(rung: MatchKind) -> str:
+def describe_match_kind(match_kind: MatchKind) -> str:
     """Return how an edit matched, for the model."""
-    return "matched exactly" if rung == "exact" else f"matched after allowing for a difference in {rung}; check it:"
+    return (
+        "matched exactly"
+        if match_kind == "exact"
+        else f"matched after allowing for a difference in {match_kind}; check it:"
+    )
 
 
-def summarize_edit(counts: str, rung: MatchKind) -> str:
+def summarize_edit(counts: str, match_kind: MatchKind) -> str:
     """Return the result of an edit for the user: "+12 -3 (indent shift)"."""
-    return counts if rung == "exact" else f"{counts} ({rung})"
+    return counts if match_kind == "exact" else f"{counts} ({match_kind})"
 
 
 def render_changed_lines(after: str, changed: Sequence[tuple[int, int]], most: int = _MAX_ROWS) -> str:
-    """Return the changed places with line numbers as in read_file and a few lines around them; the first places
-    only.
-    """
+    """Return the first changed places with line numbers, as in read_file, and a few lines around them."""
     lines = [strip_ending(line) for line in split_lines(after)]
     if not lines:
         return "(the file is empty now)"
@@ -440,7 +445,7 @@ def render_changed_lines(after: str, changed: Sequence[tuple[int, int]], most: i
     for start, end in changed:
         first = get_line_number(after, start)
         last = get_line_number(after, max(start, start + len(after[start:end].rstrip("\r\n"))))
-        top, bottom = max(1, min(first, len(lines)) - _AROUND), min(len(lines), last + _AROUND)
+        top, bottom = max(1, min(first, len(lines)) - _CONTEXT_LINES), min(len(lines), last + _CONTEXT_LINES)
         if ranges and top <= ranges[-1][1] + 1:
             top = ranges.pop()[0]
         ranges.append((top, bottom))
@@ -450,11 +455,11 @@ def render_changed_lines(after: str, changed: Sequence[tuple[int, int]], most: i
             left = len(ranges) - number
             rows.append(f"… and {format_count(left, 'more place')}")
             break
-        here = number_lines([to_printable(line) for line in lines[top - 1 : bottom]], top, max_chars=_MAX_LINE)
-        if len(here) > _MAX_SHOWN:
+        place_rows = number_lines([to_printable(line) for line in lines[top - 1 : bottom]], top, max_chars=_MAX_LINE)
+        if len(place_rows) > _MAX_SHOWN:
             half = _MAX_SHOWN // 2
-            here = [*here[:half], "…", *here[-half:]]
-        rows += ["…", *here] if rows else here
+            place_rows = [*place_rows[:half], "…", *place_rows[-half:]]
+        rows += ["…", *place_rows] if rows else place_rows
     return "\n".join(rows)
 
 
@@ -482,7 +487,7 @@ class WriteFileTool:
             verb, counted = "create", f"{format_count(lines, 'line')}"
         else:
             verb, counted = "overwrite", diff_texts(old.text, planned.change.after or "", name, name).counts
-        done = f"{'created' if old is None else 'overwrote'} {name} ({counted}{_kept(old)})"
+        done = f"{'created' if old is None else 'overwrote'} {name} ({counted}{_describe_kept_format(old)})"
         return prepare_changes(f"{verb} {name}", [planned], self._workspace, self._read_log, lambda: (done, counted))
 
     def _plan(self, path: Path, name: str, old: TextFile | None, content: str) -> PlannedChange:
@@ -512,19 +517,19 @@ def plan_new_file(path: Path, name: str, content: str) -> PlannedChange:
     return PlannedChange(change=change, before=None, after=data, mode=NEW_FILE_MODE)
 
 
-def _kept(old: TextFile | None) -> str:
-    """Return which properties of the old file were kept, such as its encoding, if the model might not expect it."""
+def _describe_kept_format(old: TextFile | None) -> str:
+    """Return properties of the old file that were preserved and may be unexpected, such as its encoding."""
     if old is None:
         return ""
-    kept = [] if old.encoding == "utf-8" and not old.bom else [f"{old.encoding}{' with BOM' if old.bom else ''}"]
+    properties = [] if old.encoding == "utf-8" and not old.bom else [f"{old.encoding}{' with BOM' if old.bom else ''}"]
     if find_main_ending(old.text) == "\r\n":
-        kept.append("CRLF line endings")
-    return f"; kept {' and '.join(kept)}" if kept else ""
+        properties.append("CRLF line endings")
+    return f"; kept {' and '.join(properties)}" if properties else ""
 
 
 _MAX_NAMES = 3
 _MAX_PATCH_ROWS = 60
-"""Changed lines shown in the result, over all files."""
+"""Maximum number of lines shown in the result, for all files together."""
 
 
 class ApplyPatchTool:
@@ -542,25 +547,25 @@ class ApplyPatchTool:
         """Prepare all changes of the patch. Raises ToolRetry if any of them cannot be made."""
         planned: list[PlannedChange] = []
         notes: list[str] = []
-        rungs: list[MatchKind] = []
-        taken: set[Path] = set()
-        room = _MAX_PATCH_ROWS
-        for section in _joined(parse_patch(args.patch)):
-            plan, used, changed = self._plan(section)
+        match_kinds: list[MatchKind] = []
+        seen_paths: set[Path] = set()
+        rows_left = _MAX_PATCH_ROWS
+        for section in _merge_updates(parse_patch(args.patch)):
+            plan, section_kinds, changed = self._plan(section)
             for path in {plan.change.path, plan.target}:
-                if path in taken:
+                if path in seen_paths:
                     raise ToolRetry(f"the patch names {self._workspace.display(path)!r} in two sections; use one")
-                taken.add(path)
+                seen_paths.add(path)
             planned.append(plan)
-            rungs.extend(rung for rung in used if rung not in rungs)
-            notes.append(self._note(plan, used))
-            if changed and room > 0:
-                rows = render_changed_lines(plan.change.after or "", changed, room)
-                room -= rows.count("\n") + 1
+            match_kinds.extend(match_kind for match_kind in section_kinds if match_kind not in match_kinds)
+            notes.append(self._note(plan, section_kinds))
+            if changed and rows_left > 0:
+                rows = render_changed_lines(plan.change.after or "", changed, rows_left)
+                rows_left -= rows.count("\n") + 1
                 notes.append(rows)
         diffs = [diff_change(plan.change, self._workspace.display) for plan in planned]
         counts = f"+{sum(diff.added for diff in diffs)} -{sum(diff.removed for diff in diffs)}"
-        summary = f"{counts} ({', '.join(rungs)})" if rungs else counts
+        summary = f"{counts} ({', '.join(match_kinds)})" if match_kinds else counts
         names = [self._workspace.display(plan.target) for plan in planned]
         more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
         title = f"patch {', '.join(names[:_MAX_NAMES])}{more}"
@@ -601,12 +606,12 @@ class ApplyPatchTool:
             raise ToolRetry(f"no file was changed; in {name!r} {to_printable(elsewhere or str(error))}") from None
         return plan_file_update(path, file, patched.text, name, moved_to), patched.match_kinds, patched.changed
 
-    def _note(self, plan: PlannedChange, rungs: tuple[MatchKind, ...]) -> str:
-        """Return what happened to one file, for the model."""
+    def _note(self, plan: PlannedChange, match_kinds: tuple[MatchKind, ...]) -> str:
+        """Return a line for the model: what happens to one file."""
         change = plan.change
         name, target = self._workspace.display(change.path), self._workspace.display(plan.target)
         counts = diff_change(change).counts
-        allowed = f", after allowing for a difference in {', '.join(rungs)}; check it" if rungs else ""
+        allowed = f", after allowing for a difference in {', '.join(match_kinds)}; check it" if match_kinds else ""
         match change.kind:
             case "add":
                 return f"added {name} ({counts})"
@@ -620,19 +625,19 @@ class ApplyPatchTool:
                 assert_never(change.kind)
 
 
-def _joined(sections: tuple[PatchSection, ...]) -> list[PatchSection]:
+def _merge_updates(sections: tuple[PatchSection, ...]) -> list[PatchSection]:
     """Return the sections with all updates of the same file combined."""
-    joined: list[PatchSection] = []
-    places: dict[str, int] = {}
+    merged: list[PatchSection] = []
+    positions: dict[str, int] = {}
     for section in sections:
-        if isinstance(section, UpdateFile) and section.path in places:
-            first = joined[places[section.path]]
+        if isinstance(section, UpdateFile) and section.path in positions:
+            first = merged[positions[section.path]]
             assert isinstance(first, UpdateFile)  # only updates have an index here
             hunks: tuple[PatchHunk, ...] = first.hunks + section.hunks
             move_to = section.move_to or first.move_to
-            joined[places[section.path]] = UpdateFile(path=section.path, hunks=hunks, move_to=move_to)
+            merged[positions[section.path]] = UpdateFile(path=section.path, hunks=hunks, move_to=move_to)
             continue
         if isinstance(section, UpdateFile):
-            places[section.path] = len(joined)
-        joined.append(section)
-    return joined
+            positions[section.path] = len(merged)
+        merged.append(section)
+    return merged

@@ -43,12 +43,12 @@ _MARGIN = 60
 _MAX_CHARS = 200
 _MAX_ADDED = 24
 """Maximum number of surrounding lines added to make a block unique."""
-_SLACK = 3
-_ELLIPSIS_SLACK = 400
-_ENOUGH = 0.5
-"""Share of three-letter sequences two lines must have in common to be called close."""
+_EXTRA_LINES = 3
+_ELLIPSIS_EXTRA_LINES = 400
+_MIN_LINE_LIKENESS = 0.5
+"""Share of three-letter sequences that two lines must have in common to be called close."""
 MIN_CLOSE_LIKENESS = 0.6
-"""Share of letters that a block must have in common with the closest lines for these to be meant."""
+"""Minimum similarity of a block and the closest lines at which clio assumes that the model meant these lines."""
 _ELLIPSIS = re.compile(
     r"\s*(?://|#|--|/\*|<!--|;|\*)?\s*[\[({]?\s*(?:\.{3}|…).{0,60}|.{0,40}(?:\.{3}|…)\s*(?:\*/|-->)?\s*"
 )
@@ -68,7 +68,7 @@ class NearestLines(Struct, frozen=True, kw_only=True):
 
 
 def describe_places(text: str, found: Sequence[TextMatch], how: str, first_line: int) -> str:
-    """Return the message for a search text found in several places: for each a block that is unique."""
+    """Return the message for a search text found in several places, with a unique block of lines for each."""
     numbers = [get_line_number(text, match.start) + first_line - 1 for match in found[:_MAX_PLACES]]
     listed = ", ".join(map(str, numbers)) + (", …" if len(found) > _MAX_PLACES else "")
     lines = split_lines(text)
@@ -79,11 +79,11 @@ def describe_places(text: str, found: Sequence[TextMatch], how: str, first_line:
         starts.append(starts[-1] + len(line))
     blocks: list[str] = []
     for match, number in zip(found[:_MAX_BLOCKS], numbers, strict=False):
-        first = _line_at(starts, match.start)
-        last = max(first, _line_at(starts, max(match.start, match.end - 1)))
-        unique = _unique_block(bodies, joined, first, last + 1)
+        first = _find_line_index(starts, match.start)
+        last = max(first, _find_line_index(starts, max(match.start, match.end - 1)))
+        unique = _find_unique_block(bodies, joined, first, last + 1)
         if unique is not None:
-            rows = _rows(bodies, unique[0], unique[1], first_line)
+            rows = _render_rows(bodies, unique[0], unique[1], first_line)
             blocks.append(f"the one on line {number}:\n" + "\n".join(rows))
     message = (
         f"the text to find occurs in {len(found):,} places{how}, on lines {listed}; "
@@ -98,27 +98,28 @@ def describe_nearest_lines(text: str, variants: Sequence[str], new: str, first_l
     """Return the message for a search text that was not found, and the likeness of the closest lines.
 
     Args:
-        variants: the search text as given, then as it may have been meant; with newlines only.
+        variants: the search text as given, then other readings of it; all with "\\n" line endings.
     """
     lines = split_lines(text)
-    near, old = _best_variant(lines, variants)
+    near, old = _choose_variant(lines, variants)
     escaped = (
         r"; your text has \n as two characters where line breaks are meant" if _is_unescaped(variants[0], old) else ""
     )
-    made = _already_made(text, new, variants, first_line)
+    made = _describe_already_made(text, new, variants, first_line)
     if near is None:
         if not text.strip():
             return "the text to find is not there: the file is empty", 0.0
         return (
-            f"the text to find is not there, nor anything like it{escaped}{made}{_containing(lines, old, first_line)}",
+            f"the text to find is not there, nor anything like it{escaped}{made}"
+            + _describe_first_line_matches(lines, old, first_line),
             0.0,
         )
     searched = split_lines(old)
     bodies = [strip_ending(line) for line in lines]
     if near.end - near.start == 1 and len(bodies[near.start]) > _MAX_LINE:
         return _show_part(bodies[near.start], old, near.start + first_line), near.likeness
-    window = _unique_block(bodies, "\n".join(bodies), near.start, near.end) or (near.start, near.end)
-    rows = _rows(bodies, window[0], window[1], first_line)
+    window = _find_unique_block(bodies, "\n".join(bodies), near.start, near.end) or (near.start, near.end)
+    rows = _render_rows(bodies, window[0], window[1], first_line)
     shown = len(rows)
     head = (
         f"lines {window[0] + first_line}-{window[0] + first_line + shown - 1}"
@@ -131,8 +132,8 @@ def describe_nearest_lines(text: str, variants: Sequence[str], new: str, first_l
     verb = "are" if shown > 1 else "is"
     message = f"the text to find is not there{escaped}{made}; {head} {verb} the closest, copy from here{more}:\n"
     message += "\n".join(rows)
-    message += _difference(lines, searched, near, first_line)
-    message += _moved(lines, searched, window, first_line)
+    message += _describe_first_difference(lines, searched, near, first_line)
+    message += _describe_moved_definitions(lines, searched, window, first_line)
     return message, near.likeness
 
 
@@ -161,17 +162,17 @@ def find_definition(lines: Sequence[str], kind: str, name: str) -> list[int]:
 
 
 def normalize_line(line: str) -> str:
-    """Return a line without what tolerant matching ignores: white space and typographic variants."""
+    """Return a line with white space and typography normalized, which tolerant matching ignores."""
     return " ".join(fold_typography(line).split())
 
 
-def _line_at(starts: list[int], offset: int) -> int:
+def _find_line_index(starts: list[int], offset: int) -> int:
     from bisect import bisect_right
 
     return max(0, min(bisect_right(starts, offset) - 1, len(starts) - 2))
 
 
-def _rows(bodies: Sequence[str], start: int, end: int, first_line: int) -> list[str]:
+def _render_rows(bodies: Sequence[str], start: int, end: int, first_line: int) -> list[str]:
     """Return lines as read_file shows them, as many as fit."""
     end = min(end, start + _MAX_ROWS)
     rows = number_lines(bodies[start:end], start + first_line, max_chars=_MAX_LINE)
@@ -183,7 +184,7 @@ def _rows(bodies: Sequence[str], start: int, end: int, first_line: int) -> list[
     return rows
 
 
-def _unique_block(bodies: list[str], joined: str, start: int, end: int) -> tuple[int, int] | None:
+def _find_unique_block(bodies: list[str], joined: str, start: int, end: int) -> tuple[int, int] | None:
     """Return the block with as few surrounding lines as make it unique; None if that is impossible."""
     for added in range(_MAX_ADDED + 1):
         for above in range(added, -1, -1):
@@ -196,10 +197,10 @@ def _unique_block(bodies: list[str], joined: str, start: int, end: int) -> tuple
     return None
 
 
-def _best_variant(lines: list[str], variants: Sequence[str]) -> tuple[NearestLines | None, str]:
+def _choose_variant(lines: list[str], variants: Sequence[str]) -> tuple[NearestLines | None, str]:
     best: tuple[NearestLines | None, str] = (None, variants[0])
     for old in variants:
-        near = _closest(lines, split_lines(old))
+        near = _find_closest(lines, split_lines(old))
         if near is not None and (best[0] is None or near.likeness > best[0].likeness + 0.01):
             best = near, old
     return best
@@ -209,7 +210,7 @@ def _is_unescaped(given: str, used: str) -> bool:
     return "\\n" in given and given.count("\n") < used.count("\n")
 
 
-def _already_made(text: str, new: str, variants: Sequence[str], first_line: int) -> str:
+def _describe_already_made(text: str, new: str, variants: Sequence[str], first_line: int) -> str:
     """Return a note if the replacement is already in the file."""
     plain = normalize_newlines(new)
     if len(plain.strip()) < 8 or any(plain.strip() in old for old in variants):
@@ -221,59 +222,62 @@ def _already_made(text: str, new: str, variants: Sequence[str], first_line: int)
     return f"; the replacement is already there, on line {where}, so this edit may have been made before"
 
 
-def _containing(lines: list[str], old: str, first_line: int) -> str:
+def _describe_first_line_matches(lines: list[str], old: str, first_line: int) -> str:
     """Return the lines that contain the first line of a text, or its beginning."""
-    wanted = next((key for line in split_lines(old) if len(key := normalize_line(line)) > 2), "")
-    places = [at for at, line in enumerate(lines) if wanted and wanted in normalize_line(line)][:_MAX_BLOCKS]
-    if places:
-        rows = "\n".join(f"{at + first_line}|{cut_line(strip_ending(lines[at]), _MAX_LINE)}" for at in places)
+    first_key = next((key for line in split_lines(old) if len(key := normalize_line(line)) > 2), "")
+    line_indexes = [at for at, line in enumerate(lines) if first_key and first_key in normalize_line(line)][
+        :_MAX_BLOCKS
+    ]
+    if line_indexes:
+        rows = "\n".join(f"{at + first_line}|{cut_line(strip_ending(lines[at]), _MAX_LINE)}" for at in line_indexes)
         return f"; these lines contain its first line:\n{rows}"
     return (
         f"; no line contains its first line. The file has {len(lines):,} lines; read it, then copy the lines to change"
     )
 
 
-def _difference(lines: list[str], searched: list[str], near: NearestLines, first_line: int) -> str:
-    """Return both versions of the first line that differs, in words or otherwise in white space."""
+def _describe_first_difference(lines: list[str], searched: list[str], near: NearestLines, first_line: int) -> str:
+    """Return both versions of the first line that differs: by more than white space, or else by white space."""
     theirs = lines[near.start : near.end]
-    ours, there = [normalize_line(line) for line in searched], [normalize_line(line) for line in theirs]
-    for tag, i1, _i2, j1, _j2 in SequenceMatcher(None, ours, there, autojunk=False).get_opcodes():
+    searched_keys, file_keys = [normalize_line(line) for line in searched], [normalize_line(line) for line in theirs]
+    for tag, i1, _i2, j1, _j2 in SequenceMatcher(None, searched_keys, file_keys, autojunk=False).get_opcodes():
         where = near.start + j1 + first_line
         yours = searched[i1] if i1 < len(searched) else ""
         file = theirs[j1] if j1 < len(theirs) else None
         if tag == "equal":
             continue
         if tag == "insert":
-            return f"\nfirst difference: yours has no line {where}:\nfile  | {_short(file or '')}{_legend(file or '')}"
+            row = f"\nfirst difference: yours has no line {where}:\nfile  | {_shorten(file or '')}"
+            return row + _describe_marks(file or "")
         if _is_ellipsis(yours, lines):
             return (
                 f'\nfirst difference: "{yours.strip()}" stands for lines of the file; quote those from line {where} on'
             )
         if file is None or tag == "delete":
             what = "the file ends before" if near.start + j1 >= len(lines) else "the file has no line like"
-            return f"\nfirst difference: {what}: {_short(yours)}{_legend(yours)}"
+            return f"\nfirst difference: {what}: {_shorten(yours)}{_describe_marks(yours)}"
         half = ""
-        if i1 == len(searched) - 1 and not yours.endswith("\n") and there[j1].startswith(ours[i1]):
+        if i1 == len(searched) - 1 and not yours.endswith("\n") and file_keys[j1].startswith(searched_keys[i1]):
             half = f"\nyour text ends in the middle of line {where}: quote all of that line"
-        elif i1 == 0 and there[j1].endswith(ours[i1]):
+        elif i1 == 0 and file_keys[j1].endswith(searched_keys[i1]):
             half = f"\nyour text begins in the middle of line {where}: quote all of that line"
-        rows = f"\nfirst difference, line {where}:\nyours | {_short(yours)}\nfile  | {_short(file)}"
-        return rows + half + _legend(yours + file)
-    for at, (wanted, file) in enumerate(zip(searched, theirs, strict=False)):
-        if strip_ending(wanted).rstrip() != strip_ending(file).rstrip():
+        rows = f"\nfirst difference, line {where}:\nyours | {_shorten(yours)}\nfile  | {_shorten(file)}"
+        return rows + half + _describe_marks(yours + file)
+    for at, (searched_line, file) in enumerate(zip(searched, theirs, strict=False)):
+        if strip_ending(searched_line).rstrip() != strip_ending(file).rstrip():
             where = near.start + at + first_line
-            rows = f"\nfirst difference, line {where}:\nyours | {_short(wanted)}\nfile  | {_short(file)}"
-            return rows + _legend(wanted + file)
+            rows = f"\nfirst difference, line {where}:\nyours | {_shorten(searched_line)}\nfile  | {_shorten(file)}"
+            return rows + _describe_marks(searched_line + file)
     return ""
 
 
-def _moved(lines: list[str], searched: list[str], window: tuple[int, int], first_line: int) -> str:
-    """Return where the file defines what the text defines, if that is not among the shown lines."""
+def _describe_moved_definitions(lines: list[str], searched: list[str], window: tuple[int, int], first_line: int) -> str:
+    """Return where the file defines the functions and classes of the text, if not among the shown lines."""
     notes: list[str] = []
     for kind, name in list_definitions(searched)[:3]:
-        places = find_definition(lines, kind, name)
-        if places and not any(window[0] <= at < window[1] for at in places):
-            at = places[0]
+        line_indexes = find_definition(lines, kind, name)
+        if line_indexes and not any(window[0] <= at < window[1] for at in line_indexes):
+            at = line_indexes[0]
             number = at + first_line
             line = cut_line(strip_ending(lines[at]), _MAX_LINE)
             notes.append(f"\n{kind} {name} is on line {number}:\n{number}|{line}")
@@ -284,37 +288,44 @@ def _is_ellipsis(line: str, lines: Sequence[str]) -> bool:
     return bool(_ELLIPSIS.fullmatch(strip_ending(line))) and normalize_line(line) not in map(normalize_line, lines)
 
 
-def _closest(lines: list[str], searched: list[str]) -> NearestLines | None:
-    """Return the lines most like a block: those with most equal lines in order, otherwise around the most similar
-    line.
+def _find_closest(lines: list[str], searched: list[str]) -> NearestLines | None:
+    """Return the lines most like a block; None if no line is similar.
+
+    These are the lines with the most equal lines in order; without equal lines, those around the most similar line.
     """
     keys = [normalize_line(line) for line in lines[:_MAX_LINES_COMPARED]]
-    wanted = [normalize_line(line) for line in searched]
-    places: defaultdict[str, list[int]] = defaultdict(list)
+    searched_keys = [normalize_line(line) for line in searched]
+    line_numbers: defaultdict[str, list[int]] = defaultdict(list)
     for number, key in enumerate(keys):
-        places[key].append(number)
+        line_numbers[key].append(number)
     votes: Counter[int] = Counter()
-    for number, key in enumerate(wanted):
-        for place in places.get(key, ())[:100] if key else ():
-            votes[place - number] += 1000 // len(places[key]) + len(key)
+    for number, key in enumerate(searched_keys):
+        for line_number in line_numbers.get(key, ())[:100] if key else ():
+            votes[line_number - number] += 1000 // len(line_numbers[key]) + len(key)
     if not votes:
-        at = _most_alike(keys, wanted)
+        at = _find_most_similar(keys, searched_keys)
         if at is None:
             return None
         start, end = max(0, at), min(len(lines), max(0, at) + len(searched))
-        return NearestLines(start=start, end=max(end, start + 1), likeness=_likeness(wanted, keys[start:end]))
+        return NearestLines(
+            start=start, end=max(end, start + 1), likeness=_compute_likeness(searched_keys, keys[start:end])
+        )
     at = max(votes.items(), key=lambda vote: (vote[1], -vote[0]))[0]
     known = set(keys)
-    gaps = [
-        at for at, line in enumerate(searched) if wanted[at] not in known and _ELLIPSIS.fullmatch(strip_ending(line))
+    ellipses = [
+        at
+        for at, line in enumerate(searched)
+        if searched_keys[at] not in known and _ELLIPSIS.fullmatch(strip_ending(line))
     ]
-    start, end, matched = _extent(keys, wanted, at, _ELLIPSIS_SLACK if gaps else _SLACK + len(wanted) // 2)
-    if gaps and matched < gaps[-1]:
-        end = max(end, _block_end(lines, keys, start, wanted[-1]))
-    return NearestLines(start=start, end=end, likeness=_likeness(wanted, keys[start:end]))
+    start, end, matched = _find_extent(
+        keys, searched_keys, at, _ELLIPSIS_EXTRA_LINES if ellipses else _EXTRA_LINES + len(searched_keys) // 2
+    )
+    if ellipses and matched < ellipses[-1]:
+        end = max(end, _find_block_end(lines, keys, start, searched_keys[-1]))
+    return NearestLines(start=start, end=end, likeness=_compute_likeness(searched_keys, keys[start:end]))
 
 
-def _block_end(lines: list[str], keys: list[str], start: int, last: str) -> int:
+def _find_block_end(lines: list[str], keys: list[str], start: int, last: str) -> int:
     """Return where the block that a line opens ends, including a closing line equal to `last`."""
     depth = len(get_indent(lines[start]).expandtabs(4))
     for at in range(start + 1, len(lines)):
@@ -324,60 +335,62 @@ def _block_end(lines: list[str], keys: list[str], start: int, last: str) -> int:
     return len(lines)
 
 
-def _extent(keys: list[str], wanted: list[str], at: int, slack: int) -> tuple[int, int, int]:
-    """Return the range of lines that a block covers if most of it begins at `at`, allowing for missing lines on both
-    sides, and the index of its last line that is present.
+def _find_extent(keys: list[str], searched_keys: list[str], at: int, extra: int) -> tuple[int, int, int]:
+    """Return the range of lines that a block covers, and the index of the block's last line that is present in it.
+
+    Most lines of the block are in the file if it is aligned with line `at`. Lines may be missing or added on both
+    sides, up to `extra`.
     """
-    low, high = max(0, at - slack), min(len(keys), max(at, 0) + len(wanted) + slack)
+    low, high = max(0, at - extra), min(len(keys), max(at, 0) + len(searched_keys) + extra)
     first: tuple[int, int] | None = None
     last: tuple[int, int] | None = None
-    for block in SequenceMatcher(None, wanted, keys[low:high], autojunk=False).get_matching_blocks():
+    for block in SequenceMatcher(None, searched_keys, keys[low:high], autojunk=False).get_matching_blocks():
         for step in range(block.size):
-            if len(wanted[block.a + step]) > 1:  # a bracket or a blank line occurs anywhere
+            if len(searched_keys[block.a + step]) > 1:  # a bracket or a blank line occurs anywhere
                 last = (block.a + step, low + block.b + step)
                 first = first or last
     if first is None or last is None:
-        start, end, matched = at, at + len(wanted), len(wanted)
+        start, end, matched = at, at + len(searched_keys), len(searched_keys)
     else:
         matched = last[0]
-        start, end = first[1] - first[0], last[1] + len(wanted) - last[0]
+        start, end = first[1] - first[0], last[1] + len(searched_keys) - last[0]
     start = min(max(0, start), max(len(keys) - 1, 0))
     return start, max(start + 1, min(end, len(keys))), matched
 
 
-def _likeness(wanted: Sequence[str], there: Sequence[str]) -> float:
-    ours, theirs = _grams(" ".join(wanted)), _grams(" ".join(there))
+def _compute_likeness(searched_keys: Sequence[str], file_keys: Sequence[str]) -> float:
+    ours, theirs = _make_trigrams(" ".join(searched_keys)), _make_trigrams(" ".join(file_keys))
     return 2 * len(ours & theirs) / (len(ours) + len(theirs) or 1)
 
 
-def _most_alike(keys: list[str], wanted: list[str]) -> int | None:
-    """Return where the block begins if its line most like one of the text is at that position."""
-    goals = sorted(enumerate(wanted), key=lambda item: -len(item[1]))[:4]
-    theirs = [_grams(key) for key in keys]
-    best, score = None, _ENOUGH
-    for number, line in goals:
-        goal = _grams(line)
-        if not goal:
+def _find_most_similar(keys: list[str], searched_keys: list[str]) -> int | None:
+    """Return the line at which the block begins if its most similar line is aligned with the file; None if none is."""
+    longest_lines = sorted(enumerate(searched_keys), key=lambda item: -len(item[1]))[:4]
+    theirs = [_make_trigrams(key) for key in keys]
+    best, score = None, _MIN_LINE_LIKENESS
+    for number, line in longest_lines:
+        line_grams = _make_trigrams(line)
+        if not line_grams:
             continue
-        for place, grams in enumerate(theirs):
-            alike = 2 * len(goal & grams) / (len(goal) + len(grams) or 1)
-            if alike > score:
-                best, score = place - number, alike
+        for index, grams in enumerate(theirs):
+            likeness = 2 * len(line_grams & grams) / (len(line_grams) + len(grams) or 1)
+            if likeness > score:
+                best, score = index - number, likeness
     return best
 
 
-def _grams(key: str) -> set[str]:
+def _make_trigrams(key: str) -> set[str]:
     text = key.lower()[:20_000]
     return {text[at : at + 3] for at in range(max(1, len(text) - 2))} if text else set()
 
 
-def _short(line: str) -> str:
+def _shorten(line: str) -> str:
     text = mark_whitespace(line)
     return text if len(text) <= _MAX_CHARS else text[:_MAX_CHARS] + "…"
 
 
-def _legend(shown: str) -> str:
-    """Return the meaning of the marks, if there are any."""
+def _describe_marks(shown: str) -> str:
+    """Return the meaning of the white-space marks if the text contains any; otherwise ""."""
     return (
         f"\n(marked in these lines: {MARKS_LEGEND})"
         if any(mark in mark_whitespace(line) for line in split_lines(shown) for mark in "·→␍⍽")
@@ -403,7 +416,7 @@ class Replacement(Struct, frozen=True, kw_only=True):
 
 
 class EditMatch(Struct, frozen=True, kw_only=True):
-    """The edit has its place. `spans` are in order and do not overlap; more than one only with `replace_all`."""
+    """The edit applies. `spans` are in order and do not overlap; more than one only with `replace_all`."""
 
     match_kind: MatchKind
     spans: tuple[Replacement, ...]
@@ -419,9 +432,11 @@ class EditMatch(Struct, frozen=True, kw_only=True):
 
 
 class EditRefused(Struct, frozen=True, kw_only=True):
-    """The edit has no place, or several. `message` begins in lower case, to follow the file's name.
+    """The edit does not apply, or applies in several places.
 
-    likeness: of the lines most like the search text, 0.0 to 1.0; 1.0 if it was found.
+    Attributes:
+        message: begins in lower case, to follow the file's name.
+        likeness: similarity of the closest lines to the search text, 0.0 to 1.0; 1.0 if it was found.
     """
 
     reason: RefusalReason
@@ -442,10 +457,10 @@ def match_edit(
 ) -> EditMatch | EditRefused:
     """Find where `old` is in `text` and what to put there.
 
-    Match kinds are tried from strict to tolerant; the first that finds anything decides.
+    Match kinds are tried from strict to tolerant; the first that finds anything is used.
 
     Args:
-        replace_all: allow several places, except for the most tolerant kind.
+        replace_all: allow several places, except with the most tolerant match kind.
         whole_lines: a place must start at the beginning of a line, as hunks of a patch do; `old` then ends with a
             newline.
         first_line: number of the text's first line, for messages about a part of a file.
@@ -465,19 +480,19 @@ def match_edit(
         if not found:
             continue
         if len(found) > 1 and not (replace_all and attempt.match_kind != "whitespace"):
-            return _several(text, found, attempt.match_kind, first_line)
-        spans = tuple(_span(text, match, attempt) for match in _apart(found))
+            return _refuse_several(text, found, attempt.match_kind, first_line)
+        spans = tuple(_make_replacement(text, match, attempt) for match in _drop_overlapping(found))
         if all(text[span.start : span.end] == span.text for span in spans):
             return EditRefused(
                 reason="no change", message="the file already reads as the replacement does; nothing to change"
             )
         return EditMatch(match_kind=attempt.match_kind, spans=spans)
-    message, likeness = describe_nearest_lines(text, _meant(normalize_newlines(old)), new, first_line)
+    message, likeness = describe_nearest_lines(text, _list_variants(normalize_newlines(old)), new, first_line)
     return EditRefused(reason="nothing", message=message, likeness=likeness)
 
 
-def _meant(old: str) -> list[str]:
-    """Return the search text and what may have been meant: without line numbers, marks, or escaped line breaks."""
+def _list_variants(old: str) -> list[str]:
+    """Return the search text and other readings of it: without line numbers, marks, or escaped line breaks."""
     numbers = find_line_numbers(old)
     bare = strip_line_numbers(old, numbers) if numbers and numbers.is_complete else None
     variants = [bare or old, unmark_whitespace(old)]
@@ -490,12 +505,12 @@ def _meant(old: str) -> list[str]:
 
 
 def _attempts(text: str, raw_old: str, raw_new: str) -> Iterator[_Attempt]:
-    """Yield the kinds of match from strict to tolerant; each is tried only if those before it found nothing."""
+    """Yield the kinds of match from strict to tolerant; the caller stops at the first that finds anything."""
     old, new = normalize_newlines(raw_old), normalize_newlines(raw_new)
     yield _Attempt(match_kind="exact", find=lambda: find_exact(text, raw_old), old=old, new=new)
     yield _Attempt(match_kind="line endings", find=lambda: find_ignoring_endings(text, old), old=old, new=new)
     if (trimmed := old.rstrip(" \t")) != old and trimmed.endswith("\n") and trimmed.strip():
-        # White space after the last newline that is no indentation in the file is left over from quoting.
+        # White space after the last newline that is not indentation in the file is an error of quotation.
         cut = new.rstrip(" \t")
         rest = cut if cut.endswith("\n") else new
         yield _Attempt(
@@ -551,7 +566,7 @@ def _at_line_end(text: str, offset: int) -> bool:
     return offset == len(text) or text[offset] in "\r\n" or _at_line_start(text, offset)
 
 
-def _apart(found: list[TextMatch]) -> Iterator[TextMatch]:
+def _drop_overlapping(found: list[TextMatch]) -> Iterator[TextMatch]:
     """Yield the matches that do not overlap an earlier one."""
     end = -1
     for match in found:
@@ -560,10 +575,10 @@ def _apart(found: list[TextMatch]) -> Iterator[TextMatch]:
             end = match.end
 
 
-def _span(text: str, match: TextMatch, attempt: _Attempt) -> Replacement:
+def _make_replacement(text: str, match: TextMatch, attempt: _Attempt) -> Replacement:
     return Replacement(start=match.start, end=match.end, text=merge_replacement(text, match, attempt.old, attempt.new))
 
 
-def _several(text: str, found: list[TextMatch], rung: MatchKind, first_line: int) -> EditRefused:
-    how = "" if rung == "exact" else f", allowing for a difference in {rung}"
+def _refuse_several(text: str, found: list[TextMatch], match_kind: MatchKind, first_line: int) -> EditRefused:
+    how = "" if match_kind == "exact" else f", allowing for a difference in {match_kind}"
     return EditRefused(reason="several", message=describe_places(text, found, how, first_line))

@@ -1,4 +1,4 @@
-"""The files of a project that git does not ignore, and glob patterns with the rules of `.gitignore`."""
+"""List the files of a project that git does not ignore; match glob patterns and `.gitignore` rules."""
 
 import os
 import re
@@ -24,7 +24,7 @@ from clio.threads import start_daemon_thread
 
 MAX_WILDCARDS = 3
 """Globs with at most this many wildcards are matched by `re`, which is faster and still bounded for them."""
-_MOST_ALTERNATIVES = 64
+_MAX_ALTERNATIVES = 64
 
 _Accepts = Callable[[str], bool]
 
@@ -41,19 +41,19 @@ class LinearGlob:
 
     def fullmatch(self, path: str) -> bool:
         """Whether the whole path matches."""
-        states = self._rested(1)
+        states = self._add_empty_steps(1)
         for char in path:
             accepting = self._known.get(char)
             if accepting is None:
                 accepting = self._known[char] = sum(1 << at for at, step in enumerate(self._steps) if step(char))
-            taken = states & accepting
-            states = self._rested((taken & self._loops) | ((taken & ~self._loops) << 1))
+            advanced = states & accepting
+            states = self._add_empty_steps((advanced & self._loops) | ((advanced & ~self._loops) << 1))
             if not states:
                 return False
         return bool(states >> len(self._steps) & 1)
 
-    def _rested(self, states: int) -> int:
-        """Return these states and all that are reached from them without a character."""
+    def _add_empty_steps(self, states: int) -> int:
+        """Return these states and all states that are reached from them without consuming a character."""
         while True:
             more = states | ((states & (self._loops | self._folders)) << 1) | ((states & self._folders) << 3)
             if more == states:
@@ -108,20 +108,21 @@ class LinearGlob:
 
 
 def expand_braces(glob: str) -> list[str]:
-    """Return the globs that a glob with braces stands for. Raises ToolRetry for too many, re.error for an open
-    brace.
+    """Return the globs that a glob with braces expands to.
+
+    Raises ToolRetry if there are too many, re.error for a brace that is not closed.
     """
-    found = [glob]
-    while (place := next((place for place, one in enumerate(found) if _brace(one)), None)) is not None:
-        one = found.pop(place)
-        begin, end, parts = _brace(one) or (0, 0, [])
-        found[place:place] = [one[:begin] + part + one[end:] for part in parts]
-        if len(found) > _MOST_ALTERNATIVES:
-            raise ToolRetry(f"the glob stands for more than {_MOST_ALTERNATIVES} others; use fewer braces")
-    return found
+    globs = [glob]
+    while (index := next((index for index, chosen in enumerate(globs) if _find_braces(chosen)), None)) is not None:
+        chosen = globs.pop(index)
+        begin, end, parts = _find_braces(chosen) or (0, 0, [])
+        globs[index:index] = [chosen[:begin] + part + chosen[end:] for part in parts]
+        if len(globs) > _MAX_ALTERNATIVES:
+            raise ToolRetry(f"the glob stands for more than {_MAX_ALTERNATIVES} others; use fewer braces")
+    return globs
 
 
-def _brace(glob: str) -> tuple[int, int, list[str]] | None:
+def _find_braces(glob: str) -> tuple[int, int, list[str]] | None:
     """Return the first innermost pair of braces: its start, the position after it, and its alternatives."""
     begin = -1
     at = 0
@@ -152,12 +153,12 @@ def _is_no_slash(char: str) -> bool:
     return char != "/"
 
 
-_SPECIAL = re.compile(r"[*?\[{]")
+_WILDCARD = re.compile(r"[*?\[{]")
 
 
 def is_glob(text: str) -> bool:
     """Whether the text contains a wildcard."""
-    return _SPECIAL.search(text) is not None
+    return _WILDCARD.search(text) is not None
 
 
 @lru_cache(maxsize=64)
@@ -194,8 +195,10 @@ def compile_glob(glob: str, *, as_git: bool = False) -> Callable[[str], bool]:
     if glob.count("*") <= MAX_WILDCARDS and (as_git or glob.count("{") <= MAX_WILDCARDS):
         pattern = re.compile(translate_glob(glob, as_git=as_git))
         return lambda path: pattern.fullmatch(path) is not None
-    every = [LinearGlob(one, as_git=as_git) for one in ([glob] if as_git else expand_braces(glob))]
-    return lambda path: any(one.fullmatch(path) for one in every)
+    alternatives = [
+        LinearGlob(alternative, as_git=as_git) for alternative in ([glob] if as_git else expand_braces(glob))
+    ]
+    return lambda path: any(alternative.fullmatch(path) for alternative in alternatives)
 
 
 def translate_glob(glob: str, *, as_git: bool = False) -> str:
@@ -244,10 +247,10 @@ def translate_glob(glob: str, *, as_git: bool = False) -> str:
     return "(?s:" + "".join(out) + ")"
 
 
-_MOST_LINES, _MOST_CHARS = 4_000, 1_000
-"""Further rules in a file, and longer ones, are ignored: each rule is applied to each path."""
-_MOST_TOLD = 50_000
-"""Size of the cache of verdicts: a large tree is walked before every command, mostly with the same files."""
+_MAX_RULES, _MAX_RULE_CHARS = 4_000, 1_000
+"""Limits for one ignore file, because each rule is applied to each path; further rules and longer ones are ignored."""
+_MAX_CACHED_VERDICTS = 50_000
+"""Cache size; a large tree is walked before every command, and most of its files are the same each time."""
 
 
 class _Rule(Struct, frozen=True, kw_only=True):
@@ -262,7 +265,7 @@ class IgnoreRules(Struct, frozen=True, kw_only=True):
 
     Attributes:
         known_verdicts: cache of earlier verdicts on files.
-        combined: one expression for all rules; None if a rule has none.
+        combined: one regular expression for all rules; None if a rule has too many wildcards for one.
     """
 
     rules: tuple[_Rule, ...]
@@ -278,10 +281,10 @@ class IgnoreRules(Struct, frozen=True, kw_only=True):
             return self._verdict(path, folder=True)
         if path in self.known_verdicts:
             return self.known_verdicts[path]
-        if len(self.known_verdicts) >= _MOST_TOLD:
+        if len(self.known_verdicts) >= _MAX_CACHED_VERDICTS:
             self.known_verdicts.clear()
-        said = self.known_verdicts[path] = self._verdict(path, folder=False)
-        return said
+        verdict = self.known_verdicts[path] = self._verdict(path, folder=False)
+        return verdict
 
     def _verdict(self, path: str, *, folder: bool) -> bool | None:
         if self.combined is not None and not self.combined.fullmatch(path):
@@ -295,16 +298,16 @@ class IgnoreRules(Struct, frozen=True, kw_only=True):
 @lru_cache(maxsize=64)
 def parse_ignore_rules(text: str) -> IgnoreRules:
     """Parse the text of an ignore file; invalid lines are skipped, as git does."""
-    lines = islice((line for line in text.splitlines() if len(line) <= _MOST_CHARS), _MOST_LINES)
-    rules = tuple(rule for line in lines if (rule := _rule(line)) is not None)
+    lines = islice((line for line in text.splitlines() if len(line) <= _MAX_RULE_CHARS), _MAX_RULES)
+    rules = tuple(rule for line in lines if (rule := _parse_rule(line)) is not None)
     if any(not rule.expression for rule in rules):
         return IgnoreRules(rules=rules, combined=None)
     together = "|".join(rule.expression for rule in rules)
     return IgnoreRules(rules=rules, combined=re.compile(together or "(?!)"))
 
 
-def _rule(line: str) -> _Rule | None:
-    line = _without_blanks(line)
+def _parse_rule(line: str) -> _Rule | None:
+    line = _strip_trailing_space(line)
     if not line or line.startswith("#"):
         return None
     ignores = not line.startswith("!")
@@ -326,18 +329,18 @@ def _rule(line: str) -> _Rule | None:
     return _Rule(matches=matches, expression=expression, ignores=ignores, folders_only=folders_only)
 
 
-def _without_blanks(line: str) -> str:
+def _strip_trailing_space(line: str) -> str:
     """Return the line without trailing white space, except a space escaped with a backslash."""
     bare = line.rstrip(" \t")
     backslashes = len(bare) - len(bare.rstrip("\\"))
     return bare + line[len(bare) : len(bare) + 1] if backslashes % 2 else bare
 
 
-_REPOSITORIES = (".git", ".hg", ".svn", ".jj")
-_OWN_DATA = (".clio/sessions", ".clio/cache")
+_REPOSITORY_FOLDERS = (".git", ".hg", ".svn", ".jj")
+_CLIO_DATA_FOLDERS = (".clio/sessions", ".clio/cache")
 """Transcripts and caches contain copies of the project's text; finding those again would mislead."""
 _MACHINE = ("/proc", "/sys", "/dev")
-"""Not files of a project, even if the project is the whole machine; reading some of them blocks forever."""
+"""Left out even if the project is the root of the file system; reading some of these files blocks forever."""
 _IGNORE_FILES = (".gitignore", ".ignore")  # the second is ripgrep's own and takes precedence
 _MAX_IGNORE_BYTES = 1_000_000
 _RIPGREP_FILES = (*_IGNORE_FILES, ".rgignore", ".git")
@@ -346,8 +349,8 @@ _MAX_RIPGREP_BYTES = 256_000
 """ripgrep reads such a file whole and compiles it: 230 MB of memory for 1 MB of rules."""
 _TIMEOUT_S = 30.0
 
-_Placed = tuple[str, IgnoreRules]
-"""Rules, and the folder they apply to, which ends in a separator."""
+_FolderRules = tuple[str, IgnoreRules]
+"""The path of a folder, with a separator at its end, and the rules that apply in it."""
 
 
 @cache
@@ -363,13 +366,13 @@ def make_ripgrep_options(root: Path, folder: Path, *, hidden: bool) -> list[str]
     options = ["--no-config", "--no-require-git", "--no-ignore-global", "--no-messages", "--color=never"]
     if hidden:
         options.append("--hidden")
-    for name in _REPOSITORIES:
+    for name in _REPOSITORY_FOLDERS:
         options.append(f"--glob=!{name}")
-    for name in _OWN_DATA:
+    for name in _CLIO_DATA_FOLDERS:
         options.append(f"--glob=!**/{name}")
     if folder.parent == folder:
         options += [f"--glob=!{name}" for name in _MACHINE]
-    if folder == root and _repository_of(root) is None:
+    if folder == root and _find_repository(root) is None:
         options.append("--no-ignore-parent")  # outside git, rules above the project do not belong to it
     return options
 
@@ -386,7 +389,7 @@ def list_files(root: Path, under: Path | None = None, *, hidden: bool = False, r
     """
     folder = under or root
     program = find_ripgrep() if rg == "auto" else rg
-    names = _with_ripgrep(program, root, folder, hidden) if program else None
+    names = _list_with_ripgrep(program, root, folder, hidden) if program else None
     if names is None:
         names = list(walk_files(root, folder, hidden=hidden))
     prefix = "" if folder == root else folder.relative_to(root).as_posix() + "/"
@@ -398,7 +401,7 @@ def list_files_within(root: Path, *, limit_s: float, most: int) -> list[str] | N
     ends = time.monotonic() + limit_s
     names: list[str] | None
     if program := find_ripgrep():
-        names = _with_ripgrep(program, root, root, False, limit_s)
+        names = _list_with_ripgrep(program, root, root, False, limit_s)
     else:
         names = []
         for name in walk_files(root, root, hidden=False):
@@ -413,7 +416,7 @@ def make_path_sort_key(path: str) -> str:
     return path.replace("/", "\0")
 
 
-def _with_ripgrep(
+def _list_with_ripgrep(
     program: str, root: Path, folder: Path, hidden: bool, limit_s: float = _TIMEOUT_S
 ) -> list[str] | None:
     """Return the files; None if ripgrep cannot be run, takes too long, or would block on an ignore file."""
@@ -452,8 +455,8 @@ def _with_ripgrep(
 def has_costly_rules(folder: Path, is_over: Callable[[], bool]) -> bool:
     """Whether ripgrep would block on a pipe or device, or read a very large file, as an ignore file.
 
-    Checks all folders above and below, the nearest first, until `is_over` returns True: it runs while ripgrep
-    does.
+    Checks all folders above and below, the nearest first, until `is_over` returns True. It runs at the same time as
+    ripgrep.
     """
     for above in folder.parents:
         if any(_is_costly(f"{above}{os.sep}{name}") for name in _RIPGREP_FILES):
@@ -467,25 +470,32 @@ def has_costly_rules(folder: Path, is_over: Callable[[], bool]) -> bool:
         for entry in entries:
             if entry.name in _RIPGREP_FILES and _is_costly(entry.path):
                 return True
-            if entry.is_dir(follow_symlinks=False) and entry.name not in _REPOSITORIES and not _own_data(entry.path):
+            if (
+                entry.is_dir(follow_symlinks=False)
+                and entry.name not in _REPOSITORY_FOLDERS
+                and not _is_own_data(entry.path)
+            ):
                 waiting.append(entry.path)
     return False
 
 
 def _is_costly(path: str) -> bool:
-    """Whether a `.git` leads to costly ignore rules: its own, or those of the repository of a linked worktree."""
+    """Whether an ignore file is costly to read; for a `.git`, whether a file that git reads because of it is.
+
+    These are its own exclude file, and that of the main repository of a linked worktree.
+    """
     if not _is_small_file(path):
         return True
     if not path.endswith(f"{os.sep}.git"):
         return False
     git = path
     if os.path.isfile(path):  # noqa: PTH113 - raises nothing
-        git = os.path.join(os.path.dirname(path), _first_line(path).removeprefix("gitdir:").strip())  # noqa: PTH118, PTH120
+        git = os.path.join(os.path.dirname(path), _read_first_line(path).removeprefix("gitdir:").strip())  # noqa: PTH118, PTH120
     common = f"{git}{os.sep}commondir"
     if not _is_small_file(common):
         return True
-    shared = os.path.join(git, _first_line(common))  # noqa: PTH118 - the second may be absolute
-    return not all(_is_small_file(f"{place}{os.sep}info{os.sep}exclude") for place in (git, shared))
+    shared = os.path.join(git, _read_first_line(common))  # noqa: PTH118 - the second may be absolute
+    return not all(_is_small_file(f"{git_folder}{os.sep}info{os.sep}exclude") for git_folder in (git, shared))
 
 
 def _is_small_file(path: str) -> bool:
@@ -499,7 +509,7 @@ def _is_small_file(path: str) -> bool:
     return stat.S_ISDIR(status.st_mode)
 
 
-def _first_line(path: str) -> str:
+def _read_first_line(path: str) -> str:
     try:
         return os.fsdecode(read_regular(Path(path), _MAX_RIPGREP_BYTES)).partition("\n")[0].strip()
     except OSError:
@@ -507,18 +517,19 @@ def _first_line(path: str) -> str:
 
 
 def walk_files(root: Path, folder: Path, *, hidden: bool, links: bool = False) -> Iterator[str]:
-    """Yield the same files as ripgrep, found in Python; relative to `folder`, in no order. links: include symbolic
-    links.
+    """Yield the files that ripgrep would list, relative to `folder`, in no particular order.
+
+    links: include symbolic links.
     """
-    rules: list[_Placed] = []
-    top = _repository_of(folder) or root
+    rules: list[_FolderRules] = []
+    top = _find_repository(folder) or root
     for above in reversed([above for above in folder.parents if above == top or top in above.parents]):
-        rules += _rules_in(above)
+        rules += _read_rules(above)
     yield from _walk(str(folder), rules, hidden, links)
 
 
-def _walk(top: str, above: list[_Placed], hidden: bool, links: bool) -> Iterator[str]:
-    waiting: list[tuple[str, str, list[_Placed]]] = [(top, "", above)]
+def _walk(top: str, above: list[_FolderRules], hidden: bool, links: bool) -> Iterator[str]:
+    waiting: list[tuple[str, str, list[_FolderRules]]] = [(top, "", above)]
     while waiting:
         folder, relative, rules = waiting.pop()
         try:
@@ -527,37 +538,37 @@ def _walk(top: str, above: list[_Placed], hidden: bool, links: bool) -> Iterator
             continue
         names = {entry.name for entry in entries}
         if not names.isdisjoint(_IGNORE_FILES) or ".git" in names:
-            rules = [*rules, *_rules_in(Path(folder))]
+            rules = [*rules, *_read_rules(Path(folder))]
         for entry in entries:
             name = entry.name
-            if (name.startswith(".") and not hidden) or name in _REPOSITORIES:
+            if (name.startswith(".") and not hidden) or name in _REPOSITORY_FOLDERS:
                 continue
             if entry.is_dir(follow_symlinks=False):
-                if not _ignored(entry.path, rules, folder=True) and not _own_data(entry.path):
+                if not _is_ignored(entry.path, rules, folder=True) and not _is_own_data(entry.path):
                     waiting.append((entry.path, f"{relative}{name}/", rules))
                 continue
-            wanted = entry.is_file(follow_symlinks=False) or (links and entry.is_symlink())
-            if wanted and not _ignored(entry.path, rules, folder=False):
+            is_listed = entry.is_file(follow_symlinks=False) or (links and entry.is_symlink())
+            if is_listed and not _is_ignored(entry.path, rules, folder=False):
                 yield f"{relative}{name}"
 
 
-def _own_data(path: str) -> bool:
-    return path in _MACHINE or Path(path).as_posix().endswith(tuple("/" + name for name in _OWN_DATA))
+def _is_own_data(path: str) -> bool:
+    return path in _MACHINE or Path(path).as_posix().endswith(tuple("/" + name for name in _CLIO_DATA_FOLDERS))
 
 
-def _ignored(path: str, rules: list[_Placed], *, folder: bool) -> bool:
+def _is_ignored(path: str, rules: list[_FolderRules], *, folder: bool) -> bool:
     """Whether the nearest rule that applies to the path excludes it."""
-    for base, stated in reversed(rules):
+    for base, folder_rules in reversed(rules):
         below = path[len(base) :]
-        verdict = stated.get_verdict(below if os.sep == "/" else below.replace(os.sep, "/"), folder=folder)
+        verdict = folder_rules.get_verdict(below if os.sep == "/" else below.replace(os.sep, "/"), folder=folder)
         if verdict is not None:
             return verdict
     return False
 
 
-def _rules_in(folder: Path) -> list[_Placed]:
+def _read_rules(folder: Path) -> list[_FolderRules]:
     """Return the rules of a folder, those with lowest precedence first."""
-    found: list[_Placed] = []
+    found: list[_FolderRules] = []
     base = str(folder).rstrip(os.sep) + os.sep
     for name in (".git/info/exclude", *_IGNORE_FILES):
         try:
@@ -568,7 +579,7 @@ def _rules_in(folder: Path) -> list[_Placed]:
     return found
 
 
-def _repository_of(folder: Path) -> Path | None:
+def _find_repository(folder: Path) -> Path | None:
     """Return the top folder of the git repository that contains a folder."""
     for candidate in (folder, *folder.parents):
         if (candidate / ".git").exists():
@@ -581,7 +592,7 @@ _MAX_OFFERED = 3
 
 
 def resolve_workspace_path(workspace: Workspace, text: str) -> Path:
-    """Return the absolute path meant. Raises ToolRetry if the text cannot be a path."""
+    """Return the absolute path for a path given by the model. Raises ToolRetry if the text cannot be a path."""
     try:
         return workspace.resolve(text)
     except (ValueError, RuntimeError) as error:  # RuntimeError: `~name` of an unknown user
@@ -589,7 +600,7 @@ def resolve_workspace_path(workspace: Workspace, text: str) -> Path:
 
 
 def make_missing_path_error(workspace: Workspace, path: Path) -> ToolRetry:
-    """Return the error for a path that does not exist, with the most similar existing ones."""
+    """Return the error for a path that does not exist; it names the most similar existing paths."""
     shown = workspace.display(path)
     offers = find_nearest_paths(workspace, path)
     if offers:
@@ -601,19 +612,23 @@ def find_nearest_paths(workspace: Workspace, path: Path) -> list[str]:
     """Return up to three similar existing paths: the same name elsewhere first, then similarly spelled names."""
     if not workspace.contains(path):
         return []
-    wanted = workspace.display(path)
+    wanted_path = workspace.display(path)
     known = list_files(workspace.root, hidden=True)[:_MAX_NAMES]
-    same = [name for name in known if name.rsplit("/", 1)[-1].lower() == path.name.lower()]
-    if same:
-        return sorted(same, key=lambda name: -_shared(name, wanted))[:_MAX_OFFERED]
+    same_name = [name for name in known if name.rsplit("/", 1)[-1].lower() == path.name.lower()]
+    if same_name:
+        return sorted(same_name, key=lambda name: -_count_common_folders(name, wanted_path))[:_MAX_OFFERED]
     by_name: dict[str, list[str]] = {}
     for name in known:
         by_name.setdefault(name.rsplit("/", 1)[-1], []).append(name)
-    alike = get_close_matches(path.name, by_name, n=_MAX_OFFERED, cutoff=0.7)
-    found = [name for base in alike for name in sorted(by_name[base], key=lambda name: -_shared(name, wanted))]
+    similar_names = get_close_matches(path.name, by_name, n=_MAX_OFFERED, cutoff=0.7)
+    found = [
+        name
+        for base in similar_names
+        for name in sorted(by_name[base], key=lambda name: -_count_common_folders(name, wanted_path))
+    ]
     return found[:_MAX_OFFERED]
 
 
-def _shared(name: str, wanted: str) -> int:
+def _count_common_folders(name: str, wanted: str) -> int:
     """Return how many folders two paths have in common."""
     return len(set(name.split("/")[:-1]) & set(wanted.split("/")[:-1]))
