@@ -22,7 +22,10 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 
 class PatchHunk(Struct, frozen=True, kw_only=True):
-    """One change as lines without endings. headers: lines before it in the file, outermost first."""
+    """One change as lines without endings.
+
+    headers: the texts of its `@@` lines, which precede it in the file, outermost first.
+    """
 
     headers: tuple[str, ...] = ()
     old: tuple[str, ...] = ()
@@ -56,8 +59,8 @@ PatchSection = AddFile | UpdateFile | DeleteFile
 
 def parse_patch(text: str) -> tuple[PatchSection, ...]:
     """Return the sections of a patch in order. Raises ToolRetry, naming the line, if it is invalid."""
-    lines = _unwrapped(text.replace("\r\n", "\n").split("\n"))
-    sections = tuple(_sections(lines))
+    lines = _unwrap(text.replace("\r\n", "\n").split("\n"))
+    sections = tuple(_parse_sections(lines))
     if not sections:
         raise ToolRetry(
             "the patch names no file: after '*** Begin Patch' write '*** Update File: path', '*** Add File: path' or "
@@ -66,7 +69,7 @@ def parse_patch(text: str) -> tuple[PatchSection, ...]:
     return sections
 
 
-def _unwrapped(lines: list[str]) -> list[str]:
+def _unwrap(lines: list[str]) -> list[str]:
     """Return the lines between Begin and End Patch, without code fences and heredocs; a missing end is accepted."""
     while lines and not lines[0].strip():
         lines = lines[1:]
@@ -85,8 +88,8 @@ def _unwrapped(lines: list[str]) -> list[str]:
     return lines
 
 
-def _sections(lines: list[str]) -> Iterator[PatchSection]:
-    """Yield each section."""
+def _parse_sections(lines: list[str]) -> Iterator[PatchSection]:
+    """Yield the section of each file. Raises ToolRetry for an invalid section."""
     starts = [number for number, line in enumerate(lines) if _SECTION.fullmatch(line)]
     if starts and any(line.strip() for line in lines[: starts[0]]) and not _is_prose(lines[: starts[0]]):
         raise ToolRetry(f"the patch begins with {lines[0]!r}; it must begin with '*** Begin Patch' and a file")
@@ -98,11 +101,11 @@ def _sections(lines: list[str]) -> Iterator[PatchSection]:
             raise ToolRetry(f"{lines[start]!r} names no path")
         content = lines[start + 1 : stop]
         if kind == "Add":
-            yield AddFile(path=path, content=_added(path, content))
+            yield AddFile(path=path, content=_parse_new_file(path, content))
         elif kind == "Delete":
             yield DeleteFile(path=path)
         else:
-            yield _update(path, content)
+            yield _parse_update(path, content)
 
 
 def _is_prose(lines: list[str]) -> bool:
@@ -110,7 +113,7 @@ def _is_prose(lines: list[str]) -> bool:
     return not any(line.startswith(("+", "-", "@@", "*** ")) for line in lines)
 
 
-def _added(path: str, lines: list[str]) -> str:
+def _parse_new_file(path: str, lines: list[str]) -> str:
     """Return the content of a new file; lines without any plus sign are accepted as they are."""
     while lines and not lines[-1].strip():
         lines = lines[:-1]
@@ -123,7 +126,7 @@ def _added(path: str, lines: list[str]) -> str:
     return "".join(line + "\n" for line in lines)
 
 
-def _update(path: str, lines: list[str]) -> UpdateFile:
+def _parse_update(path: str, lines: list[str]) -> UpdateFile:
     """Return the new path and the hunks of one file."""
     move_to: str | None = None
     lines = [line for line in lines if line != _NO_NEWLINE]
@@ -133,41 +136,41 @@ def _update(path: str, lines: list[str]) -> UpdateFile:
         move_to, lines = match[1].strip("`\"'"), lines[1:]
     if len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ "):
         lines = lines[2:]
-    hunks = tuple(_hunks(path, lines))
+    hunks = tuple(_parse_hunks(path, lines))
     if not hunks and move_to is None:
         raise ToolRetry(f"'*** Update File: {path}' changes nothing: give lines that begin with - and +")
     return UpdateFile(path=path, hunks=hunks, move_to=move_to)
 
 
-def _hunks(path: str, lines: list[str]) -> Iterator[PatchHunk]:
+def _parse_hunks(path: str, lines: list[str]) -> Iterator[PatchHunk]:
     headers: list[str] = []
     block: list[str] = []
     for line in lines:
         if line.startswith("@@"):
             if any(block):
-                yield _hunk(path, headers, block, at_end=False)
+                yield _make_hunk(path, headers, block, at_end=False)
                 headers, block = [], []
-            header = _header(line)
+            header = _parse_header(line)
             if header:
                 headers.append(header)
         elif line.strip() == _END_OF_FILE:
-            yield _hunk(path, headers, block, at_end=True)
+            yield _make_hunk(path, headers, block, at_end=True)
             headers, block = [], []
         elif line.startswith("*** "):
             raise ToolRetry(f"in '*** Update File: {path}' this line is not understood: {line!r}")
         else:
             block.append(line)
     if any(block):
-        yield _hunk(path, headers, block, at_end=False)
+        yield _make_hunk(path, headers, block, at_end=False)
 
 
-def _header(line: str) -> str:
+def _parse_header(line: str) -> str:
     """Return the text of an `@@` line without line numbers, which are often wrong."""
     text = _LINE_NUMBERS.sub("", line) if _LINE_NUMBERS.match(line) else line[2:]
     return text.strip().removesuffix("@@").strip()
 
 
-def _hunk(path: str, headers: list[str], block: list[str], *, at_end: bool) -> PatchHunk:
+def _make_hunk(path: str, headers: list[str], block: list[str], *, at_end: bool) -> PatchHunk:
     old: list[str] = []
     new: list[str] = []
     while block and not block[-1]:  # an empty line before the next header separates the hunks
@@ -179,9 +182,9 @@ def _hunk(path: str, headers: list[str], block: list[str], *, at_end: bool) -> P
         elif mark == "+":
             new.append(text)
         else:
-            kept = text if mark == " " else line
-            old.append(kept)
-            new.append(kept)
+            context = text if mark == " " else line
+            old.append(context)
+            new.append(context)
     if old == new:
         raise ToolRetry(
             f"a hunk of '*** Update File: {path}' changes nothing, so no file was changed: "
@@ -199,11 +202,11 @@ class PatchedText(Struct, frozen=True, kw_only=True):
 
 
 class HunkFailed(Exception):
-    """A hunk has no place, or several; the message says which hunk and why.
+    """A hunk does not apply, or applies in several places; the message says which hunk and why.
 
     Attributes:
-        old: its lines as they were searched.
-        likeness: of the closest lines in the file.
+        old: the hunk's old lines, which were searched for.
+        likeness: similarity of the closest lines in the file, 0.0 to 1.0.
     """
 
     def __init__(self, message: str, *, old: str = "", likeness: float = 1.0) -> None:
@@ -213,37 +216,39 @@ class HunkFailed(Exception):
 
 
 def apply_patch_hunks(text: str, hunks: Sequence[PatchHunk]) -> PatchedText:
-    """Apply hunks, which must be in the order of the file.
+    """Apply hunks, which must have the same order as their places in the file.
 
     Each is searched after the previous one: first in the block below its `@@` line, then in the rest, then from the
-    last line that the previous hunk changes. All are matched to the present text, so that line numbers in messages are
-    those of the file. Raises HunkFailed if a hunk does not match in exactly one place.
+    last line that the previous hunk changes. All are matched to the unchanged text, so that line numbers in messages
+    are those of the file. Raises HunkFailed if a hunk does not match in exactly one place.
     """
-    bare = bool(text) and not text.endswith(("\n", "\r"))
+    lacks_ending = bool(text) and not text.endswith(("\n", "\r"))
     ending = find_main_ending(text)
-    work = text + ending if bare else text  # hunks are whole lines, so the last line needs an ending
+    work = text + ending if lacks_ending else text  # hunks are whole lines, so the last line needs an ending
     spans: list[Replacement] = []
-    rungs: list[MatchKind] = []
+    match_kinds: list[MatchKind] = []
     end = changed_to = 0
     for number, hunk in enumerate(hunks, 1):
-        landed = _place(work, hunk, end)
-        if isinstance(landed, EditRefused) and changed_to < end and hunk.old:
-            nearer = _place(work, hunk, changed_to)  # its first lines may be the last lines of the previous hunk
-            landed = nearer if isinstance(nearer, EditMatch) else landed
-        if isinstance(landed, EditRefused):
+        outcome = _locate_hunk(work, hunk, end)
+        if isinstance(outcome, EditRefused) and changed_to < end and hunk.old:
+            second_outcome = _locate_hunk(
+                work, hunk, changed_to
+            )  # its first lines may be the last lines of the previous hunk
+            outcome = second_outcome if isinstance(second_outcome, EditMatch) else outcome
+        if isinstance(outcome, EditRefused):
             which = f"hunk {number} of {len(hunks)}" if len(hunks) > 1 else "the hunk"
-            message = f"{which} does not fit: {landed.message}"
-            raise HunkFailed(message, old="\n".join(hunk.old), likeness=landed.likeness)
-        whole = landed.spans[0]
-        span = _changed_part(work, whole)
-        end, changed_to = max(end, whole.end), max(changed_to, span.end)
+            message = f"{which} does not fit: {outcome.message}"
+            raise HunkFailed(message, old="\n".join(hunk.old), likeness=outcome.likeness)
+        full_span = outcome.spans[0]
+        span = _trim_unchanged_lines(work, full_span)
+        end, changed_to = max(end, full_span.end), max(changed_to, span.end)
         spans.append(span)
-        if landed.match_kind != "exact" and landed.match_kind not in rungs:
-            rungs.append(landed.match_kind)
+        if outcome.match_kind != "exact" and outcome.match_kind not in match_kinds:
+            match_kinds.append(outcome.match_kind)
     patched = EditMatch(match_kind="exact", spans=tuple(spans)).apply(work)
     return PatchedText(
-        text=patched.removesuffix(ending) if bare else patched,
-        match_kinds=tuple(rungs),
+        text=patched.removesuffix(ending) if lacks_ending else patched,
+        match_kinds=tuple(match_kinds),
         changed=tuple(list_new_ranges(spans)),
     )
 
@@ -257,7 +262,7 @@ def list_new_ranges(spans: Sequence[Replacement]) -> Iterator[tuple[int, int]]:
         moved += len(span.text) - (span.end - span.start)
 
 
-def _changed_part(text: str, span: Replacement) -> Replacement:
+def _trim_unchanged_lines(text: str, span: Replacement) -> Replacement:
     """Return the replacement without unchanged lines at its ends."""
     before, after = split_lines(text[span.start : span.end]), split_lines(span.text)
     limit = min(len(before), len(after))
@@ -272,23 +277,23 @@ def _changed_part(text: str, span: Replacement) -> Replacement:
     return Replacement(start=start, end=end, text="".join(after[head : len(after) - tail]))
 
 
-def _place(text: str, hunk: PatchHunk, cursor: int) -> EditMatch | EditRefused:
+def _locate_hunk(text: str, hunk: PatchHunk, cursor: int) -> EditMatch | EditRefused:
     """Return where one hunk applies."""
-    block = _block_after(text, hunk.headers, cursor)
+    block = _find_block(text, hunk.headers, cursor)
     if not hunk.old:
-        return _insertion(text, hunk, block, cursor)
+        return _locate_insertion(text, hunk, block, cursor)
     regions = [(cursor, len(text))] if block is None else [block, (block[0], len(text))]
     if hunk.at_end:
-        tail = _tail(text, len(hunk.old), cursor)
+        tail = _find_tail(text, len(hunk.old), cursor)
         regions = [(tail, len(text)), *regions]
     refused: EditRefused | None = None
     for start, end in regions:
-        outcome = _fit(text, hunk, start, end)
+        outcome = _match_hunk(text, hunk, start, end)
         if isinstance(outcome, EditMatch) or outcome.reason != "nothing":
             return outcome
         refused = outcome
-    whole = cursor or (block is not None and block[0])
-    everywhere = _fit(text, hunk, 0, len(text)) if whole else refused
+    was_limited = cursor or (block is not None and block[0])
+    everywhere = _match_hunk(text, hunk, 0, len(text)) if was_limited else refused
     if isinstance(everywhere, EditMatch):
         where = get_line_number(text, everywhere.spans[0].start)
         if not cursor:
@@ -304,7 +309,7 @@ def _place(text: str, hunk: PatchHunk, cursor: int) -> EditMatch | EditRefused:
     return everywhere or EditRefused(reason="nothing", message="there is no text to search")
 
 
-def _fit(text: str, hunk: PatchHunk, start: int, end: int) -> EditMatch | EditRefused:
+def _match_hunk(text: str, hunk: PatchHunk, start: int, end: int) -> EditMatch | EditRefused:
     """Match a hunk to a part of the text; offsets are those of the whole."""
     old = "".join(line + "\n" for line in hunk.old)
     new = "".join(line + "\n" for line in hunk.new)
@@ -316,10 +321,12 @@ def _fit(text: str, hunk: PatchHunk, start: int, end: int) -> EditMatch | EditRe
     return EditMatch(match_kind=outcome.match_kind, spans=spans)
 
 
-def _insertion(text: str, hunk: PatchHunk, block: tuple[int, int] | None, cursor: int) -> EditMatch | EditRefused:
+def _locate_insertion(
+    text: str, hunk: PatchHunk, block: tuple[int, int] | None, cursor: int
+) -> EditMatch | EditRefused:
     """Return the place of a hunk without old lines: below its `@@` line, or at the end of the file."""
     if hunk.headers and block is None:
-        return _header_missing(text, hunk, cursor)
+        return _refuse_missing_header(text, hunk, cursor)
     at = len(text)
     if block is not None and not hunk.at_end:
         line = split_lines(text[block[0] : block[1]])[0]
@@ -329,10 +336,10 @@ def _insertion(text: str, hunk: PatchHunk, block: tuple[int, int] | None, cursor
     return EditMatch(match_kind="exact", spans=(Replacement(start=at, end=at, text=added),))
 
 
-def _header_missing(text: str, hunk: PatchHunk, cursor: int) -> EditRefused:
+def _refuse_missing_header(text: str, hunk: PatchHunk, cursor: int) -> EditRefused:
     """Return the refusal of an insertion below a line that does not exist, with the most similar lines."""
     header = hunk.headers[-1]
-    if cursor and _block_after(text, hunk.headers, 0) is not None:
+    if cursor and _find_block(text, hunk.headers, 0) is not None:
         message = f"{header!r} is before the hunk above it; put hunks in the order of the file: move this one up"
         return EditRefused(reason="nothing", message=message)
     bodies = [strip_ending(line) for line in split_lines(text)]
@@ -345,7 +352,7 @@ def _header_missing(text: str, hunk: PatchHunk, cursor: int) -> EditRefused:
     return EditRefused(reason="nothing", message=f"{message}copy the one you mean, or add lines of context:\n{rows}")
 
 
-def _block_after(text: str, headers: Sequence[str], cursor: int) -> tuple[int, int] | None:
+def _find_block(text: str, headers: Sequence[str], cursor: int) -> tuple[int, int] | None:
     """Return the range from the line of the last header to the end of the block it opens; None if not found.
 
     The block ends before the next line that is not indented deeper and begins with a letter or the like; closing
@@ -356,7 +363,7 @@ def _block_after(text: str, headers: Sequence[str], cursor: int) -> tuple[int, i
     lines = split_lines(text[cursor:])
     at = -1
     for header in headers:
-        found = _line_like(lines, header, at + 1)
+        found = _find_header_line(lines, header, at + 1)
         if found is None:
             return None
         at = found
@@ -372,9 +379,10 @@ def _block_after(text: str, headers: Sequence[str], cursor: int) -> tuple[int, i
     return start, start + sum(map(len, lines[at:stop]))
 
 
-def _line_like(lines: list[str], header: str, start: int) -> int | None:
-    """Return the first line equal to the header, otherwise the first that begins with it; white space and typography
-    ignored.
+def _find_header_line(lines: list[str], header: str, start: int) -> int | None:
+    """Return the index of the first line equal to the header, otherwise of the first that begins with it.
+
+    White space and typography are ignored. None if there is no such line.
     """
     goal = fold_typography(header).strip()
     keys = [fold_typography(strip_ending(line)).strip() for line in lines[start:]]
@@ -387,7 +395,7 @@ def _line_like(lines: list[str], header: str, start: int) -> int | None:
     return None
 
 
-def _tail(text: str, count: int, cursor: int) -> int:
+def _find_tail(text: str, count: int, cursor: int) -> int:
     """Return where the last `count` lines begin, ignoring blank lines at the end, but not before the cursor."""
     lines = split_lines(text)
     blank = 0

@@ -33,10 +33,10 @@ from clio.tools.schemas import MAX_ANSWER_CHARS, SearchTextArgs
 
 _CHUNK = 1 << 16
 _FILE_LIMIT_S = 2.0
-"""Time limit for testing whether a pattern matches anywhere in a file, which is read as one text."""
-_LINE_MATTERS = re.compile(r"\(\?[!<>]|\\[AZ]|[*+?}]\+")
+"""Time limit for testing whether a pattern matches anywhere in the whole text of a file."""
+_NEEDS_LINE_SEARCH = re.compile(r"\(\?[!<>]|\\[AZ]|[*+?}]\+")
 """Patterns that may match a line without matching the whole text; such files are searched line by line."""
-_META = re.compile(r"[\\.+*?()|\[\]{}^$]")
+_SPECIAL_CHARACTERS = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 
 class SearchQuery(Struct, frozen=True, kw_only=True):
@@ -86,11 +86,11 @@ class SearchResult(Struct, frozen=True, kw_only=True):
 
 def escape_pattern(text: str) -> str:
     """Return the pattern that matches exactly this text, in both engines."""
-    return _META.sub(r"\\\g<0>", text)
+    return _SPECIAL_CHARACTERS.sub(r"\\\g<0>", text)
 
 
 def make_bad_pattern_error(pattern: str, cause: str) -> ToolRetry:
-    """Return the error for an invalid pattern, which tells how to search for it literally."""
+    """Return the error for an invalid pattern; its text tells how to search for the pattern literally."""
     way_out = f"to find this very text, use pattern {escape_pattern(pattern)}"
     return ToolRetry(f"{pattern!r} is not a valid regular expression: {cause}; {way_out}")
 
@@ -131,43 +131,47 @@ _RECORD = msgspec.json.Decoder(_Record)
 async def search_with_ripgrep(program: str, query: SearchQuery) -> SearchResult:
     """Search with ripgrep. Raises ToolRetry for an invalid pattern, OSError if the program cannot be used."""
     files: list[FileHits] = []
-    matched = here = 0
+    matched = file_matches = 0
     lines: list[FoundLine] = []
-    async with contextlib.aclosing(_records(_command(program, query, "--json", "--sort=path"), query)) as records:
+    async with contextlib.aclosing(
+        _read_records(_build_command(program, query, "--json", "--sort=path"), query)
+    ) as records:
         async for record in records:
             data = record.data
             if record.type == "begin":
-                lines, here = [], 0
+                lines, file_matches = [], 0
             elif record.type in ("match", "context"):
-                if here < query.max_lines:
-                    lines.append(_line(data, hit=record.type == "match"))
-                here += record.type == "match"
+                if file_matches < query.max_lines:
+                    lines.append(_make_found_line(data, hit=record.type == "match"))
+                file_matches += record.type == "match"
             elif record.type == "end" and data.path is not None and data.binary_offset is None:
-                path = _relative(data.path.value())
+                path = _relative_path(data.path.value())
                 if not query.accepts(path):
                     continue
                 files.append(FileHits(path=path, lines=lines))
-                matched += here
+                matched += file_matches
                 if matched >= query.max_lines:
                     break
     if matched < query.max_lines:
         return SearchResult(files=files, matching_lines=matched, matching_files=len(files))
-    return await _with_totals(program, query, files)
+    return await _count_totals(program, query, files)
 
 
-async def _with_totals(program: str, query: SearchQuery, files: list[FileHits]) -> SearchResult:
+async def _count_totals(program: str, query: SearchQuery, files: list[FileHits]) -> SearchResult:
     """Count the matches that were not collected, which ripgrep does without printing them."""
     total = total_files = 0
-    async with contextlib.aclosing(_output(_command(program, query, "--count", "--null"), query)) as output:
+    async with contextlib.aclosing(
+        _read_output_lines(_build_command(program, query, "--count", "--null"), query)
+    ) as output:
         async for row in output:
             path, _, count = os.fsdecode(row).rpartition("\0")
-            if path and query.accepts(_relative(path)):
+            if path and query.accepts(_relative_path(path)):
                 total += int(count)
                 total_files += 1
     return SearchResult(files=files, matching_lines=total, matching_files=total_files)
 
 
-def _command(program: str, query: SearchQuery, *mode: str) -> list[str]:
+def _build_command(program: str, query: SearchQuery, *mode: str) -> list[str]:
     command = [program, *mode, "--with-filename", "--engine=auto", "--crlf"]
     if query.file is None:
         command.append(f"--max-filesize={MAX_EDIT_BYTES}")
@@ -181,13 +185,13 @@ def _command(program: str, query: SearchQuery, *mode: str) -> list[str]:
     return [*command, "--regexp", query.pattern, "--", f"./{query.file or ''}"]
 
 
-async def _records(command: list[str], query: SearchQuery) -> AsyncGenerator[_Record, None]:
-    async with contextlib.aclosing(_output(command, query)) as output:
+async def _read_records(command: list[str], query: SearchQuery) -> AsyncGenerator[_Record, None]:
+    async with contextlib.aclosing(_read_output_lines(command, query)) as output:
         async for row in output:
             yield _RECORD.decode(row)
 
 
-async def _output(command: list[str], query: SearchQuery) -> AsyncGenerator[bytes, None]:
+async def _read_output_lines(command: list[str], query: SearchQuery) -> AsyncGenerator[bytes, None]:
     """Yield the lines a command prints; it is killed when the caller stops reading.
 
     Raises OSError if ripgrep would block on an ignore file.
@@ -195,7 +199,7 @@ async def _output(command: list[str], query: SearchQuery) -> AsyncGenerator[byte
     process = await asyncio.create_subprocess_exec(*command, cwd=query.folder, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
     assert process.stdout and process.stderr
     errors = asyncio.create_task(process.stderr.read())
-    looking = asyncio.create_task(_kill_if_costly(process, query.folder))
+    rule_check = asyncio.create_task(_kill_if_costly(process, query.folder))
     try:
         pieces: list[bytes] = []  # of an incomplete row; joined once, because rows can have many megabytes
         while chunk := await process.stdout.read(_CHUNK):
@@ -205,7 +209,7 @@ async def _output(command: list[str], query: SearchQuery) -> AsyncGenerator[byte
                 yield b"".join(pieces)
                 pieces = [row]
         await process.wait()
-        if await looking:
+        if await rule_check:
             raise OSError(errno.EINVAL, "a file of rules is a pipe, a device or too large")
         if process.returncode == 2:
             _raise_for((await errors).decode("utf-8", "replace"), query)
@@ -216,7 +220,7 @@ async def _output(command: list[str], query: SearchQuery) -> AsyncGenerator[byte
                 process.kill()
             await process.stdout.read()
             await process.wait()
-        await looking
+        await rule_check
 
 
 async def _kill_if_costly(process: asyncio.subprocess.Process, folder: Path) -> bool:
@@ -238,13 +242,13 @@ def _raise_for(errors: str, query: SearchQuery) -> None:
         raise ToolFailed(f"the search failed: {causes[0]}")
 
 
-def _line(data: _Data, *, hit: bool) -> FoundLine:
+def _make_found_line(data: _Data, *, hit: bool) -> FoundLine:
     text = data.lines.value() if data.lines else ""
     start = data.submatches[0].start if data.submatches else 0
     return FoundLine(number=data.line_number or 0, text=text.rstrip("\r\n"), hit=hit, start=start)
 
 
-def _relative(path: str) -> str:
+def _relative_path(path: str) -> str:
     return path.replace(os.sep, "/").removeprefix("./")
 
 
@@ -256,7 +260,7 @@ def search_with_python(query: SearchQuery) -> SearchResult:
     flags = re.IGNORECASE if query.ignore_case else re.NOFLAG
     try:
         pattern = BoundedPattern(query.pattern, flags, refuse_nested=False)
-        whole = "" if _LINE_MATTERS.search(query.pattern) else query.pattern
+        whole = "" if _NEEDS_LINE_SEARCH.search(query.pattern) else query.pattern
         anywhere = BoundedPattern(whole, flags | re.MULTILINE, refuse_nested=False)
         return _search_files(query, pattern, anywhere)
     except PatternRefused as error:
@@ -268,9 +272,9 @@ def search_with_python(query: SearchQuery) -> SearchResult:
 def _search_files(query: SearchQuery, pattern: BoundedPattern, anywhere: BoundedPattern) -> SearchResult:
     """Search all files. Raises PatternTooSlow."""
     files: list[FileHits] = []
-    kept = total = total_files = 0
-    for path in _candidates(query):
-        text = _text(f"{query.folder}/{path}")
+    collected = total = total_files = 0
+    for path in _list_candidates(query):
+        text = _read_searchable_text(f"{query.folder}/{path}")
         if text is None or not anywhere.search(text, _FILE_LIMIT_S):
             continue
         lines = text.split("\n")
@@ -281,13 +285,13 @@ def _search_files(query: SearchQuery, pattern: BoundedPattern, anywhere: Bounded
             continue
         total += len(hits)
         total_files += 1
-        if kept < query.max_lines:
+        if collected < query.max_lines:
             files.append(FileHits(path=path, lines=_with_context(lines, hits, query.context)))
-            kept += len(hits)
+            collected += len(hits)
     return SearchResult(files=files, matching_lines=total, matching_files=total_files)
 
 
-def _candidates(query: SearchQuery) -> Iterator[str]:
+def _list_candidates(query: SearchQuery) -> Iterator[str]:
     if query.file is not None:
         yield query.file
         return
@@ -299,7 +303,7 @@ def _candidates(query: SearchQuery) -> Iterator[str]:
             yield path
 
 
-def _text(path: str) -> str | None:
+def _read_searchable_text(path: str) -> str | None:
     """Return a file's text; None if it is binary, too large or not readable, which ripgrep skips too."""
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path for each of 20,000 files costs as much again
@@ -320,15 +324,17 @@ def _text(path: str) -> str | None:
 
 def _with_context(lines: list[str], hits: list[tuple[int, int]], context: int) -> list[FoundLine]:
     starts = dict(hits)
-    wanted = sorted({near for at, _ in hits for near in range(max(0, at - context), min(len(lines), at + context + 1))})
-    return [FoundLine(number=at + 1, text=lines[at], hit=at in starts, start=starts.get(at, 0)) for at in wanted]
+    indexes = sorted(
+        {near for at, _ in hits for near in range(max(0, at - context), min(len(lines), at + context + 1))}
+    )
+    return [FoundLine(number=at + 1, text=lines[at], hit=at in starts, start=starts.get(at, 0)) for at in indexes]
 
 
 _MAX_LINES = 200
 _NOTES_CHARS = 500
 _MAX_LINE = 300
 _LIMIT_S = 60.0
-_LEAD = 80
+_CHARS_BEFORE_MATCH = 80
 """Characters shown before a match far into a long line."""
 
 
@@ -361,7 +367,7 @@ class SearchTextTool:
             raise make_bad_pattern_error(args.pattern, "text holds no null character")
         path = resolve_workspace_path(self._workspace, args.path)
         accepts, names = _file_filter(args.glob, self._prefix(path))
-        place = "" if path == self._workspace.root else f" in {self._workspace.display(path)}"
+        where = "" if path == self._workspace.root else f" in {self._workspace.display(path)}"
 
         async def run(progress: Progress) -> ToolOutput:
             if not path_exists(path, self._workspace.display(path)):
@@ -381,7 +387,7 @@ class SearchTextTool:
         shown = repr(args.pattern).replace(
             "\\\\", "\\"
         )  # control characters stay escaped, but backslashes are shown once
-        return PreparedCall(title=f"search {shown}{place}", action=ReadFiles(paths=(path,)), run=run)
+        return PreparedCall(title=f"search {shown}{where}", action=ReadFiles(paths=(path,)), run=run)
 
     def _query(
         self, args: SearchTextArgs, path: Path, accepts: Callable[[str], bool], names: str | None
@@ -416,8 +422,9 @@ class SearchTextTool:
 
 
 def render_search_result(found: SearchResult, prefix: str, max_chars: int = MAX_ANSWER_CHARS) -> ToolOutput:
-    """Return each path followed by its lines, `number:text` for matches and `number-text` for context; then what was
-    omitted.
+    """Return each path followed by its lines, and at the end a note on omitted matches.
+
+    A match is shown as `number:text`, a line of context as `number-text`.
     """
     limit = max_chars - _NOTES_CHARS
     if not found.files:
@@ -425,16 +432,16 @@ def render_search_result(found: SearchResult, prefix: str, max_chars: int = MAX_
     rows: list[str] = []
     used = hits = 0
     for file in found.files:
-        for row, hit in _rows(file, prefix, first=not rows):
+        for row, hit in _render_file_rows(file, prefix, first=not rows):
             if hits >= _MAX_LINES or (used + len(row) > limit and rows):
-                return _answer(rows, found, hits)
+                return _render_answer(rows, found, hits)
             rows.append(row)
             used += len(row) + 1
             hits += hit
-    return _answer(rows, found, hits)
+    return _render_answer(rows, found, hits)
 
 
-def _answer(rows: list[str], found: SearchResult, hits: int) -> ToolOutput:
+def _render_answer(rows: list[str], found: SearchResult, hits: int) -> ToolOutput:
     lines, files = found.matching_lines, found.matching_files
     count = f"{lines:,} match{'' if lines == 1 else 'es'} in {format_count(files, 'file')}"
     if hits < lines:
@@ -442,7 +449,7 @@ def _answer(rows: list[str], found: SearchResult, hits: int) -> ToolOutput:
     return ToolOutput(text="\n".join(rows), summary=count)
 
 
-def _rows(file: FileHits, prefix: str, *, first: bool) -> list[tuple[str, bool]]:
+def _render_file_rows(file: FileHits, prefix: str, *, first: bool) -> list[tuple[str, bool]]:
     """Return the rows of one file, with a gap between ranges that do not touch if context is shown."""
     rows: list[tuple[str, bool]] = []
     heading = ("" if first else "\n") + f"{prefix}{file.path}\n"
@@ -452,18 +459,20 @@ def _rows(file: FileHits, prefix: str, *, first: bool) -> list[tuple[str, bool]]
         if has_context and before is not None and line.number > before + 1:
             rows.append(("--", False))
         mark = ":" if line.hit else "-"
-        rows.append((f"{heading}{line.number}{mark}{_cut(line)}".rstrip(), line.hit))
+        rows.append((f"{heading}{line.number}{mark}{_cut_line(line)}".rstrip(), line.hit))
         heading = ""
         before = line.number
     return rows
 
 
-def _cut(line: FoundLine) -> str:
-    """Return the text, or the part of a long one around the match."""
+def _cut_line(line: FoundLine) -> str:
+    """Return the line, or the part of a long line around the match."""
     text = to_printable(line.text)
     if len(text) <= _MAX_LINE:
         return text
-    start = max(0, min(line.start, len(text)) - _LEAD) if line.start > _MAX_LINE - _LEAD else 0
+    start = (
+        max(0, min(line.start, len(text)) - _CHARS_BEFORE_MATCH) if line.start > _MAX_LINE - _CHARS_BEFORE_MATCH else 0
+    )
     part = text[start : start + _MAX_LINE]
     tail = "…" if start + _MAX_LINE < len(text) else ""
     return f"{'…' if start else ''}{part}{tail} [line of {len(text):,} characters]"

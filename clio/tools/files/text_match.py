@@ -57,7 +57,7 @@ def find_uniform_shift(pairs: Sequence[IndentPair]) -> IndentShift | None:
 
 
 def guess_shift(pairs: Sequence[IndentPair]) -> IndentShift:
-    """Return the best guess if lines moved by different amounts: each like the nearest known line."""
+    """Return a shift for lines moved by different amounts; each further line moves like the nearest known one."""
     return find_uniform_shift(pairs) or IndentShift(pairs=tuple(pairs), tab_width=_TAB_WIDTHS[0])
 
 
@@ -85,15 +85,17 @@ def _columns(text: str, tab_width: int) -> int:
 _BREAK = r"[ \t]*(?:\r\n?|\n)"
 _NUMBERED = re.compile(r" *(\d{1,9})( ?\||→|\t|: |:(?=[\r\n]*\Z))(.*)", re.DOTALL)
 
-_SAME: dict[str, str] = {
+_TYPOGRAPHIC_VARIANTS: dict[str, str] = {
     "'": "‘’‚‛′",
     '"': "“”„‟″",
     "-": "‐‑‒–—―−",
     " ": "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
 }
-_INVALID = range(0xDC80, 0xDD00)
-"""Bytes invalid in UTF-8 as they are in decoded text; the model is shown U+FFFD for each."""
-_FOLD = {ord(char): plain for plain, chars in _SAME.items() for char in chars} | dict.fromkeys(_INVALID, "\ufffd")
+_INVALID_BYTES = range(0xDC80, 0xDD00)
+"""Code points that stand for bytes invalid in UTF-8 in decoded text; the model sees U+FFFD for each."""
+_FOLD = {ord(char): plain for plain, chars in _TYPOGRAPHIC_VARIANTS.items() for char in chars} | dict.fromkeys(
+    _INVALID_BYTES, "\ufffd"
+)
 
 
 class TextMatch(Struct, frozen=True, kw_only=True):
@@ -186,20 +188,20 @@ def find_ignoring_endings(text: str, old: str) -> list[TextMatch]:
         pattern = pattern.removesuffix(_BREAK) + r"[ \t]*(?:\r\n?|\n|\Z)"
     elif not old.endswith(lines[-1]):
         pattern += r"[ \t]*(?=[\r\n]|\Z)"
-    return [TextMatch(start=start, end=end) for start, end in _all(re.compile(pattern), text)]
+    return [TextMatch(start=start, end=end) for start, end in _find_all_matches(re.compile(pattern), text)]
 
 
 def find_reindented(text: str, old: str) -> list[TextMatch]:
     """Return whole lines that are equal except for indentation shifted by the same amount in each."""
-    return list(_windows(text, old, str.strip, find_uniform_shift))
+    return list(_find_blocks(text, old, str.strip, find_uniform_shift))
 
 
 def find_ignoring_whitespace(text: str, old: str) -> list[TextMatch]:
     """Return places with the same words, whatever the white space and line breaks between them."""
-    return list(_windows(text, old, _collapse, guess_shift)) or _find_words(text, old)
+    return list(_find_blocks(text, old, _collapse, guess_shift)) or _find_words(text, old)
 
 
-def _windows(
+def _find_blocks(
     text: str, old: str, key: Callable[[str], str], shift: Callable[[list[tuple[str, str]]], IndentShift | None]
 ) -> Iterator[TextMatch]:
     searched = split_lines(old)
@@ -209,21 +211,21 @@ def _windows(
         return
     lines = split_lines(text)
     file_keys = [key(line) for line in lines]
-    places: dict[str, list[int]] = {keys[number]: [] for number in anchors}
+    line_numbers: dict[str, list[int]] = {keys[number]: [] for number in anchors}
     for number, line_key in enumerate(file_keys):
-        if line_key in places:
-            places[line_key].append(number)
-    anchor = min(anchors, key=lambda number: len(places[keys[number]]))
+        if line_key in line_numbers:
+            line_numbers[line_key].append(number)
+    anchor = min(anchors, key=lambda number: len(line_numbers[keys[number]]))
     offsets = _offsets(lines)
-    for place in places[keys[anchor]]:
-        first, last = place - anchor, place - anchor + len(keys)
+    for line_number in line_numbers[keys[anchor]]:
+        first, last = line_number - anchor, line_number - anchor + len(keys)
         if first < 0 or file_keys[first:last] != keys:
             continue
-        moved = shift(pair_indents(searched, lines[first:last]))
-        if moved is not None:
+        indent_shift = shift(pair_indents(searched, lines[first:last]))
+        if indent_shift is not None:
             keeps_ending = not old.endswith("\n")
             end = offsets[last] - (_ending_length(lines[last - 1]) if keeps_ending else 0)
-            yield TextMatch(start=offsets[first], end=end, shift=moved)
+            yield TextMatch(start=offsets[first], end=end, shift=indent_shift)
 
 
 def _find_words(text: str, old: str) -> list[TextMatch]:
@@ -231,10 +233,10 @@ def _find_words(text: str, old: str) -> list[TextMatch]:
     if len(words) < 2:
         return []
     pattern = re.compile(r"(?<!\S)" + r"\s+".join(map(re.escape, words)) + r"(?!\S)")
-    return [TextMatch(start=start, end=end, by_line=False) for start, end in _all(pattern, text)]
+    return [TextMatch(start=start, end=end, by_line=False) for start, end in _find_all_matches(pattern, text)]
 
 
-def _all(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+def _find_all_matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
     """Yield every match, also overlapping ones; of those with the same end, the first."""
     ends: set[int] = set()
     match = pattern.search(text)
@@ -263,7 +265,7 @@ def _ending_length(line: str) -> int:
 
 _OPENS = (":", "{", "(", "[", "=", "=>", "->", "\\")
 _MAX_PAIRS = 4_000_000
-"""Lines searched × lines of the replacement; above it only equal lines at the ends are kept."""
+"""Maximum product of searched and replacement lines; above it, only equal lines at both ends stay unchanged."""
 
 
 def merge_replacement(text: str, match: TextMatch, old: str, new: str) -> str:
@@ -271,37 +273,37 @@ def merge_replacement(text: str, match: TextMatch, old: str, new: str) -> str:
 
     Lines common to `old` and `new` were not meant to change: they stay as in the file, byte for byte.
     """
-    new = _indented_like_first(text, match, old, new)
+    new = _indent_like_first_line(text, match, old, new)
     if not match.by_line:
-        return _reflowed(text, match, old, new)
+        return _adapt_reflowed(text, match, old, new)
     if "\n" not in new and text[match.start : match.end] == old and "\n" not in old:
         return new  # fast path for a word in many places
-    ours, searched, wanted = split_lines(text[match.start : match.end]), split_lines(old), split_lines(new)
-    local = _local_ending(text, match)
-    bare_end = bool(ours) and old.endswith("\n") and not get_ending(ours[-1])
-    if bare_end:  # the file's last line has no ending although the search text has one
+    ours, searched, replacement_lines = split_lines(text[match.start : match.end]), split_lines(old), split_lines(new)
+    local = _find_local_ending(text, match)
+    lacks_ending = bool(ours) and old.endswith("\n") and not get_ending(ours[-1])
+    if lacks_ending:  # the file's last line has no ending although the search text has one
         ours[-1] += local
     if len(ours) != len(searched):  # lines do not correspond one to one
         return NEWLINE.sub(local, new)
     pieces: list[str] = []
-    for tag, i1, i2, j1, j2 in _opcodes(searched, wanted):
+    for tag, i1, i2, j1, j2 in _compare_lines(searched, replacement_lines):
         if tag == "equal":
             pieces += ours[i1:i2]
             continue
-        alike = i2 - i1 == j2 - j1
+        same_count = i2 - i1 == j2 - j1
         for number in range(j1, j2):
-            there = i1 + number - j1
-            sample = get_ending(ours[there]) if there < i2 else ""
-            line = wanted[number]
-            if alike:
-                line = _keep_characters(ours[there], searched[there], line)
-            line = match.shift.apply(line) if match.shift and line == wanted[number] else line
+            line_index = i1 + number - j1
+            sample = get_ending(ours[line_index]) if line_index < i2 else ""
+            line = replacement_lines[number]
+            if same_count:
+                line = _keep_characters(ours[line_index], searched[line_index], line)
+            line = match.shift.apply(line) if match.shift and line == replacement_lines[number] else line
             pieces.append(strip_ending(line) + (sample or local if line.endswith("\n") else ""))
     result = "".join(pieces)
-    return result.removesuffix(local) if bare_end else result
+    return result.removesuffix(local) if lacks_ending else result
 
 
-def _indented_like_first(text: str, match: TextMatch, old: str, new: str) -> str:
+def _indent_like_first_line(text: str, match: TextMatch, old: str, new: str) -> str:
     """Return the replacement of one line searched without indentation, with further lines indented like it.
 
     Lines that are indented already stay: each at least as deep as the line in the file, the second deeper if the first
@@ -322,16 +324,16 @@ def _indented_like_first(text: str, match: TextMatch, old: str, new: str) -> str
     return first + "".join(map(shift.apply, others))
 
 
-def _opcodes(searched: list[str], wanted: list[str]) -> list[tuple[str, int, int, int, int]]:
+def _compare_lines(searched: list[str], replacement: list[str]) -> list[tuple[str, int, int, int, int]]:
     """Return opcodes like difflib's, cheap for large blocks with equal ends."""
-    limit = min(len(searched), len(wanted))
+    limit = min(len(searched), len(replacement))
     head = 0
-    while head < limit and searched[head] == wanted[head]:
+    while head < limit and searched[head] == replacement[head]:
         head += 1
     tail = 0
-    while tail < limit - head and searched[-1 - tail] == wanted[-1 - tail]:
+    while tail < limit - head and searched[-1 - tail] == replacement[-1 - tail]:
         tail += 1
-    left, right = searched[head : len(searched) - tail], wanted[head : len(wanted) - tail]
+    left, right = searched[head : len(searched) - tail], replacement[head : len(replacement) - tail]
     middle: list[tuple[str, int, int, int, int]] = []
     if left or right:
         middle = [("replace", 0, len(left), 0, len(right))]
@@ -340,23 +342,27 @@ def _opcodes(searched: list[str], wanted: list[str]) -> list[tuple[str, int, int
     return [
         ("equal", 0, head, 0, head),
         *((tag, i1 + head, i2 + head, j1 + head, j2 + head) for tag, i1, i2, j1, j2 in middle),
-        ("equal", len(searched) - tail, len(searched), len(wanted) - tail, len(wanted)),
+        ("equal", len(searched) - tail, len(searched), len(replacement) - tail, len(replacement)),
     ]
 
 
 def _keep_characters(ours: str, searched: str, wanted: str) -> str:
     """Return the wanted line with the file's typographic characters where the search text has their plain variants."""
-    mine, theirs = strip_ending(ours), strip_ending(searched)
-    if mine == theirs or len(mine) != len(theirs) or fold_typography(mine) != fold_typography(theirs):
+    file_line, searched_line = strip_ending(ours), strip_ending(searched)
+    if (
+        file_line == searched_line
+        or len(file_line) != len(searched_line)
+        or fold_typography(file_line) != fold_typography(searched_line)
+    ):
         return wanted
-    goal = strip_ending(wanted)
+    new_line = strip_ending(wanted)
     pieces: list[str] = []
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, theirs, goal, autojunk=False).get_opcodes():
-        pieces.append(mine[i1:i2] if tag == "equal" else goal[j1:j2])
-    return "".join(pieces) + wanted[len(goal) :]
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, searched_line, new_line, autojunk=False).get_opcodes():
+        pieces.append(file_line[i1:i2] if tag == "equal" else new_line[j1:j2])
+    return "".join(pieces) + wanted[len(new_line) :]
 
 
-def _reflowed(text: str, match: TextMatch, old: str, new: str) -> str:
+def _adapt_reflowed(text: str, match: TextMatch, old: str, new: str) -> str:
     """Return the replacement of a place with other line breaks than the search text: shifted like its first line."""
     core = new
     if old[:1].isspace():
@@ -366,13 +372,13 @@ def _reflowed(text: str, match: TextMatch, old: str, new: str) -> str:
     line_start = max(text.rfind("\n", 0, match.start), text.rfind("\r", 0, match.start)) + 1
     before = text[line_start : match.start]
     if before.strip():
-        return NEWLINE.sub(_local_ending(text, match), core)
+        return NEWLINE.sub(_find_local_ending(text, match), core)
     shift = guess_shift([(get_indent(old.lstrip("\n")), before)])
     first, *others = split_lines(core) or [""]
-    return NEWLINE.sub(_local_ending(text, match), first + "".join(shift.apply(line) for line in others))
+    return NEWLINE.sub(_find_local_ending(text, match), first + "".join(shift.apply(line) for line in others))
 
 
-def _local_ending(text: str, match: TextMatch) -> str:
+def _find_local_ending(text: str, match: TextMatch) -> str:
     """Return the line ending used at a place: inside it, at the end of its line, or of the line before."""
     near = NEWLINE.search(text, match.start, match.end) or NEWLINE.search(text, match.end)
     if near:

@@ -1,5 +1,6 @@
-"""Commands as processes in their own session: no input, bounded plain-text output, ended with everything they
-started.
+"""Run commands as processes in their own session, without input and with bounded plain-text output.
+
+A command is ended together with every process it started.
 """
 
 import asyncio
@@ -39,11 +40,11 @@ class BoundedText:
     def add(self, text: str) -> None:
         """Append text; takes time proportional to its length, averaged over many calls."""
         self.total_chars += len(text)
-        taken = text[: self._half - self._head_chars]
-        if taken:
-            self._head.append(taken)
-            self._head_chars += len(taken)
-        rest = text[len(taken) :]
+        head_part = text[: self._half - self._head_chars]
+        if head_part:
+            self._head.append(head_part)
+            self._head_chars += len(head_part)
+        rest = text[len(head_part) :]
         if rest:
             self._tail.append(rest)
             self._tail_chars += len(rest)
@@ -52,16 +53,16 @@ class BoundedText:
                 self._tail_chars = self._half
 
     def text_from(self, offset: int) -> str:
-        """Return everything from this character of the whole stream on; a notice replaces what is not kept."""
+        """Return the text from this character of the whole stream on; a notice replaces discarded text."""
         head = "".join(self._head)
         tail = "".join(self._tail)[-self._half :]
         tail_start = self.total_chars - len(tail)
-        gone = tail_start - max(self._head_chars, min(offset, tail_start))
-        notice = f"\n[… {gone:,} characters are not kept …]\n" if gone else ""
+        omitted = tail_start - max(self._head_chars, min(offset, tail_start))
+        notice = f"\n[… {omitted:,} characters are not kept …]\n" if omitted else ""
         return head[offset:] + notice + tail[max(offset - tail_start, 0) :]
 
     def text(self) -> str:
-        """Return everything that is kept, with a notice for the part that is not."""
+        """Return the stored text, with a notice in place of the discarded part."""
         return self.text_from(0)
 
 
@@ -89,46 +90,46 @@ class TerminalText:
         self._open = ""
 
     def feed(self, data: bytes) -> str:
-        """Return the text that is final: whole lines, and long pieces of a line without an end."""
+        """Return the text that can no longer change: whole lines, and long pieces of a line without an end."""
         text = self._open + self._decoder.decode(data)
         end = text.rfind("\n") + 1
         lines, self._open = text[:end], text[end:]
         if "\r" in self._open:
-            whole = _whole_part(self._open)
-            self._open = _last_drawing(_ESCAPE.sub("", self._open[:whole])) + self._open[whole:]
+            whole = _find_complete_length(self._open)
+            self._open = _keep_last_redraw(_ESCAPE.sub("", self._open[:whole])) + self._open[whole:]
         if len(self._open) > _MAX_LINE:
-            whole = _whole_part(self._open)
+            whole = _find_complete_length(self._open)
             lines, self._open = lines + self._open[:whole], self._open[whole:]
-        return _clean(lines)
+        return _clean_text(lines)
 
     def unfinished(self) -> str:
-        """Return the line without an end, such as a question or a progress bar; it is still held back."""
-        return _clean(self._open).rstrip("\r")
+        """Return the unfinished last line, such as a question or a progress bar; `feed` has not returned it yet."""
+        return _clean_text(self._open).rstrip("\r")
 
     def finish(self) -> str:
-        """Return what was held back, at the end of the output."""
+        """Return the text that `feed` has not returned yet, at the end of the output."""
         text, self._open = self._open + self._decoder.decode(b"", final=True), ""
-        return _clean(text[: _whole_part(text)])
+        return _clean_text(text[: _find_complete_length(text)])
 
 
-def _whole_part(text: str) -> int:
-    """Return where an incomplete control sequence at the end begins, otherwise the length."""
+def _find_complete_length(text: str) -> int:
+    """Return the length of the text without an incomplete control sequence at its end."""
     found = _OPEN_ESCAPE.search(text, max(0, len(text) - _MAX_ESCAPE))
     return found.start() if found else len(text)
 
 
-def _last_drawing(line: str) -> str:
-    """Return a line without versions that later ones replaced; a final carriage return is kept, it may end the line."""
-    drawings = [part for part in line.split("\r") if part]
-    return (drawings[-1] if drawings else "") + ("\r" if line.endswith("\r") else "")
+def _keep_last_redraw(line: str) -> str:
+    """Return the last version of a line redrawn with carriage returns; a final one stays, as it may end the line."""
+    versions = [part for part in line.split("\r") if part]
+    return (versions[-1] if versions else "") + ("\r" if line.endswith("\r") else "")
 
 
-def _clean(text: str) -> str:
+def _clean_text(text: str) -> str:
     if not _CONTROL.search(text):
         return text
     text = _ESCAPE.sub("", text)
     if "\r" in text:
-        text = "\n".join(_last_drawing(line).rstrip("\r") for line in text.split("\n"))
+        text = "\n".join(_keep_last_redraw(line).rstrip("\r") for line in text.split("\n"))
     while "\x08" in text:
         text, erased = _ERASED.subn("", text)
         if not erased:
@@ -178,7 +179,7 @@ def _in_session(pid: int, leader: int) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Whether a process is dead but not collected by its parent; it takes no signal and holds no resources."""
+    """Whether a process has ended but its parent has not collected it; it ignores signals and holds no resources."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -201,13 +202,13 @@ async def wait_for_any_exit(pids: Sequence[int]) -> None:
     except OSError:  # it has already ended, or there are too many to watch
         await asyncio.sleep(_POLL_S)
     finally:
-        for one in watched:
-            loop.remove_reader(one)
-            os.close(one)
+        for fd in watched:
+            loop.remove_reader(fd)
+            os.close(fd)
 
 
 def end_tree_on_windows(leader: int, *, gently: bool, running: bool) -> None:
-    """Ask a process and its children to end, or kill them; does nothing on other systems, or if it is gone."""
+    """Ask a process and its children to end, or kill them; does nothing on other systems, or if it has ended."""
     if sys.platform == "win32" and running:
         if gently:
             os.kill(leader, signal.CTRL_BREAK_EVENT)
@@ -237,17 +238,18 @@ _SHELL_BEHAVIOR_VARIABLES = ("CDPATH", "BASHOPTS", "SHELLOPTS", "POSIXLY_CORRECT
 
 
 def make_command_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a command: clio's own, with colours, pagers and prompts off; `cd x` always leads to
-    `x`.
+    """Return the environment of a command: clio's own, with colours, pagers and prompts off.
+
+    Variables that change the meaning of a command line are removed, such as CDPATH.
     """
     return {name: value for name, value in {**env, **_PLAIN_OUTPUT}.items() if name not in _SHELL_BEHAVIOR_VARIABLES}
 
 
 class RunningProcess(asyncio.SubprocessProtocol):
-    """A started command. Its output is collected whether anything waits for it or not.
+    """A started command. Its output is collected even if no coroutine waits for it.
 
-    has_keeper: the process that clio started is the sandbox's: it only waits for the command and its children, and
-        ends them all when it gets SIGTERM.
+    has_keeper: the process that clio started belongs to the sandbox: it only waits for the command and its children,
+        and ends them all when it receives SIGTERM.
     """
 
     def __init__(self, *, has_keeper: bool = False) -> None:
@@ -319,8 +321,8 @@ class RunningProcess(asyncio.SubprocessProtocol):
     async def wait(self, *, with_children: bool = False) -> None:
         """Return when the command has ended and its output is complete.
 
-        Children it left running would keep its output open forever: they are waited for, or stopped and noted in
-        `left_behind`.
+        Children that are still running would keep its output open forever. They are waited for if `with_children`;
+        otherwise they are stopped, and `left_behind` is set.
         """
         await self._exited.wait()
         while with_children and (members := self._members()):
@@ -355,7 +357,7 @@ class RunningProcess(asyncio.SubprocessProtocol):
         self._close()
 
     def kill(self) -> None:
-        """Kill every process of the command without waiting; for the end of clio."""
+        """Kill every process of the command without waiting; used when clio exits."""
         self._signal(gently=False)
 
     async def _wait_until_gone(self) -> None:
@@ -442,7 +444,7 @@ async def start_command_process(
 
 
 async def stop_started_process(new: tuple[asyncio.BaseTransport, RunningProcess]) -> None:
-    """End a command that nothing waits for yet, with everything it has started."""
+    """End a command for which no coroutine waits yet, with all processes it has started."""
     await new[1].stop(CANCEL_GRACE_S)
 
 
