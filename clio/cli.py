@@ -1,6 +1,6 @@
 """The `clio` command: parse the flags, select an entry point, turn each error into one sentence and an exit code.
 
-Imports are inside the functions: `clio --version` needs none of them, and the prompt appears before the
+Imports are inside the functions, because `clio --version` needs none of them and the prompt appears before the
 configuration is read.
 """
 

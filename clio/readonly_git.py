@@ -95,9 +95,11 @@ _known: dict[Path, GitSettings] = {}
 def readonly_git_command(folder: Path, *words: str) -> list[str]:
     """Return the argument list of a read-only git command in that directory, to be run with `readonly_git_environment`.
 
-    The first call for a directory asks git for its filters, which takes a few ms; later only if a settings file has
-    changed. Raises OSError if git cannot be run, a filter cannot be switched off, or the repository points
-    elsewhere.
+    The first call for a directory asks git for its filters, which takes a few ms; later calls do so only if a settings
+    file has changed.
+
+    Raises:
+        OSError: git cannot be run, a filter cannot be switched off, or the repository refers to a place outside.
     """
     name, *rest = words
     _refuse_unreadable(folder)
@@ -122,8 +124,7 @@ def _refuse_unreadable(folder: Path) -> None:
 
 
 def find_blocking_file(folder: Path) -> Path | None:
-    """Return a path on which a read-only git command would block forever, or which takes very long to read; None if
-    none.
+    """Return a path that a read-only git command would read forever or for very long; None if there is none.
 
     That is a pipe or a device in place of a file of git's own or of one named in the repository's settings, or a
     file of settings or patterns of more than `_MAX_BYTES`.
@@ -161,8 +162,9 @@ def _is_special(path: Path, *, large: bool = False) -> bool:
 def _find_special_value(config: Path, bases: tuple[Path, ...], seen: set[Path]) -> Path | None:
     """Return the first pipe or device named by a value in a settings file, or in a file it includes.
 
-    Values are tried as paths from each directory that git may resolve them from; most are not paths, so nothing is
-    found.
+    Each value is tried as a path relative to every directory from which git may resolve it. Most values are not paths,
+    and no such file exists.
+
     seen: the files already read; this one is added.
     """
     try:

@@ -75,8 +75,8 @@ class CheckerProgram(Struct, frozen=True, kw_only=True):
     Attributes:
         arguments: arguments before the paths.
         suffixes: of the files it checks.
-        configured: files, one of which the project must contain; "name:text" if it must contain the text; empty if no
-            configuration is needed.
+        configured: files, one of which the project must contain, as "name", or "name:text" if the file must contain
+            the text; empty if no configuration is needed.
         runs_code: it runs code of the project.
         is_whole: it checks the whole project and is not given paths.
         is_parser: it finds every parse error in its files.
@@ -288,8 +288,9 @@ class CommandChecker:
         return True
 
     async def check(self, paths: Sequence[Path]) -> list[Diagnostic]:
-        """Return the printed lines that name a file and a line; if there are none and it failed, a diagnostic that
-        says so.
+        """Return the diagnostics it prints: the lines that name a file and a line.
+
+        If there are none and the program failed, the only diagnostic says so.
 
         Raises CheckerFailed.
         """
@@ -335,8 +336,9 @@ def describe_checks(setting: Sequence[str], root: Path) -> list[str]:
 
 
 def open_checkers(around: CheckContext) -> list[Checker]:
-    """Return the checkers that may run in this project. Reads the project's folder and starts nothing; call it in a
-    thread.
+    """Return the checkers that may run in this project.
+
+    Reads the project's folder and starts no program; call it in a thread.
     """
     entries = _find_effective_entries(around.setting)
     checkers: list[Checker] = [CommandChecker(entry, around) for entry in entries if entry != CHECKS_AUTO]
@@ -354,7 +356,7 @@ def find_programs(root: Path) -> list[InstalledProgram]:
     for program in CHECKER_PROGRAMS:
         if not _is_configured(program, root):
             continue
-        # A program that runs the project's code anyway is taken from the project, so that its version fits.
+        # A program that runs the project's code anyway is the project's own, so that its version fits.
         order = (project_folders, user_folders) if program.runs_code else (user_folders, project_folders)
         for folders in order:
             if path := shutil.which(program.name, path=os.pathsep.join(folders)):
@@ -367,9 +369,7 @@ def find_programs(root: Path) -> list[InstalledProgram]:
 
 
 def _split_path_folders(root: Path) -> tuple[list[str], list[str]]:
-    """Return the folders on the user's PATH that are outside the project, and the folders of the project's own
-    programs.
-    """
+    """Return two lists: the folders on the user's PATH outside the project, and those of the project's own programs."""
     user_folders: list[str] = []
     project_folders = [str(root / name) for name in _OWN_FOLDERS]
     for name in os.environ.get("PATH", "").split(os.pathsep):

@@ -1,5 +1,6 @@
-"""Reports to the model what its edits broke. Loaded at every start, so it imports the rest of the package when
-needed.
+"""Reports to the model what its edits broke.
+
+This module is loaded at every start, so it imports the rest of the package only when needed.
 """
 
 from collections.abc import Callable, Sequence

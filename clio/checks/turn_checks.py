@@ -180,19 +180,19 @@ class TurnChecks:
             self._new.pop(name, None)
             return
         if one.checker.is_whole:
-            before, kept = self._whole.get(name), list[Diagnostic]()
+            before, remaining = self._whole.get(name), list[Diagnostic]()
         else:
             checked = {to_project_path(path, self._root) for path in one.paths}
             known = self._known.get(name, {})
             before = [each for path in checked for each in known.get(path, ())] if checked <= known.keys() else None
             found = [each for each in found if each.path in checked]
-            kept = [each for each in self._new.get(name, ()) if each.path not in checked]
+            remaining = [each for each in self._new.get(name, ()) if each.path not in checked]
         changed = _ChangedLines(self._root, self._old_lines)
         if before is None:
             new = [each for each in found if not each.path or changed.is_on_changed_line(each)]
         else:
             new = find_new_diagnostics(before, found, changed.is_on_changed_line)
-        self._new[name] = [*kept, *new]
+        self._new[name] = [*remaining, *new]
 
     def _report(self, *, is_late: bool) -> str:
         running = {one.checker.name for one in self._running}  # their known problems are out of date

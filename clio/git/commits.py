@@ -45,9 +45,7 @@ def diff_staged(state: RepositoryState) -> CommitDiff:
 
 
 def diff_unstaged(state: RepositoryState, files: Sequence[ChangedFile]) -> CommitDiff:
-    """Return what a commit of these files as they are in the working tree would contain, without touching git's
-    index.
-    """
+    """Return what a commit of these files in their present state would contain, without changing git's index."""
     with tempfile.TemporaryDirectory(prefix="clio-index-") as folder:
         index = Path(folder, "index")
         own = get_git_path(state.root, "index")
@@ -62,8 +60,9 @@ def diff_unstaged(state: RepositoryState, files: Sequence[ChangedFile]) -> Commi
 def diff_between(
     root: Path, *revisions: str, paths: Sequence[str] = (), index: Path | None = None, filters: bool = False
 ) -> CommitDiff:
-    """Return the diff that `git diff` shows for these arguments. paths: limit to these, relative to the top of the
-    tree.
+    """Return the diff that `git diff` shows for these arguments.
+
+    paths: limit the diff to these, relative to the top of the working tree.
     """
     arguments = [*_PLAIN, *revisions, "--", *paths]
     text = run_git(root, "diff", *arguments, index=index, filters=filters)
@@ -318,8 +317,8 @@ def read_prepared_message(state: RepositoryState) -> str:
 def read_template(root: Path) -> str:
     """Return the text of `commit.template` without comments; "" if there is none.
 
-    A template named by the repository's own configuration must be in the working tree, because it is sent to the
-    model.
+    A template named by the repository's own configuration is read only from the working tree, because it is sent to
+    the model.
     """
     named = run_git(root, "config", "--type=path", "--get", "commit.template", accepted_codes=(1,))
     given = [setting for setting in read_git_settings(root).items if setting.key == "commit.template"] if named else []
@@ -424,10 +423,9 @@ def compose_message(counts: Sequence[LineCount], *, new: bool, conventional: boo
 
 
 def extract_message(answer: str) -> str:
-    """Return the commit message in a model's answer, without code fence and quotes, with an empty line after the
-    subject.
+    """Return the commit message in a model's answer, without code fence and quotes; "" if there is none.
 
-    Returns "" if there is none.
+    An empty line follows the subject.
     """
     text = answer.strip()
     if fenced := _FENCE.match(text):

@@ -17,8 +17,9 @@ from clio.readonly_git import NO_HOOKS, PLAIN_OUTPUT, SAFE_SWITCHES, readonly_gi
 
 GIT_LIMIT_S = 60.0
 GIT_READ_LIMIT_S = 15.0
-"""For commands that only read and start no other program. A repository's ignore patterns can make git run for
-minutes.
+"""For commands that only read and start no other program.
+
+A limit is needed because a repository's ignore patterns can make git run for minutes.
 """
 MAX_BYTES = 8_000_000
 """Limit for one output; a larger diff is cut."""
@@ -42,11 +43,11 @@ def run_git(
         index: used instead of the repository's own. Objects git writes meanwhile, such as the empty blob of a file
             marked with `add --intent-to-add`, go to a folder beside it and not into the repository.
         accepted_codes: exit codes besides 0 that are not errors.
-        filters, hooks: run those of the repository, which the user has allowed; otherwise git starts no other
-            program.
+        filters, hooks: run those of the repository, which the user has allowed. If both are false, git starts no
+            other program.
 
     Raises:
-        UserError: with git's own words; or git is missing, exceeds its time limit, or is led to another
+        UserError: git failed (with its own message), is missing, exceeds its time limit, or would use another
             repository.
     """
     env = make_git_environment() if filters or hooks else readonly_git_environment(make_git_environment())
@@ -153,8 +154,8 @@ class ChangedFile(Struct, frozen=True, kw_only=True):
 
     Attributes:
         path: relative to the top of the working tree.
-        staged, worked: git's letter for its change in the index and in the working tree: M, A, D, R, T; "" for
-            none.
+        staged, worked: git's letter for its change in the index and in the working tree (M, A, D, R or T); "" for no
+            change.
         tracked: git knows it.
         conflict: it has a merge conflict.
         inside: it is a submodule with changes inside only, which no commit of this repository can contain.
@@ -217,8 +218,8 @@ def read_state(folder: Path, *, filters: bool = False) -> RepositoryState:
     """Return the state of the working tree that contains a folder. Raises UserError if there is none, or git fails.
 
     Args:
-        filters: the user allowed the repository's own programs, so files are compared as a commit would store
-            them.
+        filters: run the repository's own programs, which the user has allowed, so that files are compared as a commit
+            would store them.
     """
     root = find_root(folder)
     prefix = run_git(folder, "rev-parse", "--show-prefix")
@@ -304,8 +305,9 @@ def list_untrusted_programs(root: Path, trust: TrustStore, owner: Path) -> tuple
 
 
 def check_programs(root: Path, trust: TrustStore, owner: Path, doing: str) -> None:
-    """Raise UserError if a program would be started that waits for trust. doing: what would start it, such as "a
-    worktree".
+    """Raise UserError if git would start a program of the repository that the user has not trusted.
+
+    doing: what git would start it for, such as "a worktree".
     """
     waiting = list_untrusted_programs(root, trust, owner)
     if waiting:

@@ -96,7 +96,7 @@ class Hooks:
     async def after_tool(
         self, session: str, tool: str, arguments: str, *, ok: bool, result: str, files_changed: Sequence[str]
     ) -> HookVerdict:
-        """Run hooks after a call. A refusal does not undo the call; the model is told about it."""
+        """Run hooks after a call. A refusal does not undo the call, but the model is informed of it."""
         shown = result if len(result) <= MAX_RESULT_CHARS else result[:MAX_RESULT_CHARS] + "…"
         facts = {"ok": ok, "result": shown, "files_changed": list(files_changed)}
         return await self._fire("after_tool", session, {**_call(tool, arguments), **facts}, tool)
@@ -106,14 +106,16 @@ class Hooks:
         return await self._fire("before_trim", session, {})
 
     async def stop(self, session: str, text: str, continued: int) -> HookVerdict:
-        """Run hooks when the agent is done. A refusal makes it continue. continued: how often that happened in this
-        turn.
+        """Run hooks when the agent is done. A refusal makes it continue.
+
+        continued: how often a hook has already made it continue in this turn.
         """
         return await self._fire("stop", session, {"text": text, "continued": continued})
 
     def end_session(self, session: str) -> None:
-        """Note that a session has ended; its hooks run in `run_session_end_hooks`. A session without a turn has
-        none.
+        """Record that a session has ended; its hooks run in `run_session_end_hooks`.
+
+        Does nothing for a session without a turn.
         """
         if session in self._started and session not in self._ended:
             self._started.discard(session)

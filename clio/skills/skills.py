@@ -366,8 +366,9 @@ class OpenedSkill(Struct, frozen=True, kw_only=True):
 
 
 class SkillCatalog:
-    """The skills of the project and the user. The folders are read at each call: they are few, and skills are edited
-    while clio runs.
+    """The skills of the project and the user.
+
+    The folders are read at each call, because they are few and skills may be edited while clio runs.
 
     home: clio's own folder.
     """
@@ -392,8 +393,9 @@ class SkillCatalog:
         return tuple(sorted(skills, key=lambda skill: skill.name))
 
     def list_readable_folders(self, skills: Iterable[Skill]) -> list[Path]:
-        """Return the folders outside the project that may be read for these skills, except folders that contain more
-        than that.
+        """Return the folders outside the project that may be read because they contain one of these skills.
+
+        A folder that also contains the project, clio's folder or the user's home is left out.
         """
         too_broad = (self._home, self._user_home.resolve(), self._root)
         folders = [skill.folder for skill in skills if skill.own]
@@ -527,8 +529,9 @@ class SubagentDefinition(Struct, frozen=True, kw_only=True):
 
 
 class SubagentCatalog:
-    """The sub-agents defined by the project and the user. The few folders are read at each call. home: clio's own
-    folder.
+    """The sub-agents defined by the project and the user. The folders are read at each call, because they are few.
+
+    home: clio's own folder.
     """
 
     def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:

@@ -80,8 +80,7 @@ def compute_exploration_rate(feedbacks: int) -> float:
 def update_confidence(confidence: float, reward: int, uses: int) -> float:
     """Return a style's confidence after one reward, as an exponential moving average kept between 0.2 and 0.9.
 
-    The average moves towards 0.8 for a reward of 1 and towards 0.2 for −1; see `get_confidence_rate` for its
-    rate.
+    The average moves towards 0.8 for a reward of 1 and towards 0.2 for −1, at the rate `get_confidence_rate` returns.
     """
     check_reward(reward)
     if reward == 0:
@@ -126,10 +125,10 @@ def compute_trigger_score(*, intent: bool, time: bool, sentiment: bool, topic_si
 
 
 def is_trigger_match(wanted: str | Collection[str] | None, actual: str | None) -> bool:
-    """Whether a context value satisfies a trigger: it is the wanted value, one of the wanted values, or "any" is
-    wanted.
+    """Whether a context value satisfies a trigger.
 
-    A trigger without a wanted value matches nothing. An unknown context value (None) is matched by nothing.
+    It does if it is the wanted value or one of the wanted values, or if "any" is wanted. A trigger without a wanted
+    value matches nothing, and an unknown context value (None) satisfies no trigger.
     """
     if not wanted or not actual:
         return False

@@ -39,10 +39,10 @@ def sample_for_replay(items: Sequence[tuple[T, float]], rng: random.Random, batc
     Source: Efraimidis and Spirakis 2006, "Weighted random sampling with a reservoir".
     """
     keyed = [
-        (rng.random() ** (1.0 / weight) if (weight := compute_replay_weight(priority)) > 0 else 0.0, place)
-        for place, (_, priority) in enumerate(items)
+        (rng.random() ** (1.0 / weight) if (weight := compute_replay_weight(priority)) > 0 else 0.0, index)
+        for index, (_, priority) in enumerate(items)
     ]
-    return [items[place][0] for _, place in sorted(keyed, reverse=True)[: max(batch, 0)]]
+    return [items[index][0] for _, index in sorted(keyed, reverse=True)[: max(batch, 0)]]
 
 
 class Reconsolidation(Struct, frozen=True, kw_only=True):
@@ -71,7 +71,7 @@ def decide_reconsolidation(
         return Reconsolidation(action="updated")
     if len(variants) < max_variants:
         return Reconsolidation(action="created_variant")
-    weakest = min(range(len(variants)), key=lambda place: variants[place], default=None)
+    weakest = min(range(len(variants)), key=lambda index: variants[index], default=None)
     if weakest is not None and new > variants[weakest]:
         return Reconsolidation(action="replaced_variant", replaced_index=weakest)
     return Reconsolidation(action="discarded")

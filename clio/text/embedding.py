@@ -105,10 +105,10 @@ _RELATIVE_GATE = 1.10
 
 
 def compute_windows(length: int, size: int = WINDOW_TOKENS, overlap: int = OVERLAP_TOKENS) -> list[tuple[int, int]]:
-    """Return (start, end) of the windows of `size` tokens that cover `length` tokens; neighbours share `overlap`
-    tokens.
+    """Return (start, end) of the windows of `size` tokens that cover `length` tokens.
 
-    The last window ends at `length`. Raises ValueError unless 0 ≤ overlap < size.
+    Neighbouring windows share `overlap` tokens; the last one ends at `length`. Raises ValueError unless
+    0 ≤ overlap < size.
     """
     if not 0 <= overlap < size:
         raise ValueError(f"an overlap of {overlap} does not fit into windows of {size}")

@@ -88,10 +88,9 @@ def format_tokens(count: int) -> str:
 
 
 def describe_cache_use(read: int, written: int, number: Callable[[int], str] = "{:,}".format) -> str:
-    """Return how much of a request's input came from the prompt cache or went into it: " (8,000 cached, 200
-    written)".
+    """Return how much of a request's input was read from or written to the prompt cache; "" if nothing was.
 
-    Returns "" if nothing was read or written.
+    The text begins with a space: " (8,000 cached, 200 written)".
 
     Args:
         number: formats each number.
@@ -189,10 +188,9 @@ _BREAK = LazyRegex(r"\n\s*\n|\n|(?<=[.!?])\s")
 
 
 def split_passages(text: str) -> list[str]:
-    """The text in pieces of up to 700 characters, cut where a paragraph, a line or a sentence ends; none is empty.
+    """Split a text into passages of up to 700 characters, where a paragraph, a line or a sentence ends; none is empty.
 
-    Put together they are the text, but for empty lines. One that would give more than 120 pieces is cut into
-    longer ones.
+    Joined, they are the text without some empty lines. A text of more than 120 passages is split into longer ones.
     """
     size = max(PASSAGE_CHARS, -(-len(text) // MAX_PASSAGES) * 2)
     if len(text) <= size:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 
-_LONGEST = 60  # longer words are not compared: the time grows with the square of the length
+_MAX_LETTERS = 60  # longer words are not compared: the time grows with the square of the length
 
 
 def find_nearest_name(word: str, names: Iterable[str]) -> str | None:
@@ -14,7 +14,7 @@ def find_nearest_name(word: str, names: Iterable[str]) -> str | None:
     Of several equally near names, the first with the same first letter is returned.
     """
     known = [name for name in names if abs(len(name) - len(word)) <= count_allowed_edits(word, name)]
-    if not word or not known or len(word) > _LONGEST:
+    if not word or not known or len(word) > _MAX_LETTERS:
         return None
     counted = {name: count_edits(word, name) for name in known}
     best = min(known, key=lambda name: (counted[name], name[:1] != word[:1], abs(len(name) - len(word))))
@@ -31,18 +31,18 @@ def count_allowed_edits(one: str, other: str) -> int:
 
 
 def count_edits(one: str, other: str) -> int:
-    """Return the number of letters to insert, delete, replace or swap with a neighbour to turn one word into the
-    other.
+    """Return the edit distance of two words.
 
+    An edit inserts, deletes or replaces a letter, or swaps two neighbouring letters.
     Source: optimal string alignment distance, Damerau 1964.
     """
     before: list[int] = []
     last = list(range(len(other) + 1))
     for row, letter in enumerate(one, 1):
         line = [row]
-        for column, there in enumerate(other, 1):
-            cost = min(last[column] + 1, line[column - 1] + 1, last[column - 1] + (letter != there))
-            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == there:
+        for column, other_letter in enumerate(other, 1):
+            cost = min(last[column] + 1, line[column - 1] + 1, last[column - 1] + (letter != other_letter))
+            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == other_letter:
                 cost = min(cost, before[column - 2] + 1)
             line.append(cost)
         before, last = last, line
@@ -55,32 +55,31 @@ IN_BASENAME_POINTS = 3.0
 BASENAME_START_POINTS = 10.0
 WHOLE_BASENAME_POINTS = 30.0
 EXACT_CASE_POINTS = 0.5
-_GAP, _MAX_GAP = 0.3, 4.0
-_LENGTH = 0.05  # penalty per character of the name: of two equal matches, the shorter name wins
-_SCORED = 250
+_GAP_PENALTY, _MAX_GAP_PENALTY = 0.3, 4.0
+_LENGTH_PENALTY = 0.05  # penalty per character of the name: of two equal matches, the shorter name wins
+_MAX_SCORED = 250
 """Maximum number of names scored in full for one query. Of more matches, the likelier ones are preselected cheaply."""
 _SEPARATORS = "/_-. \\:"
 
 
 def score_match(query: str, name: str) -> float | None:
-    """Return how well a name matches a query, higher is better; None if it lacks the query's characters in that
-    order.
+    """Return how well a name matches a query, higher is better.
 
-    Only scores of the same query are comparable. Spaces in the query are ignored; an empty query matches
-    everything.
+    None if the name does not contain the query's characters in that order. Only scores of the same query are
+    comparable. Spaces in the query are ignored; an empty query matches everything.
     """
     wanted = "".join(query.split())
     smart = _is_exact(wanted)
     text = name if smart else name.lower()
     if not wanted:
-        return -_LENGTH * len(name)
+        return -_LENGTH_PENALTY * len(name)
     base = name.rstrip("/").rfind("/") + 1
-    placed = _places(wanted, text, name, base)
-    if placed is None:
+    positions = _find_positions(wanted, text, name, base)
+    if positions is None:
         return None
-    total = -_LENGTH * len(name)
+    total = -_LENGTH_PENALTY * len(name)
     before = -2
-    for char, at in zip(wanted, placed, strict=True):
+    for char, at in zip(wanted, positions, strict=True):
         total += (
             1.0 + (IN_BASENAME_POINTS if at >= base else 0.0) + (WORD_START_POINTS if _starts_word(name, at) else 0.0)
         )
@@ -88,9 +87,9 @@ def score_match(query: str, name: str) -> float | None:
         if at == before + 1:
             total += CONSECUTIVE_POINTS
         elif before >= 0:
-            total -= min(_GAP * (at - before - 1), _MAX_GAP)
+            total -= min(_GAP_PENALTY * (at - before - 1), _MAX_GAP_PENALTY)
         before = at
-    if placed[0] == base:
+    if positions[0] == base:
         total += BASENAME_START_POINTS
         stem = text[base:].rstrip("/")
         if wanted in (stem, stem.rpartition(".")[0]):
@@ -108,15 +107,20 @@ class FuzzyNames:
         ordered = sorted(set(names), key=lambda name: (name.count("/"), len(name), name))
         self._exact = {name: name for name in ordered}
         # In most projects all names are lower-case already; then both share one dictionary.
-        self._folded = _folded(ordered) if any(name != name.lower() for name in ordered) else self._exact
-        self._whole = {False: ordered if self._folded is self._exact else list(self._folded), True: ordered}
+        self._map_by_lower_case = (
+            _map_by_lower_case(ordered) if any(name != name.lower() for name in ordered) else self._exact
+        )
+        self._whole = {
+            False: ordered if self._map_by_lower_case is self._exact else list(self._map_by_lower_case),
+            True: ordered,
+        }
         self._joined: dict[bool, str] = {}
         self._narrowed: tuple[str, list[str]] = ("", self._whole[False])
 
     @cached_property
     def _bases(self) -> dict[str, str]:
         """The last path component of each text; computed on the first search, which many runs never make."""
-        return {text: text.rstrip("/").rpartition("/")[2] for text in (*self._folded, *self._exact)}
+        return {text: text.rstrip("/").rpartition("/")[2] for text in (*self._map_by_lower_case, *self._exact)}
 
     def __len__(self) -> int:
         return len(self._exact)
@@ -125,15 +129,15 @@ class FuzzyNames:
         """Return the `limit` best names for a query, best first.
 
         Args:
-            boosts: points added to the score of single names, such as recently used ones; they come first for an
-                empty query.
+            boosts: points added to the score of single names, such as recently used ones, which come first if the
+                query is empty.
         """
         wanted = "".join(query.split())
         boosts = boosts or {}
-        name_of = self._exact if _is_exact(wanted) else self._folded
+        name_of = self._exact if _is_exact(wanted) else self._map_by_lower_case
         ranked: list[tuple[float, str]] = []
         used = [name for name in boosts if name in self._exact]
-        likely = [name_of[text] for text in _likely(self._matching(wanted), wanted, self._bases)]
+        likely = [name_of[text] for text in _preselect_likely(self._matching(wanted), wanted, self._bases)]
         for name in dict.fromkeys((*used, *likely)):
             points = score_match(wanted, name)
             if points is not None:
@@ -162,7 +166,7 @@ class FuzzyNames:
         return self._joined[exact]
 
 
-def _folded(ordered: Sequence[str]) -> dict[str, str]:
+def _map_by_lower_case(ordered: Sequence[str]) -> dict[str, str]:
     """Return the names by their lower-case text, or by their exact text if two names would be equal in lower case."""
     folded: dict[str, str] = {}
     for name in ordered:
@@ -171,11 +175,13 @@ def _folded(ordered: Sequence[str]) -> dict[str, str]:
     return folded
 
 
-def _likely(found: list[str], wanted: str, bases: Mapping[str, str]) -> Sequence[str]:
-    """Return at most `_SCORED` texts: last component starts with the query, contains it, starts alike; then the
-    others.
+def _preselect_likely(found: list[str], wanted: str, bases: Mapping[str, str]) -> Sequence[str]:
+    """Return at most `_MAX_SCORED` texts, the likeliest first.
+
+    First come those whose last path component starts with the query, then those where it contains the query, then
+    those where it starts with the same character, then all others.
     """
-    if len(found) <= _SCORED:
+    if len(found) <= _MAX_SCORED:
         return found
     chosen: dict[str, None] = {}
     if wanted:
@@ -185,10 +191,10 @@ def _likely(found: list[str], wanted: str, bases: Mapping[str, str]) -> Sequence
             (text for text in found if wanted in bases[text]),
             (text for text in found if bases[text].startswith(first)),
         ):
-            chosen.update(dict.fromkeys(islice(picked, _SCORED)))
-            if len(chosen) >= _SCORED:
+            chosen.update(dict.fromkeys(islice(picked, _MAX_SCORED)))
+            if len(chosen) >= _MAX_SCORED:
                 break
-    chosen.update(dict.fromkeys(islice(found, max(_SCORED - len(chosen), 0))))
+    chosen.update(dict.fromkeys(islice(found, max(_MAX_SCORED - len(chosen), 0))))
     return list(chosen)
 
 
@@ -206,8 +212,10 @@ def _starts_word(name: str, at: int) -> bool:
     return before in _SEPARATORS or (name[at].isupper() and before.islower())
 
 
-def _places(wanted: str, text: str, name: str, base: int) -> list[int] | None:
-    """Return where the characters match: together in the last component, else at starts of words there, else
+def _find_positions(wanted: str, text: str, name: str, base: int) -> list[int] | None:
+    """Return the positions of the query's characters in a text; None if they do not occur in that order.
+
+    Preferred are positions next to each other in the last path component, then at starts of words there, then
     anywhere.
     """
     whole = text.find(wanted, base)
@@ -216,45 +224,46 @@ def _places(wanted: str, text: str, name: str, base: int) -> list[int] | None:
         starts = text.find(wanted, starts + 1)
     at = starts if starts >= 0 else whole
     if starts < 0:
-        by_word = _by_words(wanted, text, name, base)
+        by_word = _match_word_starts(wanted, text, name, base)
         if by_word is not None:
             return by_word
     if at >= 0:
         return list(range(at, at + len(wanted)))
-    within = _by_words(wanted, text, name, 0) or _greedy(wanted, text, base)
+    within = _match_word_starts(wanted, text, name, 0) or _match_leftmost(wanted, text, base)
     if within is not None:
         return within
     at = text.rfind(wanted)
-    return list(range(at, at + len(wanted))) if at >= 0 else _greedy(wanted, text, 0)
+    return list(range(at, at + len(wanted))) if at >= 0 else _match_leftmost(wanted, text, 0)
 
 
-def _by_words(wanted: str, text: str, name: str, start: int) -> list[int] | None:
-    """Return positions where each piece of the query begins a word, matching as much of each word as possible; None
-    if none.
+def _match_word_starts(wanted: str, text: str, name: str, start: int) -> list[int] | None:
+    """Return positions where each piece of the query begins a word; None if there are none.
+
+    Each piece is as long as possible.
     """
-    places: list[int] = []
+    positions: list[int] = []
     at = start
     for char in wanted:
-        if places and places[-1] + 1 < len(text) and text[places[-1] + 1] == char:
-            at = places[-1] + 1
+        if positions and positions[-1] + 1 < len(text) and text[positions[-1] + 1] == char:
+            at = positions[-1] + 1
         else:
             at = text.find(char, at)
             while at >= 0 and not _starts_word(name, at):
                 at = text.find(char, at + 1)
             if at < 0:
                 return None
-        places.append(at)
+        positions.append(at)
         at += 1
-    return places
+    return positions
 
 
-def _greedy(wanted: str, text: str, start: int) -> list[int] | None:
-    """Return the leftmost positions from `start` on."""
-    places: list[int] = []
+def _match_leftmost(wanted: str, text: str, start: int) -> list[int] | None:
+    """Return the leftmost positions from `start` on; None if a character is missing."""
+    positions: list[int] = []
     at = start - 1
     for char in wanted:
         at = text.find(char, at + 1)
         if at < 0:
             return None
-        places.append(at)
-    return places
+        positions.append(at)
+    return positions

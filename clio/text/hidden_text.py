@@ -20,12 +20,12 @@ def reveal_hidden_text(text: str) -> str:
 
 def _spell_out(found: re.Match[str]) -> str:
     if tags := found["tags"]:
-        words = "".join(chr(ord(letter) - 0xE0000) for letter in tags if "\U000e0020" <= letter <= "\U000e007e")
+        letters = "".join(chr(ord(letter) - 0xE0000) for letter in tags if "\U000e0020" <= letter <= "\U000e007e")
     elif selectors := found["bytes"]:
-        words = bytes(_byte(letter) for letter in selectors).decode("utf-8", "replace")
+        letters = bytes(_byte(letter) for letter in selectors).decode("utf-8", "replace")
     else:
         return found[0]
-    return f"⟨hidden letters: {words}⟩"
+    return f"⟨hidden letters: {letters}⟩"
 
 
 def _byte(selector: str) -> int:
@@ -39,8 +39,9 @@ _SEQUENCE = (
     r"|[\xf0-\xf4][\x80-\xbf]{3})"
 )
 _TAIL = r"(?:[\xe0-\xef][\x80-\xbf]|[\xf0-\xf4][\x80-\xbf]{1,2})?"
-"""A multi-byte sequence cut short by the end of the text. A lead byte alone is no evidence: "naïveté" ends with one
-too.
+"""A multi-byte sequence that is incomplete because the text ends.
+
+A first byte alone is no evidence, because "naïveté" ends with such a character too.
 """
 _WHOLE = LazyRegex(rf"(?P<head>(?:[\x00-\x7f]++|{_SEQUENCE})*+)(?P<tail>{_TAIL}\s*)")
 _CERTAIN = LazyRegex(
@@ -53,19 +54,18 @@ _TIMES = 3
 
 
 def repair_double_utf8(text: str, *, expected: bool = False) -> str:
-    """Return the text as it was before it was encoded as UTF-8 twice or more often; unchanged unless that is
-    certain.
+    """Return the text as it was before it was encoded as UTF-8 two or more times; unchanged unless that is certain.
 
-    A sequence cut short by the end of the text is left as it is.
+    An incomplete sequence at the end of the text is unchanged.
 
     Args:
         expected: the source encoded all of its text twice, so that a single "Ã©" is sufficient evidence.
     """
     for time in range(_TIMES):
-        better = _repair_once(text, _LIKELY if expected and time == 0 else None)
-        if better == text:
+        repaired = _repair_once(text, _LIKELY if expected and time == 0 else None)
+        if repaired == text:
             break
-        text = better
+        text = repaired
     return text
 
 

@@ -33,8 +33,7 @@ class BoundedPattern:
     """A pattern that matches any text in bounded time.
 
     Args:
-        refuse_nested: reject a pattern with an unbounded repetition inside another one, as for patterns in
-            settings.
+        refuse_nested: reject a pattern with an unbounded repetition inside another one; for patterns from settings.
 
     Raises:
         PatternRefused: the pattern is invalid, too long or too complex.

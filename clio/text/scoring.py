@@ -133,8 +133,9 @@ def is_in_ranges(score: float, ranges: Sequence[tuple[float, float]]) -> bool:
 
 
 def smooth_score(old: float, incoming: float, *, explicit: bool = False) -> float:
-    """Return 0.4·old + 0.6·incoming, or `incoming` for an explicit rule, so that "never" becomes a hard limit at
-    once.
+    """Return 0.4·old + 0.6·incoming.
+
+    An explicit rule replaces the old score, so that "never" becomes a hard limit at once.
     """
     return incoming if explicit else _OLD * old + _NEW * incoming
 
@@ -150,8 +151,10 @@ _ROUNDING = 1e-9
 
 def find_shifts(first: Sequence[float], last: Sequence[float], least: float = MIN_SHIFT) -> list[tuple[int, float]]:
     """Return (dimension, size of the change) for each dimension that changed by at least `least`."""
-    changes = ((place, abs(after - before)) for place, (before, after) in enumerate(zip(first, last, strict=True)))
-    return [(place, change) for place, change in changes if change >= least - _ROUNDING]
+    changes = (
+        (dimension, abs(after - before)) for dimension, (before, after) in enumerate(zip(first, last, strict=True))
+    )
+    return [(dimension, change) for dimension, change in changes if change >= least - _ROUNDING]
 
 
 HITS_WEIGHT, SIMILARITY_WEIGHT, IMPORTANCE_WEIGHT, RECENCY_WEIGHT = 0.3, 0.3, 0.2, 0.2
@@ -192,8 +195,9 @@ def strip_plural_s(word: str) -> str:
 
 MAX_RECALL_SHARE = 0.25
 RECALL_TOKENS, RECALL_WINDOW_TOKENS = 300, 32_768
-"""clio's budget for automatic recall: so many tokens for a window of that size, in proportion for others. The seed
-document allows a quarter of the window.
+"""clio's budget for automatic recall: 300 tokens for a window of 32,768, in proportion for others.
+
+The seed document allows a quarter of the window.
 """
 MIN_RECALL_TOKENS, MAX_RECALL_TOKENS = 100, 1_200
 LARGEST_BUDGET = 65_535
@@ -222,16 +226,16 @@ def compute_distances(query: Sequence[float], items: Sequence[Sequence[float]]) 
 
 def select_nearest(found: Sequence[float], nearest: int = MAX_NEAREST, limit: float = MAX_DISTANCE) -> list[int]:
     """Return the indexes of the nearest distances below the limit, nearest first; equal ones keep their order."""
-    closest = sorted(range(len(found)), key=lambda place: found[place])[:nearest]
-    return [place for place in closest if found[place] < limit]
+    closest = sorted(range(len(found)), key=lambda index: found[index])[:nearest]
+    return [index for index in closest if found[index] < limit]
 
 
 def drop_oldest(entries: Sequence[T], size: Callable[[Sequence[T]], int], max_tokens: int) -> Sequence[T]:
     """Return the entries without the oldest ones, so that `size` of the rest is at most `max_tokens`."""
-    kept = entries
-    while kept and size(kept) > max_tokens:
-        kept = kept[1:]
-    return kept
+    remaining = entries
+    while remaining and size(remaining) > max_tokens:
+        remaining = remaining[1:]
+    return remaining
 
 
 RRF_K = 60

@@ -14,9 +14,7 @@ Signature = tuple[int, ...]
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text in order, case-folded. A number, version or path is one word: "3.11.2",
-    "src/app.py".
-    """
+    """Return the words of a text in order, case-folded. A version or path is one word: "3.11.2", "src/app.py"."""
     return _WORD.findall(text.casefold())
 
 
@@ -39,9 +37,7 @@ def compute_signature(words: Iterable[str]) -> Signature:
 
 
 def estimate_jaccard(one: Sequence[int], other: Sequence[int]) -> float:
-    """Estimate the Jaccard similarity of two sets from signatures of equal length: the share of positions that
-    agree.
-    """
+    """Estimate the Jaccard similarity of two sets as the share of equal positions in their signatures, 0.0 to 1.0."""
     return sum(map(int.__eq__, one, other)) / len(one) if one else 0.0
 
 
@@ -60,30 +56,29 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class LshIndex(Generic[Key]):
-    """Finds keys with a similar signature: locality-sensitive hashing of signature bands. All operations take
-    constant time.
+    """Finds keys with a similar signature, by locality-sensitive hashing of signature bands.
+
+    Each operation takes constant time.
     """
 
     def __init__(self, bands: int = BAND_COUNT, rows: int = ROWS_PER_BAND) -> None:
         self._rows = rows
         self._buckets: list[dict[bytes, list[Key]]] = [{} for _ in range(bands)]
-        self._kept: dict[Key, bytes] = {}
+        self._bands_by_key: dict[Key, bytes] = {}
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._bands_by_key)
 
     def __contains__(self, key: Key) -> bool:
-        return key in self._kept
+        return key in self._bands_by_key
 
     def add(self, key: Key, signature: Sequence[int]) -> None:
-        """Add a key, or replace its signature (numbers below 2³²). Raises ValueError if it is too short for the
-        bands.
-        """
+        """Add a key or replace its signature (numbers below 2³²). Raises ValueError if the signature is too short."""
         bands = len(self._buckets)
         if len(signature) < bands * self._rows:
             raise ValueError(f"{len(signature)} hashes are too few for {bands} bands of {self._rows}")
         self.remove(key)
-        self._kept[key] = packed = _packed(signature)
+        self._bands_by_key[key] = packed = _packed(signature)
         for buckets, band in self._banded(packed):
             if band in buckets:
                 buckets[band].append(key)
@@ -92,7 +87,7 @@ class LshIndex(Generic[Key]):
 
     def remove(self, key: Key) -> None:
         """Remove a key; unknown keys are ignored."""
-        packed = self._kept.pop(key, None)
+        packed = self._bands_by_key.pop(key, None)
         if packed is None:
             return
         for buckets, band in self._banded(packed):
@@ -133,10 +128,11 @@ _ASSIGNS = re.compile(
 def find_differences(one: str, other: str) -> frozenset[DifferenceKind]:
     """Return the kinds of difference that forbid merging the two texts. Empty for equal texts.
 
-    number: numbers, versions or names with digits differ. path: paths or file names differ. negation: only one is
-    negated.
-    value: same words before "is", "uses", ":" and the like, but other words after it, not just more of them.
-    script: one of them is mostly not in Latin script, where overlap of words means little.
+    - number: numbers, versions or names with digits differ.
+    - path: paths or file names differ.
+    - negation: only one is negated.
+    - value: same words before "is", "uses", ":" and the like, but other words after it, not just more of them.
+    - script: one of them is mostly not in Latin script, where overlap of words means little.
     """
     a, b = _normalize(one), _normalize(other)
     if a == b:

@@ -31,9 +31,9 @@ _LONGEST = 64
 
 @lru_cache(maxsize=65_536)
 def porter_stem(word: str) -> str:
-    """Return the Porter stem of a lower-case word. Words in other scripts, of two letters or of over 64 are
-    unchanged.
+    """Return the Porter stem of a lower-case word.
 
+    Words in other scripts, of at most two letters or of more than 64 are unchanged.
     Source: Porter 1980, "An algorithm for suffix stripping"; the same stems as SQLite's full-text search.
     """
     if not 2 < len(word) <= _LONGEST or not (word.isascii() and word.isalnum()):
@@ -100,8 +100,9 @@ _LEAST = 3
 
 
 def split_identifiers(text: str) -> list[str]:
-    """Return the case-folded parts of three letters or more of compound names such as `loadConfig`; plain words have
-    none.
+    """Return the lower-case parts of compound names such as `loadConfig`, if they have three letters or more.
+
+    Plain words have no parts.
     """
     return [
         part.lower()
@@ -174,8 +175,9 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the words of a text in order, case-folded, in any script. Underscores separate words; numbers stay
-    whole.
+    """Return the words of a text in order, case-folded, in any script.
+
+    Underscores separate words; numbers are one word.
     """
     found: list[str] = []
     for word in _WORD.findall(text.casefold()):
@@ -216,8 +218,9 @@ def stem_word(word: str) -> str:
 
 
 def compute_rarity(documents: Iterable[Collection[str]], wanted: Collection[str]) -> dict[str, float]:
-    """Return a positive weight for each wanted term, larger for rare ones: ln(1 + (N + 1) / (1 + documents with
-    it)).
+    """Return a positive weight for each wanted term, larger for rare ones.
+
+    The weight is ln(1 + (N + 1) / (1 + n)) for N documents, n of which contain the term.
     """
     counts = dict.fromkeys(wanted, 0)
     total = 0
@@ -431,18 +434,16 @@ def expand_query_word(word: str) -> frozenset[str]:
 
 def list_members_of_kind(word: str) -> frozenset[str]:
     """Return the stems of the members of a kind, as Vim is an editor; empty for most words."""
-    return frozenset[str]().union(*(_kinds().get(one, frozenset()) for one in expand_query_word(word)))
+    return frozenset[str]().union(*(_kinds().get(stem, frozenset()) for stem in expand_query_word(word)))
 
 
 def get_canonical_stem(word: str) -> str:
-    """Return the stem that represents all synonyms of a stem, the first of its group; the stem itself without a
-    group.
-    """
-    return _first_words().get(word, word)
+    """Return the stem that represents all synonyms of a stem: the first of its group, or itself without a group."""
+    return _first_stem_by_stem().get(word, word)
 
 
 @cache
-def _first_words() -> dict[str, str]:
+def _first_stem_by_stem() -> dict[str, str]:
     first: dict[str, str] = {}
     for line in _GROUPS.strip().splitlines():
         stems = [stem_word(word) for word in line.split()]
@@ -452,9 +453,7 @@ def _first_words() -> dict[str, str]:
 
 
 MAX_QUESTION_CHARS = 4_000
-"""A longer text is analysed at its beginning and end only, where the question is, so that a pasted log costs
-nothing.
-"""
+"""Only the beginning and end of a longer text are analysed: the question is there, and a pasted log takes time."""
 _FILLERS = STOP_WORDS | frozenset(
     "am s t d m ll re ve don doesn didn isn aren wasn couldn shouldn wouldn won let us mine yours myself ours".split()
 )
@@ -484,16 +483,16 @@ def parse_question_words(question: str) -> list[QuestionWord]:
     half = MAX_QUESTION_CHARS // 2
     text = question if len(question) <= MAX_QUESTION_CHARS else f"{question[:half]}\n{question[-half:]}"
     found: dict[str, QuestionWord] = {}
-    taken: set[str] = set()
+    known_stems: set[str] = set()
     for word in (*tokenize(text), *split_identifiers(text)):
         root = stem_word(word)
-        if word in _FILLERS or root in found or root in taken:
+        if word in _FILLERS or root in found or root in known_stems:
             continue
         same = expand_query_word(root)
         found[root] = QuestionWord(
             text=word, stem=root, synonyms=same, forms=same | list_members_of_kind(root), is_common=is_common_term(root)
         )
-        taken |= same
+        known_stems |= same
     return list(found.values())
 
 
