@@ -89,7 +89,7 @@ class GitSettings(Struct, frozen=True):
     marks: tuple[object, ...] | None
 
 
-_known: dict[Path, GitSettings] = {}
+_settings_cache: dict[Path, GitSettings] = {}
 
 
 def readonly_git_command(folder: Path, *words: str) -> list[str]:
@@ -129,7 +129,7 @@ def find_blocking_file(folder: Path) -> Path | None:
     That is a pipe or a device in place of a file of git's own or of one named in the repository's settings, or a
     file of settings or patterns of more than `_MAX_BYTES`.
     """
-    top = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
+    top = next((directory for directory in (folder, *folder.parents) if os.path.lexists(directory / ".git")), None)
     if top is None:
         return None
     git = top / ".git"
@@ -217,7 +217,7 @@ def run_git(folder: Path, *words: str, timeout_s: float, given: str = "") -> str
 
 def list_filter_options(folder: Path) -> list[str]:
     """Return the options that give every filter an empty command. Raises OSError as `readonly_git_command`."""
-    names = _filters(folder)
+    names = _list_filter_names(folder)
     if len(names) > _MAX_FILTERS or any("=" in name for name in names):
         raise OSError(errno.EPERM, "its settings name filters that cannot be switched off")
     return [
@@ -229,28 +229,34 @@ def list_filter_options(folder: Path) -> list[str]:
 
 
 def find_outside_target(folder: Path, settings: GitSettings) -> tuple[str, Path] | None:
-    """Return the setting that points git to files or a repository outside the directory, and its target; None if none.
+    """Return the setting that points git outside the directory, and the path it points to; None if there is none.
 
-    A linked worktree, a submodule and a repository made with --separate-git-dir are elsewhere too, but the target
-    names the directory they belong to, which an unpacked archive cannot achieve.
+    Linked worktrees, submodules and repositories made with --separate-git-dir also have their data outside, but that
+    data names this directory. The author of an unpacked archive cannot arrange that, so these are allowed.
     """
-    top = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
+    top = next((directory for directory in (folder, *folder.parents) if os.path.lexists(directory / ".git")), None)
     if top is None:
         return None
-    here = Path(os.path.realpath(top))
+    working_tree = Path(os.path.realpath(top))
     git = Path(os.path.realpath(top / ".git"))
     if git.is_file():
         git = Path(os.path.realpath(top / _read_line(git).removeprefix("gitdir:").strip()))
-    named = [one.value or "" for one in settings.items if one.key == "core.worktree" and one.is_from_repository]
-    worktree = Path(os.path.realpath(git / named[-1])) if named else here
-    if not worktree.is_relative_to(here):
+    worktree_settings = [
+        setting.value or ""
+        for setting in settings.items
+        if setting.key == "core.worktree" and setting.is_from_repository
+    ]
+    worktree = Path(os.path.realpath(git / worktree_settings[-1])) if worktree_settings else working_tree
+    if not worktree.is_relative_to(working_tree):
         return "core.worktree", worktree
     linked = _read_line(git / "gitdir")
-    points_back = bool(named) or (linked != "" and os.path.realpath(git / linked) == str(here / ".git"))
-    if not git.is_relative_to(here) and not points_back:
+    points_back = bool(worktree_settings) or (
+        linked != "" and os.path.realpath(git / linked) == str(working_tree / ".git")
+    )
+    if not git.is_relative_to(working_tree) and not points_back:
         return ".git", git
     common = Path(os.path.realpath(git / (_read_line(git / "commondir") or ".")))
-    if common not in (git, git.parent.parent) and not common.is_relative_to(here):
+    if common not in (git, git.parent.parent) and not common.is_relative_to(working_tree):
         return "commondir", common
     return None
 
@@ -266,8 +272,10 @@ def _read_line(path: Path) -> str:
         return ""
 
 
-def _filters(folder: Path) -> tuple[str, ...]:
-    return tuple(sorted({name for setting in read_git_settings(folder).items if (name := _filter_of(setting.key))}))
+def _list_filter_names(folder: Path) -> tuple[str, ...]:
+    return tuple(
+        sorted({name for setting in read_git_settings(folder).items if (name := _get_filter_name(setting.key))})
+    )
 
 
 def read_git_settings(folder: Path) -> GitSettings:
@@ -275,22 +283,22 @@ def read_git_settings(folder: Path) -> GitSettings:
 
     Raises OSError if git cannot be run, takes too long or cannot read its settings.
     """
-    known = _known.get(folder)
+    known = _settings_cache.get(folder)
     if known is not None and known.files is not None and known.marks == _marks(known.files):
         return known
     _refuse_unreadable(folder)
     began = time.time()
     items = _list_settings(folder)
-    files = _files(folder, items)
-    _known.pop(folder, None)
+    files = _list_files_to_watch(folder, items)
+    _settings_cache.pop(folder, None)
     if files is None:
         return GitSettings(items, None, None)
     marks = _marks(files)
     changed = [path.stat().st_ctime for path in files if path.exists()]
     if max(changed, default=0.0) >= began - _SETTLED_S:
         return GitSettings(items, files, None)
-    _known[folder] = GitSettings(items, files, marks)
-    return _known[folder]
+    _settings_cache[folder] = GitSettings(items, files, marks)
+    return _settings_cache[folder]
 
 
 def _list_settings(folder: Path) -> tuple[GitSetting, ...]:
@@ -318,18 +326,18 @@ def _run_list(folder: Path, *options: str) -> list[str] | None:
     return None if done.returncode else os.fsdecode(done.stdout).split("\0")
 
 
-def _filter_of(key: str) -> str:
+def _get_filter_name(key: str) -> str:
     name = key.removeprefix("filter.").rpartition(".")[0]
     return name if key.startswith("filter.") else ""
 
 
-def _files(folder: Path, settings: Iterable[GitSetting]) -> tuple[Path, ...] | None:
-    """Return all files that could change the result: those read, those to be included, and missing ones.
+def _list_files_to_watch(folder: Path, settings: Iterable[GitSetting]) -> tuple[Path, ...] | None:
+    """Return all files that affect the settings if they change or appear; None if they are unknown.
 
-    None if that is unknown, as for a directory outside of any working tree.
+    They are unknown for a directory outside of any working tree.
     """
-    ways = (folder, *folder.parents)
-    top = next((place for place in ways if (place / ".git").exists()), None)
+    directories = (folder, *folder.parents)
+    top = next((directory for directory in directories if (directory / ".git").exists()), None)
     if top is None or any(os.environ.get(name) for name in _LEADING_ELSEWHERE):
         return None
     home = Path(os.environ.get("HOME", "/"))
@@ -339,12 +347,12 @@ def _files(folder: Path, settings: Iterable[GitSetting]) -> tuple[Path, ...] | N
     own = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config", "git", "config")
     files = {home / ".gitconfig", own, *((git / "HEAD", git / "config") if git.is_dir() else (git,))}
     # A directory with a HEAD of its own may be a bare repository, which git would find first.
-    files |= {place / "HEAD" for place in ways if place.is_relative_to(top)}
+    files |= {directory / "HEAD" for directory in directories if directory.is_relative_to(top)}
     if any(setting.key == "extensions.worktreeconfig" for setting in settings):
         if not git.is_dir():
             return None  # the worktree's own file may be created elsewhere
         files.add(git / "config.worktree")
-    files |= {place / ".git" for place in ways if place.is_relative_to(top) and place != top}
+    files |= {directory / ".git" for directory in directories if directory.is_relative_to(top) and directory != top}
     for setting in settings:
         kind, _, name = setting.origin.partition(":")
         key, value = setting.key, setting.value or ""

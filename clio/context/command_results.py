@@ -32,43 +32,42 @@ class FileLines(Struct, frozen=True, kw_only=True):
 
 def parse_file_reading(command: str) -> FileLines | None:
     """Return the part of a file that a command prints (`cat`, `head`, `tail -n +N`, `sed -n A,Bp`); None for others."""
-    folder, parts = _without_cd(command)
+    folder, parts = _split_off_cd(command)
     if len(parts) != 1 or len(parts[0]) < 2:
         return None
     name, *rest = parts[0]
-    found = _printed(name, rest)
-    return None if found is None else FileLines(path=_under(folder, found.path), first=found.first, last=found.last)
+    found = _parse_printed_lines(name, rest)
+    return None if found is None else FileLines(path=_join_path(folder, found.path), first=found.first, last=found.last)
 
 
 def is_search_command(command: str) -> bool:
     """Whether a command only searches or lists, at most with filtered output."""
-    _, parts = _without_cd(command, pipes=True)
+    _, parts = _split_off_cd(command, pipes=True)
     return bool(parts) and all(
-        _program(part) in _SEARCHERS or part[:2] == ["git", "grep"] or part[:2] == ["git", "ls-files"]
+        _get_program_name(part) in _SEARCHERS or part[:2] == ["git", "grep"] or part[:2] == ["git", "ls-files"]
         if first
-        else _program(part) in _SEARCHERS | _FILTERS
-        for part, first in _pipe_places(parts)
+        else _get_program_name(part) in _SEARCHERS | _FILTERS
+        for part, first in _mark_piped_commands(parts)
     )
 
 
 def list_discarded_paths(command: str) -> tuple[str, ...]:
     """Return the paths whose changes `git checkout`, `restore`, `reset --hard` or `stash` discards, `.` for all.
 
-    A name after `git checkout` that may also be a branch is included; only paths that were changed matter to the
-    caller.
+    A name after `git checkout` is included even if it may be a branch, because callers ignore unchanged paths.
     """
-    folder, parts = _without_cd(command)
+    folder, parts = _split_off_cd(command)
     found: list[str] = []
     for part in parts:
         if part[:1] == ["git"]:
-            found += _put_back_by_git(_without_git_options(part[1:]))
-    return tuple(dict.fromkeys(_under(folder, path) for path in found))
+            found += _list_paths_discarded_by_git(_skip_git_options(part[1:]))
+    return tuple(dict.fromkeys(_join_path(folder, path) for path in found))
 
 
 def list_test_selectors(command: str) -> tuple[str, ...]:
     """Return what a test command selects: its non-option arguments, and the values of `-k`, `-t` and `-run`."""
     found: list[str] = []
-    for part in _split(command) or ():
+    for part in _split_simple_commands(command) or ():
         words = iter(part)
         for word in words:
             if word in ("-k", "-t", "-run", "--run", "--filter", "-testNamePattern", "--testNamePattern", "--tests"):
@@ -80,7 +79,7 @@ def list_test_selectors(command: str) -> tuple[str, ...]:
     return tuple(each for each in found if each and each != "...")
 
 
-def _printed(name: str, words: Sequence[str]) -> FileLines | None:
+def _parse_printed_lines(name: str, words: Sequence[str]) -> FileLines | None:
     options = [word for word in words if word.startswith("-") and word != "-"]
     names = [word for word in words if not word.startswith("-")]
     if name in _PRINTERS and len(names) == 1:
@@ -99,7 +98,7 @@ def _printed(name: str, words: Sequence[str]) -> FileLines | None:
     return None
 
 
-def _put_back_by_git(words: Sequence[str]) -> list[str]:
+def _list_paths_discarded_by_git(words: Sequence[str]) -> list[str]:
     match list(words):
         case ["checkout", *rest] if "-b" not in rest and "-B" not in rest:
             if "--" in rest:
@@ -107,7 +106,7 @@ def _put_back_by_git(words: Sequence[str]) -> list[str]:
             names = [word for word in rest if not word.startswith("-")]
             return [_EVERYTHING] if not names and {"-f", "--force"} & set(rest) else names
         case ["restore", *rest] if "--staged" not in rest or "--worktree" in rest or "-W" in rest:
-            names = list(rest[rest.index("--") + 1 :]) if "--" in rest else _behind_source(rest)
+            names = list(rest[rest.index("--") + 1 :]) if "--" in rest else _skip_commit_of_source(rest)
             return [] if "-S" in rest and "-W" not in rest else names
         case ["reset", *rest] if "--hard" in rest:
             return [_EVERYTHING]
@@ -117,28 +116,28 @@ def _put_back_by_git(words: Sequence[str]) -> list[str]:
             return []
 
 
-def _behind_source(words: Sequence[str]) -> list[str]:
-    """Return the words that are neither options nor the commit after `-s` or `--source`."""
+def _skip_commit_of_source(words: Sequence[str]) -> list[str]:
+    """Return the arguments that are neither options nor the commit after `-s` or `--source`."""
     return [
         word
-        for place, word in enumerate(words)
-        if not word.startswith("-") and (not place or words[place - 1] not in ("-s", "--source"))
+        for index, word in enumerate(words)
+        if not word.startswith("-") and (not index or words[index - 1] not in ("-s", "--source"))
     ]
 
 
-def _without_git_options(words: Sequence[str]) -> Sequence[str]:
-    place = 0
-    while place < len(words) and words[place].startswith("-"):
-        place += 2 if words[place] in ("-C", "-c") else 1
-    return words[place:]
+def _skip_git_options(words: Sequence[str]) -> Sequence[str]:
+    index = 0
+    while index < len(words) and words[index].startswith("-"):
+        index += 2 if words[index] in ("-C", "-c") else 1
+    return words[index:]
 
 
-def _without_cd(command: str, *, pipes: bool = False) -> tuple[str, list[list[str]]]:
+def _split_off_cd(command: str, *, pipes: bool = False) -> tuple[str, list[list[str]]]:
     """Return the directory a command changes to first and its simple commands.
 
     No commands if the line has other syntax.
     """
-    parts = _split(command, pipes=pipes)
+    parts = _split_simple_commands(command, pipes=pipes)
     folder = ""
     while parts and parts[0][:1] == ["cd"] and len(parts[0]) == 2:
         folder = join(folder, parts[0][1])
@@ -146,7 +145,7 @@ def _without_cd(command: str, *, pipes: bool = False) -> tuple[str, list[list[st
     return folder, parts or []
 
 
-def _split(command: str, *, pipes: bool = False) -> list[list[str]] | None:
+def _split_simple_commands(command: str, *, pipes: bool = False) -> list[list[str]] | None:
     """Return the simple commands of a line; those of a pipe, if `pipes` is set, begin with "|".
 
     None if the line redirects, substitutes, groups, or cannot be parsed.
@@ -173,17 +172,17 @@ def _split(command: str, *, pipes: bool = False) -> list[list[str]] | None:
     return None if any("`" in word or "$(" in word for part in parts for word in part) else [p for p in parts if p]
 
 
-def _pipe_places(parts: Sequence[list[str]]) -> Iterator[tuple[list[str], bool]]:
-    """Yield each command without the pipe mark, and whether it reads from a pipe."""
+def _mark_piped_commands(parts: Sequence[list[str]]) -> Iterator[tuple[list[str], bool]]:
+    """Yield each command without the pipe mark, and False if it reads from a pipe."""
     for part in parts:
         yield (part[1:], False) if part[:1] == ["|"] else (part, True)
 
 
-def _program(part: Sequence[str]) -> str:
+def _get_program_name(part: Sequence[str]) -> str:
     return part[0].rpartition("/")[2] if part else ""
 
 
-def _under(folder: str, path: str) -> str:
+def _join_path(folder: str, path: str) -> str:
     return normpath(join(folder, path)) if path else path
 
 
@@ -211,7 +210,13 @@ class TestRun(Struct, frozen=True, kw_only=True):
 
 
 class _Runner(Struct, frozen=True, kw_only=True):
-    """A test runner. closing: the line every run of it ends with; a match of group `bad` means that tests failed."""
+    """A test runner.
+
+    Attributes:
+        closing: the line that every run of it ends with.
+        bad: matches a closing line that reports failed tests.
+        find: yields the name and the reason of each failed test in an output.
+    """
 
     name: str
     closing: LazyRegex
@@ -253,10 +258,10 @@ def _pytest(text: str) -> Iterator[tuple[str, str]]:
     for number, head in enumerate(heads):
         end = heads[number + 1].start() if number + 1 < len(heads) else len(text)
         lines = [match["error"] for match in _PY_ERROR.finditer(text, head.end(), end)]
-        told = [line for line in lines if _ERROR.search(line)]
-        place = _PY_PLACE.search(text, head.end(), end)
-        name = head["name"].replace(".", "::") if place else head["name"]
-        reasons[f"{place['file']}::{name}" if place else name] = (told or lines or [""])[-1]
+        reason_lines = [line for line in lines if _ERROR.search(line)]
+        location = _PY_PLACE.search(text, head.end(), end)
+        name = head["name"].replace(".", "::") if location else head["name"]
+        reasons[f"{location['file']}::{name}" if location else name] = (reason_lines or lines or [""])[-1]
     listed = [(match["name"], match["error"] or "") for match in _PY_LISTED.finditer(text)]
     listed = listed or [(match["name"], "") for match in _PY_VERBOSE.finditer(text)]
     for name, error in listed:
@@ -273,12 +278,12 @@ _UNIT_HEAD = LazyRegex(r"^(?:FAIL|ERROR): (?P<name>\S.*)$", re.M)
 
 def _unittest(text: str) -> Iterator[tuple[str, str]]:
     heads = list(_UNIT_HEAD.finditer(text))
-    for place, head in enumerate(heads):
-        end = heads[place + 1].start() if place + 1 < len(heads) else len(text)
+    for index, head in enumerate(heads):
+        end = heads[index + 1].start() if index + 1 < len(heads) else len(text)
         section = re.split(r"^(?:={20,}|Ran \d+ tests?)", text[head.end() : end], maxsplit=1, flags=re.M)[0]
         lines = [line for line in section.splitlines() if line.strip() and not line.startswith("----")]
-        told = [line for line in lines if _ERROR.search(line)]
-        yield head["name"], (told or lines or [""])[-1].strip()
+        reason_lines = [line for line in lines if _ERROR.search(line)]
+        yield head["name"], (reason_lines or lines or [""])[-1].strip()
 
 
 # jest, vitest, mocha
@@ -320,9 +325,9 @@ _PARENT = LazyRegex(r"^\d+ subtests? failed$")
 def _tap(text: str) -> Iterator[tuple[str, str]]:
     for head, section in _sections(_TAP_HEAD, text):
         error = _TAP_ERROR.search(section)
-        told = " ".join(error["error"].lstrip("|>-").split()).strip("'\"") if error else ""
-        if not head["name"].upper().endswith(("# TODO", "# SKIP")) and not _PARENT.match(told):
-            yield head["name"], told
+        reason = " ".join(error["error"].lstrip("|>-").split()).strip("'\"") if error else ""
+        if not head["name"].upper().endswith(("# TODO", "# SKIP")) and not _PARENT.match(reason):
+            yield head["name"], reason
 
 
 def _node(text: str) -> Iterator[tuple[str, str]]:
@@ -391,12 +396,12 @@ def _rspec(text: str) -> Iterator[tuple[str, str]]:
             if _RSPEC_TRACE.match(line):
                 break
             lines += [line.strip()] if line.strip() else []
-        told = [line for line in lines if not line.startswith("Failure/Error:")]
-        compared = [line for line in told if line.startswith(("expected", "got"))]
-        reasons[head["name"]] = ", ".join(compared[:2]) or (told[0] if told else (lines or [""])[0])
+        reason_lines = [line for line in lines if not line.startswith("Failure/Error:")]
+        compared = [line for line in reason_lines if line.startswith(("expected", "got"))]
+        reasons[head["name"]] = ", ".join(compared[:2]) or (reason_lines[0] if reason_lines else (lines or [""])[0])
     listed = [(match["place"], match["name"]) for match in _RSPEC_LISTED.finditer(text)]
-    for place, name in listed:
-        yield f"{place} {name}", reasons.get(name, "")
+    for location, name in listed:
+        yield f"{location} {name}", reasons.get(name, "")
     if not listed:
         yield from reasons.items()
 
@@ -437,15 +442,15 @@ def _gradle(text: str) -> Iterator[tuple[str, str]]:
 def _dotnet(text: str) -> Iterator[tuple[str, str]]:
     for head, section in _sections(_DOTNET_HEAD, text):
         lines = [line.strip() for line in section.splitlines() if line.strip()]
-        told = lines[1:] if lines[:1] == ["Error Message:"] else lines
-        yield head["name"], told[0] if told else ""
+        reason_lines = lines[1:] if lines[:1] == ["Error Message:"] else lines
+        yield head["name"], reason_lines[0] if reason_lines else ""
 
 
 def _sections(head: LazyRegex, text: str) -> Iterator[tuple[re.Match[str], str]]:
     """Yield each match of `head` with the text up to the next one."""
     heads = list(head.finditer(text))
-    for place, match in enumerate(heads):
-        yield match, text[match.end() : heads[place + 1].start() if place + 1 < len(heads) else len(text)]
+    for index, match in enumerate(heads):
+        yield match, text[match.end() : heads[index + 1].start() if index + 1 < len(heads) else len(text)]
 
 
 _OUTCOME = r"\d+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?|rerun|subtests passed)"

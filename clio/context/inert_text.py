@@ -10,7 +10,7 @@ from clio.text.hidden_text import reveal_hidden_text
 from clio.text.lazy_regex import LazyRegex
 
 _TAGS = ("thread_summary", "context")
-_SAID_BELOW = ("hook_note", "folder_instructions")
+_OUTPUT_TAGS = ("hook_note", "folder_instructions")
 """Tags that clio itself puts below a tool's result; no result may imitate them."""
 # Spaces and invisible characters may be put between the letters of a forged tag; a model reads over them.
 _UNSEEN = r"[\s\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]*"
@@ -26,8 +26,8 @@ def _tag(names: tuple[str, ...], slash: str) -> re.Pattern[str]:
 # Control characters, direction overrides and invisible "tag" letters; the joiners of emoji and Persian are allowed.
 _NOISE = LazyRegex("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 _BREAKS = LazyRegex("[ \t]*(?:\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\\s*")
-_TWO_ENDS = 160  # characters; below that only the beginning is kept
-_LEAST_WORDS, _LONGEST_WORD = 8, 32
+_MIN_TWO_ENDS_CHARS = 160  # characters; below that only the beginning is kept
+_MIN_WHOLE_WORD_CHARS, _LONGEST_WORD = 8, 32
 """Characters. Below the first, whole words would leave nothing; what is longer than the second is cut inside."""
 _PREFIX = "\n  | "
 _BRACKETS = ("<", "\uff1c", "\ufe64")
@@ -45,17 +45,17 @@ def neutralize_tags(text: str, *names: str) -> str:
 
 def neutralize_tool_output(text: str) -> str:
     """Return a tool's result for the model, with invisible letters spelled out and clio's own tags made harmless."""
-    return neutralize_tags(reveal_hidden_text(text), *_SAID_BELOW)
+    return neutralize_tags(reveal_hidden_text(text), *_OUTPUT_TAGS)
 
 
 def to_inert_line(text: str) -> str:
     """Return the text on one line, unable to forge a tag."""
-    return " ".join(_inert(text).split())
+    return " ".join(_make_inert(text).split())
 
 
 def quote_lines(text: str) -> str:
     """Return the text without empty lines, with every line after the first marked as quoted."""
-    return _PREFIX.join(line for line in _BREAKS.split(_inert(text).strip()) if line)
+    return _PREFIX.join(line for line in _BREAKS.split(_make_inert(text).strip()) if line)
 
 
 def weigh_prose(text: str) -> float:
@@ -77,7 +77,7 @@ def shorten_to_weight(text: str, units: float) -> str:
         return text
     keep = int(len(text) * units / whole) - 4
     while keep > 0:
-        tail = keep // 4 if keep >= _TWO_ENDS else 0
+        tail = keep // 4 if keep >= _MIN_TWO_ENDS_CHARS else 0
         short = f"{take_start(text, keep - tail)} …{' ' + take_end(text, tail) if tail else ''}"
         over = weigh_prose(short) - units
         if over <= 0:
@@ -104,7 +104,11 @@ def shorten_line(text: str, chars: int) -> str:
 def take_start(text: str, chars: int) -> str:
     """Return the beginning of a text, at most `chars` characters, ending with a whole word unless that is very long."""
     start = text[:chars]
-    if len(text) > chars >= _LEAST_WORDS and not text[chars].isspace() and not _stands_alone(text[chars]):
+    if (
+        len(text) > chars >= _MIN_WHOLE_WORD_CHARS
+        and not text[chars].isspace()
+        and not _has_no_word_spaces(text[chars])
+    ):
         end = max((start.rfind(blank) for blank in " \n\t"), default=-1)
         start = start[: end + 1] if end > 0 and chars - end <= _LONGEST_WORD else start
     return start.rstrip()
@@ -113,17 +117,21 @@ def take_start(text: str, chars: int) -> str:
 def take_end(text: str, chars: int) -> str:
     """Return the end of a text, at most `chars` characters, beginning with a whole word unless that is very long."""
     end = text[len(text) - chars :] if chars > 0 else ""
-    if len(text) > chars >= _LEAST_WORDS and not text[-chars - 1].isspace() and not _stands_alone(end[0]):
-        places = [place for blank in " \n\t" if 0 <= (place := end.find(blank)) < _LONGEST_WORD]
-        end = end[min(places) + 1 :] if places else end
+    if (
+        len(text) > chars >= _MIN_WHOLE_WORD_CHARS
+        and not text[-chars - 1].isspace()
+        and not _has_no_word_spaces(end[0])
+    ):
+        positions = [position for blank in " \n\t" if 0 <= (position := end.find(blank)) < _LONGEST_WORD]
+        end = end[min(positions) + 1 :] if positions else end
     return end.lstrip()
 
 
-def _stands_alone(letter: str) -> bool:
+def _has_no_word_spaces(letter: str) -> bool:
     """Whether the letter belongs to a script that puts no spaces between words."""
     return letter >= "\u2e80"
 
 
-def _inert(text: str) -> str:
+def _make_inert(text: str) -> str:
     text = _NOISE.sub("", text)
     return neutralize_tags(text, *_TAGS)

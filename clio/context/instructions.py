@@ -70,16 +70,16 @@ class InstructionReader:
         self.problems: list[str] = []
 
     def read_own_file(self, path: Path) -> Iterator[InstructionFile]:
-        """Yield a file of clio's own name and its imports. The comment at its top is for the user and is left out."""
+        """Yield an `instructions.md` of clio and its imports, without the comment at its top, which is for the user."""
         if (text := self._read(path)) is not None:
-            yield from self._with_imports(path, _OWN_COMMENT.sub("", text).strip(), "", 0)
+            yield from self._read_with_imports(path, _OWN_COMMENT.sub("", text).strip(), "", 0)
 
     def read_folder_file(self, folder: Path) -> Iterator[InstructionFile]:
         """Yield the instruction file of a directory and its imports; nothing if there is none."""
         for name in _FOLDER_FILES:
             path = folder / name
             if text := (self._read(path) or "").strip():
-                yield from self._with_imports(path, text, "", 0)
+                yield from self._read_with_imports(path, text, "", 0)
                 return
 
     def _read(self, path: Path) -> str | None:
@@ -91,36 +91,38 @@ class InstructionReader:
         except LeavesProject:
             target = display_path(Path(os.path.realpath(path)), project=None, user_home=self._user_home)
             self.problems.append(
-                f"{self._shown(path)} was not read: it leads out of the project, to {target}; import it in "
+                f"{self._format_source(path)} was not read: it leads out of the project, to {target}; import it in "
                 "~/.clio/instructions.md, or trust it with: clio config trust"
             )
             return None
         except NotAFile:
             if not path.is_dir():
-                self.problems.append(f"{self._shown(path)} was not read: it is a pipe or a device, not a file")
+                self.problems.append(f"{self._format_source(path)} was not read: it is a pipe or a device, not a file")
             return None
         except (OSError, ValueError):
             return None
         return None if b"\0" in data else data.decode("utf-8-sig", "replace")
 
-    def _with_imports(self, path: Path, text: str, importer: str, depth: int) -> Iterator[InstructionFile]:
+    def _read_with_imports(self, path: Path, text: str, importer: str, depth: int) -> Iterator[InstructionFile]:
         real = path.resolve()
         if not text or real in self._seen:
             return
         if len(self._seen) >= MAX_FILES:
-            self.problems.append(f"{self._shown(path)} was not read: {MAX_FILES} files of instructions are the most")
+            self.problems.append(
+                f"{self._format_source(path)} was not read: {MAX_FILES} files of instructions are the most"
+            )
             return
         self._seen.add(real)
-        source = self._shown(path)
+        source = self._format_source(path)
         personal = self._root is None
         yield InstructionFile(path=path, source=source, text=text, imported_by=importer, personal=personal)
         for imported in self._imports(real, text, source):
             if depth == MAX_DEPTH:
                 self.problems.append(f"{source} imports {imported.name} at a depth of more than {MAX_DEPTH}: not read")
             elif (inner := self._read(imported)) is None:
-                self.problems.append(f"{source} imports {self._shown(imported)}, which is not text: not read")
+                self.problems.append(f"{source} imports {self._format_source(imported)}, which is not text: not read")
             else:
-                yield from self._with_imports(imported, inner.strip(), source, depth + 1)
+                yield from self._read_with_imports(imported, inner.strip(), source, depth + 1)
 
     def _imports(self, importer: Path, text: str, source: str) -> Iterator[Path]:
         """Yield the existing files that a text imports with "@".
@@ -131,7 +133,7 @@ class InstructionReader:
             if mention.kind != "path" or mention.lines is not None:
                 continue
             for reading in list_readings(mention):
-                path = self._resolved(importer.parent, reading.name)
+                path = self._resolve_import(importer.parent, reading.name)
                 if path is None or not _is_file(path):
                     continue
                 if self._root is not None and not self._may_read(path):
@@ -141,7 +143,7 @@ class InstructionReader:
                     yield path
                 break
 
-    def _resolved(self, folder: Path, name: str) -> Path | None:
+    def _resolve_import(self, folder: Path, name: str) -> Path | None:
         try:
             if name.startswith("~/"):
                 return (self._user_home / name[2:]).resolve()
@@ -150,9 +152,9 @@ class InstructionReader:
             return None
 
     def _may_read(self, path: Path) -> bool:
-        return any(path.is_relative_to(place) for place in (self._root, *self._links) if place is not None)
+        return any(path.is_relative_to(folder) for folder in (self._root, *self._links) if folder is not None)
 
-    def _shown(self, path: Path) -> str:
+    def _format_source(self, path: Path) -> str:
         if self._root is not None and path.is_relative_to(self._root):
             return Path(os.path.relpath(path, self._project)).as_posix()
         return display_path(path, project=None, user_home=self._user_home)
@@ -167,10 +169,10 @@ def list_folders_between(top: Path, bottom: Path) -> Sequence[Path]:
 
 def find_repository_above(folder: Path) -> Path:
     """Return the nearest directory from `folder` upwards that contains `.git`, otherwise `folder` itself."""
-    for one in (folder, *folder.parents):
+    for candidate in (folder, *folder.parents):
         try:
-            if (one / ".git").exists():
-                return one
+            if (candidate / ".git").exists():
+                return candidate
         except OSError:
             break  # a directory without permission to enter is not part of this project
     return folder
@@ -188,7 +190,7 @@ CAP_TOKENS = 4_000
 TOTAL_TOKENS = 10_000
 """Limit for all files together, on any window."""
 WINDOW_SHARE = 12
-"""All files together take at most one part in so many of the window."""
+"""All files together take at most 1 / WINDOW_SHARE of the window."""
 _LEAST_TOKENS = 50
 
 
@@ -218,10 +220,10 @@ def find_instructions(
         links: places outside the project that its links may lead to.
     """
     personal = InstructionReader(None, project, user_home)
-    mine = list(personal.read_own_file(home / OWN_FILE.name)) if home else []
+    own_files = list(personal.read_own_file(home / OWN_FILE.name)) if home else []
     top = find_repository_above(project)
     reader = InstructionReader(top, project, user_home, links)
-    files = [*mine, *reader.read_own_file(project / OWN_FILE)]
+    files = [*own_files, *reader.read_own_file(project / OWN_FILE)]
     inside = start if start is not None and start.is_relative_to(project) else project
     for folder in list_folders_between(top, inside):
         files.extend(reader.read_folder_file(folder))
@@ -229,7 +231,7 @@ def find_instructions(
 
 
 def make_instruction_fragments(found: Instructions, window_tokens: int, count: Callable[[str], int]) -> list[Fragment]:
-    """Return one fragment for each file. If space is short, the nearest are whole and the farthest are cut or left out.
+    """Return one fragment for each file; if there is not enough space, the farthest are cut or left out.
 
     The user's own file gets space first, so that no project displaces it; its imports come after the project's.
 
@@ -238,15 +240,15 @@ def make_instruction_fragments(found: Instructions, window_tokens: int, count: C
     """
     left = min(TOTAL_TOKENS, window_tokens // WINDOW_SHARE)
     fragments: dict[int, Fragment] = {}
-    nearest_first = sorted(range(len(found.files)), key=lambda at: (not _is_users_own(found.files[at]), -at))
-    for at in nearest_first:
+    nearest_first = sorted(range(len(found.files)), key=lambda index: (not _is_users_own(found.files[index]), -index))
+    for index in nearest_first:
         cap = min(CAP_TOKENS, left)
         if cap < _LEAST_TOKENS:
             break
-        file = found.files[at]
-        fragments[at] = _fragment(file, cap)
+        file = found.files[index]
+        fragments[index] = _fragment(file, cap)
         left -= min(count(file.text), cap)
-    return [fragments[at] for at in sorted(fragments)]
+    return [fragments[index] for index in sorted(fragments)]
 
 
 def _is_users_own(file: InstructionFile) -> bool:
@@ -255,11 +257,11 @@ def _is_users_own(file: InstructionFile) -> bool:
 
 def describe_left_out(found: Instructions, fragments: Sequence[Fragment]) -> list[str]:
     """Return a sentence for each file that did not fit."""
-    taken = {part.source for part in fragments}
+    included_sources = {part.source for part in fragments}
     return [
         f"{file.source} was left out: instructions take at most {TOTAL_TOKENS:,} tokens, a twelfth of a small window"
         for file in found.files
-        if file.source not in taken
+        if file.source not in included_sources
     ]
 
 
@@ -276,10 +278,10 @@ def _fragment(file: InstructionFile, cap_tokens: int) -> Fragment:
 
 FOLDER_CAP_TOKENS = 2_000
 """Limit for the instructions shown after one call, all directories together."""
-_OTHERS = frozenset("node_modules site-packages .venv venv .git .clio".split())
+_THIRD_PARTY_FOLDERS = frozenset("node_modules site-packages .venv venv .git .clio".split())
 """Directories of third-party code, whose instructions are not meant for this project."""
-_ANY_FILE = "clio-any-file"
-"""Represents any other file in a directory: if git ignores it, git ignores the whole directory."""
+_SAMPLE_FILE_NAME = "clio-any-file"
+"""Name of a file that does not exist: if git would ignore it, git ignores everything in its directory."""
 _GIT_TIMEOUT_S = 5
 _TAG = "folder_instructions"
 _REASON = "the folder's instructions to agents"
@@ -315,33 +317,36 @@ class FolderInstructions:
         self._clean = clean
         self._cap_tokens = min(FOLDER_CAP_TOKENS, window_tokens // WINDOW_SHARE)
         self._lock = threading.Lock()
-        self._told: set[Path] = set()
-        self._silent: set[Path] = set()
+        self._shown_folders: set[Path] = set()
+        self._skipped_folders: set[Path] = set()
 
     def forget_shown(self) -> None:
         """Show instructions again after a trim, because they may have left the window."""
-        self._told.clear()
+        self._shown_folders.clear()
 
     def render_for(self, action: Action) -> str:
-        """Return what to put below the result of this action, "" for nearly all. Reads files."""
+        """Return the instructions to put below the result of this action; "" if it reaches no new directory.
+
+        Reads files.
+        """
         paths = _paths(action)
-        folders = {folder for path in paths for folder in self._folders_of(path)} - self._known - self._silent
+        folders = {folder for path in paths for folder in self._folders_of(path)} - self._known - self._skipped_folders
         if not folders:
             return ""
         with self._lock:  # read-only calls run concurrently
-            files = [file for folder in sorted(folders - self._told) for file in self._new_in(folder)]
-        told = self._rendered([file for file in files if file.path not in paths])
-        return "\n".join([fill_prompt("context/folder_instructions"), *told]) if told else ""
+            files = [file for folder in sorted(folders - self._shown_folders) for file in self._read_new(folder)]
+        rendered = self._render_files([file for file in files if file.path not in paths])
+        return "\n".join([fill_prompt("context/folder_instructions"), *rendered]) if rendered else ""
 
-    def _new_in(self, folder: Path) -> list[InstructionFile]:
+    def _read_new(self, folder: Path) -> list[InstructionFile]:
         files = list(InstructionReader(self._top, self._project, self._user_home, self._links).read_folder_file(folder))
         if not files or self._is_in_ignored_folder(files[0].path):
-            self._silent.add(folder)
+            self._skipped_folders.add(folder)
             return []
-        self._told.add(folder)
+        self._shown_folders.add(folder)
         return files
 
-    def _rendered(self, files: Sequence[InstructionFile]) -> list[str]:
+    def _render_files(self, files: Sequence[InstructionFile]) -> list[str]:
         """Return the texts from the farthest to the nearest directory; the nearest get space first."""
         rendered: list[str] = []
         left = self._cap_tokens
@@ -356,21 +361,23 @@ class FolderInstructions:
         return rendered[::-1]
 
     def _folders_of(self, path: Path) -> Iterator[Path]:
-        """Yield the directories below the project that contain the path, and the path itself, which may be one."""
-        if path.is_relative_to(self._project) and not _OTHERS & set(path.relative_to(self._project).parts):
+        """Yield the path, which may be a directory, and the directories below the project that contain it."""
+        if path.is_relative_to(self._project) and not _THIRD_PARTY_FOLDERS & set(path.relative_to(self._project).parts):
             yield from takewhile(lambda folder: folder != self._project, (path, *path.parents))
 
     def _is_in_ignored_folder(self, path: Path) -> bool:
         """Whether git ignores the file together with everything else in its directory.
 
-        A file that is ignored by its own name in a directory that is not ignored is the user's own instruction, kept
-        out of the repository. Without git nothing is ignored.
+        If git ignores the file but not its directory, the user has written it and does not want to commit it, so it
+        is shown. Without git nothing is ignored.
         """
         if not (self._top / ".git").exists():
             return False
-        paths = (str(path), str(path.with_name(_ANY_FILE)))
-        asked = "".join(f"{one}\0" for one in paths)
-        listed = run_git(self._project, "check-ignore", "-z", "--stdin", timeout_s=_GIT_TIMEOUT_S, given=asked) or ""
+        paths = (str(path), str(path.with_name(_SAMPLE_FILE_NAME)))
+        input_text = "".join(f"{path_text}\0" for path_text in paths)
+        listed = (
+            run_git(self._project, "check-ignore", "-z", "--stdin", timeout_s=_GIT_TIMEOUT_S, given=input_text) or ""
+        )
         return listed.count("\0") == len(paths)
 
 

@@ -1,4 +1,4 @@
-"""Text that is sent before a message: files and other things it mentions with "@", and output the user prepared."""
+"""Text that is sent before a message: files and the like that it mentions with "@", and output of shell commands."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -79,7 +79,7 @@ def find_mentions(text: str) -> list[Mention]:
     plain = _FENCED.sub("", text)
     found = [(match.start(), _parse_mention(match)) for match in _MENTION.finditer(plain)]
     found += [(match.start(), _parse_hash_mention(match)) for match in _HASH_MENTION.finditer(plain)]
-    found.sort(key=lambda one: one[0])
+    found.sort(key=lambda item: item[0])
     return list(dict.fromkeys(mention for _, mention in found if mention is not None))
 
 
@@ -184,7 +184,7 @@ def _split_range(text: str) -> tuple[str, MentionLines | None]:
 MAX_OUTPUT_CHARS = 16_000
 _OUTPUT_TOKENS = 8_000
 MAX_IMAGES = 20
-"""Pasted pictures kept in memory; the oldest are dropped."""
+"""Maximum number of pasted pictures in memory; the oldest are dropped."""
 
 
 class PendingInput:
@@ -231,14 +231,14 @@ class PendingInput:
 
     def take_fragments(self) -> list[Fragment]:
         """Return and clear the waiting fragments, oldest first."""
-        taken, self._pending = self._pending, []
-        return taken
+        fragments, self._pending = self._pending, []
+        return fragments
 
     def replace_message(self, fragment: Fragment, mention_text: str) -> None:
-        """Send this text in place of the next message; mentions are looked up in `named`."""
+        """Send this text in place of the next message; mentions are searched in `mention_text`."""
         self._replacement = ((fragment,), mention_text)
 
     def take_replacement(self) -> tuple[tuple[Fragment, ...], str]:
         """Return and clear the replacement of the message and the text to search for mentions."""
-        taken, self._replacement = self._replacement, ((), "")
-        return taken
+        replacement, self._replacement = self._replacement, ((), "")
+        return replacement
