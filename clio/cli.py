@@ -292,9 +292,9 @@ def read_whole_prompt(text: str) -> str:
     from clio.config.command_line import decode_argument
     from clio.errors import UsageError
 
-    given = "" if text == "-" else decode_argument(text)
+    flag_text = "" if text == "-" else decode_argument(text)
     piped = _read_piped_text()
-    prompt = "\n\n".join(part for part in (given, piped) if part.strip())
+    prompt = "\n\n".join(part for part in (flag_text, piped) if part.strip())
     if not prompt:
         raise UsageError("the prompt is empty; write it after -p, pipe text in, or run clio in a terminal")
     return prompt

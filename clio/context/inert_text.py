@@ -1,4 +1,4 @@
-"""Make quoted text inert: whatever it contains, it cannot forge clio's tags or begin a line of its own.
+"""Make quoted text inert, so that it can neither forge clio's tags nor begin a new line.
 
 Used where text of the user, of a tool or of a file name is put into text that clio formats.
 """
@@ -11,16 +11,19 @@ from clio.text.lazy_regex import LazyRegex
 
 _TAGS = ("thread_summary", "context")
 _OUTPUT_TAGS = ("hook_note", "folder_instructions")
-"""Tags that clio itself puts below a tool's result; no result may imitate them."""
+"""Tags that clio itself appends to a tool's result, so no result may contain them."""
 # Spaces and invisible characters may be put between the letters of a forged tag; a model reads over them.
-_UNSEEN = r"[\s\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]*"
+_INVISIBLE = r"[\s\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]*"
 
 
 @lru_cache(maxsize=64)
-def _tag(names: tuple[str, ...], slash: str) -> re.Pattern[str]:
-    """Match the start of a tag of these names, however it is written. slash: "?" if it may be an opening tag too."""
-    spelled = "|".join(_UNSEEN.join(map(re.escape, name)) for name in names)
-    return re.compile(f"[{''.join(_BRACKETS)}](?={_UNSEEN}(?:[/\uff0f]{_UNSEEN}){slash}(?:{spelled}))", re.I)
+def _match_tag(names: tuple[str, ...], slash: str) -> re.Pattern[str]:
+    """Return the pattern for the start of a closing tag of these names, including disguised spellings.
+
+    slash: "?" to match opening tags too, otherwise "".
+    """
+    spelled = "|".join(_INVISIBLE.join(map(re.escape, name)) for name in names)
+    return re.compile(f"[{''.join(_BRACKETS)}](?={_INVISIBLE}(?:[/\uff0f]{_INVISIBLE}){slash}(?:{spelled}))", re.I)
 
 
 # Control characters, direction overrides and invisible "tag" letters; the joiners of emoji and Persian are allowed.
@@ -35,12 +38,12 @@ _BRACKETS = ("<", "\uff1c", "\ufe64")
 
 def neutralize_closing_tags(text: str, *names: str) -> str:
     """Return the text with closing tags of these names made harmless, however they are spelled."""
-    return _tag(names, "").sub("<\\\\", text) if any(each in text for each in _BRACKETS) else text
+    return _match_tag(names, "").sub("<\\\\", text) if any(each in text for each in _BRACKETS) else text
 
 
 def neutralize_tags(text: str, *names: str) -> str:
     """Return the text with opening and closing tags of these names made harmless."""
-    return _tag(names, "?").sub("<\\\\", text) if any(each in text for each in _BRACKETS) else text
+    return _match_tag(names, "?").sub("<\\\\", text) if any(each in text for each in _BRACKETS) else text
 
 
 def neutralize_tool_output(text: str) -> str:

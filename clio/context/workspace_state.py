@@ -17,7 +17,7 @@ _TIMEOUT_S = 0.7  # `git status` takes 43 ms in 20,000 files; a slower disk must
 MAX_STATE_AGE_S = 2.0
 MIN_READ_INTERVAL_S = 1.0
 """Interval of reads while the user types; longer if a read takes long."""
-_INTERVAL_FACTOR = 20
+_INTERVAL_FACTOR = 20  # the interval is at least 20 times as long as the last read took
 _LISTED_FILES, _LISTED_COMMITS = 10, 3
 _PATH_CHARS, _SUBJECT_CHARS = 100, 72
 

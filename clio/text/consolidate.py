@@ -65,7 +65,7 @@ def decide_reconsolidation(
 
     Args:
         new, existing: confidence of the two statements.
-        variants: confidence of each variant kept so far.
+        variants: confidence of each existing variant.
     """
     if new > existing:
         return Reconsolidation(action="updated")
@@ -83,9 +83,9 @@ def is_variant_expired(confidence: float, age_days: float, is_variant: bool = Tr
 
 
 def decide_retention(age_days: float, has_feedback: bool, archived: bool) -> RetentionState:
-    """Decide what happens to a remembered turn: archived after 90 days, deleted from the archive after 365.
+    """Return whether to keep a remembered turn, archive it (after 90 days) or delete it from the archive (after 365).
 
-    Turns with feedback are always kept.
+    A turn with feedback is never archived or deleted.
     """
     if has_feedback:
         return "kept"
