@@ -1,4 +1,4 @@
-"""What a tool is: a name, a struct of arguments, and `prepare`, which says what a call will do."""
+"""The interface of tools: a name, a struct of arguments, and `prepare`, which describes what a call will do."""
 
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,13 +13,13 @@ from clio.providers.base import ToolSpec
 from clio.security.actions import Action, FileChange
 from clio.sessions.session import Session
 
-_SHARE = 0.2
-"""Of the free room, for one result."""
+_RESULT_SHARE = 0.2
+"""Share of the free space that one result may take."""
 _STEP_SHARE = 0.6
-"""Of the free room, for all results of one step."""
-_ALWAYS_FREE = 0.25
-"""Of the whole room: a trim before the next request frees at least this much."""
-_LEAST_CHARS = 4_000
+"""Share of the free space that all results of one step may take."""
+_MIN_FREE_SHARE = 0.25
+"""Share of the conversation's whole space that a trim before the next request frees at least."""
+_MIN_RESULT_CHARS = 4_000
 
 
 class PageSize:
@@ -41,13 +41,13 @@ class PageSize:
         """Set the size for the calls of one step.
 
         Args:
-            free: free part of the conversation's room, as a weight (about one per character).
-            room: all of the room for the conversation.
+            free: free space for the conversation, as a weight (about one per character).
+            room: total space for the conversation, free or not.
             calls: number of calls that share it.
         """
-        free = max(free, _ALWAYS_FREE * room)
-        share = min(_SHARE * free, _STEP_SHARE * free / max(calls, 1))
-        self._chars = min(self._most, max(int(share), _LEAST_CHARS))
+        free = max(free, _MIN_FREE_SHARE * room)
+        share = min(_RESULT_SHARE * free, _STEP_SHARE * free / max(calls, 1))
+        self._chars = min(self._most, max(int(share), _MIN_RESULT_CHARS))
 
 
 def as_page_size(size: "int | PageSize") -> PageSize:
@@ -55,7 +55,7 @@ def as_page_size(size: "int | PageSize") -> PageSize:
     return PageSize(size) if isinstance(size, int) else size
 
 
-_MOST_NAMES = 20
+_MAX_NAMES = 20
 
 
 class OmittedTools(Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class OmittedTools(Struct, frozen=True, kw_only=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them."""
+        """Names of all omitted tools."""
         return self.own + self.servers
 
     @property
@@ -78,20 +78,20 @@ class OmittedTools(Struct, frozen=True, kw_only=True):
         """A sentence for the user: which tools, why, and what to do about it."""
         parts: list[str] = []
         if self.own:
-            parts.append(f"tools left out, as the model's window is small: {_listed(self.own)}")
+            parts.append(f"tools left out, as the model's window is small: {_format_names(self.own)}")
         if self.servers:
             parts.append(
                 f"{len(self.servers)} of {self.offered} tools of MCP servers are left out, as all of them take more "
-                f"than a quarter of the window: {_listed(self.servers)}; name those you need under `tools:` of their "
-                "servers"
+                f"than a quarter of the window: {_format_names(self.servers)}; name those you need under `tools:` of "
+                "their servers"
             )
         return "; ".join(parts)
 
     def fragments(self) -> list[Fragment]:
-        """Return the part of the prompt that tells the model; empty if nothing was left out."""
+        """Return the part of the prompt that lists the omitted tools; empty if there are none."""
         if not self.names:
             return []
-        text = f"Left out, because the window is too small: {_listed(self.names)}. Do without them, or say so."
+        text = f"Left out, because the window is too small: {_format_names(self.names)}. Do without them, or say so."
         return [
             Fragment(
                 name="missing_tools", text=text, source="clio", reason="tools the window has no space for", whole=True
@@ -99,9 +99,9 @@ class OmittedTools(Struct, frozen=True, kw_only=True):
         ]
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+def _format_names(names: tuple[str, ...]) -> str:
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 class ReadLog:
@@ -135,8 +135,9 @@ class ReadLog:
         shown.update((number, (hash(line), message_id)) for number, line in enumerate(lines, first))
 
     def find_messages_showing(self, path: Path, first: int, lines: Sequence[str]) -> frozenset[str]:
-        """Return the ids of the messages that show exactly these lines with these numbers; empty unless all are
-        shown.
+        """Return the ids of the messages that show exactly these lines with these numbers.
+
+        Empty unless all of the lines are shown.
         """
         shown = self._shown.get(path, {})
         found = [shown.get(number, (None, "")) for number in range(first, first + len(lines))]
@@ -187,23 +188,24 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
 
 
 class ConfinedRun(Struct, frozen=True, kw_only=True):
-    """How to confine a call that runs without a question. network: allow the network and the sockets of other
-    programs.
+    """How to confine a call that runs without approval.
+
+    network: allow the network and the sockets of other programs.
     """
 
     network: bool = False
 
 
 class PreparedCall(Struct, frozen=True, kw_only=True):
-    """A call that was understood and has not been run.
+    """A call whose arguments were interpreted and that has not run yet.
 
     Attributes:
         title: for the user, one line: "read clio/app.py:10-40", "run pytest -q".
         action: what the policy judges and the user sees as a diff; `run` does exactly this or raises.
         revise: returns the call with other changes to the same files, if the user accepts only some of them or
             edits the text. Runs in a worker thread; raises ToolError. None for a call that changes no files.
-        run_confined: like `run`, for a call that the policy allows without a question only because it reads; None
-            for a call that is not confined.
+        run_confined: like `run`, for a call that the policy allows without approval only because it changes nothing;
+            None for a call that is not confined.
     """
 
     title: str

@@ -42,12 +42,12 @@ class McpTool:
         """Return its entry in a request. The server's description is bounded, and marked as the server's text."""
         tool = self._named.tool
         most = _COMPACT_CHARS if compact else _DESCRIPTION_CHARS
-        said = strip_control_characters(tool.description or tool.title or tool.name)
-        said = truncate(said, most)
+        description = strip_control_characters(tool.description or tool.title or tool.name)
+        description = truncate(description, most)
         schema: dict[str, Any] = msgspec.json.decode(tool.schema, type=dict[str, Any])
         schema.pop("$schema", None)
         whole = reveal_hidden_in_json({"type": "object", "properties": {}, **schema})
-        text = f"{said}\n(From the MCP server {self._named.server!r}.)"
+        text = f"{description}\n(From the MCP server {self._named.server!r}.)"
         return ToolSpec(name=self.name, description=text, parameters=Raw(msgspec.json.encode(whole)))
 
     def prepare(self, args: Any) -> PreparedCall:
@@ -84,14 +84,14 @@ class McpTool:
 
 def select_server_tools(servers: "McpServers", max_tokens: int) -> tuple[list[Tool], list[str]]:
     """Return the tools of this session, as many as fit in order, and the names of the others."""
-    kept: list[Tool] = []
+    tools: list[Tool] = []
     used = 0
     for named in servers.offered:
         used += named.tokens
         if used > max_tokens:
-            return kept, [other.name for other in servers.offered[len(kept) :]]
-        kept.append(McpTool(servers, named))
-    return kept, []
+            return tools, [other.name for other in servers.offered[len(tools) :]]
+        tools.append(McpTool(servers, named))
+    return tools, []
 
 
 def frame_server_text(text: str, server: str) -> str:
@@ -103,8 +103,8 @@ def frame_server_text(text: str, server: str) -> str:
 def strip_control_characters(text: str) -> str:
     """Return the text without control characters except tab and newline, with invisible letters spelled out."""
     text = reveal_hidden_text(text.replace("\r\n", "\n"))
-    kept = (char for char in text if char in "\t\n" or char.isprintable() or ord(char) > 0x9F)
-    return "".join(kept).encode("utf-8", "replace").decode("utf-8")
+    printable = (char for char in text if char in "\t\n" or char.isprintable() or ord(char) > 0x9F)
+    return "".join(printable).encode("utf-8", "replace").decode("utf-8")
 
 
 def reveal_hidden_in_json(value: Any) -> Any:
@@ -113,11 +113,11 @@ def reveal_hidden_in_json(value: Any) -> Any:
         case str():
             return reveal_hidden_text(value)
         case list():
-            return [reveal_hidden_in_json(one) for one in cast("list[Any]", value)]
+            return [reveal_hidden_in_json(item) for item in cast("list[Any]", value)]
         case dict():
             return {
-                reveal_hidden_text(key): reveal_hidden_in_json(one)
-                for key, one in cast("dict[str, Any]", value).items()
+                reveal_hidden_text(key): reveal_hidden_in_json(item)
+                for key, item in cast("dict[str, Any]", value).items()
             }
         case _:
             return value
@@ -152,10 +152,10 @@ class UseSkillTool:
     def prepare(self, args: Any) -> PreparedCall:
         """Prepare a call. Raises ToolRetry for a name that is not listed."""
         call: UseSkillArgs = args
-        wanted = call.name.strip().lower()
-        skill = self._skills.get(wanted)
+        skill_name = call.name.strip().lower()
+        skill = self._skills.get(skill_name)
         if skill is None:
-            near = find_nearest_names(wanted, self._skills) or list(self._skills)[:5]
+            near = find_nearest_names(skill_name, self._skills) or list(self._skills)[:5]
             raise ToolRetry(f"there is no skill {call.name!r}; the nearest are: {', '.join(near)}")
 
         async def run(progress: Progress) -> ToolOutput:

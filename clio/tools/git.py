@@ -1,4 +1,4 @@
-"""The git tool: reads with GitPython, changes with the same commands a user would type."""
+"""The git tool: read with GitPython, change with the same commands a user would type."""
 
 import asyncio
 import shlex
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 READ_LIMIT_S = 15.0
 STATUS_LIMIT_S = 5.0
-"""After this, git status is run again without untracked files, for which git matches the patterns of each
-`.gitignore`.
-"""
+"""Time limit for git status; it is then run again without untracked files, which need every `.gitignore`."""
 _WHY_SLOW = "patterns with many stars in .gitignore or .gitattributes can cause that"
 
 
@@ -34,9 +32,9 @@ class GitTool:
     """The tool `git`, for the repository that contains the workspace.
 
     Args:
-        attribution: a trailer for its commits.
+        attribution: a trailer for its commits; None for none.
         sandbox: used for commands that change something, because they run hooks. A push needs more than the
-            sandbox allows and is asked about.
+            sandbox allows, so it runs outside, after the user has approved it.
     """
 
     name = "git"
@@ -59,14 +57,14 @@ class GitTool:
             self._sandbox.watches.undo()  # a background job may have replaced the repository's settings
         repo = open_repository(self._cwd)
         try:
-            reading = _reading(call)
+            reading = _build_read_arguments(call)
             if reading is not None:
-                return self._read(repo, reading, _title(call))
+                return self._read(repo, reading, _make_title(call))
             if call.operation == "commit":
                 return self._change(
-                    _commit_commands(repo, self._cwd, call, self._attribution), _committed, _title(call)
+                    _commit_commands(repo, self._cwd, call, self._attribution), _report_commit, _make_title(call)
                 )
-            return self._change([_changing(repo, call)], _done, _title(call))
+            return self._change([_build_change_command(repo, call)], _report_output, _make_title(call))
         finally:
             repo.close()
 
@@ -75,11 +73,11 @@ class GitTool:
 
         root = Path(repo.working_dir).resolve()
         # If the repository's settings lead git to files outside, reading those must be approved as well.
-        found = (one.outside for one in find_risky_entries(self._cwd, self._cwd))
-        paths = (root, *(place for place in found if place is not None))
+        outside = (entry.outside for entry in find_risky_entries(self._cwd, self._cwd))
+        paths = (root, *(path for path in outside if path is not None))
 
         async def go(progress: Progress) -> ToolOutput:
-            text = await (_status if arguments[0] == "status" else _git_output)(self._cwd, arguments)
+            text = await (_run_status if arguments[0] == "status" else _run_git)(self._cwd, arguments)
             heads_only = all(line.startswith("## ") for line in text.splitlines())
             if arguments[0] == "status" and heads_only and "No commits yet" not in text:
                 text = f"{text}\nclean: nothing to commit".lstrip()
@@ -101,8 +99,8 @@ class GitTool:
                 text = "\n".join(filter(None, (process.output.text().strip(), before, note)))
                 if timed_out or process.exit_code != 0:
                     why = f"stopped after {self._timeout_s} s" if timed_out else f"exit {process.exit_code}"
-                    said = f"{shlex.join(command[:2])} failed ({why}):\n{text}"
-                    return ToolOutput(text=said, summary=f"{shlex.join(command[:2])}: {why}", ok=False)
+                    failure = f"{shlex.join(command[:2])} failed ({why}):\n{text}"
+                    return ToolOutput(text=failure, summary=f"{shlex.join(command[:2])}: {why}", ok=False)
             return await asyncio.to_thread(report, self._cwd, text)
 
         line = " && ".join(shlex.join(command) for command in commands)
@@ -127,7 +125,7 @@ def open_repository(folder: Path) -> "Repo":
 
 
 def run_git_text(folder: Path, arguments: list[str]) -> str:
-    """Return what git prints in a folder, as valid text. Raises ToolFailed with git's own words."""
+    """Return the output of git in a folder, as valid text. Raises ToolFailed with git's error message."""
     from git import Git
     from git.exc import GitCommandError
 
@@ -136,23 +134,23 @@ def run_git_text(folder: Path, arguments: list[str]) -> str:
     git.update_environment(**readonly_git_environment())
     limit_s = None if sys.platform == "win32" else READ_LIMIT_S  # GitPython supports no time limit there
     try:
-        words = readonly_git_command(folder, *arguments)
-        output = git.execute(words, stdout_as_string=False, kill_after_timeout=limit_s)
+        argv = readonly_git_command(folder, *arguments)
+        output = git.execute(argv, stdout_as_string=False, kill_after_timeout=limit_s)
     except OSError as error:
         raise ToolFailed(f"git {arguments[0]} cannot be run: {error.strerror}") from error
     except GitCommandError as error:
-        said = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'").strip() or f"exit {error.status}"
-        raise ToolFailed(f"git {arguments[0]} failed: {said}") from error
+        cause = str(error.stderr).strip().removeprefix("stderr:").strip().strip("'").strip() or f"exit {error.status}"
+        raise ToolFailed(f"git {arguments[0]} failed: {cause}") from error
     return output.decode("utf-8", errors="replace").rstrip("\n")
 
 
-async def _status(folder: Path, arguments: list[str]) -> str:
+async def _run_status(folder: Path, arguments: list[str]) -> str:
     """Return the output of git status; without untracked files if finding them takes longer than STATUS_LIMIT_S."""
     try:
-        return await _git_output(folder, arguments, STATUS_LIMIT_S)
+        return await _run_git(folder, arguments, STATUS_LIMIT_S)
     except GitTooSlow:
         tracked = [word for word in arguments if not word.startswith("--untracked-files")]
-        text = await _git_output(folder, [*tracked, "--untracked-files=no"], STATUS_LIMIT_S)
+        text = await _run_git(folder, [*tracked, "--untracked-files=no"], STATUS_LIMIT_S)
         slow = f"git took longer than {STATUS_LIMIT_S:.0f} s to look for them; {_WHY_SLOW}"
         return f"{text}\n(untracked files are not listed: {slow})"
 
@@ -161,37 +159,37 @@ class GitTooSlow(ToolFailed):
     """git was stopped after the time limit for reading."""
 
 
-async def _git_output(folder: Path, arguments: list[str], limit_s: float = READ_LIMIT_S) -> str:
-    """Like `run_git_text` for commands that may take long: git is stopped when the call is cancelled. Raises
-    GitTooSlow too.
+async def _run_git(folder: Path, arguments: list[str], limit_s: float = READ_LIMIT_S) -> str:
+    """Like `run_git_text`, but git is stopped if the call is cancelled, and after `limit_s`.
+
+    Raises ToolFailed, and its subclass GitTooSlow after the time limit.
     """
     try:
-        words = await asyncio.to_thread(readonly_git_command, folder, *arguments)
+        argv = await asyncio.to_thread(readonly_git_command, folder, *arguments)
         process = await asyncio.create_subprocess_exec(
-            *words, cwd=folder, env=readonly_git_environment(), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+            *argv, cwd=folder, env=readonly_git_environment(), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
         )
     except OSError as error:
         raise ToolFailed(f"git {arguments[0]} cannot be run: {error.strerror}") from error
     try:
         async with asyncio.timeout(limit_s):
-            output, said = await process.communicate()
+            output, errors = await process.communicate()
     except TimeoutError as error:
-        said = f"git {arguments[0]} took longer than {limit_s:.0f} s and was stopped; {_WHY_SLOW}"
-        raise GitTooSlow(said) from error
+        raise GitTooSlow(f"git {arguments[0]} took longer than {limit_s:.0f} s and was stopped; {_WHY_SLOW}") from error
     finally:
         if process.returncode is None:
             process.kill()
     if process.returncode:
-        why = said.decode("utf-8", errors="replace").strip() or f"exit {process.returncode}"
+        why = errors.decode("utf-8", errors="replace").strip() or f"exit {process.returncode}"
         raise ToolFailed(f"git {arguments[0]} failed: {why}")
     return output.decode("utf-8", errors="replace").rstrip("\n")
 
 
-def _title(call: GitArgs) -> str:
+def _make_title(call: GitArgs) -> str:
     staged = "staged" if call.staged else ""
     subject = call.message.strip().partition("\n")[0]
-    words = ("git", call.operation, call.action, staged, call.revision, call.name, call.path, subject)
-    return " ".join(word for word in words if word)
+    parts = ("git", call.operation, call.action, staged, call.revision, call.name, call.path, subject)
+    return " ".join(part for part in parts if part)
 
 
 def _refuse_options(call: GitArgs) -> None:
@@ -201,7 +199,7 @@ def _refuse_options(call: GitArgs) -> None:
             raise ToolRetry(f"{field} {value!r} is not a name git could know; options cannot be given")
 
 
-def _reading(call: GitArgs) -> list[str] | None:
+def _build_read_arguments(call: GitArgs) -> list[str] | None:
     """Return the arguments of an operation that changes nothing; None for others."""
     revision = [call.revision] if call.revision else []
     only = ["--", call.path] if call.path else ["--"]
@@ -228,7 +226,7 @@ def _reading(call: GitArgs) -> list[str] | None:
             return None
 
 
-def _changing(repo: "Repo", call: GitArgs) -> list[str]:
+def _build_change_command(repo: "Repo", call: GitArgs) -> list[str]:
     """Return the command of an operation that changes something, except commit."""
     match call.operation, call.action:
         case "branch", "create" | "switch" if not call.name:
@@ -242,12 +240,12 @@ def _changing(repo: "Repo", call: GitArgs) -> list[str]:
         case "stash", "pop":
             return ["git", "stash", "pop"]
         case "push", _:
-            return _push(repo, call)
+            return _build_push_command(repo, call)
         case _:
             raise ToolRetry(f"git {call.operation} has no action {call.action!r}")
 
 
-def _push(repo: "Repo", call: GitArgs) -> list[str]:
+def _build_push_command(repo: "Repo", call: GitArgs) -> list[str]:
     remotes = [remote.name for remote in repo.remotes]
     if not remotes:
         raise ToolFailed("the repository has no remote to push to; the user can add one with `git remote add`")
@@ -293,14 +291,14 @@ def _check_identity(cwd: Path) -> None:
         ) from error
 
 
-def _committed(cwd: Path, text: str) -> ToolOutput:
-    said = run_git_text(cwd, ["show", "--stat", "--format=%H%n%h %s", "HEAD"])
-    full, _, rest = said.partition("\n")
+def _report_commit(cwd: Path, text: str) -> ToolOutput:
+    output = run_git_text(cwd, ["show", "--stat", "--format=%H%n%h %s", "HEAD"])
+    commit_hash, _, rest = output.partition("\n")
     short = rest.partition("\n")[0]
     name, _, subject = short.partition(" ")
-    deeds = SideEffects(commits=(Commit(hash=name, subject=subject),))
-    return ToolOutput(text=f"committed {full}\n{rest}", summary=f"committed {short}", side_effects=deeds)
+    effects = SideEffects(commits=(Commit(hash=name, subject=subject),))
+    return ToolOutput(text=f"committed {commit_hash}\n{rest}", summary=f"committed {short}", side_effects=effects)
 
 
-def _done(cwd: Path, text: str) -> ToolOutput:
+def _report_output(cwd: Path, text: str) -> ToolOutput:
     return ToolOutput(text=text or "done", summary=text.rpartition("\n")[2] or "done")

@@ -1,4 +1,4 @@
-"""Tools as the model sees them: argument structs, descriptions from the prompt files, JSON Schemas."""
+"""Tool descriptions for requests: argument structs, texts from the prompt files, and JSON Schemas."""
 
 from typing import Annotated, Any, Literal, cast, get_args
 
@@ -185,7 +185,7 @@ LISTED_OPERATIONS: tuple[MemoryOperation, ...] = (
 _STRING = {"type": "string"}
 _LIST = {"type": "array", "items": {"type": "string"}}
 _NUMBER = {"type": "number"}
-_WHOLE = {"type": "integer"}
+_INTEGER = {"type": "integer"}
 _NOT_SENT = {"deprecated": True}
 _NOT_SENT_COMPACT = {"x-rare": True}
 Text = Annotated[Any, Meta(extra_json_schema=_STRING)]
@@ -215,8 +215,8 @@ class MemoryArgs(Struct, frozen=True, kw_only=True):
     from_: Annotated[Any, Meta(extra_json_schema=_STRING)] = field(name="from", default=None)
     to: Text = None
     session: Text = None
-    offset: Annotated[Any, Meta(extra_json_schema=_WHOLE)] = None
-    max_results: Annotated[Any, Meta(extra_json_schema=_WHOLE | _NOT_SENT_COMPACT)] = None
+    offset: Annotated[Any, Meta(extra_json_schema=_INTEGER)] = None
+    max_results: Annotated[Any, Meta(extra_json_schema=_INTEGER | _NOT_SENT_COMPACT)] = None
     # Former names, not in the schema and accepted all the same.
     fact: Alias = None
     error: Alias = None
@@ -248,8 +248,9 @@ _DIVIDER = "\n---\n"
 
 
 def make_tool_spec(tool: Tool, *, compact: bool = False) -> ToolSpec:
-    """Return the tool's entry in a request; `compact` uses the short description after the divider in its prompt
-    file.
+    """Return the tool's entry in a request.
+
+    compact: use the short description, which follows the divider in the tool's prompt file.
     """
     if isinstance(tool, ExternalTool):
         return tool.spec(compact=compact)
@@ -281,7 +282,7 @@ def make_args_schema(args: type[Struct], *, describe: bool = True) -> dict[str, 
         mapping = cast("dict[str, Any]", node)
         if "$ref" in mapping:
             return plain(definitions[str(mapping["$ref"]).rsplit("/", 1)[-1]])
-        described = {key: plain(value) for key, value in mapping.items() if _wanted(key, value, describe)}
+        described = {key: plain(value) for key, value in mapping.items() if _is_key_sent(key, value, describe)}
         return _without_null(described)
 
     # The struct's docstring is for programmers; the model gets the tool's description.
@@ -298,15 +299,16 @@ def _is_sent(node: dict[str, Any], describe: bool) -> bool:
 def _without_null(node: dict[str, Any]) -> dict[str, Any]:
     """Return the type of an optional value without null: omitting the value means the same."""
     options = cast("list[dict[str, Any]]", node.get("anyOf", []))
-    kept = [option for option in options if option.get("type") != "null"]
-    if len(kept) != 1 or len(kept) == len(options):
+    others = [option for option in options if option.get("type") != "null"]
+    if len(others) != 1 or len(others) == len(options):
         return node
-    return {key: value for key, value in node.items() if key != "anyOf"} | kept[0]
+    return {key: value for key, value in node.items() if key != "anyOf"} | others[0]
 
 
-def _wanted(key: str, value: Any, describe: bool) -> bool:
-    """Whether to send a key: titles repeat names and null defaults say nothing, and each costs tokens in every
-    request.
+def _is_key_sent(key: str, value: Any, describe: bool) -> bool:
+    """Whether to send a key of the schema.
+
+    Titles repeat names and null defaults are obvious; each would cost tokens in every request.
     """
     if key in ("title", "$defs", "default", "x-rare"):
         return isinstance(value, dict)  # a property that happens to have that name
@@ -315,20 +317,22 @@ def _wanted(key: str, value: Any, describe: bool) -> bool:
 
 def describe_arguments(args: type[Struct]) -> str:
     """Return the arguments in one line, for an error message to the model: `path: string, limit?: integer`."""
-    return _fields(make_args_schema(args))
+    return _format_fields(make_args_schema(args))
 
 
-def _fields(schema: dict[str, Any]) -> str:
+def _format_fields(schema: dict[str, Any]) -> str:
     required = set(schema.get("required", []))
     properties: dict[str, Any] = schema.get("properties", {})
-    return ", ".join(f"{name}{'' if name in required else '?'}: {_kind(node)}" for name, node in properties.items())
+    return ", ".join(
+        f"{name}{'' if name in required else '?'}: {_format_type(node)}" for name, node in properties.items()
+    )
 
 
-def _kind(node: dict[str, Any]) -> str:
+def _format_type(node: dict[str, Any]) -> str:
     if "enum" in node:
         return "|".join(str(value) for value in node["enum"])
     if "anyOf" in node:
-        return "|".join(_kind(option) for option in node["anyOf"] if option.get("type") != "null")
+        return "|".join(_format_type(option) for option in node["anyOf"] if option.get("type") != "null")
     if (item := node.get("items", {})).get("properties"):
-        return f"array of {{{_fields(item)}}}"  # errors are most often inside the items
+        return f"array of {{{_format_fields(item)}}}"  # errors are most often inside the items
     return str(node.get("type", "any"))

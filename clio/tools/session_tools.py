@@ -22,11 +22,12 @@ _TITLE_CHARS = 100
 
 
 class Asker(Protocol):
-    """Puts questions to the user."""
+    """Asks the user questions."""
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
-        """Return the user's answer: one of the options or another text; "" for none. Raises ToolFailed if no user is
-        present.
+        """Return the user's answer: one of the options or another text; "" for none.
+
+        Raises ToolFailed if no user is present.
         """
         ...
 
@@ -58,12 +59,12 @@ class AskUserTool:
 
         async def go(progress: Progress) -> ToolOutput:
             answer = (await self._asker.ask(question, options)).strip()
-            deeds = SideEffects(question=question, answer=answer)
+            effects = SideEffects(question=question, answer=answer)
             if not answer:
-                said = "The user gave no answer; go on as you think best."
-                return ToolOutput(text=said, summary="no answer", side_effects=deeds)
+                message = "The user gave no answer; go on as you think best."
+                return ToolOutput(text=message, summary="no answer", side_effects=effects)
             summary = " ".join(answer.split())[:_TITLE_CHARS]
-            return ToolOutput(text=f"The user answered: {answer}", summary=summary, side_effects=deeds)
+            return ToolOutput(text=f"The user answered: {answer}", summary=summary, side_effects=effects)
 
         return PreparedCall(title=f"ask: {truncate_line(question, _TITLE_CHARS)}", action=TouchOwnState(), run=go)
 
@@ -145,22 +146,22 @@ def apply_todo_operation(
         case "read":
             return todos
         case "write":
-            after = _written(todos, items)
+            after = _replace_todos(todos, items)
         case "add":
-            after = todos + _numbered(todos, _some(operation, items))
+            after = todos + _number_new_todos(todos, _require_items(operation, items))
         case "update":
-            after = _updated(todos, _some(operation, items))
-    _check(after)
+            after = _update_todos(todos, _require_items(operation, items))
+    _check_todos(after)
     return after
 
 
-def _some(operation: TodoOperation, items: tuple[TodoItem, ...]) -> tuple[TodoItem, ...]:
+def _require_items(operation: TodoOperation, items: tuple[TodoItem, ...]) -> tuple[TodoItem, ...]:
     if not items:
         raise ToolRetry(f"todo_operations({operation}) needs todos, a list of at least one item")
     return items
 
 
-def _written(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple[Todo, ...]:
+def _replace_todos(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple[Todo, ...]:
     """Return a new list; an item without an id but with the title of an old item keeps that one's id."""
     ids = {todo.title: todo.id for todo in todos}
     named = {item.id for item in items}
@@ -170,23 +171,23 @@ def _written(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple[Todo
         number = item.id if item.id is not None else (old if old not in named else None)
         named.add(number)
         known.append(TodoItem(id=number, title=item.title, status=item.status, note=item.note))
-    return _numbered(todos, tuple(known))
+    return _number_new_todos(todos, tuple(known))
 
 
-def _numbered(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple[Todo, ...]:
-    following = max([0, *(todo.id for todo in todos), *(item.id or 0 for item in items)]) + 1
+def _number_new_todos(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple[Todo, ...]:
+    next_id = max([0, *(todo.id for todo in todos), *(item.id or 0 for item in items)]) + 1
     made: list[Todo] = []
     for item in items:
         if not (item.title or "").strip():
             raise ToolRetry("every new todo needs a title")
-        number = item.id if item.id is not None else following
-        following += item.id is None
+        number = item.id if item.id is not None else next_id
+        next_id += item.id is None
         title = " ".join((item.title or "").split())
         made.append(Todo(id=number, title=title, status=item.status or "pending", note=item.note or ""))
     return tuple(made)
 
 
-def _updated(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple[Todo, ...]:
+def _update_todos(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple[Todo, ...]:
     by_id = {todo.id: todo for todo in todos}
     for item in items:
         old = by_id.get(item.id) if item.id is not None else None
@@ -205,7 +206,7 @@ def _updated(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple[Todo
     return tuple(by_id.values())
 
 
-def _check(todos: tuple[Todo, ...]) -> None:
+def _check_todos(todos: tuple[Todo, ...]) -> None:
     ids = [todo.id for todo in todos]
     repeated = sorted({number for number in ids if ids.count(number) > 1})
     if repeated:
@@ -283,15 +284,15 @@ class DelegateTool:
         call: DelegateArgs = args
         if not call.task.strip():
             raise ToolRetry("the task is empty; say all that must be known, the sub-agent sees nothing else")
-        wanted = call.agent.strip().lower()
-        agent = self._agents.get(wanted)
-        if wanted not in ("", "general") and agent is None:
+        agent_name = call.agent.strip().lower()
+        agent = self._agents.get(agent_name)
+        if agent_name not in ("", "general") and agent is None:
             from clio.tools.output import find_nearest_names  # imports difflib, needed only for a misspelled name
 
-            near = find_nearest_names(wanted, self._agents) or list(self._agents)[:5] or ["general"]
+            near = find_nearest_names(agent_name, self._agents) or list(self._agents)[:5] or ["general"]
             raise ToolRetry(f"there is no agent {call.agent!r}; the nearest are: {', '.join(near)}")
-        if odd := [name for name in call.tools if name not in self._known]:
-            raise ToolRetry(f"there is no tool {odd[0]!r}; there are: {', '.join(sorted(self._known))}")
+        if unknown_tools := [name for name in call.tools if name not in self._known]:
+            raise ToolRetry(f"there is no tool {unknown_tools[0]!r}; there are: {', '.join(sorted(self._known))}")
         task = DelegatedTask(text=call.task.strip(), agent=agent, tools=call.tools, model=call.model.strip())
         return PreparedCall(
             title=f"delegate to {task.name}: {truncate_line(task.text, _DELEGATE_TITLE_CHARS)}",

@@ -1,4 +1,4 @@
-"""web_fetch: the text of a web page, quoted; every redirect is checked and bounded."""
+"""web_fetch: return the text of a web page, marked as a quotation. Every redirect is checked."""
 
 import asyncio
 import re
@@ -303,7 +303,7 @@ class WebFetchTool:
         self._timeout_s = timeout_s
 
     def prepare(self, args: Any) -> PreparedCall:
-        """Prepare a fetch. Raises ToolFailed for a URL refused by its text alone; names are resolved by `run`."""
+        """Prepare a fetch. Raises ToolFailed for a URL that is refused without resolving its host name."""
         call: WebFetchArgs = args
         url = call.url.strip()
         try:
@@ -338,8 +338,8 @@ def extract_page_text(page: Page, fetch: PageFetch) -> tuple[str, str]:
     kind = page.content_type
     start = page.body[:2048]
     if (not kind and b"\0" in start) or (kind and not _TEXT.fullmatch(kind)):
-        said = kind or "binary data"
-        raise ToolFailed(f"{page.url!r} is {said} ({len(page.body):,} bytes), not text; a command could download it")
+        content = kind or "binary data"
+        raise ToolFailed(f"{page.url!r} is {content} ({len(page.body):,} bytes), not text; a command could download it")
 
     is_html = kind in _HTML or (not kind and start.lstrip().lower().startswith((b"<!doctype html", b"<html")))
     declared = _META_CHARSET.search(start) if is_html and not page.charset else None

@@ -1,4 +1,4 @@
-"""Unified diffs that stay cheap for large files, and the single hunks of a change."""
+"""Unified diffs, in nearly linear time for large files, and the hunks of a change."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -55,8 +55,9 @@ def diff_texts(before: str, after: str, old_name: str, new_name: str) -> FileDif
 
 
 def find_changed_lines(before: str, after: str) -> tuple[tuple[int, int], ...]:
-    """Return first and last line, counted from 1, of each changed place in `after`; for removed lines, the line
-    there.
+    """Return first and last line, from 1, of each changed place in `after`.
+
+    Removed lines are represented by the line that follows them.
     """
     blocks = find_changed_blocks(split_diff_lines(before), split_diff_lines(after))
     return tuple((first + 1, max(last, first + 1)) for _, _, first, last in blocks)[:_MOST_PLACES]
@@ -165,8 +166,9 @@ def _range(start: int, end: int) -> str:
 
 
 def split_diff_lines(text: str) -> list[str]:
-    """Split a text into lines with their newline; a carriage return is part of the line, so changed line endings
-    show.
+    """Split a text into lines with their newline.
+
+    A carriage return is part of the line, so that a changed line ending is a difference.
     """
     lines = text.split("\n")
     last = lines.pop()

@@ -77,12 +77,12 @@ class FindFilesTool:
     def prepare(self, args: FindFilesArgs) -> PreparedCall:
         """Prepare a search by name."""
         pattern = args.pattern.strip()
-        wanted = make_path_matcher(pattern) if is_glob(pattern) else None
+        matches = make_path_matcher(pattern) if is_glob(pattern) else None
 
         async def run(progress: Progress) -> ToolOutput:
             known = await asyncio.to_thread(list_files, self._workspace.root, hidden=True, rg=self._rg)
-            if wanted is not None:
-                return _make_find_result([name for name in known if wanted(name)], pattern, known)
+            if matches is not None:
+                return _make_find_result([name for name in known if matches(name)], pattern, known)
             return _make_find_result(_find_names_containing(pattern, known), pattern, known)
 
         return PreparedCall(title=f"find {pattern}", action=ReadFiles(paths=(self._workspace.root,)), run=run)
@@ -155,9 +155,9 @@ def _make_find_result(names: list[str], pattern: str, known: list[str]) -> ToolO
 
 DEFAULT_LINES = 2_000
 _NOTES_CHARS = 500
-"""Characters reserved for the notes below the lines, which tell how to continue."""
+"""Characters reserved for the notes after the lines, which tell how to continue."""
 _MIN_REFERENCE_CHARS = 400
-"""Lines that the window already shows are not repeated but referred to, if they have more characters than this."""
+"""Minimum length at which lines that the window already shows are replaced by a reference to them."""
 _MAX_LINE = 2_000
 _CHUNK = 1 << 20
 

@@ -26,7 +26,7 @@ MARKS_LEGEND = "· space, → tab, ␍ carriage return, ⍽ no-break space"
 
 
 def split_lines(text: str) -> list[str]:
-    r"""The lines with their endings, where `\n`, `\r\n` and a lone `\r` end a line and nothing else does."""
+    r"""Return the lines with their endings, where `\n`, `\r\n` and a lone `\r` end a line and nothing else does."""
     return _LINE.findall(text)
 
 
@@ -187,7 +187,7 @@ def decode_file(data: bytes, mode: int = 0o644) -> TextFile:
         raise NotText
     bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     body = data[len(bom) :]
-    encoding = _guess(body)
+    encoding = _guess_encoding(body)
     text = body.decode(encoding, DECODE_ERRORS.get(encoding, "strict"))
     return TextFile(data=data, text=text, encoding=encoding, bom=bom, mode=mode)
 
@@ -210,7 +210,7 @@ def looks_binary(head: bytes) -> bool:
     return controls * 10 > len(head)
 
 
-def _guess(body: bytes) -> str:
+def _guess_encoding(body: bytes) -> str:
     """Return UTF-8 if the bytes are valid, or invalid in few places only; otherwise a Western code page."""
     try:
         body.decode("utf-8")
@@ -262,8 +262,12 @@ def make_file_error(error: OSError, shown: str, verb: str) -> ToolError:
 
 
 class OpenFile(Struct, frozen=True, kw_only=True):
-    """A file as it would be if saved now. data: its bytes. text: with its own line endings. unsaved: an editor has
-    changes.
+    """A file as it would be if the editor saved it now.
+
+    Attributes:
+        data: its bytes.
+        text: its text with its own line endings; "" if nothing is unsaved.
+        unsaved: whether an editor has unsaved changes.
     """
 
     data: bytes
@@ -319,5 +323,5 @@ def is_same_text(one: str, other: str) -> bool:
 
 
 def normalize_editor_text(text: str) -> str:
-    """Return the text without what editors omit when they report their text: byte order mark, last newline, CRLF."""
+    """Return the text without details that editors omit: byte order mark, last newline, carriage returns."""
     return normalize_newlines(text).removeprefix("\ufeff").removesuffix("\n")

@@ -22,10 +22,8 @@ from msgspec import Struct
 from clio.errors import ToolFailed
 
 _CHILD = str(Path(__file__).with_name("launcher_child.py"))
-_PASSED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
-"""Variables that Python may need to start. No others are passed on, because commands can read their parent's
-environment.
-"""
+_LAUNCHER_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
+"""Variables that Python may need to start; no others, because commands can read their parent's environment."""
 _SIGKILL = 9
 _READ_BYTES = 1 << 16
 _Protocol = TypeVar("_Protocol", bound=asyncio.SubprocessProtocol)
@@ -83,7 +81,7 @@ class Launcher:
                 self._start()
 
     def send(self, request: LaunchRequest, fds: Sequence[int]) -> None:
-        """Ask for a command to be started with these four descriptors.
+        """Request that a command is started with these four descriptors: stdin, stdout, stderr and the status pipe.
 
         Raises:
             LauncherMissing: the launcher cannot be started.
@@ -94,7 +92,7 @@ class Launcher:
             try:
                 self._send(body, fds)
             except OSError:  # the launcher was killed with its commands; a new one is started
-                self._forget()
+                self._disconnect()
                 try:
                     self._send(body, fds)
                 except OSError as error:
@@ -117,7 +115,7 @@ class Launcher:
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     cwd="/",
-                    env={name: os.environ[name] for name in _PASSED_ON if name in os.environ},
+                    env={name: os.environ[name] for name in _LAUNCHER_VARIABLES if name in os.environ},
                     start_new_session=True,
                 )
             except OSError as error:
@@ -133,9 +131,9 @@ class Launcher:
         with contextlib.suppress(OSError):
             if self._control is not None:
                 self._control.sendall(struct.pack("=I", 0))
-        self._forget()
+        self._disconnect()
 
-    def _forget(self) -> None:
+    def _disconnect(self) -> None:
         atexit.unregister(self.release)
         if self._control is not None:
             self._control.close()
@@ -170,10 +168,10 @@ async def launch_command(
     """
     loop = asyncio.get_running_loop()
     pipes = [os.pipe() for _ in range(3 if separate_stderr else 2)]  # status, output, and perhaps errors
-    nothing = os.open(os.devnull, os.O_RDONLY) if stdin is None else -1
+    null_fd = os.open(os.devnull, os.O_RDONLY) if stdin is None else -1
     try:
         status, *outputs = [write for _, write in pipes]
-        LAUNCHER.send(request, (nothing if stdin is None else stdin, outputs[0], outputs[-1], status))
+        LAUNCHER.send(request, (null_fd if stdin is None else stdin, outputs[0], outputs[-1], status))
     except BaseException as error:
         for read, _ in pipes:
             os.close(read)
@@ -192,8 +190,8 @@ async def launch_command(
     finally:
         for _, write in pipes:
             os.close(write)
-        if nothing >= 0:
-            os.close(nothing)
+        if null_fd >= 0:
+            os.close(null_fd)
     protocol = make_protocol()
     readers = [read for read, _ in pipes]
     transport = LaunchedTransport(loop, protocol, readers[0], dict(enumerate(readers[1:], 1)))
@@ -271,23 +269,23 @@ class LaunchedTransport(asyncio.SubprocessTransport):
         except OSError:
             data = b""
         if stream == 0:
-            self._hear(data)
+            self._read_status(data)
         elif data:
             self._protocol.pipe_data_received(stream, data)
         else:
             self._drop(stream)
             self._protocol.pipe_connection_lost(stream, None)
 
-    def _hear(self, data: bytes) -> None:
+    def _read_status(self, data: bytes) -> None:
         *lines, self._line = (self._line + data).split(b"\n")
         for line in lines:
-            self._learn(line[:1], int(line[1:]))
+            self._handle_status(line[:1], int(line[1:]))
         if not data:
             self._drop(0)
             if self._code is None:  # the launcher was killed together with the command
-                self._learn(b"X", -_SIGKILL)
+                self._handle_status(b"X", -_SIGKILL)
 
-    def _learn(self, kind: bytes, number: int) -> None:
+    def _handle_status(self, kind: bytes, number: int) -> None:
         if kind == b"P":
             self._pid = number
             self._protocol.connection_made(self)
@@ -296,8 +294,8 @@ class LaunchedTransport(asyncio.SubprocessTransport):
         elif not self._pid:
             self._code = 127
             if not self.started.done():
-                lost = OSError("the process that starts commands was killed; try again")
-                self.started.set_exception(OSError(number, os.strerror(number)) if kind == b"E" else lost)
+                killed = OSError("the process that starts commands was killed; try again")
+                self.started.set_exception(OSError(number, os.strerror(number)) if kind == b"E" else killed)
         else:
             self._code = number
             self._protocol.process_exited()

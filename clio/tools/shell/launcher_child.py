@@ -1,4 +1,4 @@
-"""Start clio's commands and end them when clio is gone. Run as a program, by path, with the standard library only.
+"""Start clio's commands and end them when clio exits. Run as a program, by path, with the standard library only.
 
 It is the parent of every command, and on Linux it adopts orphaned processes (PR_SET_CHILD_SUBREAPER). So when clio is
 killed, even by SIGKILL, everything its commands ever started is found below this process, whatever session or process
@@ -53,7 +53,7 @@ class Launcher:
         self._scripts: dict[str, Callable[[list[str]], int]] = {}
 
     def serve(self) -> None:
-        """Handle requests until clio is gone; then end what must be ended."""
+        """Handle requests until clio exits; then end the processes that must not continue."""
         woken, wake = os.pipe()
         os.set_blocking(wake, False)
         signal.signal(signal.SIGCHLD, _ignore_signal)
@@ -70,7 +70,7 @@ class Launcher:
             self._reap()
 
     def _take_request(self) -> bool:
-        """Handle one request; return whether clio is still there."""
+        """Handle one request; return whether clio is still running."""
         try:
             head, ancillary, _, _ = self._control.recvmsg(4, _socket.CMSG_SPACE(_FDS * 4))
         except OSError:
@@ -100,7 +100,7 @@ class Launcher:
     def _start(self, parts: list[bytes], streams: list[int], status: int) -> None:
         cwd, script, given, count, *rest = parts
         argv, env = rest[: int(count)], rest[int(count) :]
-        failed, report = os.pipe()
+        error_pipe, report = os.pipe()
         if script:
             self._load(os.fsdecode(script))
         pid = os.fork()
@@ -118,17 +118,17 @@ class Launcher:
                     os.closerange(3, max(report, status, *streams, self._control.fileno(), 64) + 64)
                     os.environb.clear()
                     os.environb.update(entry.split(b"=", 1) for entry in env)  # type: ignore[arg-type]
-                    os._exit(self._scripts[os.fsdecode(script)]([os.fsdecode(word) for word in argv]))
+                    os._exit(self._scripts[os.fsdecode(script)]([os.fsdecode(argument) for argument in argv]))
                 if given:
-                    argv[argv.index(GIVEN)] = _given_as_fd(given)
+                    argv[argv.index(GIVEN)] = _open_input_bytes(given)
                 _exec(argv, dict(entry.split(b"=", 1) for entry in env))  # type: ignore[arg-type]
             except OSError as error:
                 os.write(report, b"%d" % (error.errno or 0))
             finally:
                 os._exit(127)
         os.close(report)
-        error = os.read(failed, 16)  # returns when exec closes the pipe
-        os.close(failed)
+        error = os.read(error_pipe, 16)  # returns when exec closes the pipe
+        os.close(error_pipe)
         if error:
             os.waitpid(pid, 0)
             _write_status(status, b"E" + error)
@@ -173,7 +173,7 @@ class Launcher:
             self._wait_gone(0.02)
 
     def _end_commands(self) -> None:
-        """Kill the running commands and everything below them; processes that left them continue."""
+        """Kill the running commands and their descendants; processes that have detached from them continue."""
         for leader in list(self._running):
             for pid in (*_list_descendants(leader), leader):
                 _kill(pid, signal.SIGKILL)
@@ -184,8 +184,9 @@ class Launcher:
             time.sleep(0.005)
 
     def _signal(self, number: int, leaders: set[int]) -> bool:
-        """Send a signal to everything below; return whether there was any process. Without adoption, to whole
-        sessions too.
+        """Send a signal to all processes below this one; return whether there were any.
+
+        On systems that do not let this process adopt orphans, also to all processes of the commands' sessions.
         """
         own = os.getpid()
         if _LINUX:
@@ -204,11 +205,11 @@ def _ignore_signal(number: int, frame: object) -> None:
 def _split_parts(body: bytes) -> list[bytes]:
     """Split what `launcher.LaunchRequest` joined: each part is preceded by its length."""
     parts: list[bytes] = []
-    place = 0
-    while place < len(body):
-        (length,) = struct.unpack_from("=I", body, place)
-        parts.append(body[place + 4 : place + 4 + length])
-        place += 4 + length
+    offset = 0
+    while offset < len(body):
+        (length,) = struct.unpack_from("=I", body, offset)
+        parts.append(body[offset + 4 : offset + 4 + length])
+        offset += 4 + length
     return parts
 
 
@@ -227,9 +228,10 @@ def _exec(argv: list[bytes], env: dict[bytes, bytes]) -> None:
     raise refused or missing
 
 
-def _given_as_fd(given: bytes) -> bytes:
-    """Return the number of an inherited descriptor from which these bytes can be read; they must fit into a pipe's
-    buffer.
+def _open_input_bytes(given: bytes) -> bytes:
+    """Return the number of an inheritable descriptor from which these bytes can be read.
+
+    They must fit into the buffer of a pipe.
     """
     read, write = os.pipe()
     os.write(write, given)
@@ -285,11 +287,11 @@ def _list_processes() -> list[tuple[int, int]]:
             continue
         try:
             with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-                words = file.read().rpartition(b")")[2].split()
+                fields = file.read().rpartition(b")")[2].split()
         except OSError:
             continue
-        if words[0] != b"Z":
-            found.append((int(name), int(words[1])))
+        if fields[0] != b"Z":
+            found.append((int(name), int(fields[1])))
     return found
 
 

@@ -49,8 +49,8 @@ _SETTINGS = {
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONSAFEPATH": "1",
 }
-_OFFLINE = ("GOPROXY", "CARGO_NET_OFFLINE", "npm_config_offline")
-_SOCKETS = (
+_OFFLINE_SETTINGS = ("GOPROXY", "CARGO_NET_OFFLINE", "npm_config_offline")
+_SOCKET_VARIABLES = (
     "SSH_AUTH_SOCK",
     "SSH_AGENT_PID",
     "GPG_AGENT_INFO",
@@ -71,23 +71,23 @@ _SOCKETS = (
     "EMACS_SOCKET_NAME",
 )
 """Variables with the sockets of other programs."""
-_RUN_BY_SHELLS = ("BASH_ENV", "ENV", "PROMPT_COMMAND")
-"""Files that a shell executes first. A command line is judged without them, and without exported shell functions."""
-_FUNCTION = "BASH_FUNC_"
+_SHELL_STARTUP_VARIABLES = ("BASH_ENV", "ENV", "PROMPT_COMMAND")
+"""Variables that name code which a shell runs first; clio judges a command line without it."""
+_EXPORTED_FUNCTION_PREFIX = "BASH_FUNC_"
 _SECRET_WORDS = frozenset(
     "pass password passwd passphrase passcode pwd pw secret secrets token tokens credential credentials creds key keys"
     " apikey auth authorization cookie cookies pat pin dsn jwt bearer".split()
 )
-_OPEN_NAMES = frozenset({"PWD", "OLDPWD", *_SOCKETS})
+_NEVER_SECRET = frozenset({"PWD", "OLDPWD", *_SOCKET_VARIABLES})
 
 
 def build_confined_environment(
     env: Mapping[str, str], root: Path, *, network: bool = False, confined: bool = True
 ) -> dict[str, str]:
-    """Return the environment of a command in the workspace `root` that runs without a question.
+    """Return the environment of a command in the workspace `root` that runs without approval.
 
-    Left out: what a shell would execute first, what looks like a secret by name or value, and sockets of other
-    programs.
+    It contains no code that a shell would run first, no variables that look like secrets by name or value, and no
+    sockets of other programs.
 
     Args:
         env: clio's own environment.
@@ -95,43 +95,46 @@ def build_confined_environment(
         network: the command may use the network and the sockets of other programs, such as `docker ps`.
         confined: False if the user does not want such commands confined; they then get secrets and sockets.
     """
-    found = {
-        name: value for name, value in env.items() if name not in _RUN_BY_SHELLS and not name.startswith(_FUNCTION)
+    result = {
+        name: value
+        for name, value in env.items()
+        if name not in _SHELL_STARTUP_VARIABLES and not name.startswith(_EXPORTED_FUNCTION_PREFIX)
     }
-    for name in list_withheld_variables(found) if confined else ():
-        del found[name]
+    for name in list_withheld_variables(result) if confined else ():
+        del result[name]
     if confined and not network:
-        found = {name: value for name, value in found.items() if name not in _SOCKETS}
-    found = make_command_environment(found)
-    found |= {name: value for name, value in _SETTINGS.items() if not network or name not in _OFFLINE}
-    _speak_english(found)
-    return found | build_git_environment(root, found)
+        result = {name: value for name, value in result.items() if name not in _SOCKET_VARIABLES}
+    result = make_command_environment(result)
+    result |= {name: value for name, value in _SETTINGS.items() if not network or name not in _OFFLINE_SETTINGS}
+    _set_english_messages(result)
+    return result | build_git_environment(root, result)
 
 
 def list_withheld_variables(env: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of the variables that look like secrets, by name or value."""
-    return tuple(name for name, value in env.items() if _is_secret(name) or _holds_secret(name, value))
+    return tuple(name for name, value in env.items() if _is_secret(name) or _contains_secret(name, value))
 
 
 @lru_cache(1000)
-def _holds_secret(name: str, value: str) -> bool:
+def _contains_secret(name: str, value: str) -> bool:
     return bool(Redactor().redact(f"{name}={value}\n{value}").counts)
 
 
 def _is_secret(name: str) -> bool:
-    """Whether a name looks secret; stricter than for text, because a variable left out without need is seldom
-    missed.
+    """Whether a variable's name looks like that of a secret.
+
+    Stricter than for text, because a command seldom needs a variable that was left out by mistake.
     """
-    if name in _OPEN_NAMES:
+    if name in _NEVER_SECRET:
         return False
     words = set(name.lower().replace("-", "_").split("_"))
     return bool(words & _SECRET_WORDS) or is_secret_name(name) or can_be_secret_name(name)
 
 
-def _speak_english(env: dict[str, str]) -> None:
+def _set_english_messages(env: dict[str, str]) -> None:
     """Set the language of messages to English, in which denials are recognized; the encoding is unchanged."""
-    if everything := env.pop("LC_ALL", ""):
-        env["LC_CTYPE"] = everything
+    if locale := env.pop("LC_ALL", ""):
+        env["LC_CTYPE"] = locale
     env["LC_MESSAGES"] = "C"
 
 
@@ -157,7 +160,7 @@ async def start_sandboxed(
 
 
 async def restore_files_changed_by_jobs(sandbox: Sandbox | None) -> str:
-    """Undo changes by running commands to files they must not change; return a report, or ""."""
+    """Undo changes that background jobs made to files they must not change; return a report, or ""."""
     if sandbox is None or not sandbox.is_enabled:
         return ""
     return "\n".join(await asyncio.to_thread(sandbox.watches.put_back))
@@ -174,7 +177,7 @@ async def run_sandboxed(
 ) -> tuple[RunningProcess, bool, str]:
     """Run a shell command line, or an argument list, to its end.
 
-    Returns the process, whether it was stopped after `timeout_s`, and what to report about the sandbox, or "". Raises
+    Returns the process, whether it was stopped after `timeout_s`, and a note about the sandbox, or "". Raises
     ToolFailed.
 
     Args:
@@ -187,13 +190,13 @@ async def run_sandboxed(
     argv = make_shell_argv(command) if isinstance(command, str) else command
     enclosed, guard = await asyncio.to_thread(_prepare, sandbox, argv, root)
     try:
-        process, late = await run_process(enclosed, root, timeout_s=timeout_s, on_progress=on_progress, env=env)
+        process, timed_out = await run_process(enclosed, root, timeout_s=timeout_s, on_progress=on_progress, env=env)
     finally:
         undone = restore_guarded_files(guard, root)  # also if cancelled; blocks only for a few small files
     notes = [before, undone]
     if process.exit_code != 0 and sandbox.known:
         notes.append(describe_denial(process.output.text(), sandbox.known, network=sandbox.network))
-    return process, late, "\n".join(filter(None, notes))
+    return process, timed_out, "\n".join(filter(None, notes))
 
 
 def _prepare(sandbox: Sandbox, argv: Sequence[str], root: Path) -> tuple[EnclosedCommand, FileGuard]:
@@ -221,23 +224,26 @@ async def run_confined(
     for attempt in (1, 2):
         env, enclosed = await asyncio.to_thread(_confine, command, root, confinement, network=network)
         if enclosed is None:
-            held = await run_sandboxed(command, root, sandbox, timeout_s=timeout_s, on_progress=on_progress, env=env)
-            return *held, ""
+            outcome = await run_sandboxed(command, root, sandbox, timeout_s=timeout_s, on_progress=on_progress, env=env)
+            return *outcome, ""
         try:
-            process, late = await run_process(enclosed, root, timeout_s=timeout_s, on_progress=on_progress, env=env)
+            process, timed_out = await run_process(
+                enclosed, root, timeout_s=timeout_s, on_progress=on_progress, env=env
+            )
         finally:
             remove_private_tmp(enclosed)
         if attempt == 2 or not _bwrap_failed(enclosed, process):
             break
         await asyncio.to_thread(confinement.try_again)
-    return process, late, "", _find_refused(process, command, root, confinement, env, network=network)
+    return process, timed_out, "", _find_refused(process, command, root, confinement, env, network=network)
 
 
 def explain_job_failure(
     process: RunningProcess, command: str, root: Path, confinement: Confinement, *, network: bool
 ) -> str:
-    """Return what a command started with `start_confined` was denied, after it has ended, or "". Call it in a
-    thread.
+    """Return what a command started with `start_confined` was denied, or "", after it has ended.
+
+    Blocks, so call it in a worker thread.
     """
     env = build_confined_environment(os.environ, root, network=network, confined=confinement.is_enabled)
     return _find_refused(process, command, root, confinement, env, network=network)
@@ -252,15 +258,16 @@ def _find_refused(
     *,
     network: bool,
 ) -> str:
-    """Return what a command was denied. If several programs ran, the exit code is that of the last: `x | tail` gives
-    0.
+    """Return what a command was denied, or "".
+
+    Exit code 0 of several programs does not mean success, because it is that of the last program: `x | tail` gives 0.
     """
     output, level, speakers = process.output.text(), confinement.level(), None
     if process.exit_code == 0:
         from clio.security.readonly.system_programs import PROGRAMS
         from clio.security.shell.parser import parse_command_line
 
-        programs = {each.program for each in parse_command_line(command).commands}
+        programs = {parsed.program for parsed in parse_command_line(command).commands}
         if len(programs) < 2:
             return ""
         # Tools such as git begin errors with "fatal" or "error". If only filters ran, such words are data they printed.
