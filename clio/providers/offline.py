@@ -424,7 +424,7 @@ def _format_result(item: LookupResult) -> str:
 def _format_search(plan: LookupPlan, results: Sequence[LookupResult]) -> str:
     sections = [
         _format_section("Project memory", join_results(results, "search")),
-        _format_section("Other memories", format_memories(results)),
+        _format_section("Memories", format_memories(results)),
         _format_section("Code", _format_code(plan, results)),
         _format_section("Files", _format_files(results)),
         _format_section("Earlier sessions", format_earlier_passages(plan, results)),

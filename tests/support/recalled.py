@@ -3,7 +3,13 @@
 import re
 
 _LINE = re.compile(r"- (?P<when>[^,]+), (?P<source>[^:]+?): (?P<content>.*?)(?: \[(?P<note>[^\]]*)\])?")
-_BY = (", from the user", ", from the assistant", ", noted by the assistant", ", quoted from a tool, unverified")
+_BY = (
+    ", noted by the assistant, unverified",
+    ", from the user",
+    ", from the assistant",
+    ", noted by the assistant",
+    ", quoted from a tool, unverified",
+)
 _BY_DOCUMENT = ", quoted, unverified"
 
 

@@ -13,6 +13,7 @@ from clio.commands.registry import complete_command_line, run_command
 from clio.config.schema import Config, ModelSettings
 from tests.support.chat_server import error, text, tool_calls
 from tests.support.harness import Harness
+from tests.support.wording import mentions
 from tests.turns.conftest import MakeHarness
 
 
@@ -114,7 +115,7 @@ def test_the_levels_are_offered_with_the_present_one_first_under_the_cursor(make
 
 def test_a_model_that_takes_no_effort_is_said_to(make_harness: MakeHarness) -> None:
     harness = make_harness([], model="gpt-4o")
-    assert "takes no effort" in run_command(harness.app, "/effort").text
+    assert mentions(run_command(harness.app, "/effort").text, "This model", "not", "accept", "effort")
     assert "no effort at all" in run_command(harness.app, "/effort high").text
 
 

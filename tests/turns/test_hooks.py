@@ -39,7 +39,7 @@ def test_words_are_refused_before_anything_is_sent_or_kept(make_harness: MakeHar
 
     finished, kept, after = asyncio.run(story())
     assert (finished.status, finished.exit_code) == ("blocked", 6)
-    assert mentions(finished.error, "hook", "refused", "~/.clio/hooks.yaml:2")
+    assert mentions(finished.error, "hook", "blocked", "~/.clio/hooks.yaml:2")
     assert kept == []
     assert after.status == "done" and len(harness.server.requests) == 1
 

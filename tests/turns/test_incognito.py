@@ -273,7 +273,7 @@ def test_the_shell_writes_exactly_the_file_it_was_told_to(place: Place) -> None:
         clio.wait_for("test-model · ask")
         clio.line("write")
         clio.wait_for("new.txt")
-        clio.wait_for("once")
+        clio.wait_for("y yes")
         clio.send("y")
         clio.wait_for("touch other.txt")
         clio.wait_for(r"always[\s\S]*touch|touch[\s\S]*always", regex=True)

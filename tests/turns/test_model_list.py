@@ -44,7 +44,7 @@ def test_what_the_server_offers_with_window_and_price(make_harness: MakeHarness)
         ("", "Alpha", "", "$0", "$0", "$0", "", ""),
         ("", "big", "", "$1.50", "$6.00", "$1.50", "", ""),
     )
-    assert "`test-model` at" in result.text and "`/model NAME` switches." in result.text
+    assert "`test-model` at" in result.text and "`/model NAME`" in result.text
     data = json.loads(json.dumps(result.data))
     assert [one["name"] for one in data] == ["test-model", "Alpha", "big"]
     assert (data[0]["window"], data[0]["running"], data[0]["effort"]) == (32_768, True, "auto")
