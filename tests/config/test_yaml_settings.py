@@ -54,8 +54,8 @@ WRONG = {
     "allow:\n  - a: b": "config.yaml:1: allow must contain only text, not a mapping; put a text with ': ' in quotes",
     "allow:\n  -": "config.yaml:1: allow must contain only text, not nothing; put a text with ': ' in quotes",
     "redact_patterns:\n  - 'a+'\n  - '('": (
-        "config.yaml:3: the pattern '(' is not used: it is no regular expression: missing ), unterminated subpattern; "
-        "change or remove it"
+        "config.yaml:3: the pattern '(' is not used: it is not a valid regular expression: missing ), unterminated "
+        "subpattern; change or remove it"
     ),
     "models: [a]": "config.yaml:1: models must be a mapping from a model's name to its settings, not a list",
     "models:\n  m: 3": "config.yaml:2: models.m must be a mapping such as 'context_window: 32000', not '3'",
