@@ -71,5 +71,5 @@ def test_on_the_command_line_ctrl_c_ends_it(place: Place) -> None:
         clio.key("ctrl-c")
         clio.wait_for("stopping")
         (place.project / "go").touch()
-        clio.wait_for("Stopped: 4 files not looked at")
+        clio.wait_for("Stopped: 4 files not read")
         assert clio.wait_exit() == 0
