@@ -534,7 +534,9 @@ def forget_memories(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     for record in records:
         if record.kind == "preference" and (record.provenance is None or record.provenance.asserted_by == "user"):
             id = shorten_record_id(record)
-            raise ToolRetry(f"{id} is a wish of the user; only the user removes it, with /memory forget {id}: ask them")
+            raise ToolRetry(
+                f"{id} was stated by the user, and only the user can remove it: ask them to run /memory forget {id}"
+            )
     lines = [f"Forgotten: {_describe_record(record)}" for record in records]
     lines += [f"Forgotten: {describe_entry(entry)}" for entry in entries]
     memory.forget_records([*entries, *records])

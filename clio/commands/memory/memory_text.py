@@ -163,7 +163,7 @@ def memory_table(listed: Sequence[ListedMemory], *, now: float) -> Table:
 
 
 def legend(states: Iterable[Freshness], marks: str = "") -> str:
-    """What the marks mean that stand in a table; empty where none does. marks: all marks of the table joined."""
+    """Explain the marks used in a table; "" if it has none. marks: all marks of the table joined."""
     present = set(states)
     meant = [f"{mark} {STATES[state]}" for state, mark in MARKS.items() if mark and state in present]
     examples = f"Examples: {', '.join(meant)}." if meant else ""

@@ -196,12 +196,12 @@ def take_in(
     stop: Callable[[], bool] = never_stop,
     tell: ProgressCallback = ignore_progress,
 ) -> tuple[Taken, ...]:
-    """Merge a bundle into what is here; what was done to each part that has anything in it.
+    """Merge a bundle into the existing data and return what was done to each part that is not empty.
 
-    by: whom nobody in it is trusted more than. name: of the file, for undo. scope: only what is the project's,
-    or the user's. dry_run: only count. What cannot be undone: archives, scenarios, styles and ratings, which only grow.
-    stop: ends it; the parts taken in by then stay, and are one change all the same. tell: told of how many of the
-    memories are merged, and of how many there are: nothing else takes long.
+    by: the most trusted author that an imported memory may have. name: of the bundle file, shown by undo. scope: import
+    only the project's data, or only the user's. dry_run: only count. Archives, task types, styles and ratings cannot be
+    undone, because they only grow. stop: asked whether to end; the parts imported by then stay and are one change.
+    tell: called with the number of memories merged so far and in all.
     Raises UserError where a part is not what it should be, before anything is changed, and where it was stopped;
     StorageError, OSError.
     """

@@ -219,8 +219,8 @@ def _reason(entry: MemoryRecord) -> str:
 def describe_trust(record: MemoryRecord) -> str:
     """Return who confirmed a memory ("confirmed in 2 sessions"), or "unverified"; "" for what the user said once.
 
-    What nobody but the assistant or a tool said, and only once, is unverified. Files of other programs do not say who
-    asserted an entry, so it is neither.
+    A memory is unverified if only the assistant or a tool stated it, and only once. Files of other programs do not
+    record who stated a memory; such a memory is neither confirmed nor unverified.
     """
     if record.members >= 2:
         return f"confirmed by {record.members} people"
