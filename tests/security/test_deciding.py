@@ -79,7 +79,7 @@ def test_what_clio_reads_of_its_home_without_asking_is_protected(tmp_path: Path)
 
 def test_the_page_names_every_place() -> None:
     page = (ROOT / "docs" / "approvals.md").read_text(encoding="utf-8")
-    table = page[page.index("## What decides what clio does") :].split("\n## ")[0]
+    table = page[page.index("## Files that control clio") :].split("\n## ")[0]
     named = set(re.findall(r"`([^`]+)`", "\n".join(row for row in table.splitlines() if "| asks" in row)))
     assert {place.rstrip("/") for place in named if not place.startswith("~")} == {
         place for place in PERMISSION_PATHS if not place.endswith(".yml")
