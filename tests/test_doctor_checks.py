@@ -243,7 +243,7 @@ def test_a_file_system_without_locks(project: Path, env: dict[str, str], monkeyp
     def refuse(fd: int, *, shared: bool) -> bool:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr("clio.storage.locks._lock", refuse)
+    monkeypatch.setattr("clio.storage.locks._lock_descriptor", refuse)
     found = lines(look(project, env), "locks")
     assert [mark for mark, _ in found] == ["note", "note", "ok"]
     assert "the file system of .clio has no locks" in found[0][1]

@@ -261,7 +261,7 @@ class LedgerWriter:
             return
         try:
             known = {
-                (entry.server, entry.model) for entry in self._spending.ledger.read().spent if entry.unpriced_tokens
+                (entry.server, entry.model) for entry in self._spending.ledger.read().entries if entry.unpriced_tokens
             }
         except (StorageError, OSError):
             known = set[tuple[str, str]]()

@@ -29,7 +29,7 @@ def show_cost(ctx: CommandContext, argument: str) -> CommandResult:
         return show_cost_by_day(ctx, "")
     turns = list_turn_costs(ctx.session.messages, ctx.session.bills)
     total = total_bills(ctx.session.bills)
-    rows = [(f"{turn.number}  {turn.words}", turn.sum) for turn in turns[-TURNS:]]
+    rows = [(f"{turn.number}  {turn.first_words}", turn.total) for turn in turns[-TURNS:]]
     rows += [(f"session ({format_count(len(turns), 'turn')})", total)]
     spent = _list_entries(ctx)
     recent = {name: _sum_entries(_filter_since(ctx, spent, ago)) for name, ago in (("today", 0), ("30 days", DAYS - 1))}
@@ -42,7 +42,7 @@ def show_cost(ctx: CommandContext, argument: str) -> CommandResult:
         table=_make_cost_table("turn", rows),
         data={
             "session": ctx.session.id,
-            "turns": [{"number": turn.number, "words": turn.words, **_data(turn.sum)} for turn in turns],
+            "turns": [{"number": turn.number, "words": turn.first_words, **_data(turn.total)} for turn in turns],
             "total": _data(total),
             **{name.replace(" ", "_"): _data(totals) for name, totals in recent.items()},
         },
@@ -124,7 +124,7 @@ def _make_grouped_result(
 
 def _list_entries(ctx: CommandContext, *, everything: bool = False) -> "list[LedgerEntry]":
     project = str(ctx.loaded.main_project)
-    return [entry for entry in ctx.spending.ledger.read().spent if everything or entry.project == project]
+    return [entry for entry in ctx.spending.ledger.read().entries if everything or entry.project == project]
 
 
 def _filter_since(ctx: CommandContext, spent: "Iterable[LedgerEntry]", ago: int) -> "list[LedgerEntry]":

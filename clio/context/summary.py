@@ -26,7 +26,7 @@ from clio.messages import (
     UserMessage,
 )
 from clio.sessions.side_effects import (
-    EDITORS,
+    EDIT_TOOLS,
     decode_call_arguments,
     find_call_path,
     find_patched_paths,
@@ -344,7 +344,7 @@ class _SummaryBuilder:
             key = shorten_line(f"{call.name} {each}", _LINE_CHARS)
             _put_last(self._attempts, key, "" if has_worked else _reason(message))
         edit = None
-        if len(effects.changed) == 1 and normalize_tool_name(call.name, arguments) in EDITORS:
+        if len(effects.changed) == 1 and normalize_tool_name(call.name, arguments) in EDIT_TOOLS:
             edit = _replacement(arguments)
         for change in effects.changed:
             self._add_change(change, edit)

@@ -29,9 +29,9 @@ from clio.context.message_views import (
 )
 from clio.messages import UNCHANGED, AssistantMessage, ToolCall, ToolMessage
 from clio.sessions.side_effects import (
-    EDITORS,
-    READERS,
-    RUNNERS,
+    COMMAND_TOOLS,
+    EDIT_TOOLS,
+    READ_TOOLS,
     decode_call_arguments,
     find_call_path,
     find_patched_paths,
@@ -51,8 +51,8 @@ _RECALLING = frozenset(
     | {"search_sessions", "read_messages", "stats"}
 )
 _REPEATED = (
-    READERS
-    | RUNNERS
+    READ_TOOLS
+    | COMMAND_TOOLS
     | _SEARCHERS
     | {"git", "version_control", "web_fetch", "fetch", "read_output", "todo_operations", "file_operations"}
 )
@@ -112,7 +112,7 @@ class _Exchange(Struct, frozen=True, kw_only=True):
     @property
     def command(self) -> str:
         command = self.arguments.get("command")
-        return command if self.name in RUNNERS and isinstance(command, str) else ""
+        return command if self.name in COMMAND_TOOLS and isinstance(command, str) else ""
 
 
 def find_worthless_results(units: Sequence[Unit], before: int) -> Iterator[WorthlessResult]:
@@ -194,7 +194,7 @@ def _find_stale(exchanges: Sequence[_Exchange]) -> list[str]:
 
 def _parse_reading(each: _Exchange) -> tuple[str, tuple[LineRange, ...]] | None:
     """Return the path a call read and the line ranges in its result; None if it reads no file."""
-    if each.name in READERS:
+    if each.name in READ_TOOLS:
         ranges = parse_shown_ranges(each.result.content)
         offset, limit = each.arguments.get("offset"), each.arguments.get("limit")
         if not offset and not limit and is_whole_file(each.result.content, ranges):
@@ -242,7 +242,7 @@ def _find_edits_made_later(exchanges: Sequence[_Exchange]) -> set[str]:
     later_paths: set[str] = set()
     found: set[str] = set()
     for each in reversed(exchanges):
-        if each.name in EDITORS:
+        if each.name in EDIT_TOOLS:
             paths = _list_edited_paths(each)
             if not each.result.ok and (paths & later_paths or (not paths and later_paths)):
                 found.add(each.result.id)
@@ -268,7 +268,7 @@ def _is_routine(each: _Exchange) -> bool:
     """Whether a command succeeded and its output is progress, or the report of tests that all passed."""
     result = each.result
     code = result.side_effects.exit_code if result.side_effects is not None else 0
-    if each.name not in RUNNERS or not result.ok or code or len(result.content) < MIN_REPLACED_CHARS:
+    if each.name not in COMMAND_TOOLS or not result.ok or code or len(result.content) < MIN_REPLACED_CHARS:
         return False
     from clio.context.command_results import parse_test_report
 

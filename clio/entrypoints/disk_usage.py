@@ -17,7 +17,7 @@ from clio.config.loaded import LoadedConfig
 from clio.config.paths import FOLDER_NAME, display_path, user_home
 from clio.entrypoints.subcommand import ask_on_terminal, print_json, print_result, remove_code_marks
 from clio.errors import ClioError, UserError
-from clio.sessions.state import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
+from clio.sessions.state import JOURNAL_SUFFIX, SNAPSHOT_SUFFIX, SessionFiles, is_session_id
 from clio.sessions.store import SessionStore
 from clio.storage.files import read_regular
 from clio.storage.locks import TEMP_FILE_NAME, FileLock, find_lock_owner, is_abandoned
@@ -164,12 +164,16 @@ def _is_orphaned_output(path: Path, sessions: Path, referenced: dict[str, _Sessi
 
 
 def _session_exists(files: SessionFiles) -> bool:
-    return any(files.folder.glob(f"{files.id}{SNAPSHOT}*")) or any(files.folder.glob(f"{files.id}{JOURNAL}*"))
+    return any(files.folder.glob(f"{files.id}{SNAPSHOT_SUFFIX}*")) or any(
+        files.folder.glob(f"{files.id}{JOURNAL_SUFFIX}*")
+    )
 
 
 def _read_session_texts(files: SessionFiles) -> bytes | None:
     """Return the bytes of a session's files, including damaged copies; None if one cannot be read."""
-    parts = sorted((*files.folder.glob(f"{files.id}{SNAPSHOT}*"), *files.folder.glob(f"{files.id}{JOURNAL}*")))
+    parts = sorted(
+        (*files.folder.glob(f"{files.id}{SNAPSHOT_SUFFIX}*"), *files.folder.glob(f"{files.id}{JOURNAL_SUFFIX}*"))
+    )
     try:
         return b"\n".join(read_regular(path) for path in parts)
     except OSError:

@@ -19,7 +19,7 @@ from clio.entrypoints.subcommand import ask_on_terminal
 from clio.errors import StorageError, UsageError, UserError
 from clio.git.repository import check_programs
 from clio.git.worktrees import make_branch_name, open_worktree
-from clio.storage.files import IGNORE_ALL, make_ignored_folder, write_atomic
+from clio.storage.files import GITIGNORE_ALL, make_ignored_folder, write_atomic
 from clio.storage.locks import format_os_error
 from clio.ui.footer import read_branch
 from clio.ui.safe_text import escape_controls
@@ -69,7 +69,7 @@ def write_setup(project: Path, files: tuple[SetupFile, ...]) -> None:
     make_ignored_folder(folder, folder)
     for file in files:
         if file.action == "new":
-            _write_new(folder / file.name, IGNORE_ALL if file.name == ".gitignore" else read_example(file.name))
+            _write_new(folder / file.name, GITIGNORE_ALL if file.name == ".gitignore" else read_example(file.name))
 
 
 def read_example(name: str) -> bytes:

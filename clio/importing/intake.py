@@ -34,7 +34,7 @@ from clio.messages import (
 )
 from clio.sessions import session_format
 from clio.sessions.listing import HEAD_BYTES, list_sessions
-from clio.sessions.session_files import HANDLE_CHARS, BlobStore
+from clio.sessions.session_files import BLOB_HANDLE_CHARS, BlobStore
 from clio.sessions.state import (
     NAME_CHARS,
     ImportSource,
@@ -474,7 +474,7 @@ class _DryRunBlobs(BlobStore):
 
     def add_data(self, data: bytes) -> str:
         """Return the handle that the data would get."""
-        return hashlib.sha256(data).hexdigest()[:HANDLE_CHARS]
+        return hashlib.sha256(data).hexdigest()[:BLOB_HANDLE_CHARS]
 
 
 READER_VERSION = 1

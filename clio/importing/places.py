@@ -32,14 +32,14 @@ from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.listing import list_sessions
 from clio.sessions.loading import load_session
 from clio.sessions.session_files import BlobNotFound, BlobStore, output_readers
-from clio.sessions.state import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
+from clio.sessions.state import JOURNAL_SUFFIX, SNAPSHOT_SUFFIX, SessionFiles, is_session_id
 from clio.storage.files import open_regular, read_regular
 from clio.text.json_data import decode_json
 
 
 def get_session_files(path: Path) -> SessionFiles:
     """Return the files of the session that this file belongs to."""
-    return SessionFiles(path.parent, path.name.removesuffix(JOURNAL).removesuffix(SNAPSHOT))
+    return SessionFiles(path.parent, path.name.removesuffix(JOURNAL_SUFFIX).removesuffix(SNAPSHOT_SUFFIX))
 
 
 def read_clio(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
@@ -285,8 +285,8 @@ def _is_gemini_file(path: Path) -> bool:
 def _iter_session_files(folder: Path) -> Iterator[Path]:
     """Yield one file of each session: its snapshot, or its journal if there is no snapshot yet."""
     for path in sorted(folder.iterdir()):
-        journal = path.name.endswith(JOURNAL)
-        if journal and path.with_name(f"{path.name.removesuffix(JOURNAL)}.json").exists():
+        journal = path.name.endswith(JOURNAL_SUFFIX)
+        if journal and path.with_name(f"{path.name.removesuffix(JOURNAL_SUFFIX)}.json").exists():
             continue
         if journal or path.suffix == ".json":
             yield from [path] if is_session_id(get_session_files(path).id) else []

@@ -31,11 +31,11 @@ class BillTotals(Struct, frozen=True, kw_only=True):
 
 
 class TurnCost(Struct, frozen=True, kw_only=True):
-    """The cost of one turn. number: from 1. words: the beginning of the user's message, on one line."""
+    """The cost of one turn. number: from 1. first_words: the beginning of the user's message, on one line."""
 
     number: int
-    words: str
-    sum: BillTotals
+    first_words: str
+    total: BillTotals
 
 
 def total_bills(bills: Sequence[Bill]) -> BillTotals:
@@ -56,18 +56,22 @@ def list_turn_costs(messages: Sequence[Message], bills: Sequence[Bill]) -> list[
 
     A bill belongs to the latest user message that is not newer than the bill.
     """
-    asked = [m for m in messages if isinstance(m, UserMessage) and m.origin == "user" and not m.steers]
-    if not asked:
+    # A steering message arrives inside a turn, so it does not start one.
+    requests = [m for m in messages if isinstance(m, UserMessage) and m.origin == "user" and not m.steers]
+    if not requests:
         return []
-    starts = [message.created for message in asked]
-    found: dict[int, list[Bill]] = {}
+    starts = [message.created for message in requests]
+    bills_by_turn: dict[int, list[Bill]] = {}
     for bill in bills:
-        found.setdefault(max(bisect_right(starts, bill.timestamp) - 1, 0), []).append(bill)
+        # A bill older than the first message belongs to the first turn: two machines' clocks may differ.
+        bills_by_turn.setdefault(max(bisect_right(starts, bill.timestamp) - 1, 0), []).append(bill)
     return [
         TurnCost(
-            number=place + 1, words=to_one_line(asked[place].content, FIRST_WORDS_CHARS), sum=total_bills(found[place])
+            number=index + 1,
+            first_words=to_one_line(requests[index].content, FIRST_WORDS_CHARS),
+            total=total_bills(bills_by_turn[index]),
         )
-        for place in sorted(found)
+        for index in sorted(bills_by_turn)
     ]
 
 
@@ -84,11 +88,11 @@ SESSION_DAYS, DAY_DAYS = 60, 400
 
 
 class LedgerHeader(Struct, frozen=True, kw_only=True):
-    """The first line of the file. kept: size in bytes of the other lines after the last compaction."""
+    """The first line of the file. compacted_bytes: size of the other lines after the last compaction."""
 
     schema: str = SCHEMA
     version: int = VERSION
-    kept: int = 0
+    compacted_bytes: int = msgspec.field(default=0, name="kept")
 
 
 class LedgerEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -125,8 +129,8 @@ class LedgerEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 _encoder = msgspec.json.Encoder()
 _decoder: JsonDecoder[LedgerEntry] = JsonDecoder(LedgerEntry)
-_opening: JsonDecoder[LedgerHeader] = JsonDecoder(LedgerHeader)
-_SUMS = (
+_header_decoder: JsonDecoder[LedgerHeader] = JsonDecoder(LedgerHeader)
+_SUMMED_FIELDS = (
     "requests",
     "prompt_tokens",
     "cached_tokens",
@@ -141,7 +145,7 @@ _SUMS = (
 class LedgerContent(Struct, frozen=True, kw_only=True):
     """The entries of the file, and the lines that could not be decoded, as raw bytes."""
 
-    spent: tuple[LedgerEntry, ...] = ()
+    entries: tuple[LedgerEntry, ...] = ()
     damaged: tuple[bytes, ...] = ()
 
 
@@ -155,27 +159,28 @@ class Ledger:
     def __init__(self, path: Path | None) -> None:
         self.path = path
 
-    def add(self, spent: Sequence[LedgerEntry]) -> None:
+    def add(self, entries: Sequence[LedgerEntry]) -> None:
         """Append entries; compact the file if it has grown enough. Raises OSError, TimeoutError, NewerDocument.
 
         If the process is killed meanwhile, all earlier lines stay, followed by at most one incomplete line, which the
         next writer cuts off.
         """
-        if self.path is None or not spent:
+        if self.path is None or not entries:
             return
         make_folder(self.path.parent)
         with self._lock():
-            kept = self._first_line().kept
+            compacted_bytes = self._read_header().compacted_bytes
             writer = LineWriter(self.path, _encoder.encode(LedgerHeader()))
             try:
-                for one in spent:
-                    writer.add(_encoder.encode(one))
+                for entry in entries:
+                    writer.add(_encoder.encode(entry))
                 writer.flush()
                 writer.sync()
             finally:
                 writer.close()
-            if self.path.stat().st_size - kept > COMPACT_BYTES + kept // 4:
-                self._write(self.read(), max(one.date for one in spent))
+            if self.path.stat().st_size - compacted_bytes > COMPACT_BYTES + compacted_bytes // 4:
+                # The newest entry gives today's date, so that the ledger itself never reads the clock.
+                self._write(self.read(), max(entry.date for entry in entries))
 
     def read(self) -> LedgerContent:
         """Return all entries; none if there is no file. Raises OSError, NewerDocument."""
@@ -183,16 +188,16 @@ class Ledger:
             return LedgerContent()
         lines = read_lines(self.path).lines
         if lines:
-            self._check(lines[0])
+            self._decode_header(lines[0])
         found: list[LedgerEntry] = []
         damaged: list[bytes] = []
         for line in lines:
             try:
                 found.append(_decoder.decode(line))
             except (msgspec.DecodeError, UnicodeDecodeError):
-                if not _is_opening(line):
+                if not _is_header(line):
                     damaged.append(line)
-        return LedgerContent(spent=tuple(found), damaged=tuple(damaged))
+        return LedgerContent(entries=tuple(found), damaged=tuple(damaged))
 
     def recount(self, project: str, found: Mapping[str, Sequence[Bill]], day_of: Callable[[float], str]) -> None:
         """Replace the entries of these sessions of a project, given by id; see `recount_entries`. Raises as `add`."""
@@ -200,41 +205,44 @@ class Ledger:
             return
         make_folder(self.path.parent)
         with self._lock():
-            known = self.read()
+            content = self.read()
             new = {
                 id: make_ledger_entries(bills, project=project, session=id, day_of=day_of)
                 for id, bills in found.items()
             }
             self._write(
-                LedgerContent(spent=tuple(recount_entries(known.spent, project, new)), damaged=known.damaged), ""
+                LedgerContent(entries=tuple(recount_entries(content.entries, project, new)), damaged=content.damaged),
+                "",
             )
 
-    def _write(self, known: LedgerContent, today: str) -> None:
+    def _write(self, content: LedgerContent, today: str) -> None:
+        """Replace the file by this content, compacted unless `today` is "". Damaged lines stay in the file."""
         assert self.path is not None
         back_up_damaged_file(self.path)
-        kept = compact_entries(known.spent, today) if today else known.spent
-        lines = [*known.damaged, *map(_encoder.encode, kept)]
-        opening = LedgerHeader(kept=sum(map(len, lines)) + len(lines))
-        write_atomic(self.path, b"\n".join([_encoder.encode(opening), *lines]) + b"\n")
+        entries = compact_entries(content.entries, today) if today else content.entries
+        lines = [*content.damaged, *map(_encoder.encode, entries)]
+        header = LedgerHeader(compacted_bytes=sum(map(len, lines)) + len(lines))  # each line ends with one byte
+        write_atomic(self.path, b"\n".join([_encoder.encode(header), *lines]) + b"\n")
 
     def _lock(self) -> FileLock:
         assert self.path is not None
         return FileLock(self.path.with_name(self.path.name + ".lock"))
 
-    def _first_line(self) -> LedgerHeader:
+    def _read_header(self) -> LedgerHeader:
         """Return the file's header; the default header if there is no file. Raises NewerDocument."""
         assert self.path is not None
         try:
             with open_regular(self.path) as file:
-                return self._check(file.readline(4_096))
+                return self._decode_header(file.readline(4_096))  # a header has under 100 bytes
         except FileNotFoundError:
             return LedgerHeader()
 
-    def _check(self, first: bytes) -> LedgerHeader:
+    def _decode_header(self, line: bytes) -> LedgerHeader:
+        """Return the header in the file's first line; the default if the line is none. Raises NewerDocument."""
         assert self.path is not None
-        opening = _opening.decode(first) if _is_opening(first) else LedgerHeader()
-        refuse_newer_version(self.path, opening.version, VERSION)
-        return opening
+        header = _header_decoder.decode(line) if _is_header(line) else LedgerHeader()
+        refuse_newer_version(self.path, header.version, VERSION)
+        return header
 
 
 def make_ledger_entries(
@@ -261,15 +269,15 @@ def make_ledger_entries(
     )
 
 
-def merge_entries(spent: Iterable[LedgerEntry]) -> list[LedgerEntry]:
+def merge_entries(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     """Add up the entries with equal date, project, session, server and model; ordered by first occurrence."""
-    found: dict[tuple[str, str, str, str, str], LedgerEntry] = {}
-    for one in spent:
-        key = (one.date, one.project, one.session, one.server, one.model)
-        known = found.get(key)
-        sums = {name: getattr(known, name) + getattr(one, name) for name in _SUMS} if known else {}
-        found[key] = structs.replace(known, **sums) if known else one
-    return list(found.values())
+    merged: dict[tuple[str, str, str, str, str], LedgerEntry] = {}
+    for entry in entries:
+        key = (entry.date, entry.project, entry.session, entry.server, entry.model)
+        earlier = merged.get(key)
+        sums = {name: getattr(earlier, name) + getattr(entry, name) for name in _SUMMED_FIELDS} if earlier else {}
+        merged[key] = structs.replace(earlier, **sums) if earlier else entry
+    return list(merged.values())
 
 
 def recount_entries(
@@ -280,32 +288,34 @@ def recount_entries(
     Entries of deleted sessions stay. Days whose sessions were merged by compaction stay as they are, since the
     sessions' share in them is unknown.
     """
-    kept = [one for one in known if one.project != project or one.session not in found]
-    settled = {one.date for one in kept if one.project == project and not one.session}
-    new = [one for spent in found.values() for one in spent if not {one.date, one.date[:7]} & settled]
-    return merge_entries([*kept, *new])
+    others = [entry for entry in known if entry.project != project or entry.session not in found]
+    merged_dates = {entry.date for entry in others if entry.project == project and not entry.session}
+    # An entry of a merged day or month is already part of that sum; adding it again would count it twice.
+    new = [e for entries in found.values() for e in entries if not {e.date, e.date[:7]} & merged_dates]
+    return merge_entries([*others, *new])
 
 
-def compact_entries(spent: Iterable[LedgerEntry], today: str) -> list[LedgerEntry]:
+def compact_entries(entries: Iterable[LedgerEntry], today: str) -> list[LedgerEntry]:
     """Return the entries merged by age: by session for `SESSION_DAYS`, then by day until `DAY_DAYS`, then by month."""
     session_from, day_from = _days_before(today, SESSION_DAYS), _days_before(today, DAY_DAYS)
 
-    def shorter(one: LedgerEntry) -> LedgerEntry:
-        if one.date >= session_from:
-            return one
-        return structs.replace(one, session="", date=one.date if one.date >= day_from else one.date[:7])
+    def drop_old_details(entry: LedgerEntry) -> LedgerEntry:
+        if entry.date >= session_from:
+            return entry
+        return structs.replace(entry, session="", date=entry.date if entry.date >= day_from else entry.date[:7])
 
-    return merge_entries(map(shorter, spent))
+    return merge_entries(map(drop_old_details, entries))
 
 
 def _days_before(day: str, days: int) -> str:
     return (date.fromisoformat(day) - timedelta(days=days)).isoformat()
 
 
-def _is_opening(line: bytes) -> bool:
+def _is_header(line: bytes) -> bool:
     try:
-        opening = _opening.decode(line)
-        check_version(opening.version)
-        return opening.schema == SCHEMA and b'"schema"' in line
+        header = _header_decoder.decode(line)
+        check_version(header.version)
+        # `schema` has a default, so any JSON object would decode as a header: the name must be in the line.
+        return header.schema == SCHEMA and b'"schema"' in line
     except msgspec.DecodeError:
         return False

@@ -14,9 +14,9 @@ from clio.errors import SessionNotFound, StorageError
 from clio.sessions import session_format
 from clio.sessions.loading import load_session
 from clio.sessions.state import (
-    JOURNAL,
-    LOCK,
-    SNAPSHOT,
+    JOURNAL_SUFFIX,
+    LOCK_SUFFIX,
+    SNAPSHOT_SUFFIX,
     SessionFiles,
     SessionInfo,
     SessionState,
@@ -27,18 +27,21 @@ from clio.storage.files import NotAFile, open_regular, read_regular
 from clio.storage.locks import find_lock_owner
 
 HEAD_BYTES = 4096
+"""Bytes read of a snapshot: more than its small fields have, which come first in the file."""
+# Bytes with which msgspec encodes these records; `encode_record` always writes the fields in this order.
 MESSAGE_PREFIX = b'\n{"type":"message","n":'
 RENAME_PREFIX = b'\n{"type":"name",'
-FIRST_LINES = 10
-MAX_DECODED = 50
+JOURNAL_LINES_READ = 10
+"""Lines decoded at the beginning of a journal: the header, and with it the first user message."""
+MAX_DECODED_FILES = 50
 """Number of files without a readable head that are decoded completely; further ones are listed without details."""
 # A journal without messages is listed only if it is larger than any header line, since it then contains damaged lines.
-OPENING_BYTES = 16_384
+MAX_HEADER_BYTES = 16_384
 
 
 def find_session_ids(names: set[str]) -> set[str]:
     """Return the session ids among the file names of a sessions directory: names of snapshots and journals."""
-    ids = {name.removesuffix(JOURNAL) for name in names if name.endswith(JOURNAL)}
+    ids = {name.removesuffix(JOURNAL_SUFFIX) for name in names if name.endswith(JOURNAL_SUFFIX)}
     ids |= {name.removesuffix(".json") for name in names if name.endswith(".json")}
     return {id for id in ids if is_session_id(id)}
 
@@ -66,47 +69,47 @@ def list_sessions(folder: Path, stop: Callable[[], bool] = _never) -> list[Sessi
     for id in sorted(find_session_ids(names), reverse=True):
         if stop():
             return []
-        if info := _describe(SessionFiles(folder, id), names, may_decode=broken < MAX_DECODED):
+        if info := _describe(SessionFiles(folder, id), names, may_decode=broken < MAX_DECODED_FILES):
             infos.append(info)
             broken += info.messages == 0
     return sorted(infos, key=lambda info: (info.updated_at, info.id), reverse=True)
 
 
 def _describe(files: SessionFiles, names: set[str], *, may_decode: bool) -> SessionInfo | None:
-    """Return the entry of one session; None if it was deleted meanwhile or has no message yet."""
+    """Return the list entry of one session; None if it was deleted meanwhile or has no message yet."""
     try:
         info = _read_info(files, names, may_decode=may_decode)
     except (FileNotFoundError, NotAFile):
         return None
     except OSError:
         info = SessionInfo(id=files.id)
-    running = f"{files.id}{LOCK}" in names and find_lock_owner(files.lock) is not None
+    running = f"{files.id}{LOCK_SUFFIX}" in names and find_lock_owner(files.lock) is not None
     return msgspec.structs.replace(info, running=running) if info else None
 
 
 def _read_info(files: SessionFiles, names: set[str], *, may_decode: bool) -> SessionInfo | None:
     # File names are built as strings: creating four Path objects per session took a third of the time of a listing.
-    has_snapshot = f"{files.id}{SNAPSHOT}" in names
+    has_snapshot = f"{files.id}{SNAPSHOT_SUFFIX}" in names
     info, merged_journal = SessionInfo(id=files.id), ""
     if has_snapshot:
-        head = _head(files.snapshot)
+        head = _read_head(files.snapshot)
         if head is None and not may_decode:
             return SessionInfo(id=files.id, updated_at=files.snapshot.stat().st_mtime)
         if head is None:
-            return _decoded(files)
-        info, merged_journal = _from_head(head, files.id), head.merged_journal
-    if f"{files.id}{JOURNAL}" in names:
-        info = _with_journal(info, files.journal, merged_journal)
-    return info if info.messages or has_snapshot or files.journal.stat().st_size > OPENING_BYTES else None
+            return _info_from_whole_file(files)
+        info, merged_journal = _info_from_head(head, files.id), head.merged_journal
+    if f"{files.id}{JOURNAL_SUFFIX}" in names:
+        info = _add_journal(info, files.journal, merged_journal)
+    return info if info.messages or has_snapshot or files.journal.stat().st_size > MAX_HEADER_BYTES else None
 
 
-def _head(path: Path) -> session_format.SnapshotHead | None:
+def _read_head(path: Path) -> session_format.SnapshotHead | None:
     with open_regular(path, None) as file:
         data = file.read(HEAD_BYTES)
     return session_format.decode_snapshot_head(data)
 
 
-def _from_head(head: session_format.SnapshotHead, id: str) -> SessionInfo:
+def _info_from_head(head: session_format.SnapshotHead, id: str) -> SessionInfo:
     return SessionInfo(
         id=id,
         name=head.session_name,
@@ -121,7 +124,7 @@ def _from_head(head: session_format.SnapshotHead, id: str) -> SessionInfo:
     )
 
 
-def _decoded(files: SessionFiles) -> SessionInfo:
+def _info_from_whole_file(files: SessionFiles) -> SessionInfo:
     try:
         state = load_session(files, outputs=False).state
     except (StorageError, SessionNotFound):
@@ -140,30 +143,31 @@ def _decoded(files: SessionFiles) -> SessionInfo:
     )
 
 
-def _with_journal(info: SessionInfo, path: Path, merged_journal: str) -> SessionInfo:
+def _add_journal(info: SessionInfo, path: Path, merged_journal: str) -> SessionInfo:
     data = read_regular(path)
-    opened = session_format.read_journal_header((data.partition(b"\n")[0],))
-    if opened is not None and opened.journal == merged_journal:
+    header = session_format.read_journal_header((data.partition(b"\n")[0],))
+    if header is not None and header.journal == merged_journal:
         return info
     if not info.messages:
-        info = _begun(info, data)
+        info = _info_from_journal(info, data)
+    # Only up to the last line end: after it there may be a line that is still being written.
     last = data.rfind(MESSAGE_PREFIX, 0, data.rfind(b"\n"))
-    count = _number_at(data, last + len(MESSAGE_PREFIX)) if last >= 0 else 0
+    count = _read_number(data, last + len(MESSAGE_PREFIX)) if last >= 0 else 0
     renamed = data.rfind(RENAME_PREFIX)
     if renamed >= 0:
         state = SessionState(id=info.id, name=info.name)
-        session_format.replay_journal((_line_at(data, renamed + 1),), state)
+        session_format.replay_journal((_read_line(data, renamed + 1),), state)
         info = msgspec.structs.replace(info, name=state.name)
     updated_at = max(info.updated_at, path.stat().st_mtime)
     return msgspec.structs.replace(info, messages=max(info.messages, count), updated_at=updated_at)
 
 
-def _begun(info: SessionInfo, data: bytes) -> SessionInfo:
+def _info_from_journal(info: SessionInfo, data: bytes) -> SessionInfo:
     """Return the details of a session without a snapshot, from the first lines of its journal."""
     lines: list[bytes] = []
     start = 0
-    while len(lines) < FIRST_LINES and 0 <= start < len(data):
-        lines.append(_line_at(data, start))
+    while len(lines) < JOURNAL_LINES_READ and 0 <= start < len(data):
+        lines.append(_read_line(data, start))
         start = data.find(b"\n", start) + 1 or -1
     state = SessionState(id=info.id)
     session_format.replay_journal(tuple(lines), state)
@@ -178,11 +182,12 @@ def _begun(info: SessionInfo, data: bytes) -> SessionInfo:
     )
 
 
-def _line_at(data: bytes, start: int) -> bytes:
+def _read_line(data: bytes, start: int) -> bytes:
     end = data.find(b"\n", start)
     return data[start : end if end >= 0 else len(data)]
 
 
-def _number_at(data: bytes, start: int) -> int:
+def _read_number(data: bytes, start: int) -> int:
+    # 15 digits bound the number's size whatever a damaged file contains.
     digits = re.compile(rb"\d{0,15}").match(data, start)
     return int(digits.group() or 0) if digits else 0

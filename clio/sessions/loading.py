@@ -63,14 +63,18 @@ def decode_foreign_session(document: Json, session_id: str, todos: Any = None) -
     Doubly encoded UTF-8 is repaired, unless the document has a `schema`: clio itself never writes such text.
     """
     if "schema" not in document:
-        document, todos = _mended(document), _mended(todos)
+        document, todos = _repair_encoding(document), _repair_encoding(todos)
     known: dict[str, Message] = {}
-    history = [message for entry in _entries(document.get("history")) for message in _message(entry, known, session_id)]
+    history = [
+        message
+        for entry in _message_entries(document.get("history"))
+        for message in _decode_message(entry, known, session_id)
+    ]
     order = [message.id for message in history]
-    threads = _threads(document.get("yarn"), known, session_id, order)
-    messages = _merged(threads.get(session_id, []), order)
+    threads = _decode_threads(document.get("yarn"), known, session_id, order)
+    messages = _merge_orders(threads.get(session_id, []), order)
     for name in threads:
-        messages = _merged(messages, threads[name]) if name != session_id else messages
+        messages = _merge_orders(messages, threads[name]) if name != session_id else messages
     stm = [id for id in expand_spans(_list(document.get("stm")), order) if id in known]
     times = [message.created for message in known.values()]
     state = SessionState(
@@ -83,16 +87,16 @@ def decode_foreign_session(document: Json, session_id: str, todos: Any = None) -
         model=_text(document.get("selected_model")) or None,
         token_ratio=_number(document.get("token_ratio")) or None,
         todos=decode_todos(document.get("todos") or todos),
-        bills=_bills(document.get("billing")),
+        bills=_decode_bills(document.get("billing")),
         messages=[known[id] for id in messages],
         window_ids=stm or order,
-        plan_mode=_planned(document.get("plan")),
-        trims=_trims(document.get("trims")),
+        plan_mode=_decode_plan_mode(document.get("plan")),
+        trims=_decode_trims(document.get("trims")),
         threads={name: ids for name, ids in threads.items() if name != session_id},
     )
-    lost = len(_list(document.get("history"))) - sum(1 for _ in _entries(document.get("history")))
-    said = f"{lost} entries in the history of session {session_id!r} are not messages and were skipped."
-    return ForeignSession(state=state, warnings=(said,) if lost else ())
+    lost = len(_list(document.get("history"))) - sum(1 for _ in _message_entries(document.get("history")))
+    warning = f"{lost} entries in the history of session {session_id!r} are not messages and were skipped."
+    return ForeignSession(state=state, warnings=(warning,) if lost else ())
 
 
 def decode_todos(value: Any) -> tuple[Todo, ...]:
@@ -108,7 +112,7 @@ def decode_todos(value: Any) -> tuple[Todo, ...]:
     return tuple(todos)
 
 
-def _threads(value: Any, known: dict[str, Message], session_id: str, order: list[str]) -> dict[str, list[str]]:
+def _decode_threads(value: Any, known: dict[str, Message], session_id: str, order: list[str]) -> dict[str, list[str]]:
     """Return the threads of the archive as message ids by name; add messages that only it contains to `known`."""
     threads: dict[str, list[str]] = {}
     pairs = cast(Json, value).items() if isinstance(value, dict) else [(session_id, value)]
@@ -121,14 +125,14 @@ def _threads(value: Any, known: dict[str, Message], session_id: str, order: list
                 ids += [id for id in expand_spans([cast("object", entry)], order) if id in known]
             elif isinstance(entry, dict):
                 own = _text(cast(Json, entry).get("id"))
-                found = [known[own]] if own in known else _message(cast(Json, entry), known, session_id)
+                found = [known[own]] if own in known else _decode_message(cast(Json, entry), known, session_id)
                 ids += [message.id for message in found]
         if ids:
             threads[name] = list(dict.fromkeys(ids))
     return threads
 
 
-def _merged(archive: list[str], history: list[str]) -> list[str]:
+def _merge_orders(archive: list[str], history: list[str]) -> list[str]:
     """Merge two lists of ids in the archive's order; ids only in `history` follow their predecessor there."""
     present = set(archive)
     after: dict[str, list[str]] = {}
@@ -144,7 +148,7 @@ def _merged(archive: list[str], history: list[str]) -> list[str]:
     return merged
 
 
-def _message(entry: Json, known: dict[str, Message], session_id: str) -> list[Message]:
+def _decode_message(entry: Json, known: dict[str, Message], session_id: str) -> list[Message]:
     """Decode an entry's message and add it to `known`; return [] if it is known already."""
     nested = entry.get("content")
     if isinstance(nested, dict) and "role" in nested:
@@ -152,13 +156,13 @@ def _message(entry: Json, known: dict[str, Message], session_id: str) -> list[Me
     id = _text(entry.get("id"))
     if id in known:
         return []
-    id = id or _made_id(session_id, len(known), entry)
-    known[id] = _build(entry, id)
+    id = id or _derive_message_id(session_id, len(known), entry)
+    known[id] = _convert_message(entry, id)
     return [known[id]]
 
 
-def _build(entry: Json, id: str) -> Message:
-    content, created = _content(entry.get("content")), _created(entry)
+def _convert_message(entry: Json, id: str) -> Message:
+    content, created = _decode_content(entry.get("content")), _find_created(entry)
     try:
         message = msgspec.convert(entry | {"id": id}, Message)
     except msgspec.ValidationError:
@@ -169,7 +173,9 @@ def _build(entry: Json, id: str) -> Message:
         case "user" | "human":
             return UserMessage(content=content, id=id, created=created)
         case "assistant" | "model" | "ai":
-            calls = tuple(_call(call, f"{id}-{index}") for index, call in enumerate(_dicts(entry.get("tool_calls"))))
+            calls = tuple(
+                _decode_call(call, f"{id}-{index}") for index, call in enumerate(_dicts(entry.get("tool_calls")))
+            )
             return AssistantMessage(content=content, tool_calls=calls, id=id, created=created)
         case "tool" | "function":
             call_id, name = _text(entry.get("tool_call_id")), _text(entry.get("name"))
@@ -178,26 +184,26 @@ def _build(entry: Json, id: str) -> Message:
             return SystemMessage(content=content, id=id, created=created)
 
 
-def _call(call: Json, made_id: str) -> ToolCall:
+def _decode_call(call: Json, fallback_id: str) -> ToolCall:
     function = call.get("function")
     body = cast(Json, function) if isinstance(function, dict) else call
     arguments = body.get("arguments")
     text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments or {}).decode()
-    return ToolCall(id=_text(call.get("id")) or made_id, name=_text(body.get("name")), arguments=text)
+    return ToolCall(id=_text(call.get("id")) or fallback_id, name=_text(body.get("name")), arguments=text)
 
 
-def _mended(value: Any) -> Any:
+def _repair_encoding(value: Any) -> Any:
     """Return the JSON value with doubly encoded UTF-8 repaired in every string."""
     if isinstance(value, str):
         return repair_double_utf8(value)
     if isinstance(value, list):
-        return [_mended(item) for item in cast(list[Any], value)]
+        return [_repair_encoding(item) for item in cast(list[Any], value)]
     if isinstance(value, dict):
-        return {key: _mended(item) for key, item in cast(Json, value).items()}
+        return {key: _repair_encoding(item) for key, item in cast(Json, value).items()}
     return value
 
 
-def _trims(value: Any) -> list[Trim]:
+def _decode_trims(value: Any) -> list[Trim]:
     """Return the trims in a file of clio that was edited; [] if they do not decode."""
     try:
         return msgspec.convert(value or [], list[Trim])
@@ -205,7 +211,7 @@ def _trims(value: Any) -> list[Trim]:
         return []
 
 
-def _planned(value: Any) -> PlanMode | None:
+def _decode_plan_mode(value: Any) -> PlanMode | None:
     """Return the state of plan mode in such a file; None if it is missing or does not decode."""
     try:
         return msgspec.convert(value, PlanMode | None)
@@ -213,7 +219,7 @@ def _planned(value: Any) -> PlanMode | None:
         return None
 
 
-def _bills(value: Any) -> list[Bill]:
+def _decode_bills(value: Any) -> list[Bill]:
     requests = cast(Json, value).get("requests") if isinstance(value, dict) else None
     return [
         Bill(
@@ -227,13 +233,13 @@ def _bills(value: Any) -> list[Bill]:
     ]
 
 
-def _made_id(session_id: str, number: int, entry: Json) -> str:
+def _derive_message_id(session_id: str, number: int, entry: Json) -> str:
     """Return an id for a message without one: derived from its content, so that it is the same at every load."""
     seed = f"{session_id}\n{number}\n{entry.get('role')}\n{entry.get('content')}"
     return derive_id(seed.encode("utf-8", "replace"))
 
 
-def _content(value: Any) -> str:
+def _decode_content(value: Any) -> str:
     """Return a message's text: a string, joined parts, or any other value as JSON."""
     if isinstance(value, list):
         parts = cast(list[Any], value)
@@ -243,7 +249,7 @@ def _content(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _created(entry: Json) -> float:
+def _find_created(entry: Json) -> float:
     metadata = entry.get("metadata")
     unix = cast(Json, metadata).get("unix_timestamp") if isinstance(metadata, dict) else None
     return _seconds(entry.get("created")) or _seconds(unix) or _seconds(entry.get("timestamp"))
@@ -281,15 +287,15 @@ def _dicts(value: Any) -> Iterator[Json]:
     return (cast(Json, entry) for entry in _list(value) if isinstance(entry, dict))
 
 
-def _entries(value: Any) -> Iterator[Json]:
+def _message_entries(value: Any) -> Iterator[Json]:
     """Yield the entries that are messages: objects with a role, or with a message as `content`."""
     return (entry for entry in _dicts(value) if "role" in entry or isinstance(entry.get("content"), dict))
 
 
-_TRIES = 5
+_MAX_LOAD_ATTEMPTS = 5
 
 
-class _Stamp(Struct):
+class _SchemaAndVersion(Struct):
     schema: Any = None
     version: Any = None
 
@@ -301,20 +307,21 @@ def load_session(files: SessionFiles, *, outputs: bool = True) -> LoadedSession:
 
     Raises SessionNotFound, NewerDocument, OSError; CorruptDocument (with `moved_to` None) if nothing can be read.
     """
-    for _ in range(_TRIES):
-        before = _look(files.snapshot)
+    # Each repetition needs another process that closes the session at this moment; five in a row do not occur.
+    for _ in range(_MAX_LOAD_ATTEMPTS):
+        before = _stat_fingerprint(files.snapshot)
         try:
             loaded = _load(files, outputs)
         except (SessionNotFound, CorruptDocument):
-            if _look(files.snapshot) == before:
+            if _stat_fingerprint(files.snapshot) == before:
                 raise
         else:
-            if _look(files.snapshot) == before:
+            if _stat_fingerprint(files.snapshot) == before:
                 return loaded
     return _load(files, outputs)
 
 
-def _look(path: Path) -> tuple[int, int, int] | None:
+def _stat_fingerprint(path: Path) -> tuple[int, int, int] | None:
     """Return values that change when a file is replaced: inode, modification time, size. None if it is missing.
 
     A process that closes the session merges the journal into a new snapshot and deletes it. A reader that read the
@@ -330,37 +337,39 @@ def _look(path: Path) -> tuple[int, int, int] | None:
 def _load(files: SessionFiles, outputs: bool) -> LoadedSession:
     if not files.any_exist():
         raise SessionNotFound(f"No session {files.id!r}; `/session list` shows all sessions.")
-    base, merged_journal = _load_snapshot(files, outputs)
+    loaded, merged_journal = _load_snapshot(files, outputs)
     read = read_lines(files.journal)
     lines = read.lines
-    head = _sound_header(lines, files.journal)
-    if head is not None and head.journal == merged_journal:
-        return msgspec.structs.replace(base, merged=True)
-    played = session_format.replay_journal(lines, base.state)
-    warnings = list(base.warnings)
-    if played.damaged:
-        warnings.append(f"{played.damaged} lines of {str(files.journal)!r} are damaged and were skipped.")
-    if b"\0" in read.torn:  # left by a power failure; a killed process leaves no NUL bytes
-        warnings.append(f"The last {len(read.torn):,} bytes of {str(files.journal)!r} were lost and are cut off.")
-    if not base.state.messages and not base.foreign and not base.corrupt and not played.damaged:
+    header = _read_valid_header(lines, files.journal)
+    if header is not None and header.journal == merged_journal:
+        return msgspec.structs.replace(loaded, merged=True)
+    replayed = session_format.replay_journal(lines, loaded.state)
+    warnings = list(loaded.warnings)
+    if replayed.damaged:
+        warnings.append(f"{replayed.damaged} lines of {str(files.journal)!r} are damaged and were skipped.")
+    if b"\0" in read.truncated:  # left by a power failure; a killed process leaves no NUL bytes
+        warnings.append(f"The last {len(read.truncated):,} bytes of {str(files.journal)!r} were lost and are cut off.")
+    if not loaded.state.messages and not loaded.foreign and not loaded.corrupt and not replayed.damaged:
         raise SessionNotFound(f"Session {files.id!r} ended before its first message; there is nothing to open.")
-    if not base.state.messages:
-        damaged = base.corrupt or base.foreign
+    if not loaded.state.messages:
+        damaged = loaded.corrupt or loaded.foreign
         raise make_corrupt_error(files.snapshot if damaged else files.journal, None, "nothing in it can be read")
     if lines:
-        base.state.updated_at = max(base.state.updated_at, files.journal.stat().st_mtime)
-    return msgspec.structs.replace(base, journal=played.journal, damaged=played.damaged > 0, warnings=tuple(warnings))
+        loaded.state.updated_at = max(loaded.state.updated_at, files.journal.stat().st_mtime)
+    return msgspec.structs.replace(
+        loaded, journal=replayed.journal, damaged=replayed.damaged > 0, warnings=tuple(warnings)
+    )
 
 
-def _sound_header(lines: tuple[bytes, ...], path: Path) -> session_format.JournalHeader | None:
+def _read_valid_header(lines: tuple[bytes, ...], path: Path) -> session_format.JournalHeader | None:
     """Return the journal's header; None if it is missing or its version is invalid. Raises NewerDocument."""
-    head = session_format.read_journal_header(lines)
+    header = session_format.read_journal_header(lines)
     try:
-        if head is not None:
-            refuse_newer_version(path, head.version, session_format.JOURNAL_VERSION)
+        if header is not None:
+            refuse_newer_version(path, header.version, session_format.JOURNAL_VERSION)
     except msgspec.DecodeError:
         return None
-    return head
+    return header
 
 
 def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[LoadedSession, str]:
@@ -369,25 +378,25 @@ def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[LoadedSession, s
     except FileNotFoundError:
         return LoadedSession(state=SessionState(id=files.id)), ""
     try:
-        return _parse(data, files, outputs)
+        return _decode_any_snapshot(data, files, outputs)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         if (mended := session_format.replace_bad_numbers(data)) is not None:
             with suppress(msgspec.DecodeError):
-                loaded, merged_journal = _parse(mended, files, outputs)
-                said = f"{str(files.snapshot)!r} contains invalid numbers, which were ignored; the rest was read."
-                warnings = (*loaded.warnings, said)
+                loaded, merged_journal = _decode_any_snapshot(mended, files, outputs)
+                warning = f"{str(files.snapshot)!r} contains invalid numbers, which were ignored; the rest was read."
+                warnings = (*loaded.warnings, warning)
                 return msgspec.structs.replace(loaded, corrupt=True, clean=0, warnings=warnings), merged_journal
         rescued = decode_foreign_session(
             {"schema": session_format.SNAPSHOT_SCHEMA} | session_format.rescue_snapshot(data), files.id
         )
         count = len(rescued.state.messages)
-        said = f"{str(files.snapshot)!r} is damaged ({error}); {count} messages could be read from it."
-        return LoadedSession(state=rescued.state, corrupt=True, warnings=(said,)), ""
+        warning = f"{str(files.snapshot)!r} is damaged ({error}); {count} messages could be read from it."
+        return LoadedSession(state=rescued.state, corrupt=True, warnings=(warning,)), ""
 
 
-def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[LoadedSession, str]:
+def _decode_any_snapshot(data: bytes, files: SessionFiles, outputs: bool) -> tuple[LoadedSession, str]:
     """Decode a snapshot; return it and its `merged_journal`. Raises msgspec.DecodeError, NewerDocument."""
-    stamp = decode_json(data, type=_Stamp)
+    stamp = decode_json(data, type=_SchemaAndVersion)
     is_large = isinstance(stamp.version, float) and stamp.version > session_format.SNAPSHOT_VERSION + 1
     if stamp.schema == session_format.SNAPSHOT_SCHEMA and is_large:
         refuse_newer_version(files.snapshot, check_version(stamp.version), session_format.SNAPSHOT_VERSION)
@@ -405,15 +414,17 @@ def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[LoadedSessi
         else:
             state.id = files.id
             return LoadedSession(state=state, clean=len(state.messages)), merged_journal
-    read = decode_foreign_session(
-        decode_json(data, type=dict[str, Any]), files.id, _todos(files.attachments / "todos.json")
+    foreign = decode_foreign_session(
+        decode_json(data, type=dict[str, Any]), files.id, _read_todos_file(files.attachments / "todos.json")
     )
-    whole = find_stored_outputs(files.tool_results) if outputs and stamp.schema is None else {}
-    read.state.messages = [attach_output(message, whole) for message in read.state.messages]
-    return LoadedSession(state=read.state, foreign=True, outputs=tuple(whole.values()), warnings=read.warnings), ""
+    stored = find_stored_outputs(files.tool_results) if outputs and stamp.schema is None else {}
+    foreign.state.messages = [attach_output(message, stored) for message in foreign.state.messages]
+    return LoadedSession(
+        state=foreign.state, foreign=True, outputs=tuple(stored.values()), warnings=foreign.warnings
+    ), ""
 
 
-def _todos(path: Path) -> Any:
+def _read_todos_file(path: Path) -> Any:
     """Return the decoded todo list of the Perl original; None if it is missing or unreadable."""
     try:
         return decode_json(read_regular(path))
@@ -426,13 +437,13 @@ def branch_state(state: SessionState, new_id: str, now: float, *, upto: str | No
 
     Trims made after that message are undone. Raises UserError if there is no such message.
     """
-    end = _place_after(state, upto)
+    end = _index_after(state, upto)
     messages = state.messages[:end]
-    kept = {message.id for message in messages}
+    copied = {message.id for message in messages}
     until = state.messages[end].created if end < len(state.messages) else float("inf")
-    made = list(takewhile(lambda trim: trim.created < until, state.trims))
-    reversed_ = {id for trim in state.trims[len(made) :] for id in trim.dropped}
-    window = {*state.window_ids, *reversed_}
+    earlier_trims = list(takewhile(lambda trim: trim.created < until, state.trims))
+    restored = {id for trim in state.trims[len(earlier_trims) :] for id in trim.dropped}
+    window = {*state.window_ids, *restored}
     return SessionState(
         id=new_id,
         created_at=now,
@@ -446,8 +457,8 @@ def branch_state(state: SessionState, new_id: str, now: float, *, upto: str | No
         todos=state.todos,
         messages=messages,
         window_ids=[message.id for message in messages if message.id in window],
-        trims=[_within(trim, kept) for trim in made],
-        threads={name: left for name, ids in state.threads.items() if (left := [id for id in ids if id in kept])},
+        trims=[_restrict_trim(trim, copied) for trim in earlier_trims],
+        threads={name: rest for name, ids in state.threads.items() if (rest := [id for id in ids if id in copied])},
     )
 
 
@@ -459,40 +470,42 @@ def write_fork(source: SessionFiles, target: SessionFiles, now: float, *, upto: 
     loaded = load_session(source)
     state = branch_state(loaded.state, target.id, now, upto=upto)
     state.name = name
-    remains = _remains(source, loaded, state)
+    preserved = _find_preserved(source, loaded, state)
     import shutil  # imported late: loading a session does not need it
 
     make_folder(target.folder)
     try:
         _copy_outputs(source, target, loaded, state.messages)
-        write_atomic(target.snapshot, session_format.encode_snapshot(state, "", remains))
+        write_atomic(target.snapshot, session_format.encode_snapshot(state, "", preserved))
     except BaseException:
         shutil.rmtree(target.attachments, ignore_errors=True)
         raise
 
 
-def _place_after(state: SessionState, upto: str | None) -> int:
+def _index_after(state: SessionState, upto: str | None) -> int:
     if upto is None:
         return len(state.messages)
-    for place, message in enumerate(state.messages, 1):
+    for index, message in enumerate(state.messages, 1):
         if message.id == upto:
-            return place
+            return index
     raise UserError(f"Session {state.id!r} has no message {upto!r}; `/context` and searches show message ids.")
 
 
-def _within(trim: Trim, kept: set[str]) -> Trim:
-    """Return the trim without messages that are not in `kept`."""
-    dropped = tuple(id for id in trim.dropped if id in kept)
-    shrunk = {id: chars for id, chars in trim.shrunk.items() if {id, id.partition("#")[0]} & kept}
+def _restrict_trim(trim: Trim, ids: set[str]) -> Trim:
+    """Return the trim without messages whose ids are not in `ids`."""
+    dropped = tuple(id for id in trim.dropped if id in ids)
+    shrunk = {id: chars for id, chars in trim.shrunk.items() if {id, id.partition("#")[0]} & ids}
     return msgspec.structs.replace(trim, dropped=dropped, shrunk=shrunk)
 
 
-def _remains(source: SessionFiles, loaded: LoadedSession, state: SessionState) -> session_format.PreservedContent:
+def _find_preserved(
+    source: SessionFiles, loaded: LoadedSession, state: SessionState
+) -> session_format.PreservedContent:
     """Return the fields of the source's snapshot that clio does not know, including those in its messages."""
     if not loaded.clean:
         return session_format.PreservedContent()
-    remains = session_format.find_preserved_content(read_regular(source.snapshot), loaded.clean)
-    return msgspec.structs.replace(remains, messages=remains.messages[: len(state.messages)])
+    preserved = session_format.find_preserved_content(read_regular(source.snapshot), loaded.clean)
+    return msgspec.structs.replace(preserved, messages=preserved.messages[: len(state.messages)])
 
 
 def _copy_outputs(source: SessionFiles, target: SessionFiles, loaded: LoadedSession, messages: list[Message]) -> None:
@@ -501,19 +514,19 @@ def _copy_outputs(source: SessionFiles, target: SessionFiles, loaded: LoadedSess
     if not handles:
         return
     stored = {path.name: path for path in source.blobs.iterdir()} if source.blobs.is_dir() else {}
-    wanted = {name: path for name, path in stored.items() if any(name.startswith(handle) for handle in handles)}
-    for name, path in wanted.items():
+    referenced = {name: path for name, path in stored.items() if any(name.startswith(handle) for handle in handles)}
+    for name, path in referenced.items():
         make_folder(target.blobs)
         link_or_copy(path, target.blobs / name)
     for digest, read in output_readers(loaded.outputs).items():
-        if digest not in wanted and any(digest.startswith(handle) for handle in handles):
+        if digest not in referenced and any(digest.startswith(handle) for handle in handles):
             make_folder(target.blobs)
             write_atomic(target.blobs / digest, read().encode("utf-8"))
     if target.blobs.is_dir():
-        _sync_up(target.blobs, target.folder)
+        _sync_folders_up_to(target.blobs, target.folder)
 
 
-def _sync_up(folder: Path, top: Path) -> None:
+def _sync_folders_up_to(folder: Path, top: Path) -> None:
     """Flush the directory entries of a directory and its parents below `top` to the storage device."""
     while folder != top:
         sync_folder(folder)

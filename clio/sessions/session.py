@@ -10,7 +10,7 @@ from clio.sessions.session_files import BlobStore, SessionDisk
 from clio.sessions.state import NAME_CHARS, Bill, ImportSource, PlanMode, SessionState, Todo, Trim, to_one_line
 
 
-class _OneThread:
+class _SingleThreadGuard:
     """A lock that never waits: entering it while another thread holds it raises RuntimeError."""
 
     def __init__(self, name: str) -> None:
@@ -42,7 +42,7 @@ class Session:
         self._disk = disk
         self._blobs = disk.blobs if disk else blobs or BlobStore(None)
         self._closed = False
-        self._changing = _OneThread(f"session {state.id!r}")
+        self._changing = _SingleThreadGuard(f"session {state.id!r}")
         self._is_foreign = False
         self._own_from = 0
         self._warnings: list[str] = []

@@ -23,8 +23,9 @@ from clio.storage.locks import FileLock, LocksUnsupported, error_reason, read_ow
 from clio.text.hidden_text import repair_double_utf8
 from clio.text.lazy_regex import LazyRegex
 
-HANDLE = LazyRegex(r"[0-9a-f]{8,64}")
-HANDLE_CHARS = 16
+BLOB_HANDLE = LazyRegex(r"[0-9a-f]{8,64}")
+BLOB_HANDLE_CHARS = 16
+"""64 bits of the digest: unique among the outputs of one session, and short in the model's context."""
 
 
 class BlobNotFound(LookupError):
@@ -46,9 +47,9 @@ class BlobStore:
     ) -> None:
         self._folder = folder
         self._writable = writable
-        self._elsewhere = dict(external or {})
-        self._waiting: dict[str, bytes] = {}
-        self._not_durable: list[Path] = []
+        self._external = dict(external or {})
+        self._queued: dict[str, bytes] = {}
+        self._unsynced: list[Path] = []
 
     def add(self, text: str) -> str:
         """Queue a text and return its handle: the first 16 hex digits of the SHA-256 of its UTF-8 bytes.
@@ -60,8 +61,8 @@ class BlobStore:
     def add_data(self, data: bytes) -> str:
         """Queue binary data, such as an image, and return its handle. See `add`."""
         digest = hashlib.sha256(data).hexdigest()
-        self._waiting[digest] = data
-        return digest[:HANDLE_CHARS]
+        self._queued[digest] = data
+        return digest[:BLOB_HANDLE_CHARS]
 
     def read(self, handle: str) -> str:
         """Return the text with this handle (8 to 64 hex digits). Raises BlobNotFound, OSError."""
@@ -69,15 +70,15 @@ class BlobStore:
 
     def read_data(self, handle: str) -> bytes:
         """Return the bytes with this handle. Raises BlobNotFound, also for an ambiguous prefix, and OSError."""
-        if HANDLE.fullmatch(handle):
-            for digest, data in self._waiting.items():
+        if BLOB_HANDLE.fullmatch(handle):
+            for digest, data in self._queued.items():
                 if digest.startswith(handle):
                     return data
             found = sorted(self._folder.glob(handle + "*")) if self._folder else []
-            found = [path for path in found if HANDLE.fullmatch(path.name)]
+            found = [path for path in found if BLOB_HANDLE.fullmatch(path.name)]
             if len(found) == 1:
                 return read_regular(found[0])
-            for digest, read in self._elsewhere.items():
+            for digest, read in self._external.items():
                 if digest.startswith(handle):
                     with suppress(FileNotFoundError):
                         return read().encode("utf-8", errors="replace")
@@ -88,35 +89,35 @@ class BlobStore:
     @property
     def has_unwritten(self) -> bool:
         """Whether new outputs are queued for `flush`."""
-        return bool(self._waiting)
+        return bool(self._queued)
 
     def flush(self) -> None:
         """Write the queued outputs. Raises OSError; outputs that could not be written stay queued."""
         if self._folder is None or not self._writable:
             return
-        for digest in list(self._waiting):
-            self._store(self._folder, digest, self._waiting[digest])
-            del self._waiting[digest]
-        for digest in list(self._elsewhere):
+        for digest in list(self._queued):
+            self._store(self._folder, digest, self._queued[digest])
+            del self._queued[digest]
+        for digest in list(self._external):
             try:
-                text = self._elsewhere[digest]()
+                text = self._external[digest]()
             except FileNotFoundError:
                 pass  # deleted meanwhile, so there is nothing to store
             else:
                 self._store(self._folder, digest, text.encode("utf-8"))
-            del self._elsewhere[digest]
+            del self._external[digest]
 
     def sync(self) -> None:
         """Flush the written outputs to the storage device (fsync), so that they survive a power failure.
 
         Raises OSError.
         """
-        if not self._not_durable:
+        if not self._unsynced:
             return
-        while self._not_durable:
-            path = self._not_durable.pop()
+        while self._unsynced:
+            path = self._unsynced.pop()
             if path.exists():
-                fd = os.open(path, os.O_RDWR)
+                fd = os.open(path, os.O_RDWR)  # Windows syncs only files open for writing
                 try:
                     os.fsync(fd)
                 finally:
@@ -128,10 +129,11 @@ class BlobStore:
         path = folder / digest
         if not path.exists():
             make_folder(folder)
-            write_atomic(path, data, durable=False)
-            self._not_durable.append(path)
+            write_atomic(path, data, durable=False)  # `sync` flushes it with the step's other outputs
+            self._unsynced.append(path)
 
 
+# The Perl original puts this text in a message in place of a long output.
 _PREVIEW = LazyRegex(
     r"\[TOOL_RESULT_PREVIEW: First \d+ bytes shown\]\n\n(?P<shown>.*)\n\n"
     r"\[TOOL_RESULT_STORED: toolCallId=[^\n]*\]\n.*",
@@ -182,20 +184,20 @@ def attach_output(message: Message, outputs: Mapping[str, StoredOutput]) -> Mess
 
     The original's preview markers in its text are replaced by a note that names `read_output`.
     """
-    whole = outputs.get(message.tool_call_id) if isinstance(message, ToolMessage) else None
-    if whole is None or not isinstance(message, ToolMessage) or message.blob:
+    output = outputs.get(message.tool_call_id) if isinstance(message, ToolMessage) else None
+    if output is None or not isinstance(message, ToolMessage) or message.blob:
         return message
-    handle = whole.digest[:HANDLE_CHARS]
+    handle = output.digest[:BLOB_HANDLE_CHARS]
     match = _PREVIEW.fullmatch(message.content)
     if match is None:
         return msgspec.structs.replace(message, blob=handle)
-    shown = repair_double_utf8(match["shown"])
-    lines = shown.count("\n")
+    preview = repair_double_utf8(match["shown"])
+    lines = preview.count("\n")
     notice = (
-        f"[… {whole.lines - lines:,} lines, {max(whole.chars - len(shown), 0):,} characters left out; "
+        f"[… {output.lines - lines:,} lines, {max(output.chars - len(preview), 0):,} characters left out; "
         f'go on with read_output(handle="{handle}", offset={lines + 1}) …]'
     )
-    return msgspec.structs.replace(message, blob=handle, content=f"{shown}\n{notice}\n")
+    return msgspec.structs.replace(message, blob=handle, content=f"{preview}\n{notice}\n")
 
 
 class LoadedSession(Struct, frozen=True, kw_only=True):
@@ -230,29 +232,33 @@ class SessionDisk:
     """
 
     def __init__(
-        self, loaded: LoadedSession, files: SessionFiles, lock: FileLock, begin: Callable[[str], None] | None = None
+        self,
+        loaded: LoadedSession,
+        files: SessionFiles,
+        lock: FileLock,
+        before_first_write: Callable[[str], None] | None = None,
     ) -> None:
         """Prepare to write the files of a loaded or new session.
 
-        begin: called with the id before the first file is written.
+        before_first_write: called with the id before the first file is written.
         """
-        self._begin = begin
+        self._before_first_write = before_first_write
         self._state = loaded.state
-        self._origin = loaded
+        self._loaded = loaded
         self._files = files
         self._lock: FileLock | None = lock
         self._journal_id = loaded.journal or new_id()
         self._writer = self._new_writer()
         self._stale_journal = loaded.merged
-        self._on_disk = bool(loaded.state.messages)
-        self._changed = any((loaded.journal, loaded.damaged, loaded.corrupt, loaded.merged))
+        self._is_on_disk = bool(loaded.state.messages)
+        self._has_changes = any((loaded.journal, loaded.damaged, loaded.corrupt, loaded.merged))
         self.blobs = BlobStore(files.blobs, external=output_readers(loaded.outputs))
         self.unsaved: str | None = None
         self.warnings = list(loaded.warnings)
 
     def write(self, line: bytes) -> None:
         """Append a line to the journal and pass all queued lines to the operating system."""
-        self._changed = True
+        self._has_changes = True
         self._writer.add(line)
         self.flush()
 
@@ -261,15 +267,15 @@ class SessionDisk:
         if not self._state.messages or not (self._writer.has_queued_lines or self.blobs.has_unwritten):
             return
         try:
-            if self._on_disk and self._is_lost():
-                self._start_over()
-            self._make_ready()
+            if self._is_on_disk and self._are_files_deleted():
+                self._rewrite_journal()
+            self._prepare_write()
             self._writer.flush()
             self.blobs.flush()
         except OSError as error:
-            self._not_saved(error)
+            self._note_failure(error)
         else:
-            self._on_disk = True
+            self._is_on_disk = True
             self.unsaved = None
 
     def sync(self) -> None:
@@ -281,23 +287,23 @@ class SessionDisk:
             self._writer.sync()
             self.blobs.sync()
         except OSError as error:
-            self._not_saved(error)
+            self._note_failure(error)
 
     def save_whole(self) -> None:
         """Write the snapshot and start a new journal, if anything has changed since the last snapshot."""
-        if not self._changed or not self._state.messages:
+        if not self._has_changes or not self._state.messages:
             return
         self.flush()  # the journal too, in case the snapshot cannot be written
         try:
-            self._make_ready()
+            self._prepare_write()
             self.blobs.flush()  # before the snapshot, which refers to them
             self._write_snapshot()
         except OSError as error:
-            self._not_saved(error)
+            self._note_failure(error)
             return
         self.unsaved = None
-        self._changed = False
-        self._origin = LoadedSession(state=self._state, clean=len(self._state.messages))
+        self._has_changes = False
+        self._loaded = LoadedSession(state=self._state, clean=len(self._state.messages))
         self._journal_id = new_id()
         self._writer = self._new_writer()
 
@@ -307,18 +313,18 @@ class SessionDisk:
         if self._lock is not None:
             self._lock.release()
 
-    def _make_ready(self) -> None:
+    def _prepare_write(self) -> None:
         """Create the directory, acquire the lock and delete a merged journal before the first write. Raises OSError."""
         if self._lock is not None and not self._lock.is_held:
             make_ignored_folder(self._files.folder, self._files.folder.parent)
-            if self._begin is not None:
-                self._begin(self._files.id)
-            self._take_lock(self._lock)
+            if self._before_first_write is not None:
+                self._before_first_write(self._files.id)
+            self._acquire_lock(self._lock)
         if self._stale_journal:
             self._files.journal.unlink(missing_ok=True)
             self._stale_journal = False
 
-    def _take_lock(self, lock: FileLock) -> None:
+    def _acquire_lock(self, lock: FileLock) -> None:
         try:
             is_acquired = lock.acquire()
         except LocksUnsupported:
@@ -332,16 +338,16 @@ class SessionDisk:
             owner = read_owner(lock.path)
             raise BlockingIOError(errno.EAGAIN, f"process {owner.pid} has it open too", str(lock.path))
 
-    def _is_lost(self) -> bool:
+    def _are_files_deleted(self) -> bool:
         """Whether the files of the running session were deleted, as by `git clean -xfd`."""
         return self._writer.is_deleted() if self._writer.is_open else not self._files.any_exist()
 
-    def _start_over(self) -> None:
+    def _rewrite_journal(self) -> None:
         """Queue a new journal with the whole session, to replace the deleted files."""
         self._writer.close()
         if self._lock is not None:
             self._lock.release()
-        self._on_disk = False
+        self._is_on_disk = False
         self._journal_id = new_id()
         self._writer = LineWriter(self._files.journal)
         for record in session_format.rebuild_journal(self._state, self._journal_id):
@@ -359,17 +365,17 @@ class SessionDisk:
         The snapshot contains the journal's id, so that after a kill between the two the journal is not replayed.
         """
         path = self._files.snapshot
-        remains = session_format.PreservedContent()
-        if self._origin.corrupt:
+        preserved = session_format.PreservedContent()
+        if self._loaded.corrupt:
             self._set_aside(path)
         elif path.exists():
-            remains = session_format.find_preserved_content(read_regular(path), self._origin.clean)
-            if self._origin.foreign:
+            preserved = session_format.find_preserved_content(read_regular(path), self._loaded.clean)
+            if self._loaded.foreign:
                 with suppress(FileExistsError):  # only the first copy is the original
                     link_or_copy(path, self._files.original)
-        write_atomic(path, session_format.encode_snapshot(self._state, self._journal_id, remains))
+        write_atomic(path, session_format.encode_snapshot(self._state, self._journal_id, preserved))
         self._writer.close()
-        if self._origin.damaged:
+        if self._loaded.damaged:
             self._set_aside(self._files.journal)
         self._stale_journal = True
         with suppress(OSError):  # Windows: another process reads it; the next write tries again
@@ -385,9 +391,9 @@ class SessionDisk:
             raise OSError(errno.EIO, "the damaged file could not be set aside", str(path))
         self.warnings.append(f"The damaged file was set aside as {str(moved_to)!r}.")
 
-    def _not_saved(self, error: OSError) -> None:
-        why = error_reason(error)
-        place = error.filename or self._files.journal
+    def _note_failure(self, error: OSError) -> None:
+        file = error.filename or self._files.journal
         self.unsaved = (
-            f"{why} ({str(place)!r}); the missing changes are in memory and will be saved once writing works again."
+            f"{error_reason(error)} ({str(file)!r}); "
+            "the missing changes are in memory and will be saved once writing works again."
         )

@@ -30,7 +30,7 @@ OLDEST_READABLE_VERSION = 1
 MIGRATIONS: dict[int, Any] = {}
 HEAD_END = b',\n"todos":'
 MESSAGE_SEPARATOR = b",\n"
-_INTEGER_DIGITS = 19
+_MAX_INTEGER_DIGITS = 19
 """Integers with this many digits or more may not fit into 64 bits."""
 SNAPSHOT_END = b"\n]\n}\n"
 
@@ -101,7 +101,7 @@ def decode_snapshot(data: bytes) -> tuple[SessionState, str]:
     if (
         len(ids) != snap.message_count
         or expand_spans(snap.yarn.get(snap.id, []), ids) != ids
-        or not _written(ids, data)
+        or not _contains_ids(ids, data)
     ):
         raise msgspec.ValidationError("`yarn` and `history` name different messages")
     state = SessionState(
@@ -177,16 +177,17 @@ def encode_snapshot_start(
         delegated=state.delegated,
     )
     fields: dict[str, Any] = {name: getattr(head, name) for name in SnapshotHead.__struct_fields__}
-    for rare in ("imported", "delegated"):
-        if fields[rare] is None:
-            del fields[rare]
-    fields |= {"todos": state.todos, "billing": _billing(state.bills), "stm": compress_ids(state.window_ids, ids)}
+    for name in ("imported", "delegated"):  # most sessions have neither, and older versions do not know them
+        if fields[name] is None:
+            del fields[name]
+    fields |= {"todos": state.todos, "billing": _make_billing(state.bills), "stm": compress_ids(state.window_ids, ids)}
     fields |= {"plan": state.plan_mode} if state.plan_mode else {}
     fields |= {"efforts": state.efforts} if state.efforts else {}
     fields |= {"trims": state.trims} if state.trims else {}
     fields["yarn"] = {name: compress_ids(thread, ids) for name, thread in ({state.id: ids} | state.threads).items()}
     fields |= unknown or {}
     dumps = msgspec.json.encode
+    # One field per line and one message per line: `rescue_snapshot` reads a damaged file line by line.
     lines = [dumps(name) + b":" + dumps(value) for name, value in fields.items()]
     return b"{\n" + b",\n".join(lines) + b',\n"history":[\n'
 
@@ -209,10 +210,10 @@ def rescue_snapshot(data: bytes) -> dict[str, Any]:
     history: list[Any] = []
     for line in data.splitlines():
         line = line.rstrip(b", \r")
-        value = _try_decode(line)
+        value = _decode_or_none(line)
         if isinstance(value, dict) and "role" in value:
             history.append(value)
-        elif line.startswith(b'"') and isinstance(field := _try_decode(b"{" + line + b"}"), dict):
+        elif line.startswith(b'"') and isinstance(field := _decode_or_none(b"{" + line + b"}"), dict):
             fields |= field
     return fields | {"history": history} if history else {}
 
@@ -225,7 +226,7 @@ def replace_bad_numbers(data: bytes) -> bytes | None:
     import json  # only damaged files need it
 
     def read_integer(text: str) -> int | None:
-        return int(text) if len(text) < _INTEGER_DIGITS else None
+        return int(text) if len(text) < _MAX_INTEGER_DIGITS else None
 
     def read_float(text: str) -> float | None:
         number = float(text)
@@ -246,24 +247,24 @@ def replace_bad_numbers(data: bytes) -> bytes | None:
         return None
 
 
-def _written(ids: list[str], data: bytes) -> bool:
+def _contains_ids(ids: list[str], data: bytes) -> bool:
     """Whether the file contains these ids in this order. An id generated while decoding is not in the file."""
-    place = data.find(b'"history"')
+    offset = data.find(b'"history"')
     for id in ids:
-        place = data.find(msgspec.json.encode(id), place)
-        if place < 0:
+        offset = data.find(msgspec.json.encode(id), offset)
+        if offset < 0:
             return False
     return True
 
 
-def _try_decode(data: bytes) -> Any:
+def _decode_or_none(data: bytes) -> Any:
     try:
         return decode_json(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
-def _billing(bills: list[Bill]) -> Billing:
+def _make_billing(bills: list[Bill]) -> Billing:
     prompt = sum(bill.prompt_tokens for bill in bills)
     completion = sum(bill.completion_tokens for bill in bills)
     return Billing(
@@ -405,7 +406,7 @@ def encode_record(record: Record) -> tuple[Record, bytes]:
 
 def read_journal_header(lines: tuple[bytes, ...]) -> JournalHeader | None:
     """Decode the journal's header; None if it is missing or damaged."""
-    first = _decode(lines[0]) if lines else None
+    first = _decode_record(lines[0]) if lines else None
     return first if isinstance(first, JournalHeader) else None
 
 
@@ -415,7 +416,7 @@ def replay_journal(lines: tuple[bytes, ...], state: SessionState) -> ReplayResul
     damaged = 0
     known = {message.id for message in state.messages}
     for line in lines:
-        record = _decode(line)
+        record = _decode_record(line)
         if record is None:
             damaged += 1
         elif isinstance(record, JournalHeader):
@@ -436,7 +437,7 @@ def apply_record(record: Record, state: SessionState) -> None:
             state.messages.append(record.message)
             state.window_ids.append(record.message.id)
         case JournalHeader():
-            _adopt(record, state)
+            _apply_header(record, state)
         case TodosSet():
             state.todos = record.todos
         case PlanSet():
@@ -458,7 +459,7 @@ def apply_record(record: Record, state: SessionState) -> None:
             state.window_ids = [id for id in state.window_ids if id not in dropped]
             state.trims.append(record.trim)
         case TrimUndone():
-            _undo_trim(state)
+            _apply_trim_undo(state)
         case BillsReplaced():
             state.bills = list(record.bills)
         case _:
@@ -497,7 +498,7 @@ def make_journal_header(state: SessionState, journal: str) -> JournalHeader:
     )
 
 
-def _decode(line: bytes) -> Record | None:
+def _decode_record(line: bytes) -> Record | None:
     try:
         record = _record_decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -509,13 +510,13 @@ def _decode(line: bytes) -> Record | None:
     return record
 
 
-def _undo_trim(state: SessionState) -> None:
+def _apply_trim_undo(state: SessionState) -> None:
     if state.trims:
         window = {*state.window_ids, *state.trims.pop().dropped}
         state.window_ids = [message.id for message in state.messages if message.id in window]
 
 
-def _adopt(record: JournalHeader, state: SessionState) -> None:
+def _apply_header(record: JournalHeader, state: SessionState) -> None:
     state.created_at = record.created_at
     state.working_directory = record.working_directory
     state.name = record.session_name

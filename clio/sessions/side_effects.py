@@ -11,12 +11,12 @@ from clio.text.lazy_regex import LazyRegex
 
 _WORD = r"""(?:"[^"\n]*"|'[^'\n]*'|[^\s;&|"']+)"""
 # The start of a command: at the start of the text, or after a separator or keyword; assignments may precede it.
-_RUNS = LazyRegex(
+_COMMIT_COMMAND = LazyRegex(
     rf"(?:^|[;&|(\n{{`]|\b(?:then|do|else|time|sudo|env)\s)\s*(?:\w+={_WORD}?\s+)*(?:\S*/)?git"
     rf"(?:\s+-[cC]\s+{_WORD}|\s+--?[a-zA-Z][^\s;&|]*)*\s+(?:commit|cherry-pick|revert)\b"
 )
 # "[main 1a2b3c4] subject", "[main (root-commit) 1a2b3c4] subject", "[detached HEAD 1a2b3c4] subject".
-_COMMITTED = LazyRegex(r"^\[[^\]\n]*\S (?P<hash>[0-9a-f]{7,64})\] (?P<subject>\S.*)$", re.M)
+_COMMIT_LINE = LazyRegex(r"^\[[^\]\n]*\S (?P<hash>[0-9a-f]{7,64})\] (?P<subject>\S.*)$", re.M)
 
 
 def runs_commit(command: str) -> bool:
@@ -25,31 +25,31 @@ def runs_commit(command: str) -> bool:
     A mention inside a line of quoted text does not count. The text is not parsed: a here-document or quoted text with
     such a command on a line of its own is a false positive.
     """
-    return _RUNS.search(command) is not None
+    return _COMMIT_COMMAND.search(command) is not None
 
 
-def commit_lines(output: str) -> list[tuple[str, str]]:
+def find_commit_lines(output: str) -> list[tuple[str, str]]:
     """Return the commits that git reports in the output of such a command, as (abbreviated hash, subject), in order."""
-    return [(match["hash"], match["subject"].strip()) for match in _COMMITTED.finditer(output)]
+    return [(match["hash"], match["subject"].strip()) for match in _COMMIT_LINE.finditer(output)]
 
 
-READERS = frozenset({"read_file", "read", "view", "open_file", "open", "cat"})
-_WRITERS = frozenset(
+READ_TOOLS = frozenset({"read_file", "read", "view", "open_file", "open", "cat"})
+_WRITE_TOOLS = frozenset(
     "write_file edit_file write edit create_file create str_replace insert multiedit notebookedit write_to_file "
     "replace_in_file append_file replace_string multi_replace_string insert_at_line undo_edit".split()
 )
-_DELETERS = frozenset({"delete_file", "remove_file"})
-_MOVERS = frozenset({"rename_file", "move_file"})
-_ASKERS = frozenset({"ask_user", "user_collaboration", "request_input", "askuserquestion"})
-RUNNERS = frozenset({"run_command", "bash", "shell", "exec", "execute"})
-EDITORS = _WRITERS | _DELETERS | _MOVERS | {"apply_patch"}
-"""Names, in lower case, of tools that change files; READERS and RUNNERS read files and run commands.
+_DELETE_TOOLS = frozenset({"delete_file", "remove_file"})
+_MOVE_TOOLS = frozenset({"rename_file", "move_file"})
+_QUESTION_TOOLS = frozenset({"ask_user", "user_collaboration", "request_input", "askuserquestion"})
+COMMAND_TOOLS = frozenset({"run_command", "bash", "shell", "exec", "execute"})
+EDIT_TOOLS = _WRITE_TOOLS | _DELETE_TOOLS | _MOVE_TOOLS | {"apply_patch"}
+"""Names, in lower case, of tools that change files; READ_TOOLS and COMMAND_TOOLS read files and run commands.
 
 Tools of clio and of other agents whose sessions can be imported.
 """
-_PATCHED = LazyRegex(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b/)?)(\S.*?)\s*$", re.MULTILINE)
+_PATCH_PATH = LazyRegex(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b/)?)(\S.*?)\s*$", re.MULTILINE)
 # Tools with several operations, and the argument that names the operation.
-_FAMILIES = {
+_OPERATION_ARGUMENT = {
     "file_operations": "operation",
     "terminal_operations": "operation",
     "version_control": "operation",
@@ -57,9 +57,9 @@ _FAMILIES = {
     "git": "operation",
     "str_replace_editor": "command",
 }
-_PATHS = ("path", "file_path", "notebook_path", "filename", "file", "old_path")
-_MOVED_TO = ("new_path", "destination", "to")
-_QUESTIONS = ("question", "message")
+_PATH_ARGUMENTS = ("path", "file_path", "notebook_path", "filename", "file", "old_path")
+_TARGET_ARGUMENTS = ("new_path", "destination", "to")
+_QUESTION_ARGUMENTS = ("question", "message")
 _EXIT_CODE = LazyRegex(
     r"^\W{0,3}(?:(?:process|command|shell) )?exit(?:ed)?(?: with)?(?: code| status)?[:=]?\s*(?P<code>-?\d{1,3})\b", re.I
 )
@@ -74,46 +74,52 @@ def find_side_effects(call: ToolCall, result: ToolMessage) -> SideEffects:
         return result.side_effects
     arguments = decode_call_arguments(call)
     name = normalize_tool_name(call.name, arguments)
-    if name in RUNNERS:
-        return _of_command(_word(arguments, ("command",)), result)
+    if name in COMMAND_TOOLS:
+        return _command_side_effects(_first_text(arguments, ("command",)), result)
     if not result.ok:
         return SideEffects()
-    if name in _ASKERS:
-        return SideEffects(question=_word(arguments, _QUESTIONS), answer=result.content)
+    if name in _QUESTION_TOOLS:
+        return SideEffects(question=_first_text(arguments, _QUESTION_ARGUMENTS), answer=result.content)
     if name == "commit":
         return SideEffects(commits=parse_commits(result.content))
-    return _of_file(name, arguments)
+    return _file_side_effects(name, arguments)
 
 
 def normalize_tool_name(name: str, arguments: dict[str, Any]) -> str:
     """Return a tool's name in lower case; for a tool with several operations, the name of the operation."""
     name = name.casefold()
-    return (_word(arguments, (_FAMILIES[name],)).casefold() or name) if name in _FAMILIES else name
+    return (
+        (_first_text(arguments, (_OPERATION_ARGUMENT[name],)).casefold() or name)
+        if name in _OPERATION_ARGUMENT
+        else name
+    )
 
 
-def _of_file(name: str, arguments: dict[str, Any]) -> SideEffects:
-    path = _word(arguments, _PATHS)
+def _file_side_effects(name: str, arguments: dict[str, Any]) -> SideEffects:
+    path = _first_text(arguments, _PATH_ARGUMENTS)
     if not path:
         return SideEffects()
-    if name in READERS:
+    if name in READ_TOOLS:
         return SideEffects(read=(path,))
-    if name in _WRITERS:
+    if name in _WRITE_TOOLS:
         return SideEffects(changed=(ChangedFile(path=path, kind="update"),))
-    if name in _DELETERS:
+    if name in _DELETE_TOOLS:
         return SideEffects(changed=(ChangedFile(path=path, kind="delete"),))
-    if name in _MOVERS:
-        return SideEffects(changed=(ChangedFile(path=path, kind="move", moved_to=_word(arguments, _MOVED_TO)),))
+    if name in _MOVE_TOOLS:
+        return SideEffects(
+            changed=(ChangedFile(path=path, kind="move", moved_to=_first_text(arguments, _TARGET_ARGUMENTS)),)
+        )
     return SideEffects()
 
 
-def _of_command(command: str, result: ToolMessage) -> SideEffects:
+def _command_side_effects(command: str, result: ToolMessage) -> SideEffects:
     if not command:
         return SideEffects()
     commits = parse_commits(result.content) if runs_commit(command) else ()
-    return SideEffects(command=command, exit_code=_exit_code(result), commits=commits)
+    return SideEffects(command=command, exit_code=_find_exit_code(result), commits=commits)
 
 
-def _exit_code(result: ToolMessage) -> int:
+def _find_exit_code(result: ToolMessage) -> int:
     """Return the exit code in the result's summary, first or last line; else 0 for a successful result and 1."""
     text = result.content.strip()
     for line in (result.summary, text.partition("\n")[0], text.rpartition("\n")[2]):
@@ -125,22 +131,22 @@ def _exit_code(result: ToolMessage) -> int:
 
 def parse_commits(output: str) -> tuple[Commit, ...]:
     """Return the commits reported by the output of `git commit`, in lines such as `[main 1a2b3c4] fix: add adds`."""
-    return tuple(Commit(hash=name, subject=subject) for name, subject in commit_lines(output))
+    return tuple(Commit(hash=name, subject=subject) for name, subject in find_commit_lines(output))
 
 
 def find_patched_paths(arguments: dict[str, Any]) -> list[str]:
     """Return the paths that a patch in the arguments changes, in order, without duplicates; [] without a patch."""
     texts = (arguments.get(key) for key in ("patch", "input", "diff"))
-    found = (path for text in texts if isinstance(text, str) for path in _PATCHED.findall(text))
+    found = (path for text in texts if isinstance(text, str) for path in _PATCH_PATH.findall(text))
     return list(dict.fromkeys(found))
 
 
 def find_call_path(arguments: dict[str, Any]) -> str:
     """Return the file path in the arguments of a call; "" if there is none."""
-    return _word(arguments, _PATHS)
+    return _first_text(arguments, _PATH_ARGUMENTS)
 
 
-def _word(arguments: dict[str, Any], names: tuple[str, ...]) -> str:
+def _first_text(arguments: dict[str, Any], names: tuple[str, ...]) -> str:
     return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), "")
 
 

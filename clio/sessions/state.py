@@ -23,29 +23,34 @@ def replace_lone_surrogates(text: str) -> str:
 
 def replace_surrogates_in_struct(value: S) -> S:
     """Return a copy of a Struct with the lone surrogates replaced in all its strings, also nested ones."""
-    return msgspec.convert(_valid(msgspec.to_builtins(value)), type=type(value))
+    return msgspec.convert(_replace_surrogates_nested(msgspec.to_builtins(value)), type=type(value))
 
 
 def derive_id(seed: bytes) -> str:
     """Return an id in the form of a UUID, derived from the SHA-256 of `seed`."""
     digest = hashlib.sha256(seed).hexdigest()
+    # Version 8 and variant 8: a UUID whose content is defined by the application (RFC 9562).
     return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
 
 
-def _valid(value: Any) -> Any:
+def _replace_surrogates_nested(value: Any) -> Any:
     if isinstance(value, str):
         return replace_lone_surrogates(value)
     if isinstance(value, dict):
-        return {_valid(key): _valid(item) for key, item in cast(dict[Any, Any], value).items()}
+        return {
+            _replace_surrogates_nested(key): _replace_surrogates_nested(item)
+            for key, item in cast(dict[Any, Any], value).items()
+        }
     if isinstance(value, (list, tuple)):
-        return [_valid(item) for item in cast(list[Any], value)]
+        return [_replace_surrogates_nested(item) for item in cast(list[Any], value)]
     return value
 
 
+# A leading "-" would make an id look like a flag on a command line.
 SAFE_ID = LazyRegex(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
-SNAPSHOT = ".json"
-JOURNAL = ".journal.jsonl"
-LOCK = ".lock"
+SNAPSHOT_SUFFIX = ".json"
+JOURNAL_SUFFIX = ".journal.jsonl"
+LOCK_SUFFIX = ".lock"
 
 
 class SessionFiles(Struct, frozen=True):
@@ -57,17 +62,17 @@ class SessionFiles(Struct, frozen=True):
     @property
     def snapshot(self) -> Path:
         """The complete session, written on close."""
-        return self.folder / f"{self.id}{SNAPSHOT}"
+        return self.folder / f"{self.id}{SNAPSHOT_SUFFIX}"
 
     @property
     def journal(self) -> Path:
         """The changes since the snapshot."""
-        return self.folder / f"{self.id}{JOURNAL}"
+        return self.folder / f"{self.id}{JOURNAL_SUFFIX}"
 
     @property
     def lock(self) -> Path:
         """The lock, held by the process that writes the session."""
-        return self.folder / f"{self.id}{LOCK}"
+        return self.folder / f"{self.id}{LOCK_SUFFIX}"
 
     @property
     def original(self) -> Path:
@@ -100,7 +105,7 @@ def is_session_id(text: str) -> bool:
 
 
 Span = str | tuple[str, str]
-MIN_RUN = 3
+MIN_RUN_IDS = 3
 """Smallest number of consecutive ids that is written as a pair (first, last)."""
 
 
@@ -109,39 +114,39 @@ def compress_ids(ids: Sequence[str], order: Sequence[str]) -> list[Span]:
 
     order: the ids of the whole history.
     """
-    places = _places(order)
+    index_by_id = _index_ids(order)
     spans: list[Span] = []
     start = 0
     while start < len(ids):
         end = start + 1
-        place = places.get(ids[start])
-        if place is not None:
-            while end < len(ids) and place + end - start < len(order) and ids[end] == order[place + end - start]:
+        index = index_by_id.get(ids[start])
+        if index is not None:
+            while end < len(ids) and index + end - start < len(order) and ids[end] == order[index + end - start]:
                 end += 1
-        spans += [(ids[start], ids[end - 1])] if end - start >= MIN_RUN else ids[start:end]
+        spans += [(ids[start], ids[end - 1])] if end - start >= MIN_RUN_IDS else ids[start:end]
         start = end
     return spans
 
 
 def expand_spans(spans: Iterable[object], order: Sequence[str]) -> list[str]:
     """Return the ids that `compress_ids` wrote. Entries that are neither an id nor a run of `order` are skipped."""
-    places = _places(order)
+    index_by_id = _index_ids(order)
     ids: list[str] = []
     for span in spans:
         match span:
             case str():
                 ids.append(span)
-            case [str() as first, str() as last] if first in places and last in places:
-                ids += order[places[first] : places[last] + 1]
+            case [str() as first, str() as last] if first in index_by_id and last in index_by_id:
+                ids += order[index_by_id[first] : index_by_id[last] + 1]
             case _:
                 continue
     return ids
 
 
-def _places(order: Sequence[str]) -> dict[str, int]:
+def _index_ids(order: Sequence[str]) -> dict[str, int]:
     """Return the index of each id; {} if an id occurs twice, because runs would be ambiguous."""
-    places = {id: place for place, id in enumerate(order)}
-    return places if len(places) == len(order) else {}
+    indexes = {id: index for index, id in enumerate(order)}
+    return indexes if len(indexes) == len(order) else {}
 
 
 TodoStatus = Literal["pending", "in_progress", "completed", "blocked"]
@@ -311,4 +316,5 @@ def find_first_words(messages: list[Message]) -> str:
 
 def to_one_line(text: str, chars: int) -> str:
     """Return the first `chars` characters of a text, with each run of white space replaced by one space."""
+    # Only a part is split, since a pasted text may have megabytes; white space rarely fills 7/8 of a text.
     return " ".join(text[: 8 * chars].split())[:chars]

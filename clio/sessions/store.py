@@ -56,7 +56,7 @@ class OwnSessions:
                 record_sessions(self._home, (session_id,))
 
     def record_former_projects(self) -> None:
-        """Create the key that lists former projects, if it is missing.
+        """Create the key file that lists former projects, if it is missing.
 
         They are read from the cost ledger, so this must happen before this run adds its own project to it.
         """
@@ -120,7 +120,7 @@ class SessionStore:
         """
         state = SessionState(
             id=id or new_id(),
-            name=_name(name),
+            name=_clean_name(name),
             created_at=time.time(),
             working_directory=replace_lone_surrogates(str(working_directory)),
             parent=parent,
@@ -155,7 +155,7 @@ class SessionStore:
         if persist:
             session = self._open_for_writing(files)
             if session.imported is not None:
-                session = self._copy_of(session, session.imported)
+                session = self._copy_imported(session, session.imported)
         else:
             from clio.sessions.loading import load_session
 
@@ -214,10 +214,10 @@ class SessionStore:
 
         Conversations started in `here` are preferred; see also `only_here`.
         """
-        talks = [info for info in self.list() if info.is_conversation and not info.came_with_project]
-        here = [info for info in talks if self._here and info.working_directory == self._here]
+        conversations = [info for info in self.list() if info.is_conversation and not info.came_with_project]
+        here = [info for info in conversations if self._here and info.working_directory == self._here]
         # Other directories count too, since the project may have been moved, but not worktrees beside it.
-        moved = [info for info in talks if not info.working_directory.startswith(f"{self._here}-")]
+        moved = [info for info in conversations if not info.working_directory.startswith(f"{self._here}-")]
         return next((info.id for info in (here if self._only_here else here or moved)), None)
 
     def explain_no_latest(self, way: str) -> str:
@@ -270,7 +270,7 @@ class SessionStore:
         from clio.sessions.loading import write_fork
 
         source, target = self._files(session_id), SessionFiles(self.folder, new_id())
-        write_fork(source, target, time.time(), upto=upto, name=_name(name))
+        write_fork(source, target, time.time(), upto=upto, name=_clean_name(name))
         if self.is_own(session_id):
             self.record_own(target.id)
         return target.id
@@ -315,7 +315,7 @@ class SessionStore:
             disk.save_whole()  # before anything is appended: else a kill would lose the rescued messages
         return Session(loaded.state, disk)
 
-    def _copy_of(self, session: Session, imported: ImportSource) -> Session:
+    def _copy_imported(self, session: Session, imported: ImportSource) -> Session:
         """Return a new session that starts with the messages of one that another program wrote."""
         name, source = session.name, session.id
         session.close()
@@ -372,7 +372,7 @@ def is_foreign_notice(message: Message) -> bool:
     return isinstance(message, UserMessage) and message.origin == "recovery" and message.content == FOREIGN_NOTICE
 
 
-def _name(name: str | None) -> str | None:
+def _clean_name(name: str | None) -> str | None:
     return to_one_line(replace_lone_surrogates(name or ""), NAME_CHARS) or None
 
 

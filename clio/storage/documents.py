@@ -47,11 +47,11 @@ class Document(Struct, Generic[T], frozen=True, kw_only=True):
     unknown: dict[str, Raw] = {}
 
 
-class _Stamp(Struct):
+class _VersionField(Struct):
     version: Raw | UnsetType = UNSET
 
 
-_LARGEST_VERSION = 9_999
+_MAX_VERSION = 9_999
 """Any larger number is treated as one version that this clio does not know."""
 
 
@@ -87,7 +87,8 @@ def decode_document(data: bytes, kind: DocumentFormat[T], path: Path) -> Documen
     refuse_newer_version(path, version, kind.version)
     if version < kind.version:
         old = decode_json(data, type=Json)
-        data = _migrated(old, version, kind)
+        data = _migrate_to_newest(old, version, kind)
+    # Fields a newer clio added within this version are kept as they are.
     known = {"schema", "version", *kind.type.__struct_encode_fields__}
     fields = decode_json(data, type=dict[str, Raw])
     unknown = {name: value.copy() for name, value in fields.items() if name not in known}
@@ -100,25 +101,25 @@ def read_version(data: bytes, unversioned: int = 1) -> int:
     Raises:
         msgspec.DecodeError: if the version is not a positive whole number, so the file is damaged.
     """
-    stated = decode_json(data, type=_Stamp).version
-    return unversioned if stated is UNSET else check_version(decode_json(bytes(stated)))
+    version = decode_json(data, type=_VersionField).version
+    return unversioned if version is UNSET else check_version(decode_json(bytes(version)))
 
 
 def check_version(version: object) -> int:
-    """Return a version, with every number above `_LARGEST_VERSION` reduced to one more than it.
+    """Return a version, with every number above `_MAX_VERSION` reduced to one more than it.
 
     Raises:
         msgspec.DecodeError: if the value is nothing that clio writes as a version.
     """
     # JSON numbers beyond 64 bits may be decoded as floats; infinity is no version.
-    if isinstance(version, int | float) and _LARGEST_VERSION < version <= sys.float_info.max:
-        return _LARGEST_VERSION + 1
-    if type(version) is int and 0 <= version <= _LARGEST_VERSION:
+    if isinstance(version, int | float) and _MAX_VERSION < version <= sys.float_info.max:
+        return _MAX_VERSION + 1
+    if type(version) is int and 0 <= version <= _MAX_VERSION:
         return version
     raise msgspec.ValidationError(f"its version is {str(version)[:40]!r}, which is not a version number")
 
 
-def _migrated(old: Json, version: int, kind: DocumentFormat[T]) -> bytes:
+def _migrate_to_newest(old: Json, version: int, kind: DocumentFormat[T]) -> bytes:
     """Return the document in its newest version. Raises msgspec.DecodeError if an older one is malformed."""
     try:
         return msgspec.json.encode(migrate_document(old, version, kind.version, kind.migrations))
@@ -129,8 +130,8 @@ def _migrated(old: Json, version: int, kind: DocumentFormat[T]) -> bytes:
 def encode_document(document: Document[T], kind: DocumentFormat[T]) -> bytes:
     """Encode a document as indented UTF-8 JSON: schema and version first, unknown fields last."""
     fields: dict[str, Any] = {"schema": kind.schema, "version": kind.version}
-    for name, encoded in zip(document.value.__struct_fields__, document.value.__struct_encode_fields__, strict=True):
-        fields[encoded] = getattr(document.value, name)
+    for name, wire_name in zip(document.value.__struct_fields__, document.value.__struct_encode_fields__, strict=True):
+        fields[wire_name] = getattr(document.value, name)
     return msgspec.json.format(msgspec.json.encode(fields | document.unknown), indent=1) + b"\n"
 
 
@@ -188,7 +189,7 @@ def set_file_aside(path: Path, *, keep: bool = False) -> Path | None:
         keep: leave the file under its old name as well, for a writer that replaces it immediately.
     """
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    for number in range(100):
+    for number in range(100):  # several files of one name can be set aside within one second
         target = path.with_name(f"{path.name}.corrupt-{stamp}" + (f"-{number}" if number else ""))
         if target.exists():
             continue
@@ -214,18 +215,18 @@ def link_or_copy(path: Path, target: Path) -> None:
 
 def describe_damage(cause: str) -> str:
     """Describe for the user what a decoder found wrong. Causes phrased by clio are returned unchanged."""
-    return cause if cause.startswith(_OWN_CAUSES) or cause[:1].isdigit() else "not valid JSON of this kind"
+    return cause if cause.startswith(_CLIO_CAUSE_STARTS) or cause[:1].isdigit() else "not valid JSON of this kind"
 
 
-_OWN_CAUSES = ("it", "no ", "nothing ")
+_CLIO_CAUSE_STARTS = ("it", "no ", "nothing ")
 """Lower-case beginnings of causes phrased by clio; those of the decoder begin with a capital letter."""
 
 
 def make_corrupt_error(path: Path, moved_to: Path | None, cause: str) -> CorruptDocument:
     """Create the error that tells the user where a file that does not parse has been moved."""
-    fate = f"it was set aside as {moved_to.name!r}" if moved_to else "it could not be set aside and was left as it is"
+    result = f"it was set aside as {moved_to.name!r}" if moved_to else "it could not be set aside and was left as it is"
     return CorruptDocument(
-        f"{str(path)!r} cannot be read ({describe_damage(cause)}); {fate}.", path=path, moved_to=moved_to
+        f"{str(path)!r} cannot be read ({describe_damage(cause)}); {result}.", path=path, moved_to=moved_to
     )
 
 
@@ -234,16 +235,16 @@ class LearnedFile(Generic[T]):
 
     Args:
         path: None disables reading and writing.
-        what: description of the content for messages, such as "what models were found to bill".
+        content: its description in messages, such as "what models were found to bill".
         notice: called at most once per run with a description of a problem with the file.
     """
 
-    def __init__(self, path: Path | None, kind: DocumentFormat[T], what: str, notice: Callable[[str], None]) -> None:
+    def __init__(self, path: Path | None, kind: DocumentFormat[T], content: str, notice: Callable[[str], None]) -> None:
         self._path = path
         self._kind = kind
-        self._what = what
+        self._content = content
         self._notice = notice
-        self._told = False
+        self._has_noticed = False
 
     def read(self) -> T | None:
         """Return the content; None if there is none or it cannot be read."""
@@ -252,7 +253,7 @@ class LearnedFile(Generic[T]):
         try:
             document = load_document(self._path, self._kind)
         except (StorageError, OSError) as error:
-            self._tell(f"{self._what} is not known: {error_cause(error)}")
+            self._notice_once(f"{self._content} is not known: {error_cause(error)}")
             return None
         return document.value if document else None
 
@@ -264,13 +265,13 @@ class LearnedFile(Generic[T]):
             try:
                 update_document(self._path, self._kind, change)
             except CorruptDocument as error:
-                self._tell(f"{self._what} is learned again: {error}")
-                if error.moved_to is not None:
+                self._notice_once(f"{self._content} is learned again: {error}")
+                if error.moved_to is not None:  # else the damaged file is still there and would be overwritten
                     update_document(self._path, self._kind, change)
         except (StorageError, OSError) as error:
-            self._tell(f"{self._what} is not stored: {error_cause(error)}")
+            self._notice_once(f"{self._content} is not stored: {error_cause(error)}")
 
-    def _tell(self, sentence: str) -> None:
-        if not self._told:
-            self._told = True
+    def _notice_once(self, sentence: str) -> None:
+        if not self._has_noticed:
+            self._has_noticed = True
             self._notice(sentence)

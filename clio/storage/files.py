@@ -44,7 +44,7 @@ def write_pieces(
     fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | NO_FOLLOW, mode)
     try:
         try:
-            _lock(fd)
+            _mark_in_use(fd)
             for piece in pieces:
                 write_all(fd, piece)
             if durable:
@@ -68,7 +68,7 @@ def write_pieces(
         sync_folder(path.parent)
 
 
-def _lock(fd: int) -> None:
+def _mark_in_use(fd: int) -> None:
     """Mark a temporary file as in use until its writer exits; see `clio.storage.locks.is_abandoned`."""
     if sys.platform != "win32":
         with suppress(OSError):  # the file system has no locks, so only the age of the file is evidence
@@ -101,7 +101,7 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-IGNORE_ALL = b"*\n"
+GITIGNORE_ALL = b"*\n"
 
 
 def make_folder(folder: Path) -> None:
@@ -122,59 +122,59 @@ def make_ignored_folder(folder: Path, root: Path) -> None:
     if folder.is_dir():
         return
     if not root.is_dir():
-        _make_ignored(root)
+        _create_ignored_folder(root)
     top = folder
     while top != root and not top.parent.is_dir():
         top = top.parent
     make_folder(folder)
     if not (root / ".gitignore").exists():
-        write_atomic(top / ".gitignore", IGNORE_ALL, 0o644, durable=False)
+        write_atomic(top / ".gitignore", GITIGNORE_ALL, 0o644, durable=False)
 
 
-def _make_ignored(folder: Path) -> None:
+def _create_ignored_folder(folder: Path) -> None:
     """Create a folder with a `.gitignore` in it, atomically.
 
     It is created under a temporary name and renamed. Otherwise a process killed between the two steps would leave a
     folder whose later contents git would see.
     """
     make_folder(folder.parent)
-    aside = folder.with_name(f"{folder.name}.{os.urandom(4).hex()}.tmp")
+    temporary = folder.with_name(f"{folder.name}.{os.urandom(4).hex()}.tmp")
     try:
-        aside.mkdir(mode=0o700)
-        write_atomic(aside / ".gitignore", IGNORE_ALL, 0o644, durable=False)
-        aside.rename(folder)
+        temporary.mkdir(mode=0o700)
+        write_atomic(temporary / ".gitignore", GITIGNORE_ALL, 0o644, durable=False)
+        temporary.rename(folder)
     except OSError as error:
-        _remove_aside(aside)
+        _remove_temporary_folder(temporary)
         if not folder.is_dir():  # another clio process has created it in the meantime
             raise OSError(error.errno, error.strerror, str(folder)) from error
     # Remove what a killed process has left. A process still at work finds the folder created, as handled above.
     pattern = re.compile(re.escape(folder.name) + r"\.[0-9a-f]{8}\.tmp")
     with suppress(OSError):
-        for left in [each for each in folder.parent.iterdir() if pattern.fullmatch(each.name)]:
-            if not left.is_symlink():  # a cloned repository may contain such a link, to any folder
-                _remove_aside(left)
+        for leftover in [path for path in folder.parent.iterdir() if pattern.fullmatch(path.name)]:
+            if not leftover.is_symlink():  # a cloned repository may contain such a link, to any folder
+                _remove_temporary_folder(leftover)
 
 
-def _remove_aside(aside: Path) -> None:
+def _remove_temporary_folder(folder: Path) -> None:
     """Remove a temporary folder if it contains nothing but its `.gitignore` or the temporary file of one."""
     with suppress(OSError):
-        inside = list(aside.iterdir())
-        if all(path.name.startswith(".gitignore") for path in inside):
-            for path in inside:
+        entries = list(folder.iterdir())
+        if all(path.name.startswith(".gitignore") for path in entries):
+            for path in entries:
                 path.unlink()
-            aside.rmdir()
+            folder.rmdir()
 
 
 MAX_DOCUMENT_BYTES = 256_000_000
 """Size limit of clio's own documents that are read whole; the largest one known has a few megabytes."""
-_OPEN = (
+_READ_FLAGS = (
     os.O_RDONLY
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # opening a pipe without a writer would block
+    | getattr(os, "O_NOCTTY", 0)  # opening a terminal could make it the process's controlling terminal
     | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
+    | getattr(os, "O_BINARY", 0)  # Windows would convert line ends
 )
-_BLOCK = 1 << 20
+_BLOCK_BYTES = 1 << 20
 
 
 class NotAFile(OSError):
@@ -218,7 +218,7 @@ def open_regular(path: Path, max_bytes: int | None = MAX_DOCUMENT_BYTES, *, foll
     size = os.fstat(fd).st_size
     if max_bytes is not None and size > max_bytes:
         os.close(fd)
-        raise _too_large(path, size, max_bytes)
+        raise _make_too_large_error(path, size, max_bytes)
     return os.fdopen(fd, "rb")
 
 
@@ -252,7 +252,7 @@ def _open_regular(path: Path, *, follow: bool = True) -> int:
     # Checked before opening as well: opening a device can have side effects, such as rewinding a tape.
     require_regular(path, (path.stat() if follow else path.lstat()).st_mode)
     try:
-        fd = os.open(path, _OPEN if follow else _OPEN | getattr(os, "O_NOFOLLOW", 0))
+        fd = os.open(path, _READ_FLAGS if follow else _READ_FLAGS | getattr(os, "O_NOFOLLOW", 0))
     except ValueError as error:  # a name that no file system allows
         raise NotAFile(errno.EINVAL, "it is not a file", str(path)) from error
     try:
@@ -275,18 +275,18 @@ def _read_all(fd: int, path: Path, max_bytes: int) -> bytes:
     """Read to the end, including files that grow meanwhile or report no size, such as those in /proc."""
     size = os.fstat(fd).st_size
     if size > max_bytes:
-        raise _too_large(path, size, max_bytes)
+        raise _make_too_large_error(path, size, max_bytes)
     parts: list[bytes] = []
     total = 0
-    while part := os.read(fd, _BLOCK):
+    while part := os.read(fd, _BLOCK_BYTES):
         total += len(part)
         if total > max_bytes:
-            raise _too_large(path, total, max_bytes)
+            raise _make_too_large_error(path, total, max_bytes)
         parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _too_large(path: Path, size: int, max_bytes: int) -> TooLarge:
+def _make_too_large_error(path: Path, size: int, max_bytes: int) -> TooLarge:
     error = TooLarge(errno.EFBIG, f"it is larger than {max_bytes:,} bytes", str(path))
     error.size, error.max_bytes = size, max_bytes
     return error

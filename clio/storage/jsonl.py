@@ -21,11 +21,11 @@ from clio.storage.files import (
 )
 from clio.text.json_data import NestedTooDeeply, decode_json
 
-_notes: list[str] = []
+_damage_notes: list[str] = []
 """Messages about backup copies that the user has not seen yet."""
 
 
-def is_torn_line(rest: bytes) -> bool:
+def is_truncated_line(rest: bytes) -> bool:
     """Whether an unterminated last line is the start of one JSON object, as a killed writer leaves it."""
     return rest.startswith(b"{") and b"\0" not in rest
 
@@ -64,37 +64,37 @@ def find_damage_copy(path: Path, data: bytes) -> Path | None:
 def note_damage(path: Path, copy: Path) -> None:
     """Queue a message to the user that a damaged file was copied; each is shown once."""
     sentence = f"{str(path)!r} was damaged; a copy was set aside as {copy.name!r}, and its valid lines are still used"
-    if sentence not in _notes:
-        _notes.append(sentence)
+    if sentence not in _damage_notes:
+        _damage_notes.append(sentence)
 
 
 def pop_damage_notes() -> list[str]:
     """Return the messages queued since the last call."""
-    notes = _notes[:]
-    _notes.clear()
+    notes = _damage_notes[:]
+    _damage_notes.clear()
     return notes
 
 
 BLOCK_BYTES = 65_536
 MAX_LINE_BYTES = 64_000_000
 """Length limit when searching for a truncated line. clio writes no longer ones."""
-_APPENDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | NO_FOLLOW
+_APPEND_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | NO_FOLLOW
 
 
 class SplitLines(Struct, frozen=True, kw_only=True):
     """The complete lines of a file without line ends, and the truncated rest of an unfinished last line."""
 
     lines: tuple[bytes, ...]
-    torn: bytes = b""
+    truncated: bytes = b""
 
 
 def split_lines(data: bytes) -> SplitLines:
     """Split `data` into lines. A last line without line end is complete if it is valid JSON. Drops empty lines."""
-    *whole, last = data.split(b"\n")
+    *complete, last = data.split(b"\n")
     if last and is_json(last):
-        whole.append(last)
+        complete.append(last)
         last = b""
-    return SplitLines(lines=tuple(line for line in whole if line), torn=last)
+    return SplitLines(lines=tuple(line for line in complete if line), truncated=last)
 
 
 def read_lines(path: Path) -> SplitLines:
@@ -138,15 +138,15 @@ class LineWriter:
     The file is opened or created by the first `flush`. There must be only one writer at a time.
 
     Args:
-        opening: a line, without its line end, that is written first if the file is new or empty.
+        header: a line, without its line end, that is written first if the file is new or empty.
     """
 
-    def __init__(self, path: Path, opening: bytes = b"") -> None:
+    def __init__(self, path: Path, header: bytes = b"") -> None:
         self.path = path
-        self._opening = opening
+        self._header = header
         self._queue = bytearray()
         self._fd: int | None = None
-        self._name_is_durable = True
+        self._is_name_durable = True
 
     def add(self, line: bytes) -> None:
         """Queue a line, given without its line end."""
@@ -187,9 +187,10 @@ class LineWriter:
         except OSError as error:
             error.filename = str(self.path)
             raise
-        if not self._name_is_durable:
+        if not self._is_name_durable:
+            # A new file's name is in its folder, which has to be flushed separately.
             sync_folder(self.path.parent)
-            self._name_is_durable = True
+            self._is_name_durable = True
 
     def is_deleted(self) -> bool:
         """Whether the open file has been deleted, so that further lines would be lost."""
@@ -209,10 +210,10 @@ class LineWriter:
             os.close(fd)
             raise
         if end == 0:
-            self._name_is_durable = False
-            if self._opening:
-                self._queue[:0] = self._opening + b"\n"
-                self._opening = b""
+            self._is_name_durable = False
+            if self._header:
+                self._queue[:0] = self._header + b"\n"
+                self._header = b""
         self._fd = fd
         return fd
 
@@ -246,7 +247,7 @@ def _open_for_appending(path: Path) -> int:
     with suppress(FileNotFoundError):  # the file will be created
         if not path.is_dir():  # `open` reports a folder itself
             require_regular(path, path.stat().st_mode)
-    return os.open(path, _APPENDING, 0o600)
+    return os.open(path, _APPEND_FLAGS, 0o600)
 
 
 def back_up_damaged_file(path: Path) -> None:
@@ -260,12 +261,12 @@ def back_up_damaged_file(path: Path) -> None:
     except FileNotFoundError:
         return
     split = split_lines(data)
-    if all(map(is_json, split.lines)) and (not split.torn or is_torn_line(split.torn)):
+    if all(map(is_json, split.lines)) and (not split.truncated or is_truncated_line(split.truncated)):
         return
-    _keep_copy(path, data)
+    _back_up_content(path, data)
 
 
-def _keep_copy(path: Path, data: bytes) -> None:
+def _back_up_content(path: Path, data: bytes) -> None:
     if find_damage_copy(path, data) is not None:
         return
     copy = copy_damaged(path, data)
@@ -297,7 +298,7 @@ def terminate_last_line(fd: int, path: Path) -> int:
     if is_too_long or is_json(last):
         os.write(fd, b"\n")
         return size + 1
-    if not is_torn_line(last):
-        _keep_copy(path, read_regular(path))
+    if not is_truncated_line(last):
+        _back_up_content(path, read_regular(path))
     os.ftruncate(fd, size - len(last))
     return size - len(last)

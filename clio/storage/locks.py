@@ -25,11 +25,11 @@ else:
     import fcntl
 
 # `find_lock_owner` takes a shared lock for a moment; an `acquire` that meets it must not mistake it for an owner.
-GRACE_S = 0.02
-LONGEST_PAUSE_S = 0.02
+SHARED_LOCK_GRACE_S = 0.02
+MAX_PAUSE_S = 0.02
 """Upper limit for the pause between two attempts, which doubles each time from 1 ms."""
-# Locks are mandatory on Windows. Locking a byte far behind the owner's name keeps the name readable.
-WINDOWS_BYTE = 1 << 30
+# Locks are mandatory on Windows: a locked byte cannot be read. One far behind the owner's name keeps that readable.
+WINDOWS_LOCK_OFFSET = 1 << 30
 NO_LOCK_ERRNOS = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
 
 
@@ -76,13 +76,13 @@ class FileLock:
             LocksUnsupported: if the file system does not support locks.
             OSError: if the folder cannot be written.
         """
-        deadline = time.monotonic() + max(timeout_s, GRACE_S)
+        deadline = time.monotonic() + max(timeout_s, SHARED_LOCK_GRACE_S)
         pause = 0.001
-        while not self._try():
+        while not self._try_acquire():
             if time.monotonic() >= deadline:
                 return False
             time.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_S)
+            pause = min(2 * pause, MAX_PAUSE_S)
         return True
 
     def release(self) -> None:
@@ -106,13 +106,13 @@ class FileLock:
     ) -> None:
         self.release()
 
-    def _try(self) -> bool:
+    def _try_acquire(self) -> bool:
         if self._fd is not None:
             return True
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600)
         try:
             # The previous owner may have deleted the file between the open and the lock.
-            is_acquired = _lock(fd, shared=False) and _is_file_at(fd, self.path)
+            is_acquired = _lock_descriptor(fd, shared=False) and _is_file_at(fd, self.path)
         except OSError as error:
             os.close(fd)
             if error.errno in NO_LOCK_ERRNOS:
@@ -146,7 +146,7 @@ def find_lock_owner(path: Path) -> LockOwner | None:
     except OSError:
         return None
     try:
-        return None if _lock(fd, shared=True) else read_owner(path)
+        return None if _lock_descriptor(fd, shared=True) else read_owner(path)
     except OSError:
         return None  # the file system has no locks, so no owner can be known
     finally:
@@ -162,7 +162,7 @@ def supports_locks(folder: Path) -> bool:
     except OSError:
         return True  # not a question of locks
     try:
-        _lock(fd, shared=True)
+        _lock_descriptor(fd, shared=True)
     except OSError as error:
         return error.errno not in NO_LOCK_ERRNOS
     finally:
@@ -187,9 +187,9 @@ def _is_file_at(fd: int, path: Path) -> bool:
         return False
 
 
-def _lock(fd: int, *, shared: bool) -> bool:
+def _lock_descriptor(fd: int, *, shared: bool) -> bool:
     if sys.platform == "win32":
-        os.lseek(fd, WINDOWS_BYTE, os.SEEK_SET)
+        os.lseek(fd, WINDOWS_LOCK_OFFSET, os.SEEK_SET)
         try:
             msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -204,7 +204,7 @@ def _lock(fd: int, *, shared: bool) -> bool:
 
 TEMP_FILE_NAME = re.compile(r"(.+)\.[0-9a-f]{12}\.tmp")
 """Name of a temporary file: the file to be replaced, then the unique part."""
-SETTLED_S = 1.0
+WRITER_START_S = 1.0
 """Age in seconds after which a running writer has certainly locked its file."""
 
 
@@ -234,7 +234,7 @@ def delete_abandoned_files(paths: Iterable[Path], now: float) -> None:
                 if found is None or found[1] not in names or entry.is_dir(follow_symlinks=False):
                     continue
                 path = folder / entry.name
-                if now - entry.stat(follow_symlinks=False).st_mtime >= SETTLED_S and is_abandoned(path):
+                if now - entry.stat(follow_symlinks=False).st_mtime >= WRITER_START_S and is_abandoned(path):
                     path.unlink(missing_ok=True)
 
 
@@ -248,7 +248,7 @@ _REASONS = {
     errno.EACCES: "permission was denied",
     errno.EPERM: "permission was denied",
 }
-_STEPS = {
+_FIXES = {
     errno.ENOSPC: "free some space, then try again",
     errno.EDQUOT: "free some space, then try again",
     errno.EFBIG: "raise the limit on the size of files, then try again",
@@ -257,7 +257,7 @@ _STEPS = {
     errno.EPERM: "fix its permissions, or use --incognito",
 }
 
-_STEP = "check it, then try again"
+_DEFAULT_FIX = "check it, then try again"
 
 
 def error_reason(error: OSError) -> str:
@@ -282,7 +282,7 @@ def suggest_fix(error: Exception) -> str:
     """Return what the user can do about an error, as a clause in the imperative."""
     if isinstance(error, TooLarge | NotAFile):
         return "move it away"
-    return _STEPS.get(error.errno or 0, _STEP) if isinstance(error, OSError) else _STEP
+    return _FIXES.get(error.errno or 0, _DEFAULT_FIX) if isinstance(error, OSError) else _DEFAULT_FIX
 
 
 def format_os_error(error: OSError) -> str:

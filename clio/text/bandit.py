@@ -1,4 +1,4 @@
-"""Choose among response styles by the feedback earlier choices got: Thompson sampling. Pure; the RNG is passed in.
+"""Choose a response style by Thompson sampling of the feedback on earlier choices. Pure; the RNG is passed in.
 
 The numbers are those of the seed document on style learning (002); tests/vectors checks them.
 """
@@ -16,12 +16,12 @@ TRIGGER_WEIGHT, SAMPLE_WEIGHT, ALIGNMENT_WEIGHT = 0.4, 0.3, 0.3
 INTENT_WEIGHT, TIME_WEIGHT, SENTIMENT_WEIGHT, TOPIC_WEIGHT = 0.40, 0.15, 0.15, 0.30
 MIN_TRIGGER_SCORE, MIN_CONFIDENCE, MAX_CANDIDATES = 0.5, 0.3, 5
 ANY_VALUE = "any"
-_FIRST_EPSILON, _EPSILON_DECAY, _LEAST_EPSILON = 0.1, 0.95, 0.05
-_NEW_RATE, _OLD_RATE, _ESTABLISHED = 0.3, 0.1, 10
-_NEUTRAL = 0.5
+_FIRST_EPSILON, _EPSILON_DECAY, _MIN_EPSILON = 0.1, 0.95, 0.05
+_NEW_STYLE_RATE, _ESTABLISHED_RATE, _ESTABLISHED_USES = 0.3, 0.1, 10
+_NEUTRAL_CONFIDENCE = 0.5
 REWARD_SWING, MIN_STORED_CONFIDENCE, MAX_STORED_CONFIDENCE = 0.3, 0.2, 0.9
 VECTOR_LEARNING_RATE = 0.1
-_ROUNDING = 1e-9  # 0.4 + 0.1 and the like must count as 0.5
+_ROUNDING_TOLERANCE = 1e-9  # 0.4 + 0.1 and the like must count as 0.5
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ def check_reward(reward: int) -> None:
 
 def compute_exploration_rate(feedbacks: int) -> float:
     """Return the probability of a random choice, max(0.05, 0.1·0.95^n) after n feedbacks."""
-    return max(_LEAST_EPSILON, _FIRST_EPSILON * _EPSILON_DECAY ** max(feedbacks, 0))
+    return max(_MIN_EPSILON, _FIRST_EPSILON * _EPSILON_DECAY ** max(feedbacks, 0))
 
 
 def update_confidence(confidence: float, reward: int, uses: int) -> float:
@@ -86,13 +86,13 @@ def update_confidence(confidence: float, reward: int, uses: int) -> float:
     if reward == 0:
         return confidence
     rate = get_confidence_rate(uses)
-    moved = (1.0 - rate) * confidence + rate * (_NEUTRAL + REWARD_SWING * reward)
+    moved = (1.0 - rate) * confidence + rate * (_NEUTRAL_CONFIDENCE + REWARD_SWING * reward)
     return min(max(moved, MIN_STORED_CONFIDENCE), MAX_STORED_CONFIDENCE)
 
 
 def get_confidence_rate(uses: int) -> float:
     """Return the rate of the confidence average: 0.3 for the first ten uses, then 0.1."""
-    return _NEW_RATE if uses < _ESTABLISHED else _OLD_RATE
+    return _NEW_STYLE_RATE if uses < _ESTABLISHED_USES else _ESTABLISHED_RATE
 
 
 def update_preference_vector(preference: Sequence[float], skill: Sequence[float], reward: int) -> tuple[float, ...]:
@@ -124,33 +124,32 @@ def compute_trigger_score(*, intent: bool, time: bool, sentiment: bool, topic_si
     )
 
 
-def is_trigger_match(wanted: str | Collection[str] | None, actual: str | None) -> bool:
+def is_trigger_match(expected: str | Collection[str] | None, actual: str | None) -> bool:
     """Whether a context value satisfies a trigger.
 
-    It does if it is the wanted value or one of the wanted values, or if "any" is wanted. A trigger without a wanted
-    value matches nothing, and an unknown context value (None) satisfies no trigger.
+    It does if it is the expected value or one of them, or if "any" is expected. A trigger without an expected value
+    matches nothing, and an unknown context value (None) satisfies no trigger.
     """
-    if not wanted or not actual:
+    if not expected or not actual:
         return False
-    options = (wanted,) if isinstance(wanted, str) else wanted
+    options = (expected,) if isinstance(expected, str) else expected
     return ANY_VALUE in options or actual in options
 
 
 def is_applicable(trigger: float) -> bool:
     """Whether a trigger score reaches 0.5."""
-    return trigger >= MIN_TRIGGER_SCORE - _ROUNDING
+    return trigger >= MIN_TRIGGER_SCORE - _ROUNDING_TOLERANCE
 
 
 def select_candidates(skills: Iterable[tuple[T, float, float]]) -> list[T]:
-    """Return the styles to choose from: the five best by trigger score that are applicable and have confidence ≥
-    0.3.
+    """Return the five applicable styles with the best trigger scores, without those of a confidence below 0.3.
 
     Args:
         skills: (style, trigger score, confidence) for each style.
     """
     applicable = [(trigger, skill, confidence) for skill, trigger, confidence in skills if is_applicable(trigger)]
     best = sorted(applicable, key=lambda entry: -entry[0])[:MAX_CANDIDATES]
-    return [skill for _, skill, confidence in best if confidence >= MIN_CONFIDENCE - _ROUNDING]
+    return [skill for _, skill, confidence in best if confidence >= MIN_CONFIDENCE - _ROUNDING_TOLERANCE]
 
 
 def compute_hybrid_score(trigger: float, sample: float, alignment: float) -> float:

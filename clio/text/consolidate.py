@@ -12,8 +12,8 @@ from msgspec import Struct
 MAX_VARIANTS = 3
 REPLAY_BATCH_SIZE = 100
 REPLAY_EXPONENT = 0.6
-_VARIANT_CONFIDENCE, _VARIANT_AGE_DAYS = 0.3, 90.0
-_ARCHIVE_DAYS, _DELETE_DAYS = 90.0, 365.0
+_MIN_VARIANT_CONFIDENCE, _MAX_VARIANT_AGE_DAYS = 0.3, 90.0
+_ARCHIVE_AFTER_DAYS, _DELETE_AFTER_DAYS = 90.0, 365.0
 
 ReconsolidationAction = Literal["updated", "created_variant", "replaced_variant", "discarded"]
 RetentionState = Literal["kept", "archived", "deleted"]
@@ -79,7 +79,7 @@ def decide_reconsolidation(
 
 def is_variant_expired(confidence: float, age_days: float, is_variant: bool = True) -> bool:
     """Whether to drop a variant: its confidence is below 0.3 and it is older than 90 days."""
-    return is_variant and confidence < _VARIANT_CONFIDENCE and age_days > _VARIANT_AGE_DAYS
+    return is_variant and confidence < _MIN_VARIANT_CONFIDENCE and age_days > _MAX_VARIANT_AGE_DAYS
 
 
 def decide_retention(age_days: float, has_feedback: bool, archived: bool) -> RetentionState:
@@ -90,5 +90,5 @@ def decide_retention(age_days: float, has_feedback: bool, archived: bool) -> Ret
     if has_feedback:
         return "kept"
     if archived:
-        return "deleted" if age_days > _DELETE_DAYS else "archived"
-    return "archived" if age_days > _ARCHIVE_DAYS else "kept"
+        return "deleted" if age_days > _DELETE_AFTER_DAYS else "archived"
+    return "archived" if age_days > _ARCHIVE_AFTER_DAYS else "kept"

@@ -10,15 +10,17 @@ from collections.abc import Sequence
 from clio.text.vocabulary import SYNONYMS, extract_terms, get_canonical_stem, stem_word
 
 EMBEDDING_DIMENSIONS = 384
-_FEATURES = EMBEDDING_DIMENSIONS - 1
-_PIECE, _PIECES_SHARE = 4, 0.5
-_COMMON_WEIGHT = 0.45
+_FEATURE_DIMENSIONS = EMBEDDING_DIMENSIONS - 1  # the last number is the component all vectors share
+_NGRAM_CHARS, _NGRAM_WEIGHT = 4, 0.5  # parts of words make "migrate" and "migration" similar
+_COMMON_WORD_WEIGHT = 0.45  # of a word that says little about the subject
 _LETTERS = re.compile(r"[A-Za-z]+")  # finding camelCase in the same pattern takes n² steps on a long word
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")  # between the words of a camelCase identifier
-_PLACES = 2  # positions per feature: two features rarely collide in both
-_IN_COMMON = 0.08
-"""Square of the component that all vectors share. It sets the distance at which texts start to share a subject to
-1.0.
+_CAMEL_BOUNDARY = re.compile(r"(?<=[a-z])(?=[A-Z])")  # between the words of a camelCase identifier
+_POSITIONS_PER_FEATURE = 2  # positions per feature: two features rarely collide in both
+_SHARED_COMPONENT_SQUARE = 0.08
+"""Square of the component that all vectors share.
+
+It makes 1.0 the distance below which two texts are about the same subject, the limit that the seed document (001) sets
+for archived turns.
 """
 _COMMON_WORDS = """
     able accept actual add after again ago ahead allow almost alone along already also although always among amount
@@ -41,21 +43,21 @@ _COMMON_WORDS = """
     under understand until update use usual value very wait want way week welcome well whole within without wonder
     word work world worth write wrong year yes yesterday yet
 """
-_COMMON = frozenset(get_canonical_stem(stem_word(word)) for word in _COMMON_WORDS.split())
+_COMMON_STEMS = frozenset(get_canonical_stem(stem_word(word)) for word in _COMMON_WORDS.split())
 
 
 def compute_embedding_fingerprint() -> str:
     """Return eight hex digits that change whenever the same text would get another vector."""
-    tables = sorted((word, sorted(group)) for word, group in SYNONYMS.items()), sorted(_COMMON)
+    tables = sorted((word, sorted(group)) for word, group in SYNONYMS.items()), sorted(_COMMON_STEMS)
     weights = (
         EMBEDDING_DIMENSIONS,
-        _PIECE,
-        _PIECES_SHARE,
-        _COMMON_WEIGHT,
-        _PLACES,
-        _IN_COMMON,
+        _NGRAM_CHARS,
+        _NGRAM_WEIGHT,
+        _COMMON_WORD_WEIGHT,
+        _POSITIONS_PER_FEATURE,
+        _SHARED_COMPONENT_SQUARE,
         _LETTERS.pattern,
-        _HUMP.pattern,
+        _CAMEL_BOUNDARY.pattern,
     )
     return f"{zlib.crc32(repr((tables, weights)).encode()):08x}"
 
@@ -64,44 +66,48 @@ def embed_text(text: str) -> "array[float]":
     """Return a unit vector of 384 numbers; all zeros for a text without words."""
     vector = array("f", bytes(4 * EMBEDDING_DIMENSIONS))
     for word, count in Counter(map(get_canonical_stem, _extract_words(text))).items():
-        weight = (1.0 + math.log(count)) * (_COMMON_WEIGHT if word in _COMMON else 1.0)
+        weight = (1.0 + math.log(count)) * (_COMMON_WORD_WEIGHT if word in _COMMON_STEMS else 1.0)
         _add_feature(vector, word, weight)
-        pieces = _split_into_pieces(word)
-        for piece in pieces:
-            _add_feature(vector, piece, weight * _PIECES_SHARE / math.sqrt(len(pieces)))
+        ngrams = _split_into_ngrams(word)
+        for ngram in ngrams:
+            _add_feature(vector, ngram, weight * _NGRAM_WEIGHT / math.sqrt(len(ngrams)))
     norm = math.sqrt(sum(value * value for value in vector))
     if not norm:
         return vector
-    scale = 1.0 / (norm * math.sqrt(1.0 + _IN_COMMON))
+    scale = 1.0 / (norm * math.sqrt(1.0 + _SHARED_COMPONENT_SQUARE))
     unit = array("f", [value * scale for value in vector])
-    unit[_FEATURES] = math.sqrt(_IN_COMMON / (1.0 + _IN_COMMON))
+    unit[_FEATURE_DIMENSIONS] = math.sqrt(_SHARED_COMPONENT_SQUARE / (1.0 + _SHARED_COMPONENT_SQUARE))
     return unit
 
 
 def _extract_words(text: str) -> list[str]:
     """Return the stems of a text, and those of the parts of its camelCase identifiers."""
-    humped = [word for word in _LETTERS.findall(text) if _HUMP.search(word)]
-    return extract_terms(text) + (extract_terms(" ".join(_HUMP.sub(" ", word) for word in humped)) if humped else [])
+    camel_case = [word for word in _LETTERS.findall(text) if _CAMEL_BOUNDARY.search(word)]
+    return extract_terms(text) + (
+        extract_terms(" ".join(_CAMEL_BOUNDARY.sub(" ", word) for word in camel_case)) if camel_case else []
+    )
 
 
-def _split_into_pieces(word: str) -> list[str]:
-    if len(word) <= _PIECE:
+def _split_into_ngrams(word: str) -> list[str]:
+    if len(word) <= _NGRAM_CHARS:
         return []
     bounded = f"^{word}$"
-    return [bounded[at : at + _PIECE] for at in range(len(bounded) - _PIECE + 1)]
+    return [bounded[start : start + _NGRAM_CHARS] for start in range(len(bounded) - _NGRAM_CHARS + 1)]
 
 
 def _add_feature(vector: "array[float]", feature: str, weight: float) -> None:
     data = feature.encode("utf-8", "replace")
-    for place in range(_PLACES):
-        number = zlib.crc32(data, place * 0x9E3779B1 & 0xFFFFFFFF)
-        vector[number % _FEATURES] += weight if number & 0x80000000 else -weight
+    for seed in range(_POSITIONS_PER_FEATURE):
+        # Multiples of the golden ratio give independent hashes. The highest bit is the sign, so that collisions of
+        # different features cancel out instead of adding up.
+        hash_value = zlib.crc32(data, seed * 0x9E3779B1 & 0xFFFFFFFF)
+        vector[hash_value % _FEATURE_DIMENSIONS] += weight if hash_value & 0x80000000 else -weight
 
 
 WINDOW_TOKENS, OVERLAP_TOKENS = 512, 128
 MIN_CHUNK_CHARS = 50
 DEFAULT_TOP_K = 3
-_RELATIVE_GATE = 1.10
+_MAX_RELATIVE_DISTANCE = 1.10
 
 
 def compute_windows(length: int, size: int = WINDOW_TOKENS, overlap: int = OVERLAP_TOKENS) -> list[tuple[int, int]]:
@@ -130,5 +136,5 @@ def is_long_enough(chunk: str) -> bool:
 
 def filter_near_best(distances: Sequence[float]) -> list[float]:
     """Return the distances that are at most 1.10 × the smallest, in the given order."""
-    limit = min(distances, default=0.0) * _RELATIVE_GATE
+    limit = min(distances, default=0.0) * _MAX_RELATIVE_DISTANCE
     return [distance for distance in distances if distance <= limit + 1e-12]

@@ -21,7 +21,7 @@ def truncate(text: str, max_chars: int) -> str:
 def truncate_line(text: str, max_chars: int) -> str:
     """Return the text on one line, white space collapsed, truncated to `max_chars` characters."""
     line = " ".join(text[: 8 * max_chars].split())  # a long text is not processed further than it can be shown
-    if len(line) <= max_chars < len(text) // 8:
+    if len(line) <= max_chars < len(text) // 8:  # the part was mostly white space
         line = " ".join(text.split())
     return truncate(line, max_chars)
 
@@ -45,13 +45,14 @@ def format_bytes(count: int) -> str:
         return "1 byte" if count == 1 else f"{count} bytes"
     value, unit = count / 1_000, "kB"
     for larger in ("MB", "GB", "TB"):
-        if value < 999.5:
+        if value < 999.5:  # from there it would be rounded to 1000
             break
         value, unit = value / 1_000, larger
     return f"{value:.0f} {unit}" if value >= 9.95 else f"{value:.1f} {unit}"
 
 
-_AGES = ((3_600, 60, "min"), (86_400, 3_600, "h"), (90 * 86_400, 86_400, "d"), (730 * 86_400, 30 * 86_400, "mo"))
+# (below this age in seconds, seconds per unit, unit)
+_AGE_UNITS = ((3_600, 60, "min"), (86_400, 3_600, "h"), (90 * 86_400, 86_400, "d"), (730 * 86_400, 30 * 86_400, "mo"))
 
 
 def format_age(seconds: float) -> str:
@@ -59,7 +60,7 @@ def format_age(seconds: float) -> str:
     seconds = max(seconds, 0.0)
     if seconds < 60:
         return "now"
-    for limit_s, unit_s, unit in _AGES:
+    for limit_s, unit_s, unit in _AGE_UNITS:
         if seconds < limit_s:
             return f"{int(seconds // unit_s)} {unit}"
     return f"{int(seconds // (365 * 86_400))} y"
@@ -99,7 +100,7 @@ def describe_cache_use(read: int, written: int, number: Callable[[int], str] = "
     return f" ({', '.join(parts)})" if parts else ""
 
 
-_TICKS = LazyRegex("`+")
+_BACKTICKS = LazyRegex("`+")
 
 
 def format_code_span(text: str) -> str:
@@ -118,7 +119,7 @@ def format_code_block(text: str, language: str = "") -> str:
 
 
 def _longest_backtick_run(text: str) -> int:
-    return max(map(len, _TICKS.findall(text)), default=0)
+    return max(map(len, _BACKTICKS.findall(text)), default=0)
 
 
 MICROS_PER_DOLLAR = 1_000_000
@@ -155,7 +156,7 @@ def format_money(micro_dollars: int) -> str:
     """Return an amount with its significant digits: "$0", "$0.0021", "$0.021", "$0.50", "$1,234.50"."""
     if micro_dollars <= 0:
         return "$0"
-    if micro_dollars < 50:
+    if micro_dollars < 50:  # four decimals would show it as $0.0000
         return "<$0.0001"
     places = 4 if micro_dollars < 10_000 else 3 if micro_dollars < MICROS_PER_DOLLAR else 2
     text = f"{micro_dollars / MICROS_PER_DOLLAR:,.{places}f}"
@@ -184,7 +185,7 @@ def format_stored_time(form: str, seconds: float, unknown: str = "–") -> str:
 
 PASSAGE_CHARS = 700
 MAX_PASSAGES = 120
-_BREAK = LazyRegex(r"\n\s*\n|\n|(?<=[.!?])\s")
+_PASSAGE_END = LazyRegex(r"\n\s*\n|\n|(?<=[.!?])\s")
 
 
 def split_passages(text: str) -> list[str]:
@@ -192,6 +193,7 @@ def split_passages(text: str) -> list[str]:
 
     Joined, they are the text without some empty lines. A text of more than 120 passages is split into longer ones.
     """
+    # Passages are cut in the second half of `size`, so the longest text needs twice the average length.
     size = max(PASSAGE_CHARS, -(-len(text) // MAX_PASSAGES) * 2)
     if len(text) <= size:
         return [text] if text.strip() else []
@@ -199,7 +201,7 @@ def split_passages(text: str) -> list[str]:
     start = 0
     while len(text) - start > size:
         end = start + size
-        breaks = [found.end() for found in _BREAK.finditer(text, start + size // 2, end)]
+        breaks = [found.end() for found in _PASSAGE_END.finditer(text, start + size // 2, end)]
         end = breaks[-1] if breaks else end
         pieces.append(text[start:end])
         start = end

@@ -36,17 +36,19 @@ def count_edits(one: str, other: str) -> int:
     An edit inserts, deletes or replaces a letter, or swaps two neighbouring letters.
     Source: optimal string alignment distance, Damerau 1964.
     """
-    before: list[int] = []
-    last = list(range(len(other) + 1))
+    row_before_last: list[int] = []
+    last_row = list(range(len(other) + 1))
     for row, letter in enumerate(one, 1):
-        line = [row]
+        current_row = [row]
         for column, other_letter in enumerate(other, 1):
-            cost = min(last[column] + 1, line[column - 1] + 1, last[column - 1] + (letter != other_letter))
+            cost = min(
+                last_row[column] + 1, current_row[column - 1] + 1, last_row[column - 1] + (letter != other_letter)
+            )
             if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == other_letter:
-                cost = min(cost, before[column - 2] + 1)
-            line.append(cost)
-        before, last = last, line
-    return last[-1]
+                cost = min(cost, row_before_last[column - 2] + 1)
+            current_row.append(cost)
+        row_before_last, last_row = last_row, current_row
+    return last_row[-1]
 
 
 WORD_START_POINTS = 8.0
@@ -55,9 +57,9 @@ IN_BASENAME_POINTS = 3.0
 BASENAME_START_POINTS = 10.0
 WHOLE_BASENAME_POINTS = 30.0
 EXACT_CASE_POINTS = 0.5
-_GAP_PENALTY, _MAX_GAP_PENALTY = 0.3, 4.0
+_GAP_PENALTY, _MAX_GAP_PENALTY = 0.3, 4.0  # per skipped character; without a limit, long paths would never win
 _LENGTH_PENALTY = 0.05  # penalty per character of the name: of two equal matches, the shorter name wins
-_MAX_SCORED = 250
+_MAX_SCORED_NAMES = 250
 """Maximum number of names scored in full for one query. Of more matches, the likelier ones are preselected cheaply."""
 _SEPARATORS = "/_-. \\:"
 
@@ -68,31 +70,33 @@ def score_match(query: str, name: str) -> float | None:
     None if the name does not contain the query's characters in that order. Only scores of the same query are
     comparable. Spaces in the query are ignored; an empty query matches everything.
     """
-    wanted = "".join(query.split())
-    smart = _is_exact(wanted)
-    text = name if smart else name.lower()
-    if not wanted:
+    characters = "".join(query.split())
+    is_exact = _is_case_sensitive(characters)
+    text = name if is_exact else name.lower()
+    if not characters:
         return -_LENGTH_PENALTY * len(name)
-    base = name.rstrip("/").rfind("/") + 1
-    positions = _find_positions(wanted, text, name, base)
+    base_start = name.rstrip("/").rfind("/") + 1
+    positions = _find_positions(characters, text, name, base_start)
     if positions is None:
         return None
     total = -_LENGTH_PENALTY * len(name)
-    before = -2
-    for char, at in zip(wanted, positions, strict=True):
+    previous = -2
+    for char, position in zip(characters, positions, strict=True):
         total += (
-            1.0 + (IN_BASENAME_POINTS if at >= base else 0.0) + (WORD_START_POINTS if _starts_word(name, at) else 0.0)
+            1.0
+            + (IN_BASENAME_POINTS if position >= base_start else 0.0)
+            + (WORD_START_POINTS if _is_word_start(name, position) else 0.0)
         )
-        total += EXACT_CASE_POINTS if name[at] == char else 0.0
-        if at == before + 1:
+        total += EXACT_CASE_POINTS if name[position] == char else 0.0
+        if position == previous + 1:
             total += CONSECUTIVE_POINTS
-        elif before >= 0:
-            total -= min(_GAP_PENALTY * (at - before - 1), _MAX_GAP_PENALTY)
-        before = at
-    if positions[0] == base:
+        elif previous >= 0:
+            total -= min(_GAP_PENALTY * (position - previous - 1), _MAX_GAP_PENALTY)
+        previous = position
+    if positions[0] == base_start:
         total += BASENAME_START_POINTS
-        stem = text[base:].rstrip("/")
-        if wanted in (stem, stem.rpartition(".")[0]):
+        stem = text[base_start:].rstrip("/")
+        if characters in (stem, stem.rpartition(".")[0]):
             total += WHOLE_BASENAME_POINTS
     return total
 
@@ -110,12 +114,12 @@ class FuzzyNames:
         self._map_by_lower_case = (
             _map_by_lower_case(ordered) if any(name != name.lower() for name in ordered) else self._exact
         )
-        self._whole = {
+        self._all_texts = {
             False: ordered if self._map_by_lower_case is self._exact else list(self._map_by_lower_case),
             True: ordered,
         }
-        self._joined: dict[bool, str] = {}
-        self._narrowed: tuple[str, list[str]] = ("", self._whole[False])
+        self._joined_texts: dict[bool, str] = {}
+        self._last_search: tuple[str, list[str]] = ("", self._all_texts[False])
 
     @cached_property
     def _bases(self) -> dict[str, str]:
@@ -132,138 +136,145 @@ class FuzzyNames:
             boosts: points added to the score of single names, such as recently used ones, which come first if the
                 query is empty.
         """
-        wanted = "".join(query.split())
+        characters = "".join(query.split())
         boosts = boosts or {}
-        name_of = self._exact if _is_exact(wanted) else self._map_by_lower_case
+        name_of = self._exact if _is_case_sensitive(characters) else self._map_by_lower_case
         ranked: list[tuple[float, str]] = []
-        used = [name for name in boosts if name in self._exact]
-        likely = [name_of[text] for text in _preselect_likely(self._matching(wanted), wanted, self._bases)]
-        for name in dict.fromkeys((*used, *likely)):
-            points = score_match(wanted, name)
+        boosted = [name for name in boosts if name in self._exact]
+        likely = [
+            name_of[text] for text in _preselect_likely(self._find_containing(characters), characters, self._bases)
+        ]
+        for name in dict.fromkeys((*boosted, *likely)):
+            points = score_match(characters, name)
             if points is not None:
                 ranked.append((-points - boosts.get(name, 0.0), name))
         ranked.sort()
         return [name for _, name in ranked[:limit]]
 
-    def _matching(self, wanted: str) -> list[str]:
+    def _find_containing(self, characters: str) -> list[str]:
         """Return the texts of all names that contain the query's characters in order."""
-        exact = _is_exact(wanted)
-        before, pool = self._narrowed
-        if not before or not wanted.startswith(before) or exact != _is_exact(before):
-            before, pool = "", self._whole[exact]
-        if wanted != before:
-            if len(wanted) == 1:
-                pool = [text for text in pool if wanted in text]
+        exact = _is_case_sensitive(characters)
+        narrowed_query, candidates = self._last_search
+        if (
+            not narrowed_query
+            or not characters.startswith(narrowed_query)
+            or exact != _is_case_sensitive(narrowed_query)
+        ):
+            narrowed_query, candidates = "", self._all_texts[exact]
+        if characters != narrowed_query:
+            if len(characters) == 1:
+                candidates = [text for text in candidates if characters in text]
             else:
-                joined = "\n".join(pool) if before else self._whole_text(exact)
-                pool = re.findall(f"^{_pattern(wanted)}.*$", joined, re.MULTILINE)
-            self._narrowed = (wanted, pool)
-        return pool
+                joined = "\n".join(candidates) if narrowed_query else self._join_all_texts(exact)
+                candidates = re.findall(f"^{_make_subsequence_pattern(characters)}.*$", joined, re.MULTILINE)
+            self._last_search = (characters, candidates)
+        return candidates
 
-    def _whole_text(self, exact: bool) -> str:
-        if exact not in self._joined:
-            self._joined[exact] = "\n".join(self._whole[exact])
-        return self._joined[exact]
+    def _join_all_texts(self, exact: bool) -> str:
+        if exact not in self._joined_texts:
+            self._joined_texts[exact] = "\n".join(self._all_texts[exact])
+        return self._joined_texts[exact]
 
 
 def _map_by_lower_case(ordered: Sequence[str]) -> dict[str, str]:
     """Return the names by their lower-case text, or by their exact text if two names would be equal in lower case."""
-    folded: dict[str, str] = {}
+    names_by_text: dict[str, str] = {}
     for name in ordered:
-        small = name.lower()
-        folded.setdefault(name if small == name or small in folded else small, name)
-    return folded
+        lower = name.lower()
+        names_by_text.setdefault(name if lower == name or lower in names_by_text else lower, name)
+    return names_by_text
 
 
-def _preselect_likely(found: list[str], wanted: str, bases: Mapping[str, str]) -> Sequence[str]:
-    """Return at most `_MAX_SCORED` texts, the likeliest first.
+def _preselect_likely(found: list[str], characters: str, bases: Mapping[str, str]) -> Sequence[str]:
+    """Return at most `_MAX_SCORED_NAMES` texts, the likeliest first.
 
     First come those whose last path component starts with the query, then those where it contains the query, then
     those where it starts with the same character, then all others.
     """
-    if len(found) <= _MAX_SCORED:
+    if len(found) <= _MAX_SCORED_NAMES:
         return found
     chosen: dict[str, None] = {}
-    if wanted:
-        first = wanted[0]
-        for picked in (
-            (text for text in found if bases[text].startswith(wanted)),
-            (text for text in found if wanted in bases[text]),
+    if characters:
+        first = characters[0]
+        for group in (
+            (text for text in found if bases[text].startswith(characters)),
+            (text for text in found if characters in bases[text]),
             (text for text in found if bases[text].startswith(first)),
         ):
-            chosen.update(dict.fromkeys(islice(picked, _MAX_SCORED)))
-            if len(chosen) >= _MAX_SCORED:
+            chosen.update(dict.fromkeys(islice(group, _MAX_SCORED_NAMES)))
+            if len(chosen) >= _MAX_SCORED_NAMES:
                 break
-    chosen.update(dict.fromkeys(islice(found, max(_MAX_SCORED - len(chosen), 0))))
+    chosen.update(dict.fromkeys(islice(found, max(_MAX_SCORED_NAMES - len(chosen), 0))))
     return list(chosen)
 
 
-def _is_exact(query: str) -> bool:
+def _is_case_sensitive(query: str) -> bool:
+    """Whether the query has a capital letter: only then does the case of letters matter."""
     return query != query.lower()
 
 
-def _pattern(wanted: str) -> str:
+def _make_subsequence_pattern(characters: str) -> str:
     """Return a regular expression for the subsequence that cannot backtrack: no gap contains the next character."""
-    return "".join(f"[^\\n{re.escape(char)}]*{re.escape(char)}" for char in wanted)
+    return "".join(f"[^\\n{re.escape(char)}]*{re.escape(char)}" for char in characters)
 
 
-def _starts_word(name: str, at: int) -> bool:
-    before = name[at - 1] if at else "/"
-    return before in _SEPARATORS or (name[at].isupper() and before.islower())
+def _is_word_start(name: str, position: int) -> bool:
+    previous = name[position - 1] if position else "/"
+    return previous in _SEPARATORS or (name[position].isupper() and previous.islower())
 
 
-def _find_positions(wanted: str, text: str, name: str, base: int) -> list[int] | None:
+def _find_positions(characters: str, text: str, name: str, base_start: int) -> list[int] | None:
     """Return the positions of the query's characters in a text; None if they do not occur in that order.
 
     Preferred are positions next to each other in the last path component, then at starts of words there, then
     anywhere.
     """
-    whole = text.find(wanted, base)
-    starts = whole
-    while starts >= 0 and not _starts_word(name, starts):
-        starts = text.find(wanted, starts + 1)
-    at = starts if starts >= 0 else whole
-    if starts < 0:
-        by_word = _match_word_starts(wanted, text, name, base)
-        if by_word is not None:
-            return by_word
-    if at >= 0:
-        return list(range(at, at + len(wanted)))
-    within = _match_word_starts(wanted, text, name, 0) or _match_leftmost(wanted, text, base)
-    if within is not None:
-        return within
-    at = text.rfind(wanted)
-    return list(range(at, at + len(wanted))) if at >= 0 else _match_leftmost(wanted, text, 0)
+    run = text.find(characters, base_start)
+    run_at_word = run
+    while run_at_word >= 0 and not _is_word_start(name, run_at_word):
+        run_at_word = text.find(characters, run_at_word + 1)
+    start = run_at_word if run_at_word >= 0 else run
+    if run_at_word < 0:
+        at_word_starts = _match_word_starts(characters, text, name, base_start)
+        if at_word_starts is not None:
+            return at_word_starts
+    if start >= 0:
+        return list(range(start, start + len(characters)))
+    scattered = _match_word_starts(characters, text, name, 0) or _match_leftmost(characters, text, base_start)
+    if scattered is not None:
+        return scattered
+    start = text.rfind(characters)
+    return list(range(start, start + len(characters))) if start >= 0 else _match_leftmost(characters, text, 0)
 
 
-def _match_word_starts(wanted: str, text: str, name: str, start: int) -> list[int] | None:
+def _match_word_starts(characters: str, text: str, name: str, start: int) -> list[int] | None:
     """Return positions where each piece of the query begins a word; None if there are none.
 
     Each piece is as long as possible.
     """
     positions: list[int] = []
-    at = start
-    for char in wanted:
+    position = start
+    for char in characters:
         if positions and positions[-1] + 1 < len(text) and text[positions[-1] + 1] == char:
-            at = positions[-1] + 1
+            position = positions[-1] + 1
         else:
-            at = text.find(char, at)
-            while at >= 0 and not _starts_word(name, at):
-                at = text.find(char, at + 1)
-            if at < 0:
+            position = text.find(char, position)
+            while position >= 0 and not _is_word_start(name, position):
+                position = text.find(char, position + 1)
+            if position < 0:
                 return None
-        positions.append(at)
-        at += 1
+        positions.append(position)
+        position += 1
     return positions
 
 
-def _match_leftmost(wanted: str, text: str, start: int) -> list[int] | None:
+def _match_leftmost(characters: str, text: str, start: int) -> list[int] | None:
     """Return the leftmost positions from `start` on; None if a character is missing."""
     positions: list[int] = []
-    at = start - 1
-    for char in wanted:
-        at = text.find(char, at + 1)
-        if at < 0:
+    position = start - 1
+    for char in characters:
+        position = text.find(char, position + 1)
+        if position < 0:
             return None
-        positions.append(at)
+        positions.append(position)
     return positions

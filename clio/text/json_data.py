@@ -28,6 +28,7 @@ def decode_json(data: bytes | str | msgspec.Raw, type: Any, *, max_depth: int = 
 def decode_json(data: bytes | str | msgspec.Raw, type: Any = Any, *, max_depth: int = MAX_DEPTH) -> Any:
     """Return the decoded value of this type. Raises msgspec.DecodeError and nothing else, whatever the data is."""
     try:
+        # Checked before decoding: msgspec recurses for every level, and a hostile document could exhaust the stack.
         encoded = data.encode("utf-8") if isinstance(data, str) else bytes(data)
         check_depth(encoded, max_depth)
         return msgspec.json.decode(encoded, type=type)
@@ -133,7 +134,7 @@ def is_absurd_token_count(value: object) -> bool:
     return isinstance(value, int | float) and not 0 <= value <= MAX_TOKEN_COUNT
 
 
-_SURROGATES = LazyRegex("[\ud800-\udfff]")
+_LONE_SURROGATES = LazyRegex("[\ud800-\udfff]")
 
 
 def encode_json(value: object) -> bytes:
@@ -141,16 +142,16 @@ def encode_json(value: object) -> bytes:
     try:
         return msgspec.json.encode(value)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_scrub(value))
+        return msgspec.json.encode(_replace_surrogates(value))
 
 
-def _scrub(value: object) -> object:
+def _replace_surrogates(value: object) -> object:
     if isinstance(value, str):
-        return _SURROGATES.sub("\ufffd", value)
+        return _LONE_SURROGATES.sub("\ufffd", value)
     if isinstance(value, dict):
-        return {key: _scrub(item) for key, item in as_dict(cast("object", value)).items()}
+        return {key: _replace_surrogates(item) for key, item in as_dict(cast("object", value)).items()}
     if isinstance(value, list):
-        return [_scrub(item) for item in as_list(cast("object", value))]
+        return [_replace_surrogates(item) for item in as_list(cast("object", value))]
     return value
 
 

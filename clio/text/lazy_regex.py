@@ -34,43 +34,44 @@ class LazyRegex:
 
     def match(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> re.Match[str] | None:
         """See `re.Pattern.match`; likewise for the other methods."""
-        return self._real().match(text, pos, endpos) if self._may_match(text, pos) else None
+        return self._compile().match(text, pos, endpos) if self._may_match(text, pos) else None
 
     def search(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> re.Match[str] | None:
-        return self._real().search(text, pos, endpos) if self._may_find(text) else None
+        return self._compile().search(text, pos, endpos) if self._may_find(text) else None
 
     def fullmatch(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> re.Match[str] | None:
-        return self._real().fullmatch(text, pos, endpos) if self._may_match(text, pos) else None
+        return self._compile().fullmatch(text, pos, endpos) if self._may_match(text, pos) else None
 
     def finditer(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> Iterator[re.Match[str]]:
-        return self._real().finditer(text, pos, endpos) if self._may_find(text) else iter(())
+        return self._compile().finditer(text, pos, endpos) if self._may_find(text) else iter(())
 
     def findall(self, text: str, pos: int = 0, endpos: int = sys.maxsize) -> list[Any]:
-        return self._real().findall(text, pos, endpos) if self._may_find(text) else []
+        return self._compile().findall(text, pos, endpos) if self._may_find(text) else []
 
     def split(self, text: str, maxsplit: int = 0) -> list[str | Any]:
-        return self._real().split(text, maxsplit) if self._may_find(text) else [text]
+        return self._compile().split(text, maxsplit) if self._may_find(text) else [text]
 
     def sub(self, repl: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> str:
-        return self._real().sub(repl, text, count) if self._may_find(text) else text
+        return self._compile().sub(repl, text, count) if self._may_find(text) else text
 
     def subn(self, repl: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> tuple[str, int]:
-        return self._real().subn(repl, text, count) if self._may_find(text) else (text, 0)
+        return self._compile().subn(repl, text, count) if self._may_find(text) else (text, 0)
 
-    def _real(self) -> re.Pattern[str]:
+    def _compile(self) -> re.Pattern[str]:
         pattern = re.compile(self.pattern, self.flags)  # `re` caches it for callers that hold a method from before
+        # Attributes of the object hide the class's methods, so later calls go to the compiled pattern directly.
         self.__dict__.update({name: getattr(pattern, name) for name in _METHODS})
         return pattern
 
     def _may_match(self, text: str, pos: int) -> bool:
         if self.starts and text[pos : pos + _START_CHARS].lower().startswith(self.starts):
             return True
-        return not (self.needs or self.starts) or not text.isascii() or self._has_needed(text)
+        return not (self.needs or self.starts) or not text.isascii() or self._contains_needed(text)
 
     def _may_find(self, text: str) -> bool:
         # Beyond ASCII, IGNORECASE matches letters that `lower` does not make equal.
-        return not self.needs or bool(self.starts) or not text.isascii() or self._has_needed(text)
+        return not self.needs or bool(self.starts) or not text.isascii() or self._contains_needed(text)
 
-    def _has_needed(self, text: str) -> bool:
-        small = text.lower()
-        return any(need in small for need in self.needs)
+    def _contains_needed(self, text: str) -> bool:
+        lower = text.lower()
+        return any(need in lower for need in self.needs)

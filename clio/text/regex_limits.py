@@ -7,18 +7,18 @@ from functools import cached_property
 from re import _compiler, _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
-MAX_CHARS = 2_000
+MAX_PATTERN_CHARS = 2_000
 TIME_LIMIT_S = 0.1
 """For one line of text; ordinary patterns need microseconds."""
 _MAX_CHOICES = 2_000
 """Limit for the ways in which a pattern without unbounded repetitions can match."""
-_MAX_SIZE = 10_000
+_MAX_PARTS = 10_000
 """Size of a pattern with its repetitions written out, which an engine may have to hold in memory."""
-_MAX_WIDTH = 2_000
+_MAX_BOUND = 2_000
 """A repetition with a higher bound counts as unbounded."""
-_FEW_CHOICES, _SHORT_CHARS = 16, 1_000
+_MAX_LOOP_CHOICES, _MAX_LOOP_TEXT_CHARS = 16, 1_000
 """Limits for a pattern with one unbounded repetition, and for the text, that Python's engine may still run."""
-_REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
+_REPEAT_NAMES = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 
 
 class PatternRefused(ValueError):
@@ -42,16 +42,18 @@ class BoundedPattern:
     def __init__(self, pattern: str, flags: int = 0, *, refuse_nested: bool = True) -> None:
         self.pattern = pattern
         self._flags = flags
-        self._shape = _parse_shape(pattern, flags)
-        if refuse_nested and self._shape.is_nested:
+        self._complexity = _measure_pattern(pattern, flags)
+        if refuse_nested and self._complexity.is_nested:
             raise PatternRefused("it has an unbounded repetition inside another one, which may never finish")
 
     @cached_property
-    def _plain(self) -> re.Pattern[str]:
+    def _python_pattern(self) -> re.Pattern[str]:
         return re.compile(self.pattern, self._flags)
 
     @cached_property
-    def _timed(self) -> Any:
+    def _timed_pattern(self) -> Any:
+        # Imported late: that takes about 40 ms, and most patterns are simple enough for Python's engine, which has no
+        # time limit.
         regex = importlib.import_module("regex")
         try:
             return regex.compile(self.pattern, self._flags & _SHARED_FLAGS)
@@ -60,21 +62,21 @@ class BoundedPattern:
 
     def find_spans(self, text: str, limit_s: float = TIME_LIMIT_S) -> Iterator[tuple[int, int]]:
         """Yield (start, end) of each match from left to right. Raises PatternTooSlow."""
-        if self._shape.is_harmless(text):
-            yield from (match.span() for match in self._plain.finditer(text))
+        if self._complexity.is_fast_for(text):
+            yield from (match.span() for match in self._python_pattern.finditer(text))
             return
         try:
-            yield from [match.span() for match in self._timed.finditer(text, timeout=limit_s)]
+            yield from [match.span() for match in self._timed_pattern.finditer(text, timeout=limit_s)]
         except TimeoutError:
             raise PatternTooSlow from None
 
     def search(self, text: str, limit_s: float = TIME_LIMIT_S) -> tuple[int, int] | None:
         """Return (start, end) of the first match, or None. Raises PatternTooSlow."""
-        if self._shape.is_harmless(text):
-            found = self._plain.search(text)
+        if self._complexity.is_fast_for(text):
+            found = self._python_pattern.search(text)
         else:
             try:
-                found = self._timed.search(text, timeout=limit_s)
+                found = self._timed_pattern.search(text, timeout=limit_s)
             except TimeoutError:
                 raise PatternTooSlow from None
         return found.span() if found else None
@@ -84,7 +86,7 @@ _SHARED_FLAGS = re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.ASCII
 """Flags with the same value in `re` and in the `regex` package."""
 
 
-class _Shape:
+class _Complexity:
     """Properties of a pattern from which its running time can be estimated."""
 
     def __init__(
@@ -96,59 +98,59 @@ class _Shape:
         self.depth = depth  # nesting of unbounded repetitions
         self.references = references
 
-    def is_harmless(self, text: str) -> bool:
+    def is_fast_for(self, text: str) -> bool:
         """Whether Python's engine needs at most some milliseconds for any text of this length.
 
         With one unbounded repetition it may scan to the end of the text from every position, which is fast for most
         lines. Such patterns are common, and importing the other engine takes long.
         """
-        if self.references or self.size > _MAX_WIDTH or self.loops > 1:
+        if self.references or self.size > _MAX_BOUND or self.loops > 1:
             return False
         if self.loops == 0:
             return self.choices <= _MAX_CHOICES
-        return self.choices <= _FEW_CHOICES and len(text) <= _SHORT_CHARS
+        return self.choices <= _MAX_LOOP_CHOICES and len(text) <= _MAX_LOOP_TEXT_CHARS
 
     @property
     def is_nested(self) -> bool:
         return self.depth > 1
 
 
-def _parse_shape(pattern: str, flags: int) -> _Shape:
-    if len(pattern) > MAX_CHARS:
-        raise PatternRefused(f"it is longer than {MAX_CHARS:,} characters")
+def _measure_pattern(pattern: str, flags: int) -> _Complexity:
+    if len(pattern) > MAX_PATTERN_CHARS:
+        raise PatternRefused(f"it is longer than {MAX_PATTERN_CHARS:,} characters")
     parser: Any = importlib.import_module("re._parser")
     try:
-        shape = _measure(parser.parse(pattern, flags))
+        complexity = _measure(parser.parse(pattern, flags))
     except re.error as error:
         raise PatternRefused(f"it is not a valid regular expression: {error.msg}") from None
     except (RecursionError, OverflowError):
         raise PatternRefused("it is nested too deeply") from None
-    if shape.size > _MAX_SIZE:
-        raise PatternRefused(f"its repetitions add up to more than {_MAX_SIZE:,} parts")
-    return shape
+    if complexity.size > _MAX_PARTS:
+        raise PatternRefused(f"its repetitions add up to more than {_MAX_PARTS:,} parts")
+    return complexity
 
 
-def _measure(items: Any) -> _Shape:
+def _measure(items: Any) -> _Complexity:
     """Return the shape of a sequence. Unknown constructs count as ones that backtrack without a bound."""
-    whole = _Shape(size=0)
+    total = _Complexity(size=0)
     for op, argument in items:
         part = _measure_node(str(op), argument)
-        whole.choices = min(whole.choices * part.choices, 10**9)
-        whole.size += part.size
-        whole.loops += part.loops
-        whole.depth = max(whole.depth, part.depth)
-        whole.references = whole.references or part.references
-    return whole
+        total.choices = min(total.choices * part.choices, 10**9)
+        total.size += part.size
+        total.loops += part.loops
+        total.depth = max(total.depth, part.depth)
+        total.references = total.references or part.references
+    return total
 
 
-def _measure_node(op: str, argument: Any) -> _Shape:
+def _measure_node(op: str, argument: Any) -> _Complexity:
     if op in ("LITERAL", "NOT_LITERAL", "ANY", "IN", "AT"):
-        return _Shape()
-    if op in _REPEATS:
+        return _Complexity()
+    if op in _REPEAT_NAMES:
         return _measure_repetition(*argument)
     if op == "BRANCH":
         branches = [_measure(branch) for branch in argument[1]]
-        return _Shape(
+        return _Complexity(
             choices=sum(branch.choices for branch in branches),
             size=sum(branch.size for branch in branches),
             loops=sum(branch.loops for branch in branches),
@@ -163,19 +165,19 @@ def _measure_node(op: str, argument: Any) -> _Shape:
         inner = _measure(argument[1])
         inner.references = True
         return inner
-    return _Shape(references=True)
+    return _Complexity(references=True)
 
 
-def _measure_repetition(least: int, most: Any, items: Any) -> _Shape:
+def _measure_repetition(minimum: int, maximum: Any, items: Any) -> _Complexity:
     inner = _measure(items)
-    unbounded = str(most) == "MAXREPEAT" or int(most) > _MAX_WIDTH
-    times = max(int(least), 1) if unbounded else int(most)
-    ways = inner.choices ** min(times, 64) * (1 if unbounded else times - int(least) + 1)
-    choices = 10**9 if unbounded and inner.choices > 1 else min(ways, 10**9)
+    unbounded = str(maximum) == "MAXREPEAT" or int(maximum) > _MAX_BOUND
+    times = max(int(minimum), 1) if unbounded else int(maximum)
+    matches = inner.choices ** min(times, 64) * (1 if unbounded else times - int(minimum) + 1)
+    choices = 10**9 if unbounded and inner.choices > 1 else min(matches, 10**9)
     loops = inner.loops * max(times, 1) + (1 if unbounded else 0)
     # An unbounded repetition repeated a bounded number of times is as ambiguous as one in an unbounded repetition.
     depth = inner.depth + (1 if unbounded or (inner.depth and times > 1) else 0)
-    return _Shape(choices, inner.size * times, loops, depth, references=inner.references)
+    return _Complexity(choices, inner.size * times, loops, depth, references=inner.references)
 
 
 # Partial matches: patterns that match a text which may still grow into a match.
@@ -185,8 +187,8 @@ def _measure_repetition(least: int, most: Any, items: Any) -> _Shape:
 # pyright: reportUnknownArgumentType=false, reportAttributeAccessIssue=false, reportUnknownParameterType=false
 # pyright: reportMissingParameterType=false
 
-_PARTIAL_REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
-_ONE_CHARACTER = (
+_REPEAT_KINDS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_REPEAT)
+_SINGLE_CHARACTER_KINDS = (
     _constants.LITERAL,
     _constants.NOT_LITERAL,
     _constants.ANY,
@@ -194,7 +196,7 @@ _ONE_CHARACTER = (
     _constants.RANGE,
     _constants.CATEGORY,
 )
-_END = (_constants.AT, _constants.AT_END_STRING)
+_END_OF_TEXT = (_constants.AT, _constants.AT_END_STRING)
 _MAX_REFERENCE_CHARS = 40
 _MAX_PREFIXES = 64
 _Node = tuple[Any, Any]
@@ -225,49 +227,51 @@ def list_first_letters(pattern: str, flags: int = 0) -> tuple[str, ...]:
 
 def _find_prefixes(nodes: _Sequence) -> list[tuple[str, bool]]:
     """Return the texts a sequence may begin with, each with whether it is all that the sequence matches then."""
-    found = [("", True)]
-    for kind, given in nodes:
+    prefixes = [("", True)]
+    for kind, argument in nodes:
         if kind is _constants.LITERAL:
-            more = [(chr(given), True)]
-        elif kind is _constants.IN and all(each is _constants.LITERAL for each, _ in given):
-            more = [(chr(code), True) for _, code in given]
+            continuations = [(chr(argument), True)]
+        elif kind is _constants.IN and all(each is _constants.LITERAL for each, _ in argument):
+            continuations = [(chr(code), True) for _, code in argument]
         elif kind in (_constants.AT, _constants.ASSERT, _constants.ASSERT_NOT):
             continue
         elif kind is _constants.SUBPATTERN:
-            more = _find_prefixes(list(given[3].data))
+            continuations = _find_prefixes(list(argument[3].data))
         elif kind is _constants.BRANCH:
-            more = [prefix for branch in given[1] for prefix in _find_prefixes(list(branch.data))]
-        elif kind in _PARTIAL_REPEATS:
-            least, most, body = given
-            more = [(prefix, is_whole and most == 1) for prefix, is_whole in _find_prefixes(list(body.data))]
-            more += [] if least else [("", True)]
+            continuations = [prefix for branch in argument[1] for prefix in _find_prefixes(list(branch.data))]
+        elif kind in _REPEAT_KINDS:
+            minimum, maximum, body = argument
+            continuations = [
+                (prefix, is_whole and maximum == 1) for prefix, is_whole in _find_prefixes(list(body.data))
+            ]
+            continuations += [] if minimum else [("", True)]
         else:
-            more = [("", False)]
-        found = [each for each in found if not each[1]] + [
-            (prefix + further, is_whole) for prefix, ends in found if ends for further, is_whole in more
+            continuations = [("", False)]
+        prefixes = [each for each in prefixes if not each[1]] + [
+            (prefix + further, is_whole) for prefix, ends in prefixes if ends for further, is_whole in continuations
         ]
-        if len(found) > _MAX_PREFIXES:
+        if len(prefixes) > _MAX_PREFIXES:
             return [("", False)]
-        if not any(is_whole for _, is_whole in found):
+        if not any(is_whole for _, is_whole in prefixes):
             break
-    return found
+    return prefixes
 
 
 def _make_partial_sequence(nodes: _Sequence, state: Any) -> _Sequence:
     """Return a sequence that matches like the given one, and also where the text ends before the sequence does."""
-    found: _Sequence = [_END]
+    sequence: _Sequence = [_END_OF_TEXT]
     for node in reversed(nodes):
-        inside = _make_partial_nodes(node, state)
-        whole = _make_whole_node(node)
-        if whole is None:
-            found = _make_branch([inside, found], state) if inside else found
+        partial = _make_partial_nodes(node, state)
+        complete = _make_whole_node(node)
+        if complete is None:
+            sequence = _make_branch([partial, sequence], state) if partial else sequence
         else:
-            found = (
-                _make_branch([inside, [whole, *found]], state)
-                if inside
-                else _make_branch([[_END], [whole, *found]], state)
+            sequence = (
+                _make_branch([partial, [complete, *sequence]], state)
+                if partial
+                else _make_branch([[_END_OF_TEXT], [complete, *sequence]], state)
             )
-    return found
+    return sequence
 
 
 def _make_branch(sequences: list[_Sequence], state: Any) -> _Sequence:
@@ -276,33 +280,37 @@ def _make_branch(sequences: list[_Sequence], state: Any) -> _Sequence:
 
 def _make_whole_node(node: _Node) -> _Node | None:
     """Return the node for a text that continues after it; None if the node need not match, such as a lookahead."""
-    kind, given = node
-    if kind is _constants.AT and given is not _constants.AT_END_STRING:
-        return node if given is _constants.AT_BEGINNING_STRING else None
-    if kind is _constants.ASSERT and given[0] > 0:
+    kind, argument = node
+    if kind is _constants.AT and argument is not _constants.AT_END_STRING:
+        return node if argument is _constants.AT_BEGINNING_STRING else None
+    if kind is _constants.ASSERT and argument[0] > 0:
         return None
     return node
 
 
 def _make_partial_nodes(node: _Node, state: Any) -> _Sequence | None:
     """Return the nodes for a text that ends inside this node; None if the text can only end before the node."""
-    kind, given = node
-    if kind in _ONE_CHARACTER or kind is _constants.AT or kind is _constants.ASSERT_NOT:
+    kind, argument = node
+    if kind in _SINGLE_CHARACTER_KINDS or kind is _constants.AT or kind is _constants.ASSERT_NOT:
         return None
-    if kind in _PARTIAL_REPEATS:
-        _, most, body = given
+    if kind in _REPEAT_KINDS:
+        _, maximum, body = argument
         inner = list(body.data)
-        partial = [_END] if len(inner) == 1 and inner[0][0] in _ONE_CHARACTER else _make_partial_sequence(inner, state)
-        return [(_constants.MAX_REPEAT, (0, most, body)), *partial]
+        partial = (
+            [_END_OF_TEXT]
+            if len(inner) == 1 and inner[0][0] in _SINGLE_CHARACTER_KINDS
+            else _make_partial_sequence(inner, state)
+        )
+        return [(_constants.MAX_REPEAT, (0, maximum, body)), *partial]
     if kind is _constants.BRANCH:
-        return _make_branch([_make_partial_sequence(list(each.data), state) for each in given[1]], state)
+        return _make_branch([_make_partial_sequence(list(each.data), state) for each in argument[1]], state)
     if kind is _constants.SUBPATTERN:
-        return _make_partial_sequence(list(given[3].data), state)
+        return _make_partial_sequence(list(argument[3].data), state)
     if kind is _constants.ATOMIC_GROUP:
-        return _make_partial_sequence(list(given.data), state)
+        return _make_partial_sequence(list(argument.data), state)
     if kind is _constants.ASSERT:
-        return _make_partial_sequence(list(given[1].data), state) if given[0] > 0 else None
+        return _make_partial_sequence(list(argument[1].data), state) if argument[0] > 0 else None
     if kind is _constants.GROUPREF:
         any_char = _parser.SubPattern(state, [(_constants.NOT_LITERAL, ord("\n"))])
-        return [(_constants.MAX_REPEAT, (0, _MAX_REFERENCE_CHARS, any_char)), _END]
+        return [(_constants.MAX_REPEAT, (0, _MAX_REFERENCE_CHARS, any_char)), _END_OF_TEXT]
     raise ValueError(f"partial matches of {kind} are not supported")

@@ -85,29 +85,29 @@ BAND_ALIASES = {
     "limit": "taboo",
     "hard": "taboo",
 }
-MIN_SCORE, MAX_BAND_SCORE = 0.0, 10.0
+MIN_SCORE = 0.0
 DEFAULT_SCORE = 9.0
 HARD_LIMIT_SCORE = 1.5
 """A preference with a score up to this is a hard limit, which is in every prompt."""
-_LIKED, _DISLIKED = 7.0, 3.0
-_OLD, _NEW = 0.4, 0.6
+_MIN_LIKED_SCORE, _MAX_DISLIKED_SCORE = 7.0, 3.0
+_OLD_SCORE_WEIGHT, _NEW_SCORE_WEIGHT = 0.4, 0.6
 COOLDOWN_S = 12 * 3600.0
 
 
 def check_score(score: float) -> float:
     """Return the score as a float. Raises ValueError outside 0 to 10."""
-    if not MIN_SCORE <= score <= MAX_BAND_SCORE:
+    if not MIN_SCORE <= score <= MAX_SCORE:
         raise ValueError(f"a score is a number from 0 to 10, not {score!r}")
     return float(score)
 
 
 def resolve_band_name(name: str) -> str:
     """Return the band with that name or alias. Raises ValueError that lists the names."""
-    wanted = name.strip().lower()
-    wanted = BAND_ALIASES.get(wanted, wanted)
-    if wanted not in SCORE_BANDS:
-        raise ValueError(f"{name!r} is no band of scores; there are {', '.join(SCORE_BANDS)}")
-    return wanted
+    band = name.strip().lower()
+    band = BAND_ALIASES.get(band, band)
+    if band not in SCORE_BANDS:
+        raise ValueError(f"{name!r} is not a band of scores; the bands are {', '.join(SCORE_BANDS)}")
+    return band
 
 
 def find_score_bands(score: float) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ def find_score_bands(score: float) -> tuple[str, ...]:
 
 def describe_score(score: float) -> str:
     """Return how a score is shown to the user: "liked" from 7, "disliked" up to 3, otherwise "neutral"."""
-    return "liked" if score >= _LIKED else "disliked" if score <= _DISLIKED else "neutral"
+    return "liked" if score >= _MIN_LIKED_SCORE else "disliked" if score <= _MAX_DISLIKED_SCORE else "neutral"
 
 
 def list_score_ranges(bands: Iterable[str], min_score: float | None = None) -> tuple[tuple[float, float], ...]:
@@ -137,7 +137,7 @@ def smooth_score(old: float, incoming: float, *, explicit: bool = False) -> floa
 
     An explicit rule replaces the old score, so that "never" becomes a hard limit at once.
     """
-    return incoming if explicit else _OLD * old + _NEW * incoming
+    return incoming if explicit else _OLD_SCORE_WEIGHT * old + _NEW_SCORE_WEIGHT * incoming
 
 
 def is_cooled_down(seconds_since_seen: float, cooldown_s: float = COOLDOWN_S) -> bool:
@@ -145,8 +145,8 @@ def is_cooled_down(seconds_since_seen: float, cooldown_s: float = COOLDOWN_S) ->
     return seconds_since_seen >= cooldown_s
 
 
-MIN_SHIFT = 0.3
-_ROUNDING = 1e-9
+MIN_SHIFT = 0.3  # smallest change of one dimension of a preference vector that is reported
+_ROUNDING_TOLERANCE = 1e-9  # 0.8 − 0.5 is a little below 0.3 in binary
 
 
 def find_shifts(first: Sequence[float], last: Sequence[float], least: float = MIN_SHIFT) -> list[tuple[int, float]]:
@@ -154,14 +154,14 @@ def find_shifts(first: Sequence[float], last: Sequence[float], least: float = MI
     changes = (
         (dimension, abs(after - before)) for dimension, (before, after) in enumerate(zip(first, last, strict=True))
     )
-    return [(dimension, change) for dimension, change in changes if change >= least - _ROUNDING]
+    return [(dimension, change) for dimension, change in changes if change >= least - _ROUNDING_TOLERANCE]
 
 
 HITS_WEIGHT, SIMILARITY_WEIGHT, IMPORTANCE_WEIGHT, RECENCY_WEIGHT = 0.3, 0.3, 0.2, 0.2
 MIN_RELEVANT_SIMILARITY = 0.1
 """Below it and without a keyword hit, a memory does not answer the query, however important it is."""
-_FRESH_S, _STALE_S = 3600.0, 30 * 86_400.0
-_EMPTY_RECENCY, _EMPTY_IMPORTANCE = 0.6, 0.4
+_FULL_RECENCY_S, _NO_RECENCY_S = 3600.0, 30 * 86_400.0
+_LOAD_RECENCY_WEIGHT, _LOAD_IMPORTANCE_WEIGHT = 0.6, 0.4
 
 
 def compute_recall_score(hits: float, similarity: float, importance: float, recency: float) -> float:
@@ -173,14 +173,14 @@ def compute_recall_score(hits: float, similarity: float, importance: float, rece
 
 def compute_load_score(importance: float, recency: float) -> float:
     """Return 0.6·recency + 0.4·importance, by which memories are ordered without a query."""
-    return _EMPTY_RECENCY * recency + _EMPTY_IMPORTANCE * importance
+    return _LOAD_RECENCY_WEIGHT * recency + _LOAD_IMPORTANCE_WEIGHT * importance
 
 
 def compute_recency(seconds_since_access: float) -> float:
     """Return 1.0 within an hour of the last access, falling linearly to 0.0 at 30 days."""
-    if seconds_since_access <= _FRESH_S:
+    if seconds_since_access <= _FULL_RECENCY_S:
         return 1.0
-    return max(0.0, 1.0 - seconds_since_access / _STALE_S)
+    return max(0.0, 1.0 - seconds_since_access / _NO_RECENCY_S)
 
 
 def is_relevant_to_query(hits: float, similarity: float) -> bool:
@@ -200,7 +200,7 @@ RECALL_TOKENS, RECALL_WINDOW_TOKENS = 300, 32_768
 The seed document allows a quarter of the window.
 """
 MIN_RECALL_TOKENS, MAX_RECALL_TOKENS = 100, 1_200
-LARGEST_BUDGET = 65_535
+_MAX_SEED_RECALL_TOKENS = 65_535
 MAX_NEAREST = 3
 MAX_DISTANCE = 1.0
 """Memories at this distance or farther are left out."""
@@ -210,7 +210,7 @@ T = TypeVar("T")
 
 def compute_recall_limit(window_tokens: int) -> int:
     """Return the seed document's limit for automatic recall: a quarter of the window, at most 65,535 tokens."""
-    return min(int(window_tokens * MAX_RECALL_SHARE), LARGEST_BUDGET)
+    return min(int(window_tokens * MAX_RECALL_SHARE), _MAX_SEED_RECALL_TOKENS)
 
 
 def compute_recall_budget(window_tokens: int) -> int:
@@ -239,6 +239,8 @@ def drop_oldest(entries: Sequence[T], size: Callable[[Sequence[T]], int], max_to
 
 
 RRF_K = 60
+"""Constant of Cormack, Clarke and Büttcher 2009; a smaller one favours the first ranks more."""
+# Weights of the kinds of memory, from the seed document on style learning (002).
 TIER_WEIGHTS: Mapping[str, float] = {"working": 1.0, "semantic": 0.7, "procedural": 0.6, "behavioral": 0.6}
 
 

@@ -26,7 +26,7 @@ _STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic
 _STEP_4 = (
     "al ance ence er ic able ible ant ement ment ent ou ism ate iti ous ive ize".split()
 )  # "ion" is dropped after s and t only
-_LONGEST = 64
+_MAX_STEMMED_LETTERS = 64
 
 
 @lru_cache(maxsize=65_536)
@@ -36,12 +36,12 @@ def porter_stem(word: str) -> str:
     Words in other scripts, of at most two letters or of more than 64 are unchanged.
     Source: Porter 1980, "An algorithm for suffix stripping"; the same stems as SQLite's full-text search.
     """
-    if not 2 < len(word) <= _LONGEST or not (word.isascii() and word.isalnum()):
+    if not 2 < len(word) <= _MAX_STEMMED_LETTERS or not (word.isascii() and word.isalnum()):
         return word
     word = _step_1b(_step_1a(word))
     if word.endswith("y") and _HAS_VOWEL.match(word[:-1]):
         word = word[:-1] + "i"
-    word = _replaced(_replaced(word, _STEP_2), _STEP_3)
+    word = _replace_ending(_replace_ending(word, _STEP_2), _STEP_3)
     return _step_5(_step_4(word))
 
 
@@ -65,7 +65,7 @@ def _step_1b(word: str) -> str:
     return word
 
 
-def _replaced(word: str, endings: dict[str, str]) -> str:
+def _replace_ending(word: str, endings: dict[str, str]) -> str:
     for length in range(7, 2, -1):
         ending = word[-length:]
         if len(word) > length and ending in endings:
@@ -93,10 +93,10 @@ def _step_5(word: str) -> str:
     return word[:-1] if word.endswith("ll") and _MEASURE_2.match(word[:-1]) else word
 
 
-_NAME = LazyRegex(r"[A-Za-z0-9]{4,80}")
-_HUMP = LazyRegex(r"[a-z][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z]{3}\d")
-_PART = LazyRegex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_LEAST = 3
+_LONG_NAME = LazyRegex(r"[A-Za-z0-9]{4,80}")
+_WORD_BOUNDARY = LazyRegex(r"[a-z][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z]{3}\d")
+_NAME_PART = LazyRegex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_MIN_PART_LETTERS = 3
 
 
 def split_identifiers(text: str) -> list[str]:
@@ -106,10 +106,10 @@ def split_identifiers(text: str) -> list[str]:
     """
     return [
         part.lower()
-        for name in _NAME.findall(text)
-        if _HUMP.search(name)
-        for part in _PART.findall(name)
-        if len(part) >= _LEAST
+        for name in _LONG_NAME.findall(text)
+        if _WORD_BOUNDARY.search(name)
+        for part in _NAME_PART.findall(name)
+        if len(part) >= _MIN_PART_LETTERS
     ]
 
 
@@ -135,19 +135,19 @@ class SpellingIndex:
         """Add a word; words below MIN_MISSPELLING_LETTERS are ignored."""
         if word not in self._words and len(word) >= MIN_MISSPELLING_LETTERS:
             self._words.add(word)
-            for rest in _deletions(word):
+            for rest in _delete_each_letter(word):
                 self._by_rest.setdefault(rest, set()).add(word)
 
     def find_similar(self, word: str) -> set[str]:
         """Return the words of which this one may be a misspelling."""
         if len(word) < MIN_MISSPELLING_LETTERS:
             return set()
-        found = {known for rest in _deletions(word) for known in self._by_rest.get(rest, ())}
+        found = {known for rest in _delete_each_letter(word) for known in self._by_rest.get(rest, ())}
         return {known for known in found if is_misspelling(known, word)}
 
 
-def _deletions(word: str) -> set[str]:
-    return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
+def _delete_each_letter(word: str) -> set[str]:
+    return {word, *(word[:index] + word[index + 1 :] for index in range(len(word)))}
 
 
 def _one_edit_apart(one: str, other: str) -> bool:
@@ -204,7 +204,7 @@ def stem_word(word: str) -> str:
     """
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return word
-    word = _without_plural(word)
+    word = _strip_plural(word)
     for ending in ("ing", "ed"):
         rest = word.removesuffix(ending)
         if rest != word and len(rest) >= 2 and _VOWEL.search(rest) and not word.endswith("eed"):
@@ -217,24 +217,24 @@ def stem_word(word: str) -> str:
     return word[:-1] if word.endswith("e") and len(word) > 2 else word
 
 
-def compute_rarity(documents: Iterable[Collection[str]], wanted: Collection[str]) -> dict[str, float]:
+def compute_rarity(documents: Iterable[Collection[str]], terms: Collection[str]) -> dict[str, float]:
     """Return a positive weight for each wanted term, larger for rare ones.
 
     The weight is ln(1 + (N + 1) / (1 + n)) for N documents, n of which contain the term.
     """
-    counts = dict.fromkeys(wanted, 0)
-    total = 0
+    counts = dict.fromkeys(terms, 0)
+    document_count = 0
     for document in documents:
-        total += 1
+        document_count += 1
         for term in counts:
             counts[term] += term in document
-    return {term: math.log(1 + (total + 1) / (1 + count)) for term, count in counts.items()}
+    return {term: math.log(1 + (document_count + 1) / (1 + count)) for term, count in counts.items()}
 
 
-def compute_coverage(wanted: Mapping[str, float], document: Collection[str]) -> float:
+def compute_coverage(weights: Mapping[str, float], document: Collection[str]) -> float:
     """Return the share, by weight, of the wanted terms that a document contains, 0.0 to 1.0."""
-    total = sum(wanted.values())
-    return sum(weight for term, weight in wanted.items() if term in document) / total if total else 0.0
+    total = sum(weights.values())
+    return sum(weight for term, weight in weights.items() if term in document) / total if total else 0.0
 
 
 def has_phrase(text: Sequence[str], phrase: Sequence[str]) -> bool:
@@ -242,10 +242,10 @@ def has_phrase(text: Sequence[str], phrase: Sequence[str]) -> bool:
     if not phrase:
         return False
     first, length = phrase[0], len(phrase)
-    return any(word == first and list(text[at : at + length]) == list(phrase) for at, word in enumerate(text))
+    return any(word == first and list(text[start : start + length]) == list(phrase) for start, word in enumerate(text))
 
 
-def _without_plural(word: str) -> str:
+def _strip_plural(word: str) -> str:
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
     if word.endswith("sses"):
@@ -256,10 +256,11 @@ def _without_plural(word: str) -> str:
 
 
 def _split_into_pairs(run: str) -> list[str]:
-    return [run] if len(run) == 1 else [run[at : at + 2] for at in range(len(run) - 1)]
+    return [run] if len(run) == 1 else [run[start : start + 2] for start in range(len(run) - 1)]
 
 
-_SAID_BY_ALL = """
+# Stems of these three lists say little about the subject of a request, so a memory is not recalled for them alone.
+_EVERYDAY_WORDS = """
 able actually again ago ahead almost alone along already always another answer anyone anything apparently around ask
 away back bad base become before begin behind believe best better between big bit both bring came case cause certain
 check clear close come common compare complete consider contain correct could course day deal decide describe detail
@@ -279,7 +280,7 @@ after against among below beneath beside besides beyond despite down except henc
 outside over per plus throughout till towards unlike unless via versus whereas within because yourself itself
 themselves himself herself ourselves
 """
-_ASKED_FOR = """
+_REQUEST_WORDS = """
 add adjust allow app application apply argument array block box branch bug build button call change class clean code
 column command comment commit convert copy create data default define delete directory display document edit element
 empty entry error example exist export extract fail field file filter fix folder format function generate group handle
@@ -290,26 +291,26 @@ response result return review row run save script search section select send set
 step string structure style summarise summarize summary support switch system tab table task template text title tool
 translate type undo update validate variable version view write
 """
-_COUNTED = """
+_NUMBER_WORDS = """
 one two three four five six seven eight nine ten twelve twenty thirty hundred thousand million minute hour day week
 month year morning evening night time times date number amount count total
 """
-_TELLING_DIGITS = 3
+_MIN_DISTINCTIVE_DIGITS = 3
 
 
 def is_common_term(word: str) -> bool:
     """Whether a stem occurs in requests of every kind, or is a single letter or a number of one or two digits."""
     if not word.isascii():
         return False
-    return word in _stems() or len(word) == 1 or (word.isdigit() and len(word) < _TELLING_DIGITS)
+    return word in _common_stems() or len(word) == 1 or (word.isdigit() and len(word) < _MIN_DISTINCTIVE_DIGITS)
 
 
 @cache
-def _stems() -> frozenset[str]:
-    return frozenset(stem_word(word) for word in f"{_SAID_BY_ALL} {_ASKED_FOR} {_COUNTED}".split())
+def _common_stems() -> frozenset[str]:
+    return frozenset(stem_word(word) for word in f"{_EVERYDAY_WORDS} {_REQUEST_WORDS} {_NUMBER_WORDS}".split())
 
 
-_GROUPS = """
+_SYNONYM_GROUPS = """
 db database postgres postgresql
 repo repository
 config configuration setting settings
@@ -351,7 +352,7 @@ host server machine
 """
 
 # Used for questions only: the groups above are part of stored vectors and must not change.
-_ALSO = """
+_QUESTION_SYNONYM_GROUPS = """
 vacation holiday leave
 migrate migration migrations
 configure configuration
@@ -385,9 +386,9 @@ retry retries retrying
 queue broker
 ticket issue
 """
-_WIDER = _GROUPS + _ALSO
+_ALL_SYNONYM_GROUPS = _SYNONYM_GROUPS + _QUESTION_SYNONYM_GROUPS
 # A question about the kind on the left is answered by text that names a member; the reverse does not hold.
-_KINDS = """
+_KIND_MEMBERS = """
 database: postgres postgresql mysql mariadb sqlite mongodb oracle cockroachdb dynamodb
 cache: redis memcached
 queue: kafka rabbitmq sqs nats celery
@@ -419,22 +420,22 @@ def _make_synonym_table(groups: str) -> dict[str, frozenset[str]]:
 
 
 @cache
-def _kinds() -> dict[str, frozenset[str]]:
-    lines = (line.split(":") for line in _KINDS.strip().splitlines())
+def _members_by_kind() -> dict[str, frozenset[str]]:
+    lines = (line.split(":") for line in _KIND_MEMBERS.strip().splitlines())
     return {stem_word(kind): frozenset(stem_word(word) for word in members.split()) for kind, members in lines}
 
 
-SYNONYMS = _make_synonym_table(_GROUPS)
+SYNONYMS = _make_synonym_table(_SYNONYM_GROUPS)
 
 
 def expand_query_word(word: str) -> frozenset[str]:
     """Return the stem of a question's word and the stems of its synonyms, including those used for questions only."""
-    return _make_synonym_table(_WIDER).get(word, frozenset((word,)))
+    return _make_synonym_table(_ALL_SYNONYM_GROUPS).get(word, frozenset((word,)))
 
 
 def list_members_of_kind(word: str) -> frozenset[str]:
     """Return the stems of the members of a kind, as Vim is an editor; empty for most words."""
-    return frozenset[str]().union(*(_kinds().get(stem, frozenset()) for stem in expand_query_word(word)))
+    return frozenset[str]().union(*(_members_by_kind().get(stem, frozenset()) for stem in expand_query_word(word)))
 
 
 def get_canonical_stem(word: str) -> str:
@@ -445,7 +446,7 @@ def get_canonical_stem(word: str) -> str:
 @cache
 def _first_stem_by_stem() -> dict[str, str]:
     first: dict[str, str] = {}
-    for line in _GROUPS.strip().splitlines():
+    for line in _SYNONYM_GROUPS.strip().splitlines():
         stems = [stem_word(word) for word in line.split()]
         for word in stems:
             first.setdefault(word, stems[0])
@@ -454,10 +455,10 @@ def _first_stem_by_stem() -> dict[str, str]:
 
 MAX_QUESTION_CHARS = 4_000
 """Only the beginning and end of a longer text are analysed: the question is there, and a pasted log takes time."""
-_FILLERS = STOP_WORDS | frozenset(
+_FILLER_WORDS = STOP_WORDS | frozenset(
     "am s t d m ll re ve don doesn didn isn aren wasn couldn shouldn wouldn won let us mine yours myself ours".split()
 )
-_FIRST = LazyRegex(r"\W*(what|when|where|which|who|whose|whom|why|how)\b", re.IGNORECASE)
+_QUESTION_START = LazyRegex(r"\W*(what|when|where|which|who|whose|whom|why|how)\b", re.IGNORECASE)
 
 
 class QuestionWord(Struct, frozen=True, kw_only=True):
@@ -485,17 +486,21 @@ def parse_question_words(question: str) -> list[QuestionWord]:
     found: dict[str, QuestionWord] = {}
     known_stems: set[str] = set()
     for word in (*tokenize(text), *split_identifiers(text)):
-        root = stem_word(word)
-        if word in _FILLERS or root in found or root in known_stems:
+        stem = stem_word(word)
+        if word in _FILLER_WORDS or stem in found or stem in known_stems:
             continue
-        same = expand_query_word(root)
-        found[root] = QuestionWord(
-            text=word, stem=root, synonyms=same, forms=same | list_members_of_kind(root), is_common=is_common_term(root)
+        synonyms = expand_query_word(stem)
+        found[stem] = QuestionWord(
+            text=word,
+            stem=stem,
+            synonyms=synonyms,
+            forms=synonyms | list_members_of_kind(stem),
+            is_common=is_common_term(stem),
         )
-        known_stems |= same
+        known_stems |= synonyms
     return list(found.values())
 
 
 def is_question(question: str) -> bool:
     """Whether the text begins with a question word such as "what" or "how"."""
-    return _FIRST.match(question) is not None
+    return _QUESTION_START.match(question) is not None

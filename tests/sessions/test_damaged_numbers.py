@@ -63,4 +63,4 @@ def test_many_broken_files_are_listed_and_few_decoded(tmp_path: Path, monkeypatc
     infos = list_sessions(path.parent)
     assert len(infos) >= 200
     assert [info.messages for info in infos if info.id == path.stem] == [len(ids)]
-    assert len(decoded) == listing.MAX_DECODED
+    assert len(decoded) == listing.MAX_DECODED_FILES

@@ -194,7 +194,7 @@ def test_a_file_system_without_locks_is_reported_and_used(tmp_path: Path, monkey
     def no_locks(fd: int, *, shared: bool) -> bool:
         raise OSError(37, os.strerror(37))
 
-    monkeypatch.setattr("clio.storage.locks._lock", no_locks)
+    monkeypatch.setattr("clio.storage.locks._lock_descriptor", no_locks)
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     say(session, a_turn())

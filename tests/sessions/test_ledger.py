@@ -45,7 +45,7 @@ def test_what_was_added_is_there_for_the_next_clio(ledger: Ledger) -> None:
     ledger.add([spent(micro_dollars=21_000, prompt_tokens=9, cached_tokens=4)])
     ledger.add([spent(model="other", unpriced_tokens=5)])
     assert ledger.path is not None
-    assert Ledger(ledger.path).read().spent == (
+    assert Ledger(ledger.path).read().entries == (
         spent(micro_dollars=21_000, prompt_tokens=9, cached_tokens=4),
         spent(model="other", unpriced_tokens=5),
     )
@@ -60,7 +60,7 @@ def test_two_clios_at_once_lose_nothing_while_the_file_is_made_smaller(ledger: L
     ]
     assert [writer.wait(60) for writer in writers] == [0, 0]
     total: dict[str, int] = {}
-    for one in ledger.read().spent:
+    for one in ledger.read().entries:
         total[one.session] = total.get(one.session, 0) + one.requests
     assert total == {"a": rounds, "b": rounds}
     assert ledger.path.stat().st_size < 2 * COMPACT_BYTES
@@ -80,7 +80,7 @@ def test_a_long_session_takes_little_of_it_and_a_long_file_is_seldom_written_aga
     assert len(written) == 1
     assert 0 < written[0] - start < 200
     assert ledger.path.stat().st_size < start + COMPACT_BYTES + start // 4
-    [mine] = [one for one in compact_entries(ledger.read().spent, "2026-11-20") if one.session == "s"]
+    [mine] = [one for one in compact_entries(ledger.read().entries, "2026-11-20") if one.session == "s"]
     assert mine.requests == 600
 
 
@@ -91,7 +91,7 @@ def test_a_torn_line_is_cut_off_and_a_foreign_one_stays(ledger: Ledger) -> None:
         file.write(b'{"strange":1}\n{"date":"2026-11-2')
     ledger.add([spent(session="t")])
     read = ledger.read()
-    assert [one.session for one in read.spent] == ["s", "t"]
+    assert [one.session for one in read.entries] == ["s", "t"]
     assert read.damaged == (b'{"strange":1}',)
     ledger.recount("p", {}, format_day)
     assert ledger.read() == read
@@ -109,7 +109,7 @@ def test_what_a_later_clio_wrote_is_left_alone(ledger: Ledger) -> None:
 def test_no_file_no_trace(tmp_path: Path) -> None:
     silent = Ledger(None)
     silent.add([spent()])
-    assert silent.read().spent == ()
+    assert silent.read().entries == ()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,7 +10,7 @@ import pytest
 from clio.agent.tool_runner import collect_side_effects
 from clio.messages import ChangedFile, Commit, SideEffects, ToolCall, ToolMessage
 from clio.security.actions import FileChange, Workspace
-from clio.sessions.side_effects import commit_lines, find_side_effects, runs_commit
+from clio.sessions.side_effects import find_commit_lines, find_side_effects, runs_commit
 from clio.tools.base import ToolOutput
 from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.jobs import JobTable
@@ -62,7 +62,7 @@ def test_what_git_prints_of_a_commit_and_nothing_else() -> None:
         "[main (root-commit) 1a2b3c4] feat: one\n[detached HEAD deadbeef01] two: ü\n[feature/x-1 0000000] three\n"
         "[deadbeef] no branch\n deadbeef in a line\n[1/4] cafe123 step\n[main abc] too short\n[ok abcdef0]\n"
     )
-    assert commit_lines(output) == [("1a2b3c4", "feat: one"), ("deadbeef01", "two: ü"), ("0000000", "three")]
+    assert find_commit_lines(output) == [("1a2b3c4", "feat: one"), ("deadbeef01", "two: ü"), ("0000000", "three")]
 
 
 def test_hexadecimal_words_are_no_commits() -> None:

@@ -25,7 +25,7 @@ def test_a_missing_file_has_no_lines(tmp_path: Path) -> None:
 
 def test_a_last_line_without_end_counts_if_it_is_whole() -> None:
     assert split_lines(b'{"a":1}\n{"b":2}') == SplitLines(lines=(b'{"a":1}', b'{"b":2}'))
-    assert split_lines(b'{"a":1}\n{"b":') == SplitLines(lines=(b'{"a":1}',), torn=b'{"b":')
+    assert split_lines(b'{"a":1}\n{"b":') == SplitLines(lines=(b'{"a":1}',), truncated=b'{"b":')
 
 
 def test_nothing_is_created_before_the_first_flush(tmp_path: Path) -> None:

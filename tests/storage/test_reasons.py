@@ -66,7 +66,7 @@ def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytes
     def refuse(fd: int, *, shared: bool) -> bool:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(locks, "_lock", refuse)
+    monkeypatch.setattr(locks, "_lock_descriptor", refuse)
     assert not supports_locks(tmp_path)
     with pytest.raises(LocksUnsupported) as caught, FileLock(tmp_path / "a.lock"):
         pass

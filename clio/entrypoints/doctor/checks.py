@@ -48,7 +48,7 @@ from clio.sessions.listing import list_file_names, list_sessions
 from clio.skills.skills import SkillCatalog, SubagentCatalog
 from clio.storage.documents import decode_document, describe_damage
 from clio.storage.files import read_regular
-from clio.storage.jsonl import is_torn_line, split_lines
+from clio.storage.jsonl import is_truncated_line, split_lines
 from clio.storage.locks import error_reason, find_lock_owner, supports_locks
 from clio.text.formatting import format_bytes, format_count
 from clio.text.json_data import decode_json
@@ -746,7 +746,7 @@ def _describe_file_damage(path: Path) -> str:
             split = split_lines(data)
             for line in split.lines:
                 decode_json(line)
-            if split.torn and not is_torn_line(split.torn):
+            if split.truncated and not is_truncated_line(split.truncated):
                 return "is damaged (its end is not valid JSON)"
     except NewerDocument:
         return "is from a newer clio"

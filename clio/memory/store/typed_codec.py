@@ -20,7 +20,7 @@ from clio.memory.store.record import MemoryRecord, says_else
 from clio.memory.store.typed_index import MemoryIndex
 from clio.storage.documents import Document, DocumentFormat, encode_document, load_document, refuse_newer_version
 from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, read_regular, write_all, write_atomic
-from clio.storage.jsonl import copy_damaged, find_damage_copy, is_torn_line, terminate_last_line
+from clio.storage.jsonl import copy_damaged, find_damage_copy, is_truncated_line, terminate_last_line
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
 
@@ -337,7 +337,7 @@ class MemoryFiles:
         whole = data[: data.rfind(b"\n") + 1]
         rest = data[len(whole) :]
         # The first line is written with the file, so one without it was damaged.
-        if (start == 0 and not whole) or (rest and not is_torn_line(rest)):
+        if (start == 0 and not whole) or (rest and not is_truncated_line(rest)):
             self.damaged += 1
         lines = whole.split(b"\n")[:-1]
         if start == 0 and lines:

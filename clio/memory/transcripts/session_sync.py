@@ -17,7 +17,7 @@ from clio.memory.transcripts.transcript_records import SessionDoc
 from clio.sessions import session_format
 from clio.sessions.loading import load_session
 from clio.sessions.session_files import output_readers
-from clio.sessions.state import JOURNAL, SessionFiles, SessionState, is_session_id
+from clio.sessions.state import JOURNAL_SUFFIX, SessionFiles, SessionState, is_session_id
 from clio.storage.files import open_regular
 from clio.storage.jsonl import split_lines
 
@@ -119,7 +119,7 @@ class SessionFolder:
         self._files = files
         ids = {id for name in names if is_session_id(id := _id_of(name))}
         for id in ids:
-            snapshot, journal = files.get(id + _SNAPSHOT), files.get(id + JOURNAL)
+            snapshot, journal = files.get(id + _SNAPSHOT), files.get(id + JOURNAL_SUFFIX)
             if snapshot or journal:
                 self.stamps[id] = SessionStamp(snapshot=snapshot or _NO_FILE, journal=journal or _NO_FILE)
             else:
@@ -138,7 +138,7 @@ class SessionFolder:
         self._settled = at if time.time_ns() - before.st_mtime_ns > _TICK_NS else None
         self._whole_look = time.monotonic()
         files = _scanned(self._folder)
-        self._journals = tuple(name for name in files if name.endswith(JOURNAL))
+        self._journals = tuple(name for name in files if name.endswith(JOURNAL_SUFFIX))
         return files
 
 
@@ -147,7 +147,7 @@ def _told(file: FileStamp) -> str:
 
 
 def _id_of(name: str) -> str:
-    return name.removesuffix(JOURNAL) if name.endswith(JOURNAL) else name.removesuffix(_SNAPSHOT)
+    return name.removesuffix(JOURNAL_SUFFIX) if name.endswith(JOURNAL_SUFFIX) else name.removesuffix(_SNAPSHOT)
 
 
 def _scanned(folder: Path) -> dict[str, FileStamp]:
@@ -158,7 +158,7 @@ def _scanned(folder: Path) -> dict[str, FileStamp]:
         return {}
     with entries:
         for entry in entries:
-            if entry.name.endswith((_SNAPSHOT, JOURNAL)):
+            if entry.name.endswith((_SNAPSHOT, JOURNAL_SUFFIX)):
                 with suppress(OSError):  # deleted meanwhile, or a link to nowhere
                     found[entry.name] = _stamp(entry.stat())
     return found

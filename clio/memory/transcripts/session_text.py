@@ -20,7 +20,7 @@ from clio.messages import (
     ToolMessage,
     UserMessage,
 )
-from clio.sessions.session_files import HANDLE
+from clio.sessions.session_files import BLOB_HANDLE
 from clio.sessions.side_effects import find_side_effects, parse_commits, runs_commit
 from clio.sessions.state import SessionState, find_first_words
 from clio.storage.files import open_regular
@@ -214,7 +214,7 @@ class Outputs:
 
     def __call__(self, message: ToolMessage) -> str:
         """An output, of a long one its beginning and end. A blob that cannot be read is told by its preview."""
-        if message.blob and HANDLE.fullmatch(message.blob):
+        if message.blob and BLOB_HANDLE.fullmatch(message.blob):
             if self._names is None:
                 self._names = _names(self._folder)
             try:

@@ -13,7 +13,7 @@ from clio.messages import Commit, SideEffects
 from clio.readonly_git import readonly_git_command, readonly_git_environment
 from clio.sandbox.fence import TOLD, WARNING
 from clio.security.actions import RunCommand, TouchOwnState, Workspace
-from clio.sessions.side_effects import commit_lines, runs_commit
+from clio.sessions.side_effects import find_commit_lines, runs_commit
 from clio.tools.base import ConfinedRun, PreparedCall, Progress, ToolOutput
 from clio.tools.schemas import JobOutputArgs, JobStopArgs, RunCommandArgs, SandboxedCommandArgs, get_command_args
 from clio.tools.shell.jobs import Job, JobTable
@@ -201,7 +201,7 @@ async def _find_commits(command: str, output: str, folder: Path, started: float)
     """Return the commits a command made: from git's output, or from its log if git was told to be quiet."""
     if not runs_commit(command):
         return ()
-    commits = commit_lines(output)
+    commits = find_commit_lines(output)
     if not commits:
         try:
             argv = await asyncio.to_thread(readonly_git_command, folder, *_LOG_ARGUMENTS, f"--since=@{int(started)}")
