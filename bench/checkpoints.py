@@ -72,7 +72,7 @@ def measure(root: Path, store: Path) -> None:
     turn = TurnRef(session="s", message="first")
     row("the first look at it", once(lambda: checkpoints.before_command(turn).result()))
     checkpoints.after().result()
-    for sentence in checkpoints.take_news():
+    for sentence in checkpoints.pop_messages():
         print(f"            says: {sentence}")
     usage = checkpoints.measure_usage()
     print(f"{(usage.bytes if usage else 0) / 1e6:9.1f} MB  in the store then")

@@ -198,9 +198,9 @@ def _run_subcommand(arguments: "Arguments") -> int:
         return importing.run_import(loaded, arguments.words[1:], json=arguments.json)
     shows_memory = arguments.words[0] in ("memory", "note", "notes", "recall")
     if loaded.has_foreign_memory and shows_memory and (arguments.json or loaded.memory_doubt):
-        from clio.config.show import foreign_memory_note
+        from clio.config.show import describe_foreign_memory
 
-        print(f"clio: {foreign_memory_note(loaded)}", file=sys.stderr)
+        print(f"clio: {describe_foreign_memory(loaded)}", file=sys.stderr)
     return subcommand.run_subcommand(options, loaded, arguments.words, json=arguments.json)
 
 

@@ -1,4 +1,4 @@
-"""Runs read-only git commands so that they start no other program, whatever a repository's settings contain.
+"""Run read-only git commands so that they start no other program, whatever a repository's settings contain.
 
 An unpacked or copied directory brings its own `.git/config`, so this applies before and after the user trusts it.
 Features with a switch are switched off. Filters (`filter.NAME.clean`) have none: each configured filter is given an
@@ -25,7 +25,7 @@ SAFE_SWITCHES = (
 """For commands that may change something too."""
 NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 """A status that refreshes the index writes it, which would run the `post-index-change` hook."""
-_FLAGS: Mapping[str, tuple[str, ...]] = {
+_COMMAND_FLAGS: Mapping[str, tuple[str, ...]] = {
     # git reads a submodule with the submodule's own settings, which have not been checked
     "status": ("--ignore-submodules=dirty",),
     "diff": ("--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=dirty"),
@@ -33,8 +33,10 @@ _FLAGS: Mapping[str, tuple[str, ...]] = {
     "log": ("--no-ext-diff", "--no-textconv"),
     "blame": ("--no-textconv",),
 }
-_COMPARE_NOTHING = frozenset(("cat-file", "check-ignore", "config", "hash-object", "rev-parse", "symbolic-ref", "var"))
-_QUIET = {
+_COMMANDS_WITHOUT_FILTERS = frozenset(
+    ("cat-file", "check-ignore", "config", "hash-object", "rev-parse", "symbolic-ref", "var")
+)
+_QUIET_VARIABLES = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
@@ -43,21 +45,22 @@ _QUIET = {
     "LC_ALL": "C.UTF-8",
     "LANGUAGE": "C",
 }
-_LEADING_ELSEWHERE = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")
-_UNRESOLVABLE = ("%", *(f"~{letter}" for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))
+_REDIRECTING_VARIABLES = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")
+_UNRESOLVABLE_PREFIXES = ("%", *(f"~{letter}" for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))
 """Beginnings of paths that only git can resolve."""
-_OWN_FILES = (
+_GIT_FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/exclude", "info/attributes", "info/grafts", "objects/info/alternates"),
 )
 _LARGE_FILES = frozenset(("index", "packed-refs", "shallow"))
 """Those of git's files that are large in a large repository."""
-_MAX_BYTES = 16_000_000
+# The four limits are far above any repository seen; beyond them a hostile one could keep clio or git busy.
+_MAX_FILE_BYTES = 16_000_000
 _MAX_SETTING_LINES = 5_000
 _MAX_INCLUDES = 10
 _MAX_FILTERS = 100
 _TIMEOUT_S = 10.0
-_SETTLED_S = 2.0
+_MTIME_GRANULARITY_S = 2.0
 """Seconds. A file changed more recently may change again without a new modification time."""
 
 
@@ -102,22 +105,23 @@ def readonly_git_command(folder: Path, *words: str) -> list[str]:
         OSError: git cannot be run, a filter cannot be switched off, or the repository refers to a place outside.
     """
     name, *rest = words
-    _refuse_unreadable(folder)
+    # First of all: the commands that list the settings would block on a pipe themselves.
+    _check_readable(folder)
     filters: list[str] = []
-    if name not in _COMPARE_NOTHING:
+    if name not in _COMMANDS_WITHOUT_FILTERS:
         filters = list_filter_options(folder)
         elsewhere = find_outside_target(folder, read_git_settings(folder))
         if elsewhere is not None:
             raise OSError(errno.EPERM, f"its {elsewhere[0]} leads to {str(elsewhere[1])!r}, which is not part of it")
-    return ["git", *PLAIN_OUTPUT, *SAFE_SWITCHES, *NO_HOOKS, *filters, name, *_FLAGS.get(name, ()), *rest]
+    return ["git", *PLAIN_OUTPUT, *SAFE_SWITCHES, *NO_HOOKS, *filters, name, *_COMMAND_FLAGS.get(name, ()), *rest]
 
 
 def readonly_git_environment(env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment for `readonly_git_command`: git takes no lock, asks nothing and fetches nothing."""
-    return {**env, **_QUIET}
+    return {**env, **_QUIET_VARIABLES}
 
 
-def _refuse_unreadable(folder: Path) -> None:
+def _check_readable(folder: Path) -> None:
     path = find_blocking_file(folder)
     if path is not None:
         raise OSError(errno.EINVAL, "it is not a file, so this is not a repository clio can read", str(path))
@@ -127,25 +131,25 @@ def find_blocking_file(folder: Path) -> Path | None:
     """Return a path that a read-only git command would read forever or for very long; None if there is none.
 
     That is a pipe or a device in place of a file of git's own or of one named in the repository's settings, or a
-    file of settings or patterns of more than `_MAX_BYTES`.
+    file of settings or patterns of more than `_MAX_FILE_BYTES`.
     """
     top = next((directory for directory in (folder, *folder.parents) if os.path.lexists(directory / ".git")), None)
     if top is None:
         return None
     git = top / ".git"
     reference = _read_line(git / "HEAD").removeprefix("ref:").strip() if git.is_dir() else ""
-    names = (*_OWN_FILES, reference) if reference and not reference.startswith("/") else _OWN_FILES
+    names = (*_GIT_FILES, reference) if reference and not reference.startswith("/") else _GIT_FILES
     for path in (git, *(git / name for name in names), top / ".gitignore", top / ".gitattributes"):
-        if _is_special(path, large=path.name in _LARGE_FILES):
+        if _may_block(path, large=path.name in _LARGE_FILES):
             return path
     for name in ("config", "config.worktree"):
-        found = _find_special_value(git / name, (git, top), set())
+        found = _find_blocking_value(git / name, (git, top), set())
         if found is not None:
             return found
     return None
 
 
-def _is_special(path: Path, *, large: bool = False) -> bool:
+def _may_block(path: Path, *, large: bool = False) -> bool:
     """Whether reading a path may not end: neither a directory nor a file of limited size.
 
     large: allow any file size.
@@ -155,11 +159,11 @@ def _is_special(path: Path, *, large: bool = False) -> bool:
     except (OSError, ValueError):
         return False  # missing, or git itself reports what is wrong
     if stat.S_ISREG(status.st_mode):
-        return status.st_size > _MAX_BYTES and not large
+        return status.st_size > _MAX_FILE_BYTES and not large
     return not stat.S_ISDIR(status.st_mode) and str(path) != os.devnull
 
 
-def _find_special_value(config: Path, bases: tuple[Path, ...], seen: set[Path]) -> Path | None:
+def _find_blocking_value(config: Path, bases: tuple[Path, ...], seen: set[Path]) -> Path | None:
     """Return the first pipe or device named by a value in a settings file, or in a file it includes.
 
     Each value is tried as a path relative to every directory from which git may resolve it. Most values are not paths,
@@ -172,7 +176,7 @@ def _find_special_value(config: Path, bases: tuple[Path, ...], seen: set[Path]) 
             return None
         seen.add(config)
         with config.open(encoding="utf-8", errors="surrogateescape") as file:
-            lines = file.read(_MAX_BYTES).splitlines()[:_MAX_SETTING_LINES]
+            lines = file.read(_MAX_FILE_BYTES).splitlines()[:_MAX_SETTING_LINES]
     except OSError:
         return None
     for line in lines:
@@ -182,37 +186,37 @@ def _find_special_value(config: Path, bases: tuple[Path, ...], seen: set[Path]) 
             continue
         for base in (config.parent, *bases):
             path = Path(os.environ.get("HOME", "/"), value[2:]) if value.startswith("~/") else base / value
-            if _is_special(path, large=True):
+            if _may_block(path, large=True):
                 return path
             if key.split()[-1:] == ["path"]:
-                found = _find_special_value(path, bases, seen)
+                found = _find_blocking_value(path, bases, seen)
                 if found is not None:
                     return found
     return None
 
 
 def describe_blocking_file(folder: Path) -> str | None:
-    """Describe such a file in one sentence; None if there is none."""
+    """Describe what `find_blocking_file` finds in one sentence; None if there is nothing."""
     path = find_blocking_file(folder)
     if path is None:
         return None
-    kind = "a named pipe" if path.is_fifo() else "too large" if path.is_file() else "no ordinary file"
+    kind = "a named pipe" if path.is_fifo() else "too large" if path.is_file() else "not a regular file"
     return f"{str(path)!r} is {kind}, so this is not a repository clio can read; move it away"
 
 
-def run_git(folder: Path, *words: str, timeout_s: float, given: str = "") -> str | None:
+def run_git(folder: Path, *words: str, timeout_s: float, stdin: str = "") -> str | None:
     """Return the output of a read-only git command; None if git is missing, fails, or takes too long.
 
-    given: its standard input. Blocks up to `timeout_s`; under an event loop, call it in a thread.
+    stdin: its standard input. Blocks up to `timeout_s`; under an event loop, call it in a thread.
     """
     try:
-        done = subprocess.run(
-            readonly_git_command(folder, *words), cwd=folder, env=readonly_git_environment(), input=given.encode(),
+        result = subprocess.run(
+            readonly_git_command(folder, *words), cwd=folder, env=readonly_git_environment(), input=stdin.encode(),
             capture_output=True, timeout=timeout_s, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+    return result.stdout.decode("utf-8", "replace") if result.returncode == 0 else None
 
 
 def list_filter_options(folder: Path) -> list[str]:
@@ -284,29 +288,29 @@ def read_git_settings(folder: Path) -> GitSettings:
     Raises OSError if git cannot be run, takes too long or cannot read its settings.
     """
     known = _settings_cache.get(folder)
-    if known is not None and known.files is not None and known.marks == _marks(known.files):
+    if known is not None and known.files is not None and known.marks == _compute_marks(known.files):
         return known
-    _refuse_unreadable(folder)
+    _check_readable(folder)
     began = time.time()
     items = _list_settings(folder)
     files = _list_files_to_watch(folder, items)
     _settings_cache.pop(folder, None)
     if files is None:
         return GitSettings(items, None, None)
-    marks = _marks(files)
+    marks = _compute_marks(files)
     changed = [path.stat().st_ctime for path in files if path.exists()]
-    if max(changed, default=0.0) >= began - _SETTLED_S:
+    if max(changed, default=0.0) >= began - _MTIME_GRANULARITY_S:
         return GitSettings(items, files, None)
     _settings_cache[folder] = GitSettings(items, files, marks)
     return _settings_cache[folder]
 
 
 def _list_settings(folder: Path) -> tuple[GitSetting, ...]:
-    words = _run_list(folder, "--show-scope")
+    words = _list_settings_with_git(folder, "--show-scope")
     if words is not None:
         rows = zip(words[::3], words[1::3], words[2::3], strict=False)
     else:  # git before 2.26 does not report the scope
-        words = _run_list(folder)
+        words = _list_settings_with_git(folder)
         if words is None:
             raise OSError(errno.EINVAL, "git cannot read its settings")
         rows = (("", origin, setting) for origin, setting in zip(words[::2], words[1::2], strict=False))
@@ -314,7 +318,7 @@ def _list_settings(folder: Path) -> tuple[GitSetting, ...]:
     return tuple(GitSetting(scope, origin, key, value if sign else None) for scope, origin, (key, sign, value) in split)
 
 
-def _run_list(folder: Path, *options: str) -> list[str] | None:
+def _list_settings_with_git(folder: Path, *options: str) -> list[str] | None:
     try:
         done = subprocess.run(
             ["git", "config", "--null", "--show-origin", *options, "--list"],
@@ -338,7 +342,7 @@ def _list_files_to_watch(folder: Path, settings: Iterable[GitSetting]) -> tuple[
     """
     directories = (folder, *folder.parents)
     top = next((directory for directory in directories if (directory / ".git").exists()), None)
-    if top is None or any(os.environ.get(name) for name in _LEADING_ELSEWHERE):
+    if top is None or any(os.environ.get(name) for name in _REDIRECTING_VARIABLES):
         return None
     home = Path(os.environ.get("HOME", "/"))
     git = top / ".git"
@@ -360,7 +364,7 @@ def _list_files_to_watch(folder: Path, settings: Iterable[GitSetting]) -> tuple[
             continue
         included = key == "include.path" or (key.startswith("includeif.") and key.endswith(".path"))
         on_branch = key.startswith("includeif.onbranch:") and git.is_file()  # its HEAD is elsewhere
-        if not name.startswith((".git/", "/")) or (included and value.startswith(_UNRESOLVABLE)) or on_branch:
+        if not name.startswith((".git/", "/")) or (included and value.startswith(_UNRESOLVABLE_PREFIXES)) or on_branch:
             return None
         files.add(top / name)
         if included:
@@ -368,12 +372,12 @@ def _list_files_to_watch(folder: Path, settings: Iterable[GitSetting]) -> tuple[
     return tuple(sorted(files))
 
 
-def _marks(files: Iterable[Path]) -> tuple[object, ...]:
+def _compute_marks(files: Iterable[Path]) -> tuple[object, ...]:
     named = tuple(sorted(item for item in os.environ.items() if item[0].startswith(("GIT_", "HOME", "XDG_"))))
-    return (named, *map(_mark, files))
+    return (named, *map(_compute_file_mark, files))
 
 
-def _mark(path: Path) -> tuple[int, ...]:
+def _compute_file_mark(path: Path) -> tuple[int, ...]:
     try:
         status = path.stat()
     except OSError:

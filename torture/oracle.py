@@ -148,9 +148,9 @@ def look(sessions: Sequence[str]) -> dict[str, Any]:
     world = World(Path.cwd().parent, "")
     checkpoints = checkpoints_of(world)
     checkpoints.recover()
-    checkpoints.take_news()
+    checkpoints.pop_messages()
     checkpoints.recover()
-    errors += [f"checkpoints, the second time: {news}" for news in checkpoints.take_news()]
+    errors += [f"checkpoints, the second time: {news}" for news in checkpoints.pop_messages()]
     checkpoints.list_turns()
     kept = world.kept()
     return {

@@ -73,7 +73,7 @@ class TurnFileRecorder:
             return
         if not self._ready:
             self._ready = True
-            self.checkpoints.get_ready()
+            self.checkpoints.prepare()
         try:
             if isinstance(action, ChangeFiles):
                 self._watched = True
@@ -162,7 +162,7 @@ class TurnFileRecorder:
         return self.render_change(Change(path=step.file.path, before=step.current, after=target))
 
     def _report_checkpoint_news(self) -> None:
-        for sentence in self.checkpoints.take_news():
+        for sentence in self.checkpoints.pop_messages():
             self._report_once(sentence)
 
     def _report_once(self, text: str, *, warning: bool = False) -> None:
@@ -187,7 +187,7 @@ def _list_changed_paths(action: ChangeFiles) -> list[Path]:
 def _describe_restore(record: Record, known: set[str]) -> str:
     """Describe one restore, if it concerns turns the model knows about."""
     paths = [change.path for change in record.changes]
-    if not paths or not (record.kind == "redo" or known & set(record.of)):
+    if not paths or not (record.kind == "redo" or known & set(record.reverted)):
         return ""
     named = ", ".join(paths[:_MAX_PATHS]) + (f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else "")
     action = "brought back changes that had been undone" if record.kind == "redo" else "undid changes you had made"

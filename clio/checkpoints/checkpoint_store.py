@@ -21,7 +21,7 @@ from clio.storage.locks import FileLock, find_lock_owner
 from clio.text.json_data import decode_json
 
 RecordKind = Literal["turn", "undo", "redo", "rewind"]
-NOT_KEPT = "~"
+NOT_STORED_PREFIX = "~"
 """Prefix of the id of content that was not stored. The rest of the id only shows whether the file changed."""
 
 
@@ -43,7 +43,7 @@ class FileState(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def is_stored(self) -> bool:
         """Whether its content was stored."""
-        return self.link is not None or not self.id.startswith(NOT_KEPT)
+        return self.link is not None or not self.id.startswith(NOT_STORED_PREFIX)
 
 
 class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -73,8 +73,8 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         at: seconds since the epoch.
         session, message: the turn it belongs to; a restore has no message.
-        of: the messages of the turns that were undone; for a redo, the id of the record it reverts.
-        made, gone: folders created and removed, outermost first.
+        reverted: the messages of the turns that were undone; for a redo, the id of the record it reverts.
+        created_folders, removed_folders: outermost first.
         scanned: the whole workspace was scanned, except for ignored files and files that are too large.
     """
 
@@ -84,9 +84,9 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     session: str
     message: str = ""
     changes: tuple[Change, ...] = ()
-    of: tuple[str, ...] = ()
-    made: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
+    reverted: tuple[str, ...] = msgspec.field(default=(), name="of")
+    created_folders: tuple[str, ...] = msgspec.field(default=(), name="made")
+    removed_folders: tuple[str, ...] = msgspec.field(default=(), name="gone")
     scanned: bool = False
 
 
@@ -153,32 +153,38 @@ def list_turns(records: Iterable[Record]) -> list[TurnChanges]:
         if record.kind == "turn":
             found.setdefault(record.message, []).append(record)
     turns = [
-        TurnChanges(message=message, session=of[0].session, at=of[0].at, records=tuple(of))
-        for message, of in found.items()
+        TurnChanges(
+            message=message, session=turn_records[0].session, at=turn_records[0].at, records=tuple(turn_records)
+        )
+        for message, turn_records in found.items()
     ]
-    return [turn for turn in turns if turn.changes or any(one.made or one.gone for one in turn.records)]
+    return [
+        turn
+        for turn in turns
+        if turn.changes or any(record.created_folders or record.removed_folders for record in turn.records)
+    ]
 
 
 def list_undone_turns(records: Sequence[Record]) -> set[str]:
     """Return the messages of the turns whose changes are currently undone."""
-    standing: dict[str, Record] = {}
+    active: dict[str, Record] = {}
     for record in records:
         if record.kind in ("undo", "rewind"):
-            standing[record.id] = record
+            active[record.id] = record
         elif record.kind == "redo":
-            for one in record.of:
-                standing.pop(one, None)
-    return {message for record in standing.values() for message in record.of}
+            for undone_id in record.reverted:
+                active.pop(undone_id, None)
+    return {message for record in active.values() for message in record.reverted}
 
 
 def find_redoable(records: Sequence[Record], sessions: Collection[str]) -> Record | None:
     """Return the latest undo in one of these sessions that has not been redone."""
-    reversed_ = {one for record in records if record.kind == "redo" for one in record.of}
+    redone = {undone_id for record in records if record.kind == "redo" for undone_id in record.reverted}
     return next(
         (
             record
             for record in reversed(records)
-            if record.kind in ("undo", "rewind") and record.id not in reversed_ and record.session in sessions
+            if record.kind in ("undo", "rewind") and record.id not in redone and record.session in sessions
         ),
         None,
     )
@@ -189,13 +195,13 @@ def plan_undo(records: Iterable[Record]) -> list[RestoreTarget]:
     targets: dict[str, RestoreTarget] = {}
     for record in records:
         for change in record.changes:
-            known = targets.get(change.path)
+            earlier = targets.get(change.path)
             targets[change.path] = RestoreTarget(
                 path=change.path,
                 expected=change.after,
-                target=known.target if known else change.before,
-                between=bool(known) and (known.between or known.expected != change.before),
-                unsure=change.unsure or bool(known and known.unsure),
+                target=earlier.target if earlier else change.before,
+                between=bool(earlier) and (earlier.between or earlier.expected != change.before),
+                unsure=change.unsure or bool(earlier and earlier.unsure),
             )
     return [targets[path] for path in sorted(targets)]
 
@@ -218,10 +224,10 @@ def judge_step(file: RestoreTarget, current: FileState | None, *, blocked: bool 
     return RestoreStep(file=file, current=current, verdict=verdict)
 
 
-_RAW, _PACKED = b"r", b"z"
-_PAYS_BYTES = 128
+_RAW_MARK, _COMPRESSED_MARK = b"r", b"z"
+_MIN_COMPRESSED_BYTES = 128
 """Shorter content is stored uncompressed, because a file occupies at least one disk block anyway."""
-_PROBE_BYTES = 65_536
+_SAMPLE_BYTES = 65_536
 """Size of the sample that is compressed to decide whether compressing the rest is worth the time."""
 _ID_CHARS = 64
 
@@ -235,7 +241,7 @@ class ObjectStore(Protocol):
     """Storage for file contents."""
 
     def put(self, data: bytes) -> str:
-        """Store content and return its id. The id begins with NOT_KEPT if there is no room."""
+        """Store content and return its id. The id begins with NOT_STORED_PREFIX if there is no room."""
         ...
 
     def get(self, object_id: str) -> bytes | None:
@@ -266,7 +272,7 @@ class DiskObjectStore:
                 os.utime(path)
             return name
         make_folder(path.parent)
-        write_atomic(path, _packed(data), durable=False)
+        write_atomic(path, _encode_content(data), durable=False)
         return name
 
     def get(self, object_id: str) -> bytes | None:
@@ -275,7 +281,7 @@ class DiskObjectStore:
             stored = self.path(object_id).read_bytes()
         except FileNotFoundError:
             return None
-        return _unpacked(stored, object_id)
+        return _decode_content(stored, object_id)
 
     def has(self, object_id: str) -> bool:
         """Whether the object exists. A file left empty by a power failure does not count."""
@@ -287,10 +293,10 @@ class DiskObjectStore:
     def make_durable(self, ids: Iterable[str]) -> None:
         """Sync these objects to disk. Raises OSError."""
         folders: set[Path] = set()
-        for name in {one for one in ids if one and not one.startswith(NOT_KEPT)}:
+        for name in {id for id in ids if id and not id.startswith(NOT_STORED_PREFIX)}:
             path = self.path(name)
             try:
-                fd = os.open(path, os.O_RDWR)
+                fd = os.open(path, os.O_RDWR)  # Windows syncs only files open for writing
             except FileNotFoundError:
                 continue
             try:
@@ -298,7 +304,7 @@ class DiskObjectStore:
             finally:
                 os.close(fd)
             folders |= {path.parent, self.folder}
-        for folder in sorted(folders, reverse=True):
+        for folder in sorted(folders, reverse=True):  # inner folders first
             sync_folder(folder)
 
     def path(self, object_id: str) -> Path:
@@ -332,52 +338,53 @@ class MemoryObjectStore:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._kept: dict[str, bytes] = {}
+        self._objects: dict[str, bytes] = {}
         self._size = 0
 
     def put(self, data: bytes) -> str:
-        """See Objects."""
+        """See ObjectStore."""
         name = compute_object_id(data)
-        if name in self._kept:
-            self._kept[name] = self._kept.pop(name)
+        if name in self._objects:
+            self._objects[name] = self._objects.pop(name)
             return name
-        packed = _packed(data)
+        packed = _encode_content(data)
         if len(packed) > self._max_bytes:
-            return f"{NOT_KEPT}{name}"
-        self._kept[name] = packed
+            return f"{NOT_STORED_PREFIX}{name}"
+        self._objects[name] = packed
         self._size += len(packed)
         while self._size > self._max_bytes:
-            self._size -= len(self._kept.pop(next(iter(self._kept))))
+            self._size -= len(self._objects.pop(next(iter(self._objects))))  # dicts keep the order of insertion
         return name
 
     def get(self, object_id: str) -> bytes | None:
-        """See Objects."""
-        stored = self._kept.get(object_id)
-        return None if stored is None else _unpacked(stored, object_id)
+        """See ObjectStore."""
+        stored = self._objects.get(object_id)
+        return None if stored is None else _decode_content(stored, object_id)
 
     def has(self, object_id: str) -> bool:
-        """See Objects."""
-        return object_id in self._kept
+        """See ObjectStore."""
+        return object_id in self._objects
 
     def make_durable(self, ids: Iterable[str]) -> None:
         """Do nothing: memory is never durable."""
 
 
-def _packed(data: bytes) -> bytes:
-    """Return the content behind a letter for its encoding. A sample avoids compressing what is compressed, such as
-    images.
+def _encode_content(data: bytes) -> bytes:
+    """Return the content after one letter for its encoding.
+
+    A sample shows whether compressing is worth the time: images, for instance, are compressed already.
     """
-    if len(data) > _PAYS_BYTES:
-        probe = data[:_PROBE_BYTES]
-        if len(zlib.compress(probe, 1)) < 0.9 * len(probe):
-            return _PACKED + zlib.compress(data, 1)
-    return _RAW + data
+    if len(data) > _MIN_COMPRESSED_BYTES:
+        sample = data[:_SAMPLE_BYTES]
+        if len(zlib.compress(sample, 1)) < 0.9 * len(sample):
+            return _COMPRESSED_MARK + zlib.compress(data, 1)
+    return _RAW_MARK + data
 
 
-def _unpacked(stored: bytes, name: str) -> bytes | None:
+def _decode_content(stored: bytes, name: str) -> bytes | None:
     kind, body = stored[:1], stored[1:]
     try:
-        data = zlib.decompress(body) if kind == _PACKED else body
+        data = zlib.decompress(body) if kind == _COMPRESSED_MARK else body
     except zlib.error:
         return None
     return data if compute_object_id(data) == name else None
@@ -385,10 +392,10 @@ def _unpacked(stored: bytes, name: str) -> bytes | None:
 
 VERSION = 1
 SCHEMA = "clio.checkpoints"
-_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+_UNSAFE_NAME_CHARS = re.compile(r"[^\w.-]+")
 
 
-class _Head(Struct, kw_only=True):
+class _LogHeader(Struct, kw_only=True):
     schema: str = SCHEMA
     version: int = VERSION
     root: str = ""
@@ -406,7 +413,7 @@ class ChangeLog(Protocol):
         ...
 
 
-class _Known(Struct):
+class _ReadPart(Struct):
     """The part of a log read so far: its complete lines up to `end`, the last of them, and the file's inode."""
 
     inode: int = 0
@@ -421,7 +428,7 @@ class DiskChangeLog:
     def __init__(self, folder: Path, root: Path) -> None:
         self.path = folder / "log.jsonl"
         self._root = str(root)
-        self._known = _Known()
+        self._read_part = _ReadPart()
 
     def read(self) -> list[Record]:
         """Return all records, reading only lines added since the last call. Unreadable lines are skipped.
@@ -431,25 +438,27 @@ class DiskChangeLog:
         try:
             with open_regular(self.path) as file:
                 inode = os.fstat(file.fileno()).st_ino
-                known = self._known = self._known if _is_same_log(file, inode, self._known) else _Known(inode)
-                file.seek(known.end)
+                read_part = self._read_part = (
+                    self._read_part if _is_same_log(file, inode, self._read_part) else _ReadPart(inode)
+                )
+                file.seek(read_part.end)
                 data = file.read()
         except FileNotFoundError:
-            self._known = _Known()
+            self._read_part = _ReadPart()
             return []
-        whole = split_lines(data[: data.rfind(b"\n") + 1]).lines
-        known.records += _records(self.path, whole, from_start=known.end == 0)
-        known.end += data.rfind(b"\n") + 1
-        known.last = whole[-1] if whole else known.last
+        complete = split_lines(data[: data.rfind(b"\n") + 1]).lines
+        read_part.records += _decode_records(self.path, complete, from_start=read_part.end == 0)
+        read_part.end += data.rfind(b"\n") + 1
+        read_part.last = complete[-1] if complete else read_part.last
         # a last line is accepted if only its line end is missing
         rest = split_lines(data[data.rfind(b"\n") + 1 :]).lines
-        return [*known.records, *_records(self.path, rest, from_start=known.end == 0)]
+        return [*read_part.records, *_decode_records(self.path, rest, from_start=read_part.end == 0)]
 
     def append(self, record: Record) -> None:
         """Append a record durably. Raises OSError, TimeoutError."""
         make_folder(self.path.parent)
         with lock_change_log(self.path):
-            writer = LineWriter(self.path, msgspec.json.encode(_Head(root=self._root)))
+            writer = LineWriter(self.path, msgspec.json.encode(_LogHeader(root=self._root)))
             try:
                 writer.add(msgspec.json.encode(record))
                 writer.flush()
@@ -462,20 +471,20 @@ class MemoryChangeLog:
     """A log in memory only."""
 
     def __init__(self) -> None:
-        self._records: list[Record] = []
+        self._decode_records: list[Record] = []
 
     def read(self) -> list[Record]:
-        """See Log."""
-        return list(self._records)
+        """See ChangeLog."""
+        return list(self._decode_records)
 
     def append(self, record: Record) -> None:
-        """See Log."""
-        self._records.append(record)
+        """See ChangeLog."""
+        self._decode_records.append(record)
 
 
 def get_project_folder_in_store(store: Path, root: Path) -> Path:
     """Return the store's folder for one workspace: its name and a hash that distinguishes equal names."""
-    name = _NOT_IN_NAMES.sub("-", root.name)[:40] or "root"
+    name = _UNSAFE_NAME_CHARS.sub("-", root.name)[:40] or "root"
     return store / "projects" / f"{name}-{hashlib.sha256(str(root).encode()).hexdigest()[:16]}"
 
 
@@ -486,22 +495,24 @@ def lock_change_log(path: Path) -> FileLock:
 
 def read_change_log(path: Path) -> list[Record]:
     """Return the records of a log. Raises NewerDocument, OSError."""
-    return _records(path, read_lines(path).lines, from_start=True)
+    return _decode_records(path, read_lines(path).lines, from_start=True)
 
 
-def _is_same_log(file: BinaryIO, inode: int, known: _Known) -> bool:
+def _is_same_log(file: BinaryIO, inode: int, read_part: _ReadPart) -> bool:
     """Whether this is still the file read before, at most grown: its last known line is at the same position."""
-    file.seek(max(known.end - len(known.last) - 1, 0))
-    return known.end > 0 and inode == known.inode and file.read(len(known.last) + 1) == known.last + b"\n"
+    file.seek(max(read_part.end - len(read_part.last) - 1, 0))
+    return (
+        read_part.end > 0 and inode == read_part.inode and file.read(len(read_part.last) + 1) == read_part.last + b"\n"
+    )
 
 
-def _records(path: Path, lines: Sequence[bytes], *, from_start: bool) -> list[Record]:
+def _decode_records(path: Path, lines: Sequence[bytes], *, from_start: bool) -> list[Record]:
     records: list[Record] = []
     for number, line in enumerate(lines):
         try:
             if from_start and number == 0:
-                head = decode_json(line, type=_Head)
-                refuse_newer_version(path, head.version, VERSION)
+                header = decode_json(line, type=_LogHeader)
+                refuse_newer_version(path, header.version, VERSION)
                 continue
             records.append(decode_json(line, type=Record))
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -512,8 +523,8 @@ def _records(path: Path, lines: Sequence[bytes], *, from_start: bool) -> list[Re
 def rewrite_change_log(path: Path, records: Sequence[Record]) -> None:
     """Replace all records of a log. The caller holds its lock. Raises OSError."""
     back_up_damaged_file(path)
-    head = next(iter(read_lines(path).lines), b"") or msgspec.json.encode(_Head())
-    write_atomic(path, b"".join(line + b"\n" for line in (head, *map(msgspec.json.encode, records))))
+    header = next(iter(read_lines(path).lines), b"") or msgspec.json.encode(_LogHeader())
+    write_atomic(path, b"".join(line + b"\n" for line in (header, *map(msgspec.json.encode, records))))
 
 
 class Intent(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -521,15 +532,15 @@ class Intent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         files: the files it names, in their state before.
-        seen: id of the stored workspace scan, for a command.
-        made: folders that did not exist.
+        scan_id: id of the stored workspace scan, for a command.
+        missing_folders: folders that did not exist.
     """
 
     turn: TurnRef
     at: float
     files: dict[str, FileState | None] = {}
-    seen: str = ""
-    made: tuple[str, ...] = ()
+    scan_id: str = msgspec.field(default="", name="seen")
+    missing_folders: tuple[str, ...] = msgspec.field(default=(), name="made")
 
 
 class Intents(Protocol):
@@ -558,7 +569,7 @@ class DiskIntents:
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "intents"
         self._path = self._folder / f"{secrets.token_hex(8)}.json"
-        self._lock = FileLock(_lock_of(self._path))
+        self._lock = FileLock(_get_lock_path(self._path))
 
     def begin(self, intent: Intent) -> None:
         """Write the note. Raises OSError."""
@@ -575,7 +586,7 @@ class DiskIntents:
         """Return the notes of killed processes, each once. Raises OSError."""
         found: list[Intent] = []
         for path in sorted(self._folder.glob("*.json")):
-            lock = FileLock(_lock_of(path))
+            lock = FileLock(_get_lock_path(path))
             if path == self._path or find_lock_owner(lock.path) is not None or not lock.acquire():
                 continue
             try:
@@ -611,5 +622,5 @@ class NoIntents:
         """See Intents."""
 
 
-def _lock_of(path: Path) -> Path:
+def _get_lock_path(path: Path) -> Path:
     return path.with_suffix(".lock")

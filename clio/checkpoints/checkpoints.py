@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.checkpoints.checkpoint_store import (
-    NOT_KEPT,
+    NOT_STORED_PREFIX,
     REFUSED_VERDICTS,
     Change,
     ChangeLog,
@@ -39,7 +39,7 @@ from clio.checkpoints.checkpoint_store import (
     plan_undo,
 )
 from clio.checkpoints.workspace_scan import (
-    COPYING_S,
+    MAX_COPY_S,
     MAX_FILES,
     FileLister,
     ScanCacheFile,
@@ -61,10 +61,10 @@ if TYPE_CHECKING:
 
 
 class RestoreResult(Struct, frozen=True, kw_only=True):
-    """The result of a restore. left: files not touched after all, each with the reason as the end of a sentence."""
+    """The result of a restore. skipped: files that were not changed, each with the reason as the end of a sentence."""
 
     record: Record
-    left: tuple[tuple[str, str], ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()
 
 
 def resolve_path(root: Path, path: str) -> Path:
@@ -83,51 +83,53 @@ def restore_files(root: Path, record: Record, objects: ObjectStore) -> RestoreRe
 
     Order: remove files, remove folders, create folders, write files. A file in neither state is left alone.
     """
-    done: list[Change] = []
-    left: list[tuple[str, str]] = []
-    made: list[str] = []
-    goes = [change for change in record.changes if change.after is None]
-    comes = [change for change in record.changes if change.after is not None]
-    for change in reversed(goes):
-        _try(root, change, objects, made, done, left)
-    gone = [folder for folder in reversed(record.gone) if _remove_folder(root, folder)]
-    for folder in record.made:
+    applied: list[Change] = []
+    skipped: list[tuple[str, str]] = []
+    created: list[str] = []
+    deletions = [change for change in record.changes if change.after is None]
+    writes = [change for change in record.changes if change.after is not None]
+    for change in reversed(deletions):
+        _apply_change(root, change, objects, created, applied, skipped)
+    removed = [folder for folder in reversed(record.removed_folders) if _remove_folder(root, folder)]
+    for folder in record.created_folders:
         with suppress(OSError):  # an empty folder left behind loses no data
             if not is_redirected_by_link(root, folder):
-                _make_folders(resolve_path(root, folder), root, made)
-    for change in comes:
-        _try(root, change, objects, made, done, left)
-    done.sort(key=lambda change: change.path)
-    whole = msgspec.structs.replace(record, changes=tuple(done), made=tuple(made), gone=tuple(reversed(gone)))
-    return RestoreResult(record=whole, left=tuple(left))
+                _create_folders(resolve_path(root, folder), root, created)
+    for change in writes:
+        _apply_change(root, change, objects, created, applied, skipped)
+    applied.sort(key=lambda change: change.path)
+    applied_record = msgspec.structs.replace(
+        record, changes=tuple(applied), created_folders=tuple(created), removed_folders=tuple(reversed(removed))
+    )
+    return RestoreResult(record=applied_record, skipped=tuple(skipped))
 
 
-def _try(
+def _apply_change(
     root: Path,
     change: Change,
     objects: ObjectStore,
-    made: list[str],
-    done: list[Change],
-    left: list[tuple[str, str]],
+    created: list[str],
+    applied: list[Change],
+    skipped: list[tuple[str, str]],
 ) -> None:
     path = resolve_path(root, change.path)
     try:
         current = read_file_state(path, objects, keep=False)
         if is_redirected_by_link(root, change.path):
-            left.append((change.path, "a link leads its folder elsewhere"))
+            skipped.append((change.path, "its folder is reached through a link"))
         elif current == change.after:
-            done.append(change)
+            applied.append(change)
         elif current != change.before:
-            left.append((change.path, "it changed this moment"))
-        elif _put(root, path, change.after, objects, made):
-            done.append(change)
+            skipped.append((change.path, "it has just changed"))
+        elif _write_state(root, path, change.after, objects, created):
+            applied.append(change)
         else:
-            left.append((change.path, "its bytes are no longer kept"))
+            skipped.append((change.path, "its earlier content is no longer stored"))
     except OSError as error:
-        left.append((change.path, error.strerror or str(error)))
+        skipped.append((change.path, error.strerror or str(error)))
 
 
-def _put(root: Path, path: Path, state: FileState | None, objects: ObjectStore, made: list[str]) -> bool:
+def _write_state(root: Path, path: Path, state: FileState | None, objects: ObjectStore, created: list[str]) -> bool:
     """Restore a file to a state; False if its content is missing."""
     if state is None:
         path.unlink()
@@ -136,11 +138,11 @@ def _put(root: Path, path: Path, state: FileState | None, objects: ObjectStore, 
     data = b"" if state.link is not None else objects.get(state.id)
     if data is None:
         return False
-    _make_folders(path.parent, root, made)
+    _create_folders(path.parent, root, created)
     if state.link is not None:
         temp = path.with_name(f"{path.name}.{os.urandom(6).hex()}.tmp")
         temp.symlink_to(state.link)
-        temp.replace(path)
+        temp.replace(path)  # symlink_to would not replace an existing file
         return True
     write_atomic(path, data, state.mode)
     if path.stat().st_mode & 0o7777 != state.mode:  # os.open applies the umask to the mode
@@ -148,11 +150,11 @@ def _put(root: Path, path: Path, state: FileState | None, objects: ObjectStore, 
     return True
 
 
-def _make_folders(folder: Path, root: Path, made: list[str]) -> None:
-    missing = [one for one in (folder, *folder.parents) if not one.is_dir()]
-    for one in reversed(missing):
-        one.mkdir()
-        made.append(one.relative_to(root).as_posix() if root in one.parents else str(one))
+def _create_folders(folder: Path, root: Path, created: list[str]) -> None:
+    missing = [parent for parent in (folder, *folder.parents) if not parent.is_dir()]
+    for parent in reversed(missing):
+        parent.mkdir()
+        created.append(parent.relative_to(root).as_posix() if root in parent.parents else str(parent))
 
 
 def _remove_folder(root: Path, folder: str) -> bool:
@@ -172,7 +174,7 @@ def list_missing_folders(root: Path, paths: Sequence[Path]) -> tuple[str, ...]:
     )
 
 
-_DONE = {"undo": "an undo", "redo": "a redo", "rewind": "a rewind", "turn": "a restoring"}
+_KIND_NAMES = {"undo": "an undo", "redo": "a redo", "rewind": "a rewind", "turn": "a restore"}
 
 
 class RestoreJournal:
@@ -190,11 +192,12 @@ class RestoreJournal:
             return self._restore(record)
         make_folder(self._path.parent)
         with FileLock(self._path.with_suffix(".lock")):
+            # The journal's line must not survive a power failure without the contents it names.
             self._objects.make_durable(
                 state.id for change in record.changes for state in (change.before, change.after) if state is not None
             )
             write_atomic(self._path, msgspec.json.encode(record))
-            return self._finished(self._path, record)
+            return self._restore_and_clear(self._path, record)
 
     def finish(self) -> list[str]:
         """Finish interrupted restores. Returns a sentence for the user about each. Raises OSError."""
@@ -205,23 +208,24 @@ class RestoreJournal:
             return []  # another process is restoring files at this moment
         try:
             record = decode_json(read_regular(self._path), type=Record)
-            restored = self._finished(self._path, record)
+            restored = self._restore_and_clear(self._path, record)
             delete_abandoned_files([resolve_path(self._root, change.path) for change in record.changes], time.time())
         except FileNotFoundError:
             return []
         except (msgspec.DecodeError, UnicodeDecodeError):
             moved = set_file_aside(self._path)
-            return [f"{str(self._path)!r} cannot be read and was set aside as {moved.name if moved else 'nothing'!r}"]
+            result = f"was set aside as {moved.name!r}" if moved else "could not be set aside"
+            return [f"{str(self._path)!r} cannot be read and {result}"]
         finally:
             lock.release()
         count = len(restored.record.changes)
-        words = f"{_DONE[record.kind]} that was cut off has been finished: {format_count(count, 'file')}"
-        left = "".join(f"; {path!r} was left as it is: {why}" for path, why in restored.left)
-        return [words + left]
+        summary = f"{_KIND_NAMES[record.kind]} that was interrupted has been finished: {format_count(count, 'file')}"
+        skipped = "".join(f"; {path!r} was left as it is: {why}" for path, why in restored.skipped)
+        return [summary + skipped]
 
-    def _finished(self, path: Path, record: Record) -> RestoreResult:
-        known = {one.id for one in self._log.read()}
-        restored = RestoreResult(record=record) if record.id in known else self._restore(record)
+    def _restore_and_clear(self, path: Path, record: Record) -> RestoreResult:
+        logged_ids = {logged.id for logged in self._log.read()}
+        restored = RestoreResult(record=record) if record.id in logged_ids else self._restore(record)
         path.unlink(missing_ok=True)
         sync_folder(path.parent)
         return restored
@@ -232,19 +236,19 @@ class RestoreJournal:
         return restored
 
 
-_BEHIND_S = 5.0
+_BACKGROUND_COPY_S = 5.0
 """Time limit for copying files in the background, in seconds."""
-_FRESH_S = 0.5
+_MAX_SCAN_AGE_S = 0.5
 """A scan no older than this after a call, in seconds, is reused as the scan before the next call."""
-_NAMED = 3
+_MAX_NAMED_PATHS = 3
 
 
-class _Open(Struct, kw_only=True):
+class _RunningCall(Struct, kw_only=True):
     """A running call."""
 
     turn: TurnRef
     files: dict[str, FileState | None] = {}
-    made: tuple[str, ...] = ()
+    missing_folders: tuple[str, ...] = ()
     base: Snapshot | None = None
 
 
@@ -266,7 +270,7 @@ class ChangeRecorder:
         log: ChangeLog,
         intents: Intents,
         scanner: Scanner,
-        seen: ScanCacheFile,
+        scan_cache: ScanCacheFile,
         job_runs: Callable[[], bool],
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -275,36 +279,38 @@ class ChangeRecorder:
         self._log = log
         self._intents = intents
         self._scanner = scanner
-        self._seen = seen
+        self._scan_cache = scan_cache
         self._job_runs = job_runs
         self._now = now
-        self._open: _Open | None = None
-        self._last: Snapshot | None = None
-        self._last_at = float("-inf")
+        self._running_call: _RunningCall | None = None
+        self._last_scan: Snapshot | None = None
+        self._last_scan_at = float("-inf")
         self._job_turn: TurnRef | None = None  # the turn of a job that was running during the last scan
-        self._loaded = False
-        self._told: set[str] = set()
-        self.news: list[str] = []
+        self._is_loaded = False
+        self._reported: set[str] = set()
+        self.messages: list[str] = []
 
-    def get_ready(self) -> None:
+    def prepare(self) -> None:
         """Prepare the first scan of the workspace in advance."""
         self._load()
         self._scanner.probe()
 
     def before_files(self, turn: TurnRef, paths: Sequence[Path]) -> None:
         """Note that a call is about to write these files. Paths are absolute with links resolved."""
-        self._job_changes(turn)
+        self._record_job_changes(turn)
         if self._job_turn is not None:
             self._before_command(turn, paths)
             return
-        named = {self._name(path): path for path in paths}
-        files = {name: read_file_state(path, self._objects, keep=True) for name, path in named.items()}
-        self._open = _Open(turn=turn, files=files, made=list_missing_folders(self._root, list(named.values())))
-        self._begin(self._open, "")
+        path_by_name = {self._get_change_path(path): path for path in paths}
+        files = {name: read_file_state(path, self._objects, keep=True) for name, path in path_by_name.items()}
+        self._running_call = _RunningCall(
+            turn=turn, files=files, missing_folders=list_missing_folders(self._root, list(path_by_name.values()))
+        )
+        self._note_intent(self._running_call, "")
 
     def before_command(self, turn: TurnRef) -> None:
         """Note that a call is about to run a command, which may change any file in the workspace."""
-        self._job_changes(turn)
+        self._record_job_changes(turn)
         self._before_command(turn, ())
 
     def _before_command(self, turn: TurnRef, paths: Sequence[Path]) -> None:
@@ -313,16 +319,16 @@ class ChangeRecorder:
         Args:
             paths: files it is known to write, in the workspace or not. Ignored files are covered only if named here.
         """
-        base = self._last if time.monotonic() - self._last_at < _FRESH_S else None
-        base = base or self._look()
+        base = self._last_scan if time.monotonic() - self._last_scan_at < _MAX_SCAN_AGE_S else None
+        base = base or self._scan()
         files = {
             name: read_file_state(path, self._objects, keep=True)
             for path in paths
-            if base.get(name := self._name(path)) is None
+            if base.get(name := self._get_change_path(path)) is None
         }
-        made = list_missing_folders(self._root, [resolve_path(self._root, name) for name in files])
-        self._open = _Open(turn=turn, files=files, made=made, base=base)
-        self._begin(self._open, self._seen.save(self._scanner.seen))
+        missing_folders = list_missing_folders(self._root, [resolve_path(self._root, name) for name in files])
+        self._running_call = _RunningCall(turn=turn, files=files, missing_folders=missing_folders, base=base)
+        self._note_intent(self._running_call, self._scan_cache.save(self._scanner.cache))
 
     def after(self, ended_ns: int) -> None:
         """Record what a call has changed.
@@ -330,23 +336,25 @@ class ChangeRecorder:
         Args:
             ended_ns: when the call ended, successfully or not; later changes are not attributed to it.
         """
-        call, self._open = self._open, None
+        call, self._running_call = self._running_call, None
         if call is None:
             return
-        changes = self._named_changes(call)
-        made = [folder for folder in call.made if resolve_path(self._root, folder).is_dir()]
+        changes = self._find_file_changes(call)
+        created = [folder for folder in call.missing_folders if resolve_path(self._root, folder).is_dir()]
         if call.base is not None:
-            runs = self._job_runs()  # a background command may end while clio looks, which takes long on a busy machine
-            looked = self._look(_BEHIND_S)
-            self._last_at = time.monotonic()
-            known = {change.path for change in changes} | set(call.files)
-            changes += [change for change in self._compared(call.base, looked) if change.path not in known]
-            made += [folder for folder in self._new_folders(call.base, changes) if folder not in made]
-            if runs or self._job_runs():
+            is_job_running = (
+                self._job_runs()
+            )  # a background command may end while clio looks, which takes long on a busy machine
+            scan = self._scan(_BACKGROUND_COPY_S)
+            self._last_scan_at = time.monotonic()
+            recorded_paths = {change.path for change in changes} | set(call.files)
+            changes += [change for change in self._compare_scans(call.base, scan) if change.path not in recorded_paths]
+            created += [folder for folder in self._find_new_folders(call.base, changes) if folder not in created]
+            if is_job_running or self._job_runs():
                 self._job_turn = call.turn
         if self._job_turn is None:
-            changes = [self._doubted(change, ended_ns) for change in changes]
-        self._write(call.turn, changes, tuple(sorted(made)), scanned=call.base is not None)
+            changes = [self._mark_if_unsure(change, ended_ns) for change in changes]
+        self._append_record(call.turn, changes, tuple(sorted(created)), scanned=call.base is not None)
         self._intents.end()
 
     def settle(self, turn: TurnRef | None = None) -> None:
@@ -354,58 +362,58 @@ class ChangeRecorder:
 
         Without a turn, their changes cannot be told from those of the user.
         """
-        self._job_changes(turn)
+        self._record_job_changes(turn)
 
     def take_over(self, intents: Iterable[Intent]) -> None:
         """Record the changes made by calls of killed processes, as far as they can be determined."""
         for intent in intents:
-            call = _Open(turn=intent.turn, files=intent.files, made=intent.made)
-            changes = self._named_changes(call, unsure=True)
-            if intent.seen:
-                stored, seen = self._seen.load()
-                if stored != intent.seen:
-                    self.news.append("a command was cut off when clio was killed; what it changed cannot be told")
+            call = _RunningCall(turn=intent.turn, files=intent.files, missing_folders=intent.missing_folders)
+            changes = self._find_file_changes(call, unsure=True)
+            if intent.scan_id:
+                cache_id, cache = self._scan_cache.load()
+                if cache_id != intent.scan_id:
+                    self.messages.append("a command was interrupted when clio was killed; its changes are unknown")
                     continue
-                self._loaded, self._scanner.seen = True, seen
-                base = Snapshot(seen.clean, seen.rows, seen.gone)
-                changes += self._compared(base, self._look(), unsure=True)
+                self._is_loaded, self._scanner.cache = True, cache
+                base = Snapshot(cache.clean, cache.rows, cache.missing)
+                changes += self._compare_scans(base, self._scan(), unsure=True)
             if changes:
-                self._write(intent.turn, changes, intent.made, scanned=bool(intent.seen))
-                names = _listed([change.path for change in changes])
-                self.news.append(f"clio was killed while a call ran; changed since then: {names} (/diff shows it)")
+                self._append_record(intent.turn, changes, intent.missing_folders, scanned=bool(intent.scan_id))
+                names = _format_paths([change.path for change in changes])
+                self.messages.append(f"clio was killed while a call ran; changed since then: {names} (/diff shows it)")
 
-    def _job_changes(self, turn: TurnRef | None) -> None:
-        job_turn, base = self._job_turn, self._last
+    def _record_job_changes(self, turn: TurnRef | None) -> None:
+        job_turn, base = self._job_turn, self._last_scan
         if job_turn is None or base is None:
             return
         unsure = turn is None or turn != job_turn
-        looked = self._look()
-        self._last_at = time.monotonic()
-        changes = self._compared(base, looked, unsure=unsure)
-        self._write(job_turn, changes, tuple(self._new_folders(base, changes)), scanned=True)
+        scan = self._scan()
+        self._last_scan_at = time.monotonic()
+        changes = self._compare_scans(base, scan, unsure=unsure)
+        self._append_record(job_turn, changes, tuple(self._find_new_folders(base, changes)), scanned=True)
         self._job_turn = (job_turn if turn is None else turn) if self._job_runs() else None
 
-    def _look(self, copying_s: float = COPYING_S) -> Snapshot:
+    def _scan(self, copying_s: float = MAX_COPY_S) -> Snapshot:
         self._load()
-        if self._seen.vanished():
-            self._scanner.forget_copies()
-        self._last = looked = self._scanner.scan(copying_s)
-        self._tell_what_is_left_out(looked)
-        return looked
+        if self._scan_cache.was_deleted():
+            self._scanner.discard_copies()
+        self._last_scan = scan = self._scanner.scan(copying_s)
+        self._report_missing(scan)
+        return scan
 
     def _load(self) -> None:
-        if not self._loaded:
-            self._loaded, (_, self._scanner.seen) = True, self._seen.load()
+        if not self._is_loaded:
+            self._is_loaded, (_, self._scanner.cache) = True, self._scan_cache.load()
 
-    def _doubted(self, change: Change, ended_ns: int) -> Change:
+    def _mark_if_unsure(self, change: Change, ended_ns: int) -> Change:
         try:
             status = resolve_path(self._root, change.path).lstat()
         except OSError:  # a deleted file has no time of change
             return change
-        late = max(status.st_mtime_ns, status.st_ctime_ns) > ended_ns
-        return msgspec.structs.replace(change, unsure=True) if late else change
+        is_late = max(status.st_mtime_ns, status.st_ctime_ns) > ended_ns
+        return msgspec.structs.replace(change, unsure=True) if is_late else change
 
-    def _named_changes(self, call: _Open, *, unsure: bool = False) -> list[Change]:
+    def _find_file_changes(self, call: _RunningCall, *, unsure: bool = False) -> list[Change]:
         after = {name: read_file_state(resolve_path(self._root, name), self._objects, keep=True) for name in call.files}
         return [
             Change(path=name, before=before, after=after[name], unsure=unsure)
@@ -413,9 +421,9 @@ class ChangeRecorder:
             if before != after[name]
         ]
 
-    def _compared(self, base: Snapshot, looked: Snapshot, *, unsure: bool = False) -> list[Change]:
-        paths = list_changed_paths(base, looked)
-        states = self._scanner.store_states([base.get(path) for path in paths] + [looked.get(path) for path in paths])
+    def _compare_scans(self, base: Snapshot, current: Snapshot, *, unsure: bool = False) -> list[Change]:
+        paths = list_changed_paths(base, current)
+        states = self._scanner.store_states([base.get(path) for path in paths] + [current.get(path) for path in paths])
         pairs = zip(states[: len(paths)], states[len(paths) :], strict=True)
         changes = [
             Change(path=path, before=before, after=after, unsure=unsure)
@@ -423,21 +431,23 @@ class ChangeRecorder:
         ]
         return [change for change in changes if change.before != change.after]
 
-    def _new_folders(self, base: Snapshot, changes: Iterable[Change]) -> list[str]:
+    def _find_new_folders(self, base: Snapshot, changes: Iterable[Change]) -> list[str]:
         """Return the folders that contain files now and contained none before."""
         created = {change.path.rpartition("/")[0] for change in changes if change.before is None} - {""}
         if not created:
             return []
-        known = base.folders()
+        old_folders = base.folders()
         new: set[str] = set()
         for folder in created:
-            while folder and folder not in known:
+            while folder and folder not in old_folders:
                 new.add(folder)
                 folder = folder.rpartition("/")[0]
         return sorted(new)
 
-    def _write(self, turn: TurnRef, changes: Sequence[Change], made: tuple[str, ...], *, scanned: bool) -> None:
-        if not changes and not made:
+    def _append_record(
+        self, turn: TurnRef, changes: Sequence[Change], created_folders: tuple[str, ...], *, scanned: bool
+    ) -> None:
+        if not changes and not created_folders:
             return
         record = Record(
             id=new_id(),
@@ -446,7 +456,7 @@ class ChangeRecorder:
             session=turn.session,
             message=turn.message,
             changes=tuple(changes),
-            made=made,
+            created_folders=created_folders,
             scanned=scanned,
         )
         self._objects.make_durable(
@@ -454,40 +464,48 @@ class ChangeRecorder:
         )
         self._log.append(record)
 
-    def _begin(self, call: _Open, seen: str) -> None:
-        self._intents.begin(Intent(turn=call.turn, at=self._now(), files=call.files, seen=seen, made=call.made))
+    def _note_intent(self, call: _RunningCall, scan_id: str) -> None:
+        self._intents.begin(
+            Intent(
+                turn=call.turn, at=self._now(), files=call.files, scan_id=scan_id, missing_folders=call.missing_folders
+            )
+        )
 
-    def _name(self, path: Path) -> str:
+    def _get_change_path(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix() if self._root in path.parents else str(path)
 
-    def _tell_what_is_left_out(self, looked: Snapshot) -> None:
+    def _report_missing(self, scan: Snapshot) -> None:
         """Report once for each cause what undo does not cover."""
-        missing = {path: row.size for path, row in looked.rows.items() if row.id.startswith(NOT_KEPT)}
-        self._tell([path for path, size in missing.items() if self._scanner.is_too_large(size)], "too large to keep")
-        later = sum(not self._scanner.is_too_large(size) for size in missing.values())
-        if later and "later" not in self._told:
-            self._told.add("later")
-            self.news.append(f"/undo does not cover {later:,} files of this folder yet; they are copied by and by")
-        self._tell([*looked.repositories], "repositories of their own")
-        if looked.beyond and "beyond" not in self._told:
-            self._told.add("beyond")
-            self.news.append(f"/undo covers the first {MAX_FILES:,} files here; {looked.beyond:,} more are left out")
+        uncopied = {path: row.size for path, row in scan.rows.items() if row.id.startswith(NOT_STORED_PREFIX)}
+        self._report_uncovered(
+            [path for path, size in uncopied.items() if self._scanner.is_too_large(size)], "too large"
+        )
+        pending_count = sum(not self._scanner.is_too_large(size) for size in uncopied.values())
+        if pending_count and "later" not in self._reported:
+            self._reported.add("later")
+            self.messages.append(
+                f"/undo does not cover {pending_count:,} files of this folder yet; later scans copy them"
+            )
+        self._report_uncovered([*scan.repositories], "repositories of their own")
+        if scan.beyond and "beyond" not in self._reported:
+            self._reported.add("beyond")
+            self.messages.append(f"/undo covers the first {MAX_FILES:,} files here; {scan.beyond:,} more are left out")
 
-    def _tell(self, paths: Sequence[str], why: str) -> None:
-        new = [path for path in paths if path not in self._told]
-        self._told.update(new)
+    def _report_uncovered(self, paths: Sequence[str], why: str) -> None:
+        new = [path for path in paths if path not in self._reported]
+        self._reported.update(new)
         if new:
-            self.news.append(f"/undo does not cover what commands do to {_listed(new)}: {why}")
+            self.messages.append(f"/undo does not cover what commands do to {_format_paths(new)}: {why}")
 
 
-def _listed(paths: Sequence[str]) -> str:
-    more = len(paths) - _NAMED
-    return ", ".join(paths[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+def _format_paths(paths: Sequence[str]) -> str:
+    more = len(paths) - _MAX_NAMED_PATHS
+    return ", ".join(paths[:_MAX_NAMED_PATHS]) + (f" and {more:,} more" if more > 0 else "")
 
 
 MEMORY_BYTES = 64_000_000
 """Memory limit for the contents an incognito session keeps."""
-_ROOM_EVERY = 50
+_CALLS_PER_CLEANUP = 50
 """Number of calls between two checks of the store's size."""
 T = TypeVar("T")
 
@@ -503,16 +521,16 @@ class RestorePlan(Struct, frozen=True, kw_only=True):
     """A planned undo or redo.
 
     Attributes:
-        of: see `Record`.
+        reverted: see `Record`.
         steps: what to do with each file.
-        made, gone: folders to create and to remove.
+        created_folders, removed_folders: folders to create and to remove.
     """
 
     kind: RecordKind
-    of: tuple[str, ...]
+    reverted: tuple[str, ...]
     steps: tuple[RestoreStep, ...]
-    made: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
+    created_folders: tuple[str, ...] = ()
+    removed_folders: tuple[str, ...] = ()
 
     @property
     def refused(self) -> tuple[RestoreStep, ...]:
@@ -540,7 +558,7 @@ class Checkpoints:
 
     Args:
         store: the folder of all projects' checkpoints; None keeps everything in memory.
-        apart: folders that are not covered.
+        excluded: folders that are not covered.
     """
 
     def __init__(
@@ -549,7 +567,7 @@ class Checkpoints:
         store: Path | None,
         *,
         lister: FileLister,
-        apart: Sequence[Path] = (),
+        excluded: Sequence[Path] = (),
         limits: StoreLimits | None = None,
         job_runs: Callable[[], bool] = lambda: False,
         now: Callable[[], float] = time.time,
@@ -572,23 +590,24 @@ class Checkpoints:
                 self.root,
                 self._objects,
                 lister,
-                [*apart, *([store] if store else [])],
-                max_kept=(self._limits.max_bytes if store else MEMORY_BYTES) // 2,
+                [*excluded, *([store] if store else [])],
+                max_copies_bytes=(self._limits.max_bytes if store else MEMORY_BYTES) // 2,
             ),
-            seen=ScanCacheFile(folder),
+            scan_cache=ScanCacheFile(folder),
             job_runs=job_runs,
             now=now,
         )
+        # One worker keeps calls, scans and restores in order without locks.
         self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoints")
         self._calls = 0
         self._turn: TurnRef | None = None
 
     # --- during a turn
 
-    def get_ready(self) -> None:
+    def prepare(self) -> None:
         """Prepare, at the first tool call of a turn, what the first change or command would wait for."""
         self._pool.submit(
-            self._recorder.get_ready
+            self._recorder.prepare
         )  # a failure here is repeated, and reported, by the call that needs the result
 
     def before_files(self, turn: TurnRef, paths: Sequence[Path]) -> "Future[None]":
@@ -602,44 +621,44 @@ class Checkpoints:
     def after(self) -> "Future[None]":
         """Record what a call did. Later requests wait for it. An error becomes a message to the user."""
         ended_ns = time.time_ns()
-        return self._pool.submit(self._noting, lambda: self._after(ended_ns))
+        return self._pool.submit(self._run_and_report, lambda: self._after(ended_ns))
 
     def end_turn(self, turn: TurnRef) -> "Future[None]":
         """End a turn. Changes by its background commands so far belong to it."""
-        return self._pool.submit(self._noting, lambda: self._recorder.settle(turn))
+        return self._pool.submit(self._run_and_report, lambda: self._recorder.settle(turn))
 
-    def take_news(self) -> list[str]:
+    def pop_messages(self) -> list[str]:
         """Return the messages for the user that have been queued."""
-        news, self._recorder.news = self._recorder.news, []
-        return news
+        messages, self._recorder.messages = self._recorder.messages, []
+        return messages
 
     # --- between turns
 
     def recover(self) -> None:
-        """Finish or record what a killed process left; `take_news` reports it."""
-        self._do(self._recover)
+        """Finish or record what a killed process left; `pop_messages` reports it."""
+        self._run_and_wait(self._recover)
 
     def list_turns(self) -> list[TurnChanges]:
         """Return the turns that changed files in this workspace, oldest first."""
-        return list_turns(self._do(self._settled))
+        return list_turns(self._run_and_wait(self._read_settled_log))
 
     def list_undone_turns(self) -> set[str]:
         """Return the messages of the turns whose changes are undone."""
-        return list_undone_turns(self._do(self._settled))
+        return list_undone_turns(self._run_and_wait(self._read_settled_log))
 
     def plan_undo(self, messages: Collection[str], kind: RecordKind) -> RestorePlan:
         """Plan the undo of the turns started by these messages, except those already undone."""
-        return self._do(lambda: self._plan_back(messages, kind))
+        return self._run_and_wait(lambda: self._make_undo_plan(messages, kind))
 
     def plan_redo(self, sessions: Collection[str]) -> RestorePlan | None:
         """Plan the redo of the latest undo in one of these sessions; None if there is none."""
-        return self._do(lambda: self._plan_redo(sessions))
+        return self._run_and_wait(lambda: self._make_redo_plan(sessions))
 
     def carry_out(
         self, plan: RestorePlan, session: str, *, force: bool = False, leave: Collection[str] = ()
     ) -> RestoreResult:
         """Carry out a plan, except for the files in `leave`. Refused steps are carried out only with `force`."""
-        return self._do(lambda: self._carry_out(plan, session, force, leave))
+        return self._run_and_wait(lambda: self._carry_out(plan, session, force, leave))
 
     def read_content(self, state: FileState | None) -> bytes | None:
         """Return the content of a state, for a link its target; None if it is missing."""
@@ -649,40 +668,40 @@ class Checkpoints:
 
     def store_current(self, path: str) -> FileState | None:
         """Store the present content of a file and return its state, so that `content` can return it."""
-        return self._do(lambda: read_file_state(resolve_path(self.root, path), self._objects, keep=True))
+        return self._run_and_wait(lambda: read_file_state(resolve_path(self.root, path), self._objects, keep=True))
 
     def list_restores_since(self, time: float) -> list[Record]:
         """Return the restores made after that time."""
-        return [record for record in self._do(self._log.read) if record.kind != "turn" and record.at > time]
+        return [record for record in self._run_and_wait(self._log.read) if record.kind != "turn" and record.at > time]
 
     def measure_usage(self) -> "StoreUsage | None":
         """Return the disk usage of the whole store; None if everything is in memory."""
         from clio.checkpoints.store_limits import measure_usage
 
         store = self.store
-        return self._do(lambda: measure_usage(store)) if store else None
+        return self._run_and_wait(lambda: measure_usage(store)) if store else None
 
     def close(self) -> None:
         """Record everything, including what background commands did until they ended, and stop the thread."""
-        self._pool.submit(self._noting, self._recorder.settle)
+        self._pool.submit(self._run_and_report, self._recorder.settle)
         self._pool.shutdown()
         self._intents.close()
 
-    def _do(self, work: Callable[[], T]) -> T:
+    def _run_and_wait(self, work: Callable[[], T]) -> T:
         return self._pool.submit(work).result()
 
-    def _noting(self, work: Callable[[], None]) -> None:
+    def _run_and_report(self, work: Callable[[], None]) -> None:
         """Run work that no caller waits for, and report its errors to the user."""
         try:
             work()
         except (ClioError, OSError) as error:
-            self._recorder.news.append(f"/undo does not cover what was done last: {error_cause(error)}")
+            self._recorder.messages.append(f"/undo does not cover the last change: {error_cause(error)}")
         except Exception as error:
-            self._recorder.news.append(f"/undo failed by a fault of its own ({type(error).__name__}: {error})")
+            self._recorder.messages.append(f"/undo failed because of a bug in clio ({type(error).__name__}: {error})")
 
     def _after(self, ended_ns: int) -> None:
         self._recorder.after(ended_ns)
-        if self.store is not None and self._calls % _ROOM_EVERY == 0:
+        if self.store is not None and self._calls % _CALLS_PER_CLEANUP == 0:
             from clio.checkpoints.store_limits import shrink_store
 
             shrink_store(
@@ -690,43 +709,47 @@ class Checkpoints:
             )
         self._calls += 1
 
-    def _settled(self) -> list[Record]:
+    def _read_settled_log(self) -> list[Record]:
         self._recorder.settle()
         return self._log.read()
 
     def _recover(self) -> None:
-        self._recorder.news += self._journal.finish()
+        self._recorder.messages += self._journal.finish()
         abandoned = self._intents.abandoned()
         delete_abandoned_files(
             [resolve_path(self.root, path) for intent in abandoned for path in intent.files], time.time()
         )
         self._recorder.take_over(abandoned)
 
-    def _plan_back(self, messages: Collection[str], kind: RecordKind) -> RestorePlan:
-        records = self._settled()
-        back = list_undone_turns(records)
-        turns = [turn for turn in list_turns(records) if turn.message in messages and turn.message not in back]
-        return self._plan(kind, tuple(turn.message for turn in turns), [one for turn in turns for one in turn.records])
+    def _make_undo_plan(self, messages: Collection[str], kind: RecordKind) -> RestorePlan:
+        records = self._read_settled_log()
+        undone = list_undone_turns(records)
+        turns = [turn for turn in list_turns(records) if turn.message in messages and turn.message not in undone]
+        return self._make_plan(
+            kind, tuple(turn.message for turn in turns), [record for turn in turns for record in turn.records]
+        )
 
-    def _plan_redo(self, sessions: Collection[str]) -> RestorePlan | None:
-        record = find_redoable(self._settled(), sessions)
-        return self._plan("redo", (record.id,), [record]) if record else None
+    def _make_redo_plan(self, sessions: Collection[str]) -> RestorePlan | None:
+        record = find_redoable(self._read_settled_log(), sessions)
+        return self._make_plan("redo", (record.id,), [record]) if record else None
 
-    def _plan(self, kind: RecordKind, of: tuple[str, ...], records: Sequence[Record]) -> RestorePlan:
+    def _make_plan(self, kind: RecordKind, reverted: tuple[str, ...], records: Sequence[Record]) -> RestorePlan:
         steps: list[RestoreStep] = []
         for file in plan_undo(records):
             if file.target == file.expected and not file.between:
                 continue
             current = read_file_state(resolve_path(self.root, file.path), self._objects, keep=False)
             step = judge_step(file, current, blocked=is_redirected_by_link(self.root, file.path))
-            if step.verdict != "same" and not self._can_make(file.target):
+            if step.verdict != "same" and not self._can_restore(file.target):
                 step = msgspec.structs.replace(step, verdict="lost")
             steps.append(step)
-        made = tuple(dict.fromkeys(folder for record in records for folder in record.gone))
-        gone = tuple(dict.fromkeys(folder for record in records for folder in record.made))
-        return RestorePlan(kind=kind, of=of, steps=tuple(steps), made=made, gone=gone)
+        created = tuple(dict.fromkeys(folder for record in records for folder in record.removed_folders))
+        removed = tuple(dict.fromkeys(folder for record in records for folder in record.created_folders))
+        return RestorePlan(
+            kind=kind, reverted=reverted, steps=tuple(steps), created_folders=created, removed_folders=removed
+        )
 
-    def _can_make(self, state: FileState | None) -> bool:
+    def _can_restore(self, state: FileState | None) -> bool:
         return state is None or state.link is not None or self._objects.has(state.id)
 
     def _carry_out(self, plan: RestorePlan, session: str, force: bool, leave: Collection[str]) -> RestoreResult:
@@ -738,19 +761,19 @@ class Checkpoints:
         changes: list[Change] = []
         for step in chosen:
             path = step.file.path
-            now = read_file_state(resolve_path(self.root, path), self._objects, keep=True)
-            if now != step.current:
-                raise UserError(f"{path!r} changed this moment, so nothing was put back; look at it and ask again")
-            changes.append(Change(path=path, before=now, after=step.file.target))
+            current = read_file_state(resolve_path(self.root, path), self._objects, keep=True)
+            if current != step.current:
+                raise UserError(f"{path!r} has just changed, so nothing was restored; check it and try again")
+            changes.append(Change(path=path, before=current, after=step.file.target))
         record = Record(
             id=new_id(),
             kind=plan.kind,
             at=self._now(),
             session=session,
-            of=plan.of,
+            reverted=plan.reverted,
             changes=tuple(changes),
-            made=plan.made,
-            gone=plan.gone,
+            created_folders=plan.created_folders,
+            removed_folders=plan.removed_folders,
         )
         return self._journal.carry_out(record)
 
@@ -771,7 +794,7 @@ def open_checkpoints(
         root,
         home / "checkpoints" if on_disk else None,
         lister=lister,
-        apart=[home],
+        excluded=[home],
         limits=limits,
         job_runs=job_runs,
         now=now,

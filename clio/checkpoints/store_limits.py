@@ -6,14 +6,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.checkpoints.checkpoint_store import (
-    NOT_KEPT,
+    NOT_STORED_PREFIX,
     DiskObjectStore,
     Record,
     lock_change_log,
     read_change_log,
     rewrite_change_log,
 )
-from clio.checkpoints.workspace_scan import SEEN_NAME, list_seen_ids
+from clio.checkpoints.workspace_scan import SCAN_CACHE_NAME, list_scan_cache_ids
 from clio.errors import StorageError
 from clio.storage.locks import FileLock
 
@@ -34,7 +34,7 @@ class StoreUsage(Struct, frozen=True, kw_only=True):
 def measure_usage(store: Path) -> StoreUsage:
     """Return the usage of the whole store. Raises OSError."""
     sizes = [size for _, size, _ in DiskObjectStore(store / "objects").all()]
-    logs = [_records(path) for path in _logs(store)]
+    logs = [_read_records(path) for path in _list_logs(store)]
     times = [record.at for log in logs for record in log]
     return StoreUsage(
         bytes=sum(sizes),
@@ -56,23 +56,27 @@ def shrink_store(
     if not store.is_dir() or not lock.acquire():
         return
     try:
+        # Order: first the log lines, then the objects. A kill in between leaves objects that the next run deletes; the
+        # other way round there would be lines whose objects are missing.
         objects = DiskObjectStore(store / "objects")
         sizes = {name: size for name, size, _ in objects.all()}
-        logs = {path: _records(path) for path in _logs(store)}
-        for path in store.glob(f"projects/*/{SEEN_NAME}"):
+        logs = {path: _read_records(path) for path in _list_logs(store)}
+        for path in store.glob(f"projects/*/{SCAN_CACHE_NAME}"):
             if path.stat().st_mtime < now - max_age_s:
                 path.unlink(missing_ok=True)
-        seen = _seen_ids(store)
-        keep_from = _cut(logs.values(), sizes, seen, max_bytes, now - max_age_s)
+        scanned = _list_scanned_ids(store)
+        keep_from = _find_cutoff(logs.values(), sizes, scanned, max_bytes, now - max_age_s)
         for path, records in logs.items():
             if any(record.at < keep_from for record in records):
-                _forget_before(path, keep_from)
-        if sum(sizes.get(name, 0) for name in seen) > max_bytes:
-            for path in store.glob(f"projects/*/{SEEN_NAME}"):
+                _drop_records_before(path, keep_from)
+        if sum(sizes.get(name, 0) for name in scanned) > max_bytes:
+            for path in store.glob(f"projects/*/{SCAN_CACHE_NAME}"):
                 path.unlink(missing_ok=True)
-            seen.clear()
-        live = seen | {name for path in _logs(store) for record in _records(path) for name in list_object_ids(record)}
-        objects.sweep(live, older_than_s=young_s)
+            scanned.clear()
+        needed = scanned | {
+            name for path in _list_logs(store) for record in _read_records(path) for name in list_object_ids(record)
+        }
+        objects.sweep(needed, older_than_s=young_s)
     finally:
         lock.release()
 
@@ -80,54 +84,59 @@ def shrink_store(
 def count_excess_bytes(
     store: Path, *, max_bytes: int, max_age_s: float, now: float, young_s: float = MIN_OBJECT_AGE_S
 ) -> int:
-    """Return how many bytes `shrink_store` would free; files seen in scans but never changed count as kept. Raises
-    OSError.
+    """Return how many bytes `shrink_store` would free, without the copies of scanned files that never changed.
+
+    Raises OSError.
     """
-    objects = {name: (size, put) for name, size, put in DiskObjectStore(store / "objects").all()}
+    objects = {name: (size, stored_at) for name, size, stored_at in DiskObjectStore(store / "objects").all()}
     sizes = {name: size for name, (size, _) in objects.items()}
-    logs, seen = [_records(path) for path in _logs(store)], _seen_ids(store)
-    keep_from = _cut(logs, sizes, seen, max_bytes, now - max_age_s)
-    live = seen | {name for log in logs for record in log if record.at >= keep_from for name in list_object_ids(record)}
-    return sum(size for name, (size, put) in objects.items() if name not in live and put < now - young_s)
+    logs, scanned = [_read_records(path) for path in _list_logs(store)], _list_scanned_ids(store)
+    keep_from = _find_cutoff(logs, sizes, scanned, max_bytes, now - max_age_s)
+    needed = scanned | {
+        name for log in logs for record in log if record.at >= keep_from for name in list_object_ids(record)
+    }
+    return sum(size for name, (size, stored_at) in objects.items() if name not in needed and stored_at < now - young_s)
 
 
 def list_object_ids(record: Record) -> Iterable[str]:
     """Return the ids of the objects a record needs."""
     for change in record.changes:
         for state in (change.before, change.after):
-            if state is not None and state.id and not state.id.startswith(NOT_KEPT):
+            if state is not None and state.id and not state.id.startswith(NOT_STORED_PREFIX):
                 yield state.id
 
 
-def _cut(logs: Iterable[list[Record]], sizes: dict[str, int], seen: set[str], max_bytes: int, oldest: float) -> float:
+def _find_cutoff(
+    logs: Iterable[list[Record]], sizes: dict[str, int], scanned: set[str], max_bytes: int, oldest: float
+) -> float:
     """Return the time before which all records are deleted: as many of the newest as fit are kept."""
     newest_first = sorted((record for log in logs for record in log), key=lambda record: -record.at)
-    counted = set(seen)
-    total = sum(sizes.get(name, 0) for name in seen)
+    counted = set(scanned)
+    total = sum(sizes.get(name, 0) for name in scanned)
     total = 0 if total > max_bytes else total  # copies from scans are dropped rather than recorded changes
     for record in newest_first:
         new = set(list_object_ids(record)) - counted
         total += sum(sizes.get(name, 0) for name in new)
         counted |= new
         if total > max_bytes or record.at < oldest:
-            return record.at + 1e-6
+            return record.at + 1e-6  # just after this record, so that it goes too
     return oldest
 
 
-def _forget_before(path: Path, time: float) -> None:
+def _drop_records_before(path: Path, time: float) -> None:
     with lock_change_log(path):
         rewrite_change_log(path, [record for record in read_change_log(path) if record.at >= time])
 
 
-def _seen_ids(store: Path) -> set[str]:
-    return {name for path in store.glob(f"projects/*/{SEEN_NAME}") for name in list_seen_ids(path)}
+def _list_scanned_ids(store: Path) -> set[str]:
+    return {name for path in store.glob(f"projects/*/{SCAN_CACHE_NAME}") for name in list_scan_cache_ids(path)}
 
 
-def _logs(store: Path) -> list[Path]:
+def _list_logs(store: Path) -> list[Path]:
     return sorted(store.glob("projects/*/log.jsonl"))
 
 
-def _records(path: Path) -> list[Record]:
+def _read_records(path: Path) -> list[Record]:
     try:
         return read_change_log(path)
     except (StorageError, FileNotFoundError):

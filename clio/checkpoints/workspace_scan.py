@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from clio.checkpoints.checkpoint_store import NOT_KEPT, FileState, ObjectStore, compute_object_id
+from clio.checkpoints.checkpoint_store import NOT_STORED_PREFIX, FileState, ObjectStore, compute_object_id
 from clio.errors import StorageError
 from clio.ids import new_id
 from clio.readonly_git import readonly_git_command, readonly_git_environment
@@ -23,12 +23,12 @@ class ScannedFile(NamedTuple):
     """One scanned file. A tuple, because there are many.
 
     Attributes:
-        seen: metadata that changes when the file is touched; empty if that cannot be determined.
+        signature: metadata that changes when the file is touched; empty if that cannot be determined.
         blob: git's object name of its content; "" outside git.
         id: see `FileState`; "" if git has the content.
     """
 
-    seen: tuple[int, ...]
+    signature: tuple[int, ...]
     mode: int
     size: int
     id: str
@@ -48,21 +48,21 @@ class Snapshot(NamedTuple):
     """All covered files of a workspace.
 
     Attributes:
-        clean: unchanged tracked files, except those in `rows` or `gone`. Snapshots of the same index share it.
+        clean: unchanged tracked files, except those in `rows` or `missing`. Snapshots of the same index share it.
         repositories: folders of other repositories, which are not covered.
         beyond: files left out because there are too many.
     """
 
     clean: Mapping[str, CleanFile]
     rows: Mapping[str, ScannedFile]
-    gone: frozenset[str] = frozenset()
+    missing: frozenset[str] = frozenset()
     repositories: tuple[str, ...] = ()
     beyond: int = 0
 
     def get(self, path: str) -> ScannedFile | CleanFile | None:
         """Return the file at a path; None if there is none."""
         row = self.rows.get(path)
-        if row is not None or path in self.gone:
+        if row is not None or path in self.missing:
             return row
         return self.clean.get(path)
 
@@ -80,10 +80,10 @@ class Snapshot(NamedTuple):
 
 def list_changed_paths(before: Snapshot, after: Snapshot) -> list[str]:
     """Return the sorted paths whose files differ between two snapshots."""
-    doubtful = before.rows.keys() | after.rows.keys() | before.gone | after.gone
+    candidates = before.rows.keys() | after.rows.keys() | before.missing | after.missing
     if before.clean is not after.clean:
-        doubtful |= {path for path, _ in before.clean.items() ^ after.clean.items()}
-    return sorted(path for path in doubtful if not _same(before.get(path), after.get(path)))
+        candidates |= {path for path, _ in before.clean.items() ^ after.clean.items()}
+    return sorted(path for path in candidates if not _is_same_file(before.get(path), after.get(path)))
 
 
 def make_signature(status: os.stat_result) -> tuple[int, ...]:
@@ -91,7 +91,7 @@ def make_signature(status: os.stat_result) -> tuple[int, ...]:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode
 
 
-def _same(one: ScannedFile | CleanFile | None, other: ScannedFile | CleanFile | None) -> bool:
+def _is_same_file(one: ScannedFile | CleanFile | None, other: ScannedFile | CleanFile | None) -> bool:
     if one is None or other is None:
         return one is other
     if (one.mode, one.size) != (other.mode, other.size):
@@ -103,8 +103,8 @@ def _same(one: ScannedFile | CleanFile | None, other: ScannedFile | CleanFile | 
     )
 
 
-_TIMEOUT_S = 8.0
-_REGULAR = (b"100644", b"100755")
+_GIT_TIMEOUT_S = 8.0
+_REGULAR_MODES = (b"100644", b"100755")
 
 
 class TrackedFiles(Struct, frozen=True, kw_only=True):
@@ -126,7 +126,7 @@ class ChangedPaths(Struct, frozen=True, kw_only=True):
     """Tracked files that may differ from the index, tracked files that are missing, and untracked files."""
 
     touched: frozenset[str]
-    gone: frozenset[str]
+    missing: frozenset[str]
     others: frozenset[str]
     repositories: tuple[str, ...]
 
@@ -153,17 +153,17 @@ class GitTree:
         unfiltered = self._start("ls-files", "-z", ":(attr:!filter)")
         blobs: dict[str, str] = {}
         special: set[str] = set()
-        plain = set(self._finish(unfiltered).split(b"\0"))
+        unfiltered_paths = set(self._finish(unfiltered).split(b"\0"))
         submodules: list[str] = []
         for entry in self._finish(listing).split(b"\0"):
             if not entry:
                 continue
-            head, _, raw = entry.partition(b"\t")
-            tag, mode, sha, stage = head.split(b" ")
-            path = os.fsdecode(raw)
+            fields, _, raw_path = entry.partition(b"\t")
+            tag, mode, sha, stage = fields.split(b" ")
+            path = os.fsdecode(raw_path)
             if mode == b"160000":
                 submodules.append(path)
-            elif mode in _REGULAR and tag == b"H" and stage == b"0" and raw in plain:
+            elif mode in _REGULAR_MODES and tag == b"H" and stage == b"0" and raw_path in unfiltered_paths:
                 blobs[path] = sha.decode("ascii")
             else:
                 special.add(path)
@@ -183,14 +183,14 @@ class GitTree:
         others = {os.fsdecode(path) for path in self._finish(unknown).split(b"\0") if path}
         return ChangedPaths(
             touched=frozenset(path for status, path in rows if status != "D"),
-            gone=frozenset(path for status, path in rows if status == "D"),
+            missing=frozenset(path for status, path in rows if status == "D"),
             others=frozenset(path for path in others if not path.endswith("/")),
             repositories=tuple(sorted(path for path in others if path.endswith("/"))),
         )
 
     def sizes(self, blobs: Sequence[str]) -> dict[str, int]:
         """Return the size in bytes of each object that exists."""
-        lines = self._ask("cat-file", "--batch-check=%(objectname) %(objectsize)", blobs).splitlines()
+        lines = self._query_objects("cat-file", "--batch-check=%(objectname) %(objectsize)", blobs).splitlines()
         rows = [line.split(b" ") for line in lines]
         return {name.decode("ascii"): int(size) for name, size in rows if size.isdigit()}
 
@@ -199,19 +199,19 @@ class GitTree:
         names = sorted(set(blobs))
         if not names:
             return {}
-        output = self._ask("cat-file", "--batch", names)
+        output = self._query_objects("cat-file", "--batch", names)
         found: dict[str, bytes] = {}
-        at = 0
-        while (end := output.find(b"\n", at)) >= 0:
-            words = output[at:end].split(b" ")
-            at = end + 1
+        offset = 0
+        while (end := output.find(b"\n", offset)) >= 0:
+            words = output[offset:end].split(b" ")
+            offset = end + 1
             if len(words) == 3 and words[1] == b"blob":
                 size = int(words[2])
-                found[words[0].decode("ascii")] = output[at : at + size]
-                at += size + 1
+                found[words[0].decode("ascii")] = output[offset : offset + size]
+                offset += size + 1
         return found
 
-    def _ask(self, command: str, option: str, blobs: Sequence[str]) -> bytes:
+    def _query_objects(self, command: str, option: str, blobs: Sequence[str]) -> bytes:
         process = self._start(command, option, stdin=subprocess.PIPE)
         return self._finish(process, "".join(f"{name}\n" for name in blobs).encode("ascii"))
 
@@ -221,10 +221,10 @@ class GitTree:
         except OSError as error:
             raise StorageError(f"git cannot be run ({error.strerror}), so changes of commands are not kept") from error
 
-    def _finish(self, process: "subprocess.Popen[bytes]", given: bytes | None = None) -> bytes:
-        output, said = _communicate(process, given)
+    def _finish(self, process: "subprocess.Popen[bytes]", stdin: bytes | None = None) -> bytes:
+        output, errors = _communicate(process, stdin)
         if process.returncode != 0:
-            cause = said.decode("utf-8", "replace").strip().splitlines()[:1] or ["it took too long"]
+            cause = errors.decode("utf-8", "replace").strip().splitlines()[:1] or ["it took too long"]
             raise StorageError(f"git cannot say what changed in {str(self.folder)!r}: {cause[0]}")
         return output
 
@@ -232,24 +232,24 @@ class GitTree:
 def find_git_tree(folder: Path) -> GitTree | None:
     """Return the git working tree of a folder; None outside git, without git, or if git ignores the folder."""
     try:
-        asked = start_git(folder, "rev-parse", "--is-inside-work-tree", "--git-path", "index")
-        answer, _ = _communicate(asked, None)
+        query = start_git(folder, "rev-parse", "--is-inside-work-tree", "--git-path", "index")
+        answer, _ = _communicate(query, None)
         lines = os.fsdecode(answer).splitlines()
-        if asked.returncode != 0 or lines[:1] != ["true"]:
+        if query.returncode != 0 or lines[:1] != ["true"]:
             return None
-        ignored = start_git(folder, "check-ignore", "--quiet", ".")
-        _communicate(ignored, None)
+        ignore_check = start_git(folder, "check-ignore", "--quiet", ".")
+        _communicate(ignore_check, None)
     except OSError:
         return None
-    return None if ignored.returncode == 0 else GitTree(folder, folder / lines[1])
+    return None if ignore_check.returncode == 0 else GitTree(folder, folder / lines[1])
 
 
-def compute_blob_name(data: bytes, like: str) -> str:
-    """Return git's object name for some content, in the hash format of the name `like`."""
-    hashed = hashlib.sha256() if len(like) == 64 else hashlib.sha1(usedforsecurity=False)
-    hashed.update(b"blob %d\0" % len(data))
-    hashed.update(data)
-    return hashed.hexdigest()
+def compute_blob_name(data: bytes, sample_name: str) -> str:
+    """Return git's object name for some content, in the hash format of the name `sample_name`."""
+    digest = hashlib.sha256() if len(sample_name) == 64 else hashlib.sha1(usedforsecurity=False)
+    digest.update(b"blob %d\0" % len(data))
+    digest.update(data)
+    return digest.hexdigest()
 
 
 def start_git(folder: Path, *words: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
@@ -264,9 +264,9 @@ def start_git(folder: Path, *words: str, stdin: int = subprocess.DEVNULL) -> "su
     )
 
 
-def _communicate(process: "subprocess.Popen[bytes]", given: bytes | None) -> tuple[bytes, bytes]:
+def _communicate(process: "subprocess.Popen[bytes]", stdin: bytes | None) -> tuple[bytes, bytes]:
     try:
-        return process.communicate(given, timeout=_TIMEOUT_S)
+        return process.communicate(stdin, timeout=_GIT_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         process.kill()
         return process.communicate()
@@ -276,13 +276,13 @@ MAX_FILE_BYTES = 20_000_000
 """Larger files are not covered."""
 MAX_COPIED_BYTES = 200_000_000
 """Limit of bytes copied per scan; later scans continue."""
-COPYING_S = 3.0
+MAX_COPY_S = 3.0
 """Seconds a command waits at most for copies to be made; later scans make the rest."""
 MAX_FILES = 100_000
 """Files beyond this number are not scanned."""
 _RACY_NS = 50_000_000
 """A file written this shortly before it was read may be written again within the same clock tick, unnoticed."""
-_OWN_FOLDER = ".clio"
+_CLIO_FOLDER = ".clio"
 
 FileLister = Callable[[Path], Sequence[str]]
 """Lists the files of a folder outside git, links included, without ignored ones."""
@@ -297,7 +297,7 @@ class ScanCache(Struct, frozen=True, kw_only=True):
     submodules: tuple[str, ...] = ()
     clean: dict[str, CleanFile] = {}
     rows: dict[str, ScannedFile] = {}
-    gone: frozenset[str] = frozenset()
+    missing: frozenset[str] = msgspec.field(default=frozenset(), name="gone")
 
 
 class Scanner:
@@ -305,92 +305,94 @@ class Scanner:
 
     Args:
         root: absolute, links resolved.
-        apart: folders inside it that are not covered, such as clio's own.
-        max_kept: limit in bytes for copies of present files, which leaves room for earlier versions.
+        excluded: folders inside it that are not covered, such as clio's own.
+        max_copies_bytes: limit in bytes for copies of present files, which leaves room for earlier versions.
     """
 
     def __init__(
         self,
         root: Path,
         objects: ObjectStore,
-        lister: FileLister,
-        apart: Sequence[Path] = (),
+        list_files: FileLister,
+        excluded: Sequence[Path] = (),
         *,
-        max_kept: int = MAX_COPIED_BYTES,
+        max_copies_bytes: int = MAX_COPIED_BYTES,
     ) -> None:
         self._root = root
         self._prefix = str(root).rstrip(os.sep) + os.sep
         self._objects = objects
-        self._lister = lister
-        self._max_kept = max_kept
-        self._apart = (_OWN_FOLDER + "/", *_inside(root, apart))
+        self._list_files = list_files
+        self._max_copies_bytes = max_copies_bytes
+        self._excluded = (_CLIO_FOLDER + "/", *_list_relative_folders(root, excluded))
         self._git: GitTree | None = None
-        self._probed = False
-        self.seen = ScanCache()
+        self._is_probed = False
+        self.cache = ScanCache()
 
     def probe(self) -> None:
         """Determine once whether the workspace is a git working tree."""
-        if not self._probed:
-            self._git, self._probed = find_git_tree(self._root), True
+        if not self._is_probed:
+            self._git, self._is_probed = find_git_tree(self._root), True
 
-    def scan(self, copying_s: float = COPYING_S) -> Snapshot:
+    def scan(self, copying_s: float = MAX_COPY_S) -> Snapshot:
         """Return a snapshot of the workspace. Content that git does not have is copied, for at most `copying_s`
         seconds.
 
         Raises StorageError, OSError.
         """
         if self._git is not None and not self._git.index_key():
-            self._probed = False
+            self._is_probed = False
         self.probe()
-        kept = sum(row.size for row in self.seen.rows.values() if row.id and not row.id.startswith(NOT_KEPT))
-        budget = _Budget(min(MAX_COPIED_BYTES, self._max_kept - kept), copying_s)
-        return self._with_git(self._git, budget) if self._git else self._without_git(budget)
+        copied_bytes = sum(
+            row.size for row in self.cache.rows.values() if row.id and not row.id.startswith(NOT_STORED_PREFIX)
+        )
+        budget = _Budget(min(MAX_COPIED_BYTES, self._max_copies_bytes - copied_bytes), copying_s)
+        return self._scan_with_git(self._git, budget) if self._git else self._scan_without_git(budget)
 
-    def forget_copies(self) -> None:
+    def discard_copies(self) -> None:
         """Note that copies were deleted to make room, so the next scan must check which remain."""
-        self.seen = _with_rows(self.seen, {}, self.seen.gone)
+        self.cache = _replace_rows(self.cache, {}, self.cache.missing)
 
     def is_too_large(self, size: int) -> bool:
         """Whether a file of this size is never copied."""
         return size > MAX_FILE_BYTES
 
-    def store_states(self, found: Sequence[ScannedFile | CleanFile | None]) -> list[FileState | None]:
+    def store_states(self, files: Sequence[ScannedFile | CleanFile | None]) -> list[FileState | None]:
         """Return the states of snapshot files with their content in the object store, copied from git if necessary.
 
         Raises StorageError, OSError.
         """
-        blobs = {one.blob for one in found if one is not None and _is_in_git(one)}
+        blobs = {file.blob for file in files if file is not None and _is_in_git(file)}
         data = self._git.contents(blobs) if self._git and blobs else {}
-        return [None if one is None else self._state(one, data.get(one.blob)) for one in found]
+        return [None if file is None else self._make_state(file, data.get(file.blob)) for file in files]
 
-    def _state(self, found: ScannedFile | CleanFile, data: bytes | None) -> FileState:
-        if not _is_in_git(found):
-            return FileState(mode=found.mode, size=found.size, id=found.id, link=found.link)  # pyright: ignore
-        if data is None or len(data) != found.size:
-            return FileState(mode=found.mode, size=found.size, id=f"{NOT_KEPT}{found.blob}")
-        return FileState(mode=found.mode, size=found.size, id=self._objects.put(data))
+    def _make_state(self, file: ScannedFile | CleanFile, data: bytes | None) -> FileState:
+        if not _is_in_git(file):
+            return FileState(mode=file.mode, size=file.size, id=file.id, link=file.link)  # pyright: ignore
+        if data is None or len(data) != file.size:
+            return FileState(mode=file.mode, size=file.size, id=f"{NOT_STORED_PREFIX}{file.blob}")
+        return FileState(mode=file.mode, size=file.size, id=self._objects.put(data))
 
-    def _with_git(self, git: GitTree, budget: "_Budget") -> Snapshot:
+    def _scan_with_git(self, git: GitTree, budget: "_Budget") -> Snapshot:
         self._read_index(git)
         changed = git.changed()
-        seen = self.seen
-        special = {path for path in seen.special if path not in changed.gone}
-        wanted = sorted(path for path in changed.touched | special | changed.others if self._is_ours(path))
-        like = next(iter(seen.blobs.values()), "0" * 40)
-        rows = self._rows(wanted[:MAX_FILES], budget, like)
-        gone = changed.gone | {path for path in wanted if path not in rows}
-        self.seen = _with_rows(seen, rows, gone)
-        beyond = max(0, len(wanted) - MAX_FILES)
-        return Snapshot(seen.clean, rows, gone, (*seen.submodules, *changed.repositories), beyond)
+        cache = self.cache
+        special = {path for path in cache.special if path not in changed.missing}
+        paths = sorted(path for path in changed.touched | special | changed.others if self._is_covered(path))
+        sample_name = next(iter(cache.blobs.values()), "0" * 40)
+        rows = self._scan_files(paths[:MAX_FILES], budget, sample_name)
+        missing = changed.missing | {path for path in paths if path not in rows}
+        self.cache = _replace_rows(cache, rows, missing)
+        beyond = max(0, len(paths) - MAX_FILES)
+        return Snapshot(cache.clean, rows, missing, (*cache.submodules, *changed.repositories), beyond)
 
     def _read_index(self, git: GitTree) -> None:
         """Update from the index. A file counts as clean only if its size equals its blob's, which rules out filters."""
         key = git.index_key()
-        if key == self.seen.key:
+        if key == self.cache.key:
             return
         tracked = git.tracked()
-        clean = {path: one for path, one in self.seen.clean.items() if tracked.blobs.get(path) == one.blob}
-        new = {path: blob for path, blob in tracked.blobs.items() if path not in clean and self._is_ours(path)}
+        clean = {path: file for path, file in self.cache.clean.items() if tracked.blobs.get(path) == file.blob}
+        new = {path: blob for path, blob in tracked.blobs.items() if path not in clean and self._is_covered(path)}
         sizes = git.sizes(list(dict.fromkeys(new.values()))) if new else {}
         for path, blob in new.items():
             try:
@@ -398,77 +400,85 @@ class Scanner:
             except OSError:  # missing from the working tree, or in an unreadable folder
                 continue
             # Git may compare times by the second, so a file changed in the second of the index is read each time.
-            settled = bool(key) and int(status.st_ctime) < key[0] // 1_000_000_000
-            if settled and stat.S_ISREG(status.st_mode) and sizes.get(blob) == status.st_size:
+            is_settled = bool(key) and int(status.st_ctime) < key[0] // 1_000_000_000
+            if is_settled and stat.S_ISREG(status.st_mode) and sizes.get(blob) == status.st_size:
                 clean[path] = CleanFile(blob, stat.S_IMODE(status.st_mode), status.st_size)
-        unlike = frozenset(path for path in tracked.blobs if path not in clean and self._is_ours(path))
-        self.seen = ScanCache(
+        unmatched = frozenset(path for path in tracked.blobs if path not in clean and self._is_covered(path))
+        self.cache = ScanCache(
             key=key,
             blobs=tracked.blobs,
-            special=tracked.special | unlike,
+            special=tracked.special | unmatched,
             submodules=tracked.submodules,
             clean=clean,
-            rows=self.seen.rows,
+            rows=self.cache.rows,
         )
 
-    def _without_git(self, budget: "_Budget") -> Snapshot:
-        listed = [path for path in self._lister(self._root) if self._is_ours(path)]
-        rows = self._rows(listed[:MAX_FILES], budget, "")
-        self.seen = ScanCache(rows=rows)
+    def _scan_without_git(self, budget: "_Budget") -> Snapshot:
+        listed = [path for path in self._list_files(self._root) if self._is_covered(path)]
+        rows = self._scan_files(listed[:MAX_FILES], budget, "")
+        self.cache = ScanCache(rows=rows)
         return Snapshot({}, rows, beyond=max(0, len(listed) - MAX_FILES))
 
-    def _rows(self, paths: Sequence[str], budget: "_Budget", like: str) -> dict[str, ScannedFile]:
+    def _scan_files(self, paths: Sequence[str], budget: "_Budget", sample_name: str) -> dict[str, ScannedFile]:
         rows: dict[str, ScannedFile] = {}
-        before, prefix, lstat = self.seen.rows, self._prefix, os.lstat
+        old_rows, prefix, lstat = self.cache.rows, self._prefix, os.lstat
         for path in paths:
-            known = before.get(path)
-            if known is not None and known.seen and not known.id.startswith(NOT_KEPT):
+            known = old_rows.get(path)
+            if known is not None and known.signature and not known.id.startswith(NOT_STORED_PREFIX):
                 # Fast path for most files: an untouched file costs one stat call.
                 try:
-                    untouched = known.seen == make_signature(lstat(prefix + path))
+                    untouched = known.signature == make_signature(lstat(prefix + path))
                 except OSError:  # gone meanwhile
                     continue
                 if untouched:
                     rows[path] = known
                     continue
-            row = self._row(path, known, budget, like)
+            row = self._scan_file(path, known, budget, sample_name)
             if row is not None:
                 rows[path] = row
         return rows
 
-    def _row(self, path: str, known: ScannedFile | None, budget: "_Budget", like: str) -> ScannedFile | None:
+    def _scan_file(
+        self, path: str, known: ScannedFile | None, budget: "_Budget", sample_name: str
+    ) -> ScannedFile | None:
         """Scan a path; None if it is something that is not covered, such as a pipe."""
-        full = self._prefix + path
+        full_path = self._prefix + path
         now = time.time_ns()
         try:
-            status = os.lstat(full)
+            status = os.lstat(full_path)
             if stat.S_ISLNK(status.st_mode):
-                target = os.readlink(full)  # noqa: PTH115 - speed
+                target = os.readlink(full_path)  # noqa: PTH115 - speed
                 return ScannedFile((), 0o777, 0, "", "", target) if _is_unicode(target) else None
             if not stat.S_ISREG(status.st_mode):
                 return None
-            seen = make_signature(status)
+            signature = make_signature(status)
             fits = budget.fits(status.st_size)
-            if known is not None and known.seen == seen and (not fits or not known.id.startswith(NOT_KEPT)):
+            if (
+                known is not None
+                and known.signature == signature
+                and (not fits or not known.id.startswith(NOT_STORED_PREFIX))
+            ):
                 return known
             mode = stat.S_IMODE(status.st_mode)
             if not fits:
-                return ScannedFile(seen, mode, status.st_size, f"{NOT_KEPT}{status.st_size}-{status.st_mtime_ns}")
-            with open(full, "rb") as file:  # noqa: PTH123 - speed
+                return ScannedFile(
+                    signature, mode, status.st_size, f"{NOT_STORED_PREFIX}{status.st_size}-{status.st_mtime_ns}"
+                )
+            with open(full_path, "rb") as file:  # noqa: PTH123 - speed
                 data = file.read(MAX_FILE_BYTES + 1)
         except OSError:  # gone meanwhile, or not ours to read
             return None
         if max(status.st_mtime_ns, status.st_ctime_ns) > now - _RACY_NS:
-            seen = ()
-        blob = compute_blob_name(data, like) if like else ""
-        if blob and blob == self.seen.blobs.get(path):
-            return ScannedFile(seen, mode, len(data), "", blob)
+            signature = ()
+        blob = compute_blob_name(data, sample_name) if sample_name else ""
+        if blob and blob == self.cache.blobs.get(path):
+            return ScannedFile(signature, mode, len(data), "", blob)
         budget.left -= len(data)
-        return ScannedFile(seen, mode, len(data), self._objects.put(data), blob)
+        return ScannedFile(signature, mode, len(data), self._objects.put(data), blob)
 
-    def _is_ours(self, path: str) -> bool:
+    def _is_covered(self, path: str) -> bool:
         """Names that are no valid Unicode cannot be written into the log."""
-        return not path.startswith(self._apart) and (path.isascii() or _is_unicode(path))
+        return not path.startswith(self._excluded) and (path.isascii() or _is_unicode(path))
 
 
 class _Budget:
@@ -501,7 +511,7 @@ def read_file_state(path: Path, objects: ObjectStore, *, keep: bool) -> FileStat
         return None
     mode = stat.S_IMODE(status.st_mode)
     if status.st_size > MAX_FILE_BYTES:
-        return FileState(mode=mode, size=status.st_size, id=f"{NOT_KEPT}{status.st_size}-{status.st_mtime_ns}")
+        return FileState(mode=mode, size=status.st_size, id=f"{NOT_STORED_PREFIX}{status.st_size}-{status.st_mtime_ns}")
     data = path.read_bytes()
     return FileState(mode=mode, size=len(data), id=objects.put(data) if keep else compute_object_id(data))
 
@@ -514,80 +524,80 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _is_in_git(found: ScannedFile | CleanFile) -> bool:
-    return isinstance(found, CleanFile) or (not found.id and found.link is None)
+def _is_in_git(file: ScannedFile | CleanFile) -> bool:
+    return isinstance(file, CleanFile) or (not file.id and file.link is None)
 
 
-def _with_rows(seen: ScanCache, rows: dict[str, ScannedFile], gone: frozenset[str]) -> ScanCache:
+def _replace_rows(cache: ScanCache, rows: dict[str, ScannedFile], missing: frozenset[str]) -> ScanCache:
     return ScanCache(
-        key=seen.key,
-        blobs=seen.blobs,
-        special=seen.special,
-        submodules=seen.submodules,
-        clean=seen.clean,
+        key=cache.key,
+        blobs=cache.blobs,
+        special=cache.special,
+        submodules=cache.submodules,
+        clean=cache.clean,
         rows=rows,
-        gone=gone,
+        missing=missing,
     )
 
 
-def _inside(root: Path, folders: Sequence[Path]) -> list[str]:
+def _list_relative_folders(root: Path, folders: Sequence[Path]) -> list[str]:
     """Return folders of the workspace as relative paths with a trailing slash."""
     return [folder.relative_to(root).as_posix() + "/" for folder in folders if root in folder.parents]
 
 
-SEEN_NAME = "seen.msgpack"
+SCAN_CACHE_NAME = "seen.msgpack"
 _VERSION = 1
 
 
-class _Stored(Struct, kw_only=True):
+class _StoredCache(Struct, kw_only=True):
     version: int
     id: str
-    seen: ScanCache
+    cache: ScanCache = msgspec.field(name="seen")
 
 
 class ScanCacheFile:
     """The cache file of one workspace. The last writer wins, because it can be rebuilt. folder: None stores nothing."""
 
     def __init__(self, folder: Path | None) -> None:
-        self.path = folder / SEEN_NAME if folder else None
-        self._stored: _Stored | None = None
+        self.path = folder / SCAN_CACHE_NAME if folder else None
+        self._stored: _StoredCache | None = None
 
     def load(self) -> tuple[str, ScanCache]:
         """Return its id and content; an empty id if there is none that can be read."""
-        stored = _read(self.path) if self.path else None
+        stored = _read_cache_file(self.path) if self.path else None
         if stored is None:
             return "", ScanCache()
         self._stored = stored
-        return stored.id, stored.seen
+        return stored.id, stored.cache
 
-    def vanished(self) -> bool:
+    def was_deleted(self) -> bool:
         """Whether the file was deleted since the last access, maybe with copies it names. True once per deletion."""
         if self._stored is None or self.path is None or self.path.exists():
             return False
         self._stored = None
         return True
 
-    def save(self, seen: ScanCache) -> str:
+    def save(self, cache: ScanCache) -> str:
         """Write the cache if it differs, and return its id. Raises OSError."""
         stored = self._stored
-        if stored is None or stored.seen != seen:
-            stored = self._stored = _Stored(version=_VERSION, id=new_id(), seen=seen)
+        if stored is None or stored.cache != cache:
+            stored = self._stored = _StoredCache(version=_VERSION, id=new_id(), cache=cache)
             if self.path is not None:
                 make_folder(self.path.parent)
                 write_atomic(self.path, msgspec.msgpack.encode(stored), durable=False)
         return stored.id
 
 
-def list_seen_ids(path: Path) -> Iterable[str]:
+def list_scan_cache_ids(path: Path) -> Iterable[str]:
     """Return the ids of the objects that a cache file refers to."""
-    stored = _read(path)
-    rows = stored.seen.rows.values() if stored else ()
-    return (row.id for row in rows if row.id and not row.id.startswith(NOT_KEPT))
+    stored = _read_cache_file(path)
+    rows = stored.cache.rows.values() if stored else ()
+    return (row.id for row in rows if row.id and not row.id.startswith(NOT_STORED_PREFIX))
 
 
-def _read(path: Path) -> _Stored | None:
+def _read_cache_file(path: Path) -> _StoredCache | None:
     try:
-        stored = msgspec.msgpack.decode(read_regular(path), type=_Stored)
+        stored = msgspec.msgpack.decode(read_regular(path), type=_StoredCache)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None  # a cache may be lost
     return stored if stored.version == _VERSION else None

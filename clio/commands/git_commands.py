@@ -113,7 +113,7 @@ def build_pr_prompt(
 
 def render_fitted_diff(fitted: FittedDiff) -> str:
     """Return a truncated diff with a sentence on what is missing."""
-    missing = "" if fitted.is_whole else f", of which {fitted.describe_omitted}"
+    missing = "" if fitted.is_complete else f", of which {fitted.omission}"
     return f"The diff{missing}:\n{fitted.text}"
 
 
@@ -150,9 +150,9 @@ def expand_review(
     room = max(int(budget_tokens * _CHARS_PER_TOKEN) - len(head) - 600, 1_000)
     fitted = fit_diff(ctx.redactor.redact(difference.text).text, room)
     note = (
-        f"\n\nOf the diff {fitted.describe_omitted}, marked where they are. Look at the missing parts with the git "
+        f"\n\nOf the diff {fitted.omission}, marked where they are. Look at the missing parts with the git "
         "tool (operation diff or show, with path) where they matter, and say which parts you did not review."
-        if not fitted.is_whole
+        if not fitted.is_complete
         else ""
     )
     return ExpandedCommand(
@@ -194,7 +194,7 @@ def _diff_uncommitted(state: RepositoryState, paths: Sequence[str]) -> tuple[str
     files = [
         file
         for file in state.files
-        if not file.inside
+        if not file.is_submodule_dirty
         and file.path.startswith(state.prefix)
         and (not folders or any(file.path == one or file.path.startswith(f"{one}/") for one in folders))
     ]

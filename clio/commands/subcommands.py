@@ -181,7 +181,7 @@ def _get_start_folder(ctx: CommandContext) -> Path:
 
 
 def _describe_state(one: Worktree) -> str:
-    if one.gone:
+    if one.missing:
         return "folder is missing"
     number = count_worktree_changes(one)
     words = "clean" if not number else f"{format_count(number, 'file')} not committed"

@@ -316,7 +316,7 @@ def _carry_out_rewind(
     if plan is not None:
         restored = ctx.turn_files.checkpoints.carry_out(plan, ctx.session.id, force=force, leave=leave)
         changed = [change.path for change in restored.record.changes]
-        left = [*restored.left, *((step.file.path, CONFLICT_REASONS[step.verdict]) for step in plan.impossible)]
+        left = [*restored.skipped, *((step.file.path, CONFLICT_REASONS[step.verdict]) for step in plan.impossible)]
         back = "; /redo undoes that" if changed else ""
         sentences.append(f"{format_count(len(changed), 'file')} as before turn {turn.number}{back}.")
     follow_up: FollowUp | None = None
@@ -400,7 +400,7 @@ def _carry_out_plan(
     shown = {one.path: one for one in list_shown_changes(ctx, (step for step in plan.steps if step.verdict != "same"))}
     restored = ctx.turn_files.checkpoints.carry_out(plan, ctx.session.id, force=force, leave=leave)
     put = [shown[change.path] for change in restored.record.changes if change.path in shown]
-    left = [*restored.left, *((step.file.path, CONFLICT_REASONS[step.verdict]) for step in plan.impossible)]
+    left = [*restored.skipped, *((step.file.path, CONFLICT_REASONS[step.verdict]) for step in plan.impossible)]
     left += [(path, "you excluded it") for path in sorted(leave)]
     words = format_count(len(put), "file") if put else "no file had to change"
     return CommandResult(

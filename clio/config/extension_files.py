@@ -32,7 +32,7 @@ from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 
 HOOKS_NAME = "hooks.yaml"
-_KEYS = ("match", "run", "timeout_s")
+_HOOK_KEYS = ("match", "run", "timeout_s")
 
 
 class FoundHooks(Struct, frozen=True, kw_only=True):
@@ -69,56 +69,58 @@ def find_hooks(
     withheld: list[TrustRequest] = []
     if project_hooks_file(project) != user_hooks_file(home).resolve():  # in the home directory both are the same file
         try:
-            read = list(
+            project_hooks = list(
                 read_hooks(project_hooks_file(project), f"{FOLDER_NAME}/{HOOKS_NAME}", root=project, trusted=links)
             )
         except FileIgnored as error:
             return FoundHooks(hooks=tuple(hooks), problems=(str(error),))
-        for hook in read:
-            value = _describe_hook_trust(hook)
-            if is_trusted(value):
+        for hook in project_hooks:
+            request = _describe_hook_trust(hook)
+            if is_trusted(request):
                 hooks.append(hook)
-                trusted.append(value)
+                trusted.append(request)
             else:
-                withheld.append(value)
+                withheld.append(request)
     return FoundHooks(hooks=tuple(hooks), trusted=tuple(trusted), withheld=tuple(withheld))
 
 
-def read_hooks(path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()) -> Iterator[Hook]:
+def read_hooks(
+    path: Path, display_name: str, *, root: Path | None = None, trusted: Iterable[Path] = ()
+) -> Iterator[Hook]:
     """Yield the hooks of one file in order.
 
     root, trusted: see `read_config_bytes`. Raises ConfigError with file and line.
     """
-    data = read_config_bytes(path, shown, root=root, trusted=trusted)
+    data = read_config_bytes(path, display_name, root=root, trusted=trusted)
     if data is None:
         return
-    for event, entry in parse_yaml(data, shown).entries.items():
-        where = f"{shown}:{entry.line}"
+    for event, entry in parse_yaml(data, display_name).entries.items():
+        where = f"{display_name}:{entry.line}"
         if event not in HOOK_EVENTS:
             raise ConfigError(f"{where}: unknown event {event!r}{did_you_mean(event, HOOK_EVENTS)}")
         if not isinstance(entry.node, Items):
             raise ConfigError(f"{where}: {event} needs a list of hooks such as '- run: ./check.sh'")
         for node in entry.node.items:
-            yield _hook(event, node, shown)
+            yield _parse_hook(event, node, display_name)
 
 
-def _hook(event: str, node: Node, shown: str) -> Hook:
-    where = f"{shown}:{node.start[0] + 1}"
+def _parse_hook(event: str, node: Node, display_name: str) -> Hook:
+    where = f"{display_name}:{node.start[0] + 1}"
     if not isinstance(node, Table):
         raise ConfigError(f"{where}: a hook is written as 'run: COMMAND', not {describe_node(node)}")
     for key, entry in node.entries.items():
-        if key not in _KEYS:
-            raise ConfigError(f"{shown}:{entry.line}: unknown key {key!r}{did_you_mean(key, _KEYS)}")
-    run = _text(node, "run", where)
+        if key not in _HOOK_KEYS:
+            raise ConfigError(f"{display_name}:{entry.line}: unknown key {key!r}{did_you_mean(key, _HOOK_KEYS)}")
+    run = _get_text(node, "run", where)
     if not run.strip():
         raise ConfigError(f"{where}: the hook has no command; add 'run: COMMAND'")
-    match = tuple(part.strip() for part in _text(node, "match", where).split("|") if part.strip())
+    match = tuple(part.strip() for part in _get_text(node, "match", where).split("|") if part.strip())
     if match and event not in TOOL_EVENTS:
         raise ConfigError(f"{where}: match names tools, and {event} has none; remove it")
-    return Hook(event=event, run=run, where=where, match=match, timeout_s=_seconds(node, where))
+    return Hook(event=event, run=run, where=where, match=match, timeout_s=_parse_timeout(node, where))
 
 
-def _text(table: Table, key: str, where: str) -> str:
+def _get_text(table: Table, key: str, where: str) -> str:
     if key not in table.entries:
         return ""
     node = table.entries[key].node
@@ -127,8 +129,8 @@ def _text(table: Table, key: str, where: str) -> str:
     return node.text
 
 
-def _seconds(table: Table, where: str) -> float:
-    text = _text(table, "timeout_s", where)
+def _parse_timeout(table: Table, where: str) -> float:
+    text = _get_text(table, "timeout_s", where)
     try:
         seconds = float(text) if text else HOOK_TIMEOUT_S
     except ValueError:
@@ -141,20 +143,20 @@ def _seconds(table: Table, where: str) -> float:
 def _describe_hook_trust(hook: Hook) -> TrustRequest:
     """Return the hook in the form in which the user is asked to trust it; its position in the file does not matter."""
     key = f"hooks.{hook.event}"
-    mark = hashlib.sha256(json.dumps([key, hook.match, hook.run]).encode("ascii")).hexdigest()
+    fingerprint = hashlib.sha256(json.dumps([key, hook.match, hook.run]).encode("ascii")).hexdigest()
     tools = f" (for {'|'.join(hook.match)})" if hook.match else ""
-    return TrustRequest(key=key, value=format_value(key, hook.run) + tools, where=hook.where, fingerprint=mark)
+    return TrustRequest(key=key, value=format_value(key, hook.run) + tools, where=hook.where, fingerprint=fingerprint)
 
 
 SERVERS_KEY = "mcpServers"
 YAML_NAME = "mcp.yaml"
 JSON_NAME = ".mcp.json"
-_NAME = LazyRegex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_TAKEN = frozenset(("session", "note", "clipboard"))
+_SERVER_NAME = LazyRegex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_RESERVED_NAMES = frozenset(("session", "note", "clipboard"))
 """Prefixes that already have a meaning before the colon of an "@" mention."""
 _SECRET_NAME = LazyRegex(r"key|token|secret|passw|auth|credential|cookie", re.IGNORECASE)
-_VARIABLE = LazyRegex(r"\$\{[A-Za-z_]\w*(?::-[^}]*)?\}")
-_KINDS: dict[str, Literal["stdio", "http", "sse"]] = {
+_VARIABLE_REFERENCE = LazyRegex(r"\$\{[A-Za-z_]\w*(?::-[^}]*)?\}")
+_KIND_BY_TYPE: dict[str, Literal["stdio", "http", "sse"]] = {
     "stdio": "stdio",
     "http": "http",
     "streamable-http": "http",
@@ -162,7 +164,7 @@ _KINDS: dict[str, Literal["stdio", "http", "sse"]] = {
     "streamable_http": "http",
     "sse": "sse",
 }
-_MAX_SHOWN = 400  # characters of a server's description
+_MAX_DESCRIPTION_CHARS = 400
 
 
 class ServerEntry(Struct, frozen=True, kw_only=True):
@@ -192,7 +194,7 @@ class FoundServers(Struct, frozen=True, kw_only=True):
 
 
 class _Layer(Struct):
-    shown: str
+    display_name: str
     own: bool  # the user's file, which needs no trust
     entries: dict[str, tuple[ServerEntry, str]] = {}
 
@@ -220,15 +222,17 @@ def read_servers(
 
     links: the targets outside of the project that its links may point to.
     """
-    places = [
+    files = [
         (user_mcp_file(home), f"~/.clio/{YAML_NAME}", True),
         (shared_mcp_file(project), JSON_NAME, False),
         (project_mcp_file(project), f"{FOLDER_NAME}/{YAML_NAME}", False),
     ]
     if project_mcp_file(project) == user_mcp_file(home).resolve():  # in the home directory both are the same file
-        places.pop()
+        files.pop()
     problems: list[str] = []
-    layers = [_read(path, shown, None if own else project, links, problems) for path, shown, own in places]
+    layers = [
+        _read_layer(path, display_name, None if own else project, links, problems) for path, display_name, own in files
+    ]
     trusted: list[TrustRequest] = []
     withheld: list[TrustRequest] = []
     servers: dict[str, McpServer] = {}
@@ -236,15 +240,15 @@ def read_servers(
         for name, (entry, where) in layer.entries.items():
             if entry.command is None and entry.url is None:
                 continue
-            server = _server(name, entry, where, own=layer.own)
+            server = _build_server(name, entry, where, own=layer.own)
             if not layer.own:
-                value = _describe_server_trust(server, entry, where)
-                if server.enabled and not is_trusted(value):
-                    withheld.append(value)
+                request = _describe_server_trust(server, entry, where)
+                if server.enabled and not is_trusted(request):
+                    withheld.append(request)
                     continue
-                trusted += [value] if server.enabled else []
+                trusted += [request] if server.enabled else []
             servers[name] = server
-    _overlay(servers, layers, {value.key for value in withheld}, problems)
+    _apply_overrides(servers, layers, {request.key for request in withheld}, problems)
     return FoundServers(
         servers=tuple(servers.values()), problems=tuple(problems), trusted=tuple(trusted), withheld=tuple(withheld)
     )
@@ -252,57 +256,62 @@ def read_servers(
 
 def make_server(name: str, fields: Mapping[str, object], where: str, *, own: bool) -> McpServer:
     """Make a server from fields the user typed. Raises ConfigError."""
-    return _server(name, _entry(name, dict(fields), strict=True), where, own=own)
+    return _build_server(name, _parse_entry(name, dict(fields), strict=True), where, own=own)
 
 
-def parse_server_entries(data: bytes, shown: str) -> tuple[dict[str, tuple[ServerEntry, str]], list[str]]:
+def parse_server_entries(data: bytes, display_name: str) -> tuple[dict[str, tuple[ServerEntry, str]], list[str]]:
     """Parse the entries of one file with their positions, and sentences about invalid ones. Raises ConfigError."""
-    values, lines, strict = _json(data, shown) if shown.endswith(".json") else _yaml(data, shown)
+    # .mcp.json is shared with other clients, whose additional keys are ignored; mcp.yaml is clio's own.
+    values, lines, strict = (
+        _parse_json_file(data, display_name) if display_name.endswith(".json") else _parse_yaml_file(data, display_name)
+    )
     found: dict[str, tuple[ServerEntry, str]] = {}
     problems: list[str] = []
     for name, value in values.items():
-        where = f"{shown}:{lines[name]}" if name in lines else shown
+        where = f"{display_name}:{lines[name]}" if name in lines else display_name
         try:
-            found[name] = (_entry(name, value, strict=strict), where)
+            found[name] = (_parse_entry(name, value, strict=strict), where)
         except ConfigError as error:
             problems.append(f"{where}: the MCP server {name[:64]!r} is ignored: {error}")
     return found, problems
 
 
-def _read(path: Path, shown: str, root: Path | None, links: Sequence[Path], problems: list[str]) -> _Layer:
+def _read_layer(path: Path, display_name: str, root: Path | None, links: Sequence[Path], problems: list[str]) -> _Layer:
     """Read one file. root: the project it belongs to; None for the user's own."""
     own = root is None
     try:
-        data = read_config_bytes(path, shown, root=root, trusted=links)
+        data = read_config_bytes(path, display_name, root=root, trusted=links)
         if data is None:
-            return _Layer(shown, own)
-        entries, wrong = parse_server_entries(data, shown)
+            return _Layer(display_name, own)
+        entries, entry_problems = parse_server_entries(data, display_name)
     except ConfigError as error:
         problems.append(f"{error}; the MCP servers in it are ignored")
-        return _Layer(shown, own)
-    problems.extend(wrong)
-    return _Layer(shown, own, entries)
+        return _Layer(display_name, own)
+    problems.extend(entry_problems)
+    return _Layer(display_name, own, entries)
 
 
-def _overlay(servers: dict[str, McpServer], layers: Iterable[_Layer], held: set[str], problems: list[str]) -> None:
+def _apply_overrides(
+    servers: dict[str, McpServer], layers: Iterable[_Layer], withheld_keys: set[str], problems: list[str]
+) -> None:
     for layer in layers:
         for name, (entry, where) in layer.entries.items():
             if entry.command is not None or entry.url is not None:
                 continue
             if name not in servers:
-                if f"{SERVERS_KEY}.{name}" not in held:
+                if f"{SERVERS_KEY}.{name}" not in withheld_keys:
                     problems.append(
                         f"{where}: the MCP server {name!r} has neither a command nor a url; add one of them"
                     )
                 continue
-            servers[name] = _changed(servers[name], entry, own=layer.own)
+            servers[name] = _override_server(servers[name], entry, own=layer.own)
 
 
-def _changed(server: McpServer, entry: ServerEntry, *, own: bool) -> McpServer:
+def _override_server(server: McpServer, entry: ServerEntry, *, own: bool) -> McpServer:
     """Merge a further entry into a server; a project's entry may only restrict it."""
     changed = replace(
         server,
-        enabled=_enabled(entry) and (own or server.enabled),
+        enabled=_is_enabled(entry) and (own or server.enabled),
         tools=entry.tools if entry.tools is not None and (own or server.tools is None) else server.tools,
     )
     if not own:
@@ -314,8 +323,8 @@ def _changed(server: McpServer, entry: ServerEntry, *, own: bool) -> McpServer:
     )
 
 
-def _server(name: str, entry: ServerEntry, where: str, *, own: bool) -> McpServer:
-    kind = _KINDS[entry.type] if entry.type else "http" if entry.url is not None else "stdio"
+def _build_server(name: str, entry: ServerEntry, where: str, *, own: bool) -> McpServer:
+    kind = _KIND_BY_TYPE[entry.type] if entry.type else "http" if entry.url is not None else "stdio"
     return McpServer(
         name=name,
         where=where,
@@ -327,29 +336,29 @@ def _server(name: str, entry: ServerEntry, where: str, *, own: bool) -> McpServe
         cwd=entry.cwd or "",
         url=entry.url or "",
         headers=entry.headers or {},
-        enabled=_enabled(entry),
+        enabled=_is_enabled(entry),
         timeout_s=entry.timeout_s or SERVER_TIMEOUT_S,
         tools=entry.tools,
         read_only=(entry.read_only or ()) if own else (),
     )
 
 
-def _enabled(entry: ServerEntry) -> bool:
+def _is_enabled(entry: ServerEntry) -> bool:
     return not entry.disabled if entry.enabled is None else entry.enabled
 
 
-def _entry(name: str, value: Any, *, strict: bool) -> ServerEntry:
+def _parse_entry(name: str, value: Any, *, strict: bool) -> ServerEntry:
     """Parse one entry. Raises ConfigError without the position."""
-    if not _NAME.fullmatch(name):
+    if not _SERVER_NAME.fullmatch(name):
         raise ConfigError("a name must begin with a letter or a digit, followed by letters, digits, '-', '_' and '.'")
-    if name in _TAKEN:
+    if name in _RESERVED_NAMES:
         raise ConfigError(f"{name!r} has another meaning after an @; choose another name")
     if not isinstance(value, dict):
         raise ConfigError("it must be a mapping with a command or a url")
     fields = cast("dict[str, Any]", value)
     known = ServerEntry.__struct_fields__
-    if strict and (odd := next((field for field in fields if field not in known), None)):
-        raise ConfigError(f"unknown key {odd!r}{did_you_mean(odd, known)}")
+    if strict and (unknown := next((field for field in fields if field not in known), None)):
+        raise ConfigError(f"unknown key {unknown!r}{did_you_mean(unknown, known)}")
     known_fields = {
         key: _convert_switch(fields[key]) if key in ("enabled", "disabled") else fields[key]
         for key in known
@@ -359,7 +368,7 @@ def _entry(name: str, value: Any, *, strict: bool) -> ServerEntry:
         entry = msgspec.convert(known_fields, ServerEntry, strict=False)
     except msgspec.ValidationError as error:
         raise ConfigError(str(error).replace("`", "'").replace(" - at '$.", " at '")) from None
-    _check(entry)
+    _check_entry(entry)
     return entry
 
 
@@ -369,14 +378,14 @@ def _convert_switch(value: Any) -> Any:
     return words.get(value.lower(), value) if isinstance(value, str) else value
 
 
-def _check(entry: ServerEntry) -> None:
-    if entry.type and entry.type not in _KINDS:
+def _check_entry(entry: ServerEntry) -> None:
+    if entry.type and entry.type not in _KIND_BY_TYPE:
         raise ConfigError(f"type must be stdio, http or sse, not {entry.type!r}")
     if entry.command is not None and entry.url is not None:
         raise ConfigError("it has a command and a url; keep one of them")
     if entry.command is not None and not entry.command.strip():
         raise ConfigError("its command is empty")
-    kind = _KINDS.get(entry.type or "")
+    kind = _KIND_BY_TYPE.get(entry.type or "")
     if kind == "stdio" and entry.url is not None:
         raise ConfigError("type stdio needs a command, not a url")
     if kind in ("http", "sse") and entry.command is not None:
@@ -393,69 +402,69 @@ def _describe_server_trust(server: McpServer, entry: ServerEntry, where: str) ->
     """
     name = f"{SERVERS_KEY}.{server.name}"
     fields = {key: value for key, value in msgspec.to_builtins(entry).items() if value is not None}
-    mark = hashlib.sha256(json.dumps([name, fields], sort_keys=True).encode("ascii")).hexdigest()
-    return TrustRequest(key=name, value=describe_server(server), where=where, fingerprint=mark)
+    fingerprint = hashlib.sha256(json.dumps([name, fields], sort_keys=True).encode("ascii")).hexdigest()
+    return TrustRequest(key=name, value=describe_server(server), where=where, fingerprint=fingerprint)
 
 
 def describe_server(server: McpServer) -> str:
     """Describe a server on one line: its command or address, its variables and headers, secrets masked."""
     head = shlex.join((server.command, *server.args)) if server.command else mask_secrets("base_url", server.url)
-    pairs = [f"{key}={_value(key, value)}" for key, value in {**server.env, **server.headers}.items()]
+    pairs = [f"{key}={_mask_value(key, value)}" for key, value in {**server.env, **server.headers}.items()]
     parts = [head, *([f"with {', '.join(pairs)}"] if pairs else []), *([f"in {server.cwd}"] if server.cwd else [])]
     line = " ".join(parts)
-    line = truncate(line, _MAX_SHOWN)
+    line = truncate(line, _MAX_DESCRIPTION_CHARS)
     return line if line.isprintable() else json.dumps(line)
 
 
-def _value(name: str, value: str) -> str:
+def _mask_value(name: str, value: str) -> str:
     """Mask a literal secret; a `${NAME}` names its source and is not a secret."""
-    if _SECRET_NAME.search(name) and (_VARIABLE.sub("", value).strip() not in ("", "Bearer", "Basic")):
+    if _SECRET_NAME.search(name) and (_VARIABLE_REFERENCE.sub("", value).strip() not in ("", "Bearer", "Basic")):
         return "…"
     return format_value("", value)
 
 
-def _json(data: bytes, shown: str) -> tuple[dict[str, Any], dict[str, int], bool]:
+def _parse_json_file(data: bytes, display_name: str) -> tuple[dict[str, Any], dict[str, int], bool]:
     try:
         document = decode_json(data.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"{shown} is not valid JSON: {error}") from None
+        raise ConfigError(f"{display_name} is not valid JSON: {error}") from None
     value = document.get(SERVERS_KEY, {})
     if not isinstance(value, dict):
-        raise ConfigError(f"{shown}: {SERVERS_KEY} must be an object with one entry per server")
-    return {name: _texts(one) for name, one in cast("dict[str, Any]", value).items()}, {}, False
+        raise ConfigError(f"{display_name}: {SERVERS_KEY} must be an object with one entry per server")
+    return {name: _numbers_to_text(entry) for name, entry in cast("dict[str, Any]", value).items()}, {}, False
 
 
-def _yaml(data: bytes, shown: str) -> tuple[dict[str, Any], dict[str, int], bool]:
-    table = parse_yaml(data, shown)
-    odd = next((name for name in table.entries if name != SERVERS_KEY), None)
-    if odd is not None:
-        raise ConfigError(f"{shown}:{table.entries[odd].line}: unknown key {odd!r}{did_you_mean(odd, [SERVERS_KEY])}")
-    node = table.entries[SERVERS_KEY].node if SERVERS_KEY in table.entries else None
-    if node is None or (isinstance(node, Scalar) and node.kind == "null"):
+def _parse_yaml_file(data: bytes, display_name: str) -> tuple[dict[str, Any], dict[str, int], bool]:
+    table = parse_yaml(data, display_name)
+    unknown = next((name for name in table.entries if name != SERVERS_KEY), None)
+    if unknown is not None:
+        where = f"{display_name}:{table.entries[unknown].line}"
+        raise ConfigError(f"{where}: unknown key {unknown!r}{did_you_mean(unknown, [SERVERS_KEY])}")
+    entry = table.entries.get(SERVERS_KEY)
+    if entry is None or (isinstance(entry.node, Scalar) and entry.node.kind == "null"):
         return {}, {}, True
+    node = entry.node
     if not isinstance(node, Table):
-        raise ConfigError(
-            f"{shown}:{table.entries[SERVERS_KEY].line}: {SERVERS_KEY} must be a mapping with one entry per server"
-        )
-    values = {name: _plain(entry.node) for name, entry in node.entries.items()}
+        raise ConfigError(f"{display_name}:{entry.line}: {SERVERS_KEY} must be a mapping with one entry per server")
+    values = {name: _node_to_python(entry.node) for name, entry in node.entries.items()}
     return values, {name: entry.line for name, entry in node.entries.items()}, True
 
 
-def _plain(node: Node) -> Any:
+def _node_to_python(node: Node) -> Any:
     """Convert the node to Python values; numbers stay text, because arguments and variables are text."""
     if isinstance(node, Table):
-        return {name: _plain(entry.node) for name, entry in node.entries.items()}
+        return {name: _node_to_python(entry.node) for name, entry in node.entries.items()}
     if isinstance(node, Scalar):
         return None if node.kind == "null" else node.text
-    return [_plain(item) for item in node.items]
+    return [_node_to_python(item) for item in node.items]
 
 
-def _texts(value: Any) -> Any:
-    """Convert the numbers in a value to text, as `_plain` does."""
+def _numbers_to_text(value: Any) -> Any:
+    """Convert the numbers in a value to text, as `_node_to_python` does."""
     if isinstance(value, dict):
-        return {key: _texts(one) for key, one in cast("Mapping[str, Any]", value).items()}
+        return {key: _numbers_to_text(item) for key, item in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, list):
-        return [_texts(one) for one in cast("list[Any]", value)]
+        return [_numbers_to_text(item) for item in cast("list[Any]", value)]
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
@@ -466,6 +475,6 @@ def find_servers(home: Path, project: Path, links: Sequence[Path] = ()) -> Found
 
 def trust_added_server(home: Path, project: Path, name: str) -> None:
     """Trust the project with the server the user has just added. Raises ConfigError."""
-    for value in find_servers(home, project).withheld:
-        if value.key == f"{SERVERS_KEY}.{name}":
-            TrustStore(home).add(project, value)
+    for request in find_servers(home, project).withheld:
+        if request.key == f"{SERVERS_KEY}.{name}":
+            TrustStore(home).add(project, request)

@@ -1,8 +1,8 @@
-"""Merges the layers of configuration and records the origin of each value.
+"""Merge the layers of configuration and record the origin of each value.
 
 Defaults < the user's file (or --config) < the project's file < environment < flags. A list collects the entries of
 all layers; every other value is from the highest layer that sets it. The three values that define a server belong
-together, see `_forget_other_server`.
+together, see `_drop_values_of_other_server`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ from clio.errors import ConfigError, UsageError
 from clio.readonly_git import describe_blocking_file
 
 DEFAULT = "default"
-_KEYS = ("api_key", "api_key_command")
+_KEY_SETTINGS = ("api_key", "api_key_command")
 LayerValues = dict[tuple[str, ...], list[Setting]]
 """The merged layers so far: the entries of each list, one setting for anything else."""
 
@@ -53,66 +53,72 @@ LayerValues = dict[tuple[str, ...], list[Setting]]
 def load_config(options: Options, env: Mapping[str, str]) -> LoadedConfig:
     """Load the configuration for one start. Writes no files. Raises ConfigError, or UsageError for a flag."""
     home, user_home = paths.clio_home(env), paths.user_home(env)
-    project, main = _project(options.cwd, home, user_home)
+    project, main = _find_project(options.cwd, home, user_home)
     owner = main or project
     user_file = options.config_file or paths.home_config(home)
     project_file = paths.project_config(owner)
     values: LayerValues = {}
 
-    user = read_settings_file(user_file, paths.display_path(user_file, project=None, user_home=user_home))
-    if user is None and options.config_file:
+    user_settings = read_settings_file(user_file, paths.display_path(user_file, project=None, user_home=user_home))
+    if user_settings is None and options.config_file:
         raise ConfigError(f"--config {str(options.config_file)!r}: there is no such file")
-    add_layer(values, user or ())
+    add_layer(values, user_settings or ())
 
-    own: tuple[Setting, ...] | None = None
+    project_settings: tuple[Setting, ...] | None = None
     withheld: tuple[TrustRequest, ...] = ()
     trusted: tuple[TrustRequest, ...] = ()
     problems: list[str] = []
     links = find_links(owner)
-    known = TrustStore(home).fingerprints(owner) if links else frozenset[str]()
-    followed = tuple(link for link in links if make_link_request(link).fingerprint in known)
-    places = tuple(link.target for link in followed)
+    trusted_fingerprints = TrustStore(home).fingerprints(owner) if links else frozenset[str]()
+    followed = tuple(link for link in links if make_link_request(link).fingerprint in trusted_fingerprints)
+    link_targets = tuple(link.target for link in followed)
     if project_file != paths.home_config(home).resolve():  # in the home directory both are the same file
-        shown = paths.display_path(project_file, project=owner, user_home=user_home)
+        display_name = paths.display_path(project_file, project=owner, user_home=user_home)
         try:
-            own = read_settings_file(project_file, shown, root=owner, trusted=places)
+            project_settings = read_settings_file(project_file, display_name, root=owner, trusted=link_targets)
         except FileIgnored as error:
             problems.append(str(error))
-        counting = tuple(setting for setting in own or () if not is_user_only(setting))
-        problems += [_only_users(setting) for setting in own or () if setting not in counting]
-        accepted, trusted, withheld = _sift(counting, build_config(values), TrustStore(home), owner)
+        allowed = tuple(setting for setting in project_settings or () if not is_user_only(setting))
+        problems += [
+            f"{setting.origin}: {setting.name} has no effect in a project; set it in ~/.clio/{paths.CONFIG_NAME}"
+            for setting in project_settings or ()
+            if setting not in allowed
+        ]
+        accepted, trusted, withheld = _split_by_trust(allowed, build_config(values), TrustStore(home), owner)
         add_layer(values, accepted)
         if team := find_team_request(owner):
-            known = is_team_trusted(owner, home)
-            trusted, withheld = (*trusted, *([team] * known)), (*withheld, *([team] * (not known)))
+            if is_team_trusted(owner, home):
+                trusted = (*trusted, team)
+            else:
+                withheld = (*withheld, team)
 
-    add_layer(values, _run_settings(options, env, values))
-    if unreadable := describe_blocking_file(owner):
-        problems.append(unreadable)
-    mcp = find_servers(home, owner, places)
-    hooks = find_hooks(home, owner, lambda value: TrustStore(home).covers(owner, (value,)), places)
+    add_layer(values, _read_environment_and_flags(options, env, values))
+    if blocking_problem := describe_blocking_file(owner):
+        problems.append(blocking_problem)
+    mcp = find_servers(home, owner, link_targets)
+    hooks = find_hooks(home, owner, lambda value: TrustStore(home).covers(owner, (value,)), link_targets)
     is_foreign = has_foreign_memory(owner, home)
-    doubt = describe_seal_damage(owner, home) if is_foreign else None
-    memory = (make_memory_request(doubt),) if is_foreign else ()
+    seal_damage = describe_seal_damage(owner, home) if is_foreign else None
+    memory = (make_memory_request(seal_damage),) if is_foreign else ()
     is_trusted_memory = is_foreign and TrustStore(home).covers(owner, memory)
-    held, granted = (memory, ()) if not is_trusted_memory else ((), memory)
-    waiting = tuple(make_link_request(link) for link in links if link not in followed)
-    is_closed = any(link.is_clio_folder for link in links if link not in followed)
-    if is_closed:
+    memory_withheld, memory_trusted = (memory, ()) if not is_trusted_memory else ((), memory)
+    waiting_links = tuple(make_link_request(link) for link in links if link not in followed)
+    is_folder_blocked = any(link.is_clio_folder for link in links if link not in followed)
+    if is_folder_blocked:
         values[("incognito",)] = [Setting(key=("incognito",), value=True, origin=f"a link in {paths.FOLDER_NAME}")]
-    files = ((user_file, user), (project_file, own))
+    files = ((user_file, user_settings), (project_file, project_settings))
     return LoadedConfig(
         config=build_config(values),
         origins=list_origins(values),
         project=project,
         home=home,
-        withheld=(*withheld, *mcp.withheld, *hooks.withheld, *waiting, *held),
+        withheld=(*withheld, *mcp.withheld, *hooks.withheld, *waiting_links, *memory_withheld),
         trusted=(
             *trusted,
             *mcp.trusted,
             *hooks.trusted,
             *map(make_link_request, followed),
-            *granted,
+            *memory_trusted,
         ),
         files=tuple(path for path, settings in files if settings is not None),
         servers=mcp.servers,
@@ -121,35 +127,31 @@ def load_config(options: Options, env: Mapping[str, str]) -> LoadedConfig:
         hooks=hooks.hooks,
         main_checkout=main,
         problems=(*problems, *hooks.problems),
-        links=places,
-        is_folder_blocked=is_closed,
+        links=link_targets,
+        is_folder_blocked=is_folder_blocked,
         has_foreign_memory=is_foreign and not is_trusted_memory,
-        memory_doubt=doubt if doubt and not is_trusted_memory else "",
+        memory_doubt=seal_damage if seal_damage and not is_trusted_memory else "",
     )
 
 
-def _only_users(setting: Setting) -> str:
-    return f"{setting.origin}: {setting.name} has no effect in a project; set it in ~/.clio/{paths.CONFIG_NAME}"
-
-
-def _project(cwd: Path, home: Path, user_home: Path) -> tuple[Path, Path | None]:
+def _find_project(cwd: Path, home: Path, user_home: Path) -> tuple[Path, Path | None]:
     """Return the project's directory; for one of clio's worktrees also the main checkout's, whose settings apply."""
     link = find_worktree_link(cwd)
     if link is None:
         return paths.project_folder(cwd, clio_home=home, user_home=user_home), None
-    main = paths.project_folder(_find_existing(link.in_main(cwd.resolve())), clio_home=home, user_home=user_home)
+    main = paths.project_folder(_find_existing(link.get_main_path(cwd.resolve())), clio_home=home, user_home=user_home)
     below = main.relative_to(link.main) if main.is_relative_to(link.main) else Path()
     return link.worktree / below, link.main / below
 
 
 def _find_existing(folder: Path) -> Path:
     """Return the directory, or its nearest existing parent."""
-    return next(place for place in (folder, *folder.parents) if place.is_dir())
+    return next(path for path in (folder, *folder.parents) if path.is_dir())
 
 
 def add_layer(values: LayerValues, settings: Sequence[Setting]) -> None:
     """Add one layer above the others; within a layer the later setting wins."""
-    _forget_other_server(values, {setting.key: setting for setting in settings})
+    _drop_values_of_other_server(values, {setting.key: setting for setting in settings})
     for setting in settings:
         if CONFIG_FIELDS[setting.key[0]].kind != "texts":
             values[setting.key] = [setting]
@@ -178,7 +180,7 @@ def list_origins(values: LayerValues) -> dict[str, str]:
     return found
 
 
-def _forget_other_server(values: LayerValues, layer: Mapping[tuple[str, ...], Setting]) -> None:
+def _drop_values_of_other_server(values: LayerValues, layer: Mapping[tuple[str, ...], Setting]) -> None:
     """Remove the values of lower layers about a server that this layer replaces, so that no key is sent to another
     server.
 
@@ -187,66 +189,73 @@ def _forget_other_server(values: LayerValues, layer: Mapping[tuple[str, ...], Se
     servers use.
     """
     provider, address = layer.get(("provider",)), layer.get(("base_url",))
-    before, server = _value(values, "provider"), _value(values, "base_url") or _value(values, "provider")
-    gone: list[str] = []
-    if provider and provider.value != before:
-        gone = ["base_url", *_KEYS, *(["model"] if before else [])]
-    elif address and address.value != _value(values, "base_url"):
-        gone = [*(_KEYS if server else ()), *([] if before == "openai" else ["provider"])]
-    elif any((name,) in layer for name in _KEYS):  # a layer that sets one source of the key replaces all others
-        gone = list(_KEYS)
-    for name in gone:
+    old_provider, old_server = (
+        _get_value(values, "provider"),
+        _get_value(values, "base_url") or _get_value(values, "provider"),
+    )
+    dropped: list[str] = []
+    if provider and provider.value != old_provider:
+        dropped = ["base_url", *_KEY_SETTINGS, *(["model"] if old_provider else [])]
+    elif address and address.value != _get_value(values, "base_url"):
+        dropped = [*(_KEY_SETTINGS if old_server else ()), *([] if old_provider == "openai" else ["provider"])]
+    elif any((name,) in layer for name in _KEY_SETTINGS):  # a layer that sets one source of the key replaces all others
+        dropped = list(_KEY_SETTINGS)
+    for name in dropped:
         values.pop((name,), None)
     for key in layer:  # the same for an alias: a key for one address is not sent to another
-        if key[0] == "models" and key[2] in ("provider", "base_url") and not _is_known(values, layer[key]):
+        if key[0] == "models" and key[2] in ("provider", "base_url") and not _is_unchanged(values, layer[key]):
             values.pop((*key[:2], "api_key_command"), None)
 
 
-def _is_known(values: LayerValues, setting: Setting) -> bool:
-    known = values.get(setting.key)
-    return known is not None and known[-1].value == setting.value
+def _is_unchanged(values: LayerValues, setting: Setting) -> bool:
+    old = values.get(setting.key)
+    return old is not None and old[-1].value == setting.value
 
 
-def _value(values: LayerValues, name: str) -> str | int | float | bool | None:
+def _get_value(values: LayerValues, name: str) -> str | int | float | bool | None:
     settings = values.get((name,))
     return settings[-1].value if settings else None
 
 
-def _sift(
+def _split_by_trust(
     settings: tuple[Setting, ...], lower: Config, trust: TrustStore, project: Path
 ) -> tuple[tuple[Setting, ...], tuple[TrustRequest, ...], tuple[TrustRequest, ...]]:
     """Split a project's settings: those in effect, those in effect because they are trusted, those not trusted."""
-    wide = find_trust_requests(settings, lower)
-    known = trust.fingerprints(project) if wide else frozenset[str]()
-    held = [setting for setting, value in wide if value.fingerprint not in known]
+    requests = find_trust_requests(settings, lower)
+    trusted_fingerprints = trust.fingerprints(project) if requests else frozenset[str]()
+    withheld_settings = [setting for setting, value in requests if value.fingerprint not in trusted_fingerprints]
     return (
-        tuple(setting for setting in settings if setting not in held),
-        tuple(value for _, value in wide if value.fingerprint in known),
-        tuple(value for _, value in wide if value.fingerprint not in known),
+        tuple(setting for setting in settings if setting not in withheld_settings),
+        tuple(value for _, value in requests if value.fingerprint in trusted_fingerprints),
+        tuple(value for _, value in requests if value.fingerprint not in trusted_fingerprints),
     )
 
 
-def _run_settings(options: Options, env: Mapping[str, str], values: LayerValues) -> tuple[Setting, ...]:
+def _read_environment_and_flags(options: Options, env: Mapping[str, str], values: LayerValues) -> tuple[Setting, ...]:
     """Return the settings of environment and flags, which are treated as one layer about the server."""
     flags = tuple(
-        _flag(name, one)
+        _parse_flag(name, entry)
         for name, value in options.overrides.items()
-        for one in (value if isinstance(value, tuple) else (value,))
+        for entry in (value if isinstance(value, tuple) else (value,))
     )
-    given = {setting.name: setting.value for setting in (*read_environment(env, without=OPENAI_VARIABLES), *flags)}
-    return (*read_environment(env, without=_not_for_openai(given, env, values)), *flags)
+    set_values = {setting.name: setting.value for setting in (*read_environment(env, without=OPENAI_VARIABLES), *flags)}
+    return (*read_environment(env, without=_list_ignored_openai_variables(set_values, env, values)), *flags)
 
 
-def _not_for_openai(given: Mapping[str, object], env: Mapping[str, str], values: LayerValues) -> tuple[str, ...]:
+def _list_ignored_openai_variables(
+    set_values: Mapping[str, object], env: Mapping[str, str], values: LayerValues
+) -> tuple[str, ...]:
     """Return OpenAI's variables that do not apply, because address or provider are set elsewhere."""
-    provider = _value(values, "provider") if "base_url" not in given else None
-    if given.get("provider", provider) not in (None, "openai"):
+    provider = _get_value(values, "provider") if "base_url" not in set_values else None
+    if set_values.get("provider", provider) not in (None, "openai"):
         return OPENAI_VARIABLES
-    elsewhere = "base_url" in given or (_value(values, "base_url") and not env.get("OPENAI_BASE_URL", "").strip())
-    return ("OPENAI_API_KEY",) if elsewhere else ()
+    has_other_address = "base_url" in set_values or (
+        _get_value(values, "base_url") and not env.get("OPENAI_BASE_URL", "").strip()
+    )
+    return ("OPENAI_API_KEY",) if has_other_address else ()
 
 
-def _flag(name: str, value: str | bool) -> Setting:
+def _parse_flag(name: str, value: str | bool) -> Setting:
     flag = flag_name(name)
     try:
         parsed = value if isinstance(value, bool) else parse_setting_text(CONFIG_FIELDS[name], value)

@@ -41,16 +41,16 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def make_options(arguments: Arguments) -> Options:
     """Return the options for these arguments, before the prompt is read. Raises UsageError for a missing directory."""
-    here = _current_folder()
+    here = _get_current_folder()
     return Options(
-        cwd=_folder(here, arguments.cwd) if arguments.cwd is not None else here,
+        cwd=_resolve_folder(here, arguments.cwd) if arguments.cwd is not None else here,
         continue_latest=arguments.continue_latest,
         resume=None if arguments.resume is None else decode_argument(arguments.resume),
         new=arguments.new,
         input=cast(InputFormat, arguments.input or "text"),
         output=cast(OutputFormat, arguments.output or "text"),
-        json_schema=_file(here, arguments.json_schema),
-        config_file=_file(here, arguments.config),
+        json_schema=_resolve_file(here, arguments.json_schema),
+        config_file=_resolve_file(here, arguments.config),
         overrides=list_overrides(arguments),
     )
 
@@ -60,23 +60,23 @@ def with_prompt(options: Options, prompt: str) -> Options:
     return msgspec.structs.replace(options, prompt=prompt)
 
 
-def _current_folder() -> Path:
+def _get_current_folder() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError:
         raise UsageError("the current folder no longer exists; go to another, or give one with --cwd") from None
 
 
-def _file(here: Path, name: str | None) -> Path | None:
+def _resolve_file(here: Path, name: str | None) -> Path | None:
     return here / Path(name).expanduser() if name is not None else None
 
 
-def _folder(here: Path, name: str) -> Path:
+def _resolve_folder(here: Path, name: str) -> Path:
     path = here / Path(name).expanduser()
     try:
         if name and path.is_dir():
             return path
     except OSError as error:  # not a valid file name
         raise UsageError(f"--cwd {name!r} cannot be used: {error.strerror}") from None
-    there = os.path.lexists(path)
-    raise UsageError(f"--cwd {name!r}: " + ("that is not a folder" if there else "there is no such folder"))
+    exists = os.path.lexists(path)
+    raise UsageError(f"--cwd {name!r}: " + ("that is not a folder" if exists else "there is no such folder"))

@@ -14,9 +14,9 @@ FOLDER_NAME = ".clio"
 
 def user_home(env: Mapping[str, str]) -> Path:
     """Return the user's home directory. Raises ConfigError if the system reports none."""
-    named = env.get("USERPROFILE" if os.name == "nt" else "HOME", "")
-    if named:
-        return Path(named)
+    value = env.get("USERPROFILE" if os.name == "nt" else "HOME", "")
+    if value:
+        return Path(value)
     try:
         return Path.home()
     except RuntimeError:
@@ -27,12 +27,12 @@ def user_home(env: Mapping[str, str]) -> Path:
 
 def clio_home(env: Mapping[str, str]) -> Path:
     """Return the directory of clio's own files: CLIO_HOME, else `.clio` in the home directory. It need not exist."""
-    named = env.get("CLIO_HOME", "").strip()
-    if not named:
+    value = env.get("CLIO_HOME", "").strip()
+    if not value:
         return user_home(env) / FOLDER_NAME
-    if named == "~" or named.startswith("~/"):
-        return user_home(env) / named[2:]
-    return Path(named).absolute()
+    if value == "~" or value.startswith("~/"):
+        return user_home(env) / value[2:]
+    return Path(value).absolute()
 
 
 def project_folder(cwd: Path, *, clio_home: Path, user_home: Path | None) -> Path:
@@ -47,7 +47,7 @@ def project_folder(cwd: Path, *, clio_home: Path, user_home: Path | None) -> Pat
     home = user_home.resolve() if user_home else None
     own = clio_home.resolve()
     for folder in (cwd, *cwd.parents):
-        if folder != cwd and (folder == home or _is_everybodys(folder)):
+        if folder != cwd and (folder == home or _is_shared_folder(folder)):
             return cwd
         if any(_exists(folder / name) and folder / name != own for name in (".git", FOLDER_NAME)):
             return folder
@@ -68,7 +68,7 @@ def project_config(project: Path) -> Path:
 
 def display_path(path: Path, *, project: Path | None, user_home: Path) -> str:
     """Return the path as the user would write it: relative to the project, with `~` for the home directory, or
-    whole.
+    in full.
     """
     if project and path.is_relative_to(project):
         return path.relative_to(project).as_posix()
@@ -77,7 +77,7 @@ def display_path(path: Path, *, project: Path | None, user_home: Path) -> str:
     return str(path)
 
 
-def _is_everybodys(folder: Path) -> bool:
+def _is_shared_folder(folder: Path) -> bool:
     """Whether a directory is the root of a file system, or shared like `/tmp`, where every user may create files."""
     if folder == folder.parent:
         return True
@@ -104,13 +104,13 @@ THEMES: dict[str, str] = {
 }
 """The built-in themes."""
 THEMES_FOLDER = "themes"
-_NAME = re.compile(r"[A-Za-z0-9][\w-]{0,63}", re.ASCII)
-_MAX_LISTED = 200
+_THEME_NAME = re.compile(r"[A-Za-z0-9][\w-]{0,63}", re.ASCII)
+_MAX_LISTED_THEMES = 200
 
 
 def is_theme_name(name: str) -> bool:
     """Whether the name is valid for a theme: not a path, and without control characters."""
-    return _NAME.fullmatch(name) is not None
+    return _THEME_NAME.fullmatch(name) is not None
 
 
 def theme_names(home: Path) -> list[str]:
@@ -120,4 +120,4 @@ def theme_names(home: Path) -> list[str]:
     except OSError:
         found = []
     own = sorted(name for name in found if is_theme_name(name) and name not in THEMES)
-    return [*THEMES, *own[:_MAX_LISTED]]
+    return [*THEMES, *own[:_MAX_LISTED_THEMES]]

@@ -15,7 +15,7 @@ from clio.config.trust import TrustStore, format_value
 SHARED_NAME = "ltm"
 FORMAT_NAME = "format.json"
 TEAM_MEMORY_KEY = "team memory"
-_FINGERPRINT = hashlib.sha256(b'["team memory"]').hexdigest()
+_TEAM_FINGERPRINT = hashlib.sha256(b'["team memory"]').hexdigest()
 
 
 def team_memory_folder(project: Path) -> Path:
@@ -36,13 +36,13 @@ def has_shared_memory(folder: Path) -> bool:
 def make_team_request(value: str) -> TrustRequest:
     """Return the request to trust shared memory with this description."""
     return TrustRequest(
-        key=TEAM_MEMORY_KEY, value=value, where=f"{FOLDER_NAME}/{SHARED_NAME}/", fingerprint=_FINGERPRINT
+        key=TEAM_MEMORY_KEY, value=value, where=f"{FOLDER_NAME}/{SHARED_NAME}/", fingerprint=_TEAM_FINGERPRINT
     )
 
 
 def is_team_trusted(project: Path, home: Path) -> bool:
     """Whether the user trusts team memory in this project."""
-    return _FINGERPRINT in TrustStore(home).fingerprints(project)
+    return _TEAM_FINGERPRINT in TrustStore(home).fingerprints(project)
 
 
 def trust_team(project: Path, home: Path) -> None:
@@ -50,7 +50,7 @@ def trust_team(project: Path, home: Path) -> None:
     TrustStore(home).add(project, make_team_request(""))
 
 
-_FILES = (".mcp.json", "AGENTS.md", "CLAUDE.md", "GEMINI.md")
+_INSTRUCTION_FILES = (".mcp.json", "AGENTS.md", "CLAUDE.md", "GEMINI.md")
 _MAX_DEPTH = 8
 
 
@@ -69,28 +69,31 @@ class ProjectLink(Struct, frozen=True):
 def find_links(project: Path) -> tuple[ProjectLink, ...]:
     """Return every link of `.clio` and of instruction files that leaves the project. Follows none."""
     root = Path(os.path.realpath(project))
-    found = [*_of_folder(project), *(name for name in _FILES if (project / name).is_symlink())]
+    found = [
+        *_find_links_in_clio_folder(project),
+        *(name for name in _INSTRUCTION_FILES if (project / name).is_symlink()),
+    ]
     links = (ProjectLink(name, Path(os.path.realpath(project / name))) for name in found)
     return tuple(link for link in links if not link.target.is_relative_to(root))
 
 
 def make_link_request(link: ProjectLink) -> TrustRequest:
     """Return the question to ask before the link is followed. A changed target is asked about again."""
-    mark = hashlib.sha256(json.dumps(["link", link.name, str(link.target)]).encode("ascii")).hexdigest()
+    fingerprint = hashlib.sha256(json.dumps(["link", link.name, str(link.target)]).encode("ascii")).hexdigest()
     name = format_value("", link.name)
     return TrustRequest(
-        key=f"link {name}", value=f"points to {format_value('', str(link.target))}", where=name, fingerprint=mark
+        key=f"link {name}", value=f"points to {format_value('', str(link.target))}", where=name, fingerprint=fingerprint
     )
 
 
-def _of_folder(project: Path) -> Iterator[str]:
+def _find_links_in_clio_folder(project: Path) -> Iterator[str]:
     if (project / FOLDER_NAME).is_symlink():
         yield FOLDER_NAME
     else:
-        yield from _links_below(project / FOLDER_NAME, FOLDER_NAME, _MAX_DEPTH)
+        yield from _iter_links_below(project / FOLDER_NAME, FOLDER_NAME, _MAX_DEPTH)
 
 
-def _links_below(folder: Path | str, name: str, depth: int) -> Iterator[str]:
+def _iter_links_below(folder: Path | str, name: str, depth: int) -> Iterator[str]:
     try:
         entries = list(os.scandir(folder))
     except OSError:  # missing or not readable
@@ -99,7 +102,7 @@ def _links_below(folder: Path | str, name: str, depth: int) -> Iterator[str]:
         if entry.is_symlink():
             yield f"{name}/{entry.name}"
         elif depth and entry.is_dir(follow_symlinks=False):
-            yield from _links_below(entry.path, f"{name}/{entry.name}", depth - 1)
+            yield from _iter_links_below(entry.path, f"{name}/{entry.name}", depth - 1)
 
 
 WORKTREE_MARK = "clio-worktree"
@@ -112,7 +115,7 @@ class WorktreeLink(Struct, frozen=True):
     worktree: Path
     main: Path
 
-    def in_main(self, folder: Path) -> Path:
+    def get_main_path(self, folder: Path) -> Path:
         """Return the same directory in the main checkout."""
         return self.main / folder.relative_to(self.worktree)
 
@@ -120,33 +123,35 @@ class WorktreeLink(Struct, frozen=True):
 def find_worktree_link(folder: Path) -> WorktreeLink | None:
     """Return the clio worktree that contains a directory; None if there is none or git's files are inconsistent."""
     folder = folder.resolve()
-    for place in (folder, *folder.parents):
+    for parent in (folder, *folder.parents):
         try:
-            if (place / ".git").is_dir():
+            if (parent / ".git").is_dir():
                 return None
-            if (place / ".git").is_file():
-                return _linked(place)
+            if (parent / ".git").is_file():
+                return _read_worktree_link(parent)
         except OSError:
             return None
     return None
 
 
-def _linked(place: Path) -> WorktreeLink | None:
+def _read_worktree_link(worktree: Path) -> WorktreeLink | None:
     try:
-        entry = (place / _text(place / ".git").removeprefix("gitdir:").strip()).resolve()
+        entry = (worktree / _read_stripped(worktree / ".git").removeprefix("gitdir:").strip()).resolve()
         if (
             not (entry / WORKTREE_MARK).is_file()
-            or Path(_text(entry / "gitdir")).resolve() != (place / ".git").resolve()
+            or Path(_read_stripped(entry / "gitdir")).resolve() != (worktree / ".git").resolve()
         ):
             return None
-        common = (entry / _text(entry / "commondir")).resolve()
+        common = (entry / _read_stripped(entry / "commondir")).resolve()
     except (OSError, UnicodeDecodeError, ValueError):
         return None
     main = common.parent
     return (
-        WorktreeLink(place, main) if common.name == ".git" and main.is_dir() and entry.parent.parent == common else None
+        WorktreeLink(worktree, main)
+        if common.name == ".git" and main.is_dir() and entry.parent.parent == common
+        else None
     )
 
 
-def _text(path: Path) -> str:
+def _read_stripped(path: Path) -> str:
     return path.read_text(encoding="utf-8").strip()

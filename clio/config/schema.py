@@ -64,7 +64,7 @@ class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     context_window: PositiveInt | None = None
     """The model's window in tokens."""
     max_output_tokens: PositiveInt | None = None
-    """The longest answer to ask for, in tokens."""
+    """Maximum length of an answer, in tokens."""
     tools: bool = True
     """Whether the model can call tools."""
     images: bool | None = None
@@ -128,13 +128,13 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     no secrets in the environment): auto, off.
     """
     max_steps: PositiveInt = 100
-    """Requests one turn may take before it stops."""
+    """Maximum number of requests in one turn."""
     max_cost: PositiveFloat | None = None
-    """US dollars one run of clio may spend on its model; a request that would exceed the limit is not sent."""
+    """Maximum US dollars one run of clio may spend on its model; a request that would exceed it is not sent."""
     context_window: PositiveInt | None = None
     """The model's window in tokens, if server and profile are wrong."""
     max_output_tokens: PositiveInt | None = None
-    """The longest answer to ask for, in tokens."""
+    """Maximum length of an answer, in tokens."""
     models: dict[str, ModelSettings] = {}
     """Settings of single models by name, and aliases."""
     fallback: tuple[str, ...] = ()
@@ -148,11 +148,11 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ltm: bool = True
     """Whether project memory is included before the conversation."""
     instructions: bool = True
-    """Whether the model is given the instructions in .clio/instructions.md, AGENTS.md and similar files."""
+    """Whether the prompt includes the instructions in .clio/instructions.md, AGENTS.md and similar files."""
     hooks: bool = True
     """Whether the commands in hooks.yaml run at their events."""
     checks: tuple[str, ...] = (CHECKS_AUTO,)
-    """What runs on changed files after a step with edits, so that the model is told about new problems: auto (the
+    """What runs on changed files after a step with edits, so that new problems are reported to the model: auto (the
     linters and type checkers found here, else a parser), off, or a list of commands; {files} stands for the files.
     """
     scenario: str | None = None
@@ -167,7 +167,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sleep: bool = True
     """Whether clio learns from earlier sessions when it is idle and at exit, at most once a day."""
     sleep_idle_s: PositiveInt = 120
-    """Seconds without a key, and with nothing running, before that begins."""
+    """Seconds without input, and with nothing running, before it begins."""
     sleep_use_model: bool = False
     """Whether a consolidation may ask the model once about the best turns; otherwise only rules are used."""
     embedder: Embedder = "hashed"
@@ -183,7 +183,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     brain_across_sessions: bool = False
     """Whether automatic recall may use archived turns of this project's other sessions."""
     brain_distance: Annotated[float, Meta(ge=0.0, le=2.0)] = 1.0
-    """The vector distance below which an archived turn or a document may come back by meaning alone; 0 is never."""
+    """The vector distance below which an archived turn or a document is recalled by meaning alone; 0 means never."""
     stop_words: tuple[str, ...] = ()
     """Texts at which the server ends an answer; the first four are sent, and none over /v1/responses."""
     incognito: bool = False
@@ -201,7 +201,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     checkpoint_days: PositiveInt = 30
     """Days after which those copies are deleted in any case."""
     command_timeout_s: PositiveInt = 120
-    """Seconds a command may run if the model specifies no limit."""
+    """Maximum seconds a command runs if the model sets no limit."""
     editing: Editing = "emacs"
     """The keys of the prompt line: emacs, vi."""
     attribution: str | None = None
@@ -212,7 +212,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The colour theme: auto (by the terminal's background), dark, light, high-contrast, none, or one of your own."""
     screen_reader: bool = False
     """Whether output is made for a screen reader: each line is printed once and in order, without boxes and symbols,
-    with words for colours.
+    and colours are named in words.
     """
     reasoning: ShowReasoning = "fold"
     """How the model's reasoning is shown: fold (one line with the seconds), show, hide."""
@@ -242,8 +242,9 @@ class Setting(Struct, frozen=True, kw_only=True):
 
 FieldKind = Literal["text", "choice", "count", "number", "switch", "texts", "models"]
 Value = str | int | float | bool | None
-_COUNT = LazyRegex(r"[0-9]{1,12}")
-_NUMBER = LazyRegex(r"[0-9]{0,12}\.?[0-9]{1,12}|[0-9]{1,12}\.")
+# Bounded in length: int() of a very long text takes long, and Python refuses more than 4,300 digits.
+_COUNT_TEXT = LazyRegex(r"[0-9]{1,12}")
+_NUMBER_TEXT = LazyRegex(r"[0-9]{0,12}\.?[0-9]{1,12}|[0-9]{1,12}\.")
 LIST_WORDS = {"checks": (CHECKS_AUTO, CHECKS_OFF)}
 """Words allowed in place of a list."""
 _TRUE_WORDS = TRUE_WORDS | {"1"}
@@ -290,16 +291,16 @@ def describe_limits(limits: Meta | None) -> str:
 
 def list_fields(struct: type[Struct]) -> dict[str, SettingField]:
     """Return the fields of Config or ModelSettings by name."""
-    return {info.name: _field(info.name, info.type) for info in msgspec.structs.fields(struct)}
+    return {info.name: _make_field(info.name, info.type) for info in msgspec.structs.fields(struct)}
 
 
 def parse_setting_text(field: SettingField, text: str) -> Value:
     """Parse the value of a flag or an environment variable. Raises ValueError with the end of a sentence."""
     stripped = text.strip()
     match field.kind:
-        case "count" if _COUNT.fullmatch(stripped) and int(stripped) >= 1:
+        case "count" if _COUNT_TEXT.fullmatch(stripped) and int(stripped) >= 1:
             return int(stripped)
-        case "number" if _NUMBER.fullmatch(stripped) and _within(float(stripped), field.limits):
+        case "number" if _NUMBER_TEXT.fullmatch(stripped) and _is_within_limits(float(stripped), field.limits):
             return float(stripped)
         case "switch" if stripped.lower() in _TRUE_WORDS | _FALSE_WORDS:
             return stripped.lower() in _TRUE_WORDS
@@ -308,13 +309,13 @@ def parse_setting_text(field: SettingField, text: str) -> Value:
         case "text" | "texts" if stripped:
             return stripped
         case _:
-            raise ValueError(_must_be(field, repr(truncate(stripped, 60)), stripped))
+            raise ValueError(_describe_mismatch(field, repr(truncate(stripped, 60)), stripped))
 
 
 def parse_setting_node(field: SettingField, node: Node) -> Value:
     """Parse the value of a YAML scalar. Raises ValueError with the end of a sentence."""
     if not isinstance(node, Scalar):
-        raise ValueError(_must_be(field, describe_node(node)))
+        raise ValueError(_describe_mismatch(field, describe_node(node)))
     if node.kind == "null":
         if field.optional:
             return None
@@ -326,7 +327,7 @@ def parse_setting_node(field: SettingField, node: Node) -> Value:
         hint = "" if field.kind == "choice" else "; put it in quotes"
         raise ValueError(f"must be {field.expected}: YAML reads an unquoted {node.text} as {truth}{hint}")
     if field.kind == "switch" and node.kind != "bool":
-        raise ValueError(_must_be(field, describe_node(node)))
+        raise ValueError(_describe_mismatch(field, describe_node(node)))
     return parse_setting_text(field, node.text.replace("_", "") if field.kind in ("count", "number") else node.text)
 
 
@@ -346,10 +347,10 @@ def parse_setting_list(field: SettingField, node: Node) -> tuple[Scalar, ...]:
     """
     if isinstance(node, Scalar) and node.kind == "null":
         return ()
-    if isinstance(node, Scalar) and (word := _list_word(field, node)):
+    if isinstance(node, Scalar) and (word := _find_list_word(field, node)):
         return (msgspec.structs.replace(node, kind="text", text=word),)
     if not isinstance(node, Items):
-        raise ValueError(_must_be(field, describe_node(node)))
+        raise ValueError(_describe_mismatch(field, describe_node(node)))
     entries: list[Scalar] = []
     for item in node.items:
         if not isinstance(item, Scalar) or item.kind == "null" or not item.text.strip():
@@ -358,7 +359,7 @@ def parse_setting_list(field: SettingField, node: Node) -> tuple[Scalar, ...]:
     return tuple(entries)
 
 
-def _list_word(field: SettingField, node: Scalar) -> str:
+def _find_list_word(field: SettingField, node: Scalar) -> str:
     """Return the word used in place of a list, also if YAML reads it as a boolean; "" if there is none."""
     words = LIST_WORDS.get(field.name, ())
     if node.kind == "bool" and words:
@@ -366,12 +367,12 @@ def _list_word(field: SettingField, node: Scalar) -> str:
     return node.text.strip() if node.text.strip() in words else ""
 
 
-def _must_be(field: SettingField, got: str, word: str = "") -> str:
+def _describe_mismatch(field: SettingField, got: str, word: str = "") -> str:
     hint = did_you_mean(word, field.choices) if field.choices and word else ""
     return f"must be {field.expected}, not {got}{hint}"
 
 
-def _within(value: float, limits: Meta | None) -> bool:
+def _is_within_limits(value: float, limits: Meta | None) -> bool:
     return limits is None or not (
         (limits.gt is not None and value <= limits.gt)
         or (limits.ge is not None and value < limits.ge)
@@ -379,17 +380,17 @@ def _within(value: float, limits: Meta | None) -> bool:
     )
 
 
-def _field(name: str, hint: Any) -> SettingField:
+def _make_field(name: str, hint: Any) -> SettingField:
     parts: tuple[Any, ...] = (
         typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
     )
     plain = [part for part in parts if part is not type(None)]
-    kind, choices = _kind(plain[0])
+    kind, choices = _find_kind(plain[0])
     limits = typing.get_args(plain[0])[1] if kind == "number" else None
     return SettingField(name=name, kind=kind, optional=len(plain) < len(parts), choices=choices, limits=limits)
 
 
-def _kind(hint: Any) -> tuple[FieldKind, tuple[str, ...]]:
+def _find_kind(hint: Any) -> tuple[FieldKind, tuple[str, ...]]:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Literal:
         return "choice", arguments
@@ -497,57 +498,57 @@ T = TypeVar("T")
 
 
 def read_settings_file(
-    path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()
+    path: Path, display_name: str, *, root: Path | None = None, trusted: Iterable[Path] = ()
 ) -> tuple[Setting, ...] | None:
     """Return the settings of a file; None if it does not exist.
 
-    shown: the file's name in messages and origins. root, trusted: see `read_config_bytes`.
+    display_name: the file's name in messages and origins. root, trusted: see `read_config_bytes`.
     Raises ConfigError with file and line.
     """
-    data = read_config_bytes(path, shown, root=root, trusted=trusted)
-    return None if data is None else tuple(iter_settings(parse_yaml(data, shown), shown))
+    data = read_config_bytes(path, display_name, root=root, trusted=trusted)
+    return None if data is None else tuple(iter_settings(parse_yaml(data, display_name), display_name))
 
 
-def iter_settings(table: Table, shown: str) -> Iterator[Setting]:
+def iter_settings(table: Table, display_name: str) -> Iterator[Setting]:
     """Yield the settings in a file's mapping. Raises ConfigError with file and line."""
     for name, entry in table.entries.items():
-        field = _known(name, CONFIG_FIELDS, f"{shown}:{entry.line}")
+        field = _require_known_field(name, CONFIG_FIELDS, f"{display_name}:{entry.line}")
         if field.kind == "models":
-            yield from _models(field, entry, shown)
+            yield from _iter_model_settings(field, entry, display_name)
         elif field.kind == "texts":
-            for item in _converted(parse_setting_list, field, name, entry, shown):
+            for item in _convert_entry(parse_setting_list, field, name, entry, display_name):
                 if name == "redact_patterns":
-                    _check_pattern(item.text.strip(), f"{shown}:{item.start[0] + 1}")
-                yield Setting(key=(name,), value=item.text.strip(), origin=f"{shown}:{item.start[0] + 1}")
+                    _check_pattern(item.text.strip(), f"{display_name}:{item.start[0] + 1}")
+                yield Setting(key=(name,), value=item.text.strip(), origin=f"{display_name}:{item.start[0] + 1}")
         else:
-            value = _converted(parse_setting_node, field, name, entry, shown)
-            yield Setting(key=(name,), value=value, origin=f"{shown}:{entry.line}")
+            value = _convert_entry(parse_setting_node, field, name, entry, display_name)
+            yield Setting(key=(name,), value=value, origin=f"{display_name}:{entry.line}")
 
 
-def _models(field: SettingField, entry: Entry, shown: str) -> Iterator[Setting]:
-    for model, own in _require_table(entry, field.name, field.expected, shown).entries.items():
+def _iter_model_settings(field: SettingField, entry: Entry, display_name: str) -> Iterator[Setting]:
+    for model, own in _require_table(entry, field.name, field.expected, display_name).entries.items():
         prefix = f"{field.name}.{model}"
         for name, value in _require_table(
-            own, prefix, "a mapping such as 'context_window: 32000'", shown
+            own, prefix, "a mapping such as 'context_window: 32000'", display_name
         ).entries.items():
-            known = _known(name, MODEL_FIELDS, f"{shown}:{value.line}", f"{prefix}: ")
+            known = _require_known_field(name, MODEL_FIELDS, f"{display_name}:{value.line}", f"{prefix}: ")
             yield Setting(
                 key=(field.name, model, name),
-                value=_converted(parse_setting_node, known, f"{prefix}.{name}", value, shown),
-                origin=f"{shown}:{value.line}",
+                value=_convert_entry(parse_setting_node, known, f"{prefix}.{name}", value, display_name),
+                origin=f"{display_name}:{value.line}",
             )
 
 
-def _require_table(entry: Entry, name: str, expected: str, shown: str) -> Table:
+def _require_table(entry: Entry, name: str, expected: str, display_name: str) -> Table:
     node = entry.node
     if isinstance(node, Scalar) and node.kind == "null":
         return Table(entries={}, flow=False, start=node.start, end=node.end)
     if not isinstance(node, Table):
-        raise ConfigError(f"{shown}:{entry.line}: {name} must be {expected}, not {describe_node(node)}")
+        raise ConfigError(f"{display_name}:{entry.line}: {name} must be {expected}, not {describe_node(node)}")
     return node
 
 
-def _known(name: str, fields: dict[str, SettingField], where: str, prefix: str = "") -> SettingField:
+def _require_known_field(name: str, fields: dict[str, SettingField], where: str, prefix: str = "") -> SettingField:
     if name in fields:
         return fields[name]
     hint = did_you_mean(name, fields) or "; known are " + ", ".join(fields)
@@ -558,18 +559,20 @@ def _check_pattern(pattern: str, where: str) -> None:
     try:
         BoundedPattern(pattern)
     except PatternRefused as error:
-        raise ConfigError(f"{where}: the pattern {_named(pattern)} is not used: {error}; change or remove it") from None
+        raise ConfigError(
+            f"{where}: the pattern {_quote_pattern(pattern)} is not used: {error}; change or remove it"
+        ) from None
 
 
-def _named(pattern: str) -> str:
+def _quote_pattern(pattern: str) -> str:
     short = truncate(pattern, 60)
     return f"'{short}'" if short.isprintable() else repr(short)
 
 
-def _converted(
-    convert: Callable[[SettingField, Node], T], field: SettingField, name: str, entry: Entry, shown: str
+def _convert_entry(
+    convert: Callable[[SettingField, Node], T], field: SettingField, name: str, entry: Entry, display_name: str
 ) -> T:
     try:
         return convert(field, entry.node)
     except ValueError as error:
-        raise ConfigError(f"{shown}:{entry.line}: {name} {error}") from None
+        raise ConfigError(f"{display_name}:{entry.line}: {name} {error}") from None

@@ -10,7 +10,7 @@ from clio.config.paths import FOLDER_NAME, home_config, project_config
 from clio.config.trust import TrustStore, format_value, mask_secrets
 
 
-class ShownSetting(Struct, frozen=True, kw_only=True):
+class SettingReport(Struct, frozen=True, kw_only=True):
     """One setting as printed by `config show --json`: its value as JSON with secrets masked, and its source."""
 
     value: object
@@ -22,18 +22,25 @@ class ConfigReport(Struct, frozen=True, kw_only=True):
 
     project: str
     files: tuple[str, ...]
-    settings: dict[str, ShownSetting]
+    settings: dict[str, SettingReport]
     withheld: tuple[TrustRequest, ...]
 
 
 def format_config(loaded: LoadedConfig) -> str:
     """Return every setting with its value and origin, in columns; then what waits for trust."""
-    rows = [(name, _plain(name, shown.value), shown.origin) for name, shown in _settings(loaded).items()]
+    rows = [
+        (name, _format_setting(name, setting.value), setting.origin)
+        for name, setting in _report_settings(loaded).items()
+    ]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     value_width = min(widths[1], 40)
     lines = [f"{name:<{widths[0]}}  {value:<{value_width}}  {origin}" for name, value, origin in rows]
     if loaded.withheld:
-        lines += ["", f"Not in effect until this project is trusted ({_TRUST_HINT}):", *withheld_rows(loaded.withheld)]
+        lines += [
+            "",
+            f"Not in effect until this project is trusted ({_TRUST_HINT}):",
+            *format_withheld_rows(loaded.withheld),
+        ]
     if loaded.problems:
         lines += ["", "Ignored:", *(f"  {problem}" for problem in loaded.problems)]
     return "\n".join(lines)
@@ -44,7 +51,7 @@ def format_config_json(loaded: LoadedConfig) -> str:
     report = ConfigReport(
         project=str(loaded.project),
         files=tuple(str(path) for path in loaded.files),
-        settings=_settings(loaded),
+        settings=_report_settings(loaded),
         withheld=loaded.withheld,
     )
     return msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
@@ -61,7 +68,7 @@ def format_config_files(loaded: LoadedConfig) -> str:
     return "\n".join(f"{layer:<8}  {path}{'' if path.exists() else '  (none)'}" for layer, path in (*places, *read))
 
 
-def withheld_note(loaded: LoadedConfig) -> str:
+def describe_withheld(loaded: LoadedConfig) -> str:
     """Return one sentence for the user about the values that wait for trust."""
     keys = ", ".join(dict.fromkeys(value.key for value in loaded.withheld))
     return (
@@ -70,7 +77,7 @@ def withheld_note(loaded: LoadedConfig) -> str:
     )
 
 
-def foreign_memory_note(loaded: LoadedConfig) -> str:
+def describe_foreign_memory(loaded: LoadedConfig) -> str:
     """Return one sentence about memory that came with the project, or whose author is unknown."""
     if loaded.memory_doubt:
         return (
@@ -85,9 +92,9 @@ def foreign_memory_note(loaded: LoadedConfig) -> str:
 
 def list_start_notes(loaded: LoadedConfig, *, names_withheld: bool = True) -> list[str]:
     """Return notices about the project's files before the first line: what waits for trust, what is ignored."""
-    notes = [withheld_note(loaded)] if loaded.withheld and names_withheld else []
+    notes = [describe_withheld(loaded)] if loaded.withheld and names_withheld else []
     if loaded.memory_doubt:
-        notes.append(foreign_memory_note(loaded))
+        notes.append(describe_foreign_memory(loaded))
     if loaded.is_folder_blocked:
         notes.append(f"until then clio does not use {FOLDER_NAME}: it writes nothing there and remembers nothing")
     return [*notes, *loaded.problems]
@@ -97,40 +104,40 @@ def format_trust(loaded: LoadedConfig) -> str:
     """Return the output of `config trust`: the values that are in effect from now on."""
     if not loaded.withheld:
         return f"{loaded.project}: nothing to trust"
-    return "\n".join((f"{loaded.project}: now in effect", *withheld_rows(loaded.withheld)))
+    return "\n".join((f"{loaded.project}: now in effect", *format_withheld_rows(loaded.withheld)))
 
 
 _TRUST_HINT = "trust it with: clio config trust"
 
 
-def withheld_rows(values: tuple[TrustRequest, ...]) -> list[str]:
+def format_withheld_rows(values: tuple[TrustRequest, ...]) -> list[str]:
     """Return one line for each value: key, value and position; safe to print."""
     return [f"  {value.key}: {value.value}  ({value.where})" for value in values]
 
 
-def _settings(loaded: LoadedConfig) -> dict[str, ShownSetting]:
-    found: dict[str, ShownSetting] = {}
+def _report_settings(loaded: LoadedConfig) -> dict[str, SettingReport]:
+    found: dict[str, SettingReport] = {}
     for name in loaded.config.__struct_fields__:
         value: object = getattr(loaded.config, name)
         if name == "models":
-            found.update(_model_settings(loaded))
+            found.update(_report_model_settings(loaded))
         else:
-            safe = mask_secrets(name, value) if isinstance(value, str) else value
-            found[name] = ShownSetting(value=safe, origin=loaded.origins[name])
+            masked = mask_secrets(name, value) if isinstance(value, str) else value
+            found[name] = SettingReport(value=masked, origin=loaded.origins[name])
     return found
 
 
-def _model_settings(loaded: LoadedConfig) -> dict[str, ShownSetting]:
-    found: dict[str, ShownSetting] = {}
+def _report_model_settings(loaded: LoadedConfig) -> dict[str, SettingReport]:
+    found: dict[str, SettingReport] = {}
     for model, settings in loaded.config.models.items():
         for field in settings.__struct_fields__:
             name = f"models.{model}.{field}"
             if name in loaded.origins:
-                found[name] = ShownSetting(value=getattr(settings, field), origin=loaded.origins[name])
+                found[name] = SettingReport(value=getattr(settings, field), origin=loaded.origins[name])
     return found
 
 
-def _plain(name: str, value: object) -> str:
+def _format_setting(name: str, value: object) -> str:
     if isinstance(value, tuple):
         entries = cast(tuple[object, ...], value)
         return ", ".join(format_value(name, entry) for entry in entries) or "none"

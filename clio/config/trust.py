@@ -32,18 +32,18 @@ PROJECT_MEMORY_KEY = "project memory"
 SEAL_NAME = "written-here"
 _KEY_NAME = "memory_key.json"
 _LEDGER_NAME = "costs.jsonl"
-_FILES = ("ltm.json", "memories.json", "memories.journal.jsonl", "memory.log.jsonl")
-_FOLDER = "memory"
-_SESSIONS = "sessions"
-_SESSIONS_NAME = "own_sessions.txt"
-_WITH_SESSIONS = "s-"
-_ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
-_FINGERPRINT = hashlib.sha256(b'["project memory"]').hexdigest()
+_MEMORY_FILES = ("ltm.json", "memories.json", "memories.journal.jsonl", "memory.log.jsonl")
+_MEMORY_FOLDER = "memory"
+_SESSIONS_FOLDER = "sessions"
+_OWN_SESSIONS_NAME = "own_sessions.txt"
+_SESSIONS_SEAL_PREFIX = "s-"
+_SESSION_ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
+_MEMORY_FINGERPRINT = hashlib.sha256(b'["project memory"]').hexdigest()
 _MAX_SEAL_BYTES = 1_000
 _GIT_TIMEOUT_S = 5
 
 
-class _Key(Struct, frozen=True, kw_only=True):
+class _MemoryKey(Struct, frozen=True, kw_only=True):
     """The key that seals the memory of this user's projects.
 
     Attributes:
@@ -58,12 +58,12 @@ class _Key(Struct, frozen=True, kw_only=True):
     unbound: tuple[str, ...] | None = None
 
 
-class _Spent(Struct):
+class _LedgerProject(Struct):
     project: str = ""
 
 
-_KEY_FORMAT = DocumentFormat(schema="clio.memory-key", version=1, type=_Key)
-_spent: JsonDecoder[_Spent] = JsonDecoder(_Spent)
+_KEY_FORMAT = DocumentFormat(schema="clio.memory-key", version=1, type=_MemoryKey)
+_ledger_decoder: JsonDecoder[_LedgerProject] = JsonDecoder(_LedgerProject)
 
 
 def make_memory_request(damage: str | None = None) -> TrustRequest:
@@ -75,18 +75,18 @@ def make_memory_request(damage: str | None = None) -> TrustRequest:
         key=PROJECT_MEMORY_KEY,
         value="it is unknown who wrote this memory" if damage else "memory that came with this project",
         where=f"{FOLDER_NAME}/",
-        fingerprint=_FINGERPRINT,
+        fingerprint=_MEMORY_FINGERPRINT,
     )
 
 
 def has_foreign_memory(project: Path, home: Path) -> bool:
     """Whether the project contains memory that this user's clio did not write. Writes nothing."""
-    names = list(_memory_files(project / FOLDER_NAME))
+    names = list(_iter_memory_files(project / FOLDER_NAME))
     if not names or project / FOLDER_NAME == home.resolve():
         return False
-    known = _read_key(home)
-    former = known.former if known.key else _projects_in_ledger(home)
-    if not _is_sealed(project, known, home) and str(project) not in former:
+    memory_key = _read_key(home)
+    former = memory_key.former if memory_key.key else _projects_in_ledger(home)
+    if not _is_sealed(project, memory_key, home) and str(project) not in former:
         return True
     return _tracks_any(project, names)
 
@@ -94,42 +94,49 @@ def has_foreign_memory(project: Path, home: Path) -> bool:
 def seal_memory(project: Path, home: Path) -> None:
     """Record that this user's clio writes this project's memory. If that fails, the user is asked the next time."""
     folder = project / FOLDER_NAME
+    # Not sealed, the project's memory only counts as foreign until the user accepts it: that must not stop a turn.
     with suppress(OSError, ClioError):
-        known = load_or_create_key(home)
+        memory_key = load_or_create_key(home)
         nonce, code = _read_seal(project)
-        is_sealed = nonce.startswith(_WITH_SESSIONS) and hmac.compare_digest(code, _code(known, nonce, project))
+        is_sealed = nonce.startswith(_SESSIONS_SEAL_PREFIX) and hmac.compare_digest(
+            code, _compute_seal_code(memory_key, nonce, project)
+        )
         if folder.is_dir() and not is_sealed:
             record_sessions(home, find_earlier_sessions(project, home))
-            nonce = _WITH_SESSIONS + secrets.token_hex(16)
-            write_atomic(folder / SEAL_NAME, f"{nonce}:{_code(known, nonce, project)}\n".encode(), durable=False)
+            nonce = _SESSIONS_SEAL_PREFIX + secrets.token_hex(16)
+            write_atomic(
+                folder / SEAL_NAME,
+                f"{nonce}:{_compute_seal_code(memory_key, nonce, project)}\n".encode(),
+                durable=False,
+            )
 
 
 def find_earlier_sessions(project: Path, home: Path) -> frozenset[str]:
     """Return the sessions of a project used before clio recorded ids; empty if they have been returned before."""
-    known = _read_key(home)
-    if _is_sealed(project, known, home, with_sessions=True):
+    memory_key = _read_key(home)
+    if _is_sealed(project, memory_key, home, with_sessions=True):
         return frozenset()
-    if not _is_sealed(project, known, home):
-        former = known.former if known.key else _projects_in_ledger(home)
+    if not _is_sealed(project, memory_key, home):
+        former = memory_key.former if memory_key.key else _projects_in_ledger(home)
         if str(project) not in former or os.path.lexists(project / FOLDER_NAME / SEAL_NAME):
             return frozenset()
     with suppress(OSError):
-        found = (entry.name.partition(".")[0] for entry in os.scandir(project / FOLDER_NAME / _SESSIONS))
-        return frozenset(filter(_ID.fullmatch, found)) - find_tracked_sessions(project)
+        found = (entry.name.partition(".")[0] for entry in os.scandir(project / FOLDER_NAME / _SESSIONS_FOLDER))
+        return frozenset(filter(_SESSION_ID.fullmatch, found)) - find_tracked_sessions(project)
     return frozenset()
 
 
 def accept_sessions(project: Path, home: Path) -> None:
     """Treat the sessions in a project as the user's own, after the user has trusted its memory. Raises OSError."""
     with suppress(FileNotFoundError):
-        found = (entry.name.partition(".")[0] for entry in os.scandir(project / FOLDER_NAME / _SESSIONS))
-        record_sessions(home, frozenset(filter(_ID.fullmatch, found)) - find_tracked_sessions(project))
+        found = (entry.name.partition(".")[0] for entry in os.scandir(project / FOLDER_NAME / _SESSIONS_FOLDER))
+        record_sessions(home, frozenset(filter(_SESSION_ID.fullmatch, found)) - find_tracked_sessions(project))
 
 
 def read_recorded_sessions(home: Path) -> frozenset[str]:
     """Return the ids of all sessions that this user's clio wrote."""
     with suppress(OSError):
-        return frozenset(read_regular(home / _SESSIONS_NAME).decode("ascii", "replace").split())
+        return frozenset(read_regular(home / _OWN_SESSIONS_NAME).decode("ascii", "replace").split())
     return frozenset()
 
 
@@ -138,34 +145,37 @@ def record_sessions(home: Path, ids: Collection[str]) -> None:
     if not ids:
         return
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # Opened for appending: several clios write ids, and each writes whole lines with one call.
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-    with os.fdopen(os.open(home / _SESSIONS_NAME, flags, 0o600), "ab") as file:
+    with os.fdopen(os.open(home / _OWN_SESSIONS_NAME, flags, 0o600), "ab") as file:
         file.write("".join(f"{id}\n" for id in sorted(ids)).encode("ascii"))
 
 
 def find_tracked_sessions(project: Path) -> frozenset[str]:
     """Return the ids of sessions with files tracked by git, which a pull can change."""
-    if not _may_track(project):
+    if not _is_git_check_needed(project):
         return frozenset()
-    listed = run_git(project, "ls-files", "-z", "--", f"{FOLDER_NAME}/{_SESSIONS}", timeout_s=_GIT_TIMEOUT_S) or ""
-    inside = (path.partition(f"{FOLDER_NAME}/{_SESSIONS}/")[2] for path in listed.split("\0"))
+    listed = (
+        run_git(project, "ls-files", "-z", "--", f"{FOLDER_NAME}/{_SESSIONS_FOLDER}", timeout_s=_GIT_TIMEOUT_S) or ""
+    )
+    inside = (path.partition(f"{FOLDER_NAME}/{_SESSIONS_FOLDER}/")[2] for path in listed.split("\0"))
     return frozenset(path.partition("/")[0].partition(".")[0].lower() for path in inside if path)
 
 
-def load_or_create_key(home: Path) -> _Key:
+def load_or_create_key(home: Path) -> _MemoryKey:
     """Return the key of this home; create it with the projects in use until now if missing.
 
     Raises OSError, ClioError.
     """
-    known = _read_key(home)
-    if known.key and known.unbound is not None:
-        return known
+    memory_key = _read_key(home)
+    if memory_key.key and memory_key.unbound is not None:
+        return memory_key
     used = tuple(sorted(_projects_in_ledger(home)))
 
-    def complete(old: _Key) -> _Key:
+    def complete(old: _MemoryKey) -> _MemoryKey:
         if not old.key:
-            return _Key(key=secrets.token_hex(32), former=used, unbound=())
-        return old if old.unbound is not None else _Key(key=old.key, former=old.former, unbound=used)
+            return _MemoryKey(key=secrets.token_hex(32), former=used, unbound=())
+        return old if old.unbound is not None else _MemoryKey(key=old.key, former=old.former, unbound=used)
 
     return update_document(home / _KEY_NAME, _KEY_FORMAT, complete)
 
@@ -187,7 +197,7 @@ def describe_seal_damage(project: Path, home: Path) -> str | None:
     except UnicodeDecodeError:
         return f"{str(seal)!r} is damaged"
     nonce, colon, code = text.partition(":")
-    if not (colon and _is_hexadecimal(nonce.removeprefix(_WITH_SESSIONS), 32) and _is_hexadecimal(code, 64)):
+    if not (colon and _is_hexadecimal(nonce.removeprefix(_SESSIONS_SEAL_PREFIX), 32) and _is_hexadecimal(code, 64)):
         return f"{str(seal)!r} is damaged"
     copies = sorted(path.name for path in home.glob(f"{_KEY_NAME}.corrupt-*"))
     if copies and not _is_sealed(project, _read_key(home), home):
@@ -199,7 +209,7 @@ def describe_key_damage(home: Path) -> str | None:
     """Describe what is wrong with the key's file; None if it is valid."""
     path = home / _KEY_NAME
     try:
-        known = decode_document(read_regular(path), _KEY_FORMAT, path).value
+        memory_key = decode_document(read_regular(path), _KEY_FORMAT, path).value
     except FileNotFoundError:
         return f"{str(path)!r} is a broken link" if path.is_symlink() else None
     except OSError as error:
@@ -208,25 +218,26 @@ def describe_key_damage(home: Path) -> str | None:
         return f"{str(path)!r} is from a newer clio"
     except (msgspec.DecodeError, ClioError):
         return f"{str(path)!r} is damaged"
-    return None if known.key else f"{str(path)!r} is damaged: it contains no key"
+    return None if memory_key.key else f"{str(path)!r} is damaged: it contains no key"
 
 
 def _is_hexadecimal(text: str, length: int) -> bool:
     return len(text) == length and set(text) <= set("0123456789abcdef")
 
 
-def _read_key(home: Path) -> _Key:
+def _read_key(home: Path) -> _MemoryKey:
     path = home / _KEY_NAME
     try:
         return decode_document(read_regular(path), _KEY_FORMAT, path).value
     except (OSError, msgspec.DecodeError, ClioError):
-        return _Key()
+        return _MemoryKey()
 
 
-def _code(known: _Key, nonce: str, project: Path | None) -> str:
+def _compute_seal_code(memory_key: _MemoryKey, nonce: str, project: Path | None) -> str:
     """Return the code of a seal for a project; None is for the earlier form, which named no project."""
+    # The path is part of the code, so that a seal copied into another directory is invalid.
     sealed = nonce if project is None else f"{nonce}\0{project}"
-    return hmac.new(known.key.encode(), os.fsencode(sealed), "sha256").hexdigest() if known.key else ""
+    return hmac.new(memory_key.key.encode(), os.fsencode(sealed), "sha256").hexdigest() if memory_key.key else ""
 
 
 def _read_seal(project: Path) -> tuple[str, str]:
@@ -239,24 +250,24 @@ def _read_seal(project: Path) -> tuple[str, str]:
     return nonce, code
 
 
-def _is_sealed(project: Path, known: _Key, home: Path, *, with_sessions: bool = False) -> bool:
+def _is_sealed(project: Path, memory_key: _MemoryKey, home: Path, *, with_sessions: bool = False) -> bool:
     """Whether the project has a valid seal. with_sessions: written by a clio that also records the ids of sessions."""
     nonce, code = _read_seal(project)
-    if not known.key or (with_sessions and not nonce.startswith(_WITH_SESSIONS)):
+    if not memory_key.key or (with_sessions and not nonce.startswith(_SESSIONS_SEAL_PREFIX)):
         return False
-    if hmac.compare_digest(code, _code(known, nonce, project)):
+    if hmac.compare_digest(code, _compute_seal_code(memory_key, nonce, project)):
         return True
-    if not hmac.compare_digest(code, _code(known, nonce, None)):
+    if not hmac.compare_digest(code, _compute_seal_code(memory_key, nonce, None)):
         return False
-    return str(project) in (_projects_in_ledger(home) if known.unbound is None else known.unbound)
+    return str(project) in (_projects_in_ledger(home) if memory_key.unbound is None else memory_key.unbound)
 
 
-def _memory_files(folder: Path) -> Iterator[str]:
+def _iter_memory_files(folder: Path) -> Iterator[str]:
     """Yield the names in `.clio` that contain memory; lock files and files moved aside contain none."""
-    yield from (name for name in _FILES if os.path.lexists(folder / name))
+    yield from (name for name in _MEMORY_FILES if os.path.lexists(folder / name))
     with suppress(OSError):
-        names = [entry.name for entry in os.scandir(folder / _FOLDER)]
-        yield from (f"{_FOLDER}/{name}" for name in names if name.endswith((".json", ".md")))
+        names = [entry.name for entry in os.scandir(folder / _MEMORY_FOLDER)]
+        yield from (f"{_MEMORY_FOLDER}/{name}" for name in names if name.endswith((".json", ".md")))
 
 
 def _projects_in_ledger(home: Path) -> frozenset[str]:
@@ -264,19 +275,20 @@ def _projects_in_ledger(home: Path) -> frozenset[str]:
     with suppress(OSError):
         for line in read_regular(home / _LEDGER_NAME).splitlines():
             with suppress(msgspec.DecodeError):
-                found.add(_spent.decode(line).project)
+                found.add(_ledger_decoder.decode(line).project)
     return frozenset(found)
 
 
 def _tracks_any(project: Path, names: list[str]) -> bool:
     """Whether git tracks any of these files of `.clio`."""
-    if not _may_track(project):
+    if not _is_git_check_needed(project):
         return False
-    asked = (f"{FOLDER_NAME}/{name}" for name in names[:100])
-    return bool(run_git(project, "ls-files", "--", *asked, timeout_s=_GIT_TIMEOUT_S))
+    # One file tracked by git is enough evidence; a long command line could exceed the system's limit.
+    paths = (f"{FOLDER_NAME}/{name}" for name in names[:100])
+    return bool(run_git(project, "ls-files", "--", *paths, timeout_s=_GIT_TIMEOUT_S))
 
 
-def _may_track(project: Path) -> bool:
+def _is_git_check_needed(project: Path) -> bool:
     """Whether git has to be asked what it tracks in `.clio`."""
     top = next((folder for folder in (project, *project.parents) if os.path.lexists(folder / ".git")), None)
     return top is not None and not _index_lacks_folder(top / ".git" / "index")
@@ -290,12 +302,13 @@ def _index_lacks_folder(index: Path) -> bool:
         return index.parent.is_dir()
     except OSError:
         return False
+    # Version 4 of the index compresses paths, so a search for the name would miss it.
     return data[:8] in (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3") and f"{FOLDER_NAME}/".encode() not in data
 
 
 _PASSWORD = LazyRegex(r"(?<=://)[^/@\s]*@")
 _SECRET_QUERY = LazyRegex(r"([?&][^=&#]*(?:key|token|secret|password|auth)[^=&#]*=)[^&#]+", re.IGNORECASE)
-_MAX_CHARS = 200
+_MAX_VALUE_CHARS = 200
 
 
 def mask_secrets(name: str, value: str) -> str:
@@ -318,40 +331,40 @@ def format_value(name: str, value: object) -> str:
     if not isinstance(value, str):
         return str(value)
     text = mask_secrets(name, value)
-    text = truncate(text, _MAX_CHARS)
+    text = truncate(text, _MAX_VALUE_CHARS)
     return text if text.isprintable() and text.strip() == text and text else json.dumps(text)
 
 
-_MAY = "controls what clio may do"
-_STARTS = "names programs that clio starts"
-_SKILL = "belongs to a skill, which later sessions follow"
-_AGENT = "contains instructions for a sub-agent"
-_COMMAND = "belongs to a custom command, which may run other commands"
+_CONTROLS_CLIO = "controls what clio may do"
+_STARTS_PROGRAMS = "names programs that clio starts"
+_IS_SKILL = "belongs to a skill, which later sessions follow"
+_IS_AGENT = "contains instructions for a sub-agent"
+_IS_COMMAND = "belongs to a custom command, which may run other commands"
 
 PERMISSION_FILES: Mapping[str, str] = {
-    "config.yaml": _MAY,
-    "config.yml": _MAY,
-    "mcp.yaml": _STARTS,
-    "mcp.yml": _STARTS,
-    "hooks.yaml": _STARTS,
+    "config.yaml": _CONTROLS_CLIO,
+    "config.yml": _CONTROLS_CLIO,
+    "mcp.yaml": _STARTS_PROGRAMS,
+    "mcp.yml": _STARTS_PROGRAMS,
+    "hooks.yaml": _STARTS_PROGRAMS,
 }
 """Files directly in `.clio` and in clio's home that need no trust there."""
 PERMISSION_PATHS: Mapping[str, str] = {
     **{f"{FOLDER_NAME}/{name}": why for name, why in PERMISSION_FILES.items()},
-    ".mcp.json": _STARTS,
-    f"{FOLDER_NAME}/commands": _COMMAND,
-    ".claude/commands": _COMMAND,
-    f"{FOLDER_NAME}/agents": _AGENT,
-    ".claude/agents": _AGENT,
-    f"{FOLDER_NAME}/skills": _SKILL,
-    ".claude/skills": _SKILL,
-    ".agents/skills": _SKILL,
+    ".mcp.json": _STARTS_PROGRAMS,
+    f"{FOLDER_NAME}/commands": _IS_COMMAND,
+    ".claude/commands": _IS_COMMAND,
+    f"{FOLDER_NAME}/agents": _IS_AGENT,
+    ".claude/agents": _IS_AGENT,
+    f"{FOLDER_NAME}/skills": _IS_SKILL,
+    ".claude/skills": _IS_SKILL,
+    ".agents/skills": _IS_SKILL,
 }
 """Each file, or directory with all its contents, below a project that affects permissions, and why, as the end of a
 sentence.
 """
-_PLACES = {tuple(place.split("/")): why for place, why in PERMISSION_PATHS.items()}
-_HOLDERS = {parts[:1] for parts in _PLACES if len(parts) > 1}
+_PERMISSION_PARTS = {tuple(place.split("/")): why for place, why in PERMISSION_PATHS.items()}
+_PERMISSION_PARENTS = {parts[:1] for parts in _PERMISSION_PARTS if len(parts) > 1}
 
 
 def explain_permission_path(parts: Sequence[str]) -> str:
@@ -360,13 +373,13 @@ def explain_permission_path(parts: Sequence[str]) -> str:
     parts: of a path below a project, in lower case. A project may be in any directory of another one.
     """
     for start in range(len(parts)):
-        for length in (1, 2):
-            if why := _PLACES.get(tuple(parts[start : start + length])):
+        for length in (1, 2):  # the paths in PERMISSION_PATHS have one or two parts
+            if why := _PERMISSION_PARTS.get(tuple(parts[start : start + length])):
                 return why
-    return "contains files that control what clio may do" if tuple(parts[-1:]) in _HOLDERS else ""
+    return "contains files that control what clio may do" if tuple(parts[-1:]) in _PERMISSION_PARENTS else ""
 
 
-_MODES = ("plan", "ask", "edits", "all")  # from most to least restrictive
+_MODES_BY_PERMISSION = ("plan", "ask", "edits", "all")  # from most to least restrictive
 
 RuleKind = Literal["waits", "narrows", "user"]
 """Waits for trust; takes effect at once if it restricts, else waits; allowed only in the user's own file."""
@@ -380,45 +393,45 @@ class ProjectRule(Struct, frozen=True, kw_only=True):
         why: the reason of the decision.
     """
 
-    standing: RuleKind
+    effect: RuleKind
     why: str
     narrower: Callable[[object, Config], bool] | None = None
 
 
 def _waits(why: str) -> ProjectRule:
-    return ProjectRule(standing="waits", why=why)
+    return ProjectRule(effect="waits", why=why)
 
 
 def _narrows(why: str, narrower: Callable[[object, Config], bool]) -> ProjectRule:
-    return ProjectRule(standing="narrows", why=why, narrower=narrower)
+    return ProjectRule(effect="narrows", why=why, narrower=narrower)
 
 
-def _users(why: str) -> ProjectRule:
-    return ProjectRule(standing="user", why=why)
+def _user_only(why: str) -> ProjectRule:
+    return ProjectRule(effect="user", why=why)
 
 
-_SERVER_RULE = "decides which server receives the conversation"
-_SPENDING = "changes what a turn costs"
-_STOPS = "could stop the user's work early"
-_MEMORY = "decides what is remembered, or which memory is sent"
-_SCREEN = "changes what the user sees"
-_KEYS = "changes what the user's keys do"
-_SHARED = "limits a store that all projects share"
+_CHOOSES_SERVER = "decides which server receives the conversation"
+_CHANGES_COST = "changes what a turn costs"
+_STOPS_WORK = "could stop the user's work early"
+_CHOOSES_MEMORY = "decides what is remembered, or which memory is sent"
+_CHANGES_SCREEN = "changes what the user sees"
+_CHANGES_KEYS = "changes what the user's keys do"
+_LIMITS_SHARED_STORE = "limits a store that all projects share"
 
 PROJECT_RULES: Mapping[str, ProjectRule] = {
-    "model": _waits(_SPENDING),
-    "provider": _waits(_SERVER_RULE),
-    "base_url": _waits(_SERVER_RULE),
-    "api_key": _waits(_SERVER_RULE),
-    "api_key_command": _users("runs a command and decides which key is sent"),
-    "api_key_command_ttl_s": _users("decides how often the user's own command runs"),
+    "model": _waits(_CHANGES_COST),
+    "provider": _waits(_CHOOSES_SERVER),
+    "base_url": _waits(_CHOOSES_SERVER),
+    "api_key": _waits(_CHOOSES_SERVER),
+    "api_key_command": _user_only("runs a command and decides which key is sent"),
+    "api_key_command_ttl_s": _user_only("decides how often the user's own command runs"),
     "api": _waits("decides which protocol is used with the server"),
     "effort": _waits("decides how many tokens a request may cost"),
-    "cache_ttl": _waits(_SPENDING),
+    "cache_ttl": _waits(_CHANGES_COST),
     "transport": _waits("decides which HTTP client is used, and thus how connections are checked"),
-    "fetch_encodings": _users("decides what is downloaded into the home that all projects share"),
+    "fetch_encodings": _user_only("decides what is downloaded into the home that all projects share"),
     "approve": _narrows(
-        "asking more often is more restrictive", lambda value, lower: _rank(value) < _rank(lower.approve)
+        "asking more often is more restrictive", lambda value, lower: _rank_mode(value) < _rank_mode(lower.approve)
     ),
     "allow": _waits("lets commands run without approval"),
     "deny": _narrows("blocking another command is more restrictive", lambda value, lower: True),
@@ -427,31 +440,31 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "sandbox_caches": _narrows("read-only caches are more restrictive", lambda value, lower: value is False),
     "confine_unasked": _narrows("confining commands is more restrictive", lambda value, lower: value != "off"),
     "sandbox_network": _narrows("no network access is more restrictive", lambda value, lower: value is False),
-    "max_steps": _waits(_STOPS),
-    "max_cost": _waits(_STOPS),
-    "context_window": _waits(_SPENDING),
-    "max_output_tokens": _waits(_SPENDING),
+    "max_steps": _waits(_STOPS_WORK),
+    "max_cost": _waits(_STOPS_WORK),
+    "context_window": _waits(_CHANGES_COST),
+    "max_output_tokens": _waits(_CHANGES_COST),
     "models": _waits("changes requests to models, and what a turn costs"),
-    "fallback": _waits(_SERVER_RULE),
-    "fallback_cooldown_s": _waits(_SPENDING),
-    "light_model": _waits(_SERVER_RULE),
-    "ltm": _waits(_MEMORY),
+    "fallback": _waits(_CHOOSES_SERVER),
+    "fallback_cooldown_s": _waits(_CHANGES_COST),
+    "light_model": _waits(_CHOOSES_SERVER),
+    "ltm": _waits(_CHOOSES_MEMORY),
     "instructions": _waits("would also switch off the user's own instructions"),
     "hooks": _waits("would also switch off the user's own hooks"),
     "checks": _waits("runs commands after every edit, or switches off the user's own checks"),
     "scenario": _waits("decides which of the user's preferences count"),
-    "preference_half_life_days": _users("weakens preferences that all projects share"),
-    "preference_floor": _users("weakens preferences that all projects share"),
-    "notice": _waits(_MEMORY),
-    "sleep": _waits(_MEMORY),
-    "sleep_idle_s": _waits(_MEMORY),
-    "sleep_use_model": _waits(_SPENDING),
+    "preference_half_life_days": _user_only("weakens preferences that all projects share"),
+    "preference_floor": _user_only("weakens preferences that all projects share"),
+    "notice": _waits(_CHOOSES_MEMORY),
+    "sleep": _waits(_CHOOSES_MEMORY),
+    "sleep_idle_s": _waits(_CHOOSES_MEMORY),
+    "sleep_use_model": _waits(_CHANGES_COST),
     "embedder": _waits("decides who receives the text that is embedded"),
     "embedding_model": _waits("decides who receives the text that is embedded"),
     "embedding_folder": _waits("names files that clio reads"),
     "embedding_base_url": _waits("decides who receives the text that is embedded"),
-    "brain_across_sessions": _waits(_MEMORY),
-    "brain_distance": _waits(_MEMORY),
+    "brain_across_sessions": _waits(_CHOOSES_MEMORY),
+    "brain_distance": _waits(_CHOOSES_MEMORY),
     "stop_words": _waits("decides where every answer ends"),
     "incognito": _waits("would keep the user's session and memory from being saved"),
     "redact": _narrows("redacting is more restrictive", lambda value, lower: value is True),
@@ -460,17 +473,17 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
         "no access to the local network is more restrictive", lambda value, lower: value is False
     ),
     "checkpoints": _waits("without checkpoints, /undo cannot revert a turn"),
-    "checkpoint_mb": _users(_SHARED),
-    "checkpoint_days": _users(_SHARED),
-    "command_timeout_s": _waits(_STOPS),
-    "editing": _waits(_KEYS),
+    "checkpoint_mb": _user_only(_LIMITS_SHARED_STORE),
+    "checkpoint_days": _user_only(_LIMITS_SHARED_STORE),
+    "command_timeout_s": _waits(_STOPS_WORK),
+    "editing": _waits(_CHANGES_KEYS),
     "attribution": _waits("adds text of the project to the user's commits"),
-    "color": _waits(_SCREEN),
-    "theme": _waits(_SCREEN),
-    "screen_reader": _waits(_SCREEN),
-    "reasoning": _waits(_SCREEN),
-    "notify": _waits(_SCREEN),
-    "notify_after_s": _waits(_SCREEN),
+    "color": _waits(_CHANGES_SCREEN),
+    "theme": _waits(_CHANGES_SCREEN),
+    "screen_reader": _waits(_CHANGES_SCREEN),
+    "reasoning": _waits(_CHANGES_SCREEN),
+    "notify": _waits(_CHANGES_SCREEN),
+    "notify_after_s": _waits(_CHANGES_SCREEN),
     "debug": _waits("prints tracebacks, which show the user's files and values"),
 }
 """A rule for every setting of the schema. A new setting needs a rule here; a test reports missing ones."""
@@ -484,7 +497,7 @@ def needs_trust(setting: Setting, lower: Config) -> bool:
     rule = PROJECT_RULES.get(setting.key[0])
     if is_user_only(setting):
         return False
-    if _is_same(setting, lower):
+    if _is_unchanged(setting, lower):
         return False
     return rule is None or rule.narrower is None or not rule.narrower(setting.value, lower)
 
@@ -494,24 +507,24 @@ def is_user_only(setting: Setting) -> bool:
     if setting.key[0] == "models":
         setting = Setting(key=(setting.key[2],), value=setting.value, origin=setting.origin)
     rule = PROJECT_RULES.get(setting.key[0])
-    return rule is not None and rule.standing == "user"
+    return rule is not None and rule.effect == "user"
 
 
-def _is_same(setting: Setting, lower: Config) -> bool:
+def _is_unchanged(setting: Setting, lower: Config) -> bool:
     if setting.key[0] == "models":
-        known = lower.models.get(setting.key[1])
-        return known is not None and getattr(known, setting.key[2]) == setting.value
-    now: object = getattr(lower, setting.key[0])
-    return setting.value in now if isinstance(now, tuple) else setting.value == now
+        lower_settings = lower.models.get(setting.key[1])
+        return lower_settings is not None and getattr(lower_settings, setting.key[2]) == setting.value
+    lower_value: object = getattr(lower, setting.key[0])
+    return setting.value in lower_value if isinstance(lower_value, tuple) else setting.value == lower_value
 
 
-def _rank(mode: object) -> int:
-    return _MODES.index(str(mode))
+def _rank_mode(mode: object) -> int:
+    return _MODES_BY_PERMISSION.index(str(mode))
 
 
-_SKILLS = "skills:"
+_SKILLS_KEY_PREFIX = "skills:"
 """Prefix of the keys in `noted` for skills: their value is removed or replaced only when the waiting skills change."""
-_SERVER = frozenset((("provider",), ("base_url",), ("api_key",), ("model",)))
+_SERVER_KEYS = frozenset((("provider",), ("base_url",), ("api_key",), ("model",)))
 
 
 class TrustDocument(Struct, frozen=True, kw_only=True):
@@ -579,16 +592,16 @@ class TrustStore:
 
     def decline(self, project: Path, values: Iterable[TrustRequest]) -> None:
         """Remember that the user declined these values. Raises as `grant`."""
-        marks = tuple(sorted(value.fingerprint for value in values))
-        self._update(lambda old: replace(old, declined=old.declined | {str(project): marks}))
+        fingerprints = tuple(sorted(value.fingerprint for value in values))
+        self._update(lambda old: replace(old, declined=old.declined | {str(project): fingerprints}))
 
     def note_once_a_day(self, project: Path, values: Iterable[TrustRequest], today: str) -> bool:
         """Whether to report now that these values wait: not if the same was reported today. Records the report.
 
         If that cannot be recorded, it is reported every time.
         """
-        mark = hashlib.sha256("\n".join(sorted(value.fingerprint for value in values)).encode()).hexdigest()
-        entry = f"{today} {mark}"
+        digest = hashlib.sha256("\n".join(sorted(value.fingerprint for value in values)).encode()).hexdigest()
+        entry = f"{today} {digest}"
         if self._read().noted.get(str(project)) == entry:
             return False
 
@@ -596,7 +609,7 @@ class TrustStore:
             remaining = {
                 key: value
                 for key, value in old.noted.items()
-                if key.startswith(_SKILLS) or value.startswith(f"{today} ")
+                if key.startswith(_SKILLS_KEY_PREFIX) or value.startswith(f"{today} ")
             }
             return replace(old, noted=remaining | {str(project): entry})
 
@@ -610,19 +623,19 @@ class TrustStore:
 
         If that cannot be recorded, it is reported every time.
         """
-        key = f"{_SKILLS}{project}"
-        mark = hashlib.sha256("\n".join(sorted(value.fingerprint for value in values)).encode()).hexdigest()
-        if self._read().noted.get(key) == mark:
+        key = f"{_SKILLS_KEY_PREFIX}{project}"
+        digest = hashlib.sha256("\n".join(sorted(value.fingerprint for value in values)).encode()).hexdigest()
+        if self._read().noted.get(key) == digest:
             return False
         if self.describe_damage() is None:
             with suppress(ClioError, TimeoutError):
-                self._update(lambda old: replace(old, noted=old.noted | {key: mark}))
+                self._update(lambda old: replace(old, noted=old.noted | {key: digest}))
         return True
 
     def _store(self, project: Path, granted: frozenset[str], *, keep: bool) -> None:
         def change(old: TrustDocument) -> TrustDocument:
             before = frozenset(old.projects.get(str(project), ()))
-            remaining = before if keep else {mark for mark in before if ":" in mark}
+            remaining = before if keep else {fingerprint for fingerprint in before if ":" in fingerprint}
             return replace(old, projects=old.projects | {str(project): tuple(sorted(remaining | granted))})
 
         self._update(change)
@@ -649,8 +662,8 @@ def find_trust_requests(settings: Iterable[Setting], lower: Config) -> tuple[tup
     """
     listed = tuple(settings)
     waiting = [setting for setting in listed if needs_trust(setting, lower)]
-    if any(setting.key in _SERVER for setting in waiting):
-        waiting += [setting for setting in listed if setting.key in _SERVER and setting not in waiting]
+    if any(setting.key in _SERVER_KEYS for setting in waiting):
+        waiting += [setting for setting in listed if setting.key in _SERVER_KEYS and setting not in waiting]
     return tuple((setting, make_trust_request(setting)) for setting in waiting)
 
 

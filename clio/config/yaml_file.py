@@ -1,4 +1,4 @@
-"""Reads a YAML file into values with line numbers. The only module that imports yaml, and only if a file exists.
+"""Read a YAML file into values with line numbers. The only module that imports yaml, and only if a file exists.
 
 The tree is built from the parser's events instead of its composer: a hostile file then costs neither deep recursion
 nor the memory that aliases multiply, and every value keeps its text and position.
@@ -16,16 +16,16 @@ from clio.storage.files import LeavesProject, NotAFile, TooLarge, read_project_f
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
 
-MAX_BYTES = 1_000_000
+MAX_CONFIG_BYTES = 1_000_000
 _MAX_DEPTH = 8
 
 ScalarKind = Literal["null", "bool", "number", "text"]
 Position = tuple[int, int]
 """Line and column, both from 0."""
 
-_NULL = frozenset(("", "~", "null", "Null", "NULL"))
+_NULL_WORDS = frozenset(("", "~", "null", "Null", "NULL"))
 TRUE_WORDS = frozenset(("yes", "on", "true"))
-_BOOL = TRUE_WORDS | frozenset(("no", "off", "false"))
+_BOOL_WORDS = TRUE_WORDS | frozenset(("no", "off", "false"))
 _NUMBER = LazyRegex(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?|0x[0-9a-fA-F]+")
 
 
@@ -78,53 +78,56 @@ class FileIgnored(ConfigError):
 
 
 def read_config_bytes(
-    path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()
+    path: Path, display_name: str, *, root: Path | None = None, trusted: Iterable[Path] = ()
 ) -> bytes | None:
     """Return the file's bytes; None if it does not exist. Raises FileIgnored, or ConfigError if it cannot be read.
 
-    shown: the file's name in messages.
+    display_name: the file's name in messages.
     root: the directory that must contain its real path, unless that is one of the trusted targets; None for any.
     """
     try:
         if root is None:
-            return read_regular(path, MAX_BYTES)
-        return read_project_file(path, root, MAX_BYTES, trusted=trusted)
+            return read_regular(path, MAX_CONFIG_BYTES)
+        return read_project_file(path, root, MAX_CONFIG_BYTES, trusted=trusted)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except NotAFile as error:
         kind = str(error.strerror).removeprefix("it ")
-        raise FileIgnored(f"{shown} {kind}; clio's settings go into a text file of that name") from None
+        raise FileIgnored(f"{display_name} {kind}; clio's settings go into a text file of that name") from None
     except TooLarge:
-        raise FileIgnored(f"{shown} is larger than {MAX_BYTES:,} bytes, too large for a configuration file") from None
+        raise FileIgnored(
+            f"{display_name} is larger than {MAX_CONFIG_BYTES:,} bytes, too large for a configuration file"
+        ) from None
     except LeavesProject:
-        raise FileIgnored(f"{shown} is behind a link that points out of the project; it was not read") from None
+        raise FileIgnored(f"{display_name} is behind a link that points out of the project; it was not read") from None
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise FileIgnored(f"{shown} is a link that points to itself; it was not read") from None
-        raise ConfigError(f"{shown} cannot be read: {error.strerror}; check who may read it") from None
+            raise FileIgnored(f"{display_name} is a link that points to itself; it was not read") from None
+        raise ConfigError(f"{display_name} cannot be read: {error.strerror}; check who may read it") from None
 
 
-def parse_yaml(data: bytes, shown: str) -> Table:
+def parse_yaml(data: bytes, display_name: str) -> Table:
     """Parse the file's mapping; an empty one if it contains only comments. Raises ConfigError with file and line."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{shown}:{line}: the text is not UTF-8; save the file as UTF-8") from None
-    node = _Builder(shown).build(_events(text, shown))
+        raise ConfigError(f"{display_name}:{line}: the text is not UTF-8; save the file as UTF-8") from None
+    node = _Builder(display_name).build(_parse_events(text, display_name))
     if node is None or (isinstance(node, Scalar) and node.kind == "null"):
         return Table(entries={}, flow=False, start=(0, 0), end=(0, 0))
     if not isinstance(node, Table):
         raise ConfigError(
-            f"{shown}:{node.start[0] + 1}: expected lines such as '{_example(shown)}', not {describe_node(node)}"
+            f"{display_name}:{node.start[0] + 1}: expected lines such as '{_get_example_line(display_name)}', "
+            f"not {describe_node(node)}"
         )
     return node
 
 
-def _example(shown: str) -> str:
+def _get_example_line(display_name: str) -> str:
     """Return an example line for the file of that name."""
     examples = {"mcp.yaml": "mcpServers:", "hooks.yaml": "hooks:", "prices.yaml": "openai:"}
-    return examples.get(shown.rpartition("/")[2], "approve: ask")
+    return examples.get(display_name.rpartition("/")[2], "approve: ask")
 
 
 def describe_node(node: Node) -> str:
@@ -138,24 +141,27 @@ def describe_node(node: Node) -> str:
     return repr(truncate(node.text, 60))
 
 
-def _events(text: str, shown: str) -> Iterator[Any]:
+def _parse_events(text: str, display_name: str) -> Iterator[Any]:
     import yaml
 
+    # Some builds of PyYAML lack the parser in C, which is about ten times as fast.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    read = cast(Any, yaml).parse  # the package has no type annotations
+    parse = cast(Any, yaml).parse  # the package has no type annotations
     try:
-        yield from read(text, Loader=loader)
+        yield from parse(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
-        begun = any(words in str(error.problem) for words in ("end of stream", "expected ','", "expected ':'"))
-        mark = error.context_mark if begun and error.context_mark else error.problem_mark
-        where = f"{shown}:{mark.line + 1}" if mark else shown
-        raise ConfigError(f"{where}: {_cause(text, mark, str(error.problem))}") from None
+        is_unterminated = any(
+            words in str(error.problem) for words in ("end of stream", "expected ','", "expected ':'")
+        )
+        mark = error.context_mark if is_unterminated and error.context_mark else error.problem_mark
+        where = f"{display_name}:{mark.line + 1}" if mark else display_name
+        raise ConfigError(f"{where}: {_explain_problem(text, mark, str(error.problem))}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise ConfigError(f"{shown}:{line}: control characters are not allowed in YAML; remove it") from None
+        raise ConfigError(f"{display_name}:{line}: control characters are not allowed in YAML; remove it") from None
 
 
-def _cause(text: str, mark: ErrorMark | None, problem: str) -> str:
+def _explain_problem(text: str, mark: ErrorMark | None, problem: str) -> str:
     """Return the parser's message, with the usual cause if it is hard to understand."""
     if mark and "cannot start any token" in problem:
         character = text.splitlines()[mark.line][mark.column :][:1]
@@ -179,11 +185,11 @@ def _cause(text: str, mark: ErrorMark | None, problem: str) -> str:
     return f"this is not valid YAML: {problem}"
 
 
-class _Open:
+class _OpenCollection:
     """A list or mapping that has not ended yet."""
 
     def __init__(self, event: Any, is_table: bool) -> None:
-        self.start = _place(event.start_mark)
+        self.start = _get_position(event.start_mark)
         self.flow = bool(event.flow_style)
         self.is_table = is_table
         self.items: list[Node] = []
@@ -194,9 +200,9 @@ class _Open:
 class _Builder:
     """Builds nodes from the parser's events."""
 
-    def __init__(self, shown: str) -> None:
-        self._shown = shown
-        self._stack: list[_Open] = []
+    def __init__(self, display_name: str) -> None:
+        self._display_name = display_name
+        self._stack: list[_OpenCollection] = []
         self._root: Node | None = None
 
     def build(self, events: Iterator[Any]) -> Node | None:
@@ -212,21 +218,21 @@ class _Builder:
             elif kind == "ScalarEvent":
                 if event.tag and event.tag != "tag:yaml.org,2002:str":
                     raise self._error(event, f"the tag {event.tag!r} is not supported; remove it")
-                self._add(_scalar(event))
+                self._add(_make_scalar(event))
             elif kind in ("SequenceStartEvent", "MappingStartEvent"):
                 if len(self._stack) >= _MAX_DEPTH:
                     raise self._error(event, "too deeply nested")
-                self._stack.append(_Open(event, kind == "MappingStartEvent"))
+                self._stack.append(_OpenCollection(event, kind == "MappingStartEvent"))
             elif kind in ("SequenceEndEvent", "MappingEndEvent"):
                 self._close(event)
         return self._root
 
     def _close(self, event: Any) -> None:
-        done, end = self._stack.pop(), _place(event.end_mark)
-        if done.is_table:
-            self._add(Table(entries=done.entries, flow=done.flow, start=done.start, end=end))
+        collection, end = self._stack.pop(), _get_position(event.end_mark)
+        if collection.is_table:
+            self._add(Table(entries=collection.entries, flow=collection.flow, start=collection.start, end=end))
         else:
-            self._add(Items(items=tuple(done.items), flow=done.flow, start=done.start, end=end))
+            self._add(Items(items=tuple(collection.items), flow=collection.flow, start=collection.start, end=end))
 
     def _add(self, node: Node) -> None:
         if not self._stack:
@@ -236,40 +242,42 @@ class _Builder:
         if not parent.is_table:
             parent.items.append(node)
         elif parent.key is None:
-            parent.key = self._key(node, parent)
+            parent.key = self._check_key(node, parent)
         else:
             parent.entries[parent.key.text] = Entry(line=parent.key.start[0] + 1, node=node)
             parent.key = None
 
-    def _key(self, node: Node, parent: _Open) -> Scalar:
+    def _check_key(self, node: Node, parent: _OpenCollection) -> Scalar:
         line = node.start[0] + 1
         if not isinstance(node, Scalar):
-            raise ConfigError(f"{self._shown}:{line}: a key must be a word, not {describe_node(node)}")
+            raise ConfigError(f"{self._display_name}:{line}: a key must be a word, not {describe_node(node)}")
         if node.text in parent.entries:
             first = parent.entries[node.text].line
-            raise ConfigError(f"{self._shown}:{line}: {node.text!r} is already set in line {first}; keep one of them")
+            raise ConfigError(
+                f"{self._display_name}:{line}: {node.text!r} is already set in line {first}; keep one of them"
+            )
         return node
 
     def _error(self, event: Any, cause: str) -> ConfigError:
-        return ConfigError(f"{self._shown}:{event.start_mark.line + 1}: {cause}")
+        return ConfigError(f"{self._display_name}:{event.start_mark.line + 1}: {cause}")
 
 
-def _scalar(event: Any) -> Scalar:
+def _make_scalar(event: Any) -> Scalar:
     return Scalar(
         text=event.value,
-        kind=_kind(event.value) if event.implicit[0] else "text",
-        start=_place(event.start_mark),
-        end=_place(event.end_mark),
+        kind=_classify_scalar(event.value) if event.implicit[0] else "text",
+        start=_get_position(event.start_mark),
+        end=_get_position(event.end_mark),
     )
 
 
-def _kind(text: str) -> ScalarKind:
-    if text in _NULL:
+def _classify_scalar(text: str) -> ScalarKind:
+    if text in _NULL_WORDS:
         return "null"
-    if text.lower() in _BOOL:
+    if text.lower() in _BOOL_WORDS:
         return "bool"
     return "number" if _NUMBER.fullmatch(text) else "text"
 
 
-def _place(mark: Any) -> Position:
+def _get_position(mark: Any) -> Position:
     return mark.line, mark.column

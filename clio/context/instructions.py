@@ -376,7 +376,7 @@ class FolderInstructions:
         paths = (str(path), str(path.with_name(_SAMPLE_FILE_NAME)))
         input_text = "".join(f"{path_text}\0" for path_text in paths)
         listed = (
-            run_git(self._project, "check-ignore", "-z", "--stdin", timeout_s=_GIT_TIMEOUT_S, given=input_text) or ""
+            run_git(self._project, "check-ignore", "-z", "--stdin", timeout_s=_GIT_TIMEOUT_S, stdin=input_text) or ""
         )
         return listed.count("\0") == len(paths)
 

@@ -21,7 +21,14 @@ from clio.storage.files import open_regular, write_atomic
 from clio.text.formatting import format_count, truncate
 from clio.threads import start_process
 
-_PLAIN = ("--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
+_PLAIN_DIFF = (
+    "--no-ext-diff",
+    "--no-textconv",
+    "--find-renames",
+    "--submodule=short",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+)
 
 
 class LineCount(Struct, frozen=True, kw_only=True):
@@ -64,10 +71,10 @@ def diff_between(
 
     paths: limit the diff to these, relative to the top of the working tree.
     """
-    arguments = [*_PLAIN, *revisions, "--", *paths]
+    arguments = [*_PLAIN_DIFF, *revisions, "--", *paths]
     text = run_git(root, "diff", *arguments, index=index, filters=filters)
     numbers = run_git(root, "diff", "--numstat", "-z", *arguments, index=index, filters=filters)
-    return CommitDiff(text=text, counts=tuple(_counts(numbers)))
+    return CommitDiff(text=text, counts=tuple(_parse_line_counts(numbers)))
 
 
 def get_empty_tree(root: Path) -> str:
@@ -75,7 +82,7 @@ def get_empty_tree(root: Path) -> str:
     return run_git(root, "hash-object", "-t", "tree", "--stdin", stdin="")
 
 
-def _counts(listing: str) -> list[LineCount]:
+def _parse_line_counts(listing: str) -> list[LineCount]:
     """Parse `--numstat -z`, in which a renamed file has an empty path followed by both names."""
     found: list[LineCount] = []
     entries = iter(listing.split("\0"))
@@ -96,16 +103,16 @@ def _counts(listing: str) -> list[LineCount]:
     return found
 
 
-_FILE = re.compile(r"^diff --(?:git|cc|combined) ", re.MULTILINE)
-_LEAST_CHARS = 400
+_FILE_HEADER = re.compile(r"^diff --(?:git|cc|combined) ", re.MULTILINE)
+_MIN_FILE_CHARS = 400
 """If less of a file would fit, only its name is given."""
 
 
 class DiffPart(Struct, frozen=True):
-    """The part of a diff about one file. left_out: number of its lines that are omitted."""
+    """The part of a diff about one file. omitted_lines: number of its lines that are missing."""
 
     text: str
-    left_out: int = 0
+    omitted_lines: int = 0
 
 
 class FittedDiff(Struct, frozen=True, kw_only=True):
@@ -123,20 +130,20 @@ class FittedDiff(Struct, frozen=True, kw_only=True):
     lines: int = 0
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether nothing is missing."""
         return not (self.shortened_files or self.omitted_files)
 
     @property
-    def describe_omitted(self) -> str:
-        """ "120 lines in 3 files are left out"."""
+    def omission(self) -> str:
+        """What is missing, such as "120 lines in 3 files are left out"."""
         files = self.shortened_files + self.omitted_files
         return f"{self.lines:,} lines in {format_count(files, 'file')} are left out"
 
 
 def split_by_file(diff: str) -> list[str]:
-    """Split a diff into one piece per file."""
-    starts = [match.start() for match in _FILE.finditer(diff)]
+    """Split a diff into the diffs of its files."""
+    starts = [match.start() for match in _FILE_HEADER.finditer(diff)]
     return [diff[start:end] for start, end in zip(starts, [*starts[1:], len(diff)], strict=False)]
 
 
@@ -144,41 +151,44 @@ def fit_diff(diff: str, max_chars: int) -> FittedDiff:
     """Return the diff in about `max_chars` characters at most."""
     if len(diff) <= max_chars:
         return FittedDiff(text=diff)
-    pieces = split_by_file(diff) or [diff]
-    shares = [_fit_piece(piece, room) for piece, room in zip(pieces, _rooms(pieces, max_chars), strict=True)]
-    unseen = sum(not share.text for share in shares)
+    file_diffs = split_by_file(diff) or [diff]
+    parts = [
+        _fit_part(file_diff, space)
+        for file_diff, space in zip(file_diffs, _share_space(file_diffs, max_chars), strict=True)
+    ]
+    omitted_files = sum(not part.text for part in parts)
     return FittedDiff(
-        text="\n".join(share.text.rstrip("\n") for share in shares if share.text),
-        shortened_files=sum(bool(share.left_out) for share in shares) - unseen,
-        omitted_files=unseen,
-        lines=sum(share.left_out for share in shares),
+        text="\n".join(part.text.rstrip("\n") for part in parts if part.text),
+        shortened_files=sum(bool(part.omitted_lines) for part in parts) - omitted_files,
+        omitted_files=omitted_files,
+        lines=sum(part.omitted_lines for part in parts),
     )
 
 
-def _rooms(pieces: Sequence[str], max_chars: int) -> list[int]:
-    """Return how many characters each piece may take: what small pieces do not need goes to the large ones."""
-    rooms = [0] * len(pieces)
-    room, left = max_chars, len(pieces)
-    for place in sorted(range(len(pieces)), key=lambda place: len(pieces[place])):
-        fair = max(room // left, _LEAST_CHARS)
-        rooms[place] = min(len(pieces[place]), fair, room)
-        room, left = room - rooms[place], left - 1
-    return rooms
+def _share_space(file_diffs: Sequence[str], max_chars: int) -> list[int]:
+    """Return how many characters each file's diff may take; space that small ones do not need goes to large ones."""
+    spaces = [0] * len(file_diffs)
+    free, remaining = max_chars, len(file_diffs)
+    for index in sorted(range(len(file_diffs)), key=lambda index: len(file_diffs[index])):
+        share = max(free // remaining, _MIN_FILE_CHARS)
+        spaces[index] = min(len(file_diffs[index]), share, free)
+        free, remaining = free - spaces[index], remaining - 1
+    return spaces
 
 
-def _fit_piece(piece: str, room: int) -> DiffPart:
-    """Return the whole lines of the piece that fit, and a line with the number of missing ones."""
-    if len(piece) <= room:
-        return DiffPart(piece)
-    if room < _LEAST_CHARS // 2:
-        return DiffPart("", piece.rstrip("\n").count("\n") + 1)
-    part = piece[:room].rpartition("\n")[0] or piece[:room]
-    missing = max(piece[len(part) :].strip("\n").count("\n") + 1, 1)
-    return DiffPart(f"{part}\n[{missing:,} more lines of this file are left out]\n", missing)
+def _fit_part(file_diff: str, space: int) -> DiffPart:
+    """Return the lines of a file's diff that fit completely, and a line with the number of missing ones."""
+    if len(file_diff) <= space:
+        return DiffPart(file_diff)
+    if space < _MIN_FILE_CHARS // 2:
+        return DiffPart("", file_diff.rstrip("\n").count("\n") + 1)
+    shown = file_diff[:space].rpartition("\n")[0] or file_diff[:space]
+    missing = max(file_diff[len(shown) :].strip("\n").count("\n") + 1, 1)
+    return DiffPart(f"{shown}\n[{missing:,} more lines of this file are left out]\n", missing)
 
 
-_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-_MAX_CHARS = 2_000_000
+_HUNK_HEADER = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_MAX_SEARCHED_CHARS = 2_000_000
 MAX_SECRETS = 20
 
 
@@ -197,58 +207,58 @@ def find_secrets_in_diff(diff: str, spans: Callable[[str], Iterable[Span]]) -> l
         spans: finds the secrets in a text.
     """
     found: list[FoundSecret] = []
-    for piece in split_by_file(diff):
-        path, numbers, text = _added(piece)
+    for file_diff in split_by_file(diff):
+        path, line_numbers, lines = _find_added_lines(file_diff)
         starts: list[int] = []
-        place = 0
-        for line in text:
-            starts.append(place)
-            place += len(line) + 1
+        offset = 0
+        for line in lines:
+            starts.append(offset)
+            offset += len(line) + 1
         seen: set[int] = set()
-        for span in sorted(spans("\n".join(text)[:_MAX_CHARS]), key=lambda span: span.start):
+        for span in sorted(spans("\n".join(lines)[:_MAX_SEARCHED_CHARS]), key=lambda span: span.start):
             index = max(i for i, start in enumerate(starts) if start <= span.start)
             if index not in seen:
                 seen.add(index)
-                found.append(FoundSecret(path, numbers[index], span.kind))
+                found.append(FoundSecret(path, line_numbers[index], span.kind))
             if len(found) >= MAX_SECRETS:
                 return found
     return found
 
 
-def _added(piece: str) -> tuple[str, list[int], list[str]]:
+def _find_added_lines(file_diff: str) -> tuple[str, list[int], list[str]]:
     """Return a file's path, and the numbers and texts of its added lines."""
-    path, numbers, text, number = "", list[int](), list[str](), 0
-    for kind, line in _lines(piece):
+    path, line_numbers, lines, number = "", list[int](), list[str](), 0
+    for kind, line in _iter_diff_lines(file_diff):
         if kind == "name":
             path = line
         elif kind == "hunk":
             number = int(line)
         elif kind == "+":
-            numbers.append(number)
-            text.append(line)
+            line_numbers.append(number)
+            lines.append(line)
             number += 1
         else:
             number += 1
-    return path, numbers, text
+    return path, line_numbers, lines
 
 
-def _lines(piece: str) -> Iterator[tuple[str, str]]:
-    inside = False
-    for line in piece.split("\n"):
-        if match := _HUNK.match(line):
-            inside = True
+def _iter_diff_lines(file_diff: str) -> Iterator[tuple[str, str]]:
+    is_in_hunk = False
+    for line in file_diff.split("\n"):
+        if match := _HUNK_HEADER.match(line):
+            is_in_hunk = True
             yield "hunk", match[1]
-        elif not inside and line.startswith("+++ "):
+        elif not is_in_hunk and line.startswith("+++ "):
             yield "name", line.removeprefix("+++ ").removeprefix("b/").rstrip("\t")
-        elif inside and line.startswith("+"):
+        elif is_in_hunk and line.startswith("+"):
             yield "+", line[1:]
-        elif inside and line.startswith(" "):
+        elif is_in_hunk and line.startswith(" "):
             yield " ", line
 
 
 SAVED_MESSAGE_FILE = "CLIO_COMMIT_MSG"
 """File in the git directory with the message of a failed commit, kept until the next successful one."""
-_SUBJECTS = 20
+_MAX_SUBJECTS = 20
 
 
 class CommitResult(Struct, frozen=True, kw_only=True):
@@ -271,21 +281,21 @@ async def create_commit(
     new = [file.path for file in files if not file.tracked]
     if new:
         run_git(state.root, "add", "--intent-to-add", "--", *new)
-    done = False
+    is_committed = False
     try:
-        code, output = await _run(state.root, _arguments(files, trailer), message)
-        done = code == 0
+        code, output = await _run_commit(state.root, _make_commit_arguments(files, trailer), message)
+        is_committed = code == 0
     finally:
-        if new and not done:
+        if new and not is_committed:  # else the files would stay in the index, empty
             with suppress(UserError):
                 run_git(state.root, "rm", "--cached", "--quiet", "--ignore-unmatch", "--", *new)
-    if not done:
+    if not is_committed:
         return CommitResult(output=output or f"git commit ended with exit code {code}")
     delete_saved_message(state.root)
-    full, _, subject = run_git(
+    commit_hash, _, subject = run_git(
         state.root, "show", "--no-patch", "--no-show-signature", "--format=%h %s", "HEAD"
     ).partition(" ")
-    return CommitResult(output=output, hash=full, subject=subject)
+    return CommitResult(output=output, hash=commit_hash, subject=subject)
 
 
 def save_message(root: Path, message: str) -> None:
@@ -320,17 +330,19 @@ def read_template(root: Path) -> str:
     A template named by the repository's own configuration is read only from the working tree, because it is sent to
     the model.
     """
-    named = run_git(root, "config", "--type=path", "--get", "commit.template", accepted_codes=(1,))
-    given = [setting for setting in read_git_settings(root).items if setting.key == "commit.template"] if named else []
-    if not given:
+    path = run_git(root, "config", "--type=path", "--get", "commit.template", accepted_codes=(1,))
+    settings = (
+        [setting for setting in read_git_settings(root).items if setting.key == "commit.template"] if path else []
+    )
+    if not settings:
         return ""
-    lines = read_text(root / named, root if given[-1].is_from_repository else None).splitlines()
+    lines = read_text(root / path, root if settings[-1].is_from_repository else None).splitlines()
     return "\n".join(line for line in lines if not line.startswith("#")).strip()
 
 
 def list_subjects(root: Path, *revisions: str) -> list[str]:
     """Return the subjects of the newest commits without merges; empty if there are no commits."""
-    arguments = ("log", f"--max-count={_SUBJECTS}", "--no-merges", "--no-show-signature", "--format=%s")
+    arguments = ("log", f"--max-count={_MAX_SUBJECTS}", "--no-merges", "--no-show-signature", "--format=%s")
     try:
         return run_git(root, *arguments, *revisions, "--").splitlines()
     except UserError:
@@ -348,13 +360,13 @@ def read_text(path: Path, inside: Path | None = None) -> str:
         return ""
 
 
-def _arguments(files: Sequence[ChangedFile], trailer: str) -> list[str]:
+def _make_commit_arguments(files: Sequence[ChangedFile], trailer: str) -> list[str]:
     trailers = ["--trailer", trailer] if trailer else []
-    only = ["--only", "--", *(f":(top,literal){file.path}" for file in files)] if files else []
-    return ["commit", "--cleanup=whitespace", "--file=-", *trailers, *only]
+    paths = ["--only", "--", *(f":(top,literal){file.path}" for file in files)] if files else []
+    return ["commit", "--cleanup=whitespace", "--file=-", *trailers, *paths]
 
 
-async def _run(root: Path, arguments: list[str], message: str) -> tuple[int, str]:
+async def _run_commit(root: Path, arguments: list[str], message: str) -> tuple[int, str]:
     make_git_environment()  # raises UserError if a variable leads git to another repository
     # Hooks get the environment the user's own git would give them, except for variables that change how paths are read.
     env = {name: value for name, value in os.environ.items() if not name.endswith("_PATHSPECS")}
@@ -362,7 +374,7 @@ async def _run(root: Path, arguments: list[str], message: str) -> tuple[int, str
         with suppress(OSError, ValueError):  # the signing program asks for its passphrase on the terminal
             env["GPG_TTY"] = os.ttyname(sys.stdin.fileno())
     with tempfile.TemporaryFile() as output:  # a pipe would stay open if a hook left a child running
-        starting = asyncio.create_subprocess_exec(
+        start = asyncio.create_subprocess_exec(
             "git",
             "--no-pager",
             *arguments,
@@ -372,7 +384,7 @@ async def _run(root: Path, arguments: list[str], message: str) -> tuple[int, str
             stdout=output,
             stderr=output,
         )
-        process = await start_process(starting, _end)
+        process = await start_process(start, _terminate_process)
         assert process.stdin is not None
         try:
             with suppress(BrokenPipeError, ConnectionResetError):
@@ -381,19 +393,19 @@ async def _run(root: Path, arguments: list[str], message: str) -> tuple[int, str
             process.stdin.close()
             code = await process.wait()
         finally:
-            await _end(process)
+            await _terminate_process(process)
         output.seek(0)
         return code, decode_output(output.read(100_000)).strip()
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _terminate_process(process: asyncio.subprocess.Process) -> None:
     """Ask git to terminate and wait, so that it removes its lock files; killed, it would leave them behind."""
     if process.returncode is None:
         process.terminate()
     await process.wait()
 
 
-MAX_SUBJECT = 72
+MAX_SUBJECT_CHARS = 72
 _CONVENTIONAL = re.compile(r"^(feat|fix|docs|test|refactor|perf|build|ci|chore|style|revert)(\([^)]+\))?!?: \S")
 _TRAILER = re.compile(r"^[A-Za-z][A-Za-z0-9-]*: \S[^\n]*$")
 _FENCE = re.compile(r"^```[^\n]*\n(.*?)\n?```\s*$", re.DOTALL)
@@ -408,18 +420,18 @@ def is_conventional(subjects: Sequence[str]) -> bool:
 def check_trailer(attribution: str | None) -> None:
     """Raise ConfigError if git would not accept the setting as a trailer."""
     if attribution and not _TRAILER.match(attribution):
-        raise ConfigError(f'attribution: {attribution!r} is no trailer; write it as "Assisted-by: clio"')
+        raise ConfigError(f'attribution: {attribution!r} is not a trailer; write it as "Assisted-by: clio"')
 
 
 def compose_message(counts: Sequence[LineCount], *, new: bool, conventional: bool) -> str:
     """Return a message that only names the files of the commit. new: all of them are new."""
     paths = [count.path for count in counts]
-    verb = "add" if new else "remove" if paths and all(_is_gone(count) for count in counts) else "update"
-    what = _named(paths)
-    subject = f"{_kind(paths, new=new)}: {verb} {what}" if conventional else f"{verb.capitalize()} {what}"
+    verb = "add" if new else "remove" if paths and all(_is_deleted(count) for count in counts) else "update"
+    files = _describe_files(paths)
+    subject = f"{_choose_type(paths, new=new)}: {verb} {files}" if conventional else f"{verb.capitalize()} {files}"
     if len(paths) < 2:
         return truncate_subject(subject)
-    return "\n".join([truncate_subject(subject), "", *(f"- {line}" for line in _file_lines(counts))])
+    return "\n".join([truncate_subject(subject), "", *(f"- {line}" for line in _list_file_lines(counts))])
 
 
 def extract_message(answer: str) -> str:
@@ -439,44 +451,44 @@ def extract_message(answer: str) -> str:
 
 
 def truncate_subject(subject: str) -> str:
-    """Return the subject in at most MAX_SUBJECT characters."""
-    return truncate(subject, MAX_SUBJECT)
+    """Return the subject in at most MAX_SUBJECT_CHARS characters."""
+    return truncate(subject, MAX_SUBJECT_CHARS)
 
 
 def format_stat(counts: Sequence[LineCount]) -> str:
-    """ "3 files, +120 −8"."""
+    """Return the sum of the counts, such as "3 files, +120 −8"."""
     added = sum(count.added or 0 for count in counts)
     removed = sum(count.removed or 0 for count in counts)
     return f"{format_count(len(counts), 'file')}, +{added:,} −{removed:,}"
 
 
 def format_line_counts(count: LineCount) -> str:
-    """ "+12 −3", or "binary"."""
+    """Return the counts of one file, such as "+12 −3", or "binary"."""
     return "binary" if count.added is None or count.removed is None else f"+{count.added:,} −{count.removed:,}"
 
 
-def _is_gone(count: LineCount) -> bool:
+def _is_deleted(count: LineCount) -> bool:
     return not count.added and bool(count.removed)
 
 
-def _named(paths: Sequence[str]) -> str:
+def _describe_files(paths: Sequence[str]) -> str:
     """Return one or two files by name, more by their common folder."""
     names = [PurePosixPath(path).name for path in paths]
     if len(names) <= 2:
         return " and ".join(names)
     folders = Counter(PurePosixPath(path).parts[0] if "/" in path else "" for path in paths)
-    folder, most = folders.most_common(1)[0]
-    if folder and most == len(paths):
+    folder, count = folders.most_common(1)[0]
+    if folder and count == len(paths):
         return f"{len(paths)} files in {folder}"
     return f"{len(paths)} files"
 
 
-def _file_lines(counts: Sequence[LineCount], most: int = 20) -> list[str]:
-    lines = [f"{count.path} ({format_line_counts(count)})" for count in counts[:most]]
-    return [*lines, f"{len(counts) - most:,} more files"] if len(counts) > most else lines
+def _list_file_lines(counts: Sequence[LineCount], max_lines: int = 20) -> list[str]:
+    lines = [f"{count.path} ({format_line_counts(count)})" for count in counts[:max_lines]]
+    return [*lines, f"{len(counts) - max_lines:,} more files"] if len(counts) > max_lines else lines
 
 
-def _kind(paths: Sequence[str], *, new: bool) -> str:
+def _choose_type(paths: Sequence[str], *, new: bool) -> str:
     if all(path.endswith((".md", ".rst", ".txt")) or path.startswith("docs/") for path in paths):
         return "docs"
     if all("test" in PurePosixPath(path).name or path.startswith(("test/", "tests/")) for path in paths):

@@ -15,17 +15,24 @@ from clio.config.trust import TrustStore, format_value
 from clio.errors import UserError
 from clio.readonly_git import NO_HOOKS, PLAIN_OUTPUT, SAFE_SWITCHES, readonly_git_command, readonly_git_environment
 
-GIT_LIMIT_S = 60.0
-GIT_READ_LIMIT_S = 15.0
+GIT_TIMEOUT_S = 60.0
+GIT_READ_TIMEOUT_S = 15.0
 """For commands that only read and start no other program.
 
 A limit is needed because a repository's ignore patterns can make git run for minutes.
 """
-MAX_BYTES = 8_000_000
+MAX_OUTPUT_BYTES = 8_000_000
 """Limit for one output; a larger diff is cut."""
 # These make git use another repository or index than those of the folder.
-_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
-_HOW_PATHS_ARE_READ = ("GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS")
+_REDIRECTING_VARIABLES = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_COMMON_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_NAMESPACE",
+)
+_PATHSPEC_VARIABLES = ("GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS")
 
 
 def run_git(
@@ -52,45 +59,45 @@ def run_git(
     """
     env = make_git_environment() if filters or hooks else readonly_git_environment(make_git_environment())
     if index is not None:
-        env |= _written_beside(index, get_git_path(folder, "objects").absolute())
-    limit_s = GIT_LIMIT_S if filters or hooks else GIT_READ_LIMIT_S
+        env |= _make_index_environment(index, get_git_path(folder, "objects").absolute())
+    timeout_s = GIT_TIMEOUT_S if filters or hooks else GIT_READ_TIMEOUT_S
     try:
-        open_to = ["git", *PLAIN_OUTPUT, *SAFE_SWITCHES, *(() if hooks else NO_HOOKS), *arguments]
-        done = subprocess.run(
-            open_to if filters or hooks else readonly_git_command(folder, *arguments),
+        command = ["git", *PLAIN_OUTPUT, *SAFE_SWITCHES, *(() if hooks else NO_HOOKS), *arguments]
+        result = subprocess.run(
+            command if filters or hooks else readonly_git_command(folder, *arguments),
             cwd=folder,
             env=env,
             input=None if stdin is None else stdin.encode("utf-8", "surrogateescape"),
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
-            timeout=limit_s,
+            timeout=timeout_s,
             check=False,
         )
     except FileNotFoundError as error:
-        raise UserError("git is not installed here; install it, or work without it") from error
+        raise UserError("git is not installed; install it, or work without it") from error
     except subprocess.TimeoutExpired as error:
         raise UserError(
-            f"git {arguments[0]} took longer than {limit_s:.0f} s and was stopped; patterns with many stars in "
+            f"git {arguments[0]} took longer than {timeout_s:.0f} s and was stopped; patterns with many stars in "
             ".gitignore or .gitattributes can cause that"
         ) from error
     except OSError as error:
         raise UserError(f"git {arguments[0]} cannot be run in {str(folder)!r}: {error.strerror}") from error
-    if done.returncode and done.returncode not in accepted_codes:
-        message = decode_output(done.stderr).strip().removeprefix("fatal: ").removeprefix("error: ")
-        raise UserError(f"git {arguments[0]} failed: {message or f'exit {done.returncode}'}")
-    return done.stdout[:MAX_BYTES].decode("utf-8", "surrogateescape").removesuffix("\n")
+    if result.returncode and result.returncode not in accepted_codes:
+        message = decode_output(result.stderr).strip().removeprefix("fatal: ").removeprefix("error: ")
+        raise UserError(f"git {arguments[0]} failed: {message or f'exit {result.returncode}'}")
+    return result.stdout[:MAX_OUTPUT_BYTES].decode("utf-8", "surrogateescape").removesuffix("\n")
 
 
-def _written_beside(index: Path, objects: Path) -> dict[str, str]:
+def _make_index_environment(index: Path, objects: Path) -> dict[str, str]:
     """Return variables that make git write another index and objects, while it also reads the repository's objects."""
-    own = index.with_name("objects")
-    own.mkdir(exist_ok=True)
-    others = os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES")
+    new_objects = index.with_name("objects")
+    new_objects.mkdir(exist_ok=True)
+    alternates = os.environ.get("GIT_ALTERNATE_OBJECT_DIRECTORIES")
     quoted = '"' + str(objects).replace("\\", "\\\\").replace('"', '\\"') + '"'
     return {
         "GIT_INDEX_FILE": str(index),
-        "GIT_OBJECT_DIRECTORY": str(own),
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(filter(None, (quoted, others))),
+        "GIT_OBJECT_DIRECTORY": str(new_objects),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(filter(None, (quoted, alternates))),
     }
 
 
@@ -99,13 +106,13 @@ def make_git_environment() -> dict[str, str]:
 
     Raises UserError if a variable leads git to another repository or index than the folder's own.
     """
-    led = next((name for name in _ELSEWHERE if os.environ.get(name)), None)
-    if led is not None:
+    variable = next((name for name in _REDIRECTING_VARIABLES if os.environ.get(name)), None)
+    if variable is not None:
         raise UserError(
-            f"{led} is set in the environment, so git would not work on this folder's own repository; "
-            f"start clio without it: env -u {led} clio"
+            f"{variable} is set in the environment, so git would not work on this folder's own repository; "
+            f"start clio without it: env -u {variable} clio"
         )
-    env = {name: value for name, value in os.environ.items() if name not in _HOW_PATHS_ARE_READ}
+    env = {name: value for name, value in os.environ.items() if name not in _PATHSPEC_VARIABLES}
     return {
         **env,
         "GIT_OPTIONAL_LOCKS": "0",
@@ -140,7 +147,7 @@ def get_git_path(folder: Path, name: str) -> Path:
 
 
 Operation = Literal["", "merge", "cherry-pick", "revert", "rebase"]
-_HEADS: tuple[tuple[str, Operation], ...] = (
+_OPERATION_FILES: tuple[tuple[str, Operation], ...] = (
     ("MERGE_HEAD", "merge"),
     ("CHERRY_PICK_HEAD", "cherry-pick"),
     ("REVERT_HEAD", "revert"),
@@ -158,8 +165,8 @@ class ChangedFile(Struct, frozen=True, kw_only=True):
             change.
         tracked: git knows it.
         conflict: it has a merge conflict.
-        inside: it is a submodule with changes inside only, which no commit of this repository can contain.
-        was: its previous path if it was renamed.
+        is_submodule_dirty: it is a submodule with changes inside only, which no commit of this repository can contain.
+        renamed_from: its previous path if it was renamed.
     """
 
     path: str
@@ -167,8 +174,8 @@ class ChangedFile(Struct, frozen=True, kw_only=True):
     worked: str = ""
     tracked: bool = True
     conflict: bool = False
-    inside: bool = False
-    was: str = ""
+    is_submodule_dirty: bool = False
+    renamed_from: str = ""
 
 
 class RepositoryState(Struct, frozen=True, kw_only=True):
@@ -205,7 +212,9 @@ class RepositoryState(Struct, frozen=True, kw_only=True):
     def unstaged(self) -> tuple[ChangedFile, ...]:
         """Files in the project's folder that can be committed and are not staged."""
         return tuple(
-            file for file in self.files if file.worked and not file.inside and file.path.startswith(self.prefix)
+            file
+            for file in self.files
+            if file.worked and not file.is_submodule_dirty and file.path.startswith(self.prefix)
         )
 
     @property
@@ -223,9 +232,9 @@ def read_state(folder: Path, *, filters: bool = False) -> RepositoryState:
     """
     root = find_root(folder)
     prefix = run_git(folder, "rev-parse", "--show-prefix")
-    into = ["--ignore-submodules=none"] if filters else []
+    submodule_options = ["--ignore-submodules=none"] if filters else []
     listing = run_git(
-        root, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", *into, filters=filters
+        root, "status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", *submodule_options, filters=filters
     )
     head, branch, files = "", "", list[ChangedFile]()
     entries = iter(listing.split("\0"))
@@ -234,15 +243,15 @@ def read_state(folder: Path, *, filters: bool = False) -> RepositoryState:
             head = entry.removeprefix("# branch.oid ")
         elif entry.startswith("# branch.head "):
             branch = entry.removeprefix("# branch.head ")
-        elif file := _file(entry):
-            files.append(ChangedFile(path=file.path, staged=file.staged, worked=file.worked, was=next(entries))
+        elif file := _parse_status_line(entry):
+            files.append(ChangedFile(path=file.path, staged=file.staged, worked=file.worked, renamed_from=next(entries))
                          if entry[0] == "2" else file)  # fmt: skip
     return RepositoryState(
         root=root,
         prefix=prefix,
         branch="" if branch == "(detached)" else branch,
         has_no_commit=head == "(initial)",
-        operation=_doing(root),
+        operation=_find_operation(root),
         files=tuple(files),
         filters=filters,
     )
@@ -255,86 +264,94 @@ def check_identity(folder: Path) -> None:
         run_git(folder, "var", "GIT_AUTHOR_IDENT")
     except UserError as error:
         raise UserError(
-            "git does not know who commits; say it with `git config user.name NAME` and `git config user.email ADDRESS`"
+            "git has no name and email for commits; set them with `git config user.name NAME` "
+            "and `git config user.email ADDRESS`"
         ) from error
 
 
-def _file(entry: str) -> ChangedFile | None:
+def _parse_status_line(entry: str) -> ChangedFile | None:
     """Parse a line of `git status --porcelain=v2`."""
     kind = entry[:2]
     if kind == "? ":
         return None if entry.endswith("/") else ChangedFile(path=entry[2:], worked="A", tracked=False)
     if kind not in ("1 ", "2 ", "u "):
         return None
+    # Split only as often as there are fields before the path, which may contain spaces.
     fields = entry.split(" ", {"1 ": 8, "2 ": 9, "u ": 10}[kind])
     staged, worked = (letter.replace(".", "") for letter in fields[1])
     if kind == "u ":
         return ChangedFile(path=fields[-1], worked="U", conflict=True)
     submodule = fields[2]
-    inside = submodule[0] == "S" and submodule[1] != "C"
-    return ChangedFile(path=fields[-1], staged=staged, worked=worked, inside=inside)
+    # "SC..": a submodule whose commit changed, which can be committed; "S.MU": only changes inside it.
+    is_dirty = submodule[0] == "S" and submodule[1] != "C"
+    return ChangedFile(path=fields[-1], staged=staged, worked=worked, is_submodule_dirty=is_dirty)
 
 
-def _doing(root: Path) -> Operation:
-    for name, doing in _HEADS:
+def _find_operation(root: Path) -> Operation:
+    for name, operation in _OPERATION_FILES:
         if get_git_path(root, name).exists():
-            return doing
+            return operation
     return ""
 
 
-_NAMING = (
+_PROGRAM_SETTINGS = (
     r"^(filter\..*\.(clean|smudge|process)|hook\..*\.command|trailer\..*\.(command|cmd)|gpg\.(.*\.)?(program|"
     r"defaultkeycommand)|core\.(hookspath|sshcommand|gitproxy|askpass)|credential\.(.*\.)?helper|"
     r"remote\..*\.(vcs|uploadpack)|protocol\..*\.allow)$"
 )
 _MAX_HOOKS = 100
-_MAX_BYTES = 1_000_000
+_MAX_HOOK_BYTES = 1_000_000
 
 
 def list_repository_programs(root: Path) -> tuple[TrustRequest, ...]:
     """Return all programs that a repository and its submodules name in settings and as hooks. Raises UserError."""
-    places = [root, *_submodules(root)]
-    found = [value for place in places for value in (*_settings(place, root), *_hooks(place, root))]
-    return tuple({value.fingerprint: value for value in found}.values())
+    repositories = [root, *_list_submodules(root)]
+    found = [
+        request
+        for repository in repositories
+        for request in (*_find_program_settings(repository, root), *_find_hooks(repository, root))
+    ]
+    return tuple({request.fingerprint: request for request in found}.values())
 
 
 def list_untrusted_programs(root: Path, trust: TrustStore, owner: Path) -> tuple[TrustRequest, ...]:
     """Return those of them that the user has not trusted for the folder `owner`. Raises UserError."""
-    known = trust.fingerprints(owner)
-    return tuple(value for value in list_repository_programs(root) if value.fingerprint not in known)
+    trusted = trust.fingerprints(owner)
+    return tuple(request for request in list_repository_programs(root) if request.fingerprint not in trusted)
 
 
-def check_programs(root: Path, trust: TrustStore, owner: Path, doing: str) -> None:
+def check_programs(root: Path, trust: TrustStore, owner: Path, purpose: str) -> None:
     """Raise UserError if git would start a program of the repository that the user has not trusted.
 
-    doing: what git would start it for, such as "a worktree".
+    purpose: what git would start it for, such as "a worktree".
     """
     waiting = list_untrusted_programs(root, trust, owner)
     if waiting:
-        names = ", ".join(value.key for value in waiting[:3]) + (", …" if len(waiting) > 3 else "")
+        names = ", ".join(request.key for request in waiting[:3]) + (", …" if len(waiting) > 3 else "")
         raise UserError(
-            f"git would start programs for {doing} that this repository itself names ({names}); "
-            "`clio config trust` shows them and lets them"
+            f"git would start programs for {purpose} that this repository itself names ({names}); "
+            "`clio config trust` lists them and allows them"
         )
 
 
-def _settings(place: Path, root: Path) -> Iterator[TrustRequest]:
-    where = _shown(place / ".git", root)
+def _find_program_settings(place: Path, root: Path) -> Iterator[TrustRequest]:
+    where = _display_path(place / ".git", root)
     for scope in ("--local", "--worktree"):
         listed = run_git(
-            place, "config", scope, "--includes", "--null", "--get-regexp", _NAMING, accepted_codes=(1, 128)
+            place, "config", scope, "--includes", "--null", "--get-regexp", _PROGRAM_SETTINGS, accepted_codes=(1, 128)
         )
         for setting in listed.split("\0"):
             key, _, value = setting.partition("\n")
             if key:
-                yield _program(key, value, where, value)
+                yield _make_program_request(key, value, where, value)
 
 
-def _hooks(place: Path, root: Path) -> Iterator[TrustRequest]:
+def _find_hooks(place: Path, root: Path) -> Iterator[TrustRequest]:
+    # hooks=True only keeps core.hooksPath as it is configured; rev-parse runs no hook.
     folder = place / run_git(place, "rev-parse", "--git-path", "hooks", hooks=True)
-    own = run_git(place, "config", "--local", "--includes", "--get", "core.hooksPath", accepted_codes=(1, 128))
+    configured = run_git(place, "config", "--local", "--includes", "--get", "core.hooksPath", accepted_codes=(1, 128))
     common = place / run_git(place, "rev-parse", "--git-common-dir")
-    if not own and not any(folder.resolve().is_relative_to(top.resolve()) for top in (common, place)):
+    if not configured and not any(folder.resolve().is_relative_to(top.resolve()) for top in (common, place)):
         return  # named by the user's own settings, not by the repository
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix != ".sample" and os.access(path, os.X_OK))
@@ -342,10 +359,10 @@ def _hooks(place: Path, root: Path) -> Iterator[TrustRequest]:
         return
     for path in files[:_MAX_HOOKS]:
         if path.is_file():
-            yield _program(f"hook {path.name}", str(path), _shown(path, root), _digest(path))
+            yield _make_program_request(f"hook {path.name}", str(path), _display_path(path, root), _hash_hook(path))
 
 
-def _submodules(root: Path) -> Iterator[Path]:
+def _list_submodules(root: Path) -> Iterator[Path]:
     """Yield the folders of other repositories that git examines."""
     for entry in run_git(root, "ls-files", "--stage", "-z").split("\0"):
         place = root / entry.partition("\t")[2]
@@ -353,21 +370,21 @@ def _submodules(root: Path) -> Iterator[Path]:
             yield place
 
 
-def _program(key: str, value: str, where: str, real: str) -> TrustRequest:
-    mark = hashlib.sha256(json.dumps([key, real]).encode("ascii")).hexdigest()
-    named = key if key.isprintable() else json.dumps(key)
-    return TrustRequest(key=f"git {named}", value=format_value(key, value), where=where, fingerprint=f"git:{mark}")
+def _make_program_request(key: str, value: str, where: str, real: str) -> TrustRequest:
+    digest = hashlib.sha256(json.dumps([key, real]).encode("ascii")).hexdigest()
+    name = key if key.isprintable() else json.dumps(key)
+    return TrustRequest(key=f"git {name}", value=format_value(key, value), where=where, fingerprint=f"git:{digest}")
 
 
-def _digest(path: Path) -> str:
+def _hash_hook(path: Path) -> str:
     """Return a hook's content, or the size of a very large one."""
     try:
-        if path.stat().st_size > _MAX_BYTES:
+        if path.stat().st_size > _MAX_HOOK_BYTES:
             return f"{path.stat().st_size} bytes"
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return ""
 
 
-def _shown(path: Path, root: Path) -> str:
+def _display_path(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)

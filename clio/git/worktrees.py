@@ -4,14 +4,14 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.config.project_links import WORKTREE_MARK
 from clio.errors import UsageError, UserError
 from clio.git.repository import find_root, get_git_path, run_git
 from clio.storage.files import write_atomic
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
+_WORKTREE_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 
 
 class Worktree(Struct, frozen=True, kw_only=True):
@@ -19,14 +19,14 @@ class Worktree(Struct, frozen=True, kw_only=True):
 
     Attributes:
         branch: "" if HEAD is detached.
-        locked, gone: git's reason, or "".
+        locked, missing: git's reason why it is locked or its folder is missing; "" if neither.
         name: as given to clio; "" for a checkout that clio did not create.
     """
 
     path: Path
     branch: str = ""
     locked: str = ""
-    gone: str = ""
+    missing: str = ""
     bare: bool = False
     name: str = ""
 
@@ -38,7 +38,7 @@ def make_branch_name(name: str) -> str:
 
 def check_worktree_name(name: str) -> str:
     """Return the name if it is valid for a folder and a branch. Raises UsageError."""
-    if not _NAME.fullmatch(name) or ".." in name or name.endswith(".lock"):
+    if not _WORKTREE_NAME.fullmatch(name) or ".." in name or name.endswith(".lock"):
         raise UsageError(
             f"{name!r} is not a valid name for a worktree; use letters, digits, '-', '_' and '.', such as fix-login"
         )
@@ -57,31 +57,36 @@ def open_worktree(start: Path, name: str, allow: Callable[[Path], None] = lambda
     """
     check_worktree_name(name)
     root = find_root(start)
-    checkouts = _checkouts(root)
-    main = _main(checkouts)
+    checkouts = _list_checkouts(root)
+    main = _get_main_checkout(checkouts)
     path = get_worktree_path(main, name)
-    below = start.resolve().relative_to(root.resolve())
-    known = next((one for one in checkouts if one.path.resolve() == path.resolve()), None)
-    if known is not None:
-        _check_reusable(known, name)
+    subfolder = start.resolve().relative_to(root.resolve())
+    existing = next((checkout for checkout in checkouts if checkout.path.resolve() == path.resolve()), None)
+    if existing is not None:
+        _check_reusable(existing, name)
     else:
         allow(root)
-        _make(main, path, name, checkouts)
-    if not _mark(path).is_file():
-        write_atomic(_mark(path), f"{name}\n".encode())
-    folder = path / below
-    return (folder if folder.is_dir() else path), known is None
+        _create_worktree(main, path, name, checkouts)
+    # Also in a worktree that the user made with git in this place: from now on clio lists and removes it.
+    if not _get_mark_file(path).is_file():
+        write_atomic(_get_mark_file(path), f"{name}\n".encode())
+    folder = path / subfolder
+    return (folder if folder.is_dir() else path), existing is None
 
 
 def list_worktrees(start: Path) -> list[Worktree]:
     """Return the worktrees clio created for the repository of `start`. Raises UserError if there is no repository."""
-    checkouts = _checkouts(find_root(start))
-    main = _main(checkouts)
+    checkouts = _list_checkouts(find_root(start))
+    main = _get_main_checkout(checkouts)
     prefix = f"{main.name}-"
     found: list[Worktree] = []
-    for one in checkouts[1:]:
-        if one.path.parent == main.parent and one.path.name.startswith(prefix) and _is_ours(main, one):
-            found.append(_named(one, one.path.name.removeprefix(prefix)))
+    for checkout in checkouts[1:]:
+        if (
+            checkout.path.parent == main.parent
+            and checkout.path.name.startswith(prefix)
+            and _is_created_by_clio(main, checkout)
+        ):
+            found.append(structs.replace(checkout, name=checkout.path.name.removeprefix(prefix)))
     return found
 
 
@@ -104,12 +109,12 @@ def count_worktree_changes(worktree: Worktree) -> int:
 def remove_worktree(start: Path, name: str) -> Worktree:
     """Delete its folder and keep its branch. Raises UserError if work would be lost, or it is locked."""
     found = find_worktree(start, name)
-    main = _main(_checkouts(find_root(start)))
+    main = _get_main_checkout(_list_checkouts(find_root(start)))
     if found.locked:
         raise UserError(
             f"the worktree {name!r} is locked ({found.locked}); unlock it with git worktree unlock {found.path}"
         )
-    if found.gone:
+    if found.missing:
         run_git(main, "worktree", "prune")
         return found
     if start.resolve().is_relative_to(found.path.resolve()):
@@ -134,33 +139,36 @@ def get_worktree_path(main: Path, name: str) -> Path:
     return main.parent / f"{main.name}-{name}"
 
 
-def _make(main: Path, path: Path, name: str, checkouts: list[Worktree]) -> None:
+def _create_worktree(main: Path, path: Path, name: str, checkouts: list[Worktree]) -> None:
     branch = make_branch_name(name)
     if path.exists():
-        raise UserError(f"{path} is there already and is no worktree of this repository; take another name")
-    if holder := next((one for one in checkouts if one.branch == branch), None):
-        raise UserError(f"the branch {branch} is checked out in {holder.path} already; go there, or take another name")
+        raise UserError(f"{path} already exists and is not a worktree of this repository; choose another name")
+    if holder := next((checkout for checkout in checkouts if checkout.branch == branch), None):
+        raise UserError(
+            f"the branch {branch} is already checked out in {holder.path}; go there, or choose another name"
+        )
     if not run_git(main, "rev-parse", "--quiet", "--verify", "HEAD^{commit}", accepted_codes=(1, 128)):
-        raise UserError("there is no commit yet, and a worktree begins with one; make the first commit, with /commit")
+        raise UserError("a worktree needs a commit, and this repository has none; make the first one with /commit")
     exists = run_git(main, "rev-parse", "--quiet", "--verify", f"refs/heads/{branch}", accepted_codes=(1,))
-    new = [str(path), branch] if exists else ["-b", branch, str(path)]
-    run_git(main, "worktree", "add", "--quiet", *new, filters=True, hooks=True)
+    arguments = [str(path), branch] if exists else ["-b", branch, str(path)]
+    run_git(main, "worktree", "add", "--quiet", *arguments, filters=True, hooks=True)
 
 
 def _check_reusable(known: Worktree, name: str) -> None:
-    if known.path.is_dir() and not known.gone:
+    if known.path.is_dir() and not known.missing:
         return
     if known.locked:
         raise UserError(
-            f"the worktree {name!r} is locked ({known.locked}) and its folder {known.path} is not there; "
-            "bring it back, or git worktree unlock it"
+            f"the worktree {name!r} is locked ({known.locked}) and its folder {known.path} is missing; "
+            f"restore it, or run git worktree unlock {known.path}"
         )
     raise UserError(
-        f"the folder of the worktree {name!r} is gone; clio worktree remove {name} forgets it, its branch stays"
+        f"the folder of the worktree {name!r} is missing; clio worktree remove {name} removes its entry, "
+        "and its branch stays"
     )
 
 
-def _checkouts(root: Path) -> list[Worktree]:
+def _list_checkouts(root: Path) -> list[Worktree]:
     """Return all checkouts, the main one first."""
     found: list[Worktree] = []
     for block in run_git(root, "worktree", "list", "--porcelain").split("\n\n"):
@@ -174,33 +182,29 @@ def _checkouts(root: Path) -> list[Worktree]:
                     path=Path(fields["worktree"]),
                     branch=fields.get("branch", "").removeprefix("refs/heads/"),
                     locked=(fields["locked"] or "no reason given") if "locked" in fields else "",
-                    gone=(fields["prunable"] or "it is gone") if "prunable" in fields else "",
+                    missing=(fields["prunable"] or "its folder is missing") if "prunable" in fields else "",
                     bare="bare" in fields,
                 )
             )
     return found
 
 
-def _main(checkouts: list[Worktree]) -> Path:
+def _get_main_checkout(checkouts: list[Worktree]) -> Path:
     main = checkouts[0]
     if main.bare:
         raise UserError(f"{main.path} is a bare repository; clio creates worktrees beside a checkout")
     return main.path
 
 
-def _mark(path: Path) -> Path:
+def _get_mark_file(path: Path) -> Path:
     return get_git_path(path, WORKTREE_MARK)
 
 
-def _is_ours(main: Path, one: Worktree) -> bool:
+def _is_created_by_clio(main: Path, worktree: Worktree) -> bool:
     """Whether clio created it; also determined if its folder is gone."""
-    if not one.gone:
-        return _mark(one.path).is_file()
-    entries = (main / run_git(main, "rev-parse", "--git-common-dir") / "worktrees").glob(f"*/{WORKTREE_MARK}")
+    if not worktree.missing:
+        return _get_mark_file(worktree.path).is_file()
+    marks = (main / run_git(main, "rev-parse", "--git-common-dir") / "worktrees").glob(f"*/{WORKTREE_MARK}")
     return any(
-        Path((mark.parent / "gitdir").read_text(encoding="utf-8").strip()).parent == one.path for mark in entries
+        Path((mark.parent / "gitdir").read_text(encoding="utf-8").strip()).parent == worktree.path for mark in marks
     )
-
-
-def _named(one: Worktree, name: str) -> Worktree:
-    return Worktree(path=one.path, branch=one.branch, locked=one.locked, gone=one.gone, name=name)

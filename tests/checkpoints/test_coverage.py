@@ -42,7 +42,7 @@ def test_files_too_large_are_named_and_not_touched(
     place = Place(tmp_path, FILES, git=in_git)
     place.write("big.bin", "x" * 2000)
     place.run("t1", "echo more >> big.bin; echo two > a.txt")
-    assert any("big.bin" in sentence and "too large" in sentence for sentence in place.checkpoints.take_news())
+    assert any("big.bin" in sentence and "too large" in sentence for sentence in place.checkpoints.pop_messages())
     assert place.verdicts("t1") == {"a.txt": "put", "big.bin": "lost"}
     place.undo("t1", force=True)
     assert place.read("big.bin") == "x" * 2000 + "more\n"
@@ -114,7 +114,7 @@ def test_other_repositories_inside_are_named(tmp_path: Path) -> None:
     place.write("inner/x", "x")
     git(place.root / "inner", "init", "--quiet")
     place.run("t1", "echo y > inner/x")
-    assert any("inner/" in sentence for sentence in place.checkpoints.take_news())
+    assert any("inner/" in sentence for sentence in place.checkpoints.pop_messages())
     assert place.verdicts("t1") == {}
 
 

@@ -42,7 +42,7 @@ def test_a_command_cut_off_is_reported_and_can_be_undone_by_force(tmp_path: Path
     place = Place(tmp_path, FILES)
     killed(place, "checkpoints.before_command(turn).result(); (root / 'a.txt').write_text('half'); die()")
     place.checkpoints.recover()
-    assert any("a.txt" in sentence for sentence in place.checkpoints.take_news())
+    assert any("a.txt" in sentence for sentence in place.checkpoints.pop_messages())
     assert place.verdicts("t1") == {"a.txt": "unsure"}
     place.undo("t1", force=True)
     assert place.read("a.txt") == "one\n"
@@ -86,17 +86,17 @@ def test_a_restoring_cut_off_is_finished(tmp_path: Path) -> None:
         place,
         """
         import clio.checkpoints.checkpoints as restore
-        real = restore._put
+        real = restore._write_state
         def once(*given):
             real(*given)
             die()
-        restore._put = once
+        restore._write_state = once
         checkpoints.carry_out(checkpoints.plan_undo({"t1"}, "undo"), "session")
         """,
     )
     assert place.tree().keys() != {"a.txt", "b.txt"}
     place.checkpoints.recover()
-    assert any("finished" in sentence for sentence in place.checkpoints.take_news())
+    assert any("finished" in sentence for sentence in place.checkpoints.pop_messages())
     assert place.tree() == {"a.txt": ("one\n", 0o644), "b.txt": ("b\n", 0o644)}
     assert place.checkpoints.list_undone_turns() == {"t1"}
     place.redo()
@@ -117,7 +117,7 @@ def test_a_file_edited_after_the_kill_is_left(tmp_path: Path) -> None:
     place.write("b.txt", "mine\n")
     place.checkpoints.recover()
     assert (place.read("a.txt"), place.read("b.txt")) == ("one\n", "mine\n")
-    assert any("'b.txt' was left" in sentence for sentence in place.checkpoints.take_news())
+    assert any("'b.txt' was left" in sentence for sentence in place.checkpoints.pop_messages())
 
 
 def test_two_clios_write_one_log(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_damaged_bytes_are_never_put_back(tmp_path: Path) -> None:
     (place.store / "objects" / before.id[:2] / before.id[2:]).write_bytes(b"rdamage")
     restored = place.undo("t1")
     assert place.read("a.txt") == "aa\n"
-    assert [path for path, _ in restored.left] == ["a.txt"]
+    assert [path for path, _ in restored.skipped] == ["a.txt"]
 
 
 def test_only_the_owner_may_look(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_copies_removed_to_make_room_are_made_again(tmp_path: Path, monkeypatch:
     usage = place.checkpoints.measure_usage()
     assert usage is not None
     assert usage.bytes <= 10
-    monkeypatch.setattr("clio.checkpoints.checkpoints._FRESH_S", 0.0)  # the last look is no longer fresh
+    monkeypatch.setattr("clio.checkpoints.checkpoints._MAX_SCAN_AGE_S", 0.0)  # the last look is no longer fresh
     place.run("t2", "rm c.txt")
     place.undo("t2")
     assert place.read("c.txt") == "c" * 900
@@ -216,7 +216,7 @@ def test_copies_leave_room_for_what_was(tmp_path: Path) -> None:
     place.checkpoints = place.open(StoreLimits(max_bytes=8_000))
     place.run("t1", "rm f*")
     assert sorted(place.verdicts("t1").values()) == ["lost"] * 6 + ["put"] * 4
-    assert any("6 files" in sentence for sentence in place.checkpoints.take_news())
+    assert any("6 files" in sentence for sentence in place.checkpoints.pop_messages())
 
 
 def test_what_is_too_old_goes(tmp_path: Path) -> None:

@@ -20,13 +20,13 @@ def test_what_another_clio_adds_is_read_and_nothing_is_read_twice(
     mine, other = DiskChangeLog(tmp_path, tmp_path), DiskChangeLog(tmp_path, tmp_path)
     assert mine.read() == []
     lines: list[int] = []
-    real = log_module._records
+    real = log_module._decode_records
 
     def counting(path: Path, given: list[bytes], *, from_start: bool) -> list[Record]:
         lines.append(len(given))
         return real(path, given, from_start=from_start)
 
-    monkeypatch.setattr(log_module, "_records", counting)
+    monkeypatch.setattr(log_module, "_decode_records", counting)
     for number in range(20):
         (mine if number % 3 else other).append(record(str(number)))
         assert [one.id for one in mine.read()] == [str(each) for each in range(number + 1)]

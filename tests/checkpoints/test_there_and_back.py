@@ -39,9 +39,9 @@ def test_a_command_is_taken_back_and_brought_again(tmp_path: Path, command: str,
     place.run("t1", command)
     after = place.tree()
     assert after != before
-    assert not place.undo("t1").left
+    assert not place.undo("t1").skipped
     assert place.tree() == before
-    assert not place.redo().left
+    assert not place.redo().skipped
     assert place.tree() == after
 
 

@@ -16,7 +16,7 @@ A, B, C = (FileState(id=letter * 64, size=1) for letter in "abc")
 
 
 def record(id: str, kind: RecordKind = "turn", *changes: Change, message: str = "", of: tuple[str, ...] = ()) -> Record:
-    return Record(id=id, kind=kind, at=float(len(id)), session="s", message=message, changes=changes, of=of)
+    return Record(id=id, kind=kind, at=float(len(id)), session="s", message=message, changes=changes, reverted=of)
 
 
 def change(path: str, before: FileState | None, after: FileState | None) -> Change:

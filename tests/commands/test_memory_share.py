@@ -15,7 +15,7 @@ from clio.config.layers import load_config
 from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.config.project_links import trust_team
-from clio.config.show import withheld_note
+from clio.config.show import describe_withheld
 from clio.config.trust import should_ask_for_trust, trust_project
 from clio.entrypoints import project_setup
 from clio.entrypoints.doctor.checks import DoctorContext, check_team
@@ -129,7 +129,7 @@ def test_in_a_clone_the_user_is_asked_before_anything_is_read(tmp_path: Path) ->
     loaded = load_config(Options(cwd=place.project), env)
     assert [value.key for value in loaded.withheld] == ["team memory"]
     assert should_ask_for_trust(loaded)
-    assert "have no effect: team memory" in withheld_note(loaded)
+    assert "have no effect: team memory" in describe_withheld(loaded)
 
     def clio(*words: str) -> "subprocess.CompletedProcess[str]":
         command = [sys.executable, "-m", "clio", *words]

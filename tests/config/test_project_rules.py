@@ -56,7 +56,7 @@ def is_narrower_or_equal(name: str, now: Config, before: Config) -> bool:
 def test_every_setting_has_a_decision_with_a_reason() -> None:
     assert set(PROJECT_RULES) == set(CONFIG_FIELDS)
     assert all(rule.why for rule in PROJECT_RULES.values())
-    assert all((rule.narrower is None) == (rule.standing != "narrows") for rule in PROJECT_RULES.values())
+    assert all((rule.narrower is None) == (rule.effect != "narrows") for rule in PROJECT_RULES.values())
 
 
 @pytest.mark.parametrize("name", sorted(CONFIG_FIELDS))

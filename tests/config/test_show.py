@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from clio.config.show import format_config, format_config_files, format_config_json, format_trust, withheld_note
+from clio.config.show import describe_withheld, format_config, format_config_files, format_config_json, format_trust
 from clio.config.trust import trust_project
 from tests.config.harness import Harness
 from tests.support.wording import mentions
@@ -84,7 +84,9 @@ Not in effect until this project is trusted (trust it with: clio config trust):
   approve: all  (.clio/config.yaml:1)
   max_steps: 3  (.clio/config.yaml:2)"""
     )
-    assert mentions(withheld_note(loaded), "not trusted", "approve, max_steps", "clio config show", "clio config trust")
+    assert mentions(
+        describe_withheld(loaded), "not trusted", "approve, max_steps", "clio config show", "clio config trust"
+    )
 
 
 def test_the_same_as_json(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from clio.config.schema import read_settings_file
 from clio.config.yaml_edit import store_setting
-from clio.config.yaml_file import MAX_BYTES, parse_yaml
+from clio.config.yaml_file import MAX_CONFIG_BYTES, parse_yaml
 from clio.errors import ConfigError
 from tests.support.wording import mentions
 
@@ -179,7 +179,7 @@ def test_an_entry_of_a_list_knows_its_line(tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert mentions(error(tmp_path, b"model: x\nprovider: \xff"), "config.yaml:2", "not UTF-8")
-    assert mentions(error(tmp_path, b"#" * (MAX_BYTES + 1)), "config.yaml", "1,000,000 bytes")
+    assert mentions(error(tmp_path, b"#" * (MAX_CONFIG_BYTES + 1)), "config.yaml", "1,000,000 bytes")
     with pytest.raises(ConfigError, match="is not a file"):
         read_settings_file(tmp_path, "config.yaml")
 

@@ -249,7 +249,7 @@ def test_attribution_is_a_trailer_and_shown(repo: Path) -> None:
     assert person.seen[0].trailer == "Assisted-by: clio"
     assert log(repo, "%(trailers)").splitlines() == ["Signed-off-by: you <you@localhost>", "Assisted-by: clio"]
     write(repo, {"a.py": "three\n"})
-    with pytest.raises(ConfigError, match="attribution: 'clio' is no trailer"):
+    with pytest.raises(ConfigError, match="attribution: 'clio' is not a trailer"):
         clio(repo, attribution="clio").commit(Person())
 
 

@@ -84,7 +84,7 @@ def test_a_change_as_quick_as_the_commit_before_it_is_seen(repo: Path) -> None:
 def test_a_renamed_file_keeps_its_new_name(repo: Path) -> None:
     git(repo, "mv", "a.py", "z.py")
     [file] = read_state(repo).files
-    assert (file.path, file.was, file.staged) == ("z.py", "a.py", "R")
+    assert (file.path, file.renamed_from, file.staged) == ("z.py", "a.py", "R")
     assert [count.path for count in diff_staged(read_state(repo)).counts] == ["z.py"]
 
 
@@ -229,7 +229,7 @@ def test_what_changed_only_inside_a_submodule_is_no_change_of_ours(repo: Path, t
     write(repo, {"lib/x.py": "two\n"})
     assert read_state(repo).files == ()  # no one has let git look into it
     state = read_state(repo, filters=True)
-    assert [file.path for file in state.files if file.inside] == ["lib"]
+    assert [file.path for file in state.files if file.is_submodule_dirty] == ["lib"]
     assert state.unstaged == ()
     git(repo / "lib", "-c", "user.name=you", "-c", "user.email=you@localhost", "commit", "--quiet", "-am", "two")
     state = read_state(repo)
@@ -249,7 +249,7 @@ def test_who_commits_must_be_known(repo: Path) -> None:
     for name in ("user.name", "user.email"):
         git(repo, "config", "--unset", name)
     git(repo, "config", "user.useConfigOnly", "true")
-    with pytest.raises(UserError, match="git does not know who commits"):
+    with pytest.raises(UserError, match="no name and email for commits"):
         check_identity(repo)
 
 

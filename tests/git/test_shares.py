@@ -8,7 +8,7 @@ from clio.config.schema import Config
 from clio.errors import ConfigError
 from clio.git.commits import (
     MAX_SECRETS,
-    MAX_SUBJECT,
+    MAX_SUBJECT_CHARS,
     FoundSecret,
     LineCount,
     check_trailer,
@@ -33,7 +33,7 @@ def piece(name: str, lines: int, start: int = 1) -> str:
 def test_what_fits_is_left_as_it_is() -> None:
     diff = piece("a", 3) + piece("b", 3)
     assert fit_diff(diff, len(diff)).text == diff
-    assert fit_diff(diff, len(diff)).is_whole
+    assert fit_diff(diff, len(diff)).is_complete
 
 
 def test_small_files_are_whole_and_the_large_one_says_what_is_missing() -> None:
@@ -43,7 +43,7 @@ def test_small_files_are_whole_and_the_large_one_says_what_is_missing() -> None:
     kept = fitted.text.count("+line") - 3
     assert fitted.lines == 5_000 - kept
     assert f"[{fitted.lines:,} more lines of this file are left out]" in fitted.text
-    assert fitted.describe_omitted == f"{fitted.lines:,} lines in 1 file are left out"
+    assert fitted.omission == f"{fitted.lines:,} lines in 1 file are left out"
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -53,7 +53,7 @@ def test_a_fitted_diff_is_bounded_and_accounts_for_every_line(seed: int) -> None
     room = rng.randrange(1_000, 20_000)
     fitted = fit_diff("".join(pieces), room)
     assert len(fitted.text) <= room + 100 * len(pieces)
-    if not fitted.is_whole:
+    if not fitted.is_complete:
         kept = sum(not line.startswith("[") for line in fitted.text.splitlines())
         assert kept + fitted.lines == sum(one.count("\n") for one in pieces)
 
@@ -121,7 +121,7 @@ def test_a_message_by_rule_says_which_files(
 ) -> None:
     message = compose_message(counts, new=new, conventional=conventional)
     assert message.partition("\n")[0] == subject
-    assert len(subject) <= MAX_SUBJECT
+    assert len(subject) <= MAX_SUBJECT_CHARS
 
 
 @pytest.mark.parametrize(
@@ -147,5 +147,5 @@ def test_only_a_trailer_is_an_attribution() -> None:
     check_trailer("Assisted-by: clio")
     check_trailer(Config().attribution)
     for wrong in ("clio", "a: b\nc: d", "two words: x", ": x"):
-        with pytest.raises(ConfigError, match="is no trailer"):
+        with pytest.raises(ConfigError, match="not a trailer"):
             check_trailer(wrong)

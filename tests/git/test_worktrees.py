@@ -48,7 +48,7 @@ def test_a_branch_that_is_there_is_used(repo: Path) -> None:
     assert open_worktree(repo, "fix")[1]
     git(repo, "branch", "clio/other")
     git(repo, "switch", "--quiet", "clio/other")
-    with pytest.raises(UserError, match=r"clio/other is checked out in .*shop already"):
+    with pytest.raises(UserError, match=r"clio/other is already checked out in .*shop"):
         open_worktree(repo, "other")
 
 
@@ -62,14 +62,14 @@ def test_a_name_is_one_of_a_folder_and_a_branch(name: str) -> None:
 
 def test_an_existing_file_at_its_path_is_left_alone(repo: Path) -> None:
     (repo.parent / "shop-fix").mkdir()
-    with pytest.raises(UserError, match=r"shop-fix.*no worktree"):
+    with pytest.raises(UserError, match=r"shop-fix.*not a worktree"):
         open_worktree(repo, "fix")
 
 
 def test_without_a_commit_or_a_repository_it_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not in a git repository"):
         open_worktree(tmp_path, "fix")
-    with pytest.raises(UserError, match="there is no commit yet"):
+    with pytest.raises(UserError, match="needs a commit"):
         open_worktree(make(tmp_path / "empty"), "fix")
 
 
@@ -106,9 +106,9 @@ def test_removing_refuses_what_would_be_lost_and_leaves_the_branch(repo: Path) -
 def test_a_folder_that_is_gone_is_reported_of_and_forgotten(repo: Path) -> None:
     path, _ = open_worktree(repo, "fix")
     path.rename(repo.parent / "moved")
-    with pytest.raises(UserError, match=r"gone.*clio worktree remove fix"):
+    with pytest.raises(UserError, match=r"missing.*clio worktree remove fix"):
         open_worktree(repo, "fix")
-    assert list_worktrees(repo)[0].gone
+    assert list_worktrees(repo)[0].missing
     remove_worktree(repo, "fix")
     assert list_worktrees(repo) == []
 

@@ -161,7 +161,7 @@ def test_a_filter_that_comes_later_is_known(
     root = make(tmp_path / "kept", {"a.x": "one\n", ".gitattributes": "*.x filter=late\n"})
     git(root, "config", "include.path", "../late")
     os.utime(root / "a.x", (1, 1))
-    monkeypatch.setattr("clio.readonly_git._SETTLED_S", -10.0)  # as if the settings had been there for long
+    monkeypatch.setattr("clio.readonly_git._MTIME_GRANULARITY_S", -10.0)  # as if the settings had been there for long
     assert list_filter_options(root) == list_filter_options(root) == []
     write(root, {"late": f'[filter "late"]\n\tclean = echo late >> {trap.log}; cat\n'})
     assert "filter.late.clean=" in list_filter_options(root)
@@ -171,7 +171,7 @@ def test_a_filter_that_comes_later_is_known(
 
 def test_one_question_to_git_serves_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make(tmp_path / "calm", {"a": "one\n"})
-    monkeypatch.setattr("clio.readonly_git._SETTLED_S", -10.0)  # as if the settings had been there for long
+    monkeypatch.setattr("clio.readonly_git._MTIME_GRANULARITY_S", -10.0)  # as if the settings had been there for long
     list_filter_options(root)
     monkeypatch.setattr("clio.readonly_git._list_settings", None)
     assert list_filter_options(root) == []

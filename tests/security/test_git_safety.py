@@ -250,7 +250,7 @@ def test_what_leads_outside_is_asked_about(tricks: Tricks, tmp_path: Path) -> No
 
 
 def test_a_change_is_seen_though_the_answer_was_kept(tricks: Tricks, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clio.readonly_git._SETTLED_S", -10.0)  # as if the files had been there for long
+    monkeypatch.setattr("clio.readonly_git._MTIME_GRANULARITY_S", -10.0)  # as if the files had been there for long
     root = tricks.copy("kept")
     write(root, {"sub/x": "x\n", "later": ""})
     git(root, "config", "include.path", "../late.inc")

@@ -49,7 +49,7 @@ def list_completions(words: Sequence[str], env: Mapping[str, str]) -> int:
 def _get_memory_folder(folder: Path) -> Path:
     """The folder; in a worktree made by clio, its counterpart in the main checkout, which has sessions and memory."""
     link = find_worktree_link(folder)
-    return link.in_main(folder.resolve()) if link else folder
+    return link.get_main_path(folder.resolve()) if link else folder
 
 
 def _format_line(word: str, note: str) -> str:

@@ -317,7 +317,7 @@ def _difference(state: RepositoryState, files: Sequence[ChangedFile]) -> CommitD
 
 def _nothing(state: RepositoryState) -> str:
     new = [file.path for file in state.unstaged if not file.tracked]
-    inside = [file.path for file in state.files if file.inside]
+    inside = [file.path for file in state.files if file.is_submodule_dirty]
     if new:
         names = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
         return f"nothing git knows has changed; new are {names}: `git add` what is to go in, and /commit again"

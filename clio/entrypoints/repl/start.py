@@ -113,9 +113,9 @@ def settle_trust(options: Options, loaded: LoadedConfig, env: Mapping[str, str],
     """Ask once whether project settings that extend permissions may apply; return the resulting configuration."""
     if (loaded.config.incognito and not loaded.is_folder_blocked) or not should_ask_for_trust(loaded):
         return loaded
-    from clio.config.show import withheld_rows
+    from clio.config.show import format_withheld_rows
 
-    rows = "\n".join(map(escape_controls, withheld_rows(loaded.withheld)))
+    rows = "\n".join(map(escape_controls, format_withheld_rows(loaded.withheld)))
     try:
         answer = ask(f"This project's config wants extra permissions:\n{rows}\nTrust it? [y/N] ")
     except EOFError:

@@ -99,7 +99,7 @@ def _is_repository(project: Path) -> bool:
 
 
 def _git(project: Path, *words: str, given: str = "") -> str | None:
-    return run_git(project, *words, timeout_s=_TIME_LIMIT_S, given=given)
+    return run_git(project, *words, timeout_s=_TIME_LIMIT_S, stdin=given)
 
 
 class Status(Struct, frozen=True, kw_only=True):
