@@ -17,7 +17,7 @@ from clio.importing.intake import UNANSWERED, Importer, ImportLedger, ImportRepo
 from clio.importing.places import SourceFile, SourceFinder
 from clio.importing.reading import Agent, Tally
 from clio.memory.consolidation.progress import Sessions
-from clio.memory.transcripts.session_sync import SessionSync
+from clio.memory.transcripts.session_search import SessionSync
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.store import SessionStore

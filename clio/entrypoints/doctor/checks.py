@@ -40,7 +40,7 @@ from clio.memory.store.typed_codec import FORMAT as MEMORIES
 from clio.memory.team.share import Sharing
 from clio.memory.transcripts.database import VERSION
 from clio.memory.transcripts.index import FILE
-from clio.memory.transcripts.session_sync import SessionFolder
+from clio.memory.transcripts.session_search import SessionFolder
 from clio.sandbox.fence import SandboxLevel
 from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.security.shell.parser import has_grammar

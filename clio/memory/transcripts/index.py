@@ -12,8 +12,18 @@ from typing import Literal, Self, overload
 from msgspec import structs
 
 from clio.errors import StorageError
-from clio.memory.transcripts.database import Database, RecallIndexBusy, RecallIndexUnusable, Ref, TextBlocks
-from clio.memory.transcripts.index_queries import PASSAGE_BITS, ROLES, Candidates, ref_at, short_id
+from clio.memory.transcripts.database import (
+    PASSAGE_BITS,
+    ROLES,
+    Candidates,
+    Database,
+    RecallIndexBusy,
+    RecallIndexUnusable,
+    Ref,
+    TextBlocks,
+    ref_at,
+    short_id,
+)
 from clio.memory.transcripts.query import classify_message, parse_query, prepare_for_index
 from clio.memory.transcripts.search import Search
 from clio.memory.transcripts.transcript_records import Having, Recalled, SessionDoc, SessionHit, TurnDoc, TurnHit

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import structs
 
-from clio.memory.transcripts.index_queries import Candidates
+from clio.memory.transcripts.database import Candidates
 from clio.memory.transcripts.query import ONLY_ASKS, Query, Term, extract_stems, split_folded_words
 from clio.memory.transcripts.ranking import (
     OF_ASSISTANT,

@@ -1,24 +1,490 @@
-"""The door to recall: what was said in earlier sessions, found by its words."""
+"""Keeps the transcript index equal to the session files: only what changed is read, the newest sessions first."""
 
 import math
+import os
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
-from clio.errors import StorageError
+from clio.errors import SessionNotFound, StorageError, UserError
+from clio.ids import new_id
 from clio.memory.transcripts.database import RecallIndexBusy
 from clio.memory.transcripts.index import CacheFile, RecallIndex
 from clio.memory.transcripts.query import parse_query
-from clio.memory.transcripts.session_sync import SessionSync
-from clio.memory.transcripts.transcript_records import Having, Recall, SessionHit, TurnHit, TurnHits
+from clio.memory.transcripts.session_text import Outputs, shown_whole, title_of, turns_of
+from clio.memory.transcripts.transcript_records import Having, Recall, SessionDoc, SessionHit, TurnHit, TurnHits
+from clio.sessions import session_format
+from clio.sessions.loading import load_session
+from clio.sessions.session_files import output_readers
+from clio.sessions.state import JOURNAL_SUFFIX, SessionFiles, SessionState, is_session_id
 from clio.sessions.store import SessionStore
+from clio.storage.files import open_regular
+from clio.storage.jsonl import split_lines
 from clio.threads import never_stop
+
+_SNAPSHOT = ".json"
+_UNREAD = "!"
+_WORDS_ONLY = "~"
+_WHOLE_LOOK_S = 5.0
+_TICK_NS = 100_000_000
+_MTIME, _SIZE, _INODE, _CHANGED = range(4)
+
+FileStamp = tuple[int, int, int, int]
+"""How a file looked: time of its content in nanoseconds, bytes, inode, time of its inode."""
+
+_NO_FILE: FileStamp = (0, 0, 0, 0)
+
+
+class SessionStamp(Struct, frozen=True, kw_only=True):
+    """How the files of a session looked."""
+
+    snapshot: FileStamp = _NO_FILE
+    journal: FileStamp = _NO_FILE
+
+    @property
+    def modified(self) -> int:
+        """When the session last changed, in nanoseconds since the epoch."""
+        return max(self.snapshot[_MTIME], self.journal[_MTIME])
+
+    @property
+    def journal_bytes(self) -> int:
+        """How long the journal was; 0 where there was none."""
+        return self.journal[_SIZE]
+
+    def text(self, offset: int | None = None) -> str:
+        """The stamp to keep; `offset` as the module says, None where a grown session must be read whole."""
+        return f"{self._files}@{'' if offset is None else offset}"
+
+    def unread(self) -> str:
+        """The stamp of a session that could not be read as it is."""
+        return f"{_UNREAD}{self._files}@{max(self.snapshot[_CHANGED], self.journal[_CHANGED])}"
+
+    def same_as(self, kept: str) -> bool:
+        """Whether nothing changed since `kept` was made."""
+        if kept.startswith(_UNREAD):
+            return kept == self.unread()
+        return kept.removeprefix(_WORDS_ONLY).rpartition("@")[0] == self._files
+
+    def grown_from(self, kept: str) -> int | None:
+        """Where to read the journal on, if all that happened since `kept` is that it grew; else None."""
+        files, _, offset = kept.removeprefix(_WORDS_ONLY).rpartition("@")
+        snapshot, _, journal = files.partition("|")
+        _, _, old = journal.partition(".")
+        size, _, inode = old.partition(".")
+        if not offset or snapshot != _told(self.snapshot):  # as the mark of an unread one differs, too
+            return None
+        if not journal:
+            return 0
+        return int(offset) if int(inode) == self.journal[_INODE] and int(size) <= self.journal[_SIZE] else None
+
+    @property
+    def _files(self) -> str:
+        return f"{_told(self.snapshot)}|{_told(self.journal)}"
+
+
+def words_only(kept: str) -> str:
+    """The stamp of a session whose words are known and whose outputs are not."""
+    return _WORDS_ONLY + kept.removeprefix(_WORDS_ONLY)
+
+
+def lacks_outputs(kept: str) -> bool:
+    """Whether a kept stamp says that the outputs are not known yet."""
+    return kept.startswith(_WORDS_ONLY)
+
+
+class SessionFolder:
+    """The stamps of all sessions in a folder, kept up to date by looking at names and times only.
+
+    Adding, replacing or deleting a file changes the folder's own time; a journal that grows does not. So while the
+    folder's time stands still, only journals are looked at, and all files again after 5 seconds: that finds a file
+    the user edited in its place.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.stamps: dict[str, SessionStamp] = {}
+        self._folder = folder
+        self._files: dict[str, FileStamp] = {}
+        self._journals: tuple[str, ...] = ()
+        self._settled: tuple[int, int] | None = None
+        self._whole_look = 0.0
+
+    def look(self) -> set[str]:
+        """Look again; the ids of the sessions that came, changed or went since the last look.
+
+        Raises OSError where the folder cannot be read; one that is not there is empty.
+        """
+        files = self._scan()
+        if files == self._files:
+            return set()
+        names = {name for name in files.keys() | self._files.keys() if files.get(name) != self._files.get(name)}
+        self._files = files
+        ids = {id for name in names if is_session_id(id := _id_of(name))}
+        for id in ids:
+            snapshot, journal = files.get(id + _SNAPSHOT), files.get(id + JOURNAL_SUFFIX)
+            if snapshot or journal:
+                self.stamps[id] = SessionStamp(snapshot=snapshot or _NO_FILE, journal=journal or _NO_FILE)
+            else:
+                self.stamps.pop(id, None)
+        return ids
+
+    def _scan(self) -> dict[str, FileStamp]:
+        try:
+            before = self._folder.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        at = (before.st_mtime_ns, before.st_ino)
+        if at == self._settled and time.monotonic() - self._whole_look < _WHOLE_LOOK_S:
+            return self._files | _stamped(self._folder, self._journals)
+        # A change within the same tick as this look would not show in the folder's time: look whole next time, too.
+        self._settled = at if time.time_ns() - before.st_mtime_ns > _TICK_NS else None
+        self._whole_look = time.monotonic()
+        files = _scanned(self._folder)
+        self._journals = tuple(name for name in files if name.endswith(JOURNAL_SUFFIX))
+        return files
+
+
+def _told(file: FileStamp) -> str:
+    return f"{file[_MTIME]}.{file[_SIZE]}.{file[_INODE]}" if file != _NO_FILE else ""
+
+
+def _id_of(name: str) -> str:
+    return name.removesuffix(JOURNAL_SUFFIX) if name.endswith(JOURNAL_SUFFIX) else name.removesuffix(_SNAPSHOT)
+
+
+def _scanned(folder: Path) -> dict[str, FileStamp]:
+    found: dict[str, FileStamp] = {}
+    try:
+        entries = os.scandir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    with entries:
+        for entry in entries:
+            if entry.name.endswith((_SNAPSHOT, JOURNAL_SUFFIX)):
+                with suppress(OSError):  # deleted meanwhile, or a link to nowhere
+                    found[entry.name] = _stamp(entry.stat())
+    return found
+
+
+def _stamped(folder: Path, names: tuple[str, ...]) -> dict[str, FileStamp]:
+    found: dict[str, FileStamp] = {}
+    for name in names:
+        with suppress(OSError):  # its end shows in the folder's time, at the next look
+            found[name] = _stamp((folder / name).stat())
+    return found
+
+
+def _stamp(stat: os.stat_result) -> FileStamp:
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns
+
+
+_ANSWER = b',"message":{"role":"assistant",'
+_RENAMED = b'{"type":"name",'
+
+
+def read_whole(files: SessionFiles, stamp: SessionStamp, *, outputs: bool = True) -> SessionDoc:
+    """A session, everything in it; or without the outputs of tools, and then stamped so if it has any.
+
+    stamp: taken before, so that what is written meanwhile makes it differ.
+    Raises SessionNotFound, NewerDocument, CorruptDocument (nothing is moved), OSError.
+    """
+    offset = _resume_at(_journal(files, 0, stamp), 0)
+    loaded = load_session(files, outputs=outputs)
+    state = loaded.state
+    title = title_of(state)
+    text = stamp.text(offset if title else None)  # without a title the next words give it one
+    whole = Outputs(files.blobs, output_readers(loaded.outputs)) if outputs else shown_whole
+    turns = turns_of(state.messages, whole)
+    if not outputs and any(turn.output for turn in turns):
+        turns, text = tuple(turn for turn in turns if not turn.output), words_only(text)
+    return SessionDoc(id=files.id, title=title, updated=state.updated_at, stamp=text, turns=turns)
+
+
+def read_outputs(files: SessionFiles, stamp: SessionStamp) -> SessionDoc:
+    """What a session read without its outputs lacks. Raises what `read_whole` raises."""
+    whole = read_whole(files, stamp)
+    return structs.replace(whole, turns=tuple(turn for turn in whole.turns if turn.output))
+
+
+def read_growth(files: SessionFiles, stamp: SessionStamp, offset: int) -> SessionDoc | None:
+    """What the journal grew by since `offset`, without a title; None where the session must be read whole after all.
+
+    The first turn may be known, and has news: the results of its calls. Raises OSError.
+    """
+    before = max(offset - 1, 0)
+    data = _journal(files, before, stamp)
+    if offset and not data.startswith(b"\n"):
+        return None
+    data = data[offset - before :]
+    state = SessionState(id=files.id)
+    lines = split_lines(data).lines
+    if session_format.replay_journal(lines, state).damaged or any(line.startswith(_RENAMED) for line in lines):
+        return None
+    return SessionDoc(
+        id=files.id,
+        title="",
+        updated=stamp.modified / 1e9,
+        stamp=stamp.text(_resume_at(data, offset)),
+        turns=turns_of(state.messages, Outputs(files.blobs)),
+    )
+
+
+def _journal(files: SessionFiles, start: int, stamp: SessionStamp) -> bytes:
+    """The journal from `start` to where it ended when it was stamped."""
+    if not stamp.journal_bytes:
+        return b""
+    try:
+        with open_regular(files.journal) as file:
+            file.seek(start)
+            return file.read(max(stamp.journal_bytes - start, 0))
+    except FileNotFoundError:
+        return b""
+
+
+def _resume_at(data: bytes, start: int) -> int:
+    """Where to go on reading a journal whose bytes from `start` are `data`: at the last answer of the model.
+
+    Its calls may get their results later, and are then read again.
+    """
+    end = data.rfind(b"\n") + 1
+    answer = data.rfind(_ANSWER, 0, end)
+    return start + (data.rfind(b"\n", 0, answer) + 1 if answer >= 0 else 0)
+
+
+STEP_CHARS = 300_000
+"""About how much text goes into the index at once, while a search waits for all of it."""
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """What one step did. `read`: sessions whose words were read; `left`: sessions that still wait.
+
+    idle: nothing was there to be done.
+    """
+
+    read: int = 0
+    left: int = 0
+    idle: bool = False
+
+
+class _Rest(Struct, frozen=True, kw_only=True):
+    """A session that was read and is not yet wholly in the index.
+
+    place: the first turn that is not. known: the stamp of what the index has of it, which stays until the last turn is
+    in; empty where nothing of it counts, so that it is put again.
+    """
+
+    doc: SessionDoc
+    place: int = 0
+    known: str = ""
+
+
+class SessionSync:
+    """What of one folder of sessions is in an index, and what is not yet.
+
+    The outputs of tools are three quarters of a session and take most of the time; the words can go in without them.
+    To be used by one thread at a time. Its methods raise what the index raises, and OSError where the folder cannot be
+    read; a session that cannot be read is only noted in `unreadable`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._watched = SessionFolder(folder)
+        self._kept: dict[str, str] = {}
+        self._stale: set[str] = set()
+        self._bare: set[str] = set()
+        self._gone: set[str] = set()
+        self._queue = deque[str]()
+        self._later = deque[str]()
+        self._rest: _Rest | None = None
+        # The stamp of a session of which only the beginning is in. No files equal it, nor does another clio's.
+        self._half = f"half {new_id()}@"
+
+    def begin(self, index: RecallIndex) -> None:
+        """Take over an index that was just opened; what its stamps say is believed."""
+        self._rest = None
+        self._kept = index.stamps()
+        self._watched.look()
+        self._judge(self._watched.stamps.keys() | self._kept.keys())
+
+    def look(self) -> None:
+        """Find out which session files changed. Raises OSError if the folder can't be read."""
+        self._judge(self._watched.look())
+
+    def compare(self, index: RecallIndex, skip: Collection[str] = (), *, outputs: bool = False) -> None:
+        """Find out what another process has put into the index meanwhile, where sessions wait to be indexed."""
+        if self.waiting(skip, outputs=outputs) or self._gone:
+            self._kept = index.stamps()
+            self._judge(self._stale | self._bare | self._gone)
+            if self._rest is not None and self._kept.get(self._rest.doc.id) != self._rest.known:
+                self._rest = None  # another clio has put it meanwhile
+
+    def waiting(self, skip: Collection[str] = (), *, outputs: bool = False) -> int:
+        """How many sessions are not in the index as they are now, without those to be skipped.
+
+        outputs: count those, too, of which only the outputs are missing.
+        """
+        ids = self._stale | self._bare if outputs else self._stale
+        return len(ids) - len(ids.intersection(skip))
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """The ids of the sessions in the folder at the last `look`."""
+        return frozenset(self._watched.stamps)
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """The ids of deleted sessions that are still in the index."""
+        return frozenset(self._gone)
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """The ids of the sessions that could not be read; they are tried again when they change."""
+        return tuple(sorted([id for id, kept in self._kept.items() if kept.startswith(_UNREAD)]))
+
+    def step(
+        self, index: RecallIndex, skip: Collection[str] = (), *, chars: int = STEP_CHARS, outputs: bool = False
+    ) -> Step:
+        """Put about `chars` characters of the newest waiting sessions into the index, and take deleted ones out.
+
+        outputs: with the outputs of tools; else sessions that are read whole go in without.
+        """
+        try:
+            read, idle = self._carry_out(index, skip, chars, outputs)
+        except BaseException:
+            self._rest = None  # what was taken off the queue and is not in the index waits again
+            self._line_up()
+            raise
+        return Step(read=read, left=self.waiting(skip, outputs=outputs), idle=idle)
+
+    def _carry_out(self, index: RecallIndex, skip: Collection[str], chars: int, outputs: bool) -> tuple[int, bool]:
+        if self._gone:
+            index.remove(sorted(self._gone))
+            for id in self._gone:
+                self._kept.pop(id, None)
+            self._gone.clear()
+        whole: list[SessionDoc] = []
+        read, room = 0, chars
+        while room > 0:
+            if self._rest is None:
+                id = self._next(skip, outputs)
+                if id is None:
+                    break
+                read += id in self._stale
+                self._rest = self._read(id, outputs)
+            room -= self._take(index, self._rest, room, whole)
+        if whole:
+            index.put(whole)
+            for doc in whole:
+                self._settle(doc)
+        return read, room == chars
+
+    def _take(self, index: RecallIndex, rest: _Rest, room: int, whole: list[SessionDoc]) -> int:
+        """Take from what was read as much as there is room for; the characters taken.
+
+        What fits waits in `whole` to be put with others; of a long session a part goes into the index at once.
+        """
+        doc, end, taken = rest.doc, rest.place, 0
+        while end < len(doc.turns) and (taken < room or end == rest.place):
+            taken += len(doc.turns[end].text) + len(doc.turns[end].output)
+            end += 1
+        part, at_end = doc.turns[rest.place : end], end == len(doc.turns)
+        self._rest = None
+        if not rest.known and at_end:
+            whole.append(doc)
+        elif not rest.known:
+            index.put([structs.replace(doc, turns=part, stamp=self._half)])
+            self._kept[doc.id] = self._half
+            self._rest = structs.replace(rest, place=end, known=self._half)
+        elif not index.extend(
+            doc.id, part, after=rest.known, stamp=doc.stamp if at_end else rest.known, updated=doc.updated
+        ):
+            self._again(doc.id)  # another clio has put it again meanwhile, or taken it out
+        elif at_end:
+            self._settle(doc)
+        else:
+            self._rest = structs.replace(rest, place=end)
+        return max(taken, 1)
+
+    def _again(self, id: str) -> None:
+        """Let a session wait to be read whole."""
+        self._kept.pop(id, None)
+        self._bare.discard(id)
+        self._stale.add(id)
+        self._queue.append(id)
+
+    def _read(self, id: str, outputs: bool) -> _Rest:
+        """What is to be put of a session; nothing but a stamp where there is nothing to be read."""
+        stamp, files = self._watched.stamps[id], SessionFiles(self._folder, id)
+        known = self._kept.get(id, "")
+        try:
+            if id not in self._stale:
+                return _Rest(doc=read_outputs(files, stamp), known=known)
+            offset = stamp.grown_from(known)
+            growth = read_growth(files, stamp, offset) if offset is not None else None
+            if growth is not None:
+                grown = words_only(growth.stamp) if lacks_outputs(known) else growth.stamp
+                return _Rest(doc=structs.replace(growth, stamp=grown), known=known)
+            return _Rest(doc=read_whole(files, stamp, outputs=outputs))
+        except SessionNotFound:  # deleted meanwhile, or it never got to its first message
+            return _Rest(doc=SessionDoc(id=id, title="", updated=0.0, stamp=stamp.text(), turns=()))
+        except (StorageError, UserError, OSError):
+            return _Rest(doc=SessionDoc(id=id, title="", updated=0.0, stamp=stamp.unread(), turns=()))
+
+    def _next(self, skip: Collection[str], outputs: bool) -> str | None:
+        """The newest session that waits, those without outputs last."""
+        return _pop(self._queue, self._stale, skip) or (_pop(self._later, self._bare, skip) if outputs else None)
+
+    def _judge(self, ids: Collection[str]) -> None:
+        """Find out what is to be done about sessions."""
+        for id in ids:
+            stamp, kept = self._watched.stamps.get(id), self._kept.get(id)
+            for some in (self._stale, self._bare, self._gone):
+                some.discard(id)
+            if stamp is None:
+                self._gone |= {id} if kept is not None else set()
+            elif kept is None or not stamp.same_as(kept):
+                self._stale.add(id)
+            elif lacks_outputs(kept):
+                self._bare.add(id)
+        if ids:
+            self._line_up()
+
+    def _line_up(self) -> None:
+        """Queue what waits, the newest last."""
+        stamps = self._watched.stamps
+        self._queue = deque(sorted(self._stale, key=lambda id: stamps[id].modified))
+        self._later = deque(sorted(self._bare, key=lambda id: stamps[id].modified))
+
+    def _settle(self, doc: SessionDoc) -> None:
+        """Note that all of what was read of a session is in the index."""
+        self._kept[doc.id] = doc.stamp
+        self._stale.discard(doc.id)
+        self._bare.discard(doc.id)
+        if lacks_outputs(doc.stamp):
+            self._bare.add(doc.id)
+            self._later.appendleft(doc.id)
+
+
+def _pop(queue: deque[str], waiting: set[str], skip: Collection[str]) -> str | None:
+    """The last of a queue that still waits and is not to be skipped; those that are skipped stay in it."""
+    skipped: list[str] = []
+    found = None
+    while queue and found is None:
+        id = queue.pop()
+        if id in skip:
+            skipped.append(id)
+        elif id in waiting:
+            found = id
+    queue.extend(reversed(skipped))
+    return found
+
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from clio.text.scoring import MAX_DISTANCE, MAX_NEAREST
 from clio.threads import Worker, never_stop
 
 if TYPE_CHECKING:
-    from clio.memory.transcripts.session_sync import SessionFolder
+    from clio.memory.transcripts.session_search import SessionFolder
     from clio.memory.transcripts.transcript_records import TurnDoc
 
 
@@ -132,7 +132,7 @@ class EjectedTurns:
 
     def forget_deleted(self, store: SessionStore) -> "SessionFolder":
         """Let no text of deleted sessions stay; returns the sessions there are. Raises OSError."""
-        from clio.memory.transcripts.session_sync import SessionFolder
+        from clio.memory.transcripts.session_search import SessionFolder
 
         folder = SessionFolder(store.folder)
         folder.look()

@@ -13,8 +13,7 @@ import pytest
 
 from clio.memory.transcripts.database import RecallIndexUnusable
 from clio.memory.transcripts.index import RecallIndex
-from clio.memory.transcripts.session_search import SessionRecall
-from clio.memory.transcripts.session_sync import SessionSync
+from clio.memory.transcripts.session_search import SessionRecall, SessionSync
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
